@@ -1,0 +1,41 @@
+/*
+ * Log: lines for people and for the journal
+ *
+ * A topic is a room ("stream"); SOTTO_LOG=stream:debug,ipc:info sets levels, the default is info. A line says what
+ * happened to which request and model, in fixed field order. With the journal as reader each line carries the
+ * syslog prefix "<6>"; with a person (foreground) a time. Lines are valid UTF-8 and never hold a prompt, an
+ * answer or a token id. Events that tools read have one form: "event: name, key: value, ...".
+ * Any thread; a line is one write.
+ */
+#ifndef SOTTO_BASE_LOG_H
+#define SOTTO_BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level {
+    LOG_ERROR,
+    LOG_WARN,
+    LOG_INFO,
+    LOG_DEBUG,
+    LOG_LEVEL_COUNT,
+};
+
+typedef void (*log_sink_fn)(void *owner, enum log_level level, const char *line);
+
+/* @levels as SOTTO_LOG has it, or NULL. @person: human lines in place of the journal's. False: @levels has a word
+ * that means nothing; what could be understood holds. Call once, before threads. */
+bool log_setup(const char *levels, bool person);
+
+/* Sends lines to @sink in place of standard error (engine: to sottod; tests). NULL: back to standard error. */
+void log_to(log_sink_fn sink, void *owner);
+
+bool log_is_on(const char *topic, enum log_level level);
+
+void log_line(const char *topic, enum log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#define log_error(topic, ...) log_line((topic), LOG_ERROR, __VA_ARGS__)
+#define log_warn(topic, ...)  log_line((topic), LOG_WARN, __VA_ARGS__)
+#define log_info(topic, ...)  log_line((topic), LOG_INFO, __VA_ARGS__)
+#define log_debug(topic, ...) log_line((topic), LOG_DEBUG, __VA_ARGS__)
+
+#endif

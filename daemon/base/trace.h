@@ -1,0 +1,37 @@
+/*
+ * Trace: a ring of the last timed events
+ *
+ * Cheap enough to be always on: a slot is claimed by one atomic add and overwritten in turn. `sotto trace` (a later
+ * request) writes the ring in a form that a trace viewer reads; numbers only, never text of a prompt.
+ */
+#ifndef SOTTO_BASE_TRACE_H
+#define SOTTO_BASE_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum trace_what {
+    TRACE_STEP_SENT,   /* a: step id, b: rows */
+    TRACE_STEP_DONE,   /* a: step id, b: microseconds */
+    TRACE_TOKEN,       /* a: stream, b: index */
+    TRACE_PARK,        /* a: stream, b: reason */
+    TRACE_ENGINE_LOST, /* a: pid, b: signal */
+    TRACE_MODE,        /* a: from, b: to */
+    TRACE_WHAT_COUNT,
+};
+
+struct trace_event {
+    uint64_t at_us; /* CLOCK_MONOTONIC */
+    uint64_t a;
+    uint64_t b;
+    enum trace_what what;
+};
+
+void trace_add(enum trace_what what, uint64_t a, uint64_t b);
+
+/* Copies the newest @cap events, oldest first; returns how many. */
+size_t trace_copy(struct trace_event *out, size_t cap);
+
+const char *trace_what_name(enum trace_what what);
+
+#endif

@@ -1,0 +1,1 @@
+#include "base/utf8.h"

@@ -1,0 +1,33 @@
+/*
+ * Utf8: well-formed, or not (Unicode 15, table 3-7: no overlong forms, no surrogates, at most U+10FFFF)
+ *
+ * Pure, any thread.
+ */
+#ifndef SOTTO_BASE_UTF8_H
+#define SOTTO_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum utf8_kind {
+    UTF8_WHOLE, /* one well-formed character */
+    UTF8_MORE,  /* the beginning of one: the bytes end too early */
+    UTF8_BAD,   /* can't begin or continue a character */
+};
+
+/* Looks at the first character of @bytes (@n at least 1). @ret_used: its length; with UTF8_BAD the length of the
+ * maximal ill-formed part, which becomes one U+FFFD. @ret_point only with UTF8_WHOLE; may be NULL. */
+enum utf8_kind utf8_step(const uint8_t *bytes, size_t n, size_t *ret_used, uint32_t *ret_point);
+
+/* True if all is well-formed; else @ret_at (may be NULL) is the offset of the first bad byte. */
+bool utf8_is_valid(const void *bytes, size_t n, size_t *ret_at);
+
+/* Writes @point (a scalar value) to @out (4 bytes of room) and returns how many it took. */
+size_t utf8_write(uint32_t point, uint8_t *out);
+
+/* Copies @n bytes with each ill-formed part as one U+FFFD; at most @cap bytes, whole characters, no zero behind.
+ * Returns the bytes written; three times @n is always enough. */
+size_t utf8_mend(const uint8_t *bytes, size_t n, uint8_t *out, size_t cap);
+
+#endif

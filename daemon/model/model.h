@@ -1,0 +1,76 @@
+/*
+ * Model: a file's weights, bound to a family's program, on one backend
+ *
+ * The engine process has exactly one. It owns the mapping of the file, the backend, the pool of KV pages and the
+ * sequences. One thread (the engine's control thread) owns it all; kernels run on the backend's workers below.
+ */
+#ifndef SOTTO_MODEL_MODEL_H
+#define SOTTO_MODEL_MODEL_H
+
+#include "base/diag.h"
+#include "base/mem.h"
+
+struct model;
+
+struct model_setup {
+    int fd;                  /* the model file; the caller keeps it */
+    const char *backend;     /* "cpu", "truth", "fake" */
+    const char *cpu_mask;    /* "", "scalar", "avx2": the best kernel set that may be used */
+    const char *kv_format;   /* "f16", "f32" */
+    const char *fake_script; /* with "fake" */
+    uint32_t n_threads;      /* 0: from affinity and quota */
+    uint32_t n_context;      /* tokens of one sequence; 0: as trained */
+    uint32_t n_sequences;    /* at most */
+    uint32_t n_rows;         /* of a step, at most */
+    uint64_t kv_bytes;       /* ceiling of the page pool; 0: one full context for each of 4 sequences */
+};
+
+typedef void (*model_progress_fn)(void *owner, float fraction, const char *phase);
+
+enum model_outcome {
+    MODEL_OK,
+    MODEL_REFUSED, /* the file or the setup is at fault, a new try would end the same: @diag, all that is missing */
+};
+
+/* Maps, checks, binds and warms up. A fault (-errno) is the system's: out of memory, a read error. */
+int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress, void *owner,
+               struct diag *diag);
+void model_close(struct model *model);
+void model_closep(struct model **model);
+
+struct model_facts {
+    const char *architecture; /* "llama" */
+    const char *format;       /* of most weights */
+    char backend[32];         /* "cpu/avx2" */
+    char numerics[64];        /* "1/cpu/q8a/kv-f16" */
+    uint64_t n_parameters;
+    uint32_t n_vocab;         /* rows of the output */
+    uint32_t n_trained;       /* context as trained */
+    uint32_t n_context;       /* in force */
+    uint32_t n_page_tok;
+    uint32_t kv_token_bytes;
+    uint32_t n_pages;
+    uint64_t weight_bytes;    /* mapped and copied */
+    uint32_t n_threads;
+};
+
+void model_facts(const struct model *model, struct model_facts *ret_facts);
+
+struct model_figures {
+    uint32_t n_free;   /* pages; free + cached + held = the pool */
+    uint32_t n_cached;
+    uint32_t n_held;
+    uint32_t n_seqs;
+    uint64_t n_steps;
+    uint64_t n_rows;
+    uint64_t n_tokens;
+    uint64_t n_weight_passes; /* times that a step read all weights */
+    uint64_t n_step_allocs;
+};
+
+void model_figures(const struct model *model, struct model_figures *ret_figures);
+
+/* Lowers (or restores, at most to the ceiling) the bytes of pages that may be in use. */
+void model_limit_kv(struct model *model, uint64_t kv_bytes);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * Seq: tokens and state of one sequence
+ *
+ * Opened with everything that is known (prompt, and after a crash what was generated before). Counters, no states:
+ * n_known tokens are known, n_done rows are computed, n_done <= n_known. Pages for what may come are promised at
+ * opening, so nothing fails in mid-stream.
+ */
+#ifndef SOTTO_MODEL_SEQ_H
+#define SOTTO_MODEL_SEQ_H
+
+#include "model/model.h"
+#include "model/sample.h"
+
+struct seq_ask {
+    uint32_t id; /* sottod's, above 0, new */
+    const uint32_t *tokens;
+    uint32_t n_tokens;
+    uint32_t n_prompt;  /* of them */
+    uint32_t n_reserve; /* tokens beyond those that must find room */
+    const struct sample_params *params; /* copied, arrays too */
+    const uint8_t *salt; /* sharing domain; n_salt 0: never shared */
+    size_t n_salt;
+};
+
+enum seq_outcome {
+    SEQ_OK,
+    SEQ_NO_PAGES,
+    SEQ_NEVER_FITS,
+    SEQ_TOO_MANY,
+    SEQ_BAD_TOKEN,
+};
+
+struct seq_room {
+    uint32_t n_cached; /* prompt tokens found in the prefix cache */
+    uint32_t n_needed; /* pages */
+    uint32_t n_free;
+};
+
+int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room);
+
+/* The next three ignore an unknown @id: orders cross. */
+void seq_stop(struct model *model, uint32_t id); /* no further work, also in the running step */
+void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens);
+void seq_close(struct model *model, uint32_t id, bool keep);
+
+#endif

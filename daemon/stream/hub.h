@@ -1,0 +1,152 @@
+/*
+ * Hub: the door of the stream room, all that connections see of it
+ *
+ * The hub owns models (with their engines and vocabularies), streams, the scheduler and the accounts. Connections
+ * ask, and are called back through a table (struct stream_sink) whose owner they are. Everything here runs on the
+ * loop's thread; callbacks are never made from inside the call that a connection is making, with one exception:
+ * those that refuse at once return an outcome and a diag and make no callback.
+ *
+ * Memory is charged to the peer's account. Text handed to callbacks lives for that call only.
+ */
+#ifndef SOTTO_STREAM_HUB_H
+#define SOTTO_STREAM_HUB_H
+
+#include "base/diag.h"
+#include "base/log.h"
+#include "text/chatml.h"
+#include "token/token.h"
+#include <sotto/v1/sotto.pb-c.h>
+#include <sys/types.h>
+#include <uv.h>
+
+/* What policy gives a peer; copied into each stream, so that a stream keeps the limits it began with. */
+struct grant {
+    uint32_t uid;               /* the account */
+    Sotto__V1__PriorityClass class_ceiling;
+    Sotto__V1__PriorityClass class_default;
+    uint32_t weight;            /* share within a class; 1000 is usual */
+    uint32_t n_streams;         /* live ones of this uid, all connections */
+    uint32_t n_context;         /* tokens of prompt and answer; 0: the model's */
+    uint32_t n_answer;          /* hard cap on max_tokens, and the value when none is given */
+    uint32_t tokens_a_minute;   /* 0: no bound */
+    bool admin;
+    bool observe;               /* sees names of others in Status and Watch */
+    bool special;               /* may have control tokens recognised (Tokenize.special) */
+};
+
+/* One configured model. Strings are copied. */
+struct hub_model {
+    const char *name;
+    const char *file;           /* absolute */
+    const char *backend;        /* "cpu", "truth", "fake" */
+    const char *kv_format;
+    uint64_t kv_bytes;          /* 0: a default from memory and context */
+    uint32_t n_context;         /* 0: as trained, at most the default ceiling */
+    uint32_t n_threads;         /* 0: all that affinity and quota allow */
+    uint32_t n_sequences;
+    uint32_t n_step_rows;
+    const char *fake_script;
+    bool load_at_start;
+    bool is_default;
+};
+
+struct hub_config {
+    const struct hub_model *models;
+    size_t n_models;
+    const char *engine_path;    /* of sotto-engine */
+    const char *cpu_mask;
+    const char *runtime_dir;    /* for nothing today but names in errors; may be NULL */
+    bool guard_allocations;     /* tests: engines abort on an allocation inside a step */
+    uint32_t pause_ms[3];       /* between restarts of a crashing engine: 100, 1000, 10000 */
+    uint32_t load_stall_ms;     /* 30000: a load without progress is lost */
+    uint32_t step_floor_ms;     /* 2000: shortest watchdog of a step */
+};
+
+struct hub;
+struct stream;
+
+/* An event for Watch; @pairs alternate key and value, @n_pairs of them; uid whose stream it is, or UINT32_MAX. */
+typedef void (*hub_event_fn)(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
+                             uint32_t uid);
+
+int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *config, hub_event_fn on_event, void *owner);
+
+/* Starts the models that are to load at start. */
+void hub_start(struct hub *hub);
+
+/* No new Generate; streams get @grace_ms or end UNAVAILABLE "shutting down"; engines are told to quit, then killed.
+ * @done is called once when all processes are gone, at most 5 s after the grace. A second call makes the grace 0. */
+void hub_stop(struct hub *hub, uint32_t grace_ms, void (*done)(void *owner), void *owner);
+
+/* After hub_stop() has called back and all uv handles are closed. */
+void hub_destroy(struct hub *hub);
+
+/* True if the loop turned and no engine is overdue: feed the service manager's watchdog. */
+bool hub_is_well(const struct hub *hub);
+
+/* Swaps the set of models (reload): new ones become known (and load, if they say so), changed ones apply to the
+ * next load, missing ones are unloaded after their last stream. Paths of settings that need a reload of their model
+ * are told by @needs (may be called many times). All or nothing: a fault leaves the old set. */
+int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs)(void *owner, const char *path), void *owner);
+
+/* ---- generating */
+
+/* Calls back the owner of a stream. Messages live for the call. After on_done or on_error the stream is gone. */
+struct stream_sink {
+    void (*on_accepted)(void *owner, const Sotto__V1__Accepted *accepted);
+    void (*on_delta)(void *owner, const Sotto__V1__Delta *delta);
+    void (*on_notice)(void *owner, const Sotto__V1__Notice *notice);
+    void (*on_done)(void *owner, const Sotto__V1__Done *done);
+    void (*on_error)(void *owner, const Sotto__V1__Error *error);
+};
+
+/*
+ * Asks for an answer. @ask has passed check_client_frame(); it is copied. 0: *ret_stream lives until on_done or
+ * on_error. Above 0: a Sotto__V1__Code, with the sentence in @diag (and @ret_retry_ms); no stream was made.
+ */
+int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant, const struct stream_sink *sink,
+                void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag);
+
+void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit);
+
+/* Ends in on_done with FINISH_CANCELLED, after this call has returned. Twice is once. */
+void stream_cancel(struct stream *stream);
+
+/* The connection is gone: cancelled, and nothing is called back any more. */
+void stream_forget(struct stream *stream);
+
+/* The connection's unsent bytes are over (or again under) their bound. */
+void stream_park(struct stream *stream, bool parked);
+
+/* Ends in on_error with @code and @sentence (slow reader, connection closing). */
+void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sentence);
+
+/* ---- words, models, state: answered by one callback, or refused at once with a Sotto__V1__Code above 0 */
+
+struct hub_ticket; /* names a pending question, for hub_forget() */
+
+typedef void (*hub_tokenized_fn)(void *owner, const Sotto__V1__Tokenized *answer, const Sotto__V1__Error *error);
+typedef void (*hub_detokenized_fn)(void *owner, const Sotto__V1__Detokenized *answer, const Sotto__V1__Error *error);
+typedef void (*hub_progress_fn)(void *owner, const Sotto__V1__LoadProgress *progress);
+typedef void (*hub_loaded_fn)(void *owner, const Sotto__V1__ModelInfo *info, const Sotto__V1__Error *error);
+typedef void (*hub_unloaded_fn)(void *owner, const Sotto__V1__Error *error);
+
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
+                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant, hub_detokenized_fn done,
+                   void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
+             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
+               void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+
+/* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. */
+void hub_forget(struct hub_ticket *ticket);
+
+/* Fills messages whose memory is the hub's and valid until the loop's next turn. @grant decides what is told. */
+void hub_list_models(struct hub *hub, const struct grant *grant, Sotto__V1__Models *ret_models);
+
+/* Fills classes, models, engines, memory (of engines) and the hub's counters; the caller adds its own. */
+void hub_status(struct hub *hub, const struct grant *grant, Sotto__V1__StatusReport *report);
+
+#endif
