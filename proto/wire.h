@@ -17,6 +17,7 @@
 struct wire {
     struct arena arena;
     ProtobufCAllocator allocator;
+    bool starved; /* the system had no memory: not the frame's fault */
 };
 
 enum wire_outcome {
@@ -28,7 +29,7 @@ enum wire_outcome {
 void wire_init(struct wire *wire, enum mem_kind kind);
 void wire_finish(struct wire *wire);
 
-/* Unpacks @frame as @type. The message is owned by @wire; never free it. */
+/* Unpacks @frame as @type. The message is owned by @wire; never free it. An outcome, or -ENOMEM. */
 int wire_unpack(struct wire *wire, const ProtobufCMessageDescriptor *type, const struct frame *frame,
                 ProtobufCMessage **ret_message);
 
