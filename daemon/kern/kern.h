@@ -1,0 +1,216 @@
+/*
+ * Kern: the arithmetic of a step on the CPU, defined once, then made fast
+ *
+ * A table of kernels (struct kern_ops), filled from the plainest set up: `scalar` is the definition and stays for
+ * ever, the others (`avx2`) are faster and give the same bits. Tests compare with memcmp. The bits depend neither on
+ * the set, nor on how many rows are computed at once, nor on how a range is split over threads.
+ *
+ * THE ARITHMETIC. All floats are IEEE binary32, round to nearest even, denormals kept. fma(a, b, c) rounds once.
+ * Nothing is fused, reordered or approximated but as written here. Where a result is a NaN its sign and payload are
+ * not defined.
+ *
+ * 1. Sum of 16. A float dot product of n elements is 16 running sums that start at 0: lane i takes the elements i,
+ *    i + 16, i + 32, ... in this order, each by sum = fma(a, b, sum); the last n mod 16 elements go to the lanes 0 up.
+ *    Then a tree: lane i += lane i + 8 (i < 8), += lane i + 4 (i < 4), += lane i + 2 (i < 2), lane 0 += lane 1.
+ *    Sums of squares are the dot product of a row with itself; plain sums add instead of multiplying.
+ *
+ * 2. Weights F32, F16, BF16: the weight as float (exact), the activation as it is, the sum of 16.
+ *
+ * 3. Weights in blocks. The activations of a row are rounded to 8 bits first, by blocks of the format (32, or 256 for
+ *    the K formats), each block by itself:
+ *        top = largest |x|;   d = top / 127;   inv = 127 / top;   q = x * inv, rounded to the nearest even integer
+ *    A block whose top is below KERN_ACT_TINY has d = 0 and every q = 0. A block that holds an infinity or a NaN
+ *    has d = NaN and every q = 0, so that the trouble stays visible. Block b then adds to the row's one accumulator,
+ *    which starts at 0, for b = 0, 1, ... in this order. The sums over the block are exact integers; float() rounds
+ *    an integer to the nearest even float; * on floats rounds. h is a half-precision number of the block as float:
+ *        Q8_0         acc = fma(h.d * d, float(sum w q), acc)
+ *        Q4_0, Q5_0   acc = fma(h.d * d, float(sum (w - 8) q), acc);  Q5_0: w - 16
+ *        Q4_1, Q5_1   acc = fma(h.d * d, float(sum w q), acc);  acc = fma(h.m, s, acc),  s = d * float(sum q)
+ *        Q4_K, Q5_K   acc = fma(h.d * d, float(sum over j of scale_j * sum w q), acc)
+ *                     acc = fma(-(h.dmin * d), float(sum over j of min_j * sum q), acc)     j: 8 runs of 32
+ *        Q6_K         acc = fma(h.d * d, float(sum over j of scale_j * sum (w - 32) q), acc)  j: 16 runs of 16
+ *
+ * 4. exp and log are those of tensor/real.h. silu(x) = x / (1 + exp(-x)).
+ *
+ * 5. Attention of one (row, head): positions in ascending order, by pages of KERN_PAGE_TOK, one pass. Scores are
+ *    score = dot(q, k) * scale, the dot a sum of 16 over the head. Before a page's positions are used,
+ *        m' = max(m, its scores);  c = exp(m - m');  out = out * c;  each of 16 lanes of l = l * c
+ *    then for each position, in order: p = exp(score - m'); l of lane (position mod 16) += p; out = fma(p, v, out).
+ *    At the end out = out * (1 / l), l joined by the tree of 1. m starts at -infinity, and the first page's c is 0.
+ *    K and V are what was stored, also within the step's own chunk. Pages begin at multiples of 16 of the position in
+ *    the sequence, so the split never depends on how the rows came.
+ *
+ * Everything here trusts its arguments (the backend's front door checks them), allocates nothing and may be called
+ * from any thread; ranges of one operation may run at the same time, since they write to disjoint places.
+ */
+#ifndef SOTTO_KERN_KERN_H
+#define SOTTO_KERN_KERN_H
+
+#include "kern/cpu.h"
+#include "tensor/type.h"
+
+#define KERN_PAGE_TOK  16  /* positions of a KV page, and of a step of the one-pass softmax */
+#define KERN_ROW_GRAIN 16  /* split weight rows at multiples of this: panels stay whole (speed, not bits) */
+#define KERN_HEAD_MAX  512 /* largest head_dim; a multiple of 2 */
+#define KERN_ACT_TINY  0x1p-100f /* below this 127 / top nears the end of the range of a float */
+#define KERN_ACT_ALIGN 64        /* of the base of activation rows and of their stride */
+
+/* Form in which a row of activations meets the weights. */
+enum kern_act {
+    KERN_ACT_F32,  /* as it is */
+    KERN_ACT_Q32,  /* 8 bits in blocks of 32 */
+    KERN_ACT_Q256, /* 8 bits in blocks of 256 */
+    KERN_ACT_COUNT,
+};
+
+/* Form that weights of @type (one that computes) want. */
+enum kern_act kern_act_of(uint32_t type);
+
+/* Stride in bytes of a row of @n_cols in form @act: a multiple of KERN_ACT_ALIGN. @n_cols is whole blocks. */
+size_t kern_act_bytes(enum kern_act act, uint32_t n_cols);
+
+/*
+ * A row in 8 bits lies as: int8_t q[n_cols]; float d[n_blocks]; then for Q32: float s[n_blocks]; int32_t
+ * sum[n_blocks]; for Q256: int16_t sum[n_cols / 16] over each 16. kern_act_at() gives the pieces.
+ */
+struct kern_act_row {
+    const int8_t *q;
+    const float *d;
+    const float *s;       /* Q32: d * float(sum) */
+    const int32_t *sum;   /* Q32: of each block */
+    const int16_t *sum16; /* Q256: of each 16 columns */
+};
+
+struct kern_act_row kern_act_at(enum kern_act act, uint32_t n_cols, const void *row);
+
+/* out[r][w] = weight row w . activation row r, for all r and the weight rows of the range. */
+struct kern_matmul {
+    uint32_t type;       /* of the weights; one that computes */
+    uint32_t n_cols;     /* elements of a row; whole blocks */
+    const void *weights; /* [n_weight_rows][n_cols], as in the file; no alignment needed */
+    size_t weight_bytes; /* stride of a weight row */
+    const void
+        *acts; /* [n_rows][n_cols] in form kern_act_of(type); for Q32, Q256 aligned to KERN_ACT_ALIGN */
+    size_t act_bytes; /* stride of an activation row */
+    uint32_t n_rows;
+    float *out;        /* [n_rows][out_stride], weight row w in column w */
+    size_t out_stride; /* floats */
+};
+
+/* Pairs that are turned together. */
+enum kern_rope_order {
+    KERN_ROPE_ADJACENT, /* (0, 1), (2, 3), ...: family llama as stored in GGUF */
+    KERN_ROPE_HALVES,   /* (0, n/2), (1, n/2 + 1), ...: "neox": qwen2, qwen3, gemma, phi3 */
+};
+
+/* Turns the first n_rot elements of each head in place: (a, b) becomes (fma(a, cos, -(b * sin)),
+ * fma(a, sin, b * cos)). */
+struct kern_rope {
+    enum kern_rope_order order;
+    uint32_t n_heads;
+    uint32_t head_dim;
+    uint32_t n_rot;      /* even, at most head_dim; the rest of a head is left alone */
+    const float *table;  /* [position][n_rot / 2][cos, sin]: rope.h */
+    const uint32_t *pos; /* [n_rows] */
+    float *x;            /* [n_rows][stride], heads one after the other */
+    size_t stride;       /* floats */
+};
+
+/* Format of stored K and V. */
+enum kern_kv {
+    KERN_KV_F16, /* rounded to nearest even; beyond the range of a half: infinity */
+    KERN_KV_F32, /* as it is */
+    KERN_KV_COUNT,
+};
+
+size_t kern_kv_elem_bytes(enum kern_kv kv);
+
+/*
+ * Where K and V of one layer lie. Page p of the pool begins at base + p * page_bytes + layer_bytes (base may be
+ * moved to a layer: then layer_bytes is 0), and holds K [n_kv_heads][KERN_PAGE_TOK][head_dim], then V likewise:
+ * kern_kv_page_bytes() in all. Page starts are aligned to 32.
+ */
+struct kern_kv_shape {
+    enum kern_kv kv;
+    uint32_t n_kv_heads;
+    uint32_t head_dim;
+    uint8_t *base;
+    size_t page_bytes; /* from one page to the next: all layers */
+    size_t layer_bytes;
+};
+
+/* Bytes of one layer's part of a page. */
+size_t kern_kv_page_bytes(enum kern_kv kv, uint32_t n_kv_heads, uint32_t head_dim);
+
+/* A row of the step as attention sees it. */
+struct kern_kv_row {
+    const uint32_t *pages; /* of its sequence; position i lies in pages[i / KERN_PAGE_TOK] */
+    uint32_t pos;          /* of this row in its sequence */
+    uint32_t first;        /* oldest position that it sees (0 but for sliding windows) */
+};
+
+/* Writes the rows' K and V to their places. */
+struct kern_store {
+    struct kern_kv_shape shape;
+    const struct kern_kv_row *rows;
+    const float *k; /* [n_rows][stride], kv heads one after the other */
+    const float *v;
+    size_t k_stride; /* floats */
+    size_t v_stride;
+};
+
+/* Grouped queries: head h reads kv head h / (n_heads / n_kv_heads). Rows see positions first .. pos. */
+struct kern_attend {
+    struct kern_kv_shape shape;
+    uint32_t n_heads;
+    uint32_t n_rows;
+    const struct kern_kv_row *rows;
+    float scale;
+    const float *q; /* [n_rows][q_stride], heads one after the other */
+    float *out;     /* likewise */
+    size_t q_stride;
+    size_t out_stride;
+};
+
+struct kern_ops {
+    const char *name; /* of the best set in use: "scalar", "avx2" */
+
+    /* @n elements of a row of @type (whole blocks) as floats, exactly as the format says. */
+    void (*unpack)(uint32_t type, const void *row, uint32_t n, float *out);
+
+    /* Rounds one row @x of @n_cols to form @act (Q32 or Q256) at @out (kern_act_bytes(); aligned). The bytes
+     * between the last piece and the stride are left alone. */
+    void (*quantise)(enum kern_act act, const float *x, uint32_t n_cols, void *out);
+
+    /* Weight rows @first .. @first + @n - 1, each read once for all activation rows. */
+    void (*matmul)(const struct kern_matmul *op, uint32_t first, uint32_t n);
+
+    /* out = (x * (1 / sqrt(mean + eps))) * weight, mean = (sum of 16 of squares) / float(n). In place allowed. */
+    void (*rms_norm)(float *out, const float *x, const float *weight, float eps, uint32_t n);
+
+    /* Rows @first .. @first + @n - 1. */
+    void (*rope)(const struct kern_rope *op, uint32_t first, uint32_t n);
+
+    /* out = silu(gate) * up. In place allowed. */
+    void (*silu_mul)(float *out, const float *gate, const float *up, uint32_t n);
+
+    /* out = a + b. In place allowed. */
+    void (*add)(float *out, const float *a, const float *b, uint32_t n);
+
+    /* Rows @first .. @first + @n - 1. */
+    void (*store)(const struct kern_store *op, uint32_t first, uint32_t n);
+
+    /* Items @first .. @first + @n - 1 of n_heads * n_rows, item = head * n_rows + row: neighbours share their KV. */
+    void (*attend)(const struct kern_attend *op, uint32_t first, uint32_t n);
+
+    /* Index of the largest, the lowest among equals; NaN never wins. @n if nothing is above -infinity. */
+    uint32_t (*argmax)(const float *x, uint32_t n);
+};
+
+/*
+ * Fills the table from the plainest kernels up; @cpu is what the processor has (cpu_detect()), less what the
+ * caller masks away. With 0 the table is the definition.
+ */
+void kern_choose(struct kern_ops *ops, uint32_t cpu);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Pool: the worker threads of an engine, and the barrier between operations
+ *
+ * The caller is worker 0, so a pool of one has no thread. pool_run() splits a range into one piece a worker, always
+ * the same way, wakes the others, does its own piece and waits for the rest: one barrier an operation. Everybody
+ * spins briefly (operations follow each other within microseconds), then sleeps on a futex: an idle pool uses no
+ * processor, and a robbed core does not make the others burn theirs.
+ *
+ * Nothing is allocated after pool_create(). One thread at a time may run a pool.
+ */
+#ifndef SOTTO_KERN_POOL_H
+#define SOTTO_KERN_POOL_H
+
+#include "base/diag.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#define POOL_MAX_WORKERS 256
+
+struct pool;
+
+struct pool_setup {
+    uint32_t n_workers;   /* with the caller, 1 to POOL_MAX_WORKERS; 0: cores_count() */
+    const uint32_t *cpus; /* worker i > 0 is bound to cpus[i % n_cpus]; NULL: as the system likes */
+    uint32_t n_cpus;
+};
+
+/* A piece of an operation: items @first .. @first + @n - 1. @worker tells scratch apart. */
+typedef void (*pool_fn)(void *ctx, uint32_t first, uint32_t n, uint32_t worker);
+
+/* 0 or a fault. A core that cannot be bound to is no fault: affinity is a wish. Threads block all signals. */
+int pool_create(struct pool **ret_pool, const struct pool_setup *setup);
+
+/* Ends and joins the workers. Takes NULL. */
+void pool_destroy(struct pool *pool);
+void pool_destroyp(struct pool **pool);
+
+uint32_t pool_n_workers(const struct pool *pool);
+
+/* Calls @fn once for each worker whose piece is not empty, and returns when all are done. Pieces differ by at most
+ * @grain items, and begin at multiples of @grain (1: anywhere). What @fn wrote is visible to the caller. */
+void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32_t grain);
+
+#endif

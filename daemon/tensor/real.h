@@ -1,0 +1,33 @@
+/*
+ * Real: the transcendental functions that decide bits
+ *
+ * A C library may change its exp between versions; then a stream rebuilt after an update would differ. So those
+ * that tokens depend on are ours: operations that IEEE 754 defines exactly (+, *, /, fma, conversion), in a fixed
+ * order. Any set of kernels that follows the same steps gives the same bits; tests compare every set with these.
+ */
+#ifndef SOTTO_TENSOR_REAL_H
+#define SOTTO_TENSOR_REAL_H
+
+#include <stdint.h>
+
+/*
+ * e^x. Largest error 1 unit in the last place where the result is normal. Below REAL_EXP_MIN: 0 (also where a
+ * denormal would be right); above REAL_EXP_MAX: +infinity; NaN stays NaN. real_exp(0) is exactly 1.
+ */
+float real_exp(float x);
+
+#define REAL_EXP_MIN (-87.33f)
+#define REAL_EXP_MAX 88.72283f
+
+/* Natural logarithm, error at most 2 units in the last place. 0: -infinity; below 0 and NaN: NaN; denormals are
+ * taken as what they are. */
+float real_log(float x);
+
+/* The same in binary64, for tables; relative error below 1e-14. x within +-700, and x > 0. */
+double real_exp_wide(double x);
+double real_log_wide(double x);
+
+/* Sine and cosine, absolute error below 1e-10 for |x| up to 2^24. */
+void real_sincos_wide(double x, double *ret_sin, double *ret_cos);
+
+#endif
