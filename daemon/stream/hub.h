@@ -11,8 +11,8 @@
 #ifndef SOTTO_STREAM_HUB_H
 #define SOTTO_STREAM_HUB_H
 
+#include "base/arena.h"
 #include "base/diag.h"
-#include "base/log.h"
 #include "text/chatml.h"
 #include "token/token.h"
 #include <sotto/v1/sotto.pb-c.h>
@@ -21,28 +21,28 @@
 
 /* What policy gives a peer; copied into each stream, so that a stream keeps the limits it began with. */
 struct grant {
-    uint32_t uid;               /* the account */
+    uint32_t uid; /* the account */
     Sotto__V1__PriorityClass class_ceiling;
     Sotto__V1__PriorityClass class_default;
-    uint32_t weight;            /* share within a class; 1000 is usual */
-    uint32_t n_streams;         /* live ones of this uid, all connections */
-    uint32_t n_context;         /* tokens of prompt and answer; 0: the model's */
-    uint32_t n_answer;          /* hard cap on max_tokens, and the value when none is given */
-    uint32_t tokens_a_minute;   /* 0: no bound */
+    uint32_t weight;          /* share within a class; 1000 is usual */
+    uint32_t n_streams;       /* live ones of this uid, all connections */
+    uint32_t n_context;       /* tokens of prompt and answer; 0: the model's */
+    uint32_t n_answer;        /* hard cap on max_tokens, and the value when none is given */
+    uint32_t tokens_a_minute; /* 0: no bound */
     bool admin;
-    bool observe;               /* sees names of others in Status and Watch */
-    bool special;               /* may have control tokens recognised (Tokenize.special) */
+    bool observe; /* sees names of others in Status and Watch */
+    bool special; /* may have control tokens recognised (Tokenize.special) */
 };
 
 /* One configured model. Strings are copied. */
 struct hub_model {
     const char *name;
-    const char *file;           /* absolute */
-    const char *backend;        /* "cpu", "truth", "fake" */
+    const char *file;    /* absolute */
+    const char *backend; /* "cpu", "truth", "fake" */
     const char *kv_format;
-    uint64_t kv_bytes;          /* 0: a default from memory and context */
-    uint32_t n_context;         /* 0: as trained, at most the default ceiling */
-    uint32_t n_threads;         /* 0: all that affinity and quota allow */
+    uint64_t kv_bytes;  /* 0: a default from memory and context */
+    uint32_t n_context; /* 0: as trained, at most the default ceiling */
+    uint32_t n_threads; /* 0: all that affinity and quota allow */
     uint32_t n_sequences;
     uint32_t n_step_rows;
     const char *fake_script;
@@ -53,32 +53,36 @@ struct hub_model {
 struct hub_config {
     const struct hub_model *models;
     size_t n_models;
-    const char *engine_path;    /* of sotto-engine */
+    const char *engine_path; /* of sotto-engine */
     const char *cpu_mask;
-    const char *runtime_dir;    /* for nothing today but names in errors; may be NULL */
-    bool guard_allocations;     /* tests: engines abort on an allocation inside a step */
-    uint32_t pause_ms[3];       /* between restarts of a crashing engine: 100, 1000, 10000 */
-    uint32_t load_stall_ms;     /* 30000: a load without progress is lost */
-    uint32_t step_floor_ms;     /* 2000: shortest watchdog of a step */
+    const char *runtime_dir; /* for nothing today but names in errors; may be NULL */
+    bool guard_allocations;  /* tests: engines abort on an allocation inside a step */
+    uint32_t pause_ms[3];    /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
+    uint32_t load_stall_ms;  /* a load without progress is lost; 0: 30000 */
+    uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
+    uint32_t
+        n_pool_threads; /* of libuv's pool, at most half of them for one account; 0: 4, libuv's own number */
 };
 
 struct hub;
 struct stream;
 
 /* An event for Watch; @pairs alternate key and value, @n_pairs of them; uid whose stream it is, or UINT32_MAX. */
-typedef void (*hub_event_fn)(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
-                             uint32_t uid);
+typedef void (*hub_event_fn)(void *owner, const char *topic, const char *name, const char *const *pairs,
+                             size_t n_pairs, uint32_t uid);
 
-int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *config, hub_event_fn on_event, void *owner);
+int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *config, hub_event_fn on_event,
+               void *owner);
 
 /* Starts the models that are to load at start. */
 void hub_start(struct hub *hub);
 
 /* No new Generate; streams get @grace_ms or end UNAVAILABLE "shutting down"; engines are told to quit, then killed.
- * @done is called once when all processes are gone, at most 5 s after the grace. A second call makes the grace 0. */
+ * @done (of the first call) is called once, from the loop, when all processes are gone and every handle of the hub is
+ * closed, at most 5 s after the grace. A second call makes the grace 0. */
 void hub_stop(struct hub *hub, uint32_t grace_ms, void (*done)(void *owner), void *owner);
 
-/* After hub_stop() has called back and all uv handles are closed. */
+/* After hub_stop() has called back (also from that callback). NULL is allowed. */
 void hub_destroy(struct hub *hub);
 
 /* True if the loop turned and no engine is overdue: feed the service manager's watchdog. */
@@ -87,7 +91,8 @@ bool hub_is_well(const struct hub *hub);
 /* Swaps the set of models (reload): new ones become known (and load, if they say so), changed ones apply to the
  * next load, missing ones are unloaded after their last stream. Paths of settings that need a reload of their model
  * are told by @needs (may be called many times). All or nothing: a fault leaves the old set. */
-int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs)(void *owner, const char *path), void *owner);
+int hub_configure(struct hub *hub, const struct hub_config *config,
+                  void (*needs)(void *owner, const char *path), void *owner);
 
 /* ---- generating */
 
@@ -102,10 +107,16 @@ struct stream_sink {
 
 /*
  * Asks for an answer. @ask has passed check_client_frame(); it is copied. 0: *ret_stream lives until on_done or
- * on_error. Above 0: a Sotto__V1__Code, with the sentence in @diag (and @ret_retry_ms); no stream was made.
+ * on_error has returned. Above 0: a Sotto__V1__Code, with the sentence in @diag (and *ret_retry_ms, 0: trying again
+ * will not help); no stream was made, nothing is called back. Below 0: a fault.
+ *
+ * Order of calls: on_accepted once (left out if the request turns out to be refusable: too long for the context, bad
+ * text), then on_notice and on_delta as they come, then exactly one of on_done and on_error.
+ * The sink may call any function of this header from a callback.
  */
-int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant, const struct stream_sink *sink,
-                void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag);
+int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                uint32_t *ret_retry_ms, struct diag *diag);
 
 void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit);
 
@@ -121,32 +132,50 @@ void stream_park(struct stream *stream, bool parked);
 /* Ends in on_error with @code and @sentence (slow reader, connection closing). */
 void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sentence);
 
-/* ---- words, models, state: answered by one callback, or refused at once with a Sotto__V1__Code above 0 */
+/* ---- words, models, state: answered by one callback from the loop, or refused at once with a Sotto__V1__Code above 0
+ * and the sentence in @diag; below 0: a fault. What a callback gets lives for the call. */
 
 struct hub_ticket; /* names a pending question, for hub_forget() */
 
-typedef void (*hub_tokenized_fn)(void *owner, const Sotto__V1__Tokenized *answer, const Sotto__V1__Error *error);
-typedef void (*hub_detokenized_fn)(void *owner, const Sotto__V1__Detokenized *answer, const Sotto__V1__Error *error);
+typedef void (*hub_tokenized_fn)(void *owner, const Sotto__V1__Tokenized *answer,
+                                 const Sotto__V1__Error *error);
+typedef void (*hub_detokenized_fn)(void *owner, const Sotto__V1__Detokenized *answer,
+                                   const Sotto__V1__Error *error);
 typedef void (*hub_progress_fn)(void *owner, const Sotto__V1__LoadProgress *progress);
 typedef void (*hub_loaded_fn)(void *owner, const Sotto__V1__ModelInfo *info, const Sotto__V1__Error *error);
 typedef void (*hub_unloaded_fn)(void *owner, const Sotto__V1__Error *error);
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
-                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
-int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant, hub_detokenized_fn done,
-                   void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
-int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
-             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
-int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
-               void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant,
+                 hub_tokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
+                   hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+
+/* The configured file of a name that no administrator unloaded: anybody. Else (another file, a new name, a model that
+ * failed and whose file is the same) an administrator, or PERMISSION_DENIED. Many asks are one load. */
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
+             hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
+             struct diag *diag);
+
+/* For administrators. Answered when the process is gone and every byte is back with the system. */
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,
+               hub_unloaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
 /* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. */
 void hub_forget(struct hub_ticket *ticket);
 
-/* Fills messages whose memory is the hub's and valid until the loop's next turn. @grant decides what is told. */
-void hub_list_models(struct hub *hub, const struct grant *grant, Sotto__V1__Models *ret_models);
+/* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's ceiling). */
+int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
+                    Sotto__V1__Models *ret_models);
 
-/* Fills classes, models, engines, memory (of engines) and the hub's counters; the caller adds its own. */
-void hub_status(struct hub *hub, const struct grant *grant, Sotto__V1__StatusReport *report);
+/*
+ * Classes, models, engines, memory of sottod and of the engines, and the hub's counters. Engines are asked for their
+ * figures first (100 ms at most), so what is told is true now and not a second ago. @report lives for the call; the
+ * owner sets the fields that are its own (instance, config, connections, descriptors, rss of sottod added to what
+ * stands there) and may add rows to the lists: @arena is the memory behind them.
+ */
+typedef void (*hub_status_fn)(void *owner, Sotto__V1__StatusReport *report, struct arena *arena);
+
+int hub_status(struct hub *hub, const struct grant *grant, hub_status_fn done, void *owner,
+               struct hub_ticket **ret_ticket, struct diag *diag);
 
 #endif
