@@ -19,8 +19,8 @@ struct diag {
 
 #define DIAG_INIT { .text = "", .field = "" }
 
-/* Says the sentence unless one stands already. NULL @diag is allowed. Bad UTF-8 becomes U+FFFD; too long is cut
- * at a whole character. */
+/* Says the sentence unless one stands already. NULL @diag is allowed. Bad UTF-8 and control characters become
+ * U+FFFD; too long is cut at a whole character. */
 void diag_set(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same, naming the @field that is to blame. */

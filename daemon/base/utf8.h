@@ -30,4 +30,8 @@ size_t utf8_write(uint32_t point, uint8_t *out);
  * Returns the bytes written; three times @n is always enough. */
 size_t utf8_mend(const uint8_t *bytes, size_t n, uint8_t *out, size_t cap);
 
+/* The same for text that a person reads on one line: control characters (a stranger's escape sequences, line ends)
+ * become U+FFFD as well. */
+size_t utf8_mend_line(const uint8_t *bytes, size_t n, uint8_t *out, size_t cap);
+
 #endif
