@@ -1,1 +1,525 @@
+/*
+ * Check: the written table of what requests may say
+ *
+ * Each message of the schema that a client may send has a list of rows, one a field; a walker over protobuf-c's
+ * own descriptors reads the values, so a row needs no more than the field's name and its rule. What one row can't
+ * say (two fields that contradict each other, a sum) stands in a function beside the list. The first fault ends
+ * the walk: a client mends one thing at a time.
+ */
 #include "proto/check.h"
+#include "base/clean.h"
+#include "base/utf8.h"
+#include "proto/limit.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum rule_kind {
+    RULE_ANY,     /* every value of the type has a meaning; with a message: walk into it */
+    RULE_RANGE,   /* number from @min to @max, both allowed */
+    RULE_ABOVE,   /* number above @min, at most @max */
+    RULE_BIAS,    /* as RULE_RANGE, and minus infinity */
+    RULE_ENUM,    /* a value that the enum names */
+    RULE_NAME,    /* check_name() */
+    RULE_UNNAMED, /* the same, or empty: the default, or none */
+    RULE_TEXT,    /* @min to @max bytes of whole UTF-8 characters */
+    RULE_PATH,    /* empty, or an absolute path */
+    RULE_WORD,    /* one of the words in @allowed, which are set apart by ", " */
+};
+
+struct rule {
+    const char *field;
+    enum rule_kind kind;
+    double min;
+    double max;
+    const char *allowed; /* for the sentence: "0 to 100" */
+    uint32_t most;       /* repeated fields: as many at most; 0: what fits a frame */
+};
+
+/* Where the walker is, for the path in the sentence. */
+struct place {
+    const struct place *up;
+    const char *name;
+    size_t index;
+    bool indexed;
+};
+
+struct rule_list {
+    const ProtobufCMessageDescriptor *type;
+    const struct rule *rules;
+    size_t n;
+    int (*also)(const void *message, const struct place *place, struct diag *diag); /* or NULL */
+};
+
+#define PATH_MOST 4095u /* PATH_MAX without its zero */
+
+static const struct rule hello_rules[] = {
+    { "version_min", RULE_RANGE, 1, UINT32_MAX, "1 or more" },
+    { "version_max", RULE_RANGE, 1, UINT32_MAX, "1 or more" },
+    { "client", RULE_UNNAMED },
+};
+
+static const struct rule generate_rules[] = {
+    { "model", RULE_UNNAMED },
+    { "tokens", RULE_ANY },
+    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "chat", RULE_ANY },
+    { "sampling", RULE_ANY },
+    { "max_tokens", RULE_RANGE, 1, UINT32_MAX, "1 or more" },
+    { "stop", RULE_TEXT, 1, LIMIT_STOP, "1 to 256 bytes", LIMIT_STOPS },
+    { "priority", RULE_ENUM },
+    { "credit", RULE_ANY },
+    { "key", RULE_UNNAMED },
+    { "ignore_end", RULE_ANY },
+};
+
+static const struct rule token_ids_rules[] = {
+    { "ids", RULE_ANY },
+};
+
+static const struct rule chat_rules[] = {
+    { "messages", RULE_ANY, .most = LIMIT_MESSAGES },
+    { "no_generation_prompt", RULE_ANY },
+};
+
+static const struct rule message_rules[] = {
+    { "role", RULE_WORD, .allowed = "system, user, assistant" },
+    { "content", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+};
+
+static const struct rule sampling_rules[] = {
+    { "temperature", RULE_RANGE, 0, 100, "0 to 100" },
+    { "top_k", RULE_RANGE, 1, UINT32_MAX, "1 or more (absent is off)" },
+    { "top_p", RULE_ABOVE, 0, 1, "above 0, at most 1" },
+    { "min_p", RULE_RANGE, 0, 1, "0 to 1" },
+    { "seed", RULE_ANY },
+    { "repetition_penalty", RULE_ABOVE, 0, 10, "above 0, at most 10" },
+    { "frequency_penalty", RULE_RANGE, -2, 2, "-2 to 2" },
+    { "presence_penalty", RULE_RANGE, -2, 2, "-2 to 2" },
+    { "penalty_window", RULE_RANGE, 0, LIMIT_PENALTY_WINDOW, "0 to 4096" },
+    { "bias", RULE_ANY, .most = LIMIT_BIASES },
+    { "logprobs", RULE_ANY },
+    { "top_logprobs", RULE_RANGE, 0, LIMIT_TOP_LOGPROBS, "0 to 1024" },
+};
+
+static const struct rule bias_rules[] = {
+    { "id", RULE_ANY },
+    { "bias", RULE_BIAS, -100, 100, "-100 to 100, or minus infinity" },
+};
+
+static const struct rule credit_rules[] = {
+    { "tokens", RULE_ANY },
+    { "have_token", RULE_ANY },
+    { "have_byte", RULE_ANY },
+};
+
+static const struct rule tokenize_rules[] = {
+    { "model", RULE_UNNAMED },
+    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "special", RULE_ANY },
+    { "pieces", RULE_ANY },
+};
+
+static const struct rule detokenize_rules[] = {
+    { "model", RULE_UNNAMED },
+    { "ids", RULE_ANY },
+    { "special", RULE_ANY },
+};
+
+static const struct rule load_rules[] = {
+    { "name", RULE_NAME },
+    { "file", RULE_PATH },
+};
+
+static const struct rule unload_rules[] = {
+    { "name", RULE_NAME },
+    { "now", RULE_ANY },
+};
+
+static const struct rule watch_rules[] = {
+    { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config", .most = LIMIT_TOPICS },
+};
+
+static int check_hello(const void *message, const struct place *place, struct diag *diag);
+static int check_generate(const void *message, const struct place *place, struct diag *diag);
+static int check_token_ids(const void *message, const struct place *place, struct diag *diag);
+static int check_chat(const void *message, const struct place *place, struct diag *diag);
+static int check_sampling(const void *message, const struct place *place, struct diag *diag);
+
+#define ROWS(rules) rules, COUNTOF(rules)
+
+static const struct rule_list lists[] = {
+    { &sotto__v1__hello__descriptor, ROWS(hello_rules), check_hello },
+    { &sotto__v1__generate__descriptor, ROWS(generate_rules), check_generate },
+    { &sotto__v1__token_ids__descriptor, ROWS(token_ids_rules), check_token_ids },
+    { &sotto__v1__chat__descriptor, ROWS(chat_rules), check_chat },
+    { &sotto__v1__chat_message__descriptor, ROWS(message_rules), NULL },
+    { &sotto__v1__sampling__descriptor, ROWS(sampling_rules), check_sampling },
+    { &sotto__v1__logit_bias__descriptor, ROWS(bias_rules), NULL },
+    { &sotto__v1__credit__descriptor, ROWS(credit_rules), NULL },
+    { &sotto__v1__cancel__descriptor, NULL, 0, NULL },
+    { &sotto__v1__tokenize__descriptor, ROWS(tokenize_rules), NULL },
+    { &sotto__v1__detokenize__descriptor, ROWS(detokenize_rules), NULL },
+    { &sotto__v1__list_models__descriptor, NULL, 0, NULL },
+    { &sotto__v1__load_model__descriptor, ROWS(load_rules), NULL },
+    { &sotto__v1__unload_model__descriptor, ROWS(unload_rules), NULL },
+    { &sotto__v1__status__descriptor, NULL, 0, NULL },
+    { &sotto__v1__watch__descriptor, ROWS(watch_rules), NULL },
+    { &sotto__v1__reload__descriptor, NULL, 0, NULL },
+};
+
+#undef ROWS
+
+/* ---- paths */
+
+static size_t place_write(const struct place *place, char *out, size_t cap)
+{
+    size_t at = 0;
+    int n;
+
+    if (place->up) {
+        at = place_write(place->up, out, cap);
+    }
+    if (place->indexed) {
+        n = snprintf(out + at, cap - at, "%s%s[%zu]", at ? "." : "", place->name, place->index);
+    } else {
+        n = snprintf(out + at, cap - at, "%s%s", at ? "." : "", place->name);
+    }
+    return n < 0 || (size_t)n >= cap - at ? cap - 1 : at + (size_t)n;
+}
+
+__attribute__((format(printf, 3, 4))) static int refuse(const struct place *place, struct diag *diag,
+                                                        const char *format, ...)
+{
+    char path[sizeof(diag->field)];
+    char what[192];
+    va_list words;
+
+    va_start(words, format);
+    vsnprintf(what, sizeof(what), format, words);
+    va_end(words);
+    place_write(place, path, sizeof(path));
+    diag_blame(diag, path, "%s: %s", path, what);
+    return CHECK_BAD;
+}
+
+/* ---- values */
+
+bool check_name(const char *name)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/-";
+    size_t n = strlen(name);
+
+    return n >= 1 && n <= LIMIT_NAME && strspn(name, letters) == n;
+}
+
+static int check_a_name(const char *name, const struct place *place, struct diag *diag)
+{
+    if (!check_name(name)) {
+        return refuse(place, diag, "a name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+    }
+    return CHECK_OK;
+}
+
+static int check_path(const char *path, const struct place *place, struct diag *diag)
+{
+    if (!*path) {
+        return CHECK_OK;
+    }
+    if (*path != '/' || strlen(path) > PATH_MOST || !utf8_is_valid(path, strlen(path), NULL)) {
+        return refuse(place, diag, "must be an absolute path of at most 4,095 bytes in UTF-8, or empty");
+    }
+    return CHECK_OK;
+}
+
+static bool word_is_in(const char *word, const char *list)
+{
+    size_t n = strlen(word);
+
+    while (n) {
+        size_t here = strcspn(list, ",");
+
+        if (here == n && memcmp(word, list, n) == 0) {
+            return true;
+        }
+        if (!list[here]) {
+            break;
+        }
+        list += here + strlen(", ");
+    }
+    return false;
+}
+
+static int check_word(const char *word, const struct rule *rule, const struct place *place, struct diag *diag)
+{
+    if (word_is_in(word, rule->allowed)) {
+        return CHECK_OK;
+    }
+    return refuse(place, diag, "is none of these: %s", rule->allowed);
+}
+
+static int check_text(const ProtobufCBinaryData *text, const struct rule *rule, const struct place *place,
+                      struct diag *diag)
+{
+    size_t bad;
+
+    if (text->len < (size_t)rule->min || text->len > (size_t)rule->max) {
+        return refuse(place, diag, "has %zu bytes; allowed is %s", text->len, rule->allowed);
+    }
+    if (text->len && !utf8_is_valid(text->data, text->len, &bad)) {
+        return refuse(place, diag, "is not valid UTF-8 at byte %zu; text is whole UTF-8 characters", bad);
+    }
+    return CHECK_OK;
+}
+
+static int check_enum(int value, const ProtobufCEnumDescriptor *type, const struct place *place,
+                      struct diag *diag)
+{
+    if (protobuf_c_enum_descriptor_get_value(type, value)) {
+        return CHECK_OK;
+    }
+    return refuse(place, diag, "%d is no value of %s", value, type->short_name);
+}
+
+/* Comparisons are written so that NaN fails each of them. */
+static int check_number(double number, const struct rule *rule, const struct place *place, struct diag *diag)
+{
+    bool enough = rule->kind == RULE_ABOVE ? number > rule->min : number >= rule->min;
+
+    if ((enough && number <= rule->max) || (rule->kind == RULE_BIAS && isinf(number) && number < 0)) {
+        return CHECK_OK;
+    }
+    return refuse(place, diag, "%.9g is out of range; allowed is %s", number, rule->allowed);
+}
+
+static double read_number(const void *value, ProtobufCType type)
+{
+    if (type == PROTOBUF_C_TYPE_FLOAT) {
+        return *(const float *)value;
+    }
+    assert(type == PROTOBUF_C_TYPE_UINT32);
+    return *(const uint32_t *)value;
+}
+
+static int check_message(const ProtobufCMessage *message, const struct place *place, struct diag *diag);
+
+static int check_value(const void *value, const ProtobufCFieldDescriptor *field, const struct rule *rule,
+                       const struct place *place, struct diag *diag)
+{
+    const char *word;
+
+    switch (rule->kind) {
+    case RULE_ANY:
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+            return check_message(*(ProtobufCMessage *const *)value, place, diag);
+        }
+        return CHECK_OK;
+    case RULE_RANGE:
+    case RULE_ABOVE:
+    case RULE_BIAS:
+        return check_number(read_number(value, field->type), rule, place, diag);
+    case RULE_ENUM:
+        return check_enum(*(const int *)value, field->descriptor, place, diag);
+    case RULE_NAME:
+        return check_a_name(*(char *const *)value, place, diag);
+    case RULE_UNNAMED:
+        word = *(char *const *)value;
+        return *word ? check_a_name(word, place, diag) : CHECK_OK;
+    case RULE_TEXT:
+        return check_text(value, rule, place, diag);
+    case RULE_PATH:
+        return check_path(*(char *const *)value, place, diag);
+    case RULE_WORD:
+        return check_word(*(char *const *)value, rule, place, diag);
+    }
+    return CHECK_OK;
+}
+
+/* ---- the walk */
+
+static size_t size_of(ProtobufCType type)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return sizeof(ProtobufCMessage *);
+    case PROTOBUF_C_TYPE_STRING:
+        return sizeof(char *);
+    case PROTOBUF_C_TYPE_BYTES:
+        return sizeof(ProtobufCBinaryData);
+    default: /* repeated numbers have rows of RULE_ANY alone */
+        return sizeof(uint32_t);
+    }
+}
+
+static int check_repeated(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                          const struct rule *rule, const struct place *up, struct diag *diag)
+{
+    const char *base = (const char *)message;
+    size_t n = *(const size_t *)(const void *)(base + field->quantifier_offset);
+    const char *items = *(const char *const *)(const void *)(base + field->offset);
+    struct place place = { .up = up, .name = field->name };
+
+    if (rule->most && n > rule->most) {
+        return refuse(&place, diag, "has %zu entries; at most %" PRIu32 " are allowed", n, rule->most);
+    }
+    if (rule->kind == RULE_ANY && field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        return CHECK_OK;
+    }
+    place.indexed = true;
+    for (place.index = 0; place.index < n; place.index++) {
+        if (check_value(items + place.index * size_of(field->type), field, rule, &place, diag)) {
+            return CHECK_BAD;
+        }
+    }
+    return CHECK_OK;
+}
+
+static int check_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
+                       const struct rule *rule, const struct place *up, struct diag *diag)
+{
+    const char *base = (const char *)message;
+    const struct place place = { .up = up, .name = field->name };
+    const void *value = base + field->offset;
+
+    if (field->label == PROTOBUF_C_LABEL_REPEATED) {
+        return check_repeated(message, field, rule, up, diag);
+    }
+    if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+        *(const uint32_t *)(const void *)(base + field->quantifier_offset) != field->id) {
+        return CHECK_OK;
+    }
+    if (field->type == PROTOBUF_C_TYPE_MESSAGE && !*(ProtobufCMessage *const *)value) {
+        return CHECK_OK;
+    }
+    return check_value(value, field, rule, &place, diag);
+}
+
+static const struct rule_list *find_list(const ProtobufCMessageDescriptor *type)
+{
+    for (size_t i = 0; i < COUNTOF(lists); i++) {
+        if (lists[i].type == type) {
+            return &lists[i];
+        }
+    }
+    return NULL;
+}
+
+static int check_message(const ProtobufCMessage *message, const struct place *place, struct diag *diag)
+{
+    const struct rule_list *list = find_list(message->descriptor);
+
+    assert(list);
+    for (size_t i = 0; i < list->n; i++) {
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field_by_name(list->type, list->rules[i].field);
+
+        assert(field);
+        if (check_field(message, field, &list->rules[i], place, diag)) {
+            return CHECK_BAD;
+        }
+    }
+    return list->also ? list->also(message, place, diag) : CHECK_OK;
+}
+
+int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag)
+{
+    const ProtobufCFieldDescriptor *field;
+    struct place place = { .up = NULL };
+
+    if (frame->body_case == SOTTO__V1__CLIENT_FRAME__BODY__NOT_SET) {
+        return CHECK_OK; /* a body of the future: the caller says so */
+    }
+    field = protobuf_c_message_descriptor_get_field(&sotto__v1__client_frame__descriptor, frame->body_case);
+    assert(field && field->type == PROTOBUF_C_TYPE_MESSAGE);
+    place.name = field->name;
+    return check_message((const ProtobufCMessage *)frame->hello, &place, diag);
+}
+
+bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field)
+{
+    const struct rule_list *list = find_list(type);
+
+    for (size_t i = 0; list && i < list->n; i++) {
+        if (strcmp(list->rules[i].field, field) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what one row can't say */
+
+static int check_hello(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__Hello *hello = message;
+    const struct place max = { .up = place, .name = "version_max" };
+
+    if (hello->version_max < hello->version_min) {
+        return refuse(&max, diag, "lies below version_min");
+    }
+    return CHECK_OK;
+}
+
+static int check_generate(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__Generate *ask = message;
+
+    if (ask->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET) {
+        return refuse(place, diag, "has no input; give one of tokens, text, chat");
+    }
+    return CHECK_OK;
+}
+
+static int check_token_ids(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__TokenIds *tokens = message;
+    const struct place ids = { .up = place, .name = "ids" };
+
+    if (!tokens->n_ids) {
+        return refuse(&ids, diag, "has 0 tokens; a prompt has 1 or more");
+    }
+    return CHECK_OK;
+}
+
+static int check_chat(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__Chat *chat = message;
+    const struct place messages = { .up = place, .name = "messages" };
+    size_t sum = 0;
+
+    if (!chat->n_messages) {
+        return refuse(&messages, diag, "has 0 entries; a conversation has 1 or more");
+    }
+    for (size_t i = 0; i < chat->n_messages; i++) {
+        sum += chat->messages[i]->content.len; /* can't wrap: each came out of one frame */
+    }
+    if (sum > LIMIT_TEXT) {
+        return refuse(&messages, diag, "have more than 2 MiB of content together");
+    }
+    return CHECK_OK;
+}
+
+static int check_sampling(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__Sampling *sampling = message;
+    const struct place top = { .up = place, .name = "top_logprobs" };
+
+    if (sampling->top_logprobs && !sampling->logprobs) {
+        return refuse(&top, diag, "has no effect without logprobs; set logprobs, too");
+    }
+    /* At most LIMIT_BIASES of them: half a million comparisons, well under a millisecond. */
+    for (size_t i = 0; i < sampling->n_bias; i++) {
+        const struct place again = { .up = place, .name = "bias", .index = i, .indexed = true };
+
+        for (size_t k = 0; k < i; k++) {
+            if (sampling->bias[k]->id == sampling->bias[i]->id) {
+                return refuse(&again, diag,
+                              "has an id that stands in an earlier entry; an id may stand once");
+            }
+        }
+    }
+    return CHECK_OK;
+}

@@ -22,4 +22,7 @@ int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag);
 /* A model's or client's name: 1 to LIMIT_NAME of [A-Za-z0-9._:/-]. */
 bool check_name(const char *name);
 
+/* True if the table has a row for @field of the message @type: a test asks it of every field of the schema. */
+bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field);
+
 #endif

@@ -1,0 +1,411 @@
+#include "proto/check.h"
+#include "base/clean.h"
+#include "proto/limit.h"
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+
+/*
+ * Each case changes one field of a good request of its kind and says what must come of it: a path to blame, or
+ * NULL for "allowed".
+ */
+struct play {
+    Sotto__V1__ClientFrame frame;
+    Sotto__V1__Hello hello;
+    Sotto__V1__Generate generate;
+    Sotto__V1__TokenIds tokens;
+    Sotto__V1__Chat chat;
+    Sotto__V1__ChatMessage message[2];
+    Sotto__V1__ChatMessage *messages[LIMIT_MESSAGES + 1];
+    Sotto__V1__Sampling sampling;
+    Sotto__V1__LogitBias bias[2];
+    Sotto__V1__LogitBias *biases[LIMIT_BIASES + 1];
+    ProtobufCBinaryData stops[LIMIT_STOPS + 1];
+    Sotto__V1__Tokenize tokenize;
+    Sotto__V1__LoadModel load;
+    Sotto__V1__UnloadModel unload;
+    Sotto__V1__Watch watch;
+    char *topics[LIMIT_TOPICS + 1];
+    uint32_t ids[2];
+};
+
+static ProtobufCBinaryData bytes(const char *text, size_t n)
+{
+    return (ProtobufCBinaryData){ .data = (uint8_t *)(uintptr_t)text, .len = n };
+}
+
+static char *word(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+static void play_hello(struct play *play)
+{
+    sotto__v1__hello__init(&play->hello);
+    play->hello.version_min = 1;
+    play->hello.version_max = 1;
+    play->hello.client = word("sotto-cli/0.1");
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
+    play->frame.hello = &play->hello;
+}
+
+static void play_generate(struct play *play)
+{
+    sotto__v1__generate__init(&play->generate);
+    sotto__v1__sampling__init(&play->sampling);
+    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    play->generate.text = bytes("Once", 4);
+    play->generate.sampling = &play->sampling;
+    play->generate.stop = play->stops;
+    for (size_t i = 0; i < COUNTOF(play->stops); i++) {
+        play->stops[i] = bytes("x", 1);
+    }
+    play->sampling.bias = play->biases;
+    for (size_t i = 0; i < COUNTOF(play->bias); i++) {
+        sotto__v1__logit_bias__init(&play->bias[i]);
+        play->bias[i].id = (uint32_t)i;
+        play->biases[i] = &play->bias[i];
+    }
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
+    play->frame.generate = &play->generate;
+}
+
+static void play_chat(struct play *play)
+{
+    play_generate(play);
+    sotto__v1__chat__init(&play->chat);
+    for (size_t i = 0; i < COUNTOF(play->messages); i++) {
+        play->messages[i] = &play->message[i % 2];
+    }
+    for (size_t i = 0; i < COUNTOF(play->message); i++) {
+        sotto__v1__chat_message__init(&play->message[i]);
+        play->message[i].role = word(i ? "assistant" : "user");
+    }
+    play->chat.messages = play->messages;
+    play->chat.n_messages = 2;
+    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    play->generate.chat = &play->chat;
+}
+
+static void play_tokens(struct play *play)
+{
+    play_generate(play);
+    sotto__v1__token_ids__init(&play->tokens);
+    play->tokens.ids = play->ids;
+    play->tokens.n_ids = 1;
+    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    play->generate.tokens = &play->tokens;
+}
+
+static void play_tokenize(struct play *play)
+{
+    sotto__v1__tokenize__init(&play->tokenize);
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
+    play->frame.tokenize = &play->tokenize;
+}
+
+static void play_load(struct play *play)
+{
+    sotto__v1__load_model__init(&play->load);
+    play->load.name = word("tiny");
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
+    play->frame.load_model = &play->load;
+}
+
+static void play_unload(struct play *play)
+{
+    sotto__v1__unload_model__init(&play->unload);
+    play->unload.name = word("tiny");
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
+    play->frame.unload_model = &play->unload;
+}
+
+static void play_watch(struct play *play)
+{
+    sotto__v1__watch__init(&play->watch);
+    play->watch.topics = play->topics;
+    for (size_t i = 0; i < COUNTOF(play->topics); i++) {
+        play->topics[i] = word("model");
+    }
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
+    play->frame.watch = &play->watch;
+}
+
+/* ---- one change each */
+
+#define CHANGE(name, statement)                                                                              \
+    static void name(struct play *play)                                                                      \
+    {                                                                                                        \
+        statement;                                                                                           \
+    }
+#define SAMPLE(name, field, FIELD, number)                                                                    \
+    CHANGE(name, play->sampling.opt_##field##_case = SOTTO__V1__SAMPLING__OPT_##FIELD##_##FIELD;               \
+           play->sampling.field = number)
+#define LENGTH(name, number)                                                                                  \
+    CHANGE(name, play->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;         \
+           play->generate.max_tokens = number)
+#define TEXT(name, text) CHANGE(name, play->generate.text = bytes(text, sizeof(text) - 1))
+
+static char long_name[LIMIT_NAME + 2];
+static char long_text[LIMIT_TEXT + 1];
+static char long_path[4097];
+
+CHANGE(nothing, (void)play)
+CHANGE(version_0, play->hello.version_min = 0)
+CHANGE(version_backwards, play->hello.version_min = 2)
+CHANGE(version_later, play->hello.version_max = 7)
+CHANGE(client_none, play->hello.client = word(""))
+CHANGE(client_odd, play->hello.client = word("a b"))
+CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0; play->hello.client = long_name)
+CHANGE(client_65, memset(long_name, 'a', LIMIT_NAME + 1); play->hello.client = long_name)
+CHANGE(model_odd, play->generate.model = word("a\nb"))
+CHANGE(input_none, play->generate.input_case = SOTTO__V1__GENERATE__INPUT__NOT_SET)
+TEXT(text_empty, "")
+TEXT(text_nul, "A\0B")
+TEXT(text_nbsp, "\xC2\xA0")
+TEXT(text_cut, "\xE6\xAD")
+TEXT(text_cut_4, "\xF0\x9F\x98")
+TEXT(text_no_tail, "\xC3\x28")
+TEXT(text_overlong, "\xC0\x80")
+TEXT(text_surrogate, "\xED\xA0\x80")
+CHANGE(text_most, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT))
+CHANGE(text_beyond, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT + 1))
+CHANGE(ids_none, play->tokens.n_ids = 0)
+LENGTH(max_tokens_0, 0)
+LENGTH(max_tokens_1, 1)
+LENGTH(max_tokens_2_31, 1u << 31)
+CHANGE(max_tokens_unset_0, play->generate.max_tokens = 0)
+CHANGE(stop_empty, play->stops[1] = bytes("", 0); play->generate.n_stop = 2)
+CHANGE(stop_long, play->stops[0] = bytes(long_text, LIMIT_STOP + 1); play->generate.n_stop = 1)
+CHANGE(stop_half, play->stops[0] = bytes("\x9F", 1); play->generate.n_stop = 1)
+CHANGE(stops_most, play->generate.n_stop = LIMIT_STOPS)
+CHANGE(stops_many, play->generate.n_stop = LIMIT_STOPS + 1)
+CHANGE(class_3, play->generate.priority = 3)
+CHANGE(class_77, play->generate.priority = (Sotto__V1__PriorityClass)77)
+CHANGE(class_minus, play->generate.priority = (Sotto__V1__PriorityClass)-1)
+CHANGE(credit_0, play->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT; play->generate.credit = 0)
+CHANGE(key_good, play->generate.key = word("trip/7"))
+CHANGE(key_odd, play->generate.key = word("trip 7"))
+CHANGE(messages_none, play->chat.n_messages = 0)
+CHANGE(messages_most, play->chat.n_messages = LIMIT_MESSAGES)
+CHANGE(messages_many, play->chat.n_messages = LIMIT_MESSAGES + 1)
+CHANGE(role_odd, play->message[1].role = word("tool"))
+CHANGE(role_part, play->message[1].role = word("user, assistant"))
+CHANGE(role_none, play->message[1].role = word(""))
+CHANGE(content_bad, play->message[1].content = bytes("ab\xFF", 3))
+CHANGE(content_sum, play->message[0].content = bytes(long_text, LIMIT_TEXT / 2);
+       play->message[1].content = bytes(long_text, LIMIT_TEXT / 2 + 1))
+SAMPLE(temperature_0, temperature, TEMPERATURE, 0)
+SAMPLE(temperature_tiny, temperature, TEMPERATURE, 1e-30f)
+SAMPLE(temperature_minus, temperature, TEMPERATURE, -1)
+SAMPLE(temperature_nan, temperature, TEMPERATURE, NAN)
+SAMPLE(temperature_hot, temperature, TEMPERATURE, 1e6f)
+SAMPLE(top_k_0, top_k, TOP_K, 0)
+SAMPLE(top_k_1, top_k, TOP_K, 1)
+SAMPLE(top_p_0, top_p, TOP_P, 0)
+SAMPLE(top_p_1, top_p, TOP_P, 1)
+SAMPLE(top_p_nan, top_p, TOP_P, NAN)
+SAMPLE(min_p_1, min_p, MIN_P, 1)
+SAMPLE(min_p_over, min_p, MIN_P, 1.5f)
+SAMPLE(repetition_0, repetition_penalty, REPETITION_PENALTY, 0)
+SAMPLE(frequency_3, frequency_penalty, FREQUENCY_PENALTY, 3)
+SAMPLE(presence_minus_3, presence_penalty, PRESENCE_PENALTY, -3)
+SAMPLE(window_0, penalty_window, PENALTY_WINDOW, 0)
+SAMPLE(window_minus_1, penalty_window, PENALTY_WINDOW, (uint32_t)-1)
+CHANGE(bias_forbid, play->bias[1].bias = -INFINITY; play->sampling.n_bias = 2)
+CHANGE(bias_infinite, play->bias[1].bias = INFINITY; play->sampling.n_bias = 2)
+CHANGE(bias_nan, play->bias[0].bias = NAN; play->sampling.n_bias = 2)
+CHANGE(bias_twice, play->bias[1].id = 0; play->sampling.n_bias = 2)
+CHANGE(biases_many, play->sampling.n_bias = LIMIT_BIASES + 1)
+CHANGE(top_logprobs_most, play->sampling.logprobs = 1; play->sampling.top_logprobs = LIMIT_TOP_LOGPROBS)
+CHANGE(top_logprobs_many, play->sampling.logprobs = 1; play->sampling.top_logprobs = LIMIT_TOP_LOGPROBS + 1)
+CHANGE(top_logprobs_alone, play->sampling.top_logprobs = 1)
+CHANGE(tokenize_bad, play->tokenize.text = bytes("\xC3", 1))
+CHANGE(tokenize_model_odd, play->tokenize.model = word("../x y"))
+CHANGE(load_nameless, play->load.name = word(""))
+CHANGE(load_absolute, play->load.file = word("/srv/m.gguf"))
+CHANGE(load_relative, play->load.file = word("m.gguf"))
+CHANGE(load_long, memset(long_path, '/', sizeof(long_path) - 1); play->load.file = long_path)
+CHANGE(unload_nameless, play->unload.name = word(""))
+CHANGE(topics_none, play->watch.n_topics = 0)
+CHANGE(topics_most, play->watch.n_topics = LIMIT_TOPICS)
+CHANGE(topics_many, play->watch.n_topics = LIMIT_TOPICS + 1)
+CHANGE(topic_odd, play->topics[1] = word("weather"); play->watch.n_topics = 2)
+
+#define CASE(kind, change, blamed) { #kind "_" #change, play_##kind, change, blamed }
+
+static const struct play_case {
+    const char *name;
+    void (*make)(struct play *play);
+    void (*change)(struct play *play);
+    const char *blamed;
+} cases[] = {
+    CASE(hello, nothing, NULL),
+    CASE(hello, version_0, "hello.version_min"),
+    CASE(hello, version_backwards, "hello.version_max"),
+    CASE(hello, version_later, NULL),
+    CASE(hello, client_none, NULL),
+    CASE(hello, client_odd, "hello.client"),
+    CASE(hello, client_64, NULL),
+    CASE(hello, client_65, "hello.client"),
+    CASE(generate, nothing, NULL),
+    CASE(generate, model_odd, "generate.model"),
+    CASE(generate, input_none, "generate"),
+    CASE(generate, text_empty, NULL),
+    CASE(generate, text_nul, NULL),
+    CASE(generate, text_nbsp, NULL),
+    CASE(generate, text_cut, "generate.text"),
+    CASE(generate, text_cut_4, "generate.text"),
+    CASE(generate, text_no_tail, "generate.text"),
+    CASE(generate, text_overlong, "generate.text"),
+    CASE(generate, text_surrogate, "generate.text"),
+    CASE(generate, text_most, NULL),
+    CASE(generate, text_beyond, "generate.text"),
+    CASE(tokens, nothing, NULL),
+    CASE(tokens, ids_none, "generate.tokens.ids"),
+    CASE(generate, max_tokens_0, "generate.max_tokens"),
+    CASE(generate, max_tokens_1, NULL),
+    CASE(generate, max_tokens_2_31, NULL),
+    CASE(generate, max_tokens_unset_0, NULL),
+    CASE(generate, stop_empty, "generate.stop[1]"),
+    CASE(generate, stop_long, "generate.stop[0]"),
+    CASE(generate, stop_half, "generate.stop[0]"),
+    CASE(generate, stops_most, NULL),
+    CASE(generate, stops_many, "generate.stop"),
+    CASE(generate, class_3, NULL),
+    CASE(generate, class_77, "generate.priority"),
+    CASE(generate, class_minus, "generate.priority"),
+    CASE(generate, credit_0, NULL),
+    CASE(generate, key_good, NULL),
+    CASE(generate, key_odd, "generate.key"),
+    CASE(chat, nothing, NULL),
+    CASE(chat, messages_none, "generate.chat.messages"),
+    CASE(chat, messages_most, NULL),
+    CASE(chat, messages_many, "generate.chat.messages"),
+    CASE(chat, role_odd, "generate.chat.messages[1].role"),
+    CASE(chat, role_part, "generate.chat.messages[1].role"),
+    CASE(chat, role_none, "generate.chat.messages[1].role"),
+    CASE(chat, content_bad, "generate.chat.messages[1].content"),
+    CASE(chat, content_sum, "generate.chat.messages"),
+    CASE(generate, temperature_0, NULL),
+    CASE(generate, temperature_tiny, NULL),
+    CASE(generate, temperature_minus, "generate.sampling.temperature"),
+    CASE(generate, temperature_nan, "generate.sampling.temperature"),
+    CASE(generate, temperature_hot, "generate.sampling.temperature"),
+    CASE(generate, top_k_0, "generate.sampling.top_k"),
+    CASE(generate, top_k_1, NULL),
+    CASE(generate, top_p_0, "generate.sampling.top_p"),
+    CASE(generate, top_p_1, NULL),
+    CASE(generate, top_p_nan, "generate.sampling.top_p"),
+    CASE(generate, min_p_1, NULL),
+    CASE(generate, min_p_over, "generate.sampling.min_p"),
+    CASE(generate, repetition_0, "generate.sampling.repetition_penalty"),
+    CASE(generate, frequency_3, "generate.sampling.frequency_penalty"),
+    CASE(generate, presence_minus_3, "generate.sampling.presence_penalty"),
+    CASE(generate, window_0, NULL),
+    CASE(generate, window_minus_1, "generate.sampling.penalty_window"),
+    CASE(generate, bias_forbid, NULL),
+    CASE(generate, bias_infinite, "generate.sampling.bias[1].bias"),
+    CASE(generate, bias_nan, "generate.sampling.bias[0].bias"),
+    CASE(generate, bias_twice, "generate.sampling.bias[1]"),
+    CASE(generate, biases_many, "generate.sampling.bias"),
+    CASE(generate, top_logprobs_most, NULL),
+    CASE(generate, top_logprobs_many, "generate.sampling.top_logprobs"),
+    CASE(generate, top_logprobs_alone, "generate.sampling.top_logprobs"),
+    CASE(tokenize, nothing, NULL),
+    CASE(tokenize, tokenize_bad, "tokenize.text"),
+    CASE(tokenize, tokenize_model_odd, "tokenize.model"),
+    CASE(load, nothing, NULL),
+    CASE(load, load_nameless, "load_model.name"),
+    CASE(load, load_absolute, NULL),
+    CASE(load, load_relative, "load_model.file"),
+    CASE(load, load_long, "load_model.file"),
+    CASE(unload, nothing, NULL),
+    CASE(unload, unload_nameless, "unload_model.name"),
+    CASE(watch, topics_none, NULL),
+    CASE(watch, topics_most, NULL),
+    CASE(watch, topics_many, "watch.topics"),
+    CASE(watch, topic_odd, "watch.topics[1]"),
+};
+
+START_TEST(each_row_allows_and_refuses_as_it_says)
+{
+    const struct play_case *row = &cases[_i];
+    static struct play play;
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    sotto__v1__client_frame__init(&play.frame);
+    play.frame.stream = 1;
+    row->make(&play);
+    row->change(&play);
+
+    r = check_client_frame(&play.frame, &diag);
+
+    ck_assert_msg(r == (row->blamed ? CHECK_BAD : CHECK_OK), "%s: %s", row->name, diag.text);
+    ck_assert_msg(strcmp(diag.field, row->blamed ? row->blamed : "") == 0, "%s blames %s", row->name, diag.field);
+    ck_assert_msg(!row->blamed || strstr(diag.text, row->blamed), "%s says %s", row->name, diag.text);
+}
+END_TEST
+
+START_TEST(the_sentence_names_the_offset_of_the_bad_byte)
+{
+    static struct play play;
+    struct diag diag = DIAG_INIT;
+
+    sotto__v1__client_frame__init(&play.frame);
+    play_generate(&play);
+    play.generate.text = bytes("abc\xC3(", 5);
+
+    ck_assert_int_eq(check_client_frame(&play.frame, &diag), CHECK_BAD);
+
+    ck_assert_ptr_nonnull(strstr(diag.text, "at byte 3"));
+}
+END_TEST
+
+/* A field of the schema without a row would go unchecked. */
+static void each_field_has_a_row(const ProtobufCMessageDescriptor *type)
+{
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+
+        ck_assert_msg(check_has_row(type, field->name), "%s.%s has no row", type->short_name, field->name);
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
+            each_field_has_a_row(field->descriptor);
+        }
+    }
+}
+
+START_TEST(every_field_that_a_client_may_send_has_a_row)
+{
+    const ProtobufCMessageDescriptor *frame = &sotto__v1__client_frame__descriptor;
+
+    for (unsigned i = 0; i < frame->n_fields; i++) {
+        if (frame->fields[i].type == PROTOBUF_C_TYPE_MESSAGE) {
+            each_field_has_a_row(frame->fields[i].descriptor);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_body_of_the_future_is_left_to_the_caller)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    struct diag diag = DIAG_INIT;
+
+    ck_assert_int_eq(check_client_frame(&frame, &diag), CHECK_OK);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("check");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_loop_test(facts, each_row_allows_and_refuses_as_it_says, 0, (int)COUNTOF(cases));
+    tcase_add_test(facts, the_sentence_names_the_offset_of_the_bad_byte);
+    tcase_add_test(facts, every_field_that_a_client_may_send_has_a_row);
+    tcase_add_test(facts, a_body_of_the_future_is_left_to_the_caller);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
