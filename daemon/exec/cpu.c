@@ -1,0 +1,468 @@
+/*
+ * Cpu: programs over kernels and worker pool
+ *
+ * An op is cut into parts by work, at unit boundaries that no bit depends on: weight rows of a product (so a part
+ * reads its weights once for all rows of the step), rows of everything else, (head, row) pairs of attention. A part
+ * is split over the pool; one barrier each. A submission runs within exec_submit(), so that its ticket is done
+ * before anybody waits.
+ *
+ * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each
+ * product: where queries, keys and values read the same slot, the plan made at sealing quantises for the first.
+ */
+#include "exec/cpu.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "kern/rope.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Multiply-adds of one part. A part must stay below 20 ms, since that is how long a cancel or a more urgent step
+ * waits. One AVX2 thread does more than 8 000 000 000 a second, the scalar set about 300 000 000 in floats.
+ */
+#define PART_WORK_FAST   (UINT64_C(1) << 26)
+#define PART_WORK_SCALAR (UINT64_C(1) << 22)
+
+#define WORK_OF_A_COLUMN 8 /* of norms, sums and the like: reading and writing weighs more than arithmetic */
+
+struct cpu_op {
+    uint64_t acts;    /* MATMUL: offset into scratch of the rows that the weights meet */
+    size_t act_bytes; /* stride of such a row */
+    enum kern_act act;
+    bool quantises; /* they have to be made from the op's input first */
+};
+
+/* One block: ops first, then rows. */
+struct cpu_plan {
+    struct cpu_op *ops;       /* [n_ops] */
+    struct kern_kv_row *rows; /* [n_rows] of the present batch */
+};
+
+/* What the workers are told of a part. */
+struct cpu_part {
+    const struct cpu *cpu;
+    const struct exec_program *program;
+    const struct exec_op *op;
+    const struct cpu_op *plan;
+    uint32_t first; /* unit */
+};
+
+static struct cpu *cpu_of(const struct exec *exec)
+{
+    return exec->private;
+}
+
+int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *diag)
+{
+    struct cpu *cpu;
+    uint32_t mask;
+    int r;
+
+    if (!cpu_mask(setup->cpu_mask ? setup->cpu_mask : "", &mask)) {
+        diag_blame(diag, "cpu_mask", "there is no kernel set \"%s\"; there are scalar and avx2",
+                   setup->cpu_mask);
+        return EXEC_REFUSED;
+    }
+    if (setup->n_threads > POOL_MAX_WORKERS) {
+        diag_blame(diag, "threads", "%u threads are more than the %u allowed", setup->n_threads,
+                   POOL_MAX_WORKERS);
+        return EXEC_REFUSED;
+    }
+    cpu = mem_calloc(MEM_MISC, 1, sizeof(*cpu));
+    if (!cpu) {
+        return err_new(-ENOMEM);
+    }
+    kern_choose(&cpu->kern, cpu_detect() & mask);
+    cpu->part_work = strcmp(cpu->kern.name, "scalar") == 0 ? PART_WORK_SCALAR : PART_WORK_FAST;
+    r = pool_create(&cpu->pool, &(struct pool_setup){ .n_workers = setup->n_threads });
+    if (r) {
+        mem_free(cpu);
+        return err_up(r);
+    }
+    exec->private = cpu;
+    return EXEC_OK;
+}
+
+void cpu_close(struct exec *exec)
+{
+    struct cpu *cpu = cpu_of(exec);
+
+    if (cpu) {
+        pool_destroy(cpu->pool);
+        mem_free(cpu);
+    }
+}
+
+static void facts(const struct exec *exec, struct exec_facts *ret_facts)
+{
+    const struct cpu *cpu = cpu_of(exec);
+
+    *ret_facts = (struct exec_facts){
+        .backend = "cpu", .set = cpu->kern.name, .arithmetic = "q8a", .n_threads = pool_n_workers(cpu->pool)
+    };
+}
+
+bool cpu_may_import(const struct exec *exec, uint32_t type)
+{
+    return elem_info(type)->computes;
+}
+
+/* Weights are used where the file is mapped. */
+static int import(struct exec *exec, struct exec_mem *mem)
+{
+    return 0;
+}
+
+void cpu_fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope)
+{
+    rope_table(&(struct rope_shape){ .n_rot = rope->n_rot,
+                                     .base = rope->base,
+                                     .scale = rope->scale,
+                                     .factors = rope->factors },
+               0, rope->n_positions, (float *)(void *)mem->owned);
+}
+
+/* ---- sealing ---- */
+
+/* Where the 8-bit forms of each slot lie, and whether they are those of what stands in the slot at this op. */
+struct shadow {
+    uint64_t offset;
+    bool exists;
+    bool is_current;
+};
+
+static void plan_matmul(struct exec_program *program, const struct exec_op *op,
+                        struct shadow (*shadows)[KERN_ACT_COUNT], struct cpu_op *plan)
+{
+    const struct exec_slot *in = &program->slots[op->in];
+    enum kern_act act = kern_act_of(op->weight->type);
+    struct shadow *shadow = &shadows[op->in][act];
+
+    plan->act = act;
+    plan->acts = in->offset;
+    plan->act_bytes = in->stride * sizeof(float);
+    if (act == KERN_ACT_F32) {
+        return;
+    }
+    plan->act_bytes = kern_act_bytes(act, in->n_cols);
+    if (!shadow->exists) {
+        shadow->exists = true;
+        num_align(program->scratch_bytes, KERN_ACT_ALIGN, &shadow->offset);
+        program->scratch_bytes = shadow->offset + (uint64_t)plan->act_bytes * in->n_rows;
+    }
+    plan->acts = shadow->offset;
+    plan->quantises = !shadow->is_current;
+    shadow->is_current = true;
+}
+
+int cpu_seal(struct exec_program *program)
+{
+    cleanup(mem_freep) struct shadow(*shadows)[KERN_ACT_COUNT] = NULL;
+    struct cpu_plan *plan;
+    size_t ops_bytes = program->n_ops * sizeof(struct cpu_op);
+
+    shadows = mem_calloc(MEM_SCRATCH, program->n_slots, sizeof(*shadows));
+    plan =
+        mem_calloc(MEM_SCRATCH, 1, sizeof(*plan) + ops_bytes + program->n_rows * sizeof(struct kern_kv_row));
+    program->private = plan;
+    if (!shadows || !plan) {
+        return err_new(-ENOMEM);
+    }
+    plan->ops = (struct cpu_op *)(void *)(plan + 1);
+    plan->rows = (struct kern_kv_row *)(void *)(plan->ops + program->n_ops);
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct exec_op *op = &program->ops[i];
+
+        if (op->kind == EXEC_MATMUL) {
+            plan_matmul(program, op, shadows, &plan->ops[i]);
+        }
+        for (unsigned act = 0; op->kind != EXEC_STORE && act < KERN_ACT_COUNT; act++) {
+            shadows[op->out][act].is_current = false;
+        }
+    }
+    return 0;
+}
+
+void cpu_bind(struct exec_program *program)
+{
+    struct cpu_plan *plan = program->private;
+
+    for (uint32_t i = 0; i < program->batch.n_rows; i++) {
+        plan->rows[i] =
+            (struct kern_kv_row){ .pages = program->batch.pages[i], .pos = program->batch.positions[i] };
+    }
+}
+
+/* ---- ops over a range of units ---- */
+
+static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_mem *weight = part->op->weight;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        part->cpu->kern.unpack(weight->type,
+                               weight->bytes + part->program->batch.tokens[i] * weight->row_bytes,
+                               (uint32_t)weight->n_cols, exec_slot_row(part->program, part->op->out, i));
+    }
+}
+
+static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        part->cpu->kern.rms_norm(exec_slot_row(part->program, op->out, i),
+                                 exec_slot_row(part->program, op->in, i),
+                                 (const float *)(const void *)op->weight->bytes, op->eps,
+                                 (uint32_t)op->weight->n_cols);
+    }
+}
+
+static void run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_slot *in = &part->program->slots[part->op->in];
+    uint8_t *acts = part->program->exec->scratch + part->plan->acts;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        part->cpu->kern.quantise(part->plan->act, exec_slot_row(part->program, part->op->in, i), in->n_cols,
+                                 acts + i * part->plan->act_bytes);
+    }
+}
+
+static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    const struct kern_matmul product = {
+        .type = op->weight->type,
+        .n_cols = (uint32_t)op->weight->n_cols,
+        .weights = op->weight->bytes,
+        .weight_bytes = op->weight->row_bytes,
+        .acts = program->exec->scratch + part->plan->acts,
+        .act_bytes = part->plan->act_bytes,
+        .n_rows = exec_op_rows(program, op),
+        .out = exec_slot_row(program, op->out, 0),
+        .out_stride = program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.matmul(&product, first, n);
+    for (uint32_t i = 0; op->bias && i < product.n_rows; i++) {
+        float *out = product.out + i * product.out_stride + first;
+
+        part->cpu->kern.add(out, out, (const float *)(const void *)op->bias->bytes + first, n);
+    }
+}
+
+static void run_rope(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct kern_rope rope = {
+        .order = op->pairs == EXEC_PAIRS_HALVES ? KERN_ROPE_HALVES : KERN_ROPE_ADJACENT,
+        .n_heads = op->n_heads,
+        .head_dim = op->head_dim,
+        .n_rot = (uint32_t)op->table->n_cols,
+        .table = (const float *)(const void *)op->table->bytes,
+        .pos = part->program->batch.positions,
+        .x = exec_slot_row(part->program, op->out, 0),
+        .stride = part->program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.rope(&rope, first, n);
+}
+
+static struct kern_kv_shape kv_shape(const struct exec_op *op)
+{
+    enum kern_kv kv = op->kv->type == ELEM_F32 ? KERN_KV_F32 : KERN_KV_F16;
+
+    return (struct kern_kv_shape){
+        .kv = kv,
+        .n_kv_heads = op->n_kv_heads,
+        .head_dim = op->head_dim,
+        .base = op->kv->owned,
+        .page_bytes = op->kv->row_bytes,
+        .layer_bytes = op->layer * kern_kv_page_bytes(kv, op->n_kv_heads, op->head_dim),
+    };
+}
+
+static void run_store(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct cpu_plan *plan = part->program->private;
+    const struct kern_store store = {
+        .shape = kv_shape(op),
+        .rows = plan->rows,
+        .k = exec_slot_row(part->program, op->in, 0),
+        .v = exec_slot_row(part->program, op->in2, 0),
+        .k_stride = part->program->slots[op->in].stride,
+        .v_stride = part->program->slots[op->in2].stride,
+    };
+
+    part->cpu->kern.store(&store, first, n);
+}
+
+static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct cpu_plan *plan = part->program->private;
+    const struct kern_attend attend = {
+        .shape = kv_shape(op),
+        .n_heads = op->n_heads,
+        .n_rows = part->program->batch.n_rows,
+        .rows = plan->rows,
+        .scale = op->scale,
+        .q = exec_slot_row(part->program, op->in, 0),
+        .out = exec_slot_row(part->program, op->out, 0),
+        .q_stride = part->program->slots[op->in].stride,
+        .out_stride = part->program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.attend(&attend, first, n);
+}
+
+static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_cols = program->slots[op->out].n_cols;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = exec_slot_row(program, op->out, i);
+        const float *a = exec_slot_row(program, op->in, i);
+        const float *b = exec_slot_row(program, op->in2, i);
+
+        if (op->kind == EXEC_GLU) {
+            part->cpu->kern.silu_mul(out, a, b, n_cols);
+        } else {
+            part->cpu->kern.add(out, a, b, n_cols);
+        }
+    }
+}
+
+static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        memcpy(exec_slot_row(program, op->out, i), exec_slot_row(program, op->in, program->batch.wanted[i]),
+               program->slots[op->out].n_cols * sizeof(float));
+    }
+}
+
+typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
+
+static const range_fn ranges[EXEC_OP_COUNT] = {
+    [EXEC_EMBED] = run_embed,  [EXEC_NORM] = run_norm,    [EXEC_MATMUL] = run_matmul,
+    [EXEC_ROPE] = run_rope,    [EXEC_STORE] = run_store,  [EXEC_ATTEND] = run_attend,
+    [EXEC_GLU] = run_pairwise, [EXEC_ADD] = run_pairwise, [EXEC_GATHER] = run_gather,
+};
+
+/* ---- parts ---- */
+
+static uint32_t count_units(const struct exec_program *program, const struct exec_op *op)
+{
+    if (op->kind == EXEC_MATMUL) {
+        return program->slots[op->out].n_cols;
+    }
+    if (op->kind == EXEC_ATTEND) {
+        return op->n_heads * program->batch.n_rows;
+    }
+    return exec_op_rows(program, op);
+}
+
+/* Multiply-adds of unit @unit, or what weighs as much. */
+static uint64_t unit_work(const struct exec_program *program, const struct exec_op *op, uint32_t unit)
+{
+    if (op->kind == EXEC_MATMUL) {
+        return op->weight->n_cols * exec_op_rows(program, op);
+    }
+    if (op->kind == EXEC_ATTEND) {
+        return (program->batch.positions[unit % program->batch.n_rows] + UINT64_C(1)) * op->head_dim * 2;
+    }
+    return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * WORK_OF_A_COLUMN;
+}
+
+/* Units of the next part: as many as the work allows, but a grain for each worker. */
+static uint32_t take_units(const struct cpu *cpu, const struct exec_program *program,
+                           const struct exec_op *op)
+{
+    uint32_t n_left = count_units(program, op) - program->unit;
+    uint32_t grain = op->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1;
+    uint32_t least = grain * pool_n_workers(cpu->pool);
+    uint64_t work = 0;
+    uint64_t n;
+
+    if (op->kind != EXEC_ATTEND) {
+        n = cpu->part_work / unit_work(program, op, program->unit) / grain * grain;
+        return (uint32_t)num_min(num_max(n, least), n_left);
+    }
+    for (n = 0; n < n_left && (work < cpu->part_work || n < least); n++) {
+        work += unit_work(program, op, program->unit + (uint32_t)n);
+    }
+    return (uint32_t)n;
+}
+
+static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+{
+    const struct cpu_part *part = ctx;
+
+    ranges[part->op->kind](part, part->first + first, n);
+}
+
+static void run_quantise_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
+{
+    run_quantise(ctx, first, n);
+}
+
+static void run_part(struct cpu *cpu, struct exec_program *program)
+{
+    const struct exec_op *op = &program->ops[program->op];
+    const struct cpu_plan *plan = program->private;
+    struct cpu_part part = {
+        .cpu = cpu, .program = program, .op = op, .plan = &plan->ops[program->op], .first = program->unit
+    };
+    uint32_t n = take_units(cpu, program, op);
+
+    if (op->kind == EXEC_MATMUL) {
+        if (part.plan->quantises && program->unit == 0) {
+            pool_run(cpu->pool, run_quantise_piece, &part, exec_op_rows(program, op), 1);
+        }
+        program->figures.weight_bytes += n * op->weight->row_bytes;
+    }
+    pool_run(cpu->pool, run_piece, &part, n, op->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1);
+    exec_advance(program, n, program->unit + n == count_units(program, op));
+}
+
+int cpu_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
+{
+    struct cpu *cpu = cpu_of(program->exec);
+    uint8_t phase = exec_phase(program);
+
+    for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
+        run_part(cpu, program);
+    }
+    *ret_ticket = ++cpu->n_tickets;
+    return 0;
+}
+
+int cpu_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
+{
+    return ticket != 0 && ticket <= cpu_of(exec)->n_tickets ? EXEC_OK : err_new(-EINVAL);
+}
+
+const struct exec_ops exec_cpu = {
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .facts = facts,
+    .may_import = cpu_may_import,
+    .import = import,
+    .fill_rope = cpu_fill_rope,
+    .seal = cpu_seal,
+    .bind = cpu_bind,
+    .submit = cpu_submit,
+    .wait = cpu_wait,
+};

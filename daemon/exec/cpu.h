@@ -1,0 +1,27 @@
+/*
+ * Cpu: the backend that runs programs over daemon/kern, and the pieces that truth.c shares with it
+ */
+#ifndef SOTTO_EXEC_CPU_H
+#define SOTTO_EXEC_CPU_H
+
+#include "exec/backend.h"
+#include "kern/kern.h"
+#include "kern/pool.h"
+
+struct cpu {
+    struct kern_ops kern;
+    struct pool *pool;  /* owned */
+    uint64_t part_work; /* multiply-adds in a part */
+    uint64_t n_tickets;
+};
+
+int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *diag);
+void cpu_close(struct exec *exec);
+bool cpu_may_import(const struct exec *exec, uint32_t type);
+void cpu_fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope);
+int cpu_seal(struct exec_program *program);
+void cpu_bind(struct exec_program *program);
+int cpu_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket);
+int cpu_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
+
+#endif

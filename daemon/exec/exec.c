@@ -1,0 +1,265 @@
+#include "exec/exec.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "exec/backend.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define COLS_MAX (1u << 24) /* of a row of weights */
+
+static const struct exec_ops *const backends[] = {
+    &exec_cpu,
+    &exec_truth,
+#ifdef SOTTO_TESTS
+    &exec_fake,
+#endif
+};
+
+void *exec_map(enum mem_kind kind, uint64_t n_bytes)
+{
+    void *bytes;
+
+    if (n_bytes == 0 || n_bytes > SIZE_MAX / 2) {
+        return NULL;
+    }
+    bytes = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes == MAP_FAILED) {
+        return NULL;
+    }
+    mem_charge(kind, (int64_t)n_bytes);
+    return bytes;
+}
+
+void exec_unmap(enum mem_kind kind, void *bytes, uint64_t n_bytes)
+{
+    if (bytes) {
+        munmap(bytes, n_bytes);
+        mem_charge(kind, -(int64_t)n_bytes);
+    }
+}
+
+/* ---- life ---- */
+
+static const struct exec_ops *find_backend(const char *name)
+{
+    for (size_t i = 0; i < COUNTOF(backends); i++) {
+        if (strcmp(backends[i]->name, name) == 0) {
+            return backends[i];
+        }
+    }
+    return NULL;
+}
+
+int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct diag *diag)
+{
+    cleanup(exec_closep) struct exec *exec = NULL;
+    const struct exec_ops *ops = find_backend(setup->backend);
+    int r;
+
+    if (!ops) {
+        diag_blame(diag, "backend", "backend \"%s\" is not known here; there are cpu and truth",
+                   setup->backend);
+        return EXEC_REFUSED;
+    }
+    exec = mem_calloc(MEM_MISC, 1, sizeof(*exec));
+    if (!exec) {
+        return err_new(-ENOMEM);
+    }
+    list_init(&exec->mems);
+    list_init(&exec->programs);
+    r = ops->open(exec, setup, diag);
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    exec->ops = ops;
+    *ret_exec = steal(&exec);
+    return EXEC_OK;
+}
+
+static void end_mem(struct exec_mem *mem)
+{
+    list_remove(&mem->link);
+    if (mem->is_mapped) {
+        exec_unmap(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, mem->owned, mem->n_bytes);
+    } else {
+        mem_free(mem->owned);
+    }
+    mem_free(mem);
+}
+
+static void end_program(struct exec_program *program)
+{
+    list_remove(&program->link);
+    mem_free(program->slots);
+    mem_free(program->ops);
+    mem_free(program->private);
+    mem_free(program);
+}
+
+void exec_close(struct exec *exec)
+{
+    struct list *link;
+    struct list *after;
+
+    if (!exec) {
+        return;
+    }
+    if (exec->ops) {
+        exec->ops->close(exec);
+    }
+    list_for_each_safe (link, after, &exec->programs) {
+        end_program(container_of(link, struct exec_program, link));
+    }
+    list_for_each_safe (link, after, &exec->mems) {
+        end_mem(container_of(link, struct exec_mem, link));
+    }
+    exec_unmap(MEM_SCRATCH, exec->scratch, exec->scratch_bytes);
+    mem_free(exec);
+}
+
+void exec_closep(struct exec **exec)
+{
+    exec_close(*exec);
+    *exec = NULL;
+}
+
+void exec_facts(const struct exec *exec, struct exec_facts *ret_facts)
+{
+    exec->ops->facts(exec, ret_facts);
+}
+
+/* ---- memory ---- */
+
+static struct exec_mem *new_mem(struct exec *exec, enum exec_mem_what what)
+{
+    struct exec_mem *mem = mem_calloc(MEM_MISC, 1, sizeof(*mem));
+
+    if (mem) {
+        mem->what = what;
+        list_append(&exec->mems, &mem->link);
+    }
+    return mem;
+}
+
+bool exec_may_import(const struct exec *exec, uint32_t type)
+{
+    return elem_info(type) && exec->ops->may_import(exec, type);
+}
+
+int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem,
+                struct diag *diag)
+{
+    const struct elem_info *info = elem_info(tensor->type);
+    struct exec_mem *mem;
+    uint64_t row_bytes;
+    uint64_t n_bytes;
+    int r;
+
+    if (!info || !exec->ops->may_import(exec, tensor->type)) {
+        diag_set(diag, "tensor %s has type %s, for which backend %s has no kernels", tensor->name,
+                 info ? info->name : "unknown", exec->ops->name);
+        return EXEC_REFUSED;
+    }
+    if (tensor->n_cols == 0 || tensor->n_cols > COLS_MAX || tensor->n_rows == 0 ||
+        tensor->n_rows > UINT32_MAX || !elem_row_bytes(tensor->type, tensor->n_cols, &row_bytes) ||
+        !num_mul(row_bytes, tensor->n_rows, &n_bytes)) {
+        diag_set(diag, "tensor %s of %s has an impossible shape: %llu rows of %llu", tensor->name, info->name,
+                 (unsigned long long)tensor->n_rows, (unsigned long long)tensor->n_cols);
+        return EXEC_REFUSED;
+    }
+    mem = new_mem(exec, EXEC_MEM_WEIGHT);
+    if (!mem) {
+        return err_new(-ENOMEM);
+    }
+    mem->type = tensor->type;
+    mem->n_cols = tensor->n_cols;
+    mem->n_rows = tensor->n_rows;
+    mem->row_bytes = row_bytes;
+    mem->n_bytes = n_bytes;
+    mem->bytes = tensor->bytes;
+    r = exec->ops->import(exec, mem);
+    if (r) {
+        end_mem(mem);
+        return err_up(r);
+    }
+    *ret_mem = mem;
+    return EXEC_OK;
+}
+
+int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_mem **ret_mem)
+{
+    struct exec_mem *mem;
+    uint64_t n_bytes;
+
+    if (rope->n_rot == 0 || rope->n_rot % 2 != 0 || rope->n_rot > EXEC_HEAD_MAX || rope->n_positions == 0 ||
+        !num_mul((uint64_t)rope->n_positions * rope->n_rot, sizeof(float), &n_bytes)) {
+        return err_new(-EINVAL);
+    }
+    mem = new_mem(exec, EXEC_MEM_ROPE);
+    if (!mem) {
+        return err_new(-ENOMEM);
+    }
+    mem->owned = exec_map(MEM_WEIGHTS, n_bytes);
+    if (!mem->owned) {
+        end_mem(mem);
+        return err_new(-ENOMEM);
+    }
+    mem->is_mapped = true;
+    mem->bytes = mem->owned;
+    mem->type = ELEM_F32;
+    mem->n_cols = rope->n_rot;
+    mem->n_rows = rope->n_positions;
+    mem->row_bytes = rope->n_rot * sizeof(float);
+    mem->n_bytes = n_bytes;
+    exec->ops->fill_rope(exec, mem, rope);
+    *ret_mem = mem;
+    return EXEC_OK;
+}
+
+uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape)
+{
+    uint64_t elem = shape->format == ELEM_F32 ? 4 : shape->format == ELEM_F16 ? 2 : 0;
+    uint64_t n;
+
+    if (!num_mul(elem * 2 * EXEC_PAGE_TOK, shape->head_dim, &n) || !num_mul(n, shape->n_kv_heads, &n) ||
+        !num_mul(n, shape->n_layers, &n)) {
+        return 0;
+    }
+    return n;
+}
+
+int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
+                  struct diag *diag)
+{
+    uint64_t page = exec_kv_page_bytes(shape);
+    struct exec_mem *mem;
+    uint64_t n_bytes;
+
+    if (page == 0 || shape->n_pages == 0 || shape->head_dim > EXEC_HEAD_MAX ||
+        !num_mul(page, shape->n_pages, &n_bytes)) {
+        diag_set(diag, "a pool of %u pages for %u heads of %u in %u layers cannot be had", shape->n_pages,
+                 shape->n_kv_heads, shape->head_dim, shape->n_layers);
+        return EXEC_REFUSED;
+    }
+    mem = new_mem(exec, EXEC_MEM_KV);
+    if (!mem) {
+        return err_new(-ENOMEM);
+    }
+    mem->owned = exec_map(MEM_KV, n_bytes);
+    if (!mem->owned) {
+        end_mem(mem);
+        return err_new(-ENOMEM);
+    }
+    mem->is_mapped = true;
+    mem->bytes = mem->owned;
+    mem->type = shape->format;
+    mem->kv = *shape;
+    mem->row_bytes = page;
+    mem->n_rows = shape->n_pages;
+    mem->n_bytes = n_bytes;
+    *ret_mem = mem;
+    return EXEC_OK;
+}

@@ -1,0 +1,216 @@
+/*
+ * Exec: the seam between a model and what computes it
+ *
+ * A family records a program once, at load: operations over rows, with named inputs and outputs. A step binds
+ * rows to it (tokens, positions, pages) and submits it in pieces: a submission is a range of the program's parts,
+ * and the cursor between two submissions is all that a suspended step is. So nobody can ask for one operation at a
+ * time, and a backend is free to fuse, to pack and to queue.
+ *
+ * This file is the door: it checks what is asked, then calls the backend's table; backends trust. It alone hands
+ * out memory: weights by exec_import() (a backend may repack them), pages of keys and values by exec_alloc_kv(),
+ * activations by the program itself. What it gives out are handles; nobody above sees an address.
+ *
+ * Bits: what comes out for a row depends on that row's tokens, never on the other rows, on how the program was cut
+ * into submissions, or on the number of threads.
+ *
+ * One thread (the engine's control thread) calls everything here; workers live below.
+ */
+#ifndef SOTTO_EXEC_EXEC_H
+#define SOTTO_EXEC_EXEC_H
+
+#include "base/diag.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exec;         /* an open backend */
+struct exec_mem;     /* a weight, a table, or a pool of pages */
+struct exec_program; /* recorded operations, and one cursor through them */
+
+struct exec_setup {
+    const char *backend;     /* "cpu", "truth", "fake" (tests only) */
+    const char *cpu_mask;    /* "": the best there is; "scalar", "avx2": at most that */
+    const char *fake_script; /* "fake": path of what it plays; "" or NULL: its default rule alone */
+    uint32_t n_threads;      /* 0: from affinity and quota */
+};
+
+enum exec_outcome {
+    EXEC_OK,
+    EXEC_PENDING, /* wait: the time passed first */
+    EXEC_REFUSED, /* @diag says what cannot be had or what does not fit together */
+};
+
+/* EXEC_REFUSED for a backend, mask or script that is not known; or a fault. */
+int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct diag *diag);
+void exec_close(struct exec *exec); /* with all its programs and memory */
+void exec_closep(struct exec **exec);
+
+struct exec_facts {
+    const char *backend;    /* "cpu" */
+    const char *set;        /* "avx2"; "" where there are no kernels to choose */
+    const char *arithmetic; /* how quantised weights meet activations: "q8a", "float" */
+    uint32_t n_threads;
+};
+
+void exec_facts(const struct exec *exec, struct exec_facts *ret_facts);
+
+/* ---- memory ---- */
+
+/* [n_rows][n_cols], rows of whole blocks, fastest last as in memory. */
+struct exec_tensor {
+    const char *name; /* for messages */
+    uint32_t type;    /* enum elem_type */
+    uint64_t n_cols;
+    uint64_t n_rows;
+    const void *bytes; /* readable until exec_close(); used in place where the backend can */
+};
+
+/* True if the backend can multiply by weights of @type. */
+bool exec_may_import(const struct exec *exec, uint32_t type);
+
+/* EXEC_REFUSED for a type without kernels (named in @diag). */
+int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem,
+                struct diag *diag);
+
+/* Rotary positions 0 .. n_positions - 1 as EXEC_ROPE wants them; the same bits on every machine. */
+struct exec_rope {
+    uint32_t n_positions;
+    uint32_t n_rot;       /* even: elements of a head that turn */
+    double base;          /* of the frequencies: pair i turns by position * base^(-2i / n_rot) / factors[i] */
+    double scale;         /* of positions; 1: none */
+    const float *factors; /* [n_rot / 2]; NULL: none. Read now. */
+};
+
+int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_mem **ret_mem);
+
+/* Pages of keys and values for all layers. The backend chooses how they lie; nothing is touched before it is used. */
+struct exec_kv_shape {
+    uint32_t n_layers;
+    uint32_t n_kv_heads;
+    uint32_t head_dim;
+    uint32_t n_pages;
+    uint32_t format; /* ELEM_F16, ELEM_F32 */
+};
+
+#define EXEC_PAGE_TOK 16  /* positions of a page: a step of the one-pass softmax, so it decides bits */
+#define EXEC_HEAD_MAX 512 /* largest head_dim */
+
+/* Bytes of one page, keys and values of all layers; 0: the format is none of those, or the size wraps. */
+uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape);
+int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
+                  struct diag *diag);
+
+/* ---- programs ---- */
+
+enum exec_rows {
+    EXEC_ROWS_ALL,    /* a row for each of the step's rows */
+    EXEC_ROWS_WANTED, /* a row for each one whose logits are wanted */
+};
+
+enum exec_op_kind {
+    EXEC_EMBED, /* out = the weight's row of the row's token, as floats */
+    EXEC_NORM,  /* out = in / sqrt(mean(in^2) + eps) * weight                                     (RMSNorm) */
+    EXEC_MATMUL, /* out = weight in (+ bias): weight [n_out][n_in], in [rows][n_in], out [rows][n_out] */
+    EXEC_ROPE,   /* the heads of in are turned in place by the row's position: out is in */
+    EXEC_STORE,  /* in (keys) and in2 (values) of the row go to its place in the pages of `layer` */
+    EXEC_ATTEND, /* out = softmax(scale q K^T) V over the row's sequence up to its position; in: queries */
+    EXEC_GLU,    /* out = silu(in) * in2 */
+    EXEC_ADD,    /* out = in + in2 */
+    EXEC_GATHER, /* out (wanted rows) = those rows of in (all rows) */
+    EXEC_OP_COUNT,
+};
+
+/* Which elements of a head turn together, of its first n_rot (that of the table). */
+enum exec_pairs {
+    EXEC_PAIRS_ADJACENT, /* (0, 1), (2, 3), ... */
+    EXEC_PAIRS_HALVES,   /* (0, n_rot / 2), (1, n_rot / 2 + 1), ... */
+};
+
+#define EXEC_NO_SLOT UINT32_MAX /* what exec_slot() gives when it can't; exec_seal() then refuses */
+
+struct exec_op {
+    enum exec_op_kind kind;
+    uint8_t phase;                 /* the recorder's own tag, given back by exec_phase() */
+    uint32_t in;                   /* slots */
+    uint32_t in2;                  /* STORE, GLU, ADD */
+    uint32_t out;                  /* not with STORE */
+    uint32_t layer;                /* STORE, ATTEND */
+    const struct exec_mem *weight; /* EMBED, NORM (F32), MATMUL */
+    const struct exec_mem *bias;   /* MATMUL: F32, one row, or NULL */
+    const struct exec_mem *table;  /* ROPE: of exec_make_rope() */
+    const struct exec_mem *kv;     /* STORE, ATTEND */
+    uint32_t n_heads;              /* ROPE, ATTEND: of queries (ROPE: of `out`) */
+    uint32_t n_kv_heads;           /* STORE, ATTEND; divides n_heads */
+    uint32_t head_dim;             /* ROPE, STORE, ATTEND */
+    enum exec_pairs pairs;         /* ROPE */
+    float eps;                     /* NORM */
+    float scale;                   /* ATTEND */
+};
+
+/*
+ * Begins a program for at most @n_rows rows, of which at most @n_wanted are wanted. All programs of a backend share
+ * one scratch: only one run is live at a time.
+ */
+int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
+                        struct exec_program **ret_program);
+
+/* A named place for rows of @n_cols floats. A failure is kept for exec_seal(). */
+uint32_t exec_slot(struct exec_program *program, const char *name, uint32_t n_cols, enum exec_rows rows);
+
+/* Appends a copy of @op. A failure is kept for exec_seal(). */
+void exec_record(struct exec_program *program, const struct exec_op *op);
+
+/*
+ * Ends the recording: shapes, types and the order of writes and reads are checked, scratch is sized and the backend
+ * prepares. EXEC_REFUSED with the first op that does not fit, by number and name. Nothing is allocated after it.
+ */
+int exec_seal(struct exec_program *program, struct diag *diag);
+
+uint32_t exec_n_ops(const struct exec_program *program);
+
+/* ---- runs ---- */
+
+/* What a step gives a program. All arrays belong to the caller and stay as they are until the run has ended. */
+struct exec_batch {
+    uint32_t n_rows;
+    const uint32_t *tokens;       /* [n_rows] */
+    const uint32_t *positions;    /* [n_rows] in the row's sequence */
+    const uint32_t *const *pages; /* [n_rows] the pages of the row's sequence, in order of position */
+    uint32_t n_wanted;
+    const uint32_t *wanted; /* [n_wanted] rows, ascending */
+};
+
+/*
+ * Puts @batch before @program and the cursor at its beginning; a run that had not ended is dropped. Tokens,
+ * positions and pages are checked against the program's tables here: -EINVAL for what lies outside.
+ */
+int exec_bind(struct exec_program *program, const struct exec_batch *batch);
+
+/* False once the cursor is behind the last part. A bound program that has run no part is not begun. */
+bool exec_is_left(const struct exec_program *program);
+bool exec_is_begun(const struct exec_program *program);
+
+/* Phase tag of the op under the cursor. Only while parts are left. */
+uint8_t exec_phase(const struct exec_program *program);
+
+/* Queues the next @n_parts parts (fewer at the end, and never past the end of a phase); each is at most some 20 ms
+ * of work. One submission at a time. */
+int exec_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket);
+
+/* EXEC_OK: done. EXEC_PENDING: @timeout_ms passed first. A fault: the device is lost. */
+int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
+
+/* Copies @n floats of row @row of @slot. Only with nothing queued; costs a transfer where memory is not shared. */
+int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n);
+
+struct exec_figures {
+    uint64_t n_parts;      /* run since exec_bind() */
+    uint64_t weight_bytes; /* of weights that matrix products read, each time they did, since exec_bind() */
+};
+
+void exec_figures(const struct exec_program *program, struct exec_figures *ret_figures);
+
+/* Bytes of the weights of all matrix products of the program, each op once. */
+uint64_t exec_weight_bytes(const struct exec_program *program);
+
+#endif

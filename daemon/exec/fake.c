@@ -1,0 +1,415 @@
+/*
+ * Fake: scripted logits, for tests of everything above
+ *
+ * Computes nothing: weights may be of any type and any value. What comes out for a row is a function of all tokens
+ * of its sequence up to it, so a rebuilt sequence gives what the first one gave. The tokens are kept in the pages,
+ * where keys would lie: a page mixed up or not rewritten shows in the answer.
+ *
+ * Without a script the favoured token is a hash of all tokens. The script is a text file, a rule a line, "#" begins a
+ * comment. The first rule that holds for a row decides; after `slow` the search goes on.
+ *
+ *     CONDITION ACTION
+ *     always | after ID | at POSITION | has ID     (last token; position of the row; any token of the sequence)
+ *     token ID      this one is favoured (modulo the vocabulary)
+ *     next          last token + 1 is
+ *     hash          the default
+ *     nan | inf | -inf | equal     all logits are
+ *     one-nan | two-inf            the hash's logits, but the favoured is NaN; the favoured and the next are +inf
+ *     crash | hang                 the process does, when it computes such a row (also one of a prompt)
+ *     slow MS                      computing such a row takes so long
+ */
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "exec/backend.h"
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define SCRIPT_BYTES_MAX 65536
+#define RULES_MAX        256
+#define FAVOUR           10.0f /* of the favoured token; the others lie in [0, 4) */
+
+enum when { WHEN_ALWAYS, WHEN_AFTER, WHEN_AT, WHEN_HAS, WHEN_COUNT };
+
+enum act {
+    ACT_HASH,
+    ACT_TOKEN,
+    ACT_NEXT,
+    ACT_NAN,
+    ACT_INF,
+    ACT_MINUS_INF,
+    ACT_EQUAL,
+    ACT_ONE_NAN,
+    ACT_TWO_INF,
+    ACT_CRASH,
+    ACT_HANG,
+    ACT_SLOW,
+    ACT_COUNT,
+};
+
+struct word {
+    const char *name;
+    bool has_number;
+};
+
+static const struct word whens[WHEN_COUNT] = {
+    [WHEN_ALWAYS] = { "always", false },
+    [WHEN_AFTER] = { "after", true },
+    [WHEN_AT] = { "at", true },
+    [WHEN_HAS] = { "has", true },
+};
+
+static const struct word acts[ACT_COUNT] = {
+    [ACT_HASH] = { "hash", false },       [ACT_TOKEN] = { "token", true },
+    [ACT_NEXT] = { "next", false },       [ACT_NAN] = { "nan", false },
+    [ACT_INF] = { "inf", false },         [ACT_MINUS_INF] = { "-inf", false },
+    [ACT_EQUAL] = { "equal", false },     [ACT_ONE_NAN] = { "one-nan", false },
+    [ACT_TWO_INF] = { "two-inf", false }, [ACT_CRASH] = { "crash", false },
+    [ACT_HANG] = { "hang", false },       [ACT_SLOW] = { "slow", true },
+};
+
+struct rule {
+    enum when when;
+    uint32_t when_number;
+    enum act act;
+    uint32_t act_number;
+};
+
+struct fake {
+    struct rule rules[RULES_MAX];
+    uint32_t n_rules;
+    uint64_t n_tickets;
+};
+
+/* ---- script ---- */
+
+/* Takes the next word of @words off *line, with its number if it has one. False: there is none such. */
+static bool take_word(char **line, const struct word *words, unsigned n_words, unsigned *ret_word,
+                      uint32_t *ret_number)
+{
+    char *save = NULL;
+    char *name = strtok_r(*line, " \t\r", &save);
+    char *number;
+    unsigned used;
+    char tail;
+
+    for (unsigned i = 0; name && i < n_words; i++) {
+        if (strcmp(name, words[i].name) != 0) {
+            continue;
+        }
+        if (words[i].has_number) {
+            number = strtok_r(NULL, " \t\r", &save);
+            if (!number || sscanf(number, "%u%c", &used, &tail) != 1) {
+                return false;
+            }
+            *ret_number = used;
+        }
+        *ret_word = i;
+        *line = save;
+        return true;
+    }
+    return false;
+}
+
+static bool parse_rule(char *line, struct rule *ret_rule)
+{
+    unsigned when;
+    unsigned act;
+
+    if (!take_word(&line, whens, WHEN_COUNT, &when, &ret_rule->when_number) || !line ||
+        !take_word(&line, acts, ACT_COUNT, &act, &ret_rule->act_number)) {
+        return false;
+    }
+    ret_rule->when = (enum when)when;
+    ret_rule->act = (enum act)act;
+    return !line || line[strspn(line, " \t\r")] == '\0';
+}
+
+static int parse_script(struct fake *fake, char *text, const char *path, struct diag *diag)
+{
+    unsigned n_lines = 0;
+
+    for (char *line = text, *end; line; line = end) {
+        n_lines++;
+        end = strchr(line, '\n');
+        if (end) {
+            *end++ = '\0';
+        }
+        line[strcspn(line, "#")] = '\0';
+        if (line[strspn(line, " \t\r")] == '\0') {
+            continue;
+        }
+        if (fake->n_rules == RULES_MAX || !parse_rule(line, &fake->rules[fake->n_rules])) {
+            diag_set(diag, "%s:%u: no rule of the fake backend (\"after 17 token 3\", \"always slow 5\")",
+                     path, n_lines);
+            return EXEC_REFUSED;
+        }
+        fake->n_rules++;
+    }
+    return EXEC_OK;
+}
+
+static int open_fake(struct exec *exec, const struct exec_setup *setup, struct diag *diag)
+{
+    cleanup(mem_freep) char *text = NULL;
+    struct fake *fake;
+    size_t n;
+    int r;
+
+    fake = mem_calloc(MEM_MISC, 1, sizeof(*fake));
+    if (!fake) {
+        return err_new(-ENOMEM);
+    }
+    exec->private = fake;
+    if (!setup->fake_script || !*setup->fake_script) {
+        return EXEC_OK;
+    }
+    r = file_read(setup->fake_script, MEM_MISC, SCRIPT_BYTES_MAX, &text, &n, diag);
+    if (r > 0) {
+        diag_set(diag, "there is no script %s for the fake backend", setup->fake_script);
+    }
+    if (!r) {
+        r = parse_script(fake, text, setup->fake_script, diag);
+    }
+    if (r) {
+        mem_free(fake);
+        exec->private = NULL;
+    }
+    return r < 0 ? err_up(r) : r > 0 ? EXEC_REFUSED : EXEC_OK;
+}
+
+static void close_fake(struct exec *exec)
+{
+    mem_free(exec->private);
+}
+
+static void facts(const struct exec *exec, struct exec_facts *ret_facts)
+{
+    *ret_facts =
+        (struct exec_facts){ .backend = "fake", .set = "", .arithmetic = "scripted", .n_threads = 1 };
+}
+
+static bool may_import(const struct exec *exec, uint32_t type)
+{
+    return true;
+}
+
+static int import(struct exec *exec, struct exec_mem *mem)
+{
+    return 0;
+}
+
+static void fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope)
+{
+}
+
+static int seal(struct exec_program *program)
+{
+    return 0;
+}
+
+static void bind(struct exec_program *program)
+{
+}
+
+/* ---- rows ---- */
+
+/* Where the token of position @position of row @row lies; NULL: the program has no pages. */
+static uint32_t *token_at(const struct exec_program *program, uint32_t row, uint32_t position)
+{
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct exec_mem *kv = program->ops[i].kv;
+
+        if (kv) {
+            uint32_t page = program->batch.pages[row][position / EXEC_PAGE_TOK];
+
+            return (uint32_t *)(void *)(kv->owned + page * kv->row_bytes) + position % EXEC_PAGE_TOK;
+        }
+    }
+    return NULL;
+}
+
+static bool has_token(const struct exec_program *program, uint32_t row, uint32_t token)
+{
+    for (uint32_t i = 0; i <= program->batch.positions[row]; i++) {
+        if (*token_at(program, row, i) == token) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool rule_holds(const struct exec_program *program, uint32_t row, const struct rule *rule)
+{
+    switch (rule->when) {
+    case WHEN_ALWAYS:
+        return true;
+    case WHEN_AFTER:
+        return program->batch.tokens[row] == rule->when_number;
+    case WHEN_AT:
+        return program->batch.positions[row] == rule->when_number;
+    case WHEN_HAS:
+        return has_token(program, row, rule->when_number);
+    case WHEN_COUNT:
+        break;
+    }
+    return false;
+}
+
+/* The rule that decides the row's logits; NULL: the default. With @computes the row is being computed: rules that
+ * act then do so. */
+static const struct rule *find_rule(const struct exec_program *program, uint32_t row, bool computes)
+{
+    const struct fake *fake = program->exec->private;
+
+    for (uint32_t i = 0; i < fake->n_rules; i++) {
+        const struct rule *rule = &fake->rules[i];
+
+        if (!rule_holds(program, row, rule)) {
+            continue;
+        }
+        if (rule->act == ACT_SLOW) {
+            if (computes) {
+                nanosleep(&(struct timespec){ rule->act_number / 1000, rule->act_number % 1000 * 1000000L },
+                          NULL);
+            }
+            continue;
+        }
+        if (computes && rule->act == ACT_CRASH) {
+            raise(SIGSEGV);
+        }
+        while (computes && rule->act == ACT_HANG) {
+            sigsuspend(&(sigset_t){ 0 });
+        }
+        return rule;
+    }
+    return NULL;
+}
+
+/* Source: splitmix64's finaliser. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static uint64_t hash_tokens(const struct exec_program *program, uint32_t row)
+{
+    uint64_t hash = 0;
+
+    for (uint32_t i = 0; i <= program->batch.positions[row]; i++) {
+        hash = mix(hash + *token_at(program, row, i) + UINT64_C(0x9e3779b97f4a7c15));
+    }
+    return hash;
+}
+
+static void fill(float *out, uint32_t n, float value)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = value;
+    }
+}
+
+static void write_logits(const struct exec_program *program, uint32_t row, float *out, uint32_t n)
+{
+    const struct rule *rule = find_rule(program, row, false);
+    uint64_t hash = hash_tokens(program, row);
+    uint32_t best = (uint32_t)(hash % n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = (float)(mix(hash + i) >> 40) * 0x1p-22f;
+    }
+    switch (rule ? rule->act : ACT_HASH) {
+    case ACT_TOKEN:
+        best = rule->act_number % n;
+        break;
+    case ACT_NEXT:
+        best = (program->batch.tokens[row] + 1) % n;
+        break;
+    case ACT_NAN:
+        fill(out, n, NAN);
+        return;
+    case ACT_INF:
+        fill(out, n, INFINITY);
+        return;
+    case ACT_MINUS_INF:
+        fill(out, n, -INFINITY);
+        return;
+    case ACT_EQUAL:
+        fill(out, n, 1.0f);
+        return;
+    case ACT_ONE_NAN:
+        out[best] = NAN;
+        return;
+    case ACT_TWO_INF:
+        out[best] = INFINITY;
+        out[(best + 1) % n] = INFINITY;
+        return;
+    case ACT_HASH:
+    case ACT_CRASH:
+    case ACT_HANG:
+    case ACT_SLOW:
+    case ACT_COUNT:
+        break;
+    }
+    out[best] = FAVOUR;
+}
+
+/* ---- parts: an op each; the rows' tokens are taken at the first one ---- */
+
+static int submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
+{
+    struct fake *fake = program->exec->private;
+    uint8_t phase = exec_phase(program);
+
+    for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
+        const struct exec_op *op = &program->ops[program->op];
+
+        for (uint32_t row = 0; op->kind == EXEC_EMBED && row < program->batch.n_rows; row++) {
+            *token_at(program, row, program->batch.positions[row]) = program->batch.tokens[row];
+        }
+        for (uint32_t row = 0; op->kind == EXEC_EMBED && row < program->batch.n_rows; row++) {
+            find_rule(program, row, true);
+        }
+        if (op->kind == EXEC_MATMUL) {
+            program->figures.weight_bytes += op->weight->row_bytes * program->slots[op->out].n_cols;
+        }
+        exec_advance(program, 0, true);
+    }
+    *ret_ticket = ++fake->n_tickets;
+    return 0;
+}
+
+static int wait_for(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
+{
+    return EXEC_OK;
+}
+
+static int read_logits(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n)
+{
+    if (program->slots[slot].rows != EXEC_ROWS_WANTED || row >= program->batch.n_wanted) {
+        return err_new(-EINVAL);
+    }
+    write_logits(program, program->batch.wanted[row], out, n);
+    return 0;
+}
+
+const struct exec_ops exec_fake = {
+    .name = "fake",
+    .open = open_fake,
+    .close = close_fake,
+    .facts = facts,
+    .may_import = may_import,
+    .import = import,
+    .fill_rope = fill_rope,
+    .seal = seal,
+    .bind = bind,
+    .submit = submit,
+    .wait = wait_for,
+    .read = read_logits,
+};

@@ -1,0 +1,320 @@
+/*
+ * Recording: what a family may ask for, checked once
+ *
+ * The rows of the table below say which fields each kind of op needs; exec_seal() then walks the ops in order and
+ * looks at shapes, types, and that nothing is read before it was written. After it a backend may trust everything.
+ */
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "exec/backend.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define SLOTS_MAX        64    /* a family needs about twelve */
+#define OPS_MAX          65536 /* more than any model's layers times ops */
+#define COLS_MAX         (1u << 24)
+#define FLOATS_OF_A_LINE 16u /* slots' rows begin on cache lines */
+
+enum need { NEED_IN = 1, NEED_IN2 = 2, NEED_OUT = 4, NEED_WEIGHT = 8, NEED_TABLE = 16, NEED_KV = 32 };
+
+static const struct op_row {
+    const char *name;
+    unsigned needs;
+} op_rows[EXEC_OP_COUNT] = {
+    [EXEC_EMBED] = { "embed", NEED_OUT | NEED_WEIGHT },
+    [EXEC_NORM] = { "norm", NEED_IN | NEED_OUT | NEED_WEIGHT },
+    [EXEC_MATMUL] = { "matmul", NEED_IN | NEED_OUT | NEED_WEIGHT },
+    [EXEC_ROPE] = { "rope", NEED_IN | NEED_OUT | NEED_TABLE },
+    [EXEC_STORE] = { "store", NEED_IN | NEED_IN2 | NEED_KV },
+    [EXEC_ATTEND] = { "attend", NEED_IN | NEED_OUT | NEED_KV },
+    [EXEC_GLU] = { "glu", NEED_IN | NEED_IN2 | NEED_OUT },
+    [EXEC_ADD] = { "add", NEED_IN | NEED_IN2 | NEED_OUT },
+    [EXEC_GATHER] = { "gather", NEED_IN | NEED_OUT },
+};
+
+int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
+                        struct exec_program **ret_program)
+{
+    struct exec_program *program;
+
+    if (n_rows == 0 || n_wanted == 0 || n_wanted > n_rows) {
+        return err_new(-EINVAL);
+    }
+    program = mem_calloc(MEM_SCRATCH, 1, sizeof(*program));
+    if (!program) {
+        return err_new(-ENOMEM);
+    }
+    program->exec = exec;
+    program->n_rows = n_rows;
+    program->n_wanted = n_wanted;
+    program->n_positions = UINT32_MAX;
+    program->n_tokens = UINT32_MAX;
+    program->n_pages = UINT32_MAX;
+    list_append(&exec->programs, &program->link);
+    *ret_program = program;
+    return 0;
+}
+
+uint32_t exec_slot(struct exec_program *program, const char *name, uint32_t n_cols, enum exec_rows rows)
+{
+    struct exec_slot *slot;
+
+    assert(!program->is_sealed);
+    if (!program->slots) {
+        program->slots = mem_calloc(MEM_SCRATCH, SLOTS_MAX, sizeof(*program->slots));
+    }
+    if (!program->slots) {
+        program->fault = -ENOMEM;
+        return EXEC_NO_SLOT;
+    }
+    if (program->n_slots == SLOTS_MAX || n_cols == 0 || n_cols > COLS_MAX) {
+        diag_set(&program->trouble, "slot %s of %u columns cannot be had", name, n_cols);
+        return EXEC_NO_SLOT;
+    }
+    slot = &program->slots[program->n_slots];
+    strncpy(slot->name, name, sizeof(slot->name) - 1);
+    slot->n_cols = n_cols;
+    slot->stride = (n_cols + FLOATS_OF_A_LINE - 1) / FLOATS_OF_A_LINE * FLOATS_OF_A_LINE;
+    slot->rows = rows;
+    slot->n_rows = rows == EXEC_ROWS_ALL ? program->n_rows : program->n_wanted;
+    slot->offset = program->scratch_bytes;
+    program->scratch_bytes += (uint64_t)slot->stride * slot->n_rows * sizeof(float);
+    return program->n_slots++;
+}
+
+void exec_record(struct exec_program *program, const struct exec_op *op)
+{
+    struct exec_op *ops;
+    uint32_t cap;
+
+    assert(!program->is_sealed);
+    if (program->n_ops == program->cap_ops) {
+        cap = program->cap_ops ? program->cap_ops * 2 : 64;
+        ops = cap > OPS_MAX ? NULL : mem_realloc(MEM_SCRATCH, program->ops, cap * sizeof(*ops));
+        if (!ops) {
+            program->fault = -ENOMEM;
+            return;
+        }
+        program->ops = ops;
+        program->cap_ops = cap;
+    }
+    program->ops[program->n_ops++] = *op;
+}
+
+/* ---- checks: each gives what is wrong, or NULL ---- */
+
+static const struct exec_slot *find_slot(const struct exec_program *program, uint32_t slot)
+{
+    return slot < program->n_slots ? &program->slots[slot] : NULL;
+}
+
+static const char *check_reads(const struct exec_program *program, const struct exec_op *op, unsigned needs)
+{
+    const struct exec_slot *in = find_slot(program, op->in);
+    const struct exec_slot *in2 = find_slot(program, op->in2);
+
+    if ((needs & NEED_IN) && (!in || !in->is_written)) {
+        return "reads a slot that nobody wrote";
+    }
+    if ((needs & NEED_IN2) && (!in2 || !in2->is_written)) {
+        return "reads a second slot that nobody wrote";
+    }
+    if ((needs & NEED_IN2) && (in->n_cols != in2->n_cols || in->rows != in2->rows)) {
+        return "reads two slots of different shapes";
+    }
+    return NULL;
+}
+
+static const char *check_rows(const struct exec_program *program, const struct exec_op *op, unsigned needs)
+{
+    const struct exec_slot *in = find_slot(program, op->in);
+    const struct exec_slot *out = find_slot(program, op->out);
+    bool all_only =
+        op->kind == EXEC_EMBED || op->kind == EXEC_ROPE || op->kind == EXEC_STORE || op->kind == EXEC_ATTEND;
+
+    if ((needs & NEED_OUT) && !out) {
+        return "writes no slot";
+    }
+    if (all_only && ((needs & NEED_OUT) ? out : in)->rows != EXEC_ROWS_ALL) {
+        return "needs a slot of all rows";
+    }
+    if (op->kind == EXEC_GATHER) {
+        return in->rows == EXEC_ROWS_ALL && out->rows == EXEC_ROWS_WANTED && in->n_cols == out->n_cols
+                   ? NULL
+                   : "must go from all rows to the wanted ones of the same width";
+    }
+    if ((needs & NEED_IN) && (needs & NEED_OUT) && in->rows != out->rows) {
+        return "reads and writes different rows";
+    }
+    return NULL;
+}
+
+static const char *check_weight(const struct exec_program *program, const struct exec_op *op)
+{
+    const struct exec_slot *in = find_slot(program, op->in);
+    const struct exec_slot *out = find_slot(program, op->out);
+    const struct exec_mem *weight = op->weight;
+
+    if (!weight || weight->what != EXEC_MEM_WEIGHT) {
+        return "has no weight";
+    }
+    if (op->kind == EXEC_NORM) {
+        return weight->type == ELEM_F32 && weight->n_rows == 1 && weight->n_cols == in->n_cols &&
+                       out->n_cols == in->n_cols && op->eps >= 0.0f
+                   ? NULL
+                   : "does not fit its weight";
+    }
+    if (out->n_cols > (op->kind == EXEC_EMBED ? weight->n_cols : weight->n_rows)) {
+        return "wants more than its weight has";
+    }
+    if (op->kind == EXEC_EMBED) {
+        return out->n_cols == weight->n_cols ? NULL : "does not fit its weight";
+    }
+    if (in->n_cols != weight->n_cols || op->in == op->out) {
+        return "does not fit its weight";
+    }
+    if (op->bias &&
+        (op->bias->type != ELEM_F32 || op->bias->n_rows != 1 || op->bias->n_cols != out->n_cols)) {
+        return "does not fit its bias";
+    }
+    return NULL;
+}
+
+static const char *check_heads(const struct exec_program *program, const struct exec_op *op)
+{
+    const struct exec_slot *in = find_slot(program, op->in);
+    uint64_t q_cols = (uint64_t)op->n_heads * op->head_dim;
+    uint64_t kv_cols = (uint64_t)op->n_kv_heads * op->head_dim;
+
+    if (op->head_dim == 0 || op->head_dim > EXEC_HEAD_MAX) {
+        return "has heads of an impossible size";
+    }
+    if (op->kind == EXEC_ROPE) {
+        return op->table && op->table->what == EXEC_MEM_ROPE && op->table->n_cols <= op->head_dim &&
+                       op->in == op->out && in->n_cols == q_cols
+                   ? NULL
+                   : "does not fit its table";
+    }
+    if (!op->kv || op->kv->what != EXEC_MEM_KV || op->layer >= op->kv->kv.n_layers ||
+        op->kv->kv.n_kv_heads != op->n_kv_heads || op->kv->kv.head_dim != op->head_dim) {
+        return "does not fit its pages";
+    }
+    if (op->kind == EXEC_STORE) {
+        return in->n_cols == kv_cols ? NULL : "stores rows of another width";
+    }
+    return in->n_cols == q_cols && find_slot(program, op->out)->n_cols == q_cols && op->in != op->out &&
+                   op->n_heads % op->n_kv_heads == 0
+               ? NULL
+               : "has heads that do not fit";
+}
+
+static const char *check_same_width(const struct exec_program *program, const struct exec_op *op)
+{
+    return find_slot(program, op->in)->n_cols == find_slot(program, op->out)->n_cols
+               ? NULL
+               : "writes another width than it reads";
+}
+
+static const char *check_op(const struct exec_program *program, const struct exec_op *op)
+{
+    unsigned needs = op_rows[op->kind].needs;
+    const char *wrong = check_reads(program, op, needs);
+
+    if (!wrong) {
+        wrong = check_rows(program, op, needs);
+    }
+    if (!wrong && (needs & NEED_WEIGHT)) {
+        wrong = check_weight(program, op);
+    }
+    if (!wrong && (needs & (NEED_TABLE | NEED_KV))) {
+        wrong = check_heads(program, op);
+    }
+    if (!wrong && (op->kind == EXEC_GLU || op->kind == EXEC_ADD)) {
+        wrong = check_same_width(program, op);
+    }
+    return wrong;
+}
+
+/* What rows may name later: tokens of the embedding, positions of the tables, pages of the pool. */
+static void note_bounds(struct exec_program *program, const struct exec_op *op)
+{
+    if (op->kind == EXEC_EMBED) {
+        program->n_tokens = (uint32_t)num_min(program->n_tokens, op->weight->n_rows);
+    }
+    if (op->kind == EXEC_ROPE) {
+        program->n_positions = (uint32_t)num_min(program->n_positions, op->table->n_rows);
+    }
+    if (op->kv) {
+        program->n_pages = (uint32_t)num_min(program->n_pages, op->kv->n_rows);
+    }
+    if (op->kind == EXEC_MATMUL) {
+        program->weight_bytes += op->weight->row_bytes * find_slot(program, op->out)->n_cols;
+    }
+}
+
+/* The scratch of a backend is as large as its largest program needs. */
+static int grow_scratch(struct exec *exec, uint64_t n_bytes)
+{
+    uint8_t *scratch;
+
+    if (n_bytes <= exec->scratch_bytes) {
+        return 0;
+    }
+    scratch = exec_map(MEM_SCRATCH, n_bytes);
+    if (!scratch) {
+        return err_new(-ENOMEM);
+    }
+    exec_unmap(MEM_SCRATCH, exec->scratch, exec->scratch_bytes);
+    exec->scratch = scratch;
+    exec->scratch_bytes = n_bytes;
+    return 0;
+}
+
+int exec_seal(struct exec_program *program, struct diag *diag)
+{
+    const char *wrong;
+    int r;
+
+    if (program->fault) {
+        return err_new(program->fault);
+    }
+    if (diag_is_set(&program->trouble)) {
+        diag_set(diag, "%s", program->trouble.text);
+        return EXEC_REFUSED;
+    }
+    for (uint32_t i = 0; i < program->n_ops; i++) {
+        const struct exec_op *op = &program->ops[i];
+
+        wrong = op->kind < EXEC_OP_COUNT ? check_op(program, op) : "is of no known kind";
+        if (wrong) {
+            diag_set(diag, "op %u (%s, layer %u) %s", i,
+                     op->kind < EXEC_OP_COUNT ? op_rows[op->kind].name : "?", op->layer, wrong);
+            return EXEC_REFUSED;
+        }
+        note_bounds(program, op);
+        if (op_rows[op->kind].needs & NEED_OUT) {
+            program->slots[op->out].is_written = true;
+        }
+    }
+    r = program->exec->ops->seal(program);
+    if (!r) {
+        r = grow_scratch(program->exec, program->scratch_bytes);
+    }
+    if (r) {
+        return err_up(r);
+    }
+    program->is_sealed = true;
+    return EXEC_OK;
+}
+
+uint32_t exec_n_ops(const struct exec_program *program)
+{
+    return program->n_ops;
+}
+
+uint64_t exec_weight_bytes(const struct exec_program *program)
+{
+    return program->weight_bytes;
+}

@@ -1,0 +1,126 @@
+/*
+ * Runs: rows put before a program, and the cursor that goes through it
+ */
+#include "base/err.h"
+#include "exec/backend.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+float *exec_slot_row(const struct exec_program *program, uint32_t slot, uint32_t row)
+{
+    const struct exec_slot *at = &program->slots[slot];
+
+    return (float *)(void *)(program->exec->scratch + at->offset) + (size_t)row * at->stride;
+}
+
+uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *op)
+{
+    uint32_t slot = op->kind == EXEC_STORE ? op->in : op->out;
+
+    return program->slots[slot].rows == EXEC_ROWS_ALL ? program->batch.n_rows : program->batch.n_wanted;
+}
+
+static bool batch_fits(const struct exec_program *program, const struct exec_batch *batch)
+{
+    if (batch->n_rows == 0 || batch->n_rows > program->n_rows || batch->n_wanted > program->n_wanted) {
+        return false;
+    }
+    for (uint32_t i = 0; i < batch->n_rows; i++) {
+        if (batch->tokens[i] >= program->n_tokens || batch->positions[i] >= program->n_positions) {
+            return false;
+        }
+        if (batch->pages[i][batch->positions[i] / EXEC_PAGE_TOK] >= program->n_pages) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < batch->n_wanted; i++) {
+        if (batch->wanted[i] >= batch->n_rows || (i > 0 && batch->wanted[i] <= batch->wanted[i - 1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ops over no rows (all that follows the gathering, when nothing is wanted) have no part. */
+static void skip_empty(struct exec_program *program)
+{
+    while (program->op < program->n_ops && exec_op_rows(program, &program->ops[program->op]) == 0) {
+        program->op++;
+    }
+}
+
+int exec_bind(struct exec_program *program, const struct exec_batch *batch)
+{
+    if (!program->is_sealed || !batch_fits(program, batch)) {
+        return err_new(-EINVAL);
+    }
+    program->batch = *batch;
+    program->is_bound = true;
+    program->op = 0;
+    program->unit = 0;
+    program->figures = (struct exec_figures){ 0 };
+    program->exec->ops->bind(program);
+    skip_empty(program);
+    return 0;
+}
+
+bool exec_is_left(const struct exec_program *program)
+{
+    return program->is_bound && program->op < program->n_ops;
+}
+
+bool exec_is_begun(const struct exec_program *program)
+{
+    return program->is_bound && program->figures.n_parts > 0;
+}
+
+uint8_t exec_phase(const struct exec_program *program)
+{
+    assert(exec_is_left(program));
+    return program->ops[program->op].phase;
+}
+
+void exec_advance(struct exec_program *program, uint32_t n_units, bool op_done)
+{
+    program->figures.n_parts++;
+    program->unit += n_units;
+    if (op_done) {
+        program->op++;
+        program->unit = 0;
+        skip_empty(program);
+    }
+}
+
+int exec_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
+{
+    if (!exec_is_left(program) || n_parts == 0) {
+        return err_new(-EINVAL);
+    }
+    return err_up(program->exec->ops->submit(program, n_parts, ret_ticket));
+}
+
+int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
+{
+    int r = exec->ops->wait(exec, ticket, timeout_ms);
+
+    return r < 0 ? err_up(r) : r;
+}
+
+int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n)
+{
+    if (!program->is_bound || slot >= program->n_slots || row >= program->slots[slot].n_rows ||
+        n > program->slots[slot].n_cols) {
+        return err_new(-EINVAL);
+    }
+    if (program->exec->ops->read) {
+        return err_up(program->exec->ops->read(program, slot, row, out, n));
+    }
+    memcpy(out, exec_slot_row(program, slot, row), n * sizeof(*out));
+    return 0;
+}
+
+void exec_figures(const struct exec_program *program, struct exec_figures *ret_figures)
+{
+    *ret_figures = program->figures;
+}
