@@ -28,8 +28,9 @@ struct gguf_key {
     enum gguf_type type;
     enum gguf_type elem;   /* with GGUF_ARRAY; never an array itself (refused) */
     uint64_t n;            /* elements of an array, else 1 */
-    const uint8_t *value;  /* first byte of the value (of the first element) */
-    size_t n_value;        /* bytes of it */
+    const uint8_t *value;  /* first byte of the value: of a string its first character, of an array its first element
+                              (of an array of strings the length in front of the first) */
+    size_t n_value;        /* bytes of it all */
 };
 
 struct gguf_tensor {
@@ -49,7 +50,7 @@ enum gguf_outcome {
     GGUF_REFUSED, /* malformed: @diag names the key, tensor or field, and what is wrong */
 };
 
-/* Parses the head at @bytes (@n_bytes of a file of @file_bytes). */
+/* Parses the head at @bytes (@n_bytes of a file of @file_bytes). An outcome, or -ENOMEM. */
 int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes, uint64_t *ret_wanted,
                struct diag *diag);
 
@@ -65,7 +66,8 @@ void gguf_destroyp(struct gguf **gguf);
 
 uint32_t gguf_version(const struct gguf *gguf);
 uint64_t gguf_file_bytes(const struct gguf *gguf);
-uint64_t gguf_head_bytes(const struct gguf *gguf); /* where the tensors' data begins */
+/* Where the tensors' data begins; without tensors, where the head ends. */
+uint64_t gguf_head_bytes(const struct gguf *gguf);
 
 size_t gguf_n_keys(const struct gguf *gguf);
 const struct gguf_key *gguf_key_at(const struct gguf *gguf, size_t i);
