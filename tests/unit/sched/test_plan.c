@@ -1,0 +1,291 @@
+/* What a step holds; and a small simulation: everybody moves, shares follow weights. */
+#include "sched/plan.h"
+#include "unit.h"
+
+static struct queue queue;
+static struct planner planner;
+static struct plan plan;
+static struct lane lane;
+static struct account *alice;
+static struct account *bob;
+static struct plan_input in;
+
+static void setup(void)
+{
+    /* 10 ms a reading of the weights, 1 ms a prompt row, 0.1 ms an answer row. */
+    const uint64_t first_ns[COST_PART_COUNT] = { 10000000, 1000000, 100000, 1 };
+
+    queue_init(&queue);
+    planner = (struct planner){ 0 };
+    in = (struct plan_input){ 0 };
+    governor_decide(&(struct governor_input){ 0 }, &in.limits);
+    lane = (struct lane){ .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true };
+    cost_init(&lane.cost, first_ns);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
+}
+
+static void teardown(void)
+{
+    queue_finish(&queue);
+}
+
+static void add_seated(struct job *job, struct account *account, enum sched_class class, uint32_t n_prompt)
+{
+    *job = (struct job){
+        .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt
+    };
+    queue_add(&queue, job, in.now_us);
+    queue_want(&queue, job, in.now_us);
+    job_move(job, JOB_OPENING, in.now_us);
+    job_move(job, JOB_SEATED, in.now_us);
+}
+
+static void add_answering(struct job *job, struct account *account, enum sched_class class)
+{
+    add_seated(job, account, class, 10);
+    job->n_known = 11;
+    job->n_done = 10;
+}
+
+/* Rows of @job in the plan. */
+static uint32_t rows_of(const struct job *job)
+{
+    for (uint32_t i = 0; i < plan.n_entries; i++) {
+        if (plan.entries[i].job == job) {
+            return plan.entries[i].n_prefill ? plan.entries[i].n_prefill : 1;
+        }
+    }
+    return 0;
+}
+
+/* Plays the plan as an engine would, in the foretold time. */
+static void play(void)
+{
+    in.now_us += (uint64_t)(plan.foretold_ns / 1000.0);
+    in.boot_us = in.now_us;
+    for (uint32_t i = 0; i < plan.n_entries; i++) {
+        struct job *job = plan.entries[i].job;
+        uint32_t n = plan.entries[i].n_prefill ? plan.entries[i].n_prefill : 1;
+
+        job->n_done += n;
+        job->n_known += job->n_done == job->n_known;
+        queue_charge(&queue, job, n, in.now_us, in.boot_us);
+    }
+}
+
+START_TEST(nothing_to_do_is_an_idle_plan)
+{
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_ptr_null(plan.lane);
+    ck_assert_uint_eq(plan.wake_us, 0);
+}
+END_TEST
+
+START_TEST(a_step_takes_every_answer_and_fills_up_with_a_prompt)
+{
+    struct job answers[8];
+    struct job prompt;
+
+    for (size_t i = 0; i < 8; i++) {
+        add_answering(&answers[i], alice, SCHED_INTERACTIVE);
+    }
+    add_seated(&prompt, bob, SCHED_INTERACTIVE, 1000);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_uint_eq(plan.n_entries, 9);
+    /* 50 ms less 10 for the weights and 0.8 for answers: some 39 rows. */
+    ck_assert_uint_ge(rows_of(&prompt), 36);
+    ck_assert_uint_le(rows_of(&prompt), 39);
+    ck_assert_double_le(plan.foretold_ns, PLAN_STEP_US * 1000.0);
+}
+END_TEST
+
+START_TEST(a_prompt_moves_however_many_answers_run)
+{
+    struct job answers[128];
+    struct job prompt;
+
+    for (size_t i = 0; i < 128; i++) {
+        add_answering(&answers[i], alice, SCHED_REALTIME);
+    }
+    add_seated(&prompt, bob, SCHED_BACKGROUND, 1000);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_uint_eq(rows_of(&prompt), PLAN_PIECE_ROWS);
+    ck_assert_uint_eq(plan.n_rows, 128);
+}
+END_TEST
+
+START_TEST(the_last_piece_is_no_larger_than_the_prompt)
+{
+    struct job prompt;
+
+    add_seated(&prompt, bob, SCHED_BACKGROUND, 5);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_uint_eq(rows_of(&prompt), 5);
+}
+END_TEST
+
+START_TEST(a_higher_class_prompt_takes_what_is_left_before_a_lower_one)
+{
+    struct job low;
+    struct job high;
+
+    add_seated(&low, alice, SCHED_BACKGROUND, 1000);
+    add_seated(&high, bob, SCHED_REALTIME, 1000);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_uint_ge(rows_of(&high), 38);
+    ck_assert_uint_le(rows_of(&low), 1);
+}
+END_TEST
+
+START_TEST(a_parked_job_stands_in_no_step)
+{
+    struct job job;
+
+    add_answering(&job, alice, SCHED_REALTIME);
+    job.parked = true;
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_ptr_null(plan.lane);
+}
+END_TEST
+
+START_TEST(who_is_out_of_budget_wakes_the_plan_later)
+{
+    struct job job;
+
+    add_answering(&job, alice, SCHED_REALTIME);
+    job.limits.tokens_a_minute = 60;
+    account_spend(alice, 60, 60, 0);
+    plan_make(&planner, &queue, &in, &plan);
+
+    ck_assert_ptr_null(plan.lane);
+    ck_assert_uint_eq(plan.wake_us, 1000000);
+}
+END_TEST
+
+START_TEST(a_suspect_has_every_other_step_to_itself)
+{
+    struct job suspect;
+    struct job others[2];
+
+    add_answering(&suspect, alice, SCHED_INTERACTIVE);
+    suspect.alone = true;
+    add_answering(&others[0], bob, SCHED_INTERACTIVE);
+    add_answering(&others[1], bob, SCHED_INTERACTIVE);
+
+    for (int i = 0; i < 6; i++) {
+        plan_make(&planner, &queue, &in, &plan);
+        ck_assert_int_eq(plan.alone, i % 2 == 0);
+        ck_assert_uint_eq(plan.n_entries, plan.alone ? 1 : 2);
+        ck_assert_uint_eq(rows_of(&suspect), plan.alone);
+        play();
+    }
+}
+END_TEST
+
+START_TEST(two_suspects_never_share_a_step)
+{
+    struct job suspects[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        add_answering(&suspects[i], i ? bob : alice, SCHED_INTERACTIVE);
+        suspects[i].alone = true;
+    }
+
+    for (int i = 0; i < 8; i++) {
+        plan_make(&planner, &queue, &in, &plan);
+        ck_assert_uint_eq(plan.n_entries, 1);
+        play();
+    }
+    ck_assert_uint_eq(suspects[0].n_done, suspects[1].n_done);
+}
+END_TEST
+
+START_TEST(two_models_have_turns)
+{
+    struct lane other = lane;
+    struct job here;
+    struct job there;
+
+    add_answering(&here, alice, SCHED_INTERACTIVE);
+    add_answering(&there, alice, SCHED_INTERACTIVE);
+    there.lane = &other;
+
+    for (int i = 0; i < 10; i++) {
+        plan_make(&planner, &queue, &in, &plan);
+        ck_assert_uint_eq(plan.n_entries, 1);
+        play();
+    }
+    ck_assert_uint_eq(here.n_done, there.n_done);
+}
+END_TEST
+
+START_TEST(background_moves_under_endless_realtime_prompts)
+{
+    struct job low;
+    struct job high;
+    uint64_t last_us = 0;
+    uint64_t gap_us = 0;
+
+    lane.n_rows = 8; /* too narrow for both */
+    add_answering(&low, alice, SCHED_BACKGROUND);
+    add_seated(&high, bob, SCHED_REALTIME, 1000000);
+    for (int i = 0; i < 1000; i++) {
+        plan_make(&planner, &queue, &in, &plan);
+        play();
+        if (rows_of(&low)) {
+            gap_us = in.now_us - last_us > gap_us ? in.now_us - last_us : gap_us;
+            last_us = in.now_us;
+        }
+    }
+
+    ck_assert_uint_gt(low.n_done, 11);
+    ck_assert_uint_lt(gap_us, 2 * QUEUE_AGE_SEATED_US + 200000);
+}
+END_TEST
+
+START_TEST(shares_of_prompts_follow_weights)
+{
+    struct job heavy;
+    struct job light;
+
+    add_seated(&heavy, alice, SCHED_INTERACTIVE, 1000000);
+    add_seated(&light, bob, SCHED_INTERACTIVE, 1000000);
+    heavy.limits.weight = 3000;
+    light.limits.weight = 1000;
+    for (int i = 0; i < 2000; i++) {
+        plan_make(&planner, &queue, &in, &plan);
+        play();
+    }
+
+    ck_assert_double_eq_tol((double)heavy.n_done / light.n_done, 3.0, 0.3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sched-plan");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, nothing_to_do_is_an_idle_plan);
+    tcase_add_test(tcase, a_step_takes_every_answer_and_fills_up_with_a_prompt);
+    tcase_add_test(tcase, a_prompt_moves_however_many_answers_run);
+    tcase_add_test(tcase, the_last_piece_is_no_larger_than_the_prompt);
+    tcase_add_test(tcase, a_higher_class_prompt_takes_what_is_left_before_a_lower_one);
+    tcase_add_test(tcase, a_parked_job_stands_in_no_step);
+    tcase_add_test(tcase, who_is_out_of_budget_wakes_the_plan_later);
+    tcase_add_test(tcase, a_suspect_has_every_other_step_to_itself);
+    tcase_add_test(tcase, two_suspects_never_share_a_step);
+    tcase_add_test(tcase, two_models_have_turns);
+    tcase_add_test(tcase, background_moves_under_endless_realtime_prompts);
+    tcase_add_test(tcase, shares_of_prompts_follow_weights);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

@@ -1,0 +1,230 @@
+/* Who comes before whom, and who gives a seat up. */
+#include "sched/queue.h"
+#include "unit.h"
+
+#define SECOND_US 1000000ull
+
+static struct queue queue;
+static struct lane lane;
+static struct account *alice;
+static struct account *bob;
+
+static void setup(void)
+{
+    queue_init(&queue);
+    lane = (struct lane){ .n_seats = 1, .n_rows = 64, .page_tokens = 16, .open = true };
+    ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
+}
+
+static void teardown(void)
+{
+    queue_finish(&queue);
+}
+
+static void wait_for_seat(struct job *job, struct account *account, enum sched_class class, uint64_t now_us)
+{
+    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = 4, .n_known = 4 };
+    queue_add(&queue, job, now_us);
+    queue_want(&queue, job, now_us);
+}
+
+static void seat(struct job *job, uint64_t now_us)
+{
+    job_move(job, JOB_OPENING, now_us);
+    job_move(job, JOB_SEATED, now_us);
+    job->lane->n_taken++;
+}
+
+START_TEST(a_higher_class_is_seated_first)
+{
+    struct job low;
+    struct job high;
+
+    wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
+    wait_for_seat(&high, bob, SCHED_REALTIME, 1);
+
+    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 2, 2), &high);
+    ck_assert_uint_eq(queue_place(&queue, &low, 2), 1);
+    ck_assert_uint_eq(queue_place(&queue, &high, 2), 0);
+}
+END_TEST
+
+START_TEST(long_waiting_background_comes_before_fresh_realtime)
+{
+    struct job low;
+    struct job high;
+
+    wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
+    wait_for_seat(&high, bob, SCHED_REALTIME, 2 * QUEUE_AGE_WAITING_US);
+
+    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 2 * QUEUE_AGE_WAITING_US, 0), &low);
+}
+END_TEST
+
+START_TEST(who_was_served_less_comes_first)
+{
+    struct job first;
+    struct job second;
+
+    wait_for_seat(&first, alice, SCHED_INTERACTIVE, 0);
+    wait_for_seat(&second, bob, SCHED_INTERACTIVE, 0);
+    alice->served[SCHED_INTERACTIVE] = 10;
+
+    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0), &second);
+}
+END_TEST
+
+START_TEST(a_heavier_account_pays_less_for_the_same)
+{
+    struct job job;
+
+    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    job.limits.weight = 2 * ACCOUNT_WEIGHT_USUAL;
+    job.n_done = 4;
+    queue_charge(&queue, &job, 4, 0, 0);
+
+    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL / 2);
+}
+END_TEST
+
+START_TEST(idling_saves_no_share_up)
+{
+    struct job job;
+
+    queue.virtual_time[SCHED_INTERACTIVE] = 5000;
+    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+
+    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 5000);
+}
+END_TEST
+
+START_TEST(a_rebuild_is_not_charged_again)
+{
+    struct job job;
+
+    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    job.n_done = 4;
+    queue_charge(&queue, &job, 4, 0, 0);
+    job_forget(&job);
+    job.n_done = 4;
+    queue_charge(&queue, &job, 4, 0, 0);
+
+    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL);
+}
+END_TEST
+
+START_TEST(a_full_lane_seats_nobody)
+{
+    struct job job;
+
+    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    lane.n_taken = lane.n_seats;
+    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+    lane.n_taken = 0;
+    lane.no_room = true;
+    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+    lane.no_room = false;
+    lane.open = false;
+    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+}
+END_TEST
+
+START_TEST(a_parked_job_gives_its_seat_to_who_waits)
+{
+    struct job parked;
+    struct job waiting;
+
+    wait_for_seat(&parked, alice, SCHED_REALTIME, 0);
+    seat(&parked, 0);
+    parked.parked = true;
+    ck_assert_ptr_null(queue_find_victim(&queue, 1, 1));
+    wait_for_seat(&waiting, bob, SCHED_BACKGROUND, 1);
+
+    ck_assert_ptr_eq(queue_find_victim(&queue, 1, 1), &parked);
+}
+END_TEST
+
+START_TEST(a_running_job_keeps_its_seat)
+{
+    struct job running;
+    struct job waiting;
+
+    wait_for_seat(&running, alice, SCHED_BACKGROUND, 0);
+    seat(&running, 0);
+    wait_for_seat(&waiting, bob, SCHED_REALTIME, 1);
+
+    ck_assert_ptr_null(queue_find_victim(&queue, 1, 1));
+}
+END_TEST
+
+START_TEST(who_is_out_of_budget_or_gated_waits)
+{
+    struct job job;
+
+    wait_for_seat(&job, alice, SCHED_BACKGROUND, 0);
+    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_INTERACTIVE, 0, 0));
+    job.limits.tokens_a_minute = 60;
+    account_spend(alice, 60, 60, SECOND_US);
+
+    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, SECOND_US));
+    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 3 * SECOND_US), &job);
+}
+END_TEST
+
+START_TEST(counts_tell_queued_running_and_parked_apart)
+{
+    struct job jobs[3];
+    struct queue_counts counts;
+
+    for (size_t i = 0; i < 3; i++) {
+        wait_for_seat(&jobs[i], alice, SCHED_INTERACTIVE, 0);
+    }
+    seat(&jobs[0], 0);
+    jobs[1].parked = true;
+    queue_count(&queue, SCHED_INTERACTIVE, &counts);
+
+    ck_assert_uint_eq(counts.n_queued, 1);
+    ck_assert_uint_eq(counts.n_running, 1);
+    ck_assert_uint_eq(counts.n_parked, 1);
+    ck_assert_uint_eq(alice->n_waiting, 2);
+    queue_remove(&queue, &jobs[2], 0);
+    ck_assert_uint_eq(alice->n_live, 2);
+    ck_assert_uint_eq(alice->n_waiting, 1);
+}
+END_TEST
+
+START_TEST(only_legal_moves_are_allowed)
+{
+    struct job job = { .state = JOB_HELD };
+
+    ck_assert(job_may_move(&job, JOB_WAITING));
+    ck_assert(!job_may_move(&job, JOB_SEATED));
+    job.state = JOB_ENDED;
+    for (int to = 0; to < JOB_STATE_COUNT; to++) {
+        ck_assert(!job_may_move(&job, (enum job_state)to));
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sched-queue");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_higher_class_is_seated_first);
+    tcase_add_test(tcase, long_waiting_background_comes_before_fresh_realtime);
+    tcase_add_test(tcase, who_was_served_less_comes_first);
+    tcase_add_test(tcase, a_heavier_account_pays_less_for_the_same);
+    tcase_add_test(tcase, idling_saves_no_share_up);
+    tcase_add_test(tcase, a_rebuild_is_not_charged_again);
+    tcase_add_test(tcase, a_full_lane_seats_nobody);
+    tcase_add_test(tcase, a_parked_job_gives_its_seat_to_who_waits);
+    tcase_add_test(tcase, a_running_job_keeps_its_seat);
+    tcase_add_test(tcase, who_is_out_of_budget_or_gated_waits);
+    tcase_add_test(tcase, counts_tell_queued_running_and_parked_apart);
+    tcase_add_test(tcase, only_legal_moves_are_allowed);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
