@@ -1,0 +1,196 @@
+/*
+ * Cores: affinity and control groups
+ *
+ * A process lies in one group of the unified tree (version 2: a line "0::/path") and may lie in one of the cpu
+ * controller's tree (version 1: "4:cpu,cpuacct:/path"). In a container the path is often one that only the host
+ * sees; then the walk upwards from it still ends at the group that is mounted here. What cannot be read limits
+ * nothing.
+ */
+#include "kern/cores.h"
+
+#include "base/clean.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CPUS_MAX 8192 /* what a kernel may be built for */
+
+/* The beginning of a small file as text. */
+static bool read_text(const char *path, char *text, size_t cap)
+{
+    cleanup(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t n = 0;
+    ssize_t got;
+
+    if (fd < 0) {
+        return false;
+    }
+    while (n < cap - 1 && (got = read(fd, text + n, cap - 1 - n)) > 0) {
+        n += (size_t)got;
+    }
+    text[n] = '\0';
+    return n > 0;
+}
+
+/* Reads "<dir>/<name>". */
+static bool read_in(const char *dir, const char *name, char *text, size_t cap)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    return n > 0 && (size_t)n < sizeof(path) && read_text(path, text, cap);
+}
+
+/* Whole processors of @quota_us in each @period_us; UINT32_MAX: no limit. */
+static uint32_t whole(long long quota_us, long long period_us)
+{
+    long long n;
+
+    if (quota_us <= 0 || period_us <= 0) {
+        return UINT32_MAX;
+    }
+    n = quota_us / period_us;
+    if (n < 1) {
+        return 1;
+    }
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Version 2: "150000 100000", or "max 100000". */
+static uint32_t quota_v2(const char *dir)
+{
+    char text[64];
+    long long quota_us, period_us;
+
+    if (!read_in(dir, "cpu.max", text, sizeof(text)) ||
+        sscanf(text, "%lld %lld", &quota_us, &period_us) != 2) {
+        return UINT32_MAX;
+    }
+    return whole(quota_us, period_us);
+}
+
+/* Version 1: two files; a quota of -1 is none. */
+static uint32_t quota_v1(const char *dir)
+{
+    char quota[32];
+    char period[32];
+
+    if (!read_in(dir, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
+        !read_in(dir, "cpu.cfs_period_us", period, sizeof(period))) {
+        return UINT32_MAX;
+    }
+    return whole(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
+}
+
+/* The least of the group @path below @mount and all its parents. */
+static uint32_t least(const char *mount, const char *path, uint32_t (*quota)(const char *dir))
+{
+    char dir[PATH_MAX];
+    const size_t n_mount = strlen(mount);
+    int n = snprintf(dir, sizeof(dir), "%s%s", mount, path);
+    uint32_t min = UINT32_MAX;
+
+    if (n < 0 || (size_t)n >= sizeof(dir)) {
+        return UINT32_MAX;
+    }
+    for (;;) {
+        uint32_t here = quota(dir);
+        char *slash = strrchr(dir + n_mount, '/');
+
+        min = here < min ? here : min;
+        if (!slash) {
+            return min;
+        }
+        *slash = '\0';
+    }
+}
+
+/* Is @word one of the names in the list "a,b,c" of @n bytes? */
+static bool lists(const char *names, size_t n, const char *word)
+{
+    const size_t n_word = strlen(word);
+
+    for (size_t at = 0; at <= n;) {
+        const char *comma = memchr(names + at, ',', n - at);
+        size_t n_name = comma ? (size_t)(comma - names) - at : n - at;
+
+        if (n_name == n_word && memcmp(names + at, word, n_word) == 0) {
+            return true;
+        }
+        at += n_name + 1;
+    }
+    return false;
+}
+
+/* One line of /proc/self/cgroup: "number:controllers:/path". */
+static uint32_t quota_of_line(const char *root, const char *line)
+{
+    /* Where the trees are mounted: alone, beside those of version 1, joined with cpuacct. */
+    static const char *const mounts_v2[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+    static const char *const mounts_v1[] = { "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu" };
+    const char *names = strchr(line, ':');
+    const char *path = names ? strchr(names + 1, ':') : NULL;
+    uint32_t min = UINT32_MAX;
+
+    if (!path) {
+        return UINT32_MAX;
+    }
+    names++;
+    path++;
+    for (size_t i = 0; i < COUNTOF(mounts_v2); i++) {
+        char mount[PATH_MAX];
+        uint32_t here = UINT32_MAX;
+        const size_t n_names = (size_t)(path - 1 - names);
+
+        if (n_names == 0) {
+            snprintf(mount, sizeof(mount), "%s%s", root, mounts_v2[i]);
+            here = least(mount, path, quota_v2);
+        } else if (lists(names, n_names, "cpu")) {
+            snprintf(mount, sizeof(mount), "%s%s", root, mounts_v1[i]);
+            here = least(mount, path, quota_v1);
+        }
+        min = here < min ? here : min;
+    }
+    return min;
+}
+
+uint32_t cores_quota(const char *root)
+{
+    char proc[PATH_MAX];
+    char text[8192];
+    char *rest = NULL;
+    uint32_t min = UINT32_MAX;
+
+    snprintf(proc, sizeof(proc), "%s/proc/self/cgroup", root);
+    if (!read_text(proc, text, sizeof(text))) {
+        return UINT32_MAX;
+    }
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        uint32_t here = quota_of_line(root, line);
+
+        min = here < min ? here : min;
+    }
+    return min;
+}
+
+uint32_t cores_count(void)
+{
+    cpu_set_t sets[CPUS_MAX / CPU_SETSIZE];
+    uint32_t quota = cores_quota("");
+    int n;
+
+    if (sched_getaffinity(0, sizeof(sets), sets) != 0) {
+        return 1;
+    }
+    n = CPU_COUNT_S(sizeof(sets), sets);
+    if (n < 1) {
+        return 1;
+    }
+    return (uint32_t)n < quota ? (uint32_t)n : quota;
+}

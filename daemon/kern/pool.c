@@ -1,0 +1,259 @@
+/*
+ * Pool: one word that rises, one that falls
+ *
+ * @turn rises by one for each operation; that is what workers wait for. @n_left falls to 0 as they finish; that is
+ * what the caller waits for. Both sides spin for a while and then sleep on the word itself (futex): the kernel
+ * looks at the value again before it puts anybody to sleep, so no wake-up is lost. Who goes to sleep says so first
+ * (@n_asleep, @caller_sleeps), and who changes the word looks there afterwards; all of it sequentially consistent,
+ * so one of the two always sees the other, and a wake-up costs a system call only when somebody sleeps.
+ *
+ * With more workers than processors nobody spins: the one who spins keeps the processor from the one waited for.
+ */
+#include "kern/pool.h"
+
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "kern/cores.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+
+/* Rounds of `pause` before sleeping: some 50 to 100 us, longer than the gap between two operations of a step and
+ * shorter than anybody notices in a power meter. */
+#define POOL_SPINS 2000
+
+struct worker {
+    struct pool *pool;
+    pthread_t thread;
+    uint32_t index;
+};
+
+struct pool {
+    /* The operation; written by the caller before @turn rises, read by workers after. */
+    pool_fn fn; /* NULL: end */
+    void *ctx;
+    uint32_t n_items;
+    uint32_t grain;
+
+    uint32_t n_workers;
+    uint32_t n_started; /* threads, which are workers 1 to @n_started */
+    uint32_t n_spins;
+
+    _Alignas(64) _Atomic uint32_t turn;
+    _Alignas(64) _Atomic uint32_t n_left; /* workers that are not done with this turn */
+    _Alignas(64) _Atomic uint32_t n_asleep;
+    _Atomic uint32_t caller_sleeps;
+
+    struct worker workers[];
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    /* Any error (the value changed, a signal) is answered by looking again. */
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+/* Returns when @turn is no longer @seen. */
+static void wait_turn(struct pool *pool, uint32_t seen)
+{
+    for (uint32_t i = 0; i < pool->n_spins; i++) {
+        if (atomic_load_explicit(&pool->turn, memory_order_acquire) != seen) {
+            return;
+        }
+        relax();
+    }
+    atomic_fetch_add(&pool->n_asleep, 1);
+    while (atomic_load(&pool->turn) == seen) {
+        futex_wait(&pool->turn, seen);
+    }
+    atomic_fetch_sub(&pool->n_asleep, 1);
+}
+
+static void wait_done(struct pool *pool)
+{
+    uint32_t n_left;
+
+    for (uint32_t i = 0; i < pool->n_spins; i++) {
+        if (atomic_load_explicit(&pool->n_left, memory_order_acquire) == 0) {
+            return;
+        }
+        relax();
+    }
+    atomic_store(&pool->caller_sleeps, 1);
+    while ((n_left = atomic_load(&pool->n_left)) != 0) {
+        futex_wait(&pool->n_left, n_left);
+    }
+    atomic_store(&pool->caller_sleeps, 0);
+}
+
+/* Where the piece of worker @i begins, in grains of @n_grains. */
+static uint64_t piece(const struct pool *pool, uint64_t n_grains, uint32_t i)
+{
+    return (n_grains * i + pool->n_workers - 1) / pool->n_workers;
+}
+
+static void run_piece(struct pool *pool, uint32_t i)
+{
+    const uint64_t n_grains = ((uint64_t)pool->n_items + pool->grain - 1) / pool->grain;
+    const uint64_t first = piece(pool, n_grains, i) * pool->grain;
+    uint64_t end = piece(pool, n_grains, i + 1) * pool->grain;
+
+    end = end < pool->n_items ? end : pool->n_items;
+    if (first < end) {
+        pool->fn(pool->ctx, (uint32_t)first, (uint32_t)(end - first), i);
+    }
+}
+
+static void *work(void *ctx)
+{
+    struct worker *worker = ctx;
+    struct pool *pool = worker->pool;
+    uint32_t seen = 0;
+
+    for (;;) {
+        wait_turn(pool, seen);
+        seen++;
+        if (!pool->fn) {
+            return NULL;
+        }
+        run_piece(pool, worker->index);
+        if (atomic_fetch_sub(&pool->n_left, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
+            futex_wake(&pool->n_left, 1);
+        }
+    }
+}
+
+/* Lets all workers begin what stands in the pool. */
+static void begin(struct pool *pool)
+{
+    atomic_store_explicit(&pool->n_left, pool->n_started, memory_order_relaxed);
+    atomic_fetch_add(&pool->turn, 1);
+    if (atomic_load(&pool->n_asleep) > 0) {
+        futex_wake(&pool->turn, INT32_MAX);
+    }
+}
+
+void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32_t grain)
+{
+    assert(grain > 0);
+    if (n_items == 0) {
+        return;
+    }
+    if (n_items <= grain || pool->n_started == 0) {
+        fn(ctx, 0, n_items, 0);
+        return;
+    }
+    pool->fn = fn;
+    pool->ctx = ctx;
+    pool->n_items = n_items;
+    pool->grain = grain;
+    begin(pool);
+    run_piece(pool, 0);
+    wait_done(pool);
+}
+
+/* Affinity is a wish: a core that went away or is forbidden leaves the worker where it was. */
+static void bind_to(pthread_t thread, uint32_t cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < CPU_SETSIZE) {
+        CPU_ZERO(&set);
+        CPU_SET(cpu, &set);
+        pthread_setaffinity_np(thread, sizeof(set), &set);
+    }
+}
+
+/* Workers 1 to n_workers - 1, with every signal blocked: those are for the main thread. */
+static int start_workers(struct pool *pool, const struct pool_setup *setup)
+{
+    sigset_t all, before;
+    int r = 0;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (uint32_t i = 1; i < pool->n_workers && r == 0; i++) {
+        struct worker *worker = &pool->workers[i];
+
+        worker->pool = pool;
+        worker->index = i;
+        r = pthread_create(&worker->thread, NULL, work, worker);
+        if (r == 0) {
+            pool->n_started = i;
+            pthread_setname_np(worker->thread, "kern");
+            if (setup->n_cpus > 0) {
+                bind_to(worker->thread, setup->cpus[i % setup->n_cpus]);
+            }
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r == 0 ? 0 : err_new(-r);
+}
+
+int pool_create(struct pool **ret_pool, const struct pool_setup *setup)
+{
+    const uint32_t n_cores = cores_count();
+    const uint32_t n_wanted = setup->n_workers > 0 ? setup->n_workers : n_cores;
+    const uint32_t n = n_wanted < POOL_MAX_WORKERS ? n_wanted : POOL_MAX_WORKERS;
+    cleanup(pool_destroyp) struct pool *pool = NULL;
+    int r;
+
+    pool = mem_calloc(MEM_SCRATCH, 1, sizeof(*pool) + n * sizeof(pool->workers[0]));
+    if (!pool) {
+        return err_new(-ENOMEM);
+    }
+    pool->n_workers = n;
+    pool->n_spins = n <= n_cores ? POOL_SPINS : 0;
+    r = start_workers(pool, setup);
+    if (r) {
+        return err_up(r);
+    }
+    *ret_pool = steal(&pool);
+    return 0;
+}
+
+void pool_destroy(struct pool *pool)
+{
+    if (!pool) {
+        return;
+    }
+    pool->fn = NULL;
+    begin(pool);
+    for (uint32_t i = 1; i <= pool->n_started; i++) {
+        pthread_join(pool->workers[i].thread, NULL);
+    }
+    mem_free(pool);
+}
+
+void pool_destroyp(struct pool **pool)
+{
+    pool_destroy(*pool);
+    *pool = NULL;
+}
+
+uint32_t pool_n_workers(const struct pool *pool)
+{
+    return pool->n_workers;
+}

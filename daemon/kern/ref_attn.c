@@ -1,0 +1,133 @@
+/*
+ * Ref_attn: storing K and V, and one-pass attention over pages (kern.h, 5): the definition as C
+ */
+#include "kern/half.h"
+#include "kern/kv.h"
+#include "kern/ref_sum.h"
+#include "kern/set.h"
+#include "tensor/real.h"
+
+static void store_head(enum kern_kv kv, const float *x, uint32_t n, uint8_t *place)
+{
+    if (kv == KERN_KV_F32) {
+        memcpy(place, x, n * sizeof(float));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint16_t half = half_from_float(x[i]);
+
+        memcpy(place + 2 * i, &half, sizeof(half));
+    }
+}
+
+static void store(const struct kern_store *op, uint32_t first, uint32_t n)
+{
+    const struct kern_kv_shape *shape = &op->shape;
+
+    for (uint32_t r = first; r < first + n; r++) {
+        const struct kern_kv_row *row = &op->rows[r];
+
+        for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
+            const size_t at = (size_t)h * shape->head_dim;
+
+            store_head(shape->kv, op->k + r * op->k_stride + at, shape->head_dim,
+                       kv_k(shape, row, h, row->pos));
+            store_head(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
+                       kv_v(shape, row, h, row->pos));
+        }
+    }
+}
+
+static void load_head(enum kern_kv kv, const uint8_t *place, uint32_t n, float *out)
+{
+    if (kv == KERN_KV_F32) {
+        memcpy(out, place, n * sizeof(float));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = half_to_float(half_load(place + 2 * i));
+    }
+}
+
+/* What is known of a (row, head) after some pages. */
+struct pass {
+    float m;          /* largest score so far */
+    struct ref_sum l; /* of the p, by position mod 16 */
+    float *out;
+};
+
+/* Takes positions @from .. @to, all of one page, into @pass. */
+static void take_page(const struct kern_attend *op, const struct kern_kv_row *row, uint32_t kv_head,
+                      const float *q, uint32_t from, uint32_t to, struct pass *pass)
+{
+    const struct kern_kv_shape *shape = &op->shape;
+    const uint32_t dim = shape->head_dim;
+    float scores[KERN_PAGE_TOK];
+    float values[KERN_HEAD_MAX];
+    float m = pass->m;
+    float c;
+
+    for (uint32_t pos = from; pos <= to; pos++) {
+        float *score = &scores[pos % KERN_PAGE_TOK];
+
+        load_head(shape->kv, kv_k(shape, row, kv_head, pos), dim, values);
+        *score = ref_sum_dot(q, values, dim) * op->scale;
+        m = *score > m ? *score : m;
+    }
+
+    c = pass->m == -INFINITY ? 0.0f : real_exp(pass->m - m);
+    for (uint32_t i = 0; i < dim; i++) {
+        pass->out[i] *= c;
+    }
+    for (uint32_t i = 0; i < KERN_PAGE_TOK; i++) {
+        pass->l.lane[i] *= c;
+    }
+
+    for (uint32_t pos = from; pos <= to; pos++) {
+        const uint32_t lane = pos % KERN_PAGE_TOK;
+        const float p = real_exp(scores[lane] - m);
+
+        load_head(shape->kv, kv_v(shape, row, kv_head, pos), dim, values);
+        pass->l.lane[lane] += p;
+        for (uint32_t i = 0; i < dim; i++) {
+            pass->out[i] = fmaf(p, values[i], pass->out[i]);
+        }
+    }
+    pass->m = m;
+}
+
+static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
+{
+    const struct kern_kv_row *row = &op->rows[r];
+    const uint32_t dim = op->shape.head_dim;
+    const uint32_t kv_head = head / (op->n_heads / op->shape.n_kv_heads);
+    const float *q = op->q + r * op->q_stride + (size_t)head * dim;
+    struct pass pass = { .m = -INFINITY, .out = op->out + r * op->out_stride + (size_t)head * dim };
+    float inv;
+
+    memset(pass.out, 0, dim * sizeof(float));
+    for (uint32_t from = row->first; from <= row->pos;) {
+        const uint32_t last = from | (KERN_PAGE_TOK - 1);
+        const uint32_t to = last < row->pos ? last : row->pos;
+
+        take_page(op, row, kv_head, q, from, to, &pass);
+        from = to + 1;
+    }
+    inv = 1.0f / ref_sum_join(&pass.l);
+    for (uint32_t i = 0; i < dim; i++) {
+        pass.out[i] *= inv;
+    }
+}
+
+static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
+{
+    for (uint32_t item = first; item < first + n; item++) {
+        attend_one(op, item / op->n_rows, item % op->n_rows);
+    }
+}
+
+void kern_fill_ref_attn(struct kern_ops *ops)
+{
+    ops->store = store;
+    ops->attend = attend;
+}

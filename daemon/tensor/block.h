@@ -1,0 +1,94 @@
+/*
+ * Block: how quantised elements lie in a file
+ *
+ * A row is a whole number of blocks, one after the other, without padding; all numbers are little-endian and no
+ * block is aligned to more than a byte, so every field here is bytes. `half` is an IEEE binary16. q is the stored
+ * integer of an element, w the element itself. Source: the format description of the PyPI package `gguf`.
+ */
+#ifndef SOTTO_TENSOR_BLOCK_H
+#define SOTTO_TENSOR_BLOCK_H
+
+#include <stdint.h>
+
+#define BLOCK_SMALL 32  /* elements of a block of the formats Q*_0 and Q*_1 */
+#define BLOCK_SUPER 256 /* of the K formats */
+
+/* Element j < 16 is the low half of qs[j], element j + 16 the high half. w = d * (q - 8) */
+struct block_q4_0 {
+    uint8_t d[2]; /* half */
+    uint8_t qs[16];
+};
+
+/* As Q4_0, w = d * q + m */
+struct block_q4_1 {
+    uint8_t d[2];
+    uint8_t m[2]; /* half */
+    uint8_t qs[16];
+};
+
+/* As Q4_0; bit j of qh is bit 4 of element j. w = d * (q - 16) */
+struct block_q5_0 {
+    uint8_t d[2];
+    uint8_t qh[4];
+    uint8_t qs[16];
+};
+
+/* As Q5_0, w = d * q + m */
+struct block_q5_1 {
+    uint8_t d[2];
+    uint8_t m[2];
+    uint8_t qh[4];
+    uint8_t qs[16];
+};
+
+/* w = d * q */
+struct block_q8_0 {
+    uint8_t d[2];
+    int8_t qs[32];
+};
+
+/*
+ * Eight runs of 32 elements with a 6-bit scale and a 6-bit min each; w = (d * scale) * q - dmin * min.
+ * Of scales: byte j < 4 holds scale j in its low 6 bits, byte j + 4 min j; byte j + 8 holds the low 4 bits of scale
+ * j + 4 (low half) and of min j + 4 (high half), whose upper 2 bits are the top of bytes j and j + 4.
+ * Runs 2i and 2i + 1 are the low and the high halves of qs[32 i] .. qs[32 i + 31].
+ */
+struct block_q4_k {
+    uint8_t d[2];
+    uint8_t dmin[2]; /* half */
+    uint8_t scales[12];
+    uint8_t qs[128];
+};
+
+/* As Q4_K; bit i of qh[j] is bit 4 of element j of run i. */
+struct block_q5_k {
+    uint8_t d[2];
+    uint8_t dmin[2];
+    uint8_t scales[12];
+    uint8_t qh[32];
+    uint8_t qs[128];
+};
+
+/*
+ * Sixteen runs of 16 elements with an 8-bit scale each; w = (d * scale) * (q - 32). In half h (128 elements) of the
+ * block, element 32 k + l takes its low 4 bits from ql[64 h + 32 (k mod 2) + l] (low half for k < 2) and its
+ * upper 2 bits from bits 2k of qh[32 h + l].
+ */
+struct block_q6_k {
+    uint8_t ql[128];
+    uint8_t qh[64];
+    int8_t scales[16];
+    uint8_t d[2];
+};
+
+_Static_assert(sizeof(struct block_q4_0) == 18, "Q4_0");
+_Static_assert(sizeof(struct block_q4_1) == 20, "Q4_1");
+_Static_assert(sizeof(struct block_q5_0) == 22, "Q5_0");
+_Static_assert(sizeof(struct block_q5_1) == 24, "Q5_1");
+_Static_assert(sizeof(struct block_q8_0) == 34, "Q8_0");
+_Static_assert(sizeof(struct block_q4_k) == 144, "Q4_K");
+_Static_assert(sizeof(struct block_q5_k) == 176, "Q5_K");
+_Static_assert(sizeof(struct block_q6_k) == 210, "Q6_K");
+_Static_assert(_Alignof(struct block_q4_k) == 1 && _Alignof(struct block_q6_k) == 1, "blocks lie anywhere");
+
+#endif
