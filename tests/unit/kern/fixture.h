@@ -1,0 +1,53 @@
+/*
+ * Fixture: kernel sets side by side, rows of every kind, memory with guards
+ */
+#ifndef SOTTO_TESTS_KERN_FIXTURE_H
+#define SOTTO_TESTS_KERN_FIXTURE_H
+
+#include "kern/kern.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FIXTURE_N_SETS  2  /* scalar, avx2 */
+#define FIXTURE_N_TYPES 11 /* that compute */
+
+extern const uint32_t fixture_types[FIXTURE_N_TYPES];
+
+/* Set @i, 0 is the definition; NULL: this processor can't run it, which is said once. */
+const struct kern_ops *fixture_set(int i);
+
+/* splitmix64: the same numbers everywhere. */
+struct fixture_random {
+    uint64_t state;
+};
+
+uint64_t fixture_next(struct fixture_random *random);
+float fixture_float(struct fixture_random *random); /* of -1 to 1 */
+
+enum fixture_kind {
+    FIXTURE_ORDINARY, /* what models hold */
+    FIXTURE_EXTREME,  /* any bits; floats: denormals, zeros, huge ones, now and then infinity and NaN */
+    FIXTURE_KIND_COUNT,
+};
+
+void fixture_fill(float *x, size_t n, enum fixture_kind kind, struct fixture_random *random);
+
+/* Rows of @type at an odd address (a multiple of 4 for F32), without a byte to spare behind them. */
+uint8_t *fixture_weights(uint32_t type, uint32_t n_cols, uint32_t n_rows, enum fixture_kind kind,
+                         struct fixture_random *random);
+void fixture_free_weights(uint8_t *weights);
+
+/* @n floats with guards on both sides, aligned to 4 only. Freeing checks the guards. */
+float *fixture_guarded(size_t n);
+void fixture_free_guarded(float *x, size_t n);
+
+/* Rows in the form that @type wants, of @n_rows rows @x [n_rows][n_cols]; free(). */
+void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols,
+                   uint32_t n_rows, size_t *ret_bytes);
+
+/* The same bits; any NaN equals any other. */
+void fixture_same(const float *got, const float *expected, size_t n, const char *what);
+
+#endif
