@@ -1,0 +1,519 @@
+/*
+ * Event: what a frame of the daemon becomes for the caller
+ *
+ * Numbers and strings stay where protobuf-c unpacked them; arrays of structs and texts (which need a zero behind
+ * them) go into the scratch arena. Both live until the next frame. One function a kind, one row for each.
+ */
+#include "base/clean.h"
+#include "base/err.h"
+#include "clients/libsotto/handle.h"
+#include <errno.h>
+
+static void *scratch(struct sotto *sotto, size_t n, size_t size)
+{
+    void *block = arena_alloc(&sotto->scratch, n * size + 1);
+
+    if (block) {
+        memset(block, 0, n * size + 1);
+    }
+    return block;
+}
+
+/* A copy with a zero behind it, or NULL. */
+static const char *text_of(struct sotto *sotto, ProtobufCBinaryData from)
+{
+    char *text = scratch(sotto, from.len, 1);
+
+    if (text && from.len) {
+        memcpy(text, from.data, from.len);
+    }
+    return text;
+}
+
+static const char *name_in(const char *const *names, size_t n, uint64_t value)
+{
+    return value < n && names[value] ? names[value] : "unknown";
+}
+
+/* Makers. Each allocates its struct, puts it into sotto->event and returns 0 or -ENOMEM. */
+
+static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_accepted *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Accepted *from = frame->accepted;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    *to = (struct sotto_accepted){
+        .place = from->place,
+        .prompt_tokens = from->prompt_tokens,
+        .max_tokens = from->max_tokens,
+        .seed = from->seed,
+        .model = from->model,
+        .priority = (enum sotto_class)from->priority,
+        .numerics = from->numerics,
+    };
+    sotto->event.accepted = to;
+    return 0;
+}
+
+static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_delta *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Delta *from = frame->delta;
+    struct sotto_logprobs *logprobs = scratch(sotto, from->n_logprobs, sizeof(*logprobs));
+
+    if (!to || !logprobs) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < from->n_logprobs; i++) {
+        const Sotto__V1__TokenLogprobs *one = from->logprobs[i];
+
+        logprobs[i].logprob = one->logprob;
+        logprobs[i].n_top = one->n_top_ids < one->n_top_logprobs ? one->n_top_ids : one->n_top_logprobs;
+        logprobs[i].top_ids = one->top_ids;
+        logprobs[i].top_logprobs = one->top_logprobs;
+    }
+    to->first = from->first;
+    to->n_tokens = from->n_tokens;
+    to->tokens = from->tokens;
+    to->n_text = from->text.len;
+    to->text = text_of(sotto, from->text);
+    to->logprobs = from->n_logprobs && from->n_logprobs == from->n_tokens ? logprobs : NULL;
+    sotto->event.delta = to;
+    return to->text ? 0 : err_new(-ENOMEM);
+}
+
+static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_notice *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Notice *from = frame->notice;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    *to = (struct sotto_notice){
+        .kind = (enum sotto_notice_kind)from->kind,
+        .detail = from->detail,
+        .place = from->place,
+        .first_token = from->first_token,
+        .from = from->from,
+        .to = from->to,
+    };
+    sotto->event.notice = to;
+    return 0;
+}
+
+static void copy_usage(struct sotto_usage *to, const Sotto__V1__Usage *from)
+{
+    *to = (struct sotto_usage){
+        .prompt_tokens = from->prompt_tokens,
+        .cached_tokens = from->cached_tokens,
+        .generated_tokens = from->generated_tokens,
+        .queue_us = from->queue_us,
+        .ttft_us = from->ttft_us,
+        .total_us = from->total_us,
+        .itl_p50_us = from->itl_p50_us,
+        .itl_p99_us = from->itl_p99_us,
+        .energy_uj = from->energy_uj,
+        .energy_source = (uint32_t)from->energy_source,
+        .rebuilds = from->rebuilds,
+    };
+}
+
+/* From the second token on: the first one pays for the prompt. */
+static double speed_of(const struct sotto_usage *usage)
+{
+    if (usage->generated_tokens < 2 || usage->total_us <= usage->ttft_us) {
+        return 0;
+    }
+    return (usage->generated_tokens - 1) * 1e6 / (double)(usage->total_us - usage->ttft_us);
+}
+
+static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    static const char *const reasons[] = {
+        [SOTTO_FINISH_END] = "end",
+        [SOTTO_FINISH_STOP] = "stop",
+        [SOTTO_FINISH_LENGTH] = "length",
+        [SOTTO_FINISH_CONTEXT] = "context",
+        [SOTTO_FINISH_CANCELLED] = "cancelled",
+    };
+    struct sotto_done *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Done *from = frame->done;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->reason = (enum sotto_finish)from->reason;
+    to->reason_name = name_in(reasons, COUNTOF(reasons), (uint64_t)from->reason);
+    to->n_stop = from->stop.len;
+    to->stop = text_of(sotto, from->stop);
+    if (from->usage) {
+        copy_usage(&to->usage, from->usage);
+    }
+    to->tokens_per_second = speed_of(&to->usage);
+    sotto->event.done = to;
+    return to->stop ? 0 : err_new(-ENOMEM);
+}
+
+static int make_error(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    error_from_wire(&sotto->last, frame->error);
+    sotto->event.error = &sotto->last;
+    return 0;
+}
+
+static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_tokenized *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Tokenized *from = frame->tokenized;
+    struct sotto_bytes *pieces = scratch(sotto, from->n_pieces, sizeof(*pieces));
+
+    if (!to || !pieces) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < from->n_pieces; i++) {
+        pieces[i].n = from->pieces[i].len;
+        pieces[i].bytes = text_of(sotto, from->pieces[i]);
+        if (!pieces[i].bytes) {
+            return err_new(-ENOMEM);
+        }
+    }
+    to->n = from->n_ids;
+    to->ids = from->ids;
+    to->n_pieces = from->n_pieces;
+    to->pieces = pieces;
+    sotto->event.tokenized = to;
+    return 0;
+}
+
+static int make_detokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_bytes *to = scratch(sotto, 1, sizeof(*to));
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->n = frame->detokenized->text.len;
+    to->bytes = text_of(sotto, frame->detokenized->text);
+    sotto->event.detokenized = to;
+    return to->bytes ? 0 : err_new(-ENOMEM);
+}
+
+static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
+{
+    static const char *const states[] = {
+        [SOTTO_MODEL_KNOWN] = "known",         [SOTTO_MODEL_LOADING] = "loading",
+        [SOTTO_MODEL_READY] = "ready",         [SOTTO_MODEL_RECOVERING] = "recovering",
+        [SOTTO_MODEL_UNLOADING] = "unloading", [SOTTO_MODEL_FAILED] = "failed",
+    };
+
+    *to = (struct sotto_model){
+        .name = from->name,
+        .state = (enum sotto_model_state)from->state,
+        .state_name = name_in(states, COUNTOF(states), (uint64_t)from->state),
+        .reason = from->reason,
+        .is_default = from->is_default,
+        .file = from->file,
+        .file_bytes = from->file_bytes,
+        .architecture = from->architecture,
+        .format = from->format,
+        .parameters = from->parameters,
+        .vocabulary = from->vocabulary,
+        .context_tokens = from->context_tokens,
+        .trained_context_tokens = from->trained_context_tokens,
+        .kv_bytes_per_token = from->kv_bytes_per_token,
+        .kv_pages = from->kv_pages,
+        .kv_pages_used = from->kv_pages_used,
+        .backend = from->backend,
+        .chat = from->chat,
+        .chat_reason = from->chat_reason,
+        .load_fraction = from->load_fraction,
+        .load_us = from->load_us,
+    };
+}
+
+/* A new array, or NULL. */
+static const struct sotto_model *models_of(struct sotto *sotto, Sotto__V1__ModelInfo **from, size_t n)
+{
+    struct sotto_model *models = scratch(sotto, n, sizeof(*models));
+
+    for (size_t i = 0; models && i < n; i++) {
+        copy_model(&models[i], from[i]);
+    }
+    return models;
+}
+
+static int make_models(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_models *to = scratch(sotto, 1, sizeof(*to));
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->n = frame->models->n_models;
+    to->models = models_of(sotto, frame->models->models, to->n);
+    sotto->event.models = to;
+    return to->models ? 0 : err_new(-ENOMEM);
+}
+
+static int make_progress(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_progress *to = scratch(sotto, 1, sizeof(*to));
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->fraction = frame->load_progress->fraction;
+    to->phase = frame->load_progress->phase;
+    sotto->event.progress = to;
+    return 0;
+}
+
+static int make_model(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    Sotto__V1__ModelInfo *from = frame->model_info;
+
+    sotto->event.model = models_of(sotto, &from, 1);
+    return sotto->event.model ? 0 : err_new(-ENOMEM);
+}
+
+static int make_unloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    return 0;
+}
+
+static const struct sotto_memory_kind *memory_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
+{
+    struct sotto_memory_kind *to = scratch(sotto, from->n_memory, sizeof(*to));
+
+    for (size_t i = 0; to && i < from->n_memory; i++) {
+        to[i].kind = from->memory[i]->kind;
+        to[i].holder = from->memory[i]->holder;
+        to[i].bytes = from->memory[i]->bytes;
+        to[i].peak_bytes = from->memory[i]->peak_bytes;
+    }
+    return to;
+}
+
+static const struct sotto_class_counts *classes_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
+{
+    struct sotto_class_counts *to = scratch(sotto, from->n_classes, sizeof(*to));
+
+    for (size_t i = 0; to && i < from->n_classes; i++) {
+        to[i].priority = (enum sotto_class)from->classes[i]->priority;
+        to[i].queued = from->classes[i]->queued;
+        to[i].running = from->classes[i]->running;
+        to[i].parked = from->classes[i]->parked;
+    }
+    return to;
+}
+
+static const struct sotto_engine *engines_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
+{
+    struct sotto_engine *to = scratch(sotto, from->n_engines, sizeof(*to));
+
+    for (size_t i = 0; to && i < from->n_engines; i++) {
+        const Sotto__V1__EngineInfo *one = from->engines[i];
+
+        to[i] = (struct sotto_engine){
+            .model = one->model,
+            .pid = one->pid,
+            .starts = one->starts,
+            .last_exit = one->last_exit,
+            .steps = one->steps,
+            .tokens = one->tokens,
+            .rows = one->rows,
+            .weight_passes = one->weight_passes,
+            .step_allocations = one->step_allocations,
+            .sequences = one->sequences,
+        };
+    }
+    return to;
+}
+
+static const struct sotto_counter *counters_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
+{
+    struct sotto_counter *to = scratch(sotto, from->n_counters, sizeof(*to));
+
+    for (size_t i = 0; to && i < from->n_counters; i++) {
+        to[i].name = from->counters[i]->name;
+        to[i].value = from->counters[i]->value;
+    }
+    return to;
+}
+
+static int make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_status *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__StatusReport *from = frame->status_report;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    *to = (struct sotto_status){
+        .instance = from->instance,
+        .server = from->server,
+        .uptime_ms = from->uptime_ms,
+        .config_file = from->config_file,
+        .config_generation = from->config_generation,
+        .n_memory = from->n_memory,
+        .memory = memory_of(sotto, from),
+        .rss_bytes = from->rss_bytes,
+        .descriptors = from->descriptors,
+        .connections = from->connections,
+        .n_classes = from->n_classes,
+        .classes = classes_of(sotto, from),
+        .n_models = from->n_models,
+        .models = models_of(sotto, from->models, from->n_models),
+        .n_engines = from->n_engines,
+        .engines = engines_of(sotto, from),
+        .n_counters = from->n_counters,
+        .counters = counters_of(sotto, from),
+    };
+    sotto->event.status = to;
+    return to->memory && to->classes && to->models && to->engines && to->counters ? 0 : err_new(-ENOMEM);
+}
+
+static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_watched *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Event *from = frame->event;
+    struct sotto_pair *pairs = scratch(sotto, from->n_pairs, sizeof(*pairs));
+
+    if (!to || !pairs) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < from->n_pairs; i++) {
+        pairs[i].key = from->pairs[i]->key;
+        pairs[i].value = from->pairs[i]->value;
+    }
+    to->at_us = from->at_us;
+    to->topic = from->topic;
+    to->name = from->name;
+    to->n_pairs = from->n_pairs;
+    to->pairs = pairs;
+    to->dropped = from->dropped;
+    sotto->event.watched = to;
+    return 0;
+}
+
+static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_reloaded *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Reloaded *from = frame->reloaded;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->config_generation = from->config_generation;
+    to->n_applied = from->n_applied;
+    to->applied = (const char *const *)from->applied;
+    to->n_needs_restart = from->n_needs_restart;
+    to->needs_restart = (const char *const *)from->needs_restart;
+    sotto->event.reloaded = to;
+    return 0;
+}
+
+/* By body of ServerFrame. One without a maker is none for the caller. */
+static const struct maker {
+    enum sotto_event_kind kind;
+    bool last;
+    int (*make)(struct sotto *sotto, const Sotto__V1__ServerFrame *frame);
+} makers[] = {
+    [SOTTO__V1__SERVER_FRAME__BODY_DELTA] = { SOTTO_EVENT_DELTA, false, make_delta },
+    [SOTTO__V1__SERVER_FRAME__BODY_DONE] = { SOTTO_EVENT_DONE, true, make_done },
+    [SOTTO__V1__SERVER_FRAME__BODY_ERROR] = { SOTTO_EVENT_ERROR, true, make_error },
+    [SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED] = { SOTTO_EVENT_ACCEPTED, false, make_accepted },
+    [SOTTO__V1__SERVER_FRAME__BODY_NOTICE] = { SOTTO_EVENT_NOTICE, false, make_notice },
+    [SOTTO__V1__SERVER_FRAME__BODY_TOKENIZED] = { SOTTO_EVENT_TOKENIZED, true, make_tokenized },
+    [SOTTO__V1__SERVER_FRAME__BODY_DETOKENIZED] = { SOTTO_EVENT_DETOKENIZED, true, make_detokenized },
+    [SOTTO__V1__SERVER_FRAME__BODY_MODELS] = { SOTTO_EVENT_MODELS, true, make_models },
+    [SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS] = { SOTTO_EVENT_PROGRESS, false, make_progress },
+    [SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO] = { SOTTO_EVENT_MODEL, true, make_model },
+    [SOTTO__V1__SERVER_FRAME__BODY_UNLOADED] = { SOTTO_EVENT_UNLOADED, true, make_unloaded },
+    [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, make_status },
+    [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, make_watched },
+    [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, make_reloaded },
+};
+
+static const struct maker *maker_of(const Sotto__V1__ServerFrame *frame)
+{
+    size_t body = (size_t)frame->body_case;
+
+    return body < COUNTOF(makers) && makers[body].make ? &makers[body] : NULL;
+}
+
+bool event_is_last(const Sotto__V1__ServerFrame *frame)
+{
+    const struct maker *maker = maker_of(frame);
+
+    return maker && maker->last;
+}
+
+int event_make(struct sotto *sotto, uint32_t stream, const Sotto__V1__ServerFrame *frame)
+{
+    const struct maker *maker = maker_of(frame);
+    int r;
+
+    if (!maker) {
+        return EVENT_NONE;
+    }
+    arena_reset(&sotto->scratch);
+    sotto->event = (struct sotto_event){ .kind = maker->kind, .stream = stream, .last = maker->last };
+    r = maker->make(sotto, frame);
+    return r ? err_up(r) : EVENT_OK;
+}
+
+static const char *keep(struct sotto *sotto, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *copy = arena_alloc(&sotto->greeting, n);
+
+    return copy ? memcpy(copy, text, n) : NULL;
+}
+
+static void copy_limits(struct sotto_welcome *to, const Sotto__V1__Limits *from)
+{
+    to->frame_bytes = from->frame_bytes;
+    to->streams = from->streams;
+    to->text_bytes = from->text_bytes;
+    to->context_tokens = from->context_tokens;
+    to->answer_tokens = from->answer_tokens;
+    to->stops = from->stops;
+    to->stop_bytes = from->stop_bytes;
+    to->logprobs = from->logprobs;
+    to->class_ceiling = (enum sotto_class)from->class_ceiling;
+    to->admin = from->admin;
+}
+
+int event_welcome(struct sotto *sotto, const Sotto__V1__Welcome *from)
+{
+    struct sotto_welcome *to = &sotto->welcome;
+    size_t n = from->n_capabilities;
+    const char **capabilities = arena_alloc(&sotto->greeting, n * sizeof(*capabilities) + 1);
+
+    if (!capabilities) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < n; i++) {
+        capabilities[i] = keep(sotto, from->capabilities[i]);
+        if (!capabilities[i]) {
+            return err_new(-ENOMEM);
+        }
+    }
+    to->server = keep(sotto, from->server);
+    to->instance = keep(sotto, from->instance);
+    if (!to->server || !to->instance) {
+        return err_new(-ENOMEM);
+    }
+    to->n_capabilities = n;
+    to->capabilities = capabilities;
+    if (from->limits) {
+        copy_limits(to, from->limits);
+    }
+    to->version = from->version; /* last: sotto_welcome() takes it as the sign */
+    return 0;
+}

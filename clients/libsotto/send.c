@@ -1,0 +1,120 @@
+/*
+ * Send: the requests that need no more than their arguments
+ */
+#include "clients/libsotto/handle.h"
+
+/* Strings are packed at once, never changed or kept. */
+static char *name(const char *given)
+{
+    return (char *)(given ? given : protobuf_c_empty_string);
+}
+
+static ProtobufCBinaryData bytes(const char *text, size_t n)
+{
+    return (ProtobufCBinaryData){ .len = text ? n : 0, .data = (uint8_t *)text };
+}
+
+enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text, size_t n,
+                                    uint32_t flags, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                    struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
+
+    tokenize.model = name(model);
+    tokenize.text = bytes(text, n);
+    tokenize.special = (flags & SOTTO_TOKENIZE_SPECIAL) != 0;
+    tokenize.pieces = (flags & SOTTO_TOKENIZE_PIECES) != 0;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
+    frame.tokenize = &tokenize;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model, const uint32_t *ids, size_t n,
+                                      bool special, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                      struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Detokenize detokenize = SOTTO__V1__DETOKENIZE__INIT;
+
+    detokenize.model = name(model);
+    detokenize.n_ids = n;
+    detokenize.ids = (uint32_t *)ids;
+    detokenize.special = special;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE;
+    frame.detokenize = &detokenize;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                  struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__ListModels list = SOTTO__V1__LIST_MODELS__INIT;
+
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS;
+    frame.list_models = &list;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_load(struct sotto *sotto, const char *model, const char *file, sotto_event_fn fn,
+                                void *owner, uint32_t *ret_stream, struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
+
+    load.name = name(model);
+    load.file = name(file);
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
+    frame.load_model = &load;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_unload(struct sotto *sotto, const char *model, bool now, sotto_event_fn fn,
+                                  void *owner, uint32_t *ret_stream, struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__UnloadModel unload = SOTTO__V1__UNLOAD_MODEL__INIT;
+
+    unload.name = name(model);
+    unload.now = now;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
+    frame.unload_model = &unload;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                  struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
+
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_STATUS;
+    frame.status = &status;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics,
+                                 sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                 struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
+
+    watch.n_topics = n_topics;
+    watch.topics = (char **)topics;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
+    frame.watch = &watch;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                  struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
+
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_RELOAD;
+    frame.reload = &reload;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}

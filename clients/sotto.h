@@ -1,0 +1,563 @@
+/*
+ * libsotto: streams from the language model of this computer
+ *
+ * Everything goes over one connection to sottod, a struct sotto. Requests are numbered by the library (a "stream");
+ * many may be open at once, and each is answered by events, of which exactly one is the last. There are two ways to
+ * get them, and both may be used on one connection:
+ *
+ * - Pull: give no callback, ask sotto_next() for the events of one request; it waits for them.
+ * - Push: give a callback, and fit the connection into the event loop you have: wait until sotto_fd() is ready for
+ *   sotto_events(), then call sotto_dispatch(), which never blocks and calls the callbacks.
+ *
+ *     struct sotto *sotto = NULL;
+ *     struct sotto_error error;
+ *     struct sotto_generate *ask = sotto_generate_create();
+ *     struct sotto_answer *answer = NULL;
+ *
+ *     sotto_generate_set_text(ask, "Once upon a time", 16);
+ *     if (sotto_open(&sotto, NULL, "my-app/1.0", &error) || sotto_ask(sotto, ask, &answer, &error)) {
+ *         fprintf(stderr, "%s\n", error.message);
+ *     } else {
+ *         fwrite(answer->text, 1, answer->n_text, stdout);
+ *     }
+ *
+ * Failure: a function that can fail returns an enum sotto_code, SOTTO_OK being 0, and fills the caller's
+ * struct sotto_error (NULL: not wanted) with a sentence that may be shown to people.
+ * Memory: what the library hands out through an event lives until the callback returns, or, with sotto_next(), until
+ * the next call on the same connection; it may not be written to. What is given to the library is copied. Whole
+ * objects (sotto, sotto_generate, sotto_answer) are freed by the function that their comment names.
+ * Text is bytes with a length, since it may hold a zero; it is whole UTF-8 characters both ways, and what the library
+ * hands out has a zero behind it as well. Names are strings of [A-Za-z0-9._:/-].
+ * Threads: a connection and what belongs to it is for one thread at a time; two connections know nothing of each
+ * other. The library starts no thread, keeps no global state, installs no signal handler and never raises SIGPIPE.
+ * Growing: structs that only the library makes may grow at their end, and enums may get more values, without a new
+ * number in the library's name. So don't allocate such structs, and pass over kinds that you don't know.
+ * After fork() only one of the two processes may go on using the connection.
+ */
+#ifndef SOTTO_H
+#define SOTTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Version of this interface: rises when something is added. */
+#define SOTTO_API 1
+
+#if defined(__GNUC__)
+#define SOTTO_EXPORT __attribute__((visibility("default")))
+#else
+#define SOTTO_EXPORT
+#endif
+
+/* Version of the library that runs: "0.1.0". */
+SOTTO_EXPORT const char *sotto_version(void);
+
+/* ------------------------------------------------------------------------------------------------- failure */
+
+enum sotto_code { /* the numbers and meanings of gRPC */
+                  SOTTO_OK = 0,
+                  SOTTO_CANCELLED = 1,
+                  SOTTO_UNKNOWN = 2,
+                  SOTTO_INVALID_ARGUMENT = 3,
+                  SOTTO_DEADLINE_EXCEEDED = 4,
+                  SOTTO_NOT_FOUND = 5,
+                  SOTTO_ALREADY_EXISTS = 6,
+                  SOTTO_PERMISSION_DENIED = 7,
+                  SOTTO_RESOURCE_EXHAUSTED = 8,
+                  SOTTO_FAILED_PRECONDITION = 9,
+                  SOTTO_ABORTED = 10,
+                  SOTTO_OUT_OF_RANGE = 11,
+                  SOTTO_UNIMPLEMENTED = 12,
+                  SOTTO_INTERNAL = 13,
+                  SOTTO_UNAVAILABLE = 14,
+                  SOTTO_DATA_LOSS = 15,
+                  SOTTO_UNAUTHENTICATED = 16,
+};
+
+/* The caller's own; its size is part of this interface and does not change. */
+struct sotto_error {
+    enum sotto_code code;
+    uint32_t retry_after_ms; /* 0: trying again will not help, or nobody knows */
+    char field[64];          /* "generate.sampling.top_p" when one field is to blame, else empty */
+    char message[512];       /* a sentence: what, where, what to do */
+};
+
+/* "INVALID_ARGUMENT"; "?" for a number that is none. */
+SOTTO_EXPORT const char *sotto_code_name(enum sotto_code code);
+
+/* ------------------------------------------------------------------------------------------------- connection */
+
+struct sotto; /* a connection */
+
+/*
+ * Connects to the daemon at @path; NULL: where SOTTO_SOCKET says, else $XDG_RUNTIME_DIR/sotto.sock if a daemon
+ * listens there, else /run/sotto/sotto.sock. @client names the program in logs ("my-app/1.0"). Does not wait for the
+ * daemon's greeting: requests may be sent at once and leave after it. UNAVAILABLE: nobody listens there.
+ * Close with sotto_close().
+ */
+SOTTO_EXPORT enum sotto_code sotto_open(struct sotto **ret_sotto, const char *path, const char *client,
+                                        struct sotto_error *error);
+
+/* The same over a connected stream socket that the caller has; it belongs to the library when this succeeds. */
+SOTTO_EXPORT enum sotto_code sotto_open_fd(struct sotto **ret_sotto, int fd, const char *client,
+                                           struct sotto_error *error);
+
+/* Ends the connection; open requests are cancelled by that, without events. NULL is allowed. May be called in a
+ * callback: what follows from there is done when the callback returns, and no further one is called. */
+SOTTO_EXPORT void sotto_close(struct sotto *sotto);
+
+/* What the event loop waits for: the descriptor, the same for the connection's life, and the poll() events wanted
+ * now (POLLIN, POLLOUT). Ask for the events again after each call on the connection. */
+SOTTO_EXPORT int sotto_fd(const struct sotto *sotto);
+SOTTO_EXPORT short sotto_events(const struct sotto *sotto);
+
+/*
+ * Sends and reads what can be without waiting and calls the callbacks of the requests concerned. UNAVAILABLE, or
+ * the code of the daemon's last word: the connection is over; every open request has got its last event, and all
+ * that is left to do is sotto_close(). CANCELLED: a callback has called sotto_close(), the connection is gone.
+ */
+SOTTO_EXPORT enum sotto_code sotto_dispatch(struct sotto *sotto, struct sotto_error *error);
+
+/* Waits at most @timeout_ms (below 0: for ever) for something to do, then dispatches. DEADLINE_EXCEEDED: nothing
+ * came. An interrupting signal is not waited out: returns OK, so that the caller can look at its flags. */
+SOTTO_EXPORT enum sotto_code sotto_wait(struct sotto *sotto, int timeout_ms, struct sotto_error *error);
+
+enum sotto_class {
+    SOTTO_CLASS_DEFAULT = 0, /* what policy gives this user */
+    SOTTO_CLASS_BACKGROUND = 1,
+    SOTTO_CLASS_INTERACTIVE = 2,
+    SOTTO_CLASS_REALTIME = 3,
+};
+
+/* What the daemon said in its greeting. Limits are those of this user, after policy. */
+struct sotto_welcome {
+    const char *server;   /* "sottod/0.1.0" */
+    const char *instance; /* new with each start of the daemon */
+    uint32_t version;     /* of the protocol */
+    uint32_t frame_bytes;
+    uint32_t streams; /* open at once on one connection */
+    uint32_t text_bytes;
+    uint32_t context_tokens;
+    uint32_t answer_tokens; /* hard cap, and what is used when none is given */
+    uint32_t stops;
+    uint32_t stop_bytes;
+    uint32_t logprobs;
+    enum sotto_class class_ceiling;
+    bool admin; /* may load, unload, reload */
+    size_t n_capabilities;
+    const char *const *capabilities;
+};
+
+/* NULL until the greeting has come; lives as long as the connection. */
+SOTTO_EXPORT const struct sotto_welcome *sotto_welcome(const struct sotto *sotto);
+
+/* Waits for the greeting, at most @timeout_ms (below 0: for ever). */
+SOTTO_EXPORT enum sotto_code sotto_greet(struct sotto *sotto, int timeout_ms, struct sotto_error *error);
+
+/* ------------------------------------------------------------------------------------------------- events */
+
+enum sotto_event_kind {
+    SOTTO_EVENT_ACCEPTED = 1, /* generate */
+    SOTTO_EVENT_DELTA,
+    SOTTO_EVENT_NOTICE,
+    SOTTO_EVENT_DONE,        /* last; also of watch, after sotto_cancel() */
+    SOTTO_EVENT_ERROR,       /* last */
+    SOTTO_EVENT_TOKENIZED,   /* last */
+    SOTTO_EVENT_DETOKENIZED, /* last */
+    SOTTO_EVENT_MODELS,      /* last */
+    SOTTO_EVENT_PROGRESS,    /* load */
+    SOTTO_EVENT_MODEL,       /* last; load */
+    SOTTO_EVENT_UNLOADED,    /* last; nothing more is told */
+    SOTTO_EVENT_STATUS,      /* last */
+    SOTTO_EVENT_WATCHED,     /* watch */
+    SOTTO_EVENT_RELOADED,    /* last */
+};
+
+struct sotto_accepted {
+    uint32_t place;         /* requests before this one; 0: next */
+    uint32_t prompt_tokens; /* 0: not counted yet */
+    uint32_t max_tokens;    /* in force, as the rest */
+    uint64_t seed;
+    const char *model;
+    enum sotto_class priority;
+    const char *numerics; /* what decides the bits; empty while the model loads */
+};
+
+struct sotto_logprobs {
+    float logprob; /* of the token itself: natural logarithm, before temperature and filters */
+    size_t n_top;
+    const uint32_t *top_ids; /* best first */
+    const float *top_logprobs;
+};
+
+/* A run of whole tokens that spells whole characters. */
+struct sotto_delta {
+    uint32_t first; /* index in the answer of tokens[0] */
+    size_t n_tokens;
+    const uint32_t *tokens;
+    size_t n_text;
+    const char *text;
+    const struct sotto_logprobs *logprobs; /* n_tokens of them, or NULL */
+};
+
+enum sotto_notice_kind {
+    SOTTO_NOTICE_QUEUED = 1,
+    SOTTO_NOTICE_RUNNING = 2,
+    SOTTO_NOTICE_THROTTLED = 3,
+    SOTTO_NOTICE_PREEMPTED = 4,
+    SOTTO_NOTICE_RESUMED = 5,
+    SOTTO_NOTICE_MOVED = 6,      /* goes on with other numerics; tokens already sent never change */
+    SOTTO_NOTICE_LOADING = 7,    /* waits for its model */
+    SOTTO_NOTICE_REBUILDING = 8, /* its engine was lost; a new one catches up, then it goes on */
+};
+
+struct sotto_notice {
+    enum sotto_notice_kind kind;
+    const char *detail;
+    uint32_t place;       /* QUEUED */
+    uint32_t first_token; /* MOVED: the first that has the numerics @to */
+    const char *from;     /* MOVED */
+    const char *to;       /* MOVED; RUNNING after loading: the numerics in force */
+};
+
+enum sotto_finish {
+    SOTTO_FINISH_UNSPECIFIED = 0,
+    SOTTO_FINISH_END = 1,     /* the model's end token, which is not among the tokens */
+    SOTTO_FINISH_STOP = 2,    /* a stop string */
+    SOTTO_FINISH_LENGTH = 3,  /* max_tokens */
+    SOTTO_FINISH_CONTEXT = 4, /* the context is full */
+    SOTTO_FINISH_CANCELLED = 5,
+};
+
+struct sotto_usage {
+    uint32_t prompt_tokens;
+    uint32_t cached_tokens;    /* of them, found in the KV cache */
+    uint32_t generated_tokens; /* computed for this answer, whether shown or not */
+    uint64_t queue_us;
+    uint64_t ttft_us; /* request read to first token sampled, as the daemon measured it */
+    uint64_t total_us;
+    uint32_t itl_p50_us; /* between tokens */
+    uint32_t itl_p99_us;
+    uint64_t energy_uj;
+    uint32_t energy_source; /* 0 unknown, 1 estimated, 2 measured */
+    uint32_t rebuilds;      /* times an engine was lost under this answer */
+};
+
+struct sotto_done {
+    enum sotto_finish reason;
+    const char *reason_name; /* "end", "stop", "length", "context", "cancelled" */
+    size_t n_stop;
+    const char *stop; /* FINISH_STOP: which */
+    struct sotto_usage usage;
+    double tokens_per_second; /* from the second token on; 0 with fewer than two */
+};
+
+struct sotto_tokenized {
+    size_t n;
+    const uint32_t *ids;
+    size_t n_pieces; /* n, or 0 when not asked for */
+    const struct sotto_bytes *pieces;
+};
+
+struct sotto_bytes {
+    size_t n;
+    const char *bytes;
+};
+
+enum sotto_model_state {
+    SOTTO_MODEL_KNOWN = 1, /* configured, not loaded */
+    SOTTO_MODEL_LOADING = 2,
+    SOTTO_MODEL_READY = 3,
+    SOTTO_MODEL_RECOVERING = 4, /* its engine was lost; streams wait and go on */
+    SOTTO_MODEL_UNLOADING = 5,
+    SOTTO_MODEL_FAILED = 6, /* @reason says why */
+};
+
+struct sotto_model {
+    const char *name;
+    enum sotto_model_state state;
+    const char *state_name; /* "ready" */
+    const char *reason;
+    bool is_default;
+    const char *file; /* admin only, else empty */
+    uint64_t file_bytes;
+    const char *architecture;
+    const char *format; /* of most weights: "Q4_1" */
+    uint64_t parameters;
+    uint32_t vocabulary;
+    uint32_t context_tokens; /* in force */
+    uint32_t trained_context_tokens;
+    uint32_t kv_bytes_per_token;
+    uint32_t kv_pages;
+    uint32_t kv_pages_used;
+    const char *backend; /* "cpu/avx2" */
+    bool chat;           /* its template is understood */
+    const char *chat_reason;
+    float load_fraction; /* LOADING */
+    uint64_t load_us;
+};
+
+struct sotto_models {
+    size_t n;
+    const struct sotto_model *models;
+};
+
+struct sotto_progress {
+    float fraction;    /* 0 .. 1 */
+    const char *phase; /* "mapping", "checking", "warming" */
+};
+
+struct sotto_memory_kind {
+    const char *kind;   /* "weights", "kv", "wire", ... */
+    const char *holder; /* "sottod", or the model's name */
+    uint64_t bytes;
+    uint64_t peak_bytes;
+};
+
+struct sotto_class_counts {
+    enum sotto_class priority;
+    uint32_t queued;
+    uint32_t running;
+    uint32_t parked;
+};
+
+struct sotto_engine {
+    const char *model;
+    uint32_t pid;
+    uint32_t starts;
+    const char *last_exit; /* "signal 9 (killed) after 12.3 s" */
+    uint64_t steps;
+    uint64_t tokens; /* sampled */
+    uint64_t rows;   /* computed, of prompts and answers */
+    uint64_t weight_passes;
+    uint64_t step_allocations;
+    uint32_t sequences;
+};
+
+struct sotto_counter {
+    const char *name; /* as in OpenMetrics */
+    uint64_t value;
+};
+
+struct sotto_status {
+    const char *instance;
+    const char *server;
+    uint64_t uptime_ms;
+    const char *config_file;
+    uint64_t config_generation;
+    size_t n_memory;
+    const struct sotto_memory_kind *memory;
+    uint64_t rss_bytes;
+    uint32_t descriptors;
+    uint32_t connections;
+    size_t n_classes;
+    const struct sotto_class_counts *classes;
+    size_t n_models;
+    const struct sotto_model *models;
+    size_t n_engines;
+    const struct sotto_engine *engines;
+    size_t n_counters;
+    const struct sotto_counter *counters;
+};
+
+struct sotto_pair {
+    const char *key;
+    const char *value;
+};
+
+struct sotto_watched {
+    uint64_t at_us; /* CLOCK_REALTIME */
+    const char *topic;
+    const char *name; /* "engine-lost" */
+    size_t n_pairs;
+    const struct sotto_pair *pairs;
+    uint32_t dropped; /* events lost before this one, since you were slow */
+};
+
+struct sotto_reloaded {
+    uint64_t config_generation;
+    size_t n_applied; /* paths of settings that changed */
+    const char *const *applied;
+    size_t n_needs_restart;
+    const char *const *needs_restart;
+};
+
+struct sotto_event {
+    enum sotto_event_kind kind;
+    uint32_t stream;
+    bool last; /* nothing follows for this stream */
+    union {    /* by kind */
+        const struct sotto_accepted *accepted;
+        const struct sotto_delta *delta;
+        const struct sotto_notice *notice;
+        const struct sotto_done *done;
+        const struct sotto_error *error;
+        const struct sotto_tokenized *tokenized;
+        const struct sotto_bytes *detokenized;
+        const struct sotto_models *models;
+        const struct sotto_progress *progress;
+        const struct sotto_model *model;
+        const struct sotto_status *status;
+        const struct sotto_watched *watched;
+        const struct sotto_reloaded *reloaded;
+    };
+};
+
+/* Called by sotto_dispatch() and by whatever waits. May send, cancel, grant and close; may not wait. */
+typedef void (*sotto_event_fn)(void *owner, const struct sotto_event *event);
+
+/*
+ * Waits for the next event of @stream, a request sent without a callback. An ERROR event comes as the returned code,
+ * with *error filled; so does the end of the connection. NOT_FOUND: the last event was given already. Callbacks of
+ * other requests are called meanwhile. OK with *ret_event NULL: a signal interrupted the waiting; look at your flags
+ * and call again.
+ */
+SOTTO_EXPORT enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream,
+                                        const struct sotto_event **ret_event, struct sotto_error *error);
+
+/* ------------------------------------------------------------------------------------------------- generating */
+
+/*
+ * What to generate. Made and filled once, sent as often as one likes; what is not set has the model's or policy's
+ * default. Setters copy, and never fail visibly: when memory was short, the sending says so. The prompt is that of
+ * the last of set_text, set_tokens and add_message that was called. Destroying does not touch what was sent.
+ */
+struct sotto_generate;
+
+SOTTO_EXPORT struct sotto_generate *sotto_generate_create(void); /* NULL: no memory */
+SOTTO_EXPORT void sotto_generate_destroy(struct sotto_generate *ask);
+
+SOTTO_EXPORT void sotto_generate_set_model(struct sotto_generate *ask, const char *name);
+
+/* As it stands: no template. */
+SOTTO_EXPORT void sotto_generate_set_text(struct sotto_generate *ask, const char *text, size_t n);
+
+/* Exactly these, nothing added. */
+SOTTO_EXPORT void sotto_generate_set_tokens(struct sotto_generate *ask, const uint32_t *ids, size_t n);
+
+/* One more message of a conversation ("system", "user", "assistant"), put through the model's own template. */
+SOTTO_EXPORT void sotto_generate_add_message(struct sotto_generate *ask, const char *role, const char *text,
+                                             size_t n);
+
+SOTTO_EXPORT void sotto_generate_set_temperature(struct sotto_generate *ask,
+                                                 float temperature); /* 0: greedy */
+SOTTO_EXPORT void sotto_generate_set_top_k(struct sotto_generate *ask, uint32_t top_k);
+SOTTO_EXPORT void sotto_generate_set_top_p(struct sotto_generate *ask, float top_p);
+SOTTO_EXPORT void sotto_generate_set_min_p(struct sotto_generate *ask, float min_p);
+SOTTO_EXPORT void sotto_generate_set_seed(struct sotto_generate *ask, uint64_t seed);
+SOTTO_EXPORT void sotto_generate_set_repetition_penalty(struct sotto_generate *ask, float penalty);
+SOTTO_EXPORT void sotto_generate_set_frequency_penalty(struct sotto_generate *ask, float penalty);
+SOTTO_EXPORT void sotto_generate_set_presence_penalty(struct sotto_generate *ask, float penalty);
+SOTTO_EXPORT void sotto_generate_set_penalty_window(struct sotto_generate *ask, uint32_t tokens);
+SOTTO_EXPORT void sotto_generate_add_bias(struct sotto_generate *ask, uint32_t id, float bias);
+
+/* Log-probabilities with every token, and of the @n_top best beside it. */
+SOTTO_EXPORT void sotto_generate_set_logprobs(struct sotto_generate *ask, uint32_t n_top);
+
+SOTTO_EXPORT void sotto_generate_set_max_tokens(struct sotto_generate *ask, uint32_t tokens);
+SOTTO_EXPORT void sotto_generate_add_stop(struct sotto_generate *ask, const char *text, size_t n);
+SOTTO_EXPORT void sotto_generate_set_class(struct sotto_generate *ask, enum sotto_class priority);
+
+/* Flow control: the daemon computes @tokens and parks the stream until sotto_grant() gives more. Not set: it goes on
+ * as long as its events are read. */
+SOTTO_EXPORT void sotto_generate_set_credit(struct sotto_generate *ask, uint32_t tokens);
+
+/* Names the answer; no other live one of this user may have the same. */
+SOTTO_EXPORT void sotto_generate_set_key(struct sotto_generate *ask, const char *key);
+
+/* The model's end tokens don't end the answer. */
+SOTTO_EXPORT void sotto_generate_set_ignore_end(struct sotto_generate *ask, bool ignore);
+
+/* ------------------------------------------------------------------------------------------------- sending
+ *
+ * Each sends one request and gives its number in *ret_stream (NULL: not wanted). @fn NULL: its events are fetched
+ * with sotto_next(). Nothing here waits: what the socket does not take stays queued, and sotto_events() asks for
+ * POLLOUT. No event comes before the call returns.
+ */
+
+/* ACCEPTED, DELTA and NOTICE, then DONE. */
+SOTTO_EXPORT enum sotto_code sotto_send_generate(struct sotto *sotto, const struct sotto_generate *ask,
+                                                 sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                                 struct sotto_error *error);
+
+#define SOTTO_TOKENIZE_SPECIAL 1u /* control tokens in the text count, BOS where the vocabulary asks */
+#define SOTTO_TOKENIZE_PIECES  2u /* also the bytes of each token */
+
+/* TOKENIZED. @model NULL: the default one; so everywhere below. */
+SOTTO_EXPORT enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text,
+                                                 size_t n, uint32_t flags, sotto_event_fn fn, void *owner,
+                                                 uint32_t *ret_stream, struct sotto_error *error);
+
+/* DETOKENIZED. @special: print control tokens, too. */
+SOTTO_EXPORT enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model,
+                                                   const uint32_t *ids, size_t n, bool special,
+                                                   sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                                   struct sotto_error *error);
+
+/* MODELS. */
+SOTTO_EXPORT enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner,
+                                               uint32_t *ret_stream, struct sotto_error *error);
+
+/* PROGRESS, then MODEL. @file: a path that the daemon can open (admin), or NULL: the configured one. */
+SOTTO_EXPORT enum sotto_code sotto_send_load(struct sotto *sotto, const char *name, const char *file,
+                                             sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                             struct sotto_error *error);
+
+/* UNLOADED. @now: its streams end UNAVAILABLE; else they are waited for. */
+SOTTO_EXPORT enum sotto_code sotto_send_unload(struct sotto *sotto, const char *name, bool now,
+                                               sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                               struct sotto_error *error);
+
+/* STATUS. */
+SOTTO_EXPORT enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner,
+                                               uint32_t *ret_stream, struct sotto_error *error);
+
+/* WATCHED until sotto_cancel(), then DONE. @topics: "model", "engine", "stream", "mode", "config"; none: all. */
+SOTTO_EXPORT enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics,
+                                              sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                              struct sotto_error *error);
+
+/* RELOADED. */
+SOTTO_EXPORT enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner,
+                                               uint32_t *ret_stream, struct sotto_error *error);
+
+/* Ends a generate or a watch early; its DONE (or what crossed this) still comes. A stream that is not open is none
+ * of its business: OK. */
+SOTTO_EXPORT enum sotto_code sotto_cancel(struct sotto *sotto, uint32_t stream, struct sotto_error *error);
+
+/* Cancels and forgets: no event of @stream comes any more. For owners that go away first. */
+SOTTO_EXPORT void sotto_drop(struct sotto *sotto, uint32_t stream);
+
+/* Grants a generate with credit @tokens more and, in one, tells the daemon what was handed to the caller. */
+SOTTO_EXPORT enum sotto_code sotto_grant(struct sotto *sotto, uint32_t stream, uint32_t tokens,
+                                         struct sotto_error *error);
+
+/* ------------------------------------------------------------------------------------------------- whole answers */
+
+struct sotto_answer {
+    size_t n_text;
+    char *text; /* with a zero behind it */
+    size_t n_tokens;
+    uint32_t *tokens;
+    enum sotto_finish reason;
+    const char *reason_name; /* "end", "stop", ... */
+    uint64_t seed;           /* in force */
+    struct sotto_usage usage;
+    double tokens_per_second;
+};
+
+/* Sends @ask, waits, and gives the whole answer; free it with sotto_answer_destroy(). */
+SOTTO_EXPORT enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask,
+                                       struct sotto_answer **ret_answer, struct sotto_error *error);
+SOTTO_EXPORT void sotto_answer_destroy(struct sotto_answer *answer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
