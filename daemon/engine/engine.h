@@ -1,0 +1,99 @@
+/*
+ * Engine: one model, obeying the orders that come over one socket
+ *
+ * A control thread owns model, sequences and socket. It takes orders in the order of their coming and runs a step
+ * when it is told to; between the parts of a step it looks at what has come since and obeys what can't wait. A step
+ * that stands still (Suspend, or its slice is over) leaves the control thread free for other orders. What can't be
+ * answered by an outcome of the schema (an order that makes no sense, a fault of the system) is told as Fault, and
+ * the engine ends: sottod starts another and rebuilds its sequences.
+ *
+ * The door is engine_run(); the rest is for the files of this room.
+ */
+#ifndef SOTTO_ENGINE_ENGINE_H
+#define SOTTO_ENGINE_ENGINE_H
+
+#include "engine/answer.h"
+#include "engine/link.h"
+#include "engine/roll.h"
+#include "model/step.h"
+
+/* Both ends of the socket must be of one build. */
+#ifndef SOTTO_BUILD
+#define SOTTO_BUILD SOTTO_VERSION
+#endif
+
+/* Serves the socket at @fd until Quit or end of file (returns 0), or until a Fault was told (returns 1). @narrow is
+ * called once the model is loaded: the process may give up what it needs no more. NULL: nothing. */
+int engine_run(int fd, void (*narrow)(void));
+
+enum engine_end {
+    ENGINE_GOES_ON,
+    ENGINE_QUIT,    /* told so, or nobody is there */
+    ENGINE_FAULTED, /* Fault was sent, or could not be */
+};
+
+/* States of the one step that the model may have begun. */
+enum engine_step {
+    ENGINE_STEP_NONE,
+    ENGINE_STEP_RUNNING,
+    ENGINE_STEP_SUSPENDED,
+};
+
+struct engine {
+    struct link link;
+    void (*narrow)(void);
+    struct model *model; /* owned; NULL until Start */
+    struct model_facts facts;
+    struct model_figures warm; /* what warming up counted; not told as work */
+    struct roll roll;
+    struct answer answer;
+    int fd_memory; /* of /proc/self/statm, kept: nothing is opened later; -1: unknown */
+    char kv_format[8];
+    bool guards; /* an allocation inside a step aborts */
+
+    enum engine_end end;
+    enum engine_step step;
+    bool is_fresh; /* the step has run no part: it may be withdrawn */
+    uint64_t step_id;
+    struct step_entry *entries; /* owned; room for the largest step */
+    struct link_glance waiting; /* the next Step, seen behind the running one; n 0: none was */
+    bool must_suspend;
+    uint32_t slice_us;       /* of Step or Continue; 0: no bound */
+    uint32_t limit_slice_us; /* of Limits; 0: no bound */
+    uint32_t duty_permille;
+    uint64_t began_us; /* this run of the step */
+    uint64_t part_us;  /* when the running part began */
+    uint64_t owed_us;  /* idle time owed for parts that ran */
+};
+
+/* The sequence that measures, before any of sottod's. */
+#define ENGINE_WARM_SEQ UINT32_MAX
+
+/* Tells sottod why the engine ends, and ends it. */
+void engine_fault(struct engine *engine, bool hopeless, const char *what);
+
+/* The same for a fault (-errno) that came up from below. */
+void engine_fault_of(struct engine *engine, const char *what, int fault);
+
+/* Sends, and ends the engine where nobody is there. */
+void engine_say(struct engine *engine, const Sotto__Engine__FromEngine *message);
+
+/* orders.c: obeys one order; and what an urgent one does between parts. */
+void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order);
+void engine_limit(struct engine *engine, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes);
+void engine_withdraw(struct engine *engine, uint64_t step);
+void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done);
+
+/* loading.c: opens the model that @start names and answers Ready or Fault. */
+void engine_load(struct engine *engine, const Sotto__Engine__Start *start);
+
+/* cost.c: foretells steps by running a few; true if that was possible. */
+bool engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost);
+
+/* running.c: runs the begun step until it is done or stands still, and answers. */
+void engine_run_step(struct engine *engine);
+
+/* stats.c: answers Query. */
+void engine_say_stats(struct engine *engine);
+
+#endif

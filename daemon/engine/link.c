@@ -1,0 +1,310 @@
+#include "engine/link.h"
+
+#include "base/clean.h"
+#include "base/err.h"
+#include <errno.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+
+/* The longest order may come whole behind another one that still waits. */
+#define LINK_ROOM (2 * ((size_t)LIMIT_TO_ENGINE + FRAME_HEAD_BYTES))
+
+/* What one read asks for, and what the room may keep resident while nothing waits. */
+#define LINK_READ ((size_t)64 << 10)
+
+/* Wire types of protobuf that an order can begin with. */
+enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
+
+/* Kept ready in the out-buffer, so that what is said within a step (Withdrawn, a log line) allocates nothing. */
+#define LINK_OUT_READY 4096
+
+static int keep_ready(struct link *link)
+{
+    uint8_t *room;
+
+    return buf_reserve(&link->out, LINK_OUT_READY, &room);
+}
+
+int link_open(struct link *link, int fd)
+{
+    int r;
+
+    *link = (struct link){ .fd = fd };
+    link->room =
+        mmap(NULL, LINK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (link->room == MAP_FAILED) {
+        link->room = NULL;
+        return err_new(-errno);
+    }
+    wire_init(&link->wire, MEM_WIRE);
+    buf_init(&link->out, MEM_WIRE, LIMIT_FROM_ENGINE + FRAME_HEAD_BYTES);
+    pthread_mutex_init(&link->lock, NULL);
+    r = keep_ready(link);
+    if (r) {
+        link_close(link);
+        return err_up(r);
+    }
+    return 0;
+}
+
+void link_close(struct link *link)
+{
+    if (!link->room) {
+        return;
+    }
+    munmap(link->room, LINK_ROOM);
+    mem_charge(MEM_WIRE, -(int64_t)link->touched);
+    wire_finish(&link->wire);
+    buf_finish(&link->out);
+    pthread_mutex_destroy(&link->lock);
+    link->room = NULL;
+}
+
+/* Moves the waiting bytes to the front of the room when there is little behind them. */
+static void make_room(struct link *link)
+{
+    if (link->head > 0 && LINK_ROOM - link->head - link->n < LINK_READ) {
+        memmove(link->room, link->room + link->head, link->n);
+        link->head = 0;
+    }
+}
+
+/* Reads what is there, once. LINK_NONE: nothing is, or the room is full. */
+static int fill(struct link *link)
+{
+    size_t room;
+    ssize_t n;
+
+    make_room(link);
+    room = LINK_ROOM - link->head - link->n;
+    if (room == 0) {
+        return LINK_NONE;
+    }
+    do {
+        n = recv(link->fd, link->room + link->head + link->n, room < LINK_READ ? room : LINK_READ,
+                 MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        return LINK_NONE;
+    }
+    if (n <= 0) {
+        link->ended = true;
+        return LINK_END;
+    }
+    link->n += (size_t)n;
+    if (link->head + link->n > link->touched) {
+        mem_charge(MEM_WIRE, (int64_t)(link->head + link->n - link->touched));
+        link->touched = link->head + link->n;
+    }
+    return LINK_OK;
+}
+
+/* Gives back the pages of a long order once nothing waits behind it. */
+static void eat(struct link *link, size_t n)
+{
+    link->head += n;
+    link->n -= n;
+    link->seen = link->seen > n ? link->seen - n : 0;
+    if (link->n > 0) {
+        return;
+    }
+    link->head = 0;
+    if (link->touched > LINK_READ) {
+        madvise(link->room, LINK_ROOM, MADV_DONTNEED);
+        mem_charge(MEM_WIRE, -(int64_t)link->touched);
+        link->touched = 0;
+    }
+}
+
+/* Looks for a whole frame @at bytes behind the head. */
+static int find_frame(const struct link *link, size_t at, struct frame *ret_frame, size_t *ret_used,
+                      struct diag *diag)
+{
+    int r = frame_take(link->room + link->head + at, link->n - at, LIMIT_TO_ENGINE, ret_frame, ret_used);
+
+    if (r == FRAME_TOO_LARGE) {
+        diag_set(diag, "an order of %zu bytes came; at most %u are allowed", ret_frame->n, LIMIT_TO_ENGINE);
+        return LINK_BAD;
+    }
+    return r == FRAME_OK ? LINK_OK : LINK_NONE;
+}
+
+int link_take(struct link *link, Sotto__Engine__ToEngine **ret_order, struct diag *diag)
+{
+    ProtobufCMessage *message;
+    struct frame frame;
+    size_t used;
+    int r;
+
+    for (;;) {
+        r = find_frame(link, 0, &frame, &used, diag);
+        if (r != LINK_NONE) {
+            break;
+        }
+        r = fill(link);
+        if (r == LINK_END) {
+            return LINK_END;
+        }
+        if (r == LINK_NONE) {
+            link_wait(link, UINT64_MAX);
+        }
+    }
+    if (r != LINK_OK) {
+        return r;
+    }
+
+    r = wire_unpack(&link->wire, &sotto__engine__to_engine__descriptor, &frame, &message);
+    if (r < 0) {
+        return err_up(r);
+    }
+    if (r != WIRE_OK) {
+        diag_set(diag, "an order of %zu bytes is %s", frame.n,
+                 r == WIRE_TOO_MUCH ? "larger than its frame allows once unpacked"
+                                    : "not one of this build's schema");
+        return LINK_BAD;
+    }
+    eat(link, used);
+    *ret_order = (Sotto__Engine__ToEngine *)message;
+    return LINK_OK;
+}
+
+void link_rewind(struct link *link)
+{
+    link->seen = 0;
+}
+
+/* Reads a base-128 number at *at; false if it passes the end or 64 bits. */
+static bool read_varint(const uint8_t *bytes, size_t n, size_t *at, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64 && *at < n; shift += 7) {
+        uint8_t byte = bytes[(*at)++];
+
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *ret = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Urgent orders hold numbers only, so they can be read without unpacking, which would allocate. Of the others the
+ * leading numbers are read, up to the first field of another kind.
+ */
+static bool read_glance(const struct frame *frame, struct link_glance *ret)
+{
+    uint64_t tag;
+    uint64_t n_body;
+    size_t at = 0;
+
+    if (!read_varint(frame->body, frame->n, &at, &tag) || (tag & 7) != WIRE_BYTES ||
+        !read_varint(frame->body, frame->n, &at, &n_body) || n_body > frame->n - at) {
+        return false;
+    }
+    ret->kind = (Sotto__Engine__ToEngine__BodyCase)(tag >> 3);
+    memset(ret->field, 0, sizeof(ret->field));
+    while (at < frame->n) {
+        if (!read_varint(frame->body, frame->n, &at, &tag)) {
+            return false;
+        }
+        if ((tag & 7) != WIRE_VARINT || tag >> 3 >= COUNTOF(ret->field)) {
+            return true;
+        }
+        if (!read_varint(frame->body, frame->n, &at, &ret->field[tag >> 3])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int link_look(struct link *link, struct link_glance *ret_glance, struct diag *diag)
+{
+    struct frame frame;
+    size_t used;
+    int r;
+
+    r = find_frame(link, link->seen, &frame, &used, diag);
+    if (r == LINK_NONE) {
+        r = fill(link);
+        if (r != LINK_OK) {
+            return r;
+        }
+        r = find_frame(link, link->seen, &frame, &used, diag);
+    }
+    if (r != LINK_OK) {
+        return r;
+    }
+
+    if (!read_glance(&frame, ret_glance)) {
+        diag_set(diag, "an order of %zu bytes is not one of this build's schema", frame.n);
+        return LINK_BAD;
+    }
+    ret_glance->at = link->seen;
+    ret_glance->n = used;
+    link->seen += used;
+    return LINK_OK;
+}
+
+void link_drop(struct link *link, const struct link_glance *glance)
+{
+    uint8_t *frame = link->room + link->head + glance->at;
+
+    memmove(frame, frame + glance->n, link->n - glance->at - glance->n);
+    link->n -= glance->n;
+    link->seen -= glance->n;
+}
+
+void link_wait(struct link *link, uint64_t us)
+{
+    struct pollfd ready = { .fd = link->fd, .events = POLLIN };
+    struct timespec limit = { .tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000 };
+
+    if (!link->ended) {
+        ppoll(&ready, 1, us == UINT64_MAX ? NULL : &limit, NULL);
+    }
+}
+
+/* Writes all of @bytes; waits where the socket is full, whether or not it blocks. */
+static int write_all(int fd, const uint8_t *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t r = send(fd, bytes, n, MSG_NOSIGNAL);
+
+        if (r > 0) {
+            bytes += r;
+            n -= (size_t)r;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            struct pollfd ready = { .fd = fd, .events = POLLOUT };
+
+            poll(&ready, 1, -1);
+        } else if (errno != EINTR) {
+            return errno == EPIPE || errno == ECONNRESET ? LINK_END : err_new(-errno);
+        }
+    }
+    return LINK_OK;
+}
+
+int link_send(struct link *link, const Sotto__Engine__FromEngine *message)
+{
+    int r;
+
+    pthread_mutex_lock(&link->lock);
+    r = wire_pack(&message->base, &link->out);
+    if (r == BUF_FULL) {
+        r = err_new(-EMSGSIZE);
+    } else if (r == 0) {
+        r = write_all(link->fd, buf_data(&link->out), link->out.n);
+    }
+    buf_eat(&link->out, link->out.n);
+    if (r == 0) {
+        r = keep_ready(link);
+    }
+    pthread_mutex_unlock(&link->lock);
+    return r;
+}

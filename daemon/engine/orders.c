@@ -1,0 +1,346 @@
+/*
+ * Orders: what sottod may ask, a row each
+ *
+ * The socket is sottod's alone and both ends are of one build, so an order that makes no sense is a fault of ours:
+ * it ends the engine with a sentence and is never guessed at. What may happen in good order (no pages, a sequence
+ * that is gone already) has an answer in the schema.
+ */
+#include "engine/engine.h"
+
+#include "base/clean.h"
+#include "base/num.h"
+#include <errno.h>
+#include <stdio.h>
+
+static void fault_about(struct engine *engine, const char *what, uint64_t which)
+{
+    char text[160];
+
+    snprintf(text, sizeof(text), "%s (%llu)", what, (unsigned long long)which);
+    engine_fault(engine, false, text);
+}
+
+/* ---- sequences */
+
+static void say_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refusal why,
+                        const struct seq_room *room)
+{
+    Sotto__Engine__Refused refused = SOTTO__ENGINE__REFUSED__INIT;
+    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
+
+    refused.sequence = seq;
+    refused.why = why;
+    refused.pages_needed = room->n_needed;
+    refused.pages_free = room->n_free;
+    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED;
+    message.refused = &refused;
+    engine_say(engine, &message);
+}
+
+static void say_opened(struct engine *engine, uint32_t seq, const struct seq_room *room)
+{
+    Sotto__Engine__Opened opened = SOTTO__ENGINE__OPENED__INIT;
+    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
+
+    opened.sequence = seq;
+    opened.cached_tokens = room->n_cached;
+    opened.pages_held = room->n_needed;
+    opened.pages_free = room->n_free;
+    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED;
+    message.opened = &opened;
+    engine_say(engine, &message);
+}
+
+static Sotto__Engine__Refusal refusal_of(enum seq_outcome outcome)
+{
+    switch (outcome) {
+    case SEQ_NO_PAGES:
+        return SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES;
+    case SEQ_NEVER_FITS:
+        return SOTTO__ENGINE__REFUSAL__REFUSAL_NEVER_FITS;
+    case SEQ_TOO_MANY:
+        return SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY;
+    case SEQ_BAD_TOKEN:
+        return SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN;
+    case SEQ_OK:
+        break;
+    }
+    return SOTTO__ENGINE__REFUSAL__REFUSAL_UNSPECIFIED;
+}
+
+/* @ret_biases are to be freed by the caller; the other arrays are the message's. 0 or -ENOMEM. */
+static int read_sampler(const Sotto__Engine__Sampler *sampler, struct sample_params *ret_params,
+                        struct sample_bias **ret_biases)
+{
+    struct sample_bias *biases = NULL;
+
+    if (sampler->n_bias > 0) {
+        biases = mem_calloc(MEM_MISC, sampler->n_bias, sizeof(*biases));
+        if (!biases) {
+            return -ENOMEM;
+        }
+    }
+    for (size_t i = 0; i < sampler->n_bias; i++) {
+        biases[i] = (struct sample_bias){ .id = sampler->bias_ids[i], .bias = sampler->bias[i] };
+    }
+    *ret_biases = biases;
+    *ret_params = (struct sample_params){
+        .temperature = sampler->temperature,
+        .top_k = sampler->top_k,
+        .top_p = sampler->top_p,
+        .min_p = sampler->min_p,
+        .seed = sampler->seed,
+        .repetition_penalty = sampler->repetition_penalty,
+        .frequency_penalty = sampler->frequency_penalty,
+        .presence_penalty = sampler->presence_penalty,
+        .n_window = sampler->penalty_window,
+        .biases = biases,
+        .n_biases = sampler->n_bias,
+        .never = sampler->never,
+        .n_never = sampler->n_never,
+        .n_top = sampler->logprobs ? sampler->top_logprobs : 0,
+    };
+    return 0;
+}
+
+static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
+{
+    cleanup(mem_freep) struct sample_bias *biases = NULL;
+    struct sample_params params;
+    struct seq_room room = { 0 };
+    struct seq_ask ask = {
+        .id = open->sequence,
+        .tokens = open->tokens,
+        .n_tokens = (uint32_t)open->n_tokens,
+        .n_prompt = open->n_prompt,
+        .n_reserve = open->reserve_tokens,
+        .params = &params,
+        .salt = open->salt.data,
+        .n_salt = open->salt.len,
+    };
+    int r;
+
+    r = read_sampler(open->sampler, &params, &biases);
+    if (r == 0) {
+        r = seq_open(engine->model, &ask, &room);
+    }
+    if (r < 0) {
+        engine_fault_of(engine, "a sequence could not be opened", r);
+    } else if (r != SEQ_OK) {
+        say_refused(engine, open->sequence, refusal_of((enum seq_outcome)r), &room);
+    } else {
+        roll_add(&engine->roll, open->sequence, open->sampler->logprobs);
+        say_opened(engine, open->sequence, &room);
+    }
+}
+
+static bool is_supported(const struct engine *engine, const Sotto__Engine__Open *open)
+{
+    return (open->kv_format[0] == '\0' || strcmp(open->kv_format, engine->kv_format) == 0) &&
+           open->adapter.len == 0 && open->constraint.len == 0;
+}
+
+static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    const Sotto__Engine__Open *open = order->open;
+    const struct seq_room no_room = { 0 };
+
+    if (open->sequence == 0 || open->sequence == ENGINE_WARM_SEQ ||
+        roll_find(&engine->roll, open->sequence)) {
+        fault_about(engine, "Open names a sequence that is open or may not be", open->sequence);
+    } else if (!open->sampler || open->sampler->n_bias != open->sampler->n_bias_ids) {
+        fault_about(engine, "Open has no sampler, or another number of biases than of ids", open->sequence);
+    } else if (open->n_prompt > open->n_tokens) {
+        fault_about(engine, "Open has fewer tokens than its prompt", open->sequence);
+    } else if (!is_supported(engine, open)) {
+        say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
+    } else if (roll_is_full(&engine->roll)) {
+        say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY, &no_room);
+    } else {
+        open_seq(engine, open);
+    }
+}
+
+static void on_stop(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    seq_stop(engine->model, order->stop->sequence);
+}
+
+static void on_trim(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    seq_trim(engine->model, order->trim->sequence, order->trim->n_tokens);
+}
+
+static void on_close(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    seq_close(engine->model, order->close->sequence, order->close->keep);
+    roll_drop(&engine->roll, order->close->sequence);
+}
+
+/* ---- steps */
+
+static bool read_entry(const Sotto__Engine__Entry *entry, struct step_entry *ret_entry)
+{
+    *ret_entry = (struct step_entry){ .seq = entry->sequence };
+    switch (entry->work_case) {
+    case SOTTO__ENGINE__ENTRY__WORK_PREFILL:
+        ret_entry->n_prefill = entry->prefill;
+        return entry->prefill > 0;
+    case SOTTO__ENGINE__ENTRY__WORK_DECODE:
+        ret_entry->n_decode = entry->decode;
+        return entry->decode > 0;
+    case SOTTO__ENGINE__ENTRY__WORK__NOT_SET:
+    case SOTTO__ENGINE__ENTRY__WORK_HIDDEN:
+    case SOTTO__ENGINE__ENTRY__WORK_LOGITS:
+        return false;
+    }
+    return false;
+}
+
+static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    const Sotto__Engine__Step *step = order->step;
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    if (engine->step != ENGINE_STEP_NONE) {
+        fault_about(engine, "Step came while another one stands still", step->id);
+        return;
+    }
+    if (step->n_entries > engine->answer.cap) {
+        fault_about(engine, "Step has more entries than a step may have rows", step->id);
+        return;
+    }
+    for (size_t i = 0; i < step->n_entries; i++) {
+        if (!read_entry(step->entries[i], &engine->entries[i])) {
+            fault_about(engine, "Step asks for work that there is not, of sequence",
+                        step->entries[i]->sequence);
+            return;
+        }
+    }
+
+    r = step_begin(engine->model, engine->entries, (uint32_t)step->n_entries, &diag);
+    if (r < 0) {
+        engine_fault_of(engine, "a step could not be begun", r);
+    } else if (r != STEP_DONE) {
+        engine_fault(engine, false, diag.text);
+    } else {
+        engine->step = ENGINE_STEP_SUSPENDED;
+        engine->is_fresh = true;
+        engine->step_id = step->id;
+        engine->slice_us = step->slice_us;
+        engine_run_step(engine);
+    }
+}
+
+static void on_suspend(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    /* It crossed the answer: the step has ended, or its slice was over. */
+}
+
+static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    if (engine->step != ENGINE_STEP_SUSPENDED || engine->step_id != order->continue_->step) {
+        fault_about(engine, "Continue names a step that does not stand still", order->continue_->step);
+        return;
+    }
+    engine->slice_us = order->continue_->slice_us;
+    engine_run_step(engine);
+}
+
+void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done)
+{
+    Sotto__Engine__Withdrawn withdrawn = SOTTO__ENGINE__WITHDRAWN__INIT;
+    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
+
+    withdrawn.step = step;
+    withdrawn.done = done;
+    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN;
+    message.withdrawn = &withdrawn;
+    engine_say(engine, &message);
+}
+
+void engine_withdraw(struct engine *engine, uint64_t step)
+{
+    bool done = engine->step != ENGINE_STEP_NONE && engine->step_id == step && engine->is_fresh;
+
+    if (done) {
+        step_withdraw(engine->model);
+        engine->step = ENGINE_STEP_NONE;
+    }
+    engine_say_withdrawn(engine, step, done);
+}
+
+static void on_withdraw(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    engine_withdraw(engine, order->withdraw->step);
+}
+
+void engine_limit(struct engine *engine, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes)
+{
+    engine->limit_slice_us = slice_us;
+    engine->duty_permille = (uint32_t)num_min(duty_permille, 1000);
+    if (engine->duty_permille == 1000) {
+        engine->owed_us = 0;
+    }
+    model_limit_kv(engine->model, kv_bytes == 0 ? UINT64_MAX : kv_bytes);
+}
+
+static void on_limits(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    engine_limit(engine, order->limits->slice_us, order->limits->duty_permille, order->limits->kv_bytes);
+}
+
+/* ---- life */
+
+static void on_start(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    engine_load(engine, order->start);
+}
+
+static void on_query(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    engine_say_stats(engine);
+}
+
+static void on_quit(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    engine->end = ENGINE_QUIT;
+}
+
+static const struct order {
+    const char *name;
+    bool loaded; /* comes after Start; Start and Quit may come before */
+    void (*obey)(struct engine *engine, const Sotto__Engine__ToEngine *order);
+} orders[] = {
+    [SOTTO__ENGINE__TO_ENGINE__BODY_START] = { "Start", false, on_start },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_OPEN] = { "Open", true, on_open },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_STEP] = { "Step", true, on_step },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND] = { "Suspend", true, on_suspend },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_CONTINUE] = { "Continue", true, on_continue },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS] = { "Limits", true, on_limits },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW] = { "Withdraw", true, on_withdraw },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_STOP] = { "Stop", true, on_stop },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_TRIM] = { "Trim", true, on_trim },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE] = { "Close", true, on_close },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_QUERY] = { "Query", true, on_query },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_QUIT] = { "Quit", false, on_quit },
+};
+
+void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    const struct order *row = NULL;
+    char text[96];
+
+    if (order->body_case > 0 && (size_t)order->body_case < COUNTOF(orders)) {
+        row = &orders[order->body_case];
+    }
+    if (!row || !row->obey) {
+        engine_fault(engine, false, "an order came that this build does not know");
+    } else if (row->loaded && !engine->model) {
+        snprintf(text, sizeof(text), "%s came before Start", row->name);
+        engine_fault(engine, false, text);
+    } else {
+        row->obey(engine, order);
+    }
+}
