@@ -1,0 +1,588 @@
+#include "app/config.h"
+#include "app/config_keys.h"
+#include "app/where.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "proto/check.h"
+#include "proto/limit.h"
+#include <assert.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_MOST     (1u << 20) /* a configuration for people to write */
+#define MEMORY_MOST   (8u << 20) /* texts and tables of the largest file */
+#define MODELS_MOST   64u
+#define RULES_MOST    256u
+#define COMPLAIN_MOST 20u /* sentences; nobody reads more at once */
+
+/* One reading of one file. */
+struct reading {
+    struct config *config;
+    const char *file; /* for sentences */
+    const char *text;
+    config_say_fn say;
+    void *owner;
+    unsigned n_complaints;
+};
+
+/* What holds where the file says nothing. */
+static const struct config_daemon daemon_usual = {
+    .stop_grace_ms = 3000,
+    .load_stall_ms = 30000,
+    .step_watchdog_ms = 2000,
+    .restart_pauses_ms = { 100, 1000, 10000 },
+    .n_conns = LIMIT_CONNS,
+    .n_conns_a_uid = LIMIT_CONNS_A_UID,
+    .wire_bytes_a_uid = LIMIT_WIRE_A_UID,
+};
+
+static const struct hub_model model_usual = {
+    .backend = "cpu",
+    .kv_format = "f16",
+};
+
+/* ---- sentences */
+
+__attribute__((format(printf, 3, 4))) static void complain(struct reading *reading, const struct where *where,
+                                                           const char *format, ...)
+{
+    struct diag diag = DIAG_INIT;
+    char path[128];
+    char what[224];
+    unsigned line = where_line(where, reading->text);
+    va_list words;
+
+    if (reading->n_complaints++ >= COMPLAIN_MOST) {
+        return;
+    }
+    va_start(words, format);
+    vsnprintf(what, sizeof(what), format, words);
+    va_end(words);
+    where_path(where, path, sizeof(path));
+    if (line) {
+        diag_set(&diag, "%s:%u: %s%s%s", reading->file, line, path, *path ? ": " : "", what);
+    } else {
+        diag_set(&diag, "%s: %s%s%s", reading->file, path, *path ? ": " : "", what);
+    }
+    reading->say(reading->owner, diag.text);
+}
+
+/* A value as a person wrote it, cut. */
+static const char *describe(const json_t *value, char *out, size_t cap)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        snprintf(out, cap, "an object");
+        break;
+    case JSON_ARRAY:
+        snprintf(out, cap, "an array");
+        break;
+    case JSON_STRING:
+        snprintf(out, cap, "the text \"%.40s\"", json_string_value(value));
+        break;
+    case JSON_INTEGER:
+        snprintf(out, cap, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));
+        break;
+    case JSON_REAL:
+        snprintf(out, cap, "the number %g", json_real_value(value));
+        break;
+    case JSON_TRUE:
+        snprintf(out, cap, "true");
+        break;
+    case JSON_FALSE:
+        snprintf(out, cap, "false");
+        break;
+    case JSON_NULL:
+        snprintf(out, cap, "null");
+        break;
+    }
+    return out;
+}
+
+static void complain_value(struct reading *reading, const struct where *where, const json_t *value,
+                           const char *allowed)
+{
+    char is[80];
+
+    complain(reading, where, "%s is not allowed; allowed is %s", describe(value, is, sizeof(is)), allowed);
+}
+
+static void complain_unknown(struct reading *reading, const struct where *where,
+                             const struct config_list *list)
+{
+    const char *near = config_key_near(list, where->key);
+    char known[192];
+    size_t at = 0;
+
+    if (near) {
+        complain(reading, where, "there is no such setting; did you mean \"%s\"?", near);
+        return;
+    }
+    for (size_t i = 0; i < list->n && at < sizeof(known); i++) {
+        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", list->keys[i].name);
+    }
+    complain(reading, where, "there is no such setting; known are %s", known);
+}
+
+/* ---- parts */
+
+static const struct config_key *find_key(const struct config_list *list, const char *name, size_t *ret_index)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (strcmp(list->keys[i].name, name) == 0) {
+            *ret_index = i;
+            return &list->keys[i];
+        }
+    }
+    return NULL;
+}
+
+/* Reads every plain setting of the object @part into @target; bit i of @ret_present: key i was given. Only memory
+ * is a failure here; the rest is complained about. */
+static int read_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
+                     void *target, uint64_t *ret_present)
+{
+    const struct config_list *list = config_keys(which);
+    uint64_t present = 0;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(part, name, value)
+    {
+        const struct where here = { .up = where, .key = name };
+        size_t i;
+        const struct config_key *key = find_key(list, name, &i);
+        char allowed[160];
+        int r;
+
+        if (!key) {
+            complain_unknown(reading, &here, list);
+            continue;
+        }
+        r = config_key_set(key, value, target, &reading->config->arena);
+        if (r == CONFIG_KEY_BAD) {
+            complain_value(reading, &here, value, config_key_allowed(key, allowed, sizeof(allowed)));
+        } else if (r) {
+            return err_up(r);
+        }
+        present |= UINT64_C(1) << i;
+    }
+    *ret_present = present;
+    return 0;
+}
+
+static bool was_given(enum config_part part, uint64_t present, const char *name)
+{
+    size_t i;
+
+    return find_key(config_keys(part), name, &i) && (present & (UINT64_C(1) << i));
+}
+
+/* ---- models */
+
+static void check_model(struct reading *reading, const struct where *where, const struct hub_model *model,
+                        uint64_t present)
+{
+    bool fake = strcmp(model->backend, "fake") == 0;
+
+    if (!was_given(CONFIG_MODEL, present, "file")) {
+        complain(reading, where, "has no \"file\"; a model needs the absolute path of its GGUF file");
+    }
+    if (fake && !model->fake_script) {
+        complain(reading, where, "has the backend \"fake\" and no \"fake_script\" to play");
+    }
+    if (!fake && model->fake_script) {
+        complain(reading, where, "has a \"fake_script\", which only the backend \"fake\" plays");
+    }
+}
+
+static int read_model(struct reading *reading, const struct where *where, json_t *value,
+                      struct hub_model *ret_model)
+{
+    struct hub_model model = model_usual;
+    uint64_t present;
+    int r;
+
+    if (!check_name(where->key)) {
+        complain(reading, where, "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+    }
+    if (!json_is_object(value)) {
+        complain_value(reading, where, value, "an object, as {\"file\": \"/srv/model.gguf\"}");
+        return 0;
+    }
+    model.name = config_copy_text(&reading->config->arena, where->key);
+    if (!model.name) {
+        return err_new(-ENOMEM);
+    }
+    r = read_part(reading, where, value, CONFIG_MODEL, &model, &present);
+    if (r) {
+        return err_up(r);
+    }
+    check_model(reading, where, &model, present);
+    *ret_model = model;
+    return 0;
+}
+
+static struct hub_model *find_model(const struct config *config, const char *name)
+{
+    for (size_t i = 0; i < config->n_models; i++) {
+        if (strcmp(config->models[i].name, name) == 0) {
+            return &config->models[i];
+        }
+    }
+    return NULL;
+}
+
+/* Models of the command line: the first is the default; all of them load, since their user is waiting. */
+static int add_extra_models(struct config *config, const struct config_extra *extra)
+{
+    for (size_t i = 0; i < extra->n_models; i++) {
+        struct hub_model *model = find_model(config, extra->models[i].name);
+
+        if (!model) {
+            model = &config->models[config->n_models++];
+            *model = model_usual;
+            model->name = config_copy_text(&config->arena, extra->models[i].name);
+        }
+        model->file = config_copy_text(&config->arena, extra->models[i].file);
+        model->load_at_start = true;
+        if (!model->name || !model->file) {
+            return err_new(-ENOMEM);
+        }
+        if (i == 0) {
+            for (size_t k = 0; k < config->n_models; k++) {
+                config->models[k].is_default = &config->models[k] == model;
+            }
+        }
+    }
+    return 0;
+}
+
+static void check_default(struct reading *reading, const struct where *where)
+{
+    const struct config *config = reading->config;
+    const char *first = NULL;
+
+    for (size_t i = 0; i < config->n_models; i++) {
+        if (!config->models[i].is_default) {
+            continue;
+        }
+        if (first) {
+            complain(reading, where, "both %s and %s are the default; one may be", first,
+                     config->models[i].name);
+        }
+        first = config->models[i].name;
+    }
+    if (!first && config->n_models) {
+        config->models[0].is_default = true;
+    }
+}
+
+static int read_models(struct reading *reading, const struct where *root, json_t *part,
+                       const struct config_extra *extra)
+{
+    const struct where where = { .up = root, .key = "models" };
+    struct config *config = reading->config;
+    const char *name;
+    json_t *value;
+    int r;
+
+    if (part && !json_is_object(part)) {
+        complain_value(reading, &where, part, "an object with a model's name before each model");
+        part = NULL;
+    }
+    if (json_object_size(part) + extra->n_models > MODELS_MOST) {
+        complain(reading, &where, "has more than %u models", MODELS_MOST);
+        return 0;
+    }
+    config->models = arena_alloc(&config->arena, MODELS_MOST * sizeof(*config->models));
+    if (!config->models) {
+        return err_new(-ENOMEM);
+    }
+    json_object_foreach(part, name, value)
+    {
+        const struct where here = { .up = &where, .key = name };
+
+        config->models[config->n_models] = model_usual;
+        config->models[config->n_models].name = "";
+        r = read_model(reading, &here, value, &config->models[config->n_models]);
+        if (r) {
+            return err_up(r);
+        }
+        config->n_models++;
+    }
+    r = add_extra_models(config, extra);
+    if (r) {
+        return err_up(r);
+    }
+    check_default(reading, &where);
+    return 0;
+}
+
+/* ---- policy */
+
+static void resolve_user(struct reading *reading, const struct where *where, struct policy_rule *rule)
+{
+    const struct passwd *user = getpwnam(rule->user);
+
+    if (!user) {
+        complain(reading, where, "this system has no user \"%.40s\"", rule->user);
+        return;
+    }
+    rule->uid = user->pw_uid;
+    rule->by_uid = true;
+}
+
+static void resolve_group(struct reading *reading, const struct where *where, struct policy_rule *rule)
+{
+    const struct group *group = getgrnam(rule->group);
+
+    if (!group) {
+        complain(reading, where, "this system has no group \"%.40s\"", rule->group);
+        return;
+    }
+    rule->gid = group->gr_gid;
+    rule->by_gid = true;
+}
+
+static void check_rule(struct reading *reading, const struct where *where, struct policy_rule *rule)
+{
+    const struct where user = { .up = where, .key = "user" };
+    const struct where group = { .up = where, .key = "group" };
+    const struct where class = { .up = where, .key = "class_default" };
+    bool uid = was_given(CONFIG_RULE, rule->present, "uid");
+    bool gid = was_given(CONFIG_RULE, rule->present, "gid");
+    Sotto__V1__PriorityClass ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
+
+    if ((uid && rule->user) || (gid && rule->group)) {
+        complain(reading, where, "names one account twice; give uid or user, gid or group");
+    }
+    rule->by_uid = uid;
+    rule->by_gid = gid;
+    if (rule->user) {
+        resolve_user(reading, &user, rule);
+    }
+    if (rule->group) {
+        resolve_group(reading, &group, rule);
+    }
+    if (!uid && !gid && !rule->user && !rule->group && !rule->anyone) {
+        complain(reading, where, "holds for nobody; give uid, gid, user, group, or \"anyone\": true");
+    }
+    if (rule->anyone && (uid || gid || rule->user || rule->group)) {
+        complain(reading, where, "has \"anyone\" beside a condition; give one of them");
+    }
+    if (was_given(CONFIG_RULE, rule->present, "class_ceiling")) {
+        ceiling = rule->grant.class_ceiling;
+    }
+    if (was_given(CONFIG_RULE, rule->present, "class_default") && rule->grant.class_default > ceiling) {
+        complain(reading, &class, "lies above class_ceiling; raise class_ceiling in this rule, too");
+    }
+}
+
+static int read_policy(struct reading *reading, const struct where *root, json_t *part)
+{
+    const struct where where = { .up = root, .key = "policy" };
+    struct config *config = reading->config;
+    struct policy_rule *rules;
+    size_t n = json_array_size(part);
+
+    config->policy.own_uid = geteuid();
+    if (!part) {
+        return 0;
+    }
+    if (!json_is_array(part)) {
+        complain_value(reading, &where, part, "an array of rules, the first that holds counts");
+        return 0;
+    }
+    if (n > RULES_MOST) {
+        complain(reading, &where, "has %zu rules; at most %u are allowed", n, RULES_MOST);
+        return 0;
+    }
+    rules = arena_alloc(&config->arena, (n ? n : 1) * sizeof(*rules));
+    if (!rules) {
+        return err_new(-ENOMEM);
+    }
+    memset(rules, 0, n * sizeof(*rules));
+    for (size_t i = 0; i < n; i++) {
+        const struct where here = { .up = &where, .index = i, .indexed = true };
+        json_t *rule = json_array_get(part, i);
+        int r;
+
+        if (!json_is_object(rule)) {
+            complain_value(reading, &here, rule, "an object");
+            continue;
+        }
+        r = read_part(reading, &here, rule, CONFIG_RULE, &rules[i], &rules[i].present);
+        if (r) {
+            return err_up(r);
+        }
+        check_rule(reading, &here, &rules[i]);
+        if (i && rules[i - 1].anyone) {
+            complain(reading, &here, "can never hold: the rule before it holds for anyone");
+        }
+    }
+    config->policy.rules = rules;
+    config->policy.n = n;
+    return 0;
+}
+
+/* ---- the whole */
+
+static int read_daemon(struct reading *reading, const struct where *root, json_t *part)
+{
+    const struct where where = { .up = root, .key = "daemon" };
+    struct config_daemon *daemon = &reading->config->daemon;
+    uint64_t present;
+    int r;
+
+    if (!part) {
+        return 0;
+    }
+    if (!json_is_object(part)) {
+        complain_value(reading, &where, part, "an object");
+        return 0;
+    }
+    r = read_part(reading, &where, part, CONFIG_DAEMON, daemon, &present);
+    if (r) {
+        return err_up(r);
+    }
+    if (daemon->n_conns_a_uid > daemon->n_conns && was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
+        complain(reading, &where, "allows more connections_a_uid than connections");
+    }
+    return 0;
+}
+
+static int read_root(struct reading *reading, json_t *root, const struct config_extra *extra)
+{
+    const struct where where = { .up = NULL };
+    struct config *config = reading->config;
+    uint64_t present;
+    int r;
+
+    if (!json_is_object(root)) {
+        complain_value(reading, &where, root, "an object, {} at least");
+        return 0;
+    }
+    r = read_part(reading, &where, root, CONFIG_TOP, config, &present);
+    if (!r) {
+        r = read_models(reading, &where, json_object_get(root, "models"), extra);
+    }
+    if (!r) {
+        r = read_policy(reading, &where, json_object_get(root, "policy"));
+    }
+    if (!r) {
+        r = read_daemon(reading, &where, json_object_get(root, "daemon"));
+    }
+    if (!r && extra->socket) {
+        config->socket = config_copy_text(&config->arena, extra->socket);
+        r = config->socket ? 0 : err_new(-ENOMEM);
+    }
+    return err_up(r);
+}
+
+static struct config *make(void)
+{
+    struct config *config = mem_calloc(MEM_MISC, 1, sizeof(*config));
+
+    if (config) {
+        arena_init(&config->arena, MEM_MISC, MEMORY_MOST);
+        config->daemon = daemon_usual;
+    }
+    return config;
+}
+
+static json_t *parse(struct reading *reading, size_t n)
+{
+    json_error_t error;
+    json_t *root = json_loadb(reading->text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    struct diag diag = DIAG_INIT;
+
+    if (!root) {
+        if (strspn(reading->text, " \t\r\n") == n) {
+            diag_set(&diag, "%s: the file is empty; the least that it may hold is {}", reading->file);
+        } else {
+            diag_set(&diag, "%s:%d:%d: not valid JSON: %s", reading->file, error.line, error.column,
+                     error.text);
+        }
+        reading->say(reading->owner, diag.text);
+    }
+    return root;
+}
+
+int config_parse(struct config **ret_config, const char *file, const char *text, size_t n,
+                 const struct config_extra *extra, config_say_fn say, void *owner)
+{
+    static const struct config_extra none = { .socket = NULL };
+    cleanup(config_destroyp) struct config *config = make();
+    struct reading reading = {
+        .config = config, .file = file ? file : "built in", .text = text, .say = say, .owner = owner
+    };
+    json_t *root;
+    int r;
+
+    if (!config) {
+        return err_new(-ENOMEM);
+    }
+    if (file) {
+        config->file = config_copy_text(&config->arena, file);
+        if (!config->file) {
+            return err_new(-ENOMEM);
+        }
+    }
+    root = parse(&reading, n);
+    if (!root) {
+        return CONFIG_REFUSED;
+    }
+    r = read_root(&reading, root, extra ? extra : &none);
+    json_decref(root);
+    if (r) {
+        return err_up(r);
+    }
+    if (reading.n_complaints) {
+        return CONFIG_REFUSED;
+    }
+    *ret_config = steal(&config);
+    return CONFIG_OK;
+}
+
+int config_read(struct config **ret_config, const char *file, const struct config_extra *extra,
+                config_say_fn say, void *owner)
+{
+    cleanup(mem_freep) char *text = NULL;
+    struct diag diag = DIAG_INIT;
+    size_t n;
+    int r;
+
+    if (!file) {
+        return config_parse(ret_config, NULL, "{}", 2, extra, say, owner);
+    }
+    r = file_read(file, MEM_MISC, FILE_MOST, &text, &n, &diag);
+    if (r == FILE_ABSENT) {
+        diag_set(&diag, "%s: there is no such file", file);
+    }
+    if (r) {
+        diag_set(&diag, "%s: can't be read: %s", file, r < 0 ? strerrordesc_np(-r) : "refused");
+        say(owner, diag.text);
+        return CONFIG_REFUSED;
+    }
+    return config_parse(ret_config, file, text, n, extra, say, owner);
+}
+
+void config_destroy(struct config *config)
+{
+    if (config) {
+        arena_finish(&config->arena);
+        mem_free(config);
+    }
+}
+
+void config_destroyp(struct config **config)
+{
+    config_destroy(*config);
+}
