@@ -15,8 +15,8 @@ struct cursor {
     const uint8_t *bytes;
     size_t n;
     size_t at;
-    bool failed;       /* a read went past the end */
-    uint64_t wanted;   /* with failed: how many bytes there would have to be (saturates) */
+    bool failed;     /* a read went past the end */
+    uint64_t wanted; /* with failed: how many bytes there would have to be (saturates) */
 };
 
 void cursor_init(struct cursor *cursor, const void *bytes, size_t n);

@@ -14,7 +14,8 @@ enum file_outcome {
 };
 
 /* Reads all of @path into a block of @kind with a zero behind it. FILE_ABSENT, FILE_REFUSED, or a fault. Blocks. */
-int file_read(const char *path, enum mem_kind kind, size_t max_bytes, char **ret_bytes, size_t *ret_n, struct diag *diag);
+int file_read(const char *path, enum mem_kind kind, size_t max_bytes, char **ret_bytes, size_t *ret_n,
+              struct diag *diag);
 
 /* pread() of exactly @n bytes at @at, retrying; fewer at the end of the file: *ret_got says. 0 or a fault. */
 int file_pread(int fd, void *bytes, size_t n, uint64_t at, size_t *ret_got);

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+"""The tail decides how code feels: files and functions have a longest length, and every file says what it is for."""
+import re
+import statistics
+import sys
+
+import lint
+from lint import Finding, Sample
+
+FILE_LINES = 600
+FUNCTION_LINES = 80
+LINE_COLUMNS = 120  # the formatter breaks at 110 where it can; what it can't break must still fit a screen
+
+
+def functions(text):
+    """(first line, name, lines) of each function. Our braces of functions stand alone in the first column."""
+    lines = lint.code_only(text).split("\n")
+    begin = None
+    for i, line in enumerate(lines):
+        if line.rstrip() == "{" and begin is None:
+            begin = i
+            while begin > 0 and lines[begin - 1].strip() and not lines[begin - 1].startswith(("#", "}")):
+                begin -= 1
+        elif line.startswith("}") and begin is not None:
+            head = " ".join(lines[begin:i])
+            name = re.search(r"START_TEST\((\w+)\)|(\w+)\(", head)
+            if name and "(" in head.split("{")[0]:
+                yield begin + 1, name[1] or name[2], i - begin + 1
+            begin = None
+
+
+def check_files(texts):
+    return [Finding(path, FILE_LINES, path, f"{n} lines; a file has {FILE_LINES} at most: split it by what it does")
+            for path, text in texts.items() if (n := text.count("\n")) > FILE_LINES]
+
+
+def check_functions(texts):
+    return [Finding(path, line, name, f"{name} has {n} lines; a function has {FUNCTION_LINES} at most")
+            for path, text in texts.items() for line, name, n in functions(text) if n > FUNCTION_LINES]
+
+
+def check_columns(texts):
+    return [Finding(path, i, "columns", f"{len(line)} columns; a line has {LINE_COLUMNS} at most")
+            for path, text in texts.items() for i, line in enumerate(text.split("\n"), 1) if len(line) > LINE_COLUMNS]
+
+
+def check_heads(texts):
+    return [Finding(path, 1, "head", "does not begin with a comment that says what it is for")
+            for path, text in texts.items() if not text.startswith(("/*", "//"))]
+
+
+def body(n):
+    return "/* x */\nint f(void)\n{\n" + "    x();\n" * n + "}\n"
+
+
+RULES = [
+    ("file-length", f"no file is over {FILE_LINES} lines", check_files, [
+        Sample("a.c", "\n" * 601, True),
+        Sample("a.c", "\n" * 600, False),
+    ]),
+    ("function-length", f"no function is over {FUNCTION_LINES} lines", check_functions, [
+        Sample("a.c", body(78), True),
+        Sample("a.c", body(77), False),
+        Sample("a.c", "static const int table[] = {\n" + "    1,\n" * 100 + "};\n", False),
+        Sample("a.c", "struct x\n{\n" + "    int a;\n" * 100 + "};\n", False),
+    ]),
+    ("columns", f"no line is over {LINE_COLUMNS} columns", check_columns, [
+        Sample("a.c", "x" * 121, True),
+        Sample("a.c", "x" * 120, False),
+    ]),
+    ("heads", "every file begins with what it is for", check_heads, [
+        Sample("a.c", "#include <stdio.h>\n", True),
+        Sample("a.c", "/* A sample. */\n", False),
+    ]),
+]
+
+
+def tell_medians(texts):
+    files = [text.count("\n") for path, text in texts.items() if path.endswith(".c")]
+    lengths = [n for text in texts.values() for _, _, n in functions(text)]
+    if files and lengths:
+        print(f"# {len(files)} .c files: median {statistics.median(files):.0f}, longest {max(files)} lines; "
+              f"{len(lengths)} functions: median {statistics.median(lengths):.0f}, longest {max(lengths)} lines")
+
+
+if __name__ == "__main__":
+    TEXTS = lint.tracked(".c", ".h")
+    tell_medians(TEXTS)
+    sys.exit(lint.run(RULES, TEXTS))
