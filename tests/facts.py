@@ -24,17 +24,19 @@ def read_runs(folder):
 
 def count_run(run):
     """Gives (passed, failed sentences, skipped) of one test program."""
-    passed, failed, skipped = 0, [], 0
+    passed, failed, skipped, reasons = 0, [], 0, []
     for line in (run.get("stdout") or "").splitlines():
         found = TAP_LINE.match(line)
         if not found:
+            reasons += [line] if line.startswith("# ") else []
             continue
         if SKIP.search(line):
             skipped += 1
         elif found[1] == "ok":
             passed += 1
         else:
-            failed.append(f"{run['name']}: {found[3] or found[2]}")
+            failed.append("\n  ".join([f"{run['name']}: {found[3] or found[2]}", *reasons]))
+        reasons = []
     result = run["result"]
     if result == "SKIP" and not passed and not failed:
         return 0, [], max(skipped, 1)

@@ -115,7 +115,7 @@ def check_unfinished(texts):
             for path, text in texts.items() for match in re.finditer(r"\b(?:TODO|FIXME|XXX|HACK)\b", text)]
 
 
-RULES = [("banned-" + ban.rule, f"no {ban.calls.split()[0]}() and its like where it does not belong", check_calls(ban),
+RULES = [("banned-" + ban.rule, f"{ban.calls.split()[0]}() and its like stand only where they belong", check_calls(ban),
           samples_of(ban)) for ban in BANS] + [
     ("system-files", "nobody opens the machine's files but those who are for it", check_system_files, [
         Sample("daemon/ipc/a.c", 'open("/sys/class/thermal");\n', True),

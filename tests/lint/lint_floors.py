@@ -30,7 +30,7 @@ def split(cell):
 
 
 def full_name(name):
-    return name if name.startswith(("proto", "driver-shim/")) else "daemon/" + name
+    return name if name.startswith(("proto", "driver-shim/", "clients")) else "daemon/" + name
 
 
 FLOORS = read_floors()
@@ -39,11 +39,8 @@ LIBRARIES = [(library, headers.split())
 
 
 def room_of(path):
-    """The room that a file lies in, or None: no row, or no code of ours."""
-    for room in FLOORS:
-        if path.startswith(room + "/"):
-            return room
-    return None
+    """The room that a file lies in (the innermost), or None: no row, or no code of ours."""
+    return max((room for room in FLOORS if path.startswith(room + "/")), key=len, default=None)
 
 
 def library_of(header):
@@ -111,6 +108,7 @@ RULES = [
         Sample("clients/a.c", "#include <sotto/v1/sotto.pb-c.h>\n", False),
         Sample("clients/a.c", '#include "sotto/engine.pb-c.h"\n', True),
         Sample("clients/a.c", '#include "proto/frame.h"\n', True),
+        Sample("clients/libsotto/a.c", '#include "proto/frame.h"\n', False),
         Sample("daemon/app/a.c", "#include <curl/curl.h>\n", True),
         Sample("daemon/token/a.c", '#include "vocab.h"\n', False),
         Sample("daemon/token/a.c", '#include "cellar/wine.h"\n', True),
