@@ -45,21 +45,21 @@
 #define LIMIT_WIRE_A_UID (16u << 20)
 
 /* Fields of requests. */
-#define LIMIT_NAME         64u
-#define LIMIT_KEY          64u
-#define LIMIT_STOPS        16u
-#define LIMIT_STOP         256u /* bytes; text lags behind by the longest stop string */
-#define LIMIT_BIASES       1024u
-#define LIMIT_TOP_LOGPROBS 1024u
-#define LIMIT_MESSAGES     1024u
-#define LIMIT_TOPICS       16u
+#define LIMIT_NAME           64u
+#define LIMIT_KEY            64u
+#define LIMIT_STOPS          16u
+#define LIMIT_STOP           256u /* bytes; text lags behind by the longest stop string */
+#define LIMIT_BIASES         1024u
+#define LIMIT_TOP_LOGPROBS   1024u
+#define LIMIT_MESSAGES       1024u
+#define LIMIT_TOPICS         16u
 #define LIMIT_PENALTY_WINDOW 4096u
-#define LIMIT_CREDIT       (1u << 31)
+#define LIMIT_CREDIT         (1u << 31)
 
 /* What an answer may have when the policy names no other cap. */
-#define DEFAULT_ANSWER_TOKENS 512u
-#define DEFAULT_TEMPERATURE   0.7f
-#define DEFAULT_TOP_P         0.95f
+#define DEFAULT_ANSWER_TOKENS  512u
+#define DEFAULT_TEMPERATURE    0.7f
+#define DEFAULT_TOP_P          0.95f
 #define DEFAULT_PENALTY_WINDOW 64u
 
 /* Engine socketpair: a prompt of the longest context with its sampler; logprobs of a full batch back. */
