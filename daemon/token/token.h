@@ -2,7 +2,7 @@
  * Token: the front door of the tokenizers
  *
  * A vocabulary is built once from a model file's keys, checked as a whole (token list, scores, types, merges,
- * special ids against each other), and read-only from then on: any number of threads may use it. Everything that a
+ * special ids against each other and against the rows of the embedding), and read-only from then on: any number of threads may use it. Everything that a
  * call needs besides lies in a job of its own.
  *
  * Kinds: SentencePiece BPE ("llama") with byte fallback, and byte-level BPE ("gpt2") with the pre-split that the
@@ -82,12 +82,14 @@ enum tokenize_flag {
 enum tokenize_outcome {
     TOKENIZE_OK,
     TOKENIZE_BAD_TEXT,  /* not valid UTF-8: @diag has the byte's offset */
-    TOKENIZE_TOO_MANY,  /* ids->max */
+    TOKENIZE_TOO_MANY,  /* ids->max, or (detokenising) the ceiling of the buffer, or a text above 1 GiB */
     TOKENIZE_CANCELLED, /* *cancel became true */
 };
 
-/* Appends the ids of @text. User-defined pieces always match; control tokens only with TOKENIZE_SPECIAL. @cancel
- * may be NULL; it is looked at every few thousand bytes. Any thread. */
+/* Appends the ids of @text. User-defined pieces always match; control tokens only with TOKENIZE_SPECIAL; at one place
+ * the longest. Bytes that a byte-level vocabulary has no token for are left out, as its own tokenizer does. @cancel
+ * may be NULL; it is looked at every few thousand bytes. On anything but TOKENIZE_OK @ids may hold a beginning.
+ * -ENOMEM, or -E2BIG: the text drives the pre-split past its limits. Any thread. */
 int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,
                    struct ids *ids, struct diag *diag);
 

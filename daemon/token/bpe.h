@@ -1,0 +1,21 @@
+/*
+ * Bpe: byte-level BPE, one word at a time
+ *
+ * A word's bytes are its first symbols; merges join them by rank (Sennrich, Haddow and Birch 2016, over bytes as in
+ * GPT-2). Bytes that the vocabulary has no token for add none: published vocabularies lack some that real text does
+ * not hold, and their own tokenizers drop them too.
+ */
+#ifndef SOTTO_TOKEN_BPE_H
+#define SOTTO_TOKEN_BPE_H
+
+#include "token/merge.h"
+#include "token/token.h"
+
+/* The pair finder for merge_init(); its owner is the vocabulary. */
+bool bpe_find(const void *vocab, const uint8_t *word, const struct symbol *left, const struct symbol *right,
+              struct bigram *ret_bigram);
+
+/* Appends the ids of @word. Outcomes of vocab_tokenize(), or -ENOMEM. */
+int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word, size_t n, struct ids *ids);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * The heap holds values, not nodes of base/heap: 16 bytes a pair, for texts of a million symbols.
+ */
+#include "token/merge.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include <errno.h>
+
+/* Pairs taken between two looks at the cancel flag: some 100 µs. */
+#define CANCEL_EVERY 4096u
+
+void merge_init(struct merge *merge, merge_find_fn find, const void *owner, const atomic_bool *cancel)
+{
+    *merge = (struct merge){ .find = find, .owner = owner, .cancel = cancel };
+}
+
+void merge_finish(struct merge *merge)
+{
+    mem_free(merge->symbols);
+    mem_free(merge->heap);
+    *merge = (struct merge){ .n = 0 };
+}
+
+void merge_begin(struct merge *merge)
+{
+    merge->n = 0;
+    merge->n_heap = 0;
+}
+
+int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id)
+{
+    if (merge->n == merge->cap) {
+        const uint32_t cap = merge->cap ? 2 * merge->cap : 64;
+        struct symbol *symbols = mem_realloc(MEM_WORDS, merge->symbols, cap * sizeof(*symbols));
+
+        if (!symbols) {
+            return err_new(-ENOMEM);
+        }
+        merge->symbols = symbols;
+        merge->cap = cap;
+    }
+    merge->symbols[merge->n] = (struct symbol){
+        .at = at, .n = n, .id = id, .prev = merge->n > 0 ? merge->n - 1 : MERGE_END, .next = MERGE_END
+    };
+    if (merge->n > 0) {
+        merge->symbols[merge->n - 1].next = merge->n;
+    }
+    merge->n++;
+    return 0;
+}
+
+static bool goes_before(const struct bigram *a, const struct bigram *b)
+{
+    return a->order != b->order ? a->order < b->order : a->left < b->left;
+}
+
+static int heap_add(struct merge *merge, const struct bigram *bigram)
+{
+    uint32_t at = merge->n_heap;
+
+    if (merge->n_heap == merge->cap_heap) {
+        const uint32_t cap = merge->cap_heap ? 2 * merge->cap_heap : 64;
+        struct bigram *heap = mem_realloc(MEM_WORDS, merge->heap, cap * sizeof(*heap));
+
+        if (!heap) {
+            return err_new(-ENOMEM);
+        }
+        merge->heap = heap;
+        merge->cap_heap = cap;
+    }
+    for (; at > 0 && goes_before(bigram, &merge->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        merge->heap[at] = merge->heap[(at - 1) / 2];
+    }
+    merge->heap[at] = *bigram;
+    merge->n_heap++;
+    return 0;
+}
+
+static struct bigram heap_take(struct merge *merge)
+{
+    const struct bigram best = merge->heap[0];
+    const struct bigram last = merge->heap[--merge->n_heap];
+    const uint32_t n = merge->n_heap;
+    uint32_t at = 0;
+
+    for (uint32_t child = 1; child < n; child = 2 * at + 1) {
+        if (child + 1 < n && goes_before(&merge->heap[child + 1], &merge->heap[child])) {
+            child++;
+        }
+        if (!goes_before(&merge->heap[child], &last)) {
+            break;
+        }
+        merge->heap[at] = merge->heap[child];
+        at = child;
+    }
+    if (n > 0) {
+        merge->heap[at] = last;
+    }
+    return best;
+}
+
+/* Enters the pair of @left and its right neighbour, if there is one and they may join. */
+static int offer(struct merge *merge, const uint8_t *word, uint32_t left)
+{
+    const struct symbol *a = &merge->symbols[left];
+    const struct symbol *b;
+    struct bigram bigram = { .left = left };
+
+    if (a->next == MERGE_END) {
+        return 0;
+    }
+    b = &merge->symbols[a->next];
+    if (!merge->find(merge->owner, word, a, b, &bigram)) {
+        return 0;
+    }
+    bigram.n = a->n + b->n;
+    return heap_add(merge, &bigram);
+}
+
+/* Joins the two symbols of @bigram unless it is out of date, and offers what is new beside them. */
+static int join(struct merge *merge, const uint8_t *word, const struct bigram *bigram)
+{
+    struct symbol *left = &merge->symbols[bigram->left];
+    struct symbol *right;
+    int r;
+
+    if (left->n == 0 || left->next == MERGE_END) {
+        return 0;
+    }
+    right = &merge->symbols[left->next];
+    if (left->n + right->n != bigram->n) {
+        return 0;
+    }
+    left->n = bigram->n;
+    left->id = bigram->id;
+    left->next = right->next;
+    right->n = 0;
+    if (left->next != MERGE_END) {
+        merge->symbols[left->next].prev = bigram->left;
+    }
+
+    if (left->prev != MERGE_END) {
+        r = offer(merge, word, left->prev);
+        if (r) {
+            return r;
+        }
+    }
+    return offer(merge, word, bigram->left);
+}
+
+int merge_run(struct merge *merge, const uint8_t *word)
+{
+    uint32_t n_steps = 0;
+    int r;
+
+    for (uint32_t i = 0; i < merge->n; i++) {
+        r = offer(merge, word, i);
+        if (r) {
+            return err_up(r);
+        }
+    }
+    while (merge->n_heap > 0) {
+        const struct bigram best = heap_take(merge);
+
+        r = join(merge, word, &best);
+        if (r) {
+            return err_up(r);
+        }
+        if (++n_steps % CANCEL_EVERY == 0 && merge->cancel &&
+            atomic_load_explicit(merge->cancel, memory_order_relaxed)) {
+            return MERGE_CANCELLED;
+        }
+    }
+    return MERGE_OK;
+}

@@ -1,0 +1,256 @@
+/*
+ * The patterns are those that the vocabularies were published with. Where a tokenizer cuts in stages (first the
+ * digits, then the rest), each stage cuts the pieces of the one before it, matches and gaps alike.
+ *
+ * `smollm` and `starcoder` are two stages written as one pattern: digits first, then GPT-2's on what lies between.
+ * In front of a digit the text ends for the second stage, hence (?![^\s\p{N}]) for its (?!\S). A test holds the one
+ * pattern against the two stages.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "token/split.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <pcre2.h>
+#include <string.h>
+
+#define STAGES_MAX 3
+
+#define PATTERN_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define PATTERN_DIGITS_FIRST                                                                                 \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?![^\\s\\p{N}])|\\s+"
+#define PATTERN_LLAMA3                                                                                       \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"  \
+    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+struct split_row {
+    const char *name;
+    bool whole_words;
+    const char *patterns[STAGES_MAX + 1]; /* ended by NULL */
+};
+
+/* clang-format off */
+static const struct split_row rows[] = {
+    { "gpt-2",     false, { PATTERN_GPT2 } },
+    { "smollm",    false, { PATTERN_DIGITS_FIRST } },
+    { "starcoder", false, { PATTERN_DIGITS_FIRST } },
+    { "llama-bpe", true,  { PATTERN_LLAMA3 } },
+    { "llama3",    true,  { PATTERN_LLAMA3 } },
+    { "llama-v3",  true,  { PATTERN_LLAMA3 } },
+    { "falcon",    false, { "[\\p{P}\\$\\+<=>\\^~\\|`]+", PATTERN_GPT2, "[0-9][0-9][0-9]" } },
+};
+/* clang-format on */
+
+struct split {
+    const struct split_row *row;
+    pcre2_general_context *memory; /* charges what PCRE2 takes to our account */
+    pcre2_code *codes[STAGES_MAX];
+    uint32_t n_stages;
+};
+
+struct split_scratch {
+    pcre2_match_data *match;
+};
+
+/* A walk through one text. */
+struct walk {
+    const struct split *split;
+    pcre2_match_data *match;
+    split_word_fn on_word;
+    void *owner;
+};
+
+static void *pcre_alloc(size_t size, void *data)
+{
+    return mem_alloc(MEM_WORDS, size);
+}
+
+static void pcre_free(void *block, void *data)
+{
+    mem_free(block);
+}
+
+static const struct split_row *find_row(const char *name, size_t n_name)
+{
+    for (size_t i = 0; i < COUNTOF(rows); i++) {
+        if (strlen(rows[i].name) == n_name && memcmp(rows[i].name, name, n_name) == 0) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+/* Compiles one stage. The patterns are ours, so all that can fail is memory. */
+static pcre2_code *compile(const struct split *split, const char *pattern)
+{
+    pcre2_compile_context *context = pcre2_compile_context_create(split->memory);
+    pcre2_code *code = NULL;
+    PCRE2_SIZE at;
+    int error;
+
+    if (context) {
+        code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error, &at,
+                             context);
+    }
+    pcre2_compile_context_free(context);
+    if (code) {
+        /* Where the system forbids memory that is written and run, this fails, and matching is slower, not wrong. */
+        (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    }
+    return code;
+}
+
+static void split_destroyp(struct split **split)
+{
+    split_destroy(*split);
+    *split = NULL;
+}
+
+int split_create(struct split **ret_split, const char *name, size_t n_name)
+{
+    cleanup(split_destroyp) struct split *split = NULL;
+    const struct split_row *row = find_row(name, n_name);
+
+    if (!row) {
+        return SPLIT_UNKNOWN;
+    }
+    split = mem_calloc(MEM_WORDS, 1, sizeof(*split));
+    if (!split) {
+        return err_new(-ENOMEM);
+    }
+    split->row = row;
+    split->memory = pcre2_general_context_create(pcre_alloc, pcre_free, NULL);
+    if (!split->memory) {
+        return err_new(-ENOMEM);
+    }
+    for (const char *const *pattern = row->patterns; *pattern; pattern++) {
+        split->codes[split->n_stages] = compile(split, *pattern);
+        if (!split->codes[split->n_stages]) {
+            return err_new(-ENOMEM);
+        }
+        split->n_stages++;
+    }
+    *ret_split = steal(&split);
+    return SPLIT_OK;
+}
+
+void split_destroy(struct split *split)
+{
+    if (!split) {
+        return;
+    }
+    for (uint32_t i = 0; i < split->n_stages; i++) {
+        pcre2_code_free(split->codes[i]);
+    }
+    pcre2_general_context_free(split->memory);
+    mem_free(split);
+}
+
+bool split_whole_words(const struct split *split)
+{
+    return split->row->whole_words;
+}
+
+int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split)
+{
+    cleanup(mem_freep) struct split_scratch *scratch = mem_calloc(MEM_WORDS, 1, sizeof(*scratch));
+
+    if (!scratch) {
+        return err_new(-ENOMEM);
+    }
+    scratch->match = pcre2_match_data_create(1, split->memory);
+    if (!scratch->match) {
+        return err_new(-ENOMEM);
+    }
+    *ret_scratch = steal(&scratch);
+    return 0;
+}
+
+void split_scratch_destroy(struct split_scratch *scratch)
+{
+    if (!scratch) {
+        return;
+    }
+    pcre2_match_data_free(scratch->match);
+    mem_free(scratch);
+}
+
+enum find_outcome {
+    FIND_OK,
+    FIND_NONE,
+};
+
+/* The first match of @code in @text from *at on; *at and *ret_end are its edges. */
+static int find(pcre2_match_data *match, const pcre2_code *code, const uint8_t *text, size_t n, size_t *at,
+                size_t *ret_end)
+{
+    /* The text was checked as a whole; checking it at each match again would make the walk quadratic. */
+    const uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+    const PCRE2_SIZE *edges = pcre2_get_ovector_pointer(match);
+    int r = pcre2_match(code, text, n, *at, options, match, NULL);
+
+    if (r == PCRE2_ERROR_JIT_STACKLIMIT) {
+        r = pcre2_match(code, text, n, *at, options | PCRE2_NO_JIT, match, NULL);
+    }
+    if (r == PCRE2_ERROR_NOMATCH) {
+        return FIND_NONE;
+    }
+    if (r < 0) {
+        return err_new(r == PCRE2_ERROR_NOMEMORY ? -ENOMEM : -E2BIG);
+    }
+    *at = edges[0];
+    *ret_end = edges[1];
+    return FIND_OK;
+}
+
+static int walk_stage(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n);
+
+static int walk_piece(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n)
+{
+    if (n == 0) {
+        return 0;
+    }
+    if (stage == walk->split->n_stages) {
+        return walk->on_word(walk->owner, text, n);
+    }
+    return walk_stage(walk, stage, text, n);
+}
+
+/* Cuts @text by the pattern of @stage and passes what comes out to the next one. As deep as there are stages. */
+static int walk_stage(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n)
+{
+    size_t done = 0;
+    int r;
+
+    while (done < n) {
+        size_t begin = done;
+        size_t end = n;
+
+        r = find(walk->match, walk->split->codes[stage], text, n, &begin, &end);
+        if (r == FIND_NONE) {
+            return walk_piece(walk, stage + 1, text + done, n - done);
+        }
+        if (r) {
+            return err_up(r);
+        }
+        r = walk_piece(walk, stage + 1, text + done, begin - done);
+        if (r) {
+            return r;
+        }
+        r = walk_piece(walk, stage + 1, text + begin, end - begin);
+        if (r) {
+            return r;
+        }
+        done = end;
+    }
+    return 0;
+}
+
+int split_walk(const struct split *split, struct split_scratch *scratch, const uint8_t *text, size_t n,
+               split_word_fn on_word, void *owner)
+{
+    const struct walk walk = { .split = split, .match = scratch->match, .on_word = on_word, .owner = owner };
+
+    return walk_piece(&walk, 0, text, n);
+}

@@ -1,0 +1,172 @@
+/*
+ * Tokenizing: the text is checked, cut at special entries, and what lies between is given to the vocabulary's kind
+ */
+#include "base/buf.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "token/bpe.h"
+#include "token/spm.h"
+#include "token/vocab.h"
+#include <errno.h>
+
+/* Offsets inside are 32 bits wide, and SentencePiece's blanks take three bytes. Requests are held far below this. */
+#define TEXT_BYTES_MAX (1u << 30)
+
+/* Bytes searched for special entries between two looks at the cancel flag. */
+#define CANCEL_EVERY 8192u
+
+/* One call: everything that it needs besides the vocabulary. */
+struct job {
+    const struct vocab *vocab;
+    const atomic_bool *cancel;
+    struct ids *ids;
+    struct merge merge;
+    struct buf spelled;            /* SPM */
+    struct split_scratch *scratch; /* BPE */
+};
+
+void ids_finish(struct ids *ids)
+{
+    mem_free(ids->ids);
+    *ids = (struct ids){ .max = ids->max };
+}
+
+int ids_push(struct ids *ids, uint32_t id)
+{
+    if (ids->max && ids->n >= ids->max) {
+        return TOKENIZE_TOO_MANY;
+    }
+    if (ids->n == ids->cap) {
+        const size_t cap = ids->cap ? 2 * ids->cap : 64;
+        uint32_t *bigger = mem_realloc(MEM_WORDS, ids->ids, cap * sizeof(*bigger));
+
+        if (!bigger) {
+            return err_new(-ENOMEM);
+        }
+        ids->ids = bigger;
+        ids->cap = cap;
+    }
+    ids->ids[ids->n++] = id;
+    return TOKENIZE_OK;
+}
+
+static bool is_cancelled(const struct job *job)
+{
+    return job->cancel && atomic_load_explicit(job->cancel, memory_order_relaxed);
+}
+
+static int on_word(void *owner, const uint8_t *word, size_t n)
+{
+    struct job *job = owner;
+
+    if (is_cancelled(job)) {
+        return TOKENIZE_CANCELLED;
+    }
+    return bpe_word(job->vocab, &job->merge, word, n, job->ids);
+}
+
+/* Text without special entries. @goes_on: no prefix blank in front of it. */
+static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_on)
+{
+    if (n == 0) {
+        return TOKENIZE_OK;
+    }
+    if (is_cancelled(job)) {
+        return TOKENIZE_CANCELLED;
+    }
+    if (job->vocab->kind == VOCAB_SPM) {
+        return spm_text(job->vocab, &job->merge, &job->spelled, text, n, job->vocab->prefix_blank && !goes_on,
+                        job->ids);
+    }
+    return split_walk(job->vocab->split, job->scratch, text, n, on_word, job);
+}
+
+/* The place of the next special entry from @at on, its length and id; @n if there is none. */
+static int find_special(const struct job *job, const uint8_t *text, size_t n, bool control, size_t *at,
+                        size_t *ret_n, uint32_t *ret_id)
+{
+    *ret_n = 0;
+    for (; *at < n; (*at)++) {
+        *ret_n = special_match(&job->vocab->special, text + *at, n - *at, control, ret_id);
+        if (*ret_n > 0) {
+            break;
+        }
+        if (*at % CANCEL_EVERY == 0 && is_cancelled(job)) {
+            return TOKENIZE_CANCELLED;
+        }
+    }
+    return TOKENIZE_OK;
+}
+
+static int push_text(struct job *job, const uint8_t *text, size_t n, unsigned flags)
+{
+    bool goes_on = (flags & TOKENIZE_MIDDLE) != 0;
+    size_t done = 0;
+    int r;
+
+    while (done < n) {
+        size_t at = done;
+        size_t n_special;
+        uint32_t id = VOCAB_NO_ID;
+
+        r = find_special(job, text, n, (flags & TOKENIZE_SPECIAL) != 0, &at, &n_special, &id);
+        if (r) {
+            return r;
+        }
+        r = push_plain(job, text + done, at - done, goes_on);
+        if (r) {
+            return r;
+        }
+        if (n_special > 0) {
+            r = ids_push(job->ids, id);
+            if (r) {
+                return r;
+            }
+        }
+        goes_on = false;
+        done = at + n_special;
+    }
+    return TOKENIZE_OK;
+}
+
+static void job_finish(struct job *job)
+{
+    merge_finish(&job->merge);
+    buf_finish(&job->spelled);
+    split_scratch_destroy(job->scratch);
+}
+
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
+                   const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+{
+    cleanup(job_finish) struct job job = { .vocab = vocab, .cancel = cancel, .ids = ids };
+    size_t bad_at;
+    int r;
+
+    if (n > TEXT_BYTES_MAX) {
+        diag_set(diag, "the text has %zu bytes; %u are possible", n, TEXT_BYTES_MAX);
+        return TOKENIZE_TOO_MANY;
+    }
+    if (!utf8_is_valid(text, n, &bad_at)) {
+        diag_set(diag, "the text is no valid UTF-8: byte %zu (0x%02x) can't stand there", bad_at,
+                 ((const uint8_t *)text)[bad_at]);
+        return TOKENIZE_BAD_TEXT;
+    }
+    merge_init(&job.merge, vocab->kind == VOCAB_SPM ? spm_find : bpe_find, vocab, cancel);
+    buf_init(&job.spelled, MEM_WORDS, (TEXT_BYTES_MAX + 1ull) * 3);
+    if (vocab->kind == VOCAB_BPE) {
+        r = split_scratch_create(&job.scratch, vocab->split);
+        if (r) {
+            return err_up(r);
+        }
+    }
+    if ((flags & TOKENIZE_BOS) && vocab->adds_bos) {
+        r = ids_push(ids, vocab->bos);
+        if (r) {
+            return r < 0 ? err_up(r) : r;
+        }
+    }
+    r = push_text(&job, text, n, flags);
+    return r < 0 ? err_up(r) : r;
+}

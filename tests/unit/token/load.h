@@ -1,0 +1,22 @@
+/*
+ * Load: vocabularies of real models for tests, also those that lie gzipped
+ */
+#ifndef SOTTO_TESTS_LOAD_H
+#define SOTTO_TESTS_LOAD_H
+
+#include "token/token.h"
+#include <jansson.h>
+
+/* The vocabulary of the file @name below the folder of truth, or NULL if it is not there (unit_truth() has said so). */
+struct vocab *load_vocab(const char *name);
+
+/* The JSON of such a file, or NULL. */
+json_t *load_json(const char *name);
+
+/* The text @hex spells, in a block to be freed with mem_free(). */
+uint8_t *from_hex(const char *hex, size_t *ret_n);
+
+/* Fails with the two lists side by side unless @ids are exactly those of the JSON array @wanted. */
+void assert_ids(const struct ids *ids, const json_t *wanted, const char *what);
+
+#endif
