@@ -19,10 +19,11 @@ struct model_setup {
     const char *kv_format;   /* "f16", "f32" */
     const char *fake_script; /* with "fake" */
     uint32_t n_threads;      /* 0: from affinity and quota */
-    uint32_t n_context;      /* tokens of one sequence; 0: as trained */
-    uint32_t n_sequences;    /* at most */
-    uint32_t n_rows;         /* of a step, at most */
+    uint32_t n_context;      /* tokens of one sequence, at most as trained; 0: as trained up to 8192 */
+    uint32_t n_sequences;    /* at most; 0: 32 */
+    uint32_t n_rows;         /* of a step, at most; 0: 512 */
     uint64_t kv_bytes;       /* ceiling of the page pool; 0: one full context for each of 4 sequences */
+    uint32_t n_parts;        /* of one submission, at most; 0: as many as take about a millisecond */
 };
 
 typedef void (*model_progress_fn)(void *owner, float fraction, const char *phase);
@@ -70,7 +71,10 @@ struct model_figures {
 
 void model_figures(const struct model *model, struct model_figures *ret_figures);
 
-/* Lowers (or restores, at most to the ceiling) the bytes of pages that may be in use. */
+/* True if free, cached and held pages add up to the pool and agree with what each page counts. */
+bool model_check(const struct model *model);
+
+/* Lowers (or restores, at most to the ceiling; 0: to it) the bytes of pages that may be in use. */
 void model_limit_kv(struct model *model, uint64_t kv_bytes);
 
 #endif

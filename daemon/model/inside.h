@@ -1,0 +1,106 @@
+/*
+ * Inside: struct model, sequences and the step as this room's own files see them
+ */
+#ifndef SOTTO_MODEL_INSIDE_H
+#define SOTTO_MODEL_INSIDE_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "model/arch.h"
+#include "model/kv.h"
+#include "model/step.h"
+
+struct seq {
+    struct list link; /* model::closed, once closed */
+    uint32_t id;
+    uint32_t *tokens; /* [n_context], owned */
+    uint32_t n_known;
+    uint32_t n_prompt;
+    uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
+    struct kv_pages pages; /* the one store that families of today have */
+    struct sample_params params;
+    uint32_t *top_ids;   /* [n_top], owned, as is */
+    float *top_logprobs; /* [n_top] */
+    bool is_stopped;
+    bool is_in_step; /* pages and tokens must stay until it ends */
+    bool is_closed;  /* close when the step ends */
+    uint32_t n_trim; /* trim to so many when the step ends; UINT32_MAX: no */
+};
+
+/* Rows of one entry of the step. */
+struct step_share {
+    struct seq *seq; /* NULL: unknown */
+    uint32_t first;  /* row */
+    uint32_t n_rows;
+    uint32_t
+        wanted; /* place among the wanted rows; STEP_NOT_WANTED: its rows do not reach what is to be sampled */
+    enum step_entry_outcome outcome; /* so far */
+};
+
+#define STEP_NOT_WANTED UINT32_MAX
+
+enum step_state { STEP_NONE, STEP_BEGUN, STEP_RUNNING, STEP_STATE_COUNT };
+
+struct step {
+    enum step_state state;
+    struct step_share *shares; /* [n_sequences], owned, as is */
+    struct step_result *results;
+    uint32_t n_entries;
+    uint32_t *tokens; /* [n_rows], owned, as are the next */
+    uint32_t *positions;
+    const uint32_t **pages;
+    uint32_t *wanted; /* [n_sequences] */
+    uint32_t n_rows;
+    uint32_t n_wanted;
+    struct model_program *program; /* of the bucket; NULL: no row is left to compute */
+    uint32_t n_sampled;            /* cursor behind the program: entries whose results are made */
+    uint32_t n_parts;              /* of the next submission; adapts to their speed */
+    struct step_report report;
+};
+
+/* A program for steps of at most n_rows rows. */
+struct model_program {
+    struct exec_program *exec;
+    uint32_t n_rows;
+    uint32_t logits; /* slot */
+};
+
+#define MODEL_BUCKETS 4
+
+struct model {
+    const uint8_t *file; /* mapped */
+    uint64_t file_bytes;
+    struct exec *exec;
+    const struct arch *arch;
+    struct arch_params params;
+    struct arch_weights weights;
+    struct exec_mem *kv_mem;
+    struct kv kv;
+    uint64_t kv_ceiling;                          /* bytes */
+    struct model_program programs[MODEL_BUCKETS]; /* ascending */
+    uint32_t n_programs;
+    uint32_t n_context;
+    uint32_t n_rows; /* of a step */
+    uint32_t n_sequences;
+    uint32_t n_parts_max; /* of a submission */
+    struct map seqs;      /* id to struct seq */
+    struct list closed;   /* sequences whose results may still be looked at */
+    struct sample_scratch *scratch;
+    float *logits; /* [n_tokens], owned */
+    struct step step;
+    struct model_facts facts;
+    struct model_figures figures;
+};
+
+/* seq.c */
+struct seq *seq_find(const struct model *model, uint32_t id); /* or NULL */
+void seq_leave_step(struct model *model,
+                    struct seq *seq); /* what had to wait for the step's end happens now */
+void seq_bury(struct model *model);   /* frees the closed ones */
+void seq_close_all(struct model *model);
+
+/* step.c */
+int step_create(struct model *model); /* 0 or -ENOMEM */
+void step_finish(struct model *model);
+
+#endif

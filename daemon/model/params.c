@@ -1,0 +1,241 @@
+/*
+ * Params: a file's hyperparameters, each within its range and all in agreement
+ *
+ * The ranges are far wider than any model that exists and narrow enough that no product of two of them wraps.
+ */
+#include "base/clean.h"
+#include "model/arch.h"
+#include "model/missing.h"
+#include <stdio.h>
+#include <string.h>
+
+#define KEY_BYTES   96
+#define HEADS_MAX   1024
+#define LAYERS_MAX  1024
+#define COLS_MAX    (1u << 20)
+#define CONTEXT_MAX (1u << 24)
+
+static const struct param_row {
+    const char *key; /* behind "ARCH." */
+    size_t place;
+    uint32_t min;
+    uint32_t max;
+    bool is_required;
+} rows[] = {
+    { "block_count", offsetof(struct arch_params, n_layers), 1, LAYERS_MAX, true },
+    { "embedding_length", offsetof(struct arch_params, n_embd), 1, COLS_MAX, true },
+    { "feed_forward_length", offsetof(struct arch_params, n_ff), 1, COLS_MAX, true },
+    { "attention.head_count", offsetof(struct arch_params, n_heads), 1, HEADS_MAX, true },
+    { "attention.head_count_kv", offsetof(struct arch_params, n_kv_heads), 1, HEADS_MAX, false },
+    { "attention.key_length", offsetof(struct arch_params, head_dim), 2, EXEC_HEAD_MAX, false },
+    { "rope.dimension_count", offsetof(struct arch_params, n_rot), 2, EXEC_HEAD_MAX, false },
+    { "context_length", offsetof(struct arch_params, n_trained), 1, CONTEXT_MAX, true },
+};
+
+/* What is being read, so that the small steps below stay small. */
+struct reader {
+    const struct arch *arch;
+    const struct gguf *gguf;
+    struct diag *diag;
+    char key[KEY_BYTES];
+};
+
+static const char *name_key(struct reader *reader, const char *suffix)
+{
+    snprintf(reader->key, sizeof(reader->key), "%s.%s", reader->arch->name, suffix);
+    return reader->key;
+}
+
+static bool in_range(struct reader *reader, uint32_t value, uint32_t min, uint32_t max)
+{
+    if (value < min || value > max) {
+        diag_blame(reader->diag, reader->key, "key %s is %u; it must lie between %u and %u", reader->key,
+                   value, min, max);
+        return false;
+    }
+    return true;
+}
+
+static int read_integers(struct reader *reader, struct arch_params *params)
+{
+    struct missing missing = { .n = 0 };
+
+    for (size_t i = 0; i < COUNTOF(rows); i++) {
+        uint32_t value;
+        int r = gguf_get_u32(reader->gguf, name_key(reader, rows[i].key), &value, reader->diag);
+
+        if (r == GGUF_NONE) {
+            if (rows[i].is_required) {
+                missing_add(&missing, reader->key);
+            }
+            continue;
+        }
+        if (r || !in_range(reader, value, rows[i].min, rows[i].max)) {
+            return MODEL_REFUSED;
+        }
+        memcpy((char *)params + rows[i].place, &value, sizeof(value));
+    }
+    return missing_tell(&missing, "the file lacks keys", reader->diag) ? MODEL_REFUSED : MODEL_OK;
+}
+
+/* Gives @absent where the key is not there. */
+static int read_float(struct reader *reader, const char *suffix, float absent, float *ret)
+{
+    int r = gguf_get_f32(reader->gguf, name_key(reader, suffix), ret, reader->diag);
+
+    if (r == GGUF_NONE) {
+        *ret = absent;
+        return MODEL_OK;
+    }
+    return r ? MODEL_REFUSED : MODEL_OK;
+}
+
+static int read_floats(struct reader *reader, struct arch_params *params)
+{
+    float factor;
+
+    if (read_float(reader, "attention.layer_norm_rms_epsilon", -1.0f, &params->eps)) {
+        return MODEL_REFUSED;
+    }
+    if (params->eps < 0.0f || params->eps >= 1.0f) {
+        diag_blame(reader->diag, reader->key, "key %s is absent or not between 0 and 1", reader->key);
+        return MODEL_REFUSED;
+    }
+    if (read_float(reader, "rope.freq_base", 10000.0f, &params->rope_base)) {
+        return MODEL_REFUSED;
+    }
+    if (!(params->rope_base >= 1.0f && params->rope_base <= 1e12f)) {
+        diag_blame(reader->diag, reader->key, "key %s is %g; it must lie between 1 and 1e12", reader->key,
+                   (double)params->rope_base);
+        return MODEL_REFUSED;
+    }
+    if (read_float(reader, "rope.scaling.factor", 1.0f, &factor)) {
+        return MODEL_REFUSED;
+    }
+    if (!(factor >= 1.0f && factor <= 1024.0f)) {
+        diag_blame(reader->diag, reader->key, "key %s is %g; it must lie between 1 and 1024", reader->key,
+                   (double)factor);
+        return MODEL_REFUSED;
+    }
+    params->rope_scale = 1.0f / factor;
+    return MODEL_OK;
+}
+
+static bool text_is(struct gguf_text text, const char *word)
+{
+    return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
+}
+
+/* What would change the arithmetic and is not computed here must not be passed over in silence. */
+static int refuse_unknown(struct reader *reader, struct arch_params *params)
+{
+    struct gguf_text scaling;
+    uint32_t n;
+    int r;
+
+    r = gguf_get_text(reader->gguf, name_key(reader, "rope.scaling.type"), &scaling, reader->diag);
+    if (r == GGUF_WRONG) {
+        return MODEL_REFUSED;
+    }
+    if (r == GGUF_NONE || text_is(scaling, "none")) {
+        params->rope_scale = 1.0f;
+    } else if (!text_is(scaling, "linear")) {
+        diag_blame(reader->diag, reader->key, "key %s is \"%.*s\"; positions are scaled by none or linear",
+                   reader->key, (int)(scaling.n < 32 ? scaling.n : 32), scaling.bytes);
+        return MODEL_REFUSED;
+    }
+    r = gguf_get_u32(reader->gguf, name_key(reader, "expert_count"), &n, reader->diag);
+    if (r == GGUF_WRONG || (r == GGUF_GOT && n != 0)) {
+        diag_blame(reader->diag, reader->key, "key %s says mixture of experts, which is not supported",
+                   reader->key);
+        return MODEL_REFUSED;
+    }
+    r = gguf_get_u32(reader->gguf, name_key(reader, "attention.value_length"), &n, reader->diag);
+    if (r == GGUF_WRONG || (r == GGUF_GOT && n != params->head_dim)) {
+        diag_blame(reader->diag, reader->key,
+                   "key %s differs from the heads' size %u, which is not supported", reader->key,
+                   params->head_dim);
+        return MODEL_REFUSED;
+    }
+    return MODEL_OK;
+}
+
+static int derive(struct reader *reader, struct arch_params *params)
+{
+    if (params->n_kv_heads == 0) {
+        params->n_kv_heads = params->n_heads;
+    }
+    if (params->head_dim == 0) {
+        if (params->n_embd % params->n_heads != 0) {
+            diag_set(reader->diag, "%u columns cannot be divided among %u heads", params->n_embd,
+                     params->n_heads);
+            return MODEL_REFUSED;
+        }
+        params->head_dim = params->n_embd / params->n_heads;
+    }
+    if (params->n_rot == 0) {
+        params->n_rot = params->head_dim;
+    }
+    if (params->n_heads % params->n_kv_heads != 0) {
+        diag_set(reader->diag, "%u heads cannot share %u heads of keys", params->n_heads, params->n_kv_heads);
+        return MODEL_REFUSED;
+    }
+    if (params->head_dim % 2 != 0 || params->head_dim > EXEC_HEAD_MAX) {
+        diag_set(reader->diag, "heads of %u elements are not supported: an even number up to %u",
+                 params->head_dim, EXEC_HEAD_MAX);
+        return MODEL_REFUSED;
+    }
+    if (params->n_rot % 2 != 0 || params->n_rot > params->head_dim) {
+        diag_set(reader->diag, "%u elements of a head of %u cannot turn in pairs", params->n_rot,
+                 params->head_dim);
+        return MODEL_REFUSED;
+    }
+    return MODEL_OK;
+}
+
+/* The vocabulary itself is read by sottod; here counts its length, which tells rows of text from padding. */
+static int count_tokens(struct reader *reader, struct arch_params *params)
+{
+    const struct gguf_key *tokens = gguf_find_key(reader->gguf, "tokenizer.ggml.tokens");
+    uint32_t n_claimed;
+    int r;
+
+    if (!tokens) {
+        diag_set(reader->diag, "the file lacks keys: tokenizer.ggml.tokens");
+        return MODEL_REFUSED;
+    }
+    if (tokens->type != GGUF_ARRAY || tokens->elem != GGUF_STRING || tokens->n == 0 || tokens->n > COLS_MAX) {
+        diag_blame(reader->diag, "tokenizer.ggml.tokens",
+                   "key tokenizer.ggml.tokens must be an array of 1 to %u strings", COLS_MAX);
+        return MODEL_REFUSED;
+    }
+    params->n_tokens = (uint32_t)tokens->n;
+    r = gguf_get_u32(reader->gguf, name_key(reader, "vocab_size"), &n_claimed, reader->diag);
+    if (r == GGUF_WRONG) {
+        return MODEL_REFUSED;
+    }
+    if (r == GGUF_GOT && n_claimed != params->n_tokens) {
+        diag_blame(reader->diag, reader->key, "key %s says %u, but tokenizer.ggml.tokens lists %u",
+                   reader->key, n_claimed, params->n_tokens);
+        return MODEL_REFUSED;
+    }
+    return MODEL_OK;
+}
+
+int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct arch_params *ret_params,
+                     struct diag *diag)
+{
+    static int (*const steps[])(struct reader *, struct arch_params *) = {
+        read_integers, read_floats, derive, refuse_unknown, count_tokens,
+    };
+    struct reader reader = { .arch = arch, .gguf = gguf, .diag = diag };
+    struct arch_params params = { .n_layers = 0 };
+
+    for (size_t i = 0; i < COUNTOF(steps); i++) {
+        if (steps[i](&reader, &params)) {
+            return MODEL_REFUSED;
+        }
+    }
+    *ret_params = params;
+    return MODEL_OK;
+}

@@ -1,0 +1,212 @@
+#include "model/seq.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "model/inside.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+struct seq *seq_find(const struct model *model, uint32_t id)
+{
+    union map_value *value = map_find(&model->seqs, id);
+
+    return value ? value->pointer : NULL;
+}
+
+static void seq_destroy(struct model *model, struct seq *seq)
+{
+    if (!seq) {
+        return;
+    }
+    kv_pages_finish(&model->kv, &seq->pages);
+    mem_free((void *)seq->params.biases);
+    mem_free((void *)seq->params.never);
+    mem_free(seq->top_ids);
+    mem_free(seq->top_logprobs);
+    mem_free(seq->tokens);
+    mem_free(seq);
+}
+
+/* A copy of @n elements of @size, or NULL with *ok false. None: NULL. */
+static void *copy_array(const void *from, size_t n, size_t size, bool *ok)
+{
+    void *to = n ? mem_calloc(MEM_SCRATCH, n, size) : NULL;
+
+    if (to) {
+        memcpy(to, from, n * size);
+    }
+    *ok = *ok && (n == 0 || to);
+    return to;
+}
+
+static bool fill_seq(const struct model *model, struct seq *seq, const struct seq_ask *ask)
+{
+    const struct sample_params *params = ask->params;
+    bool ok = true;
+
+    seq->id = ask->id;
+    seq->n_known = ask->n_tokens;
+    seq->n_prompt = ask->n_prompt;
+    seq->n_trim = UINT32_MAX;
+    list_init(&seq->link);
+    seq->params = *params;
+    seq->params.n_top = (uint32_t)num_min(params->n_top, model->params.n_tokens);
+    seq->params.biases = copy_array(params->biases, params->n_biases, sizeof(*params->biases), &ok);
+    seq->params.never = copy_array(params->never, params->n_never, sizeof(*params->never), &ok);
+    seq->tokens = mem_calloc(MEM_SCRATCH, model->n_context, sizeof(*seq->tokens));
+    seq->top_ids = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_ids));
+    seq->top_logprobs = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_logprobs));
+    if (!ok || !seq->tokens || !seq->top_ids || !seq->top_logprobs ||
+        kv_pages_create(&seq->pages, model->n_context)) {
+        return false;
+    }
+    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*seq->tokens));
+    return true;
+}
+
+/* Refusals that need no memory. */
+static int check_ask(const struct model *model, const struct seq_ask *ask, struct seq_room *room)
+{
+    uint64_t n_tokens = (uint64_t)ask->n_tokens + ask->n_reserve;
+
+    room->n_free = kv_n_left(&model->kv);
+    room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, KV_PAGE_TOK), UINT32_MAX);
+    if (ask->n_tokens == 0 || ask->n_prompt == 0 || ask->n_prompt > ask->n_tokens) {
+        return SEQ_BAD_TOKEN;
+    }
+    for (uint32_t i = 0; i < ask->n_tokens; i++) {
+        if (ask->tokens[i] >= model->params.n_tokens) {
+            return SEQ_BAD_TOKEN;
+        }
+    }
+    if (ask->n_tokens >= model->n_context || n_tokens > model->n_context ||
+        room->n_needed > model->kv.n_pages) {
+        return SEQ_NEVER_FITS;
+    }
+    if (model->seqs.n >= model->n_sequences) {
+        return SEQ_TOO_MANY;
+    }
+    return room->n_needed > room->n_free ? SEQ_NO_PAGES : SEQ_OK;
+}
+
+int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+{
+    struct seq_room room = { .n_cached = 0 };
+    struct seq *seq;
+    int r;
+
+    r = check_ask(model, ask, &room);
+    *ret_room = room;
+    if (r) {
+        return r;
+    }
+    seq = mem_calloc(MEM_SCRATCH, 1, sizeof(*seq));
+    if (!seq) {
+        return err_new(-ENOMEM);
+    }
+    if (!fill_seq(model, seq, ask)) {
+        seq_destroy(model, seq);
+        return err_new(-ENOMEM);
+    }
+    r = map_put(&model->seqs, ask->id, (union map_value){ .pointer = seq });
+    if (r) {
+        seq_destroy(model, seq);
+        return err_new(r == MAP_EXISTS ? -EEXIST : r);
+    }
+    r = kv_pages_grow(&model->kv, &seq->pages, ask->n_tokens + ask->n_reserve);
+    assert(r == KV_OK);
+    ret_room->n_free = kv_n_left(&model->kv);
+    return SEQ_OK;
+}
+
+void seq_stop(struct model *model, uint32_t id)
+{
+    struct seq *seq = seq_find(model, id);
+
+    if (seq) {
+        seq->is_stopped = true;
+    }
+}
+
+static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
+{
+    if (n_tokens == 0 || n_tokens >= seq->n_known) {
+        return;
+    }
+    seq->n_known = n_tokens;
+    seq->n_prompt = (uint32_t)num_min(seq->n_prompt, n_tokens);
+    /* The last row is computed again, for its logits: a row's bits are always the same. */
+    seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
+}
+
+void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
+{
+    struct seq *seq = seq_find(model, id);
+
+    if (!seq) {
+        return;
+    }
+    if (seq->is_in_step) {
+        seq->n_trim = (uint32_t)num_min(seq->n_trim, n_tokens);
+        return;
+    }
+    trim(model, seq, n_tokens);
+}
+
+/* Pages go back now; what a report may still point to goes with the next step. */
+static void retire(struct model *model, struct seq *seq)
+{
+    map_remove(&model->seqs, seq->id);
+    kv_pages_finish(&model->kv, &seq->pages);
+    list_append(&model->closed, &seq->link);
+}
+
+void seq_close(struct model *model, uint32_t id, bool keep)
+{
+    struct seq *seq = seq_find(model, id);
+
+    if (!seq) {
+        return;
+    }
+    if (seq->is_in_step) {
+        seq->is_stopped = true;
+        seq->is_closed = true;
+        return;
+    }
+    retire(model, seq);
+}
+
+void seq_leave_step(struct model *model, struct seq *seq)
+{
+    seq->is_in_step = false;
+    if (seq->n_trim != UINT32_MAX) {
+        trim(model, seq, seq->n_trim);
+        seq->n_trim = UINT32_MAX;
+    }
+    if (seq->is_closed) {
+        retire(model, seq);
+    }
+}
+
+void seq_bury(struct model *model)
+{
+    struct list *link;
+
+    while ((link = list_first(&model->closed))) {
+        list_remove(link);
+        seq_destroy(model, container_of(link, struct seq, link));
+    }
+}
+
+void seq_close_all(struct model *model)
+{
+    struct map_entry *entry;
+    size_t at = 0;
+
+    while ((entry = map_next(&model->seqs, &at))) {
+        seq_destroy(model, entry->value.pointer);
+        map_remove(&model->seqs, entry->n_key);
+    }
+    seq_bury(model);
+}

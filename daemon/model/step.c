@@ -1,0 +1,404 @@
+/*
+ * Step: entries to rows, rows through the program, logits to tokens
+ *
+ * The cursor has two stages: the parts of the program, then one entry after the other is given its result, sampled
+ * where its rows reached the end of what is known. Between two pieces of either stage the caller is asked whether to
+ * go on. Nothing of a sequence changes before its result is made, so a step that is dropped leaves no trace.
+ */
+#include "model/step.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "model/inside.h"
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+/*
+ * A submission should take about so long: short enough that a Stop or a Suspend is seen at once, long enough that
+ * looking for one costs nothing. The number of parts follows their speed.
+ */
+#define SUBMISSION_US_LEAST 500
+#define SUBMISSION_US_MOST  2000
+
+#define WAIT_MS 1000 /* how long one wait may be; a device that is lost ends it with a fault */
+
+/* Legal moves of a step. */
+#define TO(state) (1u << (state))
+static const uint32_t moves[STEP_STATE_COUNT] = {
+    [STEP_NONE] = TO(STEP_BEGUN),
+    [STEP_BEGUN] = TO(STEP_RUNNING) | TO(STEP_NONE),
+    [STEP_RUNNING] = TO(STEP_NONE),
+};
+#undef TO
+
+static void move(struct step *step, enum step_state to)
+{
+    assert(moves[step->state] & (1u << to));
+    step->state = to;
+}
+
+int step_create(struct model *model)
+{
+    struct step *step = &model->step;
+
+    step->shares = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->shares));
+    step->results = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->results));
+    step->tokens = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->tokens));
+    step->positions = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->positions));
+    step->pages = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->pages));
+    step->wanted = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->wanted));
+    step->n_parts = 1;
+    if (!step->shares || !step->results || !step->tokens || !step->positions || !step->pages ||
+        !step->wanted) {
+        return err_new(-ENOMEM);
+    }
+    return 0;
+}
+
+void step_finish(struct model *model)
+{
+    struct step *step = &model->step;
+
+    mem_free(step->shares);
+    mem_free(step->results);
+    mem_free(step->tokens);
+    mem_free(step->positions);
+    mem_free(step->pages);
+    mem_free(step->wanted);
+    *step = (struct step){ .state = STEP_NONE };
+}
+
+/* ---- beginning ---- */
+
+static int check_entries(const struct model *model, const struct step_entry *entries, uint32_t n_entries,
+                         struct diag *diag)
+{
+    uint64_t n_rows = 0;
+
+    if (model->step.state != STEP_NONE) {
+        diag_set(diag, "a step is begun already");
+        return STEP_REFUSED;
+    }
+    if (n_entries == 0 || n_entries > model->n_sequences) {
+        diag_set(diag, "a step of %u entries; 1 to %u are allowed", n_entries, model->n_sequences);
+        return STEP_REFUSED;
+    }
+    for (uint32_t i = 0; i < n_entries; i++) {
+        if ((entries[i].n_prefill > 0) == (entries[i].n_decode > 0)) {
+            diag_set(diag, "entry %u wants both rows and tokens, or neither", i);
+            return STEP_REFUSED;
+        }
+        for (uint32_t j = 0; j < i; j++) {
+            if (entries[j].seq == entries[i].seq) {
+                diag_set(diag, "sequence %u stands twice in a step", entries[i].seq);
+                return STEP_REFUSED;
+            }
+        }
+        n_rows += entries[i].n_prefill ? entries[i].n_prefill : 1;
+    }
+    if (n_rows > model->n_rows) {
+        diag_set(diag, "a step of %llu rows; this engine was set up for %u", (unsigned long long)n_rows,
+                 model->n_rows);
+        return STEP_REFUSED;
+    }
+    return 0;
+}
+
+/* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. */
+static void share_rows(struct model *model, const struct step_entry *entry, struct step_share *share)
+{
+    struct seq *seq = share->seq;
+    uint32_t n_left = seq->n_known - seq->n_done;
+    uint32_t n_asked = entry->n_prefill ? entry->n_prefill : 1;
+    uint32_t n_rows = (uint32_t)num_min(n_asked, n_left);
+    struct step *step = &model->step;
+    bool reaches = n_rows == n_left;
+
+    assert(n_left > 0);
+    if (reaches && (seq->n_known >= model->n_context ||
+                    kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK)) {
+        share->outcome = STEP_ENTRY_NO_ROOM;
+        return;
+    }
+    share->first = step->n_rows;
+    share->n_rows = n_rows;
+    for (uint32_t i = 0; i < n_rows; i++, step->n_rows++) {
+        step->tokens[step->n_rows] = seq->tokens[seq->n_done + i];
+        step->positions[step->n_rows] = seq->n_done + i;
+        step->pages[step->n_rows] = seq->pages.list;
+    }
+    if (reaches) {
+        share->wanted = step->n_wanted;
+        step->wanted[step->n_wanted++] = step->n_rows - 1;
+    }
+    /* A prefill piece that ends before the prompt does is whole; a decode that could not reach its token is not. */
+    share->outcome = reaches || n_rows == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
+}
+
+static void take_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries)
+{
+    struct step *step = &model->step;
+
+    step->n_entries = n_entries;
+    step->n_rows = 0;
+    step->n_wanted = 0;
+    step->n_sampled = 0;
+    for (uint32_t i = 0; i < n_entries; i++) {
+        struct step_share *share = &step->shares[i];
+
+        *share = (struct step_share){ .seq = seq_find(model, entries[i].seq), .wanted = STEP_NOT_WANTED };
+        step->results[i] = (struct step_result){ .seq = entries[i].seq };
+        if (!share->seq) {
+            share->outcome = STEP_ENTRY_UNKNOWN;
+            continue;
+        }
+        share->seq->is_in_step = true;
+        if (share->seq->is_stopped) {
+            share->outcome = STEP_ENTRY_STOPPED;
+            continue;
+        }
+        share_rows(model, &entries[i], share);
+    }
+}
+
+static struct model_program *find_program(struct model *model, uint32_t n_rows)
+{
+    for (uint32_t i = 0; i < model->n_programs; i++) {
+        if (model->programs[i].n_rows >= n_rows) {
+            return &model->programs[i];
+        }
+    }
+    return NULL;
+}
+
+int step_begin(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
+{
+    struct step *step = &model->step;
+    int r = check_entries(model, entries, n_entries, diag);
+
+    if (r) {
+        return r;
+    }
+    seq_bury(model);
+    take_entries(model, entries, n_entries);
+    step->report = (struct step_report){ .results = step->results, .n_results = n_entries };
+    step->program = step->n_rows ? find_program(model, step->n_rows) : NULL;
+    if (step->program) {
+        r = exec_bind(step->program->exec, &(struct exec_batch){ .n_rows = step->n_rows,
+                                                                 .tokens = step->tokens,
+                                                                 .positions = step->positions,
+                                                                 .pages = step->pages,
+                                                                 .n_wanted = step->n_wanted,
+                                                                 .wanted = step->wanted });
+        if (r) {
+            return err_up(r);
+        }
+    }
+    move(step, STEP_BEGUN);
+    return 0;
+}
+
+/* ---- stage one: parts ---- */
+
+static void adapt(struct model *model, uint64_t took_us)
+{
+    struct step *step = &model->step;
+
+    if (took_us > SUBMISSION_US_MOST && step->n_parts > 1) {
+        step->n_parts /= 2;
+    } else if (took_us < SUBMISSION_US_LEAST && step->n_parts < model->n_parts_max) {
+        step->n_parts *= 2;
+    }
+}
+
+static int run_parts(struct model *model)
+{
+    struct step *step = &model->step;
+    struct exec_program *program = step->program->exec;
+    uint8_t phase = exec_phase(program);
+    uint64_t began_us = clock_mono_us();
+    uint64_t ticket;
+    uint64_t took_us;
+    int r;
+
+    r = exec_submit(program, step->n_parts, &ticket);
+    if (r) {
+        return err_up(r);
+    }
+    do {
+        r = exec_wait(model->exec, ticket, WAIT_MS);
+    } while (r == EXEC_PENDING);
+    if (r) {
+        return err_up(r);
+    }
+    took_us = clock_mono_us() - began_us;
+    step->report.phase_us[phase] += (uint32_t)took_us;
+    step->report.device_us += took_us;
+    adapt(model, took_us);
+    return 0;
+}
+
+/* Nobody waits for the rest. */
+static bool all_stopped(const struct step *step)
+{
+    for (uint32_t i = 0; i < step->n_entries; i++) {
+        if (step->shares[i].n_rows > 0 && !step->shares[i].seq->is_stopped) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool parts_left(const struct step *step)
+{
+    return step->program && exec_is_left(step->program->exec);
+}
+
+/* The weights of all products, and how often they were read. A step that wants no logits reads a little less than
+ * all; that is one pass, too. */
+static void count_passes(struct model *model)
+{
+    struct step *step = &model->step;
+    struct exec_figures figures;
+
+    if (step->program) {
+        exec_figures(step->program->exec, &figures);
+        step->report.n_weight_passes =
+            (uint32_t)num_div_up(figures.weight_bytes, exec_weight_bytes(step->program->exec));
+    }
+}
+
+/* ---- stage two: results ---- */
+
+static int sample_share(struct model *model, struct step_share *share, struct step_result *result)
+{
+    struct seq *seq = share->seq;
+    struct sample_result drawn = { .top_ids = seq->top_ids, .top_logprobs = seq->top_logprobs };
+    int r;
+
+    r = exec_read(model->step.program->exec, model->step.program->logits, share->wanted, model->logits,
+                  model->params.n_tokens);
+    if (r) {
+        return err_up(r);
+    }
+    r = sample_draw(&seq->params, model->logits, model->params.n_tokens, seq->tokens, seq->n_known,
+                    seq->n_known - seq->n_prompt, model->scratch, &drawn);
+    if (r == SAMPLE_NUMERIC) {
+        share->outcome = STEP_ENTRY_NUMERIC;
+        seq->n_done = seq->n_known - 1; /* the next try needs these logits again */
+        return 0;
+    }
+    if (r) {
+        return err_up(r);
+    }
+    seq->tokens[seq->n_known++] = drawn.id;
+    result->tokens[result->n_tokens++] = drawn.id;
+    result->logprob = drawn.logprob;
+    result->n_top = drawn.n_top;
+    result->top_ids = drawn.top_ids;
+    result->top_logprobs = drawn.top_logprobs;
+    return 0;
+}
+
+/* @computed: the program ran to its end. */
+static int make_result(struct model *model, uint32_t i, bool computed)
+{
+    struct step_share *share = &model->step.shares[i];
+    struct step_result *result = &model->step.results[i];
+    int r = 0;
+
+    if (share->seq && share->n_rows > 0 && computed) {
+        share->seq->n_done += share->n_rows;
+        result->n_rows = share->n_rows;
+    }
+    if (share->seq && share->seq->is_stopped) {
+        share->outcome = STEP_ENTRY_STOPPED;
+        /* Its last row stays to be computed, should it be read again after all. */
+        share->seq->n_done = (uint32_t)num_min(share->seq->n_done, share->seq->n_known - 1);
+    } else if (share->wanted != STEP_NOT_WANTED) {
+        r = sample_share(model, share, result);
+    }
+    result->outcome = share->outcome;
+    return r < 0 ? err_up(r) : 0;
+}
+
+static void end_step(struct model *model)
+{
+    struct step *step = &model->step;
+
+    for (uint32_t i = 0; i < step->n_entries; i++) {
+        model->figures.n_rows += step->results[i].n_rows;
+        model->figures.n_tokens += step->results[i].n_tokens;
+        if (step->shares[i].seq) {
+            seq_leave_step(model, step->shares[i].seq);
+        }
+    }
+    model->figures.n_steps++;
+    model->figures.n_weight_passes += step->report.n_weight_passes;
+    model->figures.n_step_allocs += step->report.n_allocs;
+    move(step, STEP_NONE);
+}
+
+/* ---- running ---- */
+
+/* One piece of work: a submission, or the result of one entry. */
+static int run_piece(struct model *model)
+{
+    struct step *step = &model->step;
+    uint64_t n_allocs = mem_n_allocs();
+    uint64_t began_us = clock_mono_us();
+    bool computes = parts_left(step) && !all_stopped(step);
+    int r;
+
+    if (computes) {
+        r = run_parts(model);
+    } else {
+        r = make_result(model, step->n_sampled++, !parts_left(step));
+        step->report.phase_us[STEP_SAMPLE] += (uint32_t)(clock_mono_us() - began_us);
+    }
+    step->report.host_us += clock_mono_us() - began_us;
+    step->report.n_allocs += (uint32_t)(mem_n_allocs() - n_allocs);
+    return r ? err_up(r) : 0;
+}
+
+int step_run(struct model *model, step_poll_fn poll, void *owner, struct step_report *ret_report)
+{
+    struct step *step = &model->step;
+    int r;
+
+    if (step->state == STEP_NONE) {
+        return err_new(-EINVAL);
+    }
+    if (step->state == STEP_BEGUN) {
+        move(step, STEP_RUNNING);
+    }
+    while (step->n_sampled < step->n_entries) {
+        r = run_piece(model);
+        if (r) {
+            return err_up(r);
+        }
+        if (step->n_sampled < step->n_entries && poll && !poll(owner)) {
+            return STEP_SUSPENDED;
+        }
+    }
+    count_passes(model);
+    end_step(model);
+    *ret_report = step->report;
+    return STEP_DONE;
+}
+
+void step_withdraw(struct model *model)
+{
+    struct step *step = &model->step;
+
+    if (step->state != STEP_BEGUN) {
+        return;
+    }
+    for (uint32_t i = 0; i < step->n_entries; i++) {
+        if (step->shares[i].seq) {
+            seq_leave_step(model, step->shares[i].seq);
+        }
+    }
+    move(step, STEP_NONE);
+}

@@ -1,0 +1,208 @@
+#include "rig.h"
+#include "unit.h"
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+int rig_try(struct model **ret_model, const char *path, const struct rig_setup *setup, struct diag *diag)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int r;
+
+    ck_assert_msg(fd >= 0, "cannot open %s", path);
+    r = model_open(ret_model,
+                   &(struct model_setup){ .fd = fd,
+                                          .backend = setup->backend ? setup->backend : "cpu",
+                                          .cpu_mask = setup->cpu_mask ? setup->cpu_mask : "",
+                                          .kv_format = setup->kv_format ? setup->kv_format : "f32",
+                                          .fake_script = setup->script,
+                                          .n_threads = setup->n_threads ? setup->n_threads : 1,
+                                          .n_context = setup->n_context,
+                                          .n_sequences = setup->n_sequences,
+                                          .n_rows = setup->n_rows,
+                                          .kv_bytes = setup->kv_bytes,
+                                          .n_parts = setup->n_parts },
+                   NULL, NULL, diag);
+    close(fd);
+    return r;
+}
+
+struct model *rig_open(const char *path, const struct rig_setup *setup)
+{
+    struct model *model = NULL;
+    struct diag diag = DIAG_INIT;
+    int r = rig_try(&model, path, setup, &diag);
+
+    ck_assert_msg(r == MODEL_OK, "%s: %d: %s", path, r, diag.text);
+    return model;
+}
+
+static void open_stream(struct model *model, const struct rig_stream *stream)
+{
+    const struct sample_params params = { .temperature = stream->temperature,
+                                          .top_p = 1.0f,
+                                          .seed = stream->seed,
+                                          .repetition_penalty = 1.0f,
+                                          .logprobs = true,
+                                          .n_top = stream->logprobs ? RIG_VOCAB : 0 };
+    struct seq_room room;
+    int r = seq_open(model,
+                     &(struct seq_ask){ .id = stream->id,
+                                        .tokens = stream->prompt,
+                                        .n_tokens = stream->n_prompt,
+                                        .n_prompt = stream->n_prompt,
+                                        .n_reserve = stream->n_wanted,
+                                        .params = &params },
+                     &room);
+
+    ck_assert_int_eq(r, SEQ_OK);
+}
+
+static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
+                     struct step_entry *entries)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < n_streams; i++) {
+        uint32_t n_left = streams[i].n_prompt - streams[i].n_rows;
+
+        if (streams[i].n_answer == streams[i].n_wanted) {
+            continue;
+        }
+        entries[n] = (struct step_entry){ .seq = streams[i].id };
+        if (streams[i].n_rows < streams[i].n_prompt) {
+            entries[n].n_prefill = n_left < n_chunk ? n_left : n_chunk;
+        } else {
+            entries[n].n_decode = 1;
+        }
+        n++;
+    }
+    return n;
+}
+
+static void take(struct rig_stream *stream, const struct step_result *result)
+{
+    float *row = stream->logprobs ? stream->logprobs + (size_t)stream->n_answer * RIG_VOCAB : NULL;
+
+    ck_assert_int_eq(result->outcome, STEP_ENTRY_DONE);
+    stream->n_rows += result->n_rows;
+    if (result->n_tokens == 0) {
+        return;
+    }
+    for (uint32_t i = 0; row && i < result->n_top; i++) {
+        row[result->top_ids[i]] = result->top_logprobs[i];
+    }
+    stream->answer[stream->n_answer++] = result->tokens[0];
+}
+
+void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
+               step_poll_fn poll, void *owner)
+{
+    struct step_entry entries[64];
+    struct step_report report;
+    struct diag diag = DIAG_INIT;
+    uint32_t n;
+    int r;
+
+    for (uint32_t i = 0; i < n_streams; i++) {
+        open_stream(model, &streams[i]);
+    }
+    while ((n = plan(streams, n_streams, n_chunk, entries)) > 0) {
+        ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
+        do {
+            r = step_run(model, poll, owner, &report);
+        } while (r == STEP_SUSPENDED);
+        ck_assert_int_eq(r, STEP_DONE);
+        ck_assert_uint_eq(report.n_allocs, 0);
+        for (uint32_t i = 0; i < n; i++) {
+            for (uint32_t j = 0; j < n_streams; j++) {
+                if (streams[j].id == report.results[i].seq) {
+                    take(&streams[j], &report.results[i]);
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < n_streams; i++) {
+        seq_close(model, streams[i].id, false);
+    }
+    ck_assert(model_check(model));
+}
+
+/* ---- truth files ---- */
+
+static uint32_t read_ids(const json_t *array, uint32_t *ids)
+{
+    size_t n = json_array_size(array);
+
+    ck_assert_uint_le(n, RIG_TOKENS);
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = (uint32_t)json_integer_value(json_array_get(array, i));
+    }
+    return (uint32_t)n;
+}
+
+static void read_case(const json_t *from, struct rig_case *to)
+{
+    const json_t *margins = json_object_get(from, "margins");
+    const json_t *logits = json_object_get(from, "first_logits");
+
+    to->n_prompt = read_ids(json_object_get(from, "prompt_ids"), to->prompt);
+    to->n_answer = read_ids(json_object_get(from, "greedy_ids"), to->answer);
+    for (uint32_t i = 0; i < to->n_answer; i++) {
+        to->margins[i] = json_number_value(json_array_get(margins, i));
+    }
+    to->has_logits = json_array_size(logits) == RIG_VOCAB;
+    for (uint32_t i = 0; to->has_logits && i < RIG_VOCAB; i++) {
+        to->logits[i] = json_number_value(json_array_get(logits, i));
+    }
+}
+
+static json_t *read_json(const char *name)
+{
+    char path[512];
+    char relative[256];
+    json_error_t error;
+    json_t *root;
+
+    snprintf(relative, sizeof(relative), "models/%s", name);
+    if (!unit_truth(relative, path, sizeof(path))) {
+        return NULL;
+    }
+    root = json_load_file(path, 0, &error);
+    ck_assert_msg(root != NULL, "%s: %s", path, error.text);
+    return root;
+}
+
+struct rig_case *rig_cases(const char *name, size_t *ret_n)
+{
+    json_t *root = read_json(name);
+    json_t *array = json_object_get(root, "cases");
+    size_t n = json_array_size(array);
+    struct rig_case *cases;
+
+    if (!root) {
+        return NULL;
+    }
+    cases = calloc(n, sizeof(*cases));
+    for (size_t i = 0; i < n; i++) {
+        read_case(json_array_get(array, i), &cases[i]);
+    }
+    json_decref(root);
+    *ret_n = n;
+    return cases;
+}
+
+struct rig_case *rig_long_case(const char *name)
+{
+    json_t *root = read_json(name);
+    struct rig_case *one;
+
+    if (!root) {
+        return NULL;
+    }
+    one = calloc(1, sizeof(*one));
+    read_case(root, one);
+    json_decref(root);
+    return one;
+}

@@ -1,0 +1,69 @@
+/*
+ * Rig: a model under test, driven step by step as sottod would
+ */
+#ifndef SOTTO_TESTS_MODEL_RIG_H
+#define SOTTO_TESTS_MODEL_RIG_H
+
+#include "model/model.h"
+#include "model/step.h"
+
+#define RIG_TOKENS 600
+#define RIG_VOCAB  512 /* of the stories260K files */
+
+struct rig_setup {
+    const char *backend;   /* NULL: "cpu" */
+    const char *cpu_mask;  /* NULL: "" */
+    const char *kv_format; /* NULL: "f32" */
+    const char *script;
+    uint32_t n_threads; /* 0: 1 */
+    uint32_t n_context;
+    uint32_t n_sequences;
+    uint32_t n_rows;
+    uint32_t n_parts;
+    uint64_t kv_bytes;
+};
+
+/* Opens @path or fails the test with the refusal's sentence. */
+struct model *rig_open(const char *path, const struct rig_setup *setup);
+
+/* model_open() as it is; for refusals. */
+int rig_try(struct model **ret_model, const char *path, const struct rig_setup *setup, struct diag *diag);
+
+/* One greedy stream: prompt in, answer out, with the log-probabilities of every token of the vocabulary at each. */
+struct rig_stream {
+    uint32_t id;
+    uint32_t prompt[RIG_TOKENS];
+    uint32_t n_prompt;
+    uint32_t answer[RIG_TOKENS];
+    uint32_t n_answer; /* so far */
+    uint32_t n_wanted;
+    uint32_t n_rows; /* computed */
+    uint64_t seed;
+    float temperature;
+    float *logprobs; /* [n_wanted][RIG_VOCAB] by id, or NULL */
+};
+
+/*
+ * Opens all @streams and steps until each has its answer: prompts in pieces of @n_chunk rows, everything that can be
+ * decoded in each step, in the order given. @poll as in step_run(); a suspended step is run on at once. Closes them.
+ */
+void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
+               step_poll_fn poll, void *owner);
+
+struct rig_case {
+    uint32_t prompt[RIG_TOKENS];
+    uint32_t n_prompt;
+    uint32_t answer[RIG_TOKENS];
+    uint32_t n_answer;
+    double margins[RIG_TOKENS];
+    double logits[RIG_VOCAB]; /* after the prompt */
+    bool has_logits;
+};
+
+/* Reads "models/NAME" of the truth folder; cases in *ret_n. NULL: not here (already told). Free with free(). */
+struct rig_case *rig_cases(const char *name, size_t *ret_n);
+
+/* The same for a file with one case (stories260K-long.json). */
+struct rig_case *rig_long_case(const char *name);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * Whole models against logits and continuations that another program computed in float64 from the same files.
+ *
+ * Only log-probabilities leave a step, so they are compared: the stored logits less the logarithm of their sum.
+ * Tokens are compared up to the first position whose margin (best minus second logit) is below the bound.
+ */
+#include "rig.h"
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+
+#define BOUND_F32    1e-4 /* F32 pages: nothing but the order of sums differs */
+#define BOUND_F16_KV 0.02 /* F16 pages; simulated: at most 0.0103 */
+#define BOUND_8BIT   0.6  /* activations in 8 bits; simulated: at most 0.3 */
+
+/* Every file with weights of family llama, on every backend and page format that it is held to. */
+static const struct row {
+    const char *name;
+    const char *backend;
+    const char *kv_format;
+    double logit_bound;
+    double margin_bound;
+} rows[] = {
+    { "stories260K-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-f16", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-f16", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-q8_0", "cpu", "f16", BOUND_8BIT, BOUND_8BIT },
+    { "stories260K-q4_0", "cpu", "f16", BOUND_8BIT, BOUND_8BIT },
+    { "stories260K-wide-q4_k_m", "cpu", "f16", BOUND_8BIT, BOUND_8BIT },
+    { "stories260K-wide-q5_k", "cpu", "f16", BOUND_8BIT, BOUND_8BIT },
+    { "stories260K-f32", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-f16", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-q8_0", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-q4_0", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-wide-q4_k_m", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-wide-q5_k", "truth", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-q8_0", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-wide-q4_k_m", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
+};
+
+static double largest_difference(const double *logits, const float *logprobs)
+{
+    double top = -INFINITY;
+    double sum = 0.0;
+    double worst = 0.0;
+
+    for (int i = 0; i < RIG_VOCAB; i++) {
+        top = fmax(top, logits[i]);
+    }
+    for (int i = 0; i < RIG_VOCAB; i++) {
+        sum += exp(logits[i] - top);
+    }
+    for (int i = 0; i < RIG_VOCAB; i++) {
+        worst = fmax(worst, fabs(logits[i] - top - log(sum) - (double)logprobs[i]));
+    }
+    return worst;
+}
+
+static void compare_answer(const char *name, const struct rig_case *one, const struct rig_stream *stream,
+                           double bound)
+{
+    for (uint32_t i = 0; i < stream->n_answer && one->margins[i] >= bound; i++) {
+        ck_assert_msg(stream->answer[i] == one->answer[i],
+                      "%s: token %u of the answer is %u, not %u (margin %g)", name, i, stream->answer[i],
+                      one->answer[i], one->margins[i]);
+    }
+}
+
+START_TEST(answers_and_first_logits_are_those_of_the_other_program)
+{
+    const struct row *row = &rows[_i];
+    struct rig_stream *stream;
+    struct rig_case *cases;
+    struct model *model;
+    char path[512];
+    char name[128];
+    double worst = 0.0;
+    size_t n;
+
+    snprintf(name, sizeof(name), "%s.expected.json", row->name);
+    cases = rig_cases(name, &n);
+    snprintf(name, sizeof(name), "models/%s.gguf", row->name);
+    if (!cases || !unit_truth(name, path, sizeof(path))) {
+        return;
+    }
+    model = rig_open(path, &(struct rig_setup){ .backend = row->backend, .kv_format = row->kv_format });
+
+    for (size_t i = 0; i < n; i++) {
+        stream = calloc(1, sizeof(*stream));
+        *stream = (struct rig_stream){ .id = (uint32_t)i + 1,
+                                       .n_prompt = cases[i].n_prompt,
+                                       .n_wanted = cases[i].n_answer };
+        memcpy(stream->prompt, cases[i].prompt, sizeof(stream->prompt));
+        stream->logprobs = calloc((size_t)stream->n_wanted * RIG_VOCAB, sizeof(float));
+        rig_drive(model, stream, 1, 64, NULL, NULL);
+        worst = fmax(worst, largest_difference(cases[i].logits, stream->logprobs));
+        compare_answer(row->name, &cases[i], stream, row->margin_bound);
+        free(stream->logprobs);
+        free(stream);
+    }
+
+    fprintf(stderr, "%s on %s, KV %s: largest difference of a log-probability %.2g\n", row->name,
+            row->backend, row->kv_format, worst);
+    ck_assert_double_le(worst, row->logit_bound);
+    model_close(model);
+    free(cases);
+}
+END_TEST
+
+START_TEST(a_long_answer_is_the_one_that_the_author_published)
+{
+    struct rig_case *one = rig_long_case("stories260K-long.json");
+    struct rig_stream *stream = calloc(1, sizeof(*stream));
+    struct model *model;
+    char path[512];
+
+    if (!one || !unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
+        return;
+    }
+    model = rig_open(path, &(struct rig_setup){ .kv_format = "f32" });
+    *stream = (struct rig_stream){ .id = 1, .n_prompt = one->n_prompt, .n_wanted = one->n_answer };
+    memcpy(stream->prompt, one->prompt, sizeof(stream->prompt));
+
+    rig_drive(model, stream, 1, 64, NULL, NULL);
+
+    ck_assert_uint_eq(stream->n_answer, 256);
+    ck_assert_mem_eq(stream->answer, one->answer, 256 * sizeof(*one->answer));
+    model_close(model);
+    free(stream);
+    free(one);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model-truth");
+    TCase *tcase = tcase_create("truth");
+
+    tcase_add_loop_test(tcase, answers_and_first_logits_are_those_of_the_other_program, 0,
+                        (int)(sizeof(rows) / sizeof(rows[0])));
+    tcase_add_test(tcase, a_long_answer_is_the_one_that_the_author_published);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
