@@ -19,10 +19,10 @@ static void fill_ref(struct kern_ops *ops)
 }
 
 #ifdef HAVE_KERN_AVX2
+/* Unpacking stays the definition's: it is for single rows, and for tests. */
 static void fill_avx2(struct kern_ops *ops)
 {
     ops->name = "avx2";
-    kern_fill_avx2_unpack(ops);
     kern_fill_avx2_dot(ops);
     kern_fill_avx2_elem(ops);
     kern_fill_avx2_attn(ops);

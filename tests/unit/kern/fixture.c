@@ -107,7 +107,7 @@ uint8_t *fixture_weights(uint32_t type, uint32_t n_cols, uint32_t n_rows, enum f
     uint8_t *weights;
 
     ck_assert_ptr_nonnull(block);
-    block[0] = (uint8_t)offset;
+    block[offset - 1] = (uint8_t)offset;
     weights = block + offset;
     if (info->n_block == 1) {
         for (size_t i = 0; i < n_blocks; i++) {

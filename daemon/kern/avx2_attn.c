@@ -1,0 +1,353 @@
+/*
+ * Avx2_attn: attention over pages, for neighbours that share their KV
+ *
+ * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is turned to floats
+ * once, into an array that stays in the nearest cache, and all items of the group take it from there. Heads whose
+ * size is no multiple of 16 are filled up with K = -0 against q = 1: adding -0 changes no float.
+ */
+#include "kern/avx2.h"
+#include "kern/kv.h"
+#include "kern/set.h"
+
+#include <stdbool.h>
+
+#define GROUP_ITEMS 16
+#define LANES       16
+
+/* A page's K and V of one head as floats; K's rows are filled up to a multiple of 16. */
+struct page {
+    _Alignas(32) float k[KERN_PAGE_TOK * KERN_HEAD_MAX];
+    _Alignas(32) float v[KERN_PAGE_TOK * KERN_HEAD_MAX];
+};
+
+/* What is known of one (row, head) after some pages. */
+struct pass {
+    const struct kern_kv_row *row;
+    const float *q;
+    float *out;
+    float m;      /* largest score so far */
+    __m256 l_low; /* sums of the p, by position mod 16 */
+    __m256 l_high;
+};
+
+static uint32_t filled_up(uint32_t dim)
+{
+    return (dim + LANES - 1) / LANES * LANES;
+}
+
+static void load_halves(const uint8_t *halves, uint32_t n, float *out)
+{
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(out + i,
+                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + 2 * i))));
+    }
+    for (; i < n; i++) {
+        uint16_t half;
+
+        memcpy(&half, halves + 2 * i, sizeof(half));
+        out[i] = _cvtsh_ss(half);
+    }
+}
+
+/* Rows of @dim numbers as floats, @stride apart. */
+static void load_rows(enum kern_kv kv, const uint8_t *place, uint32_t n_rows, uint32_t dim, float *out,
+                      uint32_t stride)
+{
+    if (kv == KERN_KV_F16 && stride == dim) {
+        load_halves(place, n_rows * dim, out);
+        return;
+    }
+    for (uint32_t r = 0; r < n_rows; r++) {
+        if (kv == KERN_KV_F16) {
+            load_halves(place + (size_t)2 * r * dim, dim, out + (size_t)r * stride);
+        } else {
+            memcpy(out + (size_t)r * stride, place + (size_t)4 * r * dim, dim * sizeof(float));
+        }
+        for (uint32_t i = dim; i < stride; i++) {
+            out[(size_t)r * stride + i] = -0.0f;
+        }
+    }
+}
+
+/* The products of @q with four rows of @k, each as eight sums: lane i plus lane i + 8. */
+AVX2_INLINE void four_dots(const float *q, const float *k, uint32_t dim, __m256 eight[4])
+{
+    __m256 low[4], high[4];
+
+    for (uint32_t j = 0; j < 4; j++) {
+        low[j] = _mm256_setzero_ps();
+        high[j] = _mm256_setzero_ps();
+    }
+    for (uint32_t i = 0; i < dim; i += LANES) {
+        const __m256 q_low = _mm256_loadu_ps(q + i);
+        const __m256 q_high = _mm256_loadu_ps(q + i + 8);
+
+        for (uint32_t j = 0; j < 4; j++) {
+            low[j] = _mm256_fmadd_ps(q_low, _mm256_loadu_ps(k + (size_t)j * dim + i), low[j]);
+            high[j] = _mm256_fmadd_ps(q_high, _mm256_loadu_ps(k + (size_t)j * dim + i + 8), high[j]);
+        }
+    }
+    for (uint32_t j = 0; j < 4; j++) {
+        eight[j] = _mm256_add_ps(low[j], high[j]);
+    }
+}
+
+/* One level of the tree for rows @a and @b: lane i plus lane i + 4; a's four, then b's. */
+AVX2_INLINE __m256 to_four(__m256 a, __m256 b)
+{
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+}
+
+/* Scores of eight positions before scaling; the tree is that of the sum of 16, for eight rows at once. */
+AVX2_INLINE __m256 eight_dots(const float *q, const float *k, uint32_t dim)
+{
+    __m256 rows[8];
+    __m256 four[4];
+    __m256 first, second;
+
+    four_dots(q, k, dim, rows);
+    four_dots(q, k + (size_t)4 * dim, dim, rows + 4);
+    for (uint32_t j = 0; j < 4; j++) {
+        four[j] = to_four(rows[j], rows[j + 4]);
+    }
+    first =
+        _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44), _mm256_shuffle_ps(four[0], four[1], 0xee));
+    second =
+        _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44), _mm256_shuffle_ps(four[2], four[3], 0xee));
+    return _mm256_add_ps(_mm256_shuffle_ps(first, second, 0x88), _mm256_shuffle_ps(first, second, 0xdd));
+}
+
+/* Lanes @from .. @to (of 16) of @first and @second as they are, the others -infinity. */
+AVX2_INLINE void keep_lanes(uint32_t from, uint32_t to, __m256 *first, __m256 *second)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m256i above = _mm256_set1_epi32((int)from - 1);
+    const __m256i below = _mm256_set1_epi32((int)to + 1);
+    const __m256 none = _mm256_set1_ps(-INFINITY);
+
+    for (int half = 0; half < 2; half++) {
+        __m256 *x = half == 0 ? first : second;
+        const __m256i at = _mm256_add_epi32(lane, _mm256_set1_epi32(8 * half));
+        const __m256i in = _mm256_and_si256(_mm256_cmpgt_epi32(at, above), _mm256_cmpgt_epi32(below, at));
+
+        *x = _mm256_blendv_ps(none, *x, _mm256_castsi256_ps(in));
+    }
+}
+
+/* The largest of @m and the sixteen lanes; NaN never wins. */
+AVX2_INLINE float most_of(float m, __m256 first, __m256 second)
+{
+    __m256 most = _mm256_max_ps(second, _mm256_max_ps(first, _mm256_set1_ps(m)));
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(most), _mm256_extractf128_ps(most, 1));
+
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
+}
+
+/* out = out * c, then p * v of positions @from .. @to is added in order; @n registers of eight columns. */
+AVX2_INLINE void add_values(float *out, float c, const float *p, const float *v, uint32_t dim, uint32_t from,
+                            uint32_t to, uint32_t n)
+{
+    __m256 sum[8];
+
+    for (uint32_t i = 0; i < n; i++) {
+        sum[i] = _mm256_mul_ps(_mm256_loadu_ps(out + 8 * i), _mm256_set1_ps(c));
+    }
+    for (uint32_t pos = from; pos <= to; pos++) {
+        const __m256 weight = _mm256_set1_ps(p[pos]);
+
+        for (uint32_t i = 0; i < n; i++) {
+            sum[i] = _mm256_fmadd_ps(weight, _mm256_loadu_ps(v + (size_t)pos * dim + 8 * i), sum[i]);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        _mm256_storeu_ps(out + 8 * i, sum[i]);
+    }
+}
+
+static void add_all_values(float *out, float c, const float *p, const float *v, uint32_t dim, uint32_t from,
+                           uint32_t to)
+{
+    uint32_t i = 0;
+
+    for (; i + 64 <= dim; i += 64) {
+        add_values(out + i, c, p, v + i, dim, from, to, 8);
+    }
+    for (; i + 8 <= dim; i += 8) {
+        add_values(out + i, c, p, v + i, dim, from, to, 1);
+    }
+    for (; i < dim; i++) {
+        out[i] *= c;
+        for (uint32_t pos = from; pos <= to; pos++) {
+            out[i] = fmaf(p[pos], v[(size_t)pos * dim + i], out[i]);
+        }
+    }
+}
+
+/* Takes positions @from .. @to (of 16) of @page into @pass. */
+static void take_page(const struct kern_attend *op, const struct page *page, const float *v, uint32_t from,
+                      uint32_t to, struct pass *pass)
+{
+    const uint32_t dim = op->shape.head_dim;
+    const uint32_t stride = filled_up(dim);
+    _Alignas(32) float filled[KERN_HEAD_MAX];
+    _Alignas(32) float p[KERN_PAGE_TOK];
+    const float *q = pass->q;
+    __m256 first, second, change;
+    float m, c;
+
+    if (stride != dim) {
+        memcpy(filled, q, dim * sizeof(float));
+        for (uint32_t i = dim; i < stride; i++) {
+            filled[i] = 1.0f;
+        }
+        q = filled;
+    }
+    first = _mm256_mul_ps(eight_dots(q, page->k, stride), _mm256_set1_ps(op->scale));
+    second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), _mm256_set1_ps(op->scale));
+    keep_lanes(from, to, &first, &second);
+    m = most_of(pass->m, first, second);
+    change = avx2_exp(_mm256_set1_ps(pass->m - m));
+    c = pass->m == -INFINITY ? 0.0f : _mm256_cvtss_f32(change);
+
+    first = avx2_exp(_mm256_sub_ps(first, _mm256_set1_ps(m)));
+    second = avx2_exp(_mm256_sub_ps(second, _mm256_set1_ps(m)));
+    _mm256_store_ps(p, first);
+    _mm256_store_ps(p + 8, second);
+    pass->l_low = _mm256_add_ps(_mm256_mul_ps(pass->l_low, _mm256_set1_ps(c)), first);
+    pass->l_high = _mm256_add_ps(_mm256_mul_ps(pass->l_high, _mm256_set1_ps(c)), second);
+    add_all_values(pass->out, c, p, v, dim, from, to);
+    pass->m = m;
+}
+
+/* Where the page's V lies as floats: stored so, or turned in @page. */
+static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head,
+                              uint32_t n_pos, struct page *page)
+{
+    const uint8_t *v = kv_v_page(shape, number, kv_head);
+    const uint32_t stride = filled_up(shape->head_dim);
+
+    load_rows(shape->kv, kv_k_page(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
+    memset(page->k + (size_t)n_pos * stride, 0, (KERN_PAGE_TOK - n_pos) * stride * sizeof(float));
+    if (shape->kv == KERN_KV_F32) {
+        return (const float *)(const void *)v;
+    }
+    load_rows(shape->kv, v, n_pos, shape->head_dim, page->v, shape->head_dim);
+    return page->v;
+}
+
+/* All items of a group through all pages that any of them sees. */
+static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct pass *group, uint32_t n)
+{
+    const uint32_t dim = op->shape.head_dim;
+    struct page page;
+    uint32_t first = UINT32_MAX;
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        first = group[i].row->first < first ? group[i].row->first : first;
+        last = group[i].row->pos > last ? group[i].row->pos : last;
+        memset(group[i].out, 0, dim * sizeof(float));
+    }
+    for (uint32_t number = first / KERN_PAGE_TOK; number <= last / KERN_PAGE_TOK; number++) {
+        const uint32_t begin = number * KERN_PAGE_TOK;
+        const uint32_t end = last - begin < KERN_PAGE_TOK ? last : begin + KERN_PAGE_TOK - 1;
+        const float *v = load_page(&op->shape, group[0].row->pages[number], kv_head, end - begin + 1, &page);
+
+        for (uint32_t i = 0; i < n; i++) {
+            const struct kern_kv_row *row = group[i].row;
+            const uint32_t from = row->first > begin ? row->first : begin;
+            const uint32_t to = row->pos < end ? row->pos : end;
+
+            if (from <= to) {
+                take_page(op, &page, v, from - begin, to - begin, &group[i]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high);
+
+        for (uint32_t j = 0; j < dim; j++) {
+            group[i].out[j] *= inv;
+        }
+    }
+}
+
+static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
+{
+    const uint32_t n_shared = op->n_heads / op->shape.n_kv_heads;
+    const uint32_t dim = op->shape.head_dim;
+    struct pass group[GROUP_ITEMS];
+    uint32_t n_group = 0;
+    uint32_t kv_head = 0;
+
+    for (uint32_t item = first; item < first + n; item++) {
+        const uint32_t head = item / op->n_rows;
+        const uint32_t r = item % op->n_rows;
+        const struct kern_kv_row *row = &op->rows[r];
+
+        if (n_group == GROUP_ITEMS ||
+            (n_group > 0 && (head / n_shared != kv_head || row->pages != group[0].row->pages))) {
+            attend_group(op, kv_head, group, n_group);
+            n_group = 0;
+        }
+        kv_head = head / n_shared;
+        group[n_group++] = (struct pass){
+            .row = row,
+            .q = op->q + r * op->q_stride + (size_t)head * dim,
+            .out = op->out + r * op->out_stride + (size_t)head * dim,
+            .m = -INFINITY,
+            .l_low = _mm256_setzero_ps(),
+            .l_high = _mm256_setzero_ps(),
+        };
+    }
+    if (n_group > 0) {
+        attend_group(op, kv_head, group, n_group);
+    }
+}
+
+static void store_head(enum kern_kv kv, const float *x, uint32_t n, uint8_t *place)
+{
+    uint32_t i = 0;
+
+    if (kv == KERN_KV_F32) {
+        memcpy(place, x, n * sizeof(float));
+        return;
+    }
+    for (; i + 8 <= n; i += 8) {
+        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
+
+        _mm_storeu_si128((__m128i *)(void *)(place + 2 * i), halves);
+    }
+    for (; i < n; i++) {
+        const uint16_t half = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
+
+        memcpy(place + 2 * i, &half, sizeof(half));
+    }
+}
+
+static void store(const struct kern_store *op, uint32_t first, uint32_t n)
+{
+    const struct kern_kv_shape *shape = &op->shape;
+
+    for (uint32_t r = first; r < first + n; r++) {
+        const struct kern_kv_row *row = &op->rows[r];
+
+        for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
+            const size_t at = (size_t)h * shape->head_dim;
+
+            store_head(shape->kv, op->k + r * op->k_stride + at, shape->head_dim,
+                       kv_k(shape, row, h, row->pos));
+            store_head(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
+                       kv_v(shape, row, h, row->pos));
+        }
+    }
+}
+
+void kern_fill_avx2_attn(struct kern_ops *ops)
+{
+    ops->store = store;
+    ops->attend = attend;
+}

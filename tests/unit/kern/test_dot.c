@@ -1,0 +1,352 @@
+/*
+ * Products: activations in 8 bits and matrix products have the same bits in every set, alone or together, whole or
+ * in ranges; and they are as near to the truth as 8 bits allow
+ */
+#include "fixture.h"
+#include "unit.h"
+
+#include "base/clean.h"
+#include "tensor/block.h"
+
+#include <math.h>
+#include <string.h>
+
+#define N_FAST (FIXTURE_N_SETS - 1)
+
+struct product {
+    uint32_t type;
+    uint32_t n_cols;
+    uint32_t n_weights;
+    uint32_t n_rows;
+    uint8_t *weights;
+    float *x;
+};
+
+static void make(struct product *product, enum fixture_kind kind, struct fixture_random *random)
+{
+    const size_t n = (size_t)product->n_cols * product->n_rows;
+
+    product->weights = fixture_weights(product->type, product->n_cols, product->n_weights, kind, random);
+    product->x = fixture_guarded(n);
+    fixture_fill(product->x, n, kind, random);
+}
+
+static void unmake(struct product *product)
+{
+    fixture_free_weights(product->weights);
+    fixture_free_guarded(product->x, (size_t)product->n_cols * product->n_rows);
+}
+
+/* The product by @ops into guarded memory; rows @first .. of the weights only. */
+static float *multiply(const struct kern_ops *ops, const struct product *product, uint32_t first, uint32_t n)
+{
+    const size_t n_out = (size_t)product->n_rows * product->n_weights;
+    uint64_t row_bytes;
+    float *out = fixture_guarded(n_out);
+    struct kern_matmul op = {
+        .type = product->type,
+        .n_cols = product->n_cols,
+        .weights = product->weights,
+        .n_rows = product->n_rows,
+        .out = out,
+        .out_stride = product->n_weights,
+    };
+    void *acts =
+        fixture_acts(ops, product->type, product->x, product->n_cols, product->n_rows, &op.act_bytes);
+
+    ck_assert(elem_row_bytes(product->type, product->n_cols, &row_bytes));
+    op.weight_bytes = row_bytes;
+    op.acts = acts;
+    ops->matmul(&op, first, n);
+    free(acts);
+    return out;
+}
+
+static void compare_sets(const struct kern_ops *ops, const struct product *product)
+{
+    const size_t n = (size_t)product->n_rows * product->n_weights;
+    float *expected = multiply(fixture_set(0), product, 0, product->n_weights);
+    float *got = multiply(ops, product, 0, product->n_weights);
+    char what[96];
+
+    snprintf(what, sizeof(what), "%s %s, %u columns, %u weight rows, %u rows", ops->name,
+             elem_info(product->type)->name, product->n_cols, product->n_weights, product->n_rows);
+    fixture_same(got, expected, n, what);
+    fixture_free_guarded(expected, n);
+    fixture_free_guarded(got, n);
+}
+
+START_TEST(sets_multiply_alike_at_every_edge)
+{
+    static const uint32_t counts[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 17 };
+    const struct kern_ops *ops = fixture_set(1 + _i / FIXTURE_N_TYPES % N_FAST);
+    const uint32_t type = fixture_types[_i % FIXTURE_N_TYPES];
+    const enum fixture_kind kind = (enum fixture_kind)(_i / FIXTURE_N_TYPES / N_FAST);
+    const uint32_t n_block = elem_info(type)->n_block;
+    struct fixture_random random = { 11 + (uint64_t)_i };
+
+    for (size_t c = 0; ops && c < 14;
+         c++) { /* blocks; columns of the float types on both sides of 16 and 32 */
+        static const uint32_t n_blocks[] = { 0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 172 };
+        struct product product = { .type = type, .n_cols = n_blocks[c] * n_block };
+
+        if (product.n_cols > 2304) {
+            continue;
+        }
+        for (size_t w = 0; w < COUNTOF(counts); w++) {
+            product.n_weights = counts[w];
+            product.n_rows = counts[(w + c) % COUNTOF(counts)];
+            make(&product, kind, &random);
+            compare_sets(ops, &product);
+            unmake(&product);
+        }
+    }
+}
+END_TEST
+
+START_TEST(largest_quants_do_not_overflow)
+{
+    const struct kern_ops *ops = fixture_set(1 + _i / FIXTURE_N_TYPES);
+    struct product product = {
+        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 512, .n_weights = 9, .n_rows = 5
+    };
+    struct fixture_random random = { 3 };
+    const struct elem_info *info = elem_info(product.type);
+
+    if (!ops || info->n_block == 1) {
+        return;
+    }
+    for (int sign = -1; sign <= 1; sign += 2) {
+        make(&product, FIXTURE_ORDINARY, &random);
+        /* Every weight the largest its format knows (in Q8_0 the -128 no quantiser writes), all scales too. */
+        memset(product.weights, sign < 0 ? 0x80 : 0xff, (size_t)512 / info->n_block * info->n_bytes * 9);
+        for (size_t b = 0; b < (size_t)512 / info->n_block * 9; b++) {
+            uint8_t *block = product.weights + b * info->n_bytes;
+
+            if (product.type == ELEM_Q6_K) {
+                memset(block, 0xff, 192);
+                memset(block + 192, sign < 0 ? 0x80 : 0x7f, 16);
+                block += offsetof(struct block_q6_k, d);
+            } else if (product.type == ELEM_Q4_K || product.type == ELEM_Q5_K) {
+                memset(block + 2, 0x10, 2);
+            }
+            memset(block, 0x20, 2);
+        }
+        for (uint32_t i = 0; i < 512 * 5; i++) {
+            product.x[i] = (float)sign;
+        }
+        compare_sets(ops, &product);
+        unmake(&product);
+    }
+}
+END_TEST
+
+START_TEST(a_row_has_the_same_bits_alone_and_among_others)
+{
+    const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
+    struct product all = {
+        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 512, .n_weights = 21, .n_rows = 139
+    };
+    struct fixture_random random = { 5 };
+    float *together;
+
+    if (!ops) {
+        return;
+    }
+    make(&all, FIXTURE_ORDINARY, &random);
+    together = multiply(ops, &all, 0, all.n_weights);
+
+    for (uint32_t r = 0; r < all.n_rows; r += 23) {
+        struct product alone = all;
+        float *out;
+
+        alone.n_rows = 1;
+        alone.x = all.x + (size_t)r * all.n_cols;
+        out = multiply(ops, &alone, 0, alone.n_weights);
+        fixture_same(out, together + (size_t)r * all.n_weights, all.n_weights, elem_info(all.type)->name);
+        fixture_free_guarded(out, all.n_weights);
+    }
+    fixture_free_guarded(together, (size_t)all.n_rows * all.n_weights);
+    unmake(&all);
+}
+END_TEST
+
+START_TEST(a_range_writes_its_own_columns_and_no_others)
+{
+    const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
+    struct product all = {
+        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 256, .n_weights = 29, .n_rows = 6
+    };
+    struct fixture_random random = { 9 };
+    const size_t n = (size_t)all.n_rows * all.n_weights;
+    float *whole, *part;
+
+    if (!ops) {
+        return;
+    }
+    make(&all, FIXTURE_ORDINARY, &random);
+    whole = multiply(ops, &all, 0, all.n_weights);
+    part = multiply(ops, &all, 5, 13);
+
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t w = (uint32_t)(i % all.n_weights);
+        static const uint8_t guard[4] = { 0xa5, 0xa5, 0xa5, 0xa5 };
+
+        ck_assert(memcmp(&part[i], w >= 5 && w < 18 ? (const void *)&whole[i] : guard, 4) == 0);
+    }
+    fixture_free_guarded(whole, n);
+    fixture_free_guarded(part, n);
+    unmake(&all);
+}
+END_TEST
+
+START_TEST(products_are_as_near_as_eight_bits_allow)
+{
+    const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
+    struct product product = {
+        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 768, .n_weights = 8, .n_rows = 3
+    };
+    const bool in_blocks = elem_info(product.type)->n_block > 1;
+    struct fixture_random random = { 13 };
+    float w[768];
+    uint64_t row_bytes;
+    float *out;
+
+    if (!ops) {
+        return;
+    }
+    make(&product, FIXTURE_ORDINARY, &random);
+    out = multiply(ops, &product, 0, product.n_weights);
+    ck_assert(elem_row_bytes(product.type, product.n_cols, &row_bytes));
+
+    for (uint32_t i = 0; i < product.n_weights * product.n_rows; i++) {
+        const float *x = product.x + (size_t)(i / product.n_weights) * product.n_cols;
+        double sum = 0, most = 0, squares = 0;
+
+        ops->unpack(product.type, product.weights + i % product.n_weights * row_bytes, product.n_cols, w);
+        for (uint32_t j = 0; j < product.n_cols; j++) {
+            sum += (double)w[j] * (double)x[j];
+            most += fabs((double)w[j] * (double)x[j]);
+            squares += (double)w[j] * (double)w[j];
+        }
+        /* Rounding to 8 bits errs by up to 1/254 an element, in both directions: eight deviations are allowed. */
+        ck_assert_double_le(fabs((double)out[i] - sum),
+                            in_blocks ? 8.0 / 254.0 / sqrt(3.0) * sqrt(squares) + 1e-5 * most : 1e-6 * most);
+    }
+    fixture_free_guarded(out, (size_t)product.n_rows * product.n_weights);
+    unmake(&product);
+}
+END_TEST
+
+static void *quantised(const struct kern_ops *ops, enum kern_act act, const float *x, uint32_t n_cols)
+{
+    const size_t n_bytes = kern_act_bytes(act, n_cols);
+    uint8_t *row = aligned_alloc(KERN_ACT_ALIGN, n_bytes + KERN_ACT_ALIGN);
+
+    memset(row, 0x5a, n_bytes + KERN_ACT_ALIGN);
+    ops->quantise(act, x, n_cols, row);
+    return row;
+}
+
+START_TEST(sets_quantise_alike_and_write_no_further)
+{
+    const struct kern_ops *ops = fixture_set(1 + _i / 4);
+    const enum kern_act act = _i % 2 == 0 ? KERN_ACT_Q32 : KERN_ACT_Q256;
+    const uint32_t n_block = act == KERN_ACT_Q32 ? BLOCK_SMALL : BLOCK_SUPER;
+    struct fixture_random random = { 17 };
+
+    for (uint32_t n = 0; ops && n < 20; n++) {
+        const uint32_t n_cols = n * n_block;
+        float *x = fixture_guarded(n_cols);
+        uint8_t *expected, *got;
+        fixture_fill(x, n_cols, (enum fixture_kind)(_i / 2 % 2), &random);
+        expected = quantised(fixture_set(0), act, x, n_cols);
+        got = quantised(ops, act, x, n_cols);
+        ck_assert(memcmp(got, expected, n_cols) == 0);
+        fixture_same(kern_act_at(act, n_cols, got).d, kern_act_at(act, n_cols, expected).d, n, "d");
+        if (act == KERN_ACT_Q32) {
+            fixture_same(kern_act_at(act, n_cols, got).s, kern_act_at(act, n_cols, expected).s, n, "s");
+            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum, kern_act_at(act, n_cols, expected).sum,
+                             4 * n) == 0);
+        } else {
+            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum16, kern_act_at(act, n_cols, expected).sum16,
+                             32 * n) == 0);
+        }
+        for (size_t i = 0; i < KERN_ACT_ALIGN; i++) {
+            ck_assert_uint_eq(got[kern_act_bytes(act, n_cols) + i], 0x5a);
+        }
+        free(expected);
+        free(got);
+        fixture_free_guarded(x, n_cols);
+    }
+}
+END_TEST
+
+START_TEST(a_block_rounds_as_written)
+{
+    const struct kern_ops *ops = fixture_set(_i);
+    float x[32] = { 127.0f, -127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 63.49f };
+    struct kern_act_row row;
+    void *bytes;
+
+    if (!ops) {
+        return;
+    }
+    bytes = quantised(ops, KERN_ACT_Q32, x, 32);
+    row = kern_act_at(KERN_ACT_Q32, 32, bytes);
+
+    ck_assert_float_eq(row.d[0], 1.0f);
+    ck_assert_int_eq(row.q[0], 127);
+    ck_assert_int_eq(row.q[1], -127);
+    ck_assert_int_eq(row.q[2], 0); /* halves go to the even neighbour */
+    ck_assert_int_eq(row.q[3], 2);
+    ck_assert_int_eq(row.q[4], 2);
+    ck_assert_int_eq(row.q[5], 0);
+    ck_assert_int_eq(row.q[6], -2);
+    ck_assert_int_eq(row.q[7], 63);
+    ck_assert_int_eq(row.sum[0], 65);
+    ck_assert_float_eq(row.s[0], 65.0f);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(trouble_in_a_block_stays_visible_and_tiny_ones_are_zero)
+{
+    const struct kern_ops *ops = fixture_set(_i);
+    float x[96] = { [3] = NAN, [40] = -INFINITY, [70] = 0x1p-101f };
+    struct kern_act_row row;
+    void *bytes;
+
+    if (!ops) {
+        return;
+    }
+    bytes = quantised(ops, KERN_ACT_Q32, x, 96);
+    row = kern_act_at(KERN_ACT_Q32, 96, bytes);
+
+    ck_assert(isnan(row.d[0]) && isnan(row.d[1]));
+    ck_assert_float_eq(row.d[2], 0.0f);
+    for (uint32_t i = 0; i < 96; i++) {
+        ck_assert_int_eq(row.q[i], 0);
+    }
+    free(bytes);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kern-dot");
+    TCase *tcase = tcase_create("dot");
+
+    tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0,
+                        FIXTURE_N_SETS * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, a_range_writes_its_own_columns_and_no_others, 0,
+                        FIXTURE_N_SETS * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, products_are_as_near_as_eight_bits_allow, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, sets_quantise_alike_and_write_no_further, 0, 4 * N_FAST);
+    tcase_add_loop_test(tcase, a_block_rounds_as_written, 0, FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, trouble_in_a_block_stays_visible_and_tiny_ones_are_zero, 0, FIXTURE_N_SETS);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
