@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""seeds.py CORPUS_FOLDER: writes the first inputs of the fuzzers, from which they find the others.
+
+Frames are made by stock protobuf from our schemas: one of each request and each message of the engine, all fields set.
+Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats.
+"""
+import glob
+import importlib
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+U8, I8, U16, I16, U32, I32, F32, BOOL, STR, ARR, U64, I64, F64 = range(13)
+FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "B", U64: "Q", I64: "q", F64: "d"}
+
+
+def write(folder, kind, name, data):
+    os.makedirs(os.path.join(folder, kind), exist_ok=True)
+    with open(os.path.join(folder, kind, name), "wb") as file:
+        file.write(data)
+
+
+# --- frames
+
+def load_schemas():
+    folder = tempfile.mkdtemp()
+    proto = os.path.join(ROOT, "proto")
+    subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={folder}", "sotto/v1/sotto.proto",
+                    "sotto/engine.proto"], check=True)
+    sys.path.insert(0, folder)
+    return importlib.import_module("sotto.v1.sotto_pb2"), importlib.import_module("sotto.engine_pb2")
+
+
+def plausible(field):
+    return {field.CPPTYPE_STRING: b"tiny" if field.type == field.TYPE_BYTES else "tiny",
+            field.CPPTYPE_FLOAT: 0.5, field.CPPTYPE_DOUBLE: 0.5, field.CPPTYPE_BOOL: True,
+            field.CPPTYPE_ENUM: 1}.get(field.cpp_type, 1)
+
+
+def fill(message, chosen=None, depth=0):
+    """Sets every field; of a oneof the field that @chosen names, else its first."""
+    for field in message.DESCRIPTOR.fields:
+        oneof = field.containing_oneof
+        names = [one.name for one in oneof.fields] if oneof else []
+        if names and field.name != (chosen if chosen in names else names[0]):
+            continue
+        if field.cpp_type == field.CPPTYPE_MESSAGE:
+            if depth < 4:
+                part = getattr(message, field.name)
+                fill(part.add() if field.label == field.LABEL_REPEATED else part, chosen, depth + 1)
+                if field.label != field.LABEL_REPEATED:
+                    part.SetInParent()
+        elif field.label == field.LABEL_REPEATED:
+            getattr(message, field.name).append(plausible(field))
+        else:
+            setattr(message, field.name, plausible(field))
+
+
+def frames(folder):
+    public, engine = load_schemas()
+    speakers = [(0, "client", public.ClientFrame), (1, "engine", engine.FromEngine), (2, "daemon", engine.ToEngine)]
+    for number, speaker, kind in speakers:
+        joined = bytes([number])
+        for oneof in kind.DESCRIPTOR.oneofs:
+            for field in oneof.fields:
+                message = kind()
+                fill(message, field.name)
+                body = message.SerializeToString()
+                frame = struct.pack("<I", len(body)) + body
+                joined += frame
+                write(folder, "frame", f"{speaker}-{field.name}", bytes([number]) + frame)
+        write(folder, "frame", f"{speaker}-all", joined)
+    for way in [f.name for f in public.Generate.DESCRIPTOR.oneofs_by_name["input"].fields]:
+        message = public.ClientFrame(stream=1)
+        fill(message.generate, way)
+        body = message.SerializeToString()
+        write(folder, "frame", f"client-generate-{way}", b"\0" + struct.pack("<I", len(body)) + body)
+
+
+# --- model files
+
+def text(string):
+    data = string if isinstance(string, bytes) else string.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def value(kind, thing):
+    return text(thing) if kind == STR else struct.pack("<" + FORMATS[kind], thing)
+
+
+def key(name, kind, thing):
+    return text(name) + struct.pack("<I", kind) + value(kind, thing)
+
+
+def array(name, kind, things):
+    return (text(name) + struct.pack("<IIQ", ARR, kind, len(things)) + b"".join(value(kind, t) for t in things))
+
+
+def tensor(name, dims, kind, offset):
+    return text(name) + struct.pack("<I", len(dims)) + struct.pack(f"<{len(dims)}QIQ", *dims, kind, offset)
+
+
+def head(keys, tensors=(), version=3, more=0):
+    data = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys)) + b"".join(keys) + b"".join(tensors)
+    data += bytes(-len(data) % 32)
+    return data + struct.pack("<I", more)[:3]
+
+
+def sentencepiece():
+    tokens = ["<unk>", "<s>", "</s>"] + [f"<0x{i:02X}>" for i in range(256)]
+    tokens += ["\u2581", "t", "h", "e", "a", "n", "th", "the", "\u2581the", "an"]
+    n = len(tokens)
+    return [key("tokenizer.ggml.model", STR, "llama"), array("tokenizer.ggml.tokens", STR, tokens),
+            array("tokenizer.ggml.scores", F32, [0.0 if i < 259 else -float(i) for i in range(n)]),
+            array("tokenizer.ggml.token_type", I32, [2, 3, 3] + [6] * 256 + [1] * (n - 259)),
+            key("tokenizer.ggml.bos_token_id", U32, 1), key("tokenizer.ggml.eos_token_id", U32, 2),
+            key("tokenizer.ggml.unknown_token_id", U32, 0)]
+
+
+def byte_alphabet():
+    """GPT-2's printable stand-ins for the 256 bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = [b for b in range(256) if b not in plain]
+    return [chr(b) for b in plain] + [chr(256 + i) for i in range(len(other))]
+
+
+def byte_level(pre):
+    tokens = byte_alphabet() + ["th", "the", "\u0120the", "an", "<|im_start|>", "<|im_end|>"]
+    n = len(tokens)
+    return [key("tokenizer.ggml.model", STR, "gpt2"), key("tokenizer.ggml.pre", STR, pre),
+            array("tokenizer.ggml.tokens", STR, tokens),
+            array("tokenizer.ggml.merges", STR, ["t h", "th e", "\u0120 the", "a n"]),
+            array("tokenizer.ggml.token_type", I32, [1] * (n - 2) + [3, 3]),
+            key("tokenizer.ggml.bos_token_id", U32, n - 2), key("tokenizer.ggml.eos_token_id", U32, n - 1),
+            key("tokenizer.chat_template", STR, "{% for m in messages %}<|im_start|>{{ m.role }}{% endfor %}")]
+
+
+def models(folder):
+    write(folder, "gguf", "empty", b"")
+    write(folder, "gguf", "nothing", head([]))
+    write(folder, "gguf", "sentencepiece", head(sentencepiece()))
+    for pre in ("gpt-2", "smollm", "llama-bpe"):
+        write(folder, "gguf", "bytes-" + pre, head(byte_level(pre)))
+    scalars = [key(f"x.{kind}", kind, "s" if kind == STR else 1) for kind in FORMATS]
+    arrays = [array(f"y.{kind}", kind, [1, 0, 1]) for kind in FORMATS] + [array("y.s", STR, ["", "a", "\u00e9"])]
+    write(folder, "gguf", "types", head(scalars + arrays + [key("x.s", STR, "")]))
+    write(folder, "gguf", "version-2", head([key("general.architecture", STR, "llama")], version=2))
+    tensors = [tensor("a", [32, 2], 0, 0), tensor("b", [32, 2, 1, 1], 2, 256), tensor("c", [256], 12, 320),
+               tensor("d", [4], 1, 480)]
+    write(folder, "gguf", "tensors", head([key("general.alignment", U32, 32)], tensors, more=512))
+    write(folder, "gguf", "tensors-cut", head([], tensors, more=100))
+
+
+def configs(folder):
+    write(folder, "config", "empty", b"{}")
+    for path in glob.glob(os.path.join(ROOT, "systemd", "*.json")):
+        with open(path, "rb") as file:
+            write(folder, "config", os.path.basename(path).split(".")[0], file.read())
+    write(folder, "config", "all", b"""{
+  "socket": "/run/sotto/sotto.sock", "socket_group": "root",
+  "models": { "tiny": { "file": "/m.gguf", "backend": "truth", "kv_format": "f32", "kv_bytes": "64MiB", "context": 2048,
+    "threads": 2, "sequences": 8, "step_rows": 64, "load": true, "default": true },
+    "fake": { "file": "/f.gguf", "backend": "fake", "fake_script": "/s", "load": false } },
+  "policy": [ { "uid": 0, "admin": true, "class_ceiling": "realtime", "observe": true, "special": true },
+    { "gid": 100, "weight": 3, "streams": 4, "context": 1024, "answer_tokens": 64, "tokens_a_minute": 6000 },
+    { "user": "root", "class_default": "background" }, { "group": "root" }, { "anyone": true } ],
+  "daemon": { "stop_grace": "2s", "load_stall": "1min", "step_watchdog": "10s", "restart_pauses": ["100ms", "1s", "10s"],
+    "connections": 32, "connections_a_uid": 8, "wire_bytes_a_uid": "16MiB", "guard_allocations": true }
+}
+""")
+    write(folder, "config", "wrong", b'{ "sockt": 1, "models": [], "policy": [ { "uid": -1 } ], "daemon": { "stop_grace": "9 h" } }')
+
+
+if __name__ == "__main__":
+    frames(sys.argv[1])
+    models(sys.argv[1])
+    configs(sys.argv[1])
