@@ -417,9 +417,11 @@ void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
 {
     struct fake_seq *seq = id ? find_seq(model, id) : NULL;
 
-    if (seq) {
-        seq->n_known = (uint32_t)num_min(seq->n_known, n_tokens);
-        seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens);
+    if (seq && n_tokens > 0 && n_tokens < seq->n_known) {
+        seq->n_known = n_tokens;
+        seq->n_prompt = (uint32_t)num_min(seq->n_prompt, n_tokens);
+        /* The row of the last one is computed again: the next token is sampled from it. */
+        seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
     }
 }
 

@@ -161,7 +161,7 @@ static size_t weigh(struct sample_scratch *scratch, uint32_t n_vocab, float best
         const float weight = real_exp((value - best) / temperature);
 
         scratch->weights[id] = 0;
-        if (value > -INFINITY && weight > 0) {
+        if (weight > 0) {
             scratch->weights[id] = weight;
             scratch->picks[n++] = (struct pick){ .value = value, .id = id };
         }

@@ -1,0 +1,404 @@
+#include "drive.h"
+
+#include "engine/engine.h"
+#include "proto/frame.h"
+#include "unit.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+static int engine_fd;
+
+static void *run_engine(void *unused)
+{
+    int code = engine_run(engine_fd, NULL);
+
+    close(engine_fd);
+    return (void *)(intptr_t)code;
+}
+
+void drive_begin(struct drive *drive)
+{
+    const struct timeval patience = { .tv_sec = 10 };
+    int ends[2];
+
+    *drive = (struct drive){ .fd = -1 };
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    drive->fd = ends[0];
+    engine_fd = ends[1];
+    setsockopt(drive->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ck_assert_int_eq(pthread_create(&drive->thread, NULL, run_engine, NULL), 0);
+}
+
+static void write_script(struct drive *drive, const char *script)
+{
+    int fd;
+
+    snprintf(drive->script, sizeof(drive->script), "/tmp/sotto-script-XXXXXX");
+    fd = mkstemp(drive->script);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, script, strlen(script)), (ssize_t)strlen(script));
+    close(fd);
+}
+
+void drive_fill_start(struct drive *drive, Sotto__Engine__Start *start, int model_fd, const char *backend,
+                      const char *script)
+{
+    static char build[] = SOTTO_BUILD;
+    static char backend_text[16];
+
+    snprintf(backend_text, sizeof(backend_text), "%s", backend);
+    sotto__engine__start__init(start);
+    start->build = build;
+    start->model_fd = (uint32_t)model_fd;
+    start->backend = backend_text;
+    start->max_sequences = 4;
+    start->max_step_rows = 64;
+    start->guard_allocations = true;
+    if (script) {
+        write_script(drive, script);
+        start->fake_script = drive->script;
+    }
+}
+
+bool drive_ready(struct drive *drive, const char *backend, const char *name, const char *script)
+{
+    Sotto__Engine__Start start;
+    char path[512];
+    int model_fd;
+
+    if (!unit_truth(name, path, sizeof(path))) {
+        return false;
+    }
+    model_fd = open(path, O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(model_fd, 0);
+    drive_begin(drive);
+    drive_fill_start(drive, &start, model_fd, backend, script);
+    drive_start(drive, &start);
+    drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_READY);
+    close(model_fd);
+    return true;
+}
+
+static void forget_last(struct drive *drive)
+{
+    if (drive->last) {
+        sotto__engine__from_engine__free_unpacked(drive->last, NULL);
+        drive->last = NULL;
+    }
+}
+
+int drive_end(struct drive *drive)
+{
+    void *code;
+
+    forget_last(drive);
+    if (drive->fd >= 0) {
+        close(drive->fd);
+    }
+    pthread_join(drive->thread, &code);
+    if (drive->script[0]) {
+        unlink(drive->script);
+    }
+    return (int)(intptr_t)code;
+}
+
+void drive_bytes(struct drive *drive, const void *bytes, size_t n)
+{
+    ck_assert_int_eq(send(drive->fd, bytes, n, MSG_NOSIGNAL), (ssize_t)n);
+}
+
+void drive_send(struct drive *drive, const Sotto__Engine__ToEngine *order)
+{
+    const size_t n = sotto__engine__to_engine__get_packed_size(order);
+    uint8_t *bytes = malloc(FRAME_HEAD_BYTES + n);
+
+    ck_assert_ptr_nonnull(bytes);
+    frame_head(bytes, (uint32_t)n);
+    sotto__engine__to_engine__pack(order, bytes + FRAME_HEAD_BYTES);
+    drive_bytes(drive, bytes, FRAME_HEAD_BYTES + n);
+    free(bytes);
+}
+
+/* False at the end of the file. */
+static bool read_all(struct drive *drive, uint8_t *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t r = recv(drive->fd, bytes, n, 0);
+
+        ck_assert_msg(r >= 0, "no answer: %s", strerror(errno));
+        if (r == 0) {
+            return false;
+        }
+        bytes += r;
+        n -= (size_t)r;
+    }
+    return true;
+}
+
+static bool read_message(struct drive *drive)
+{
+    uint8_t head[FRAME_HEAD_BYTES];
+    uint8_t *body;
+    size_t n;
+
+    forget_last(drive);
+    if (!read_all(drive, head, sizeof(head))) {
+        return false;
+    }
+    n = (size_t)head[0] | (size_t)head[1] << 8 | (size_t)head[2] << 16 | (size_t)head[3] << 24;
+    body = malloc(n + 1);
+    ck_assert_ptr_nonnull(body);
+    ck_assert(read_all(drive, body, n));
+    drive->last = sotto__engine__from_engine__unpack(NULL, n, body);
+    free(body);
+    ck_assert_ptr_nonnull(drive->last);
+    return true;
+}
+
+const Sotto__Engine__FromEngine *drive_get(struct drive *drive, Sotto__Engine__FromEngine__BodyCase kind)
+{
+    for (;;) {
+        Sotto__Engine__FromEngine__BodyCase came;
+
+        ck_assert_msg(read_message(drive), "the engine ended where kind %d was expected", (int)kind);
+        came = drive->last->body_case;
+        if (came == kind) {
+            return drive->last;
+        }
+        if (came == SOTTO__ENGINE__FROM_ENGINE__BODY_FAULT) {
+            ck_abort_msg("kind %d expected, a fault came: %s", (int)kind, drive->last->fault->what);
+        }
+        drive->n_progress += came == SOTTO__ENGINE__FROM_ENGINE__BODY_PROGRESS;
+        drive->n_logs += came == SOTTO__ENGINE__FROM_ENGINE__BODY_LOG;
+        ck_assert_msg(came == SOTTO__ENGINE__FROM_ENGINE__BODY_PROGRESS ||
+                          came == SOTTO__ENGINE__FROM_ENGINE__BODY_LOG,
+                      "kind %d expected, %d came", (int)kind, (int)came);
+    }
+}
+
+void drive_expect_end(struct drive *drive)
+{
+    ck_assert(!read_message(drive));
+}
+
+void drive_expect_fault(struct drive *drive, const char *words, bool hopeless)
+{
+    const Sotto__Engine__Fault *fault = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_FAULT)->fault;
+
+    ck_assert_msg(strstr(fault->what, words) != NULL, "\"%s\" is not in \"%s\"", words, fault->what);
+    ck_assert_int_eq(fault->hopeless, hopeless);
+    ck_assert_int_eq(drive_end(drive), 1);
+}
+
+/* ---- orders */
+
+void drive_start(struct drive *drive, Sotto__Engine__Start *start)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_START;
+    order.start = start;
+    drive_send(drive, &order);
+}
+
+void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler, uint32_t seq,
+                     const uint32_t *tokens, size_t n_tokens)
+{
+    sotto__engine__sampler__init(sampler);
+    sampler->top_p = 1;
+    sampler->repetition_penalty = 1;
+    sotto__engine__open__init(open);
+    open->sequence = seq;
+    open->n_tokens = n_tokens;
+    memcpy(&open->tokens, &tokens, sizeof(tokens)); /* only read */
+    open->n_prompt = (uint32_t)n_tokens;
+    open->reserve_tokens = 40;
+    open->sampler = sampler;
+}
+
+void drive_open(struct drive *drive, Sotto__Engine__Open *open)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
+    order.open = open;
+    drive_send(drive, &order);
+}
+
+void drive_open_plain(struct drive *drive, uint32_t seq, const uint32_t *tokens, size_t n_tokens)
+{
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+
+    drive_fill_open(&open, &sampler, seq, tokens, n_tokens);
+    drive_open(drive, &open);
+    ck_assert_uint_eq(drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened->sequence, seq);
+}
+
+void drive_step(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prefill, uint32_t slice_us)
+{
+    Sotto__Engine__Entry entry = SOTTO__ENGINE__ENTRY__INIT;
+    Sotto__Engine__Entry *entries[1] = { &entry };
+    Sotto__Engine__Step step = SOTTO__ENGINE__STEP__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    entry.sequence = seq;
+    if (n_prefill > 0) {
+        entry.work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
+        entry.prefill = n_prefill;
+    } else {
+        entry.work_case = SOTTO__ENGINE__ENTRY__WORK_DECODE;
+        entry.decode = 1;
+    }
+    step.id = id;
+    step.slice_us = slice_us;
+    step.n_entries = 1;
+    step.entries = entries;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
+    order.step = &step;
+    drive_send(drive, &order);
+}
+
+void drive_suspend(struct drive *drive, uint64_t step)
+{
+    Sotto__Engine__Suspend suspend = SOTTO__ENGINE__SUSPEND__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    suspend.step = step;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND;
+    order.suspend = &suspend;
+    drive_send(drive, &order);
+}
+
+void drive_continue(struct drive *drive, uint64_t step, uint32_t slice_us)
+{
+    Sotto__Engine__Continue continue_ = SOTTO__ENGINE__CONTINUE__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    continue_.step = step;
+    continue_.slice_us = slice_us;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CONTINUE;
+    order.continue_ = &continue_;
+    drive_send(drive, &order);
+}
+
+void drive_limit(struct drive *drive, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes)
+{
+    Sotto__Engine__Limits limits = SOTTO__ENGINE__LIMITS__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    limits.slice_us = slice_us;
+    limits.duty_permille = duty_permille;
+    limits.kv_bytes = kv_bytes;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS;
+    order.limits = &limits;
+    drive_send(drive, &order);
+}
+
+void drive_withdraw(struct drive *drive, uint64_t step)
+{
+    Sotto__Engine__Withdraw withdraw = SOTTO__ENGINE__WITHDRAW__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    withdraw.step = step;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW;
+    order.withdraw = &withdraw;
+    drive_send(drive, &order);
+}
+
+void drive_stop(struct drive *drive, uint32_t seq)
+{
+    Sotto__Engine__Stop stop = SOTTO__ENGINE__STOP__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    stop.sequence = seq;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STOP;
+    order.stop = &stop;
+    drive_send(drive, &order);
+}
+
+void drive_trim(struct drive *drive, uint32_t seq, uint32_t n_tokens)
+{
+    Sotto__Engine__Trim trim = SOTTO__ENGINE__TRIM__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    trim.sequence = seq;
+    trim.n_tokens = n_tokens;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
+    order.trim = &trim;
+    drive_send(drive, &order);
+}
+
+void drive_close(struct drive *drive, uint32_t seq)
+{
+    Sotto__Engine__Close close = SOTTO__ENGINE__CLOSE__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    close.sequence = seq;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE;
+    order.close = &close;
+    drive_send(drive, &order);
+}
+
+void drive_quit(struct drive *drive)
+{
+    Sotto__Engine__Quit quit = SOTTO__ENGINE__QUIT__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_QUIT;
+    order.quit = &quit;
+    drive_send(drive, &order);
+}
+
+const Sotto__Engine__Stats *drive_query(struct drive *drive)
+{
+    Sotto__Engine__Query query = SOTTO__ENGINE__QUERY__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_QUERY;
+    order.query = &query;
+    drive_send(drive, &order);
+    return drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STATS)->stats;
+}
+
+/* ---- answers */
+
+static const Sotto__Engine__EntryDone *get_entry(struct drive *drive, uint64_t id)
+{
+    const Sotto__Engine__StepDone *done =
+        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+
+    ck_assert_uint_eq(done->id, id);
+    ck_assert_uint_eq(done->n_entries, 1);
+    ck_assert_uint_eq(done->allocations, 0);
+    return done->entries[0];
+}
+
+uint32_t drive_get_token(struct drive *drive, uint64_t id)
+{
+    const Sotto__Engine__EntryDone *entry = get_entry(drive, id);
+
+    ck_assert_int_eq(entry->outcome, SOTTO__ENGINE__OUTCOME__OUTCOME_DONE);
+    ck_assert_uint_eq(entry->n_tokens, 1);
+    return entry->tokens[0];
+}
+
+void drive_get_outcome(struct drive *drive, uint64_t id, Sotto__Engine__Outcome outcome)
+{
+    const Sotto__Engine__EntryDone *entry = get_entry(drive, id);
+
+    ck_assert_int_eq(entry->outcome, outcome);
+    ck_assert_uint_eq(entry->n_tokens, 0);
+}
+
+void drive_answer(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prompt, uint32_t *ret_tokens,
+                  size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        drive_step(drive, id + i, seq, i == 0 ? n_prompt : 0, 0);
+        ret_tokens[i] = drive_get_token(drive, id + i);
+    }
+}

@@ -1,0 +1,655 @@
+/*
+ * Steps: answered, suspended, withdrawn, stopped and limited, with the scripted model. In it a step that is `slow`
+ * has a part each millisecond.
+ */
+#include "drive.h"
+
+#include "base/clean.h"
+#include "base/clock.h"
+#include "unit.h"
+
+#define MODEL "models/stories260K-f32.gguf"
+
+/* Sequences of this prompt take their time. */
+#define SLOW 310
+static const char slow_script[] = "when 310 do slow 60\nwhen 311 do slow 5000\n";
+
+static const uint32_t prompt[] = { 1, 300, 301 };
+static const uint32_t slow_prompt[] = { 1, SLOW };
+static const uint32_t endless_prompt[] = { 1, 311 };
+
+static bool ready(struct drive *drive, const char *script)
+{
+    return drive_ready(drive, "fake", MODEL, script);
+}
+
+static uint64_t ms_since(uint64_t from_us)
+{
+    return (clock_mono_us() - from_us) / 1000;
+}
+
+static void check_suspended(struct drive *drive, uint64_t step)
+{
+    ck_assert_uint_eq(drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
+}
+
+static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
+{
+    const Sotto__Engine__Withdrawn *withdrawn =
+        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
+
+    ck_assert_uint_eq(withdrawn->step, step);
+    ck_assert_int_eq(withdrawn->done, done);
+}
+
+/* The first token of the slow prompt's answer. */
+static uint32_t undisturbed(const uint32_t *tokens, size_t n)
+{
+    uint32_t token;
+    struct drive drive;
+
+    ck_assert(ready(&drive, NULL));
+    drive_open_plain(&drive, 1, tokens, n);
+    drive_step(&drive, 1, 1, (uint32_t)n, 0);
+    token = drive_get_token(&drive, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+    return token;
+}
+
+static void send_step(struct drive *drive, uint64_t id, Sotto__Engine__Entry **entries, size_t n)
+{
+    Sotto__Engine__Step step = SOTTO__ENGINE__STEP__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    step.id = id;
+    step.n_entries = n;
+    step.entries = entries;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
+    order.step = &step;
+    drive_send(drive, &order);
+}
+
+static Sotto__Engine__Entry prefill(uint32_t seq, uint32_t n)
+{
+    Sotto__Engine__Entry entry = SOTTO__ENGINE__ENTRY__INIT;
+
+    entry.sequence = seq;
+    entry.work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
+    entry.prefill = n;
+    return entry;
+}
+
+/* ---- answers */
+
+START_TEST(entries_are_answered_in_their_order)
+{
+    Sotto__Engine__Entry rows[3] = { prefill(2, 2), prefill(9, 1), prefill(1, 3) };
+    Sotto__Engine__Entry *entries[3] = { &rows[0], &rows[1], &rows[2] };
+    const Sotto__Engine__StepDone *done;
+    struct drive drive;
+
+    if (!ready(&drive, NULL)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
+
+    send_step(&drive, 5, entries, 3);
+
+    done = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    ck_assert_uint_eq(done->id, 5);
+    ck_assert_uint_eq(done->n_entries, 3);
+    ck_assert_uint_eq(done->entries[0]->sequence, 2);
+    ck_assert_uint_eq(done->entries[0]->rows, 2);
+    ck_assert_uint_eq(done->entries[0]->n_tokens, 0); /* the third row of the prompt is still to come */
+    ck_assert_int_eq(done->entries[1]->outcome, SOTTO__ENGINE__OUTCOME__OUTCOME_UNKNOWN);
+    ck_assert_uint_eq(done->entries[2]->n_tokens, 1);
+    ck_assert_uint_eq(done->entries[2]->n_logprobs, 0);
+    ck_assert_uint_eq(done->weight_passes, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(logprobs_come_where_they_were_asked_for)
+{
+    const Sotto__Engine__EntryDone *entry;
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    struct drive drive;
+
+    if (!ready(&drive, NULL)) {
+        return;
+    }
+    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    sampler.logprobs = true;
+    sampler.top_logprobs = 3;
+    drive_open(&drive, &open);
+    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+
+    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
+
+    entry = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0];
+    ck_assert_uint_eq(entry->n_logprobs, 1);
+    ck_assert_uint_eq(entry->logprobs[0]->n_top_ids, 3);
+    ck_assert_uint_eq(entry->logprobs[0]->n_top_logprobs, 3);
+    ck_assert_uint_eq(entry->logprobs[0]->top_ids[0], entry->tokens[0]);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(numeric_outcome_is_its_sequences_alone)
+{
+    Sotto__Engine__Entry rows[2] = { prefill(1, 3), prefill(2, 2) };
+    Sotto__Engine__Entry *entries[2] = { &rows[0], &rows[1] };
+    const Sotto__Engine__StepDone *done;
+    struct drive drive;
+
+    if (!ready(&drive, "when 300 at 0 do numeric\n")) {
+        return;
+    }
+    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    drive_open_plain(&drive, 2, slow_prompt, COUNTOF(slow_prompt));
+
+    send_step(&drive, 1, entries, 2);
+
+    done = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    ck_assert_int_eq(done->entries[0]->outcome, SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC);
+    ck_assert_uint_eq(done->entries[0]->n_tokens, 0);
+    ck_assert_uint_eq(done->entries[1]->n_tokens, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(fault_within_a_step_is_logged_and_told)
+{
+    struct drive drive;
+
+    if (!ready(&drive, "always do fault the roof is on fire\n")) {
+        return;
+    }
+    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+
+    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
+
+    drive_expect_fault(&drive, "a step failed", false);
+    ck_assert_uint_eq(drive.n_logs, 1);
+}
+END_TEST
+
+START_TEST(step_that_makes_no_sense_is_a_fault)
+{
+    static const char *const words[] = { "that there is not", "that there is not", "more entries", "twice",
+                                         "rows" };
+    Sotto__Engine__Entry rows[65];
+    Sotto__Engine__Entry *entries[65];
+    size_t n = 1;
+    struct drive drive;
+
+    if (!ready(&drive, NULL)) {
+        return;
+    }
+    for (size_t i = 0; i < COUNTOF(rows); i++) {
+        rows[i] = prefill(_i == 3 ? 1 : (uint32_t)i + 1, 1);
+        entries[i] = &rows[i];
+    }
+    switch (_i) {
+    case 0:
+        rows[0].work_case = SOTTO__ENGINE__ENTRY__WORK__NOT_SET;
+        break;
+    case 1:
+        rows[0].prefill = 0;
+        break;
+    case 2:
+        n = 65;
+        break;
+    case 3:
+        n = 2;
+        break;
+    default:
+        rows[0].prefill = 65;
+        break;
+    }
+
+    send_step(&drive, 1, entries, n);
+
+    drive_expect_fault(&drive, words[_i], false);
+}
+END_TEST
+
+/* ---- suspended */
+
+START_TEST(slice_suspends_and_continue_gives_the_same_token)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&drive, 1);
+    drive_continue(&drive, 1, 5000);
+    check_suspended(&drive, 1);
+    drive_continue(&drive, 1, 0);
+
+    ck_assert_uint_eq(drive_get_token(&drive, 1), undisturbed(slow_prompt, COUNTOF(slow_prompt)));
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(suspend_stops_within_a_part)
+{
+    uint64_t from_us;
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    usleep(20000);
+    from_us = clock_mono_us();
+
+    drive_suspend(&drive, 1);
+
+    check_suspended(&drive, 1);
+    ck_assert_uint_lt(ms_since(from_us), 1000);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(other_orders_are_obeyed_while_a_step_stands_still)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&drive, 1);
+
+    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
+    ck_assert_uint_eq(drive_query(&drive)->sequences, 2);
+    drive_close(&drive, 2);
+    drive_continue(&drive, 1, 0);
+
+    ck_assert_uint_eq(drive_get_token(&drive, 1), undisturbed(slow_prompt, COUNTOF(slow_prompt)));
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(suspend_of_a_step_that_ended_is_ignored)
+{
+    struct drive drive;
+
+    if (!ready(&drive, NULL)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
+    drive_get_token(&drive, 1);
+
+    drive_suspend(&drive, 1);
+
+    ck_assert_uint_eq(drive_query(&drive)->sequences, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(continue_of_what_does_not_stand_still_is_a_fault)
+{
+    struct drive drive;
+
+    if (!ready(&drive, NULL)) {
+        return;
+    }
+
+    drive_continue(&drive, 1, 0);
+
+    drive_expect_fault(&drive, "does not stand still", false);
+}
+END_TEST
+
+START_TEST(step_beside_a_suspended_one_is_a_fault)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&drive, 1);
+
+    drive_step(&drive, 2, 1, 0, 0);
+
+    drive_expect_fault(&drive, "stands still", false);
+}
+END_TEST
+
+/* ---- withdrawn */
+
+START_TEST(waiting_step_is_withdrawn)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    drive_step(&drive, 2, 1, 0, 0);
+    usleep(10000);
+
+    drive_withdraw(&drive, 2);
+
+    check_withdrawn(&drive, 2, true);
+    drive_get_token(&drive, 1);
+    ck_assert_uint_eq(drive_query(&drive)->steps, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(running_step_is_not_withdrawn)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    usleep(10000);
+
+    drive_withdraw(&drive, 1);
+
+    check_withdrawn(&drive, 1, false);
+    drive_get_token(&drive, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(suspended_or_ended_step_is_not_withdrawn)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&drive, 1);
+
+    drive_withdraw(&drive, 1);
+    check_withdrawn(&drive, 1, false);
+    drive_continue(&drive, 1, 0);
+    drive_get_token(&drive, 1);
+    drive_withdraw(&drive, 1);
+    check_withdrawn(&drive, 1, false);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+/* ---- stopped */
+
+START_TEST(stop_acts_within_a_part_of_the_running_step)
+{
+    uint64_t from_us;
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    usleep(20000);
+    from_us = clock_mono_us();
+
+    drive_stop(&drive, 1);
+
+    drive_get_outcome(&drive, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    ck_assert_uint_lt(ms_since(from_us), 1000);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(stop_holds_for_a_sequence_whose_open_still_waits)
+{
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    drive_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
+
+    drive_open(&drive, &open);
+    drive_stop(&drive, 2);
+    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
+
+    drive_get_token(&drive, 1);
+    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    drive_get_outcome(&drive, 2, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(end_of_file_ends_a_running_step_soon)
+{
+    uint64_t from_us;
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    usleep(20000);
+    from_us = clock_mono_us();
+
+    ck_assert_int_eq(drive_end(&drive), 0);
+
+    ck_assert_uint_lt(ms_since(from_us), 1000);
+}
+END_TEST
+
+START_TEST(garbage_within_a_step_is_a_fault)
+{
+    static const uint8_t garbage[] = { 2, 0, 0, 0, 0xff, 0xff };
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    usleep(20000);
+
+    drive_bytes(&drive, garbage, sizeof(garbage));
+
+    drive_expect_fault(&drive, "not one of this build's schema", false);
+}
+END_TEST
+
+/* ---- limited */
+
+START_TEST(slice_of_limits_holds_for_the_running_step)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+
+    drive_limit(&drive, 3000, 1000, 0);
+
+    check_suspended(&drive, 1);
+    drive_continue(&drive, 1, 0);
+    check_suspended(&drive, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(duty_leaves_idle_time_between_parts)
+{
+    uint64_t from_us = clock_mono_us();
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_limit(&drive, 0, 200, 0);
+
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+
+    drive_get_token(&drive, 1); /* 60 ms of work */
+    ck_assert_uint_ge(ms_since(from_us), 280);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(duty_0_pauses_until_it_is_lifted)
+{
+    uint64_t from_us = clock_mono_us();
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_limit(&drive, 0, 0, 0);
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    usleep(200000);
+
+    drive_limit(&drive, 0, 1000, 0);
+
+    drive_get_token(&drive, 1);
+    ck_assert_uint_ge(ms_since(from_us), 250);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(kv_limit_refuses_until_it_is_lifted)
+{
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    struct drive drive;
+
+    if (!ready(&drive, "pages 10\n")) {
+        return;
+    }
+    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt)); /* 3 pages of 4 KiB */
+
+    drive_limit(&drive, 0, 1000, 8192);
+    drive_open(&drive, &open);
+    ck_assert_int_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused->why,
+                     SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
+    drive_limit(&drive, 0, 1000, 0);
+
+    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+/* ---- order */
+
+START_TEST(what_is_not_urgent_waits_in_its_order)
+{
+    struct drive drive;
+
+    if (!ready(&drive, slow_script)) {
+        return;
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+
+    drive_step(&drive, 2, 1, 0, 5000); /* slow as well, and in slices */
+    drive_suspend(&drive, 2);
+
+    drive_get_token(&drive, 1);
+    check_suspended(&drive, 2);
+    drive_continue(&drive, 2, 0);
+    drive_get_token(&drive, 2);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+START_TEST(long_orders_arrive_whole_behind_a_running_step)
+{
+    enum { N = 200000, N_ORDERS = 8 };
+    uint32_t *tokens = calloc(N, sizeof(*tokens));
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    struct drive drive;
+
+    if (!ready(&drive, "when 310 do slow 60\ncontext 1000000\npages 100000\n")) {
+        free(tokens);
+        return;
+    }
+    for (size_t i = 0; i < N; i++) {
+        tokens[i] = 200 + (uint32_t)(i % 100);
+    }
+    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+
+    for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
+        drive_fill_open(&open, &sampler, seq, tokens, N);
+        drive_open(&drive, &open);
+        drive_close(&drive, seq);
+    }
+
+    drive_get_token(&drive, 1);
+    for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
+        ck_assert_uint_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened->sequence, seq);
+    }
+    ck_assert_uint_eq(drive_query(&drive)->sequences, 1);
+    ck_assert_int_eq(drive_end(&drive), 0);
+    free(tokens);
+}
+END_TEST
+
+static void add_suspended(TCase *tests)
+{
+    tcase_add_test(tests, slice_suspends_and_continue_gives_the_same_token);
+    tcase_add_test(tests, suspend_stops_within_a_part);
+    tcase_add_test(tests, other_orders_are_obeyed_while_a_step_stands_still);
+    tcase_add_test(tests, suspend_of_a_step_that_ended_is_ignored);
+    tcase_add_test(tests, continue_of_what_does_not_stand_still_is_a_fault);
+    tcase_add_test(tests, step_beside_a_suspended_one_is_a_fault);
+    tcase_add_test(tests, waiting_step_is_withdrawn);
+    tcase_add_test(tests, running_step_is_not_withdrawn);
+    tcase_add_test(tests, suspended_or_ended_step_is_not_withdrawn);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("steps");
+    TCase *tests = tcase_create("all");
+
+    tcase_add_test(tests, entries_are_answered_in_their_order);
+    tcase_add_test(tests, logprobs_come_where_they_were_asked_for);
+    tcase_add_test(tests, numeric_outcome_is_its_sequences_alone);
+    tcase_add_test(tests, fault_within_a_step_is_logged_and_told);
+    tcase_add_loop_test(tests, step_that_makes_no_sense_is_a_fault, 0, 5);
+    add_suspended(tests);
+    tcase_add_test(tests, stop_acts_within_a_part_of_the_running_step);
+    tcase_add_test(tests, stop_holds_for_a_sequence_whose_open_still_waits);
+    tcase_add_test(tests, end_of_file_ends_a_running_step_soon);
+    tcase_add_test(tests, garbage_within_a_step_is_a_fault);
+    tcase_add_test(tests, slice_of_limits_holds_for_the_running_step);
+    tcase_add_test(tests, duty_leaves_idle_time_between_parts);
+    tcase_add_test(tests, duty_0_pauses_until_it_is_lifted);
+    tcase_add_test(tests, kv_limit_refuses_until_it_is_lifted);
+    tcase_add_test(tests, what_is_not_urgent_waits_in_its_order);
+    tcase_add_test(tests, long_orders_arrive_whole_behind_a_running_step);
+    suite_add_tcase(suite, tests);
+    return unit_run(suite);
+}
