@@ -15,6 +15,7 @@ from lint import Finding, Sample
 
 BUILD = sys.argv[1] if len(sys.argv) > 1 else os.path.join(lint.ROOT, "build", "plain")
 FOLDERS = [".", "daemon", "tests/unit", "clients/libsotto", "clients"]
+SETS = {"avx2": ["-mavx2", "-mfma", "-mf16c"]}  # headers of an instruction set begin with its name
 LIBRARIES = ["libprotobuf-c", "libuv", "jansson", "libpcre2-8", "libutf8proc", "libsystemd", "check"]
 
 
@@ -43,7 +44,8 @@ def complaint(item):
         alone = os.path.join(folder, "alone.c")
         with open(alone, "w", encoding="utf-8") as file:
             file.write(f'#include "{place}"\n#include "{place}"\nextern int alone;\n')
-        run = subprocess.run(["cc", *FLAGS, f"-I{os.path.dirname(place)}", alone], capture_output=True, text=True,
+        extra = SETS.get(re.split(r"\W|_", os.path.basename(path))[0], [])
+        run = subprocess.run(["cc", *FLAGS, *extra, f"-I{os.path.dirname(place)}", alone], capture_output=True, text=True,
                              check=False)
     if run.returncode == 0:
         return None
