@@ -1,0 +1,251 @@
+/*
+ * sotto: the command line to the daemon
+ *
+ * `sotto [--socket PATH] COMMAND ...` runs a row of the table below. A command that is not in it but lies as
+ * libexec/sotto/sotto-COMMAND (those that need no daemon) is run from there.
+ */
+#include "cli.h"
+#include "suggest.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct command *const cli_commands[] = {
+    &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_generate, &cmd_load,  &cmd_models,
+    &cmd_reload, &cmd_status,     &cmd_tokenize,   &cmd_unload,   &cmd_watch, NULL,
+};
+
+enum main_row {
+    MAIN_VERSION = CLI_ROWS_COUNT,
+};
+
+const struct arg_row cli_rows[] = {
+    CLI_ROWS,
+    [MAIN_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "show the version" },
+    { NULL },
+};
+
+void cli_page(const struct command *command, FILE *out)
+{
+    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", command->name, *command->words ? " " : "",
+            command->words, command->about);
+    args_help(command->rows, out);
+}
+
+void cli_main_page(FILE *out)
+{
+    fputs("usage: sotto [--socket PATH] COMMAND [OPTION]... [ARGUMENT]...\n\n"
+          "Talks to sottod, the daemon that runs this computer's language model.\n\n",
+          out);
+    for (const struct command *const *command = cli_commands; *command; command++) {
+        fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
+    }
+    fputs("\n\"sotto COMMAND --help\" tells all about one of them.\n\n", out);
+    args_help(cli_rows, out);
+}
+
+int cli_usage(const struct cli *cli, const char *format, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "sotto%s%s: ", cli->command ? " " : "", cli->command ? cli->command->name : "");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n\"sotto%s%s --help\" shows how it is used\n", cli->command ? " " : "",
+            cli->command ? cli->command->name : "");
+    return CLI_USAGE;
+}
+
+int cli_fail(const struct cli *cli, const struct sotto_error *error)
+{
+    fprintf(stderr, "sotto: %s%s%s%s\n", error->message, *error->field ? " (" : "", error->field,
+            *error->field ? ")" : "");
+    return CLI_FAILED;
+}
+
+int cli_flush(const struct cli *cli)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return CLI_OK;
+    }
+    if (errno != EPIPE) {
+        fprintf(stderr, "sotto: can't write to standard output: %s\n", strerror(errno));
+    }
+    return CLI_FAILED;
+}
+
+/* True: it was a common option, and it is taken. */
+static bool take_common(struct cli *cli, const struct arg_found *found)
+{
+    switch (found->row) {
+    case CLI_SOCKET:
+        cli->socket = found->text;
+        return true;
+    case CLI_JSON:
+        cli->json = true;
+        return true;
+    case CLI_HELP:
+        cli->help = true;
+        return true;
+    default:
+        return false; /* an option of one table only, or a plain argument */
+    }
+}
+
+enum cli_next cli_next(struct cli *cli, struct args *args, struct arg_found *ret_found)
+{
+    struct diag diag = DIAG_INIT;
+
+    for (;;) {
+        int r = args_next(args, ret_found, &diag);
+
+        if (r == ARGS_END) {
+            return CLI_NEXT_END;
+        }
+        if (r != ARGS_FOUND) {
+            cli_usage(cli, "%s", diag.text);
+            return CLI_NEXT_STOP;
+        }
+        if (!take_common(cli, ret_found)) {
+            return CLI_NEXT_FOUND;
+        }
+        if (cli->help) {
+            cli_page(cli->command, stdout);
+            return CLI_NEXT_STOP;
+        }
+    }
+}
+
+int cli_end(const struct cli *cli)
+{
+    return cli->help ? cli_flush(cli) : CLI_USAGE;
+}
+
+int cli_words(struct cli *cli, struct args *args, const char **words, int cap)
+{
+    struct arg_found found;
+    enum cli_next next;
+    int n = 0;
+
+    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
+        if (n == cap) {
+            return -1 - cli_usage(cli, "\"%s\" is one argument too many", found.text);
+        }
+        words[n++] = found.text;
+    }
+    return next == CLI_NEXT_STOP ? -1 - cli_end(cli) : n;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *const *command = cli_commands; *command; command++) {
+        if (strcmp((*command)->name, name) == 0) {
+            return *command;
+        }
+    }
+    return NULL;
+}
+
+/* Runs @dir/sotto-@name in place of this program; comes back if it is not there. */
+static void try_exec(const char *dir, const char *name, char **argv)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/sotto-%s", dir, name) < (int)sizeof(path)) {
+        execv(path, argv);
+    }
+}
+
+/* Comes back if there is no such program. Names have small letters and dashes only: no way to other folders. */
+static void run_outside(const char *name, char **argv)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (strspn(name, "abcdefghijklmnopqrstuvwxyz-") != strlen(name)) {
+        return;
+    }
+    if (n > 0) {
+        self[n] = '\0';
+        *strrchr(self, '/') = '\0'; /* beside this program: not installed yet */
+        try_exec(self, name, argv);
+    }
+    try_exec(SOTTO_LIBEXEC_DIR, name, argv);
+}
+
+static int run_unknown(const struct cli *cli, const char *name, char **argv)
+{
+    const char *meant;
+
+    run_outside(name, argv);
+    meant = suggest_command(name);
+    if (meant) {
+        return cli_usage(cli, "there is no command \"%s\"; did you mean \"%s\"?", name, meant);
+    }
+    return cli_usage(cli, "there is no command \"%s\"", name);
+}
+
+/* "sotto help", "sotto help COMMAND". */
+static int show_help(struct cli *cli, const char *name)
+{
+    const struct command *command = name ? find_command(name) : NULL;
+
+    if (name && !command) {
+        return cli_usage(cli, "there is no command \"%s\"", name);
+    }
+    if (command) {
+        cli_page(command, stdout);
+    } else {
+        cli_main_page(stdout);
+    }
+    return cli_flush(cli);
+}
+
+static int run_command(struct cli *cli, int argc, char **argv)
+{
+    const struct command *command = find_command(argv[0]);
+    struct args args;
+
+    if (strcmp(argv[0], "help") == 0) {
+        return show_help(cli, argc > 1 ? argv[1] : NULL);
+    }
+    if (!command) {
+        return run_unknown(cli, argv[0], argv);
+    }
+    cli->command = command;
+    args_init(&args, command->rows, argc - 1, argv + 1);
+    return command->run(cli, &args);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = { .socket = NULL };
+    struct diag diag = DIAG_INIT;
+    struct arg_found found;
+    struct args args;
+    int r;
+
+    args_init(&args, cli_rows, argc - 1, argv + 1);
+    while ((r = args_next(&args, &found, &diag)) == ARGS_FOUND) {
+        if (found.row < 0) {
+            return run_command(&cli, argc - args.at, argv + args.at);
+        }
+        if (found.row == MAIN_VERSION) {
+            printf("sotto %s (libsotto %s)\n", SOTTO_VERSION, sotto_version());
+            return cli_flush(&cli);
+        }
+        take_common(&cli, &found);
+        if (cli.help) {
+            return show_help(&cli, NULL);
+        }
+    }
+    if (r == ARGS_BAD) {
+        return cli_usage(&cli, "%s", diag.text);
+    }
+    cli_main_page(stderr);
+    return CLI_USAGE;
+}
