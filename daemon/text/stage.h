@@ -7,7 +7,8 @@
  * unstreamed text byte for byte, and no stop string is ever shown. Matching runs on bytes with proper fall-back
  * (Knuth, Morris, Pratt 1977, one automaton for all stops: Aho, Corasick 1975).
  *
- * Pure: no model, no clock. Memory is bounded by the longest stop string plus one token. One thread.
+ * Pure: no model, no clock. Held back are at most the bytes of the longest stop string and of the token that it may
+ * begin in, and what it takes until a token ends with a whole character. One thread.
  */
 #ifndef SOTTO_TEXT_STAGE_H
 #define SOTTO_TEXT_STAGE_H
@@ -35,7 +36,8 @@ struct stage_out {
     uint32_t n_tokens;
     const uint8_t *text; /* n_text bytes of whole characters; bad bytes of the model became U+FFFD */
     size_t n_text;
-    int stop; /* index of the stop string that was met, or -1; text before it is in @text */
+    int stop; /* index of the stop string that was met, or -1; text before it is in @text. The first to end counts,
+                 of those that end together the longest, of equal ones the first */
 };
 
 enum stage_outcome {
