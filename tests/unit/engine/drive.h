@@ -40,6 +40,9 @@ void drive_send(struct drive *drive, const Sotto__Engine__ToEngine *order);
 /* The next answer, which must be of @kind. It lives until the next call. */
 const Sotto__Engine__FromEngine *drive_get(struct drive *drive, Sotto__Engine__FromEngine__BodyCase kind);
 
+/* The next answer, whatever it is but Progress and Log. */
+const Sotto__Engine__FromEngine *drive_get_any(struct drive *drive);
+
 /* The engine must end without another word. */
 void drive_expect_end(struct drive *drive);
 

@@ -1,0 +1,167 @@
+/*
+ * Sequences of the fake model
+ */
+#include "engine/fake.h"
+
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "engine/engine.h"
+#include <errno.h>
+
+uint32_t fake_n_free(const struct model *model)
+{
+    return model->n_pages_allowed > model->figures.n_held ? model->n_pages_allowed - model->figures.n_held
+                                                          : 0;
+}
+
+void fake_end_seq(struct model *model, struct fake_seq *seq)
+{
+    model->figures.n_held -= seq->n_pages;
+    model->figures.n_seqs--;
+    mem_free(seq->tokens);
+    mem_free(seq->never);
+    mem_free(seq->top_ids);
+    mem_free(seq->top_logprobs);
+    *seq = (struct fake_seq){ .id = 0 };
+}
+
+struct fake_seq *fake_find(struct model *model, uint32_t id)
+{
+    for (uint32_t i = 0; i < model->n_seqs; i++) {
+        if (model->seqs[i].id == id) {
+            return &model->seqs[i];
+        }
+    }
+    return NULL;
+}
+
+static enum seq_outcome check_room(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+{
+    uint64_t n_tokens = (uint64_t)ask->n_tokens + ask->n_reserve;
+
+    ret_room->n_cached = 0;
+    ret_room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, FAKE_PAGE_TOK), UINT32_MAX);
+    ret_room->n_free = fake_n_free(model);
+    for (uint32_t i = 0; i < ask->n_tokens; i++) {
+        if (ask->tokens[i] >= model->facts.n_vocab) {
+            return SEQ_BAD_TOKEN;
+        }
+    }
+    if (ask->n_tokens == 0) {
+        return SEQ_BAD_TOKEN;
+    }
+    if (n_tokens > model->facts.n_context || ret_room->n_needed > model->facts.n_pages) {
+        return SEQ_NEVER_FITS;
+    }
+    if (!fake_find(model, 0)) {
+        return SEQ_TOO_MANY;
+    }
+    return ret_room->n_needed > ret_room->n_free ? SEQ_NO_PAGES : SEQ_OK;
+}
+
+/* Rules that act at opening; the list of tokens is remembered. */
+static int act_on_open(struct model *model, const struct seq_ask *ask, const struct script_rule **ret_list)
+{
+    const struct script_rule *rule;
+    size_t at = 0;
+    int r = SEQ_OK;
+
+    while (ask->id != ENGINE_WARM_SEQ && r == SEQ_OK &&
+           (rule = script_find(&model->script, ask->tokens, ask->n_prompt, SCRIPT_AT_OPEN, &at))) {
+        if (rule->action == SCRIPT_TOKENS) {
+            *ret_list = rule;
+        } else if (rule->action == SCRIPT_REFUSE) {
+            script_spend(&model->script, rule);
+            r = (int)rule->number;
+        } else if (rule->at == SCRIPT_AT_OPEN) {
+            r = fake_act(&model->script, rule);
+        }
+    }
+    return r;
+}
+
+static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_pages)
+{
+    const struct sample_params *params = ask->params;
+
+    *seq = (struct fake_seq){
+        .id = ask->id,
+        .n_prompt = ask->n_prompt,
+        .n_known = ask->n_tokens,
+        .n_pages = n_pages,
+        .seed = params->temperature > 0 ? params->seed : 0,
+        .n_never = params->n_never,
+        .n_top = params->n_top,
+        .tokens = mem_calloc(MEM_KV, (size_t)n_pages * FAKE_PAGE_TOK + 1, sizeof(*seq->tokens)),
+        .never = mem_calloc(MEM_KV, params->n_never, sizeof(*seq->never)),
+        .top_ids = mem_calloc(MEM_KV, params->n_top, sizeof(*seq->top_ids)),
+        .top_logprobs = mem_calloc(MEM_KV, params->n_top, sizeof(*seq->top_logprobs)),
+    };
+    if (!seq->tokens || !seq->never || !seq->top_ids || !seq->top_logprobs) {
+        return err_new(-ENOMEM);
+    }
+    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*ask->tokens));
+    if (params->n_never > 0) {
+        memcpy(seq->never, params->never, params->n_never * sizeof(*params->never));
+    }
+    return 0;
+}
+
+int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+{
+    const struct script_rule *list = NULL;
+    struct seq_room room;
+    struct fake_seq *seq;
+    int r;
+
+    r = (int)check_room(model, ask, &room);
+    if (r == SEQ_OK) {
+        r = act_on_open(model, ask, &list);
+    }
+    *ret_room = room;
+    if (r) {
+        return r;
+    }
+    seq = fake_find(model, 0);
+    r = copy_ask(seq, ask, room.n_needed);
+    model->figures.n_held += room.n_needed;
+    model->figures.n_seqs++;
+    if (r) {
+        fake_end_seq(model, seq);
+        return err_up(r);
+    }
+    seq->list = list;
+    ret_room->n_free = fake_n_free(model);
+    return SEQ_OK;
+}
+
+void seq_stop(struct model *model, uint32_t id)
+{
+    struct fake_seq *seq = id ? fake_find(model, id) : NULL;
+
+    if (seq) {
+        seq->is_stopped = true;
+    }
+}
+
+void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
+{
+    struct fake_seq *seq = id ? fake_find(model, id) : NULL;
+
+    if (seq && n_tokens > 0 && n_tokens < seq->n_known) {
+        seq->n_known = n_tokens;
+        seq->n_prompt = (uint32_t)num_min(seq->n_prompt, n_tokens);
+        /* The row of the last one is computed again: the next token is sampled from it. */
+        seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
+    }
+}
+
+void seq_close(struct model *model, uint32_t id, bool keep)
+{
+    struct fake_seq *seq = id ? fake_find(model, id) : NULL;
+
+    if (seq) {
+        fake_end_seq(model, seq);
+    }
+}
