@@ -1,0 +1,298 @@
+/*
+ * Attention and the store of K and V: the same bits in every set, however rows are cut into chunks and items into
+ * ranges; near the truth; blind to what it must not see
+ */
+#include "fixture.h"
+#include "unit.h"
+
+#include "base/clean.h"
+#include "kern/half.h"
+
+#include <math.h>
+#include <string.h>
+
+#define N_FAST  (FIXTURE_N_SETS - 1)
+#define N_PAGES 6
+
+/* One sequence whose pages lie in disorder in the pool, with another layer's part before each. */
+struct scene {
+    struct kern_kv_shape shape;
+    uint32_t n_heads;
+    uint32_t n_pos;
+    uint32_t window;  /* 0: none */
+    float *q, *k, *v; /* [n_pos][heads][head_dim] */
+    struct kern_kv_row *rows;
+    uint32_t pages[N_PAGES];
+};
+
+static void make(struct scene *scene, enum fixture_kind kind, struct fixture_random *random)
+{
+    const size_t kv_dim = (size_t)scene->shape.n_kv_heads * scene->shape.head_dim;
+    const size_t q_dim = (size_t)scene->n_heads * scene->shape.head_dim;
+    const size_t layer = kern_kv_page_bytes(scene->shape.kv, scene->shape.n_kv_heads, scene->shape.head_dim);
+
+    scene->shape.layer_bytes = layer;
+    scene->shape.page_bytes = 2 * layer;
+    scene->shape.base = aligned_alloc(64, N_PAGES * 2 * layer);
+    memset(scene->shape.base, 0xff, N_PAGES * 2 * layer); /* NaN: what must not be seen would show */
+    scene->q = fixture_guarded(scene->n_pos * q_dim);
+    scene->k = fixture_guarded(scene->n_pos * kv_dim);
+    scene->v = fixture_guarded(scene->n_pos * kv_dim);
+    fixture_fill(scene->q, scene->n_pos * q_dim, kind, random);
+    fixture_fill(scene->k, scene->n_pos * kv_dim, kind, random);
+    fixture_fill(scene->v, scene->n_pos * kv_dim, kind, random);
+    scene->rows = calloc(scene->n_pos + 1, sizeof(scene->rows[0]));
+    for (uint32_t i = 0; i < N_PAGES; i++) {
+        scene->pages[i] = (i * 5 + 2) % N_PAGES;
+    }
+    for (uint32_t r = 0; r < scene->n_pos; r++) {
+        const uint32_t first = scene->window > 0 && r + 1 > scene->window ? r + 1 - scene->window : 0;
+
+        scene->rows[r] = (struct kern_kv_row){ .pages = scene->pages, .pos = r, .first = first };
+    }
+}
+
+static void unmake(struct scene *scene)
+{
+    const size_t kv_dim = (size_t)scene->shape.n_kv_heads * scene->shape.head_dim;
+
+    fixture_free_guarded(scene->q, (size_t)scene->n_pos * scene->n_heads * scene->shape.head_dim);
+    fixture_free_guarded(scene->k, scene->n_pos * kv_dim);
+    fixture_free_guarded(scene->v, scene->n_pos * kv_dim);
+    free(scene->rows);
+    free(scene->shape.base);
+}
+
+/* Stores and attends rows by chunks of @chunk, items of a chunk by ranges of @range. */
+static float *run(const struct kern_ops *ops, const struct scene *scene, uint32_t chunk, uint32_t range)
+{
+    const size_t kv_dim = (size_t)scene->shape.n_kv_heads * scene->shape.head_dim;
+    const size_t q_dim = (size_t)scene->n_heads * scene->shape.head_dim;
+    float *out = fixture_guarded(scene->n_pos * q_dim);
+
+    for (uint32_t row = 0; row < scene->n_pos; row += chunk) {
+        const uint32_t n = scene->n_pos - row < chunk ? scene->n_pos - row : chunk;
+        const struct kern_store store = { .shape = scene->shape,
+                                          .rows = scene->rows + row,
+                                          .k = scene->k + row * kv_dim,
+                                          .v = scene->v + row * kv_dim,
+                                          .k_stride = kv_dim,
+                                          .v_stride = kv_dim };
+        const struct kern_attend attend = {
+            .shape = scene->shape,
+            .n_heads = scene->n_heads,
+            .n_rows = n,
+            .rows = scene->rows + row,
+            .scale = 1.0f / sqrtf((float)scene->shape.head_dim),
+            .q = scene->q + row * q_dim,
+            .out = out + row * q_dim,
+            .q_stride = q_dim,
+            .out_stride = q_dim,
+        };
+        const uint32_t n_items = n * scene->n_heads;
+
+        ops->store(&store, 0, n);
+        for (uint32_t i = 0; i < n_items; i += range) {
+            ops->attend(&attend, i, n_items - i < range ? n_items - i : range);
+        }
+    }
+    return out;
+}
+
+static const struct scene scenes[] = {
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 3, .head_dim = 64 }, .n_heads = 9, .n_pos = 83 },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 3, .head_dim = 64 }, .n_heads = 9, .n_pos = 83 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 4, .head_dim = 8 }, .n_heads = 8, .n_pos = 49 },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 4, .head_dim = 8 }, .n_heads = 8, .n_pos = 49 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 128 }, .n_heads = 2, .n_pos = 33 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 82 }, .n_heads = 5, .n_pos = 18 },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 6 }, .n_heads = 2, .n_pos = 18 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 256 }, .n_heads = 1, .n_pos = 17 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 64 },
+      .n_heads = 4,
+      .n_pos = 90,
+      .window = 19 },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 24 },
+      .n_heads = 4,
+      .n_pos = 90,
+      .window = 1 },
+};
+
+START_TEST(sets_attend_alike_however_rows_are_cut)
+{
+    static const struct {
+        uint32_t chunk, range;
+    } cuts[] = { { 1, 1 }, { 1, 100 }, { 7, 5 }, { 16, 1000 }, { 96, 31 }, { 96, 10000 } };
+    const int n_scenes = (int)COUNTOF(scenes);
+    const struct kern_ops *ops = fixture_set(_i / n_scenes % FIXTURE_N_SETS);
+    struct scene scene = scenes[_i % n_scenes];
+    struct fixture_random random = { 41 + (uint64_t)_i };
+    const size_t n = (size_t)scene.n_pos * scene.n_heads * scene.shape.head_dim;
+    float *expected;
+
+    if (!ops) {
+        return;
+    }
+    make(&scene, (enum fixture_kind)(_i / n_scenes / FIXTURE_N_SETS), &random);
+    expected = run(fixture_set(0), &scene, 1, 1);
+
+    for (size_t c = 0; c < COUNTOF(cuts); c++) {
+        float *got = run(ops, &scene, cuts[c].chunk, cuts[c].range);
+
+        fixture_same(got, expected, n, ops->name);
+        fixture_free_guarded(got, n);
+    }
+    fixture_free_guarded(expected, n);
+    unmake(&scene);
+}
+END_TEST
+
+/* What is stored for @x. */
+static double stored(enum kern_kv kv, float x)
+{
+    return kv == KERN_KV_F16 ? (double)half_to_float(half_from_float(x)) : (double)x;
+}
+
+/* Element @i of the answer of @row and @head, in float64 and two passes. */
+static double truth(const struct scene *scene, uint32_t row, uint32_t head, uint32_t i)
+{
+    const uint32_t dim = scene->shape.head_dim;
+    const uint32_t kv_head = head / (scene->n_heads / scene->shape.n_kv_heads);
+    double scores[100];
+    double most = -INFINITY, sum = 0, value = 0;
+
+    for (uint32_t pos = scene->rows[row].first; pos <= row; pos++) {
+        const size_t at = ((size_t)pos * scene->shape.n_kv_heads + kv_head) * dim;
+
+        scores[pos] = 0;
+        for (uint32_t j = 0; j < dim; j++) {
+            scores[pos] += (double)scene->q[((size_t)row * scene->n_heads + head) * dim + j] *
+                           stored(scene->shape.kv, scene->k[at + j]);
+        }
+        scores[pos] /= sqrt(dim);
+        most = fmax(most, scores[pos]);
+    }
+    for (uint32_t pos = scene->rows[row].first; pos <= row; pos++) {
+        const size_t at = ((size_t)pos * scene->shape.n_kv_heads + kv_head) * dim;
+        const double p = exp(scores[pos] - most);
+
+        sum += p;
+        value += p * stored(scene->shape.kv, scene->v[at + i]);
+    }
+    return value / sum;
+}
+
+START_TEST(attention_is_near_the_truth)
+{
+    const struct kern_ops *ops = fixture_set(_i / (int)COUNTOF(scenes));
+    struct scene scene = scenes[_i % (int)COUNTOF(scenes)];
+    struct fixture_random random = { 43 };
+    const uint32_t dim = scene.shape.head_dim;
+    float *out;
+
+    if (!ops) {
+        return;
+    }
+    make(&scene, FIXTURE_ORDINARY, &random);
+    out = run(ops, &scene, 8, 1000);
+
+    for (uint32_t row = 0; row < scene.n_pos; row++) {
+        for (uint32_t head = 0; head < scene.n_heads; head++) {
+            for (uint32_t i = 0; i < dim; i += 5) {
+                const double got = (double)out[((size_t)row * scene.n_heads + head) * dim + i];
+
+                ck_assert_double_le(fabs(got - truth(&scene, row, head, i)), 2e-6);
+            }
+        }
+    }
+    fixture_free_guarded(out, (size_t)scene.n_pos * scene.n_heads * dim);
+    unmake(&scene);
+}
+END_TEST
+
+START_TEST(rising_scores_do_not_overflow)
+{
+    const struct kern_ops *ops = fixture_set(_i);
+    struct scene scene = scenes[1];
+    struct fixture_random random = { 47 };
+    const uint32_t dim = scene.shape.head_dim;
+    float *out;
+
+    if (!ops) {
+        return;
+    }
+    make(&scene, FIXTURE_ORDINARY, &random);
+    for (uint32_t pos = 0; pos < scene.n_pos; pos++) { /* each page's scores far above those before */
+        for (uint32_t i = 0; i < 3 * dim; i++) {
+            scene.k[(size_t)pos * 3 * dim + i] = (float)pos * 40.0f;
+        }
+        for (uint32_t i = 0; i < 9 * dim; i++) {
+            scene.q[(size_t)pos * 9 * dim + i] = 1.0f;
+        }
+    }
+
+    out = run(ops, &scene, 83, 1000);
+
+    for (uint32_t i = 0; i < dim; i++) { /* the last position takes all */
+        ck_assert_float_eq(out[(size_t)82 * 9 * dim + i], scene.v[(size_t)82 * 3 * dim + i]);
+    }
+    fixture_free_guarded(out, (size_t)scene.n_pos * 9 * dim);
+    unmake(&scene);
+}
+END_TEST
+
+START_TEST(rows_of_many_sequences_attend_as_if_alone)
+{
+    const struct kern_ops *ops = fixture_set(_i);
+    struct scene scene = scenes[0];
+    struct fixture_random random = { 53 };
+    uint32_t copy[N_PAGES];
+    const size_t q_dim = (size_t)9 * 64;
+    float *alone;
+    float *together = fixture_guarded(2 * q_dim);
+    struct kern_attend attend;
+
+    if (!ops) {
+        fixture_free_guarded(together, 2 * q_dim);
+        return;
+    }
+    make(&scene, FIXTURE_ORDINARY, &random);
+    alone = run(ops, &scene, 83, 1000);
+    memcpy(copy, scene.pages, sizeof(copy));
+    attend = (struct kern_attend){ .shape = scene.shape,
+                                   .n_heads = 9,
+                                   .n_rows = 2,
+                                   .scale = 0.125f,
+                                   .out = together,
+                                   .q_stride = 82 * q_dim,
+                                   .out_stride = q_dim,
+                                   .q = scene.q };
+    /* Row 0 of the sequence, and row 82 of one with a page table of its own. */
+    scene.rows[1] = scene.rows[82];
+    scene.rows[1].pages = copy;
+    attend.rows = scene.rows;
+
+    ops->attend(&attend, 0, 18);
+
+    fixture_same(together, alone, q_dim, "row 0");
+    fixture_same(together + q_dim, alone + 82 * q_dim, q_dim, "row 82");
+    fixture_free_guarded(together, 2 * q_dim);
+    fixture_free_guarded(alone, (size_t)83 * q_dim);
+    unmake(&scene);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kern-attn");
+    TCase *tcase = tcase_create("attn");
+    const int n_scenes = (int)COUNTOF(scenes);
+
+    tcase_add_loop_test(tcase, sets_attend_alike_however_rows_are_cut, 0, 2 * FIXTURE_N_SETS * n_scenes);
+    tcase_add_loop_test(tcase, attention_is_near_the_truth, 0, FIXTURE_N_SETS * n_scenes);
+    tcase_add_loop_test(tcase, rising_scores_do_not_overflow, 0, FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, rows_of_many_sequences_attend_as_if_alone, 0, FIXTURE_N_SETS);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

@@ -1,0 +1,263 @@
+/*
+ * Cores and cpu: thread counts from quotas, kernel sets from feature words; both from recorded machines
+ */
+#include "unit.h"
+
+#include "base/clean.h"
+#include "kern/cores.h"
+#include "kern/kern.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A machine of files below a folder of its own. */
+struct machine {
+    char root[64];
+};
+
+static void make(struct machine *machine)
+{
+    snprintf(machine->root, sizeof(machine->root), "/tmp/sotto-cores-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(machine->root));
+}
+
+/* Writes @text at @path below the root, making the folders on the way. */
+static void put(const struct machine *machine, const char *path, const char *text)
+{
+    char full[512];
+    FILE *file;
+
+    snprintf(full, sizeof(full), "%s%s", machine->root, path);
+    for (char *at = full + strlen(machine->root) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        ck_assert(mkdir(full, 0700) == 0 || errno == EEXIST);
+        *at = '/';
+    }
+    file = fopen(full, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void unmake(const struct machine *machine)
+{
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", machine->root);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(a_quota_of_one_and_a_half_processors_is_one)
+{
+    struct machine machine;
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", "0::/system.slice/sottod.service\n");
+    put(&machine, "/sys/fs/cgroup/system.slice/sottod.service/cpu.max", "150000 100000\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), 1);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(the_tightest_parent_decides)
+{
+    struct machine machine;
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", "0::/a/b/c\n");
+    put(&machine, "/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
+    put(&machine, "/sys/fs/cgroup/a/b/cpu.max", "390000 100000\n");
+    put(&machine, "/sys/fs/cgroup/a/cpu.max", "800000 100000\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), 3);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(less_than_one_processor_is_one)
+{
+    struct machine machine;
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", "0::/\n");
+    put(&machine, "/sys/fs/cgroup/cpu.max", "20000 100000\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), 1);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(version_1_is_understood_by_either_mount)
+{
+    static const char *const mounts[] = { "cpu,cpuacct", "cpu" };
+    struct machine machine;
+    char path[128];
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", "12:pids:/x\n4:cpu,cpuacct:/box\n1:name=systemd:/y\n0::/z\n");
+    snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/box/cpu.cfs_quota_us", mounts[_i]);
+    put(&machine, path, "250000\n");
+    snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/box/cpu.cfs_period_us", mounts[_i]);
+    put(&machine, path, "100000\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), 2);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(a_path_that_only_the_host_sees_ends_at_the_mount)
+{
+    struct machine machine;
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", "0::/../../host/box\n");
+    put(&machine, "/sys/fs/cgroup/cpu.max", "200000 100000\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), 2);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(nothing_readable_is_no_limit)
+{
+    static const char *const lines[] = { "", "0::/a\n", "nonsense", "4:cpuset:/a\n", "5:cpu:/a\n" };
+    struct machine machine;
+
+    make(&machine);
+    put(&machine, "/proc/self/cgroup", lines[_i]);
+    put(&machine, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n");
+    put(&machine, "/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+    put(&machine, "/sys/fs/cgroup/a/cpu.max", "garbage\n");
+
+    ck_assert_uint_eq(cores_quota(machine.root), UINT32_MAX);
+    ck_assert_uint_eq(cores_quota("/nowhere"), UINT32_MAX);
+    unmake(&machine);
+}
+END_TEST
+
+START_TEST(threads_follow_the_affinity_mask)
+{
+    cpu_set_t set;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+    ck_assert_uint_ge(cores_count(), 1);
+    ck_assert_uint_le(cores_count(), (uint32_t)CPU_COUNT(&set));
+    for (int cpu = 0, kept = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &set) && kept++ > 0) {
+            CPU_CLR(cpu, &set);
+        }
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+
+    ck_assert_uint_eq(cores_count(), 1);
+}
+END_TEST
+
+/* A processor with everything, under a system that saves its registers. */
+static const struct cpu_words full = {
+    .max_leaf = 7,
+    .leaf1_ecx = 1u << 27 | 1u << 28 | 1u << 12 | 1u << 29,
+    .leaf7_ebx = 1u << 5,
+    .xcr0 = 0x7,
+};
+
+START_TEST(feature_words_become_bits)
+{
+    ck_assert_uint_eq(cpu_decode(&full), CPU_AVX2 | CPU_FMA | CPU_F16C);
+}
+END_TEST
+
+START_TEST(registers_that_are_not_saved_are_not_used)
+{
+    struct cpu_words words = full;
+
+    words.xcr0 = 0x3; /* the lower halves only */
+    ck_assert_uint_eq(cpu_decode(&words), 0);
+    words = full;
+    words.leaf1_ecx &= ~(1u << 27);
+    ck_assert_uint_eq(cpu_decode(&words), 0);
+    words = full;
+    words.leaf1_ecx &= ~(1u << 28);
+    ck_assert_uint_eq(cpu_decode(&words), 0);
+}
+END_TEST
+
+START_TEST(a_missing_extension_is_missing)
+{
+    struct cpu_words words = full;
+
+    words.max_leaf = 6; /* whatever the word says then */
+    ck_assert_uint_eq(cpu_decode(&words), CPU_FMA | CPU_F16C);
+    words = full;
+    words.leaf7_ebx = ~(1u << 5);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_FMA | CPU_F16C);
+    words = full;
+    words.leaf1_ecx &= ~(1u << 12);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_F16C);
+    words = full;
+    words.leaf1_ecx &= ~(1u << 29);
+    ck_assert_uint_eq(cpu_decode(&words), CPU_AVX2 | CPU_FMA);
+}
+END_TEST
+
+START_TEST(a_set_is_chosen_only_with_all_that_it_needs)
+{
+    const uint32_t all = CPU_AVX2 | CPU_FMA | CPU_F16C;
+
+    for (uint32_t cpu = 0; cpu <= all; cpu++) {
+        struct kern_ops ops = { 0 };
+
+        kern_choose(&ops, cpu);
+
+#if defined(__x86_64__)
+        ck_assert_str_eq(ops.name, cpu == all ? "avx2" : "scalar");
+#else
+        ck_assert_str_eq(ops.name, "scalar");
+#endif
+        ck_assert(ops.unpack && ops.quantise && ops.matmul && ops.rms_norm && ops.rope && ops.silu_mul &&
+                  ops.add);
+        ck_assert(ops.store && ops.attend && ops.argmax);
+    }
+}
+END_TEST
+
+START_TEST(sets_have_names_and_others_are_refused)
+{
+    uint32_t mask = 77;
+
+    ck_assert(!cpu_mask("avx3", &mask));
+    ck_assert_uint_eq(mask, 77);
+    ck_assert(cpu_mask("scalar", &mask));
+    ck_assert_uint_eq(mask, 0);
+    ck_assert(cpu_mask("avx2", &mask));
+    ck_assert_uint_eq(mask, CPU_AVX2 | CPU_FMA | CPU_F16C);
+    ck_assert(cpu_mask("", &mask));
+    ck_assert_uint_eq(mask, UINT32_MAX);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kern-cores");
+    TCase *quota = tcase_create("quota");
+    TCase *cpu = tcase_create("cpu");
+
+    tcase_add_test(quota, a_quota_of_one_and_a_half_processors_is_one);
+    tcase_add_test(quota, the_tightest_parent_decides);
+    tcase_add_test(quota, less_than_one_processor_is_one);
+    tcase_add_loop_test(quota, version_1_is_understood_by_either_mount, 0, 2);
+    tcase_add_test(quota, a_path_that_only_the_host_sees_ends_at_the_mount);
+    tcase_add_loop_test(quota, nothing_readable_is_no_limit, 0, 5);
+    tcase_add_test(quota, threads_follow_the_affinity_mask);
+    suite_add_tcase(suite, quota);
+    tcase_add_test(cpu, feature_words_become_bits);
+    tcase_add_test(cpu, registers_that_are_not_saved_are_not_used);
+    tcase_add_test(cpu, a_missing_extension_is_missing);
+    tcase_add_test(cpu, a_set_is_chosen_only_with_all_that_it_needs);
+    tcase_add_test(cpu, sets_have_names_and_others_are_refused);
+    suite_add_tcase(suite, cpu);
+    return unit_run(suite);
+}
