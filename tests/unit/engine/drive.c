@@ -9,13 +9,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-static int engine_fd;
-
-static void *run_engine(void *unused)
+static void *run_engine(void *owner)
 {
-    int code = engine_run(engine_fd, NULL);
+    const struct drive *drive = owner;
+    int code = engine_run(drive->engine_fd, NULL);
 
-    close(engine_fd);
+    close(drive->engine_fd);
     return (void *)(intptr_t)code;
 }
 
@@ -27,9 +26,9 @@ void drive_begin(struct drive *drive)
     *drive = (struct drive){ .fd = -1 };
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     drive->fd = ends[0];
-    engine_fd = ends[1];
+    drive->engine_fd = ends[1];
     setsockopt(drive->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    ck_assert_int_eq(pthread_create(&drive->thread, NULL, run_engine, NULL), 0);
+    ck_assert_int_eq(pthread_create(&drive->thread, NULL, run_engine, drive), 0);
 }
 
 static void write_script(struct drive *drive, const char *script)

@@ -1,7 +1,7 @@
 /*
  * Drive: an engine in a thread, and the test in sottod's place at the other end of the socket
  *
- * An answer that does not come within ten seconds fails the test.
+ * One engine at a time: the log goes to the latest. An answer that does not come within ten seconds fails the test.
  */
 #ifndef SOTTO_TESTS_DRIVE_H
 #define SOTTO_TESTS_DRIVE_H
@@ -14,6 +14,7 @@
 
 struct drive {
     int fd;
+    int engine_fd; /* the other end; closed by the engine's thread when it is over */
     pthread_t thread;
     Sotto__Engine__FromEngine *last; /* what drive_get() gave */
     unsigned n_progress;             /* Progress and Log are counted and passed over */

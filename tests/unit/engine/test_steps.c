@@ -1,5 +1,5 @@
 /*
- * Steps: answered, suspended, withdrawn, stopped and limited, with the scripted model. In it a step that is `slow`
+ * Steps: answered, refused, suspended, with the scripted model. In it a step that is `slow`
  * has a part each millisecond.
  */
 #include "drive.h"
@@ -33,27 +33,19 @@ static void check_suspended(struct drive *drive, uint64_t step)
     ck_assert_uint_eq(drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
 }
 
-static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
+/* The first token of an answer that nothing interrupts. */
+static bool undisturbed(const uint32_t *tokens, size_t n, uint32_t *ret_token)
 {
-    const Sotto__Engine__Withdrawn *withdrawn =
-        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
-
-    ck_assert_uint_eq(withdrawn->step, step);
-    ck_assert_int_eq(withdrawn->done, done);
-}
-
-/* The first token of the slow prompt's answer. */
-static uint32_t undisturbed(const uint32_t *tokens, size_t n)
-{
-    uint32_t token;
     struct drive drive;
 
-    ck_assert(ready(&drive, NULL));
+    if (!ready(&drive, NULL)) {
+        return false;
+    }
     drive_open_plain(&drive, 1, tokens, n);
     drive_step(&drive, 1, 1, (uint32_t)n, 0);
-    token = drive_get_token(&drive, 1);
+    *ret_token = drive_get_token(&drive, 1);
     ck_assert_int_eq(drive_end(&drive), 0);
-    return token;
+    return true;
 }
 
 static void send_step(struct drive *drive, uint64_t id, Sotto__Engine__Entry **entries, size_t n)
@@ -221,8 +213,9 @@ END_TEST
 START_TEST(slice_suspends_and_continue_gives_the_same_token)
 {
     struct drive drive;
+    uint32_t token;
 
-    if (!ready(&drive, slow_script)) {
+    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&drive, slow_script)) {
         return;
     }
     drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
@@ -233,7 +226,7 @@ START_TEST(slice_suspends_and_continue_gives_the_same_token)
     check_suspended(&drive, 1);
     drive_continue(&drive, 1, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 1), undisturbed(slow_prompt, COUNTOF(slow_prompt)));
+    ck_assert_uint_eq(drive_get_token(&drive, 1), token);
     ck_assert_int_eq(drive_end(&drive), 0);
 }
 END_TEST
@@ -262,8 +255,9 @@ END_TEST
 START_TEST(other_orders_are_obeyed_while_a_step_stands_still)
 {
     struct drive drive;
+    uint32_t token;
 
-    if (!ready(&drive, slow_script)) {
+    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&drive, slow_script)) {
         return;
     }
     drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
@@ -275,7 +269,7 @@ START_TEST(other_orders_are_obeyed_while_a_step_stands_still)
     drive_close(&drive, 2);
     drive_continue(&drive, 1, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 1), undisturbed(slow_prompt, COUNTOF(slow_prompt)));
+    ck_assert_uint_eq(drive_get_token(&drive, 1), token);
     ck_assert_int_eq(drive_end(&drive), 0);
 }
 END_TEST
@@ -329,293 +323,6 @@ START_TEST(step_beside_a_suspended_one_is_a_fault)
 }
 END_TEST
 
-/* ---- withdrawn */
-
-START_TEST(waiting_step_is_withdrawn)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    drive_step(&drive, 2, 1, 0, 0);
-    usleep(10000);
-
-    drive_withdraw(&drive, 2);
-
-    check_withdrawn(&drive, 2, true);
-    drive_get_token(&drive, 1);
-    ck_assert_uint_eq(drive_query(&drive)->steps, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(running_step_is_not_withdrawn)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    usleep(10000);
-
-    drive_withdraw(&drive, 1);
-
-    check_withdrawn(&drive, 1, false);
-    drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(suspended_or_ended_step_is_not_withdrawn)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    check_suspended(&drive, 1);
-
-    drive_withdraw(&drive, 1);
-    check_withdrawn(&drive, 1, false);
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    drive_withdraw(&drive, 1);
-    check_withdrawn(&drive, 1, false);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-/* ---- stopped */
-
-START_TEST(stop_acts_within_a_part_of_the_running_step)
-{
-    uint64_t from_us;
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-    from_us = clock_mono_us();
-
-    drive_stop(&drive, 1);
-
-    drive_get_outcome(&drive, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
-    ck_assert_uint_lt(ms_since(from_us), 1000);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(stop_holds_for_a_sequence_whose_open_still_waits)
-{
-    Sotto__Engine__Sampler sampler;
-    Sotto__Engine__Open open;
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    drive_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
-
-    drive_open(&drive, &open);
-    drive_stop(&drive, 2);
-    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
-
-    drive_get_token(&drive, 1);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
-    drive_get_outcome(&drive, 2, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(end_of_file_ends_a_running_step_soon)
-{
-    uint64_t from_us;
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-    from_us = clock_mono_us();
-
-    ck_assert_int_eq(drive_end(&drive), 0);
-
-    ck_assert_uint_lt(ms_since(from_us), 1000);
-}
-END_TEST
-
-START_TEST(garbage_within_a_step_is_a_fault)
-{
-    static const uint8_t garbage[] = { 2, 0, 0, 0, 0xff, 0xff };
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
-    usleep(20000);
-
-    drive_bytes(&drive, garbage, sizeof(garbage));
-
-    drive_expect_fault(&drive, "not one of this build's schema", false);
-}
-END_TEST
-
-/* ---- limited */
-
-START_TEST(slice_of_limits_holds_for_the_running_step)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
-
-    drive_limit(&drive, 3000, 1000, 0);
-
-    check_suspended(&drive, 1);
-    drive_continue(&drive, 1, 0);
-    check_suspended(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(duty_leaves_idle_time_between_parts)
-{
-    uint64_t from_us = clock_mono_us();
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_limit(&drive, 0, 200, 0);
-
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-
-    drive_get_token(&drive, 1); /* 60 ms of work */
-    ck_assert_uint_ge(ms_since(from_us), 280);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(duty_0_pauses_until_it_is_lifted)
-{
-    uint64_t from_us = clock_mono_us();
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_limit(&drive, 0, 0, 0);
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    usleep(200000);
-
-    drive_limit(&drive, 0, 1000, 0);
-
-    drive_get_token(&drive, 1);
-    ck_assert_uint_ge(ms_since(from_us), 250);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(kv_limit_refuses_until_it_is_lifted)
-{
-    Sotto__Engine__Sampler sampler;
-    Sotto__Engine__Open open;
-    struct drive drive;
-
-    if (!ready(&drive, "pages 10\n")) {
-        return;
-    }
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt)); /* 3 pages of 4 KiB */
-
-    drive_limit(&drive, 0, 1000, 8192);
-    drive_open(&drive, &open);
-    ck_assert_int_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused->why,
-                     SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
-    drive_limit(&drive, 0, 1000, 0);
-
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-/* ---- order */
-
-START_TEST(what_is_not_urgent_waits_in_its_order)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-
-    drive_step(&drive, 2, 1, 0, 5000); /* slow as well, and in slices */
-    drive_suspend(&drive, 2);
-
-    drive_get_token(&drive, 1);
-    check_suspended(&drive, 2);
-    drive_continue(&drive, 2, 0);
-    drive_get_token(&drive, 2);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(long_orders_arrive_whole_behind_a_running_step)
-{
-    enum { N = 200000, N_ORDERS = 8 };
-    uint32_t *tokens = calloc(N, sizeof(*tokens));
-    Sotto__Engine__Sampler sampler;
-    Sotto__Engine__Open open;
-    struct drive drive;
-
-    if (!ready(&drive, "when 310 do slow 60\ncontext 1000000\npages 100000\n")) {
-        free(tokens);
-        return;
-    }
-    for (size_t i = 0; i < N; i++) {
-        tokens[i] = 200 + (uint32_t)(i % 100);
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-
-    for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
-        drive_fill_open(&open, &sampler, seq, tokens, N);
-        drive_open(&drive, &open);
-        drive_close(&drive, seq);
-    }
-
-    drive_get_token(&drive, 1);
-    for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
-        ck_assert_uint_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened->sequence, seq);
-    }
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
-    free(tokens);
-}
-END_TEST
-
 static void add_suspended(TCase *tests)
 {
     tcase_add_test(tests, slice_suspends_and_continue_gives_the_same_token);
@@ -624,9 +331,6 @@ static void add_suspended(TCase *tests)
     tcase_add_test(tests, suspend_of_a_step_that_ended_is_ignored);
     tcase_add_test(tests, continue_of_what_does_not_stand_still_is_a_fault);
     tcase_add_test(tests, step_beside_a_suspended_one_is_a_fault);
-    tcase_add_test(tests, waiting_step_is_withdrawn);
-    tcase_add_test(tests, running_step_is_not_withdrawn);
-    tcase_add_test(tests, suspended_or_ended_step_is_not_withdrawn);
 }
 
 int main(void)
@@ -640,16 +344,6 @@ int main(void)
     tcase_add_test(tests, fault_within_a_step_is_logged_and_told);
     tcase_add_loop_test(tests, step_that_makes_no_sense_is_a_fault, 0, 5);
     add_suspended(tests);
-    tcase_add_test(tests, stop_acts_within_a_part_of_the_running_step);
-    tcase_add_test(tests, stop_holds_for_a_sequence_whose_open_still_waits);
-    tcase_add_test(tests, end_of_file_ends_a_running_step_soon);
-    tcase_add_test(tests, garbage_within_a_step_is_a_fault);
-    tcase_add_test(tests, slice_of_limits_holds_for_the_running_step);
-    tcase_add_test(tests, duty_leaves_idle_time_between_parts);
-    tcase_add_test(tests, duty_0_pauses_until_it_is_lifted);
-    tcase_add_test(tests, kv_limit_refuses_until_it_is_lifted);
-    tcase_add_test(tests, what_is_not_urgent_waits_in_its_order);
-    tcase_add_test(tests, long_orders_arrive_whole_behind_a_running_step);
     suite_add_tcase(suite, tests);
     return unit_run(suite);
 }

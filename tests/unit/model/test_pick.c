@@ -1,3 +1,6 @@
+/*
+ * Selection and sorting against the C library's qsort().
+ */
 #include "model/pick.h"
 
 #include "base/clean.h"

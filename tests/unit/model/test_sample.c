@@ -1,65 +1,10 @@
 /*
- * The sampler at its edges (degenerate logits, parameters at both ends), its order of stages, and its draws.
+ * The sampler at its edges (degenerate logits, parameters at both ends) and the order of its stages.
  */
-#include "model/sample.h"
+#include "drawn.h"
 
 #include "base/clean.h"
-#include "base/mem.h"
-#include "unit.h"
-#include <float.h>
 #include <math.h>
-#include <string.h>
-
-#define VOCAB 8
-
-/* Everything off, at the temperature that changes nothing. */
-static struct sample_params plain(float temperature)
-{
-    return (struct sample_params){ .temperature = temperature, .top_p = 1, .repetition_penalty = 1 };
-}
-
-struct case_of {
-    struct sample_params params;
-    const float *logits;
-    uint32_t n_vocab;
-    const uint32_t *tokens;
-    size_t n_tokens;
-};
-
-static int draw_nth(const struct case_of *c, uint32_t n_answer, struct sample_result *result)
-{
-    struct sample_scratch *scratch = NULL;
-    int r;
-
-    ck_assert_int_eq(sample_scratch_create(&scratch, c->n_vocab), 0);
-    r = sample_draw(&c->params, c->logits, c->n_vocab, c->tokens, c->n_tokens, n_answer, scratch, result);
-    sample_scratch_destroy(scratch);
-    return r;
-}
-
-static uint32_t drawn(const struct case_of *c, uint32_t n_answer)
-{
-    struct sample_result result = { .id = UINT32_MAX };
-
-    ck_assert_int_eq(draw_nth(c, n_answer, &result), SAMPLE_OK);
-    return result.id;
-}
-
-/* Which ids come in 400 draws, as a bit set. */
-static uint32_t seen(const struct case_of *c)
-{
-    uint32_t set = 0;
-
-    for (uint32_t n = 0; n < 400; n++) {
-        set |= 1U << drawn(c, n);
-    }
-    return set;
-}
-
-static struct case_of case_with(struct sample_params params, const float *logits)
-{
-    return (struct case_of){ .params = params, .logits = logits, .n_vocab = VOCAB };
-}
 
 /* ---- degenerate logits */
 
@@ -148,8 +93,6 @@ START_TEST(equal_logits_give_lowest_id_greedily_and_all_when_warm)
 END_TEST
 
 /* ---- temperature */
-
-static const float slope[VOCAB] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 
 START_TEST(tiny_temperature_is_greedy)
 {
@@ -493,252 +436,6 @@ START_TEST(greedy_takes_the_best_after_penalties_and_bias)
 }
 END_TEST
 
-/* ---- the draw */
-
-START_TEST(random_numbers_are_those_of_splitmix64)
-{
-    /* First outputs of splitmix64 from state 0 and from 1234567, as published with the generator. */
-    ck_assert_double_eq(sample_random(0, 0), (double)(0xe220a8397b1dcdafU >> 11) * 0x1p-53);
-    ck_assert_double_eq(sample_random(0, 1), (double)(0x6e789e6aa1b965f4U >> 11) * 0x1p-53);
-    ck_assert_double_eq(sample_random(1234567, 0), (double)(6457827717110365317U >> 11) * 0x1p-53);
-    ck_assert_double_eq(sample_random(1234567, 1), (double)(3203168211198807973U >> 11) * 0x1p-53);
-}
-END_TEST
-
-START_TEST(random_numbers_stay_below_1)
-{
-    for (uint64_t seed = 0; seed < 20000; seed++) {
-        double random = sample_random(seed * 0x123456789abcdefU, (uint32_t)seed);
-
-        ck_assert(random >= 0 && random < 1);
-    }
-}
-END_TEST
-
-START_TEST(same_seed_and_index_draw_the_same_whatever_came_before)
-{
-    const struct case_of c = case_with(plain(2), slope);
-    uint32_t first[50];
-
-    for (uint32_t n = 0; n < 50; n++) {
-        first[n] = drawn(&c, n);
-    }
-    for (uint32_t n = 50; n-- > 0;) {
-        ck_assert_uint_eq(drawn(&c, n), first[n]);
-    }
-}
-END_TEST
-
-START_TEST(other_seeds_draw_otherwise)
-{
-    struct case_of c = case_with(plain(1e6F), slope);
-    unsigned n_same = 0;
-
-    for (uint32_t n = 0; n < 200; n++) {
-        uint32_t one;
-
-        c.params.seed = 1;
-        one = drawn(&c, n);
-        c.params.seed = 2;
-        n_same += drawn(&c, n) == one;
-    }
-
-    ck_assert_uint_lt(n_same, 60); /* 25 of 200 would agree by chance */
-}
-END_TEST
-
-/* Chi-squared of 20,000 draws against the distribution computed in binary64 by the C library. */
-START_TEST(draws_follow_the_distribution)
-{
-    enum { N = 20000 };
-    struct case_of c = case_with(plain(0.8F), slope);
-    unsigned counts[VOCAB] = { 0 };
-    double total = 0;
-    double chi = 0;
-
-    c.logits = (const float[VOCAB]){ 0.3F, -0.5F, 1.1F, 0.0F, 0.9F, -1.2F, 0.5F, 0.2F };
-    for (uint32_t n = 0; n < N; n++) {
-        c.params.seed = 1000 + n / 100;
-        counts[drawn(&c, n)]++;
-    }
-    for (size_t i = 0; i < VOCAB; i++) {
-        total += exp((double)c.logits[i] / 0.8);
-    }
-    for (size_t i = 0; i < VOCAB; i++) {
-        double wanted = N * exp((double)c.logits[i] / 0.8) / total;
-
-        chi += (counts[i] - wanted) * (counts[i] - wanted) / wanted;
-    }
-
-    ck_assert_double_lt(chi,
-                        24.3); /* 7 degrees of freedom: passed by chance once in a thousand sets of seeds */
-}
-END_TEST
-
-/* ---- log-probabilities */
-
-START_TEST(logprobs_are_of_the_raw_distribution)
-{
-    const struct sample_bias bias = { .id = 2, .bias = 100 };
-    uint32_t top_ids[3];
-    float top_logprobs[3];
-    struct sample_result result = { .top_ids = top_ids, .top_logprobs = top_logprobs };
-    struct case_of c = case_with(plain(0), slope);
-    double log_sum = 0;
-
-    for (size_t i = 0; i < VOCAB; i++) {
-        log_sum += exp(slope[i]);
-    }
-    log_sum = log(log_sum);
-    c.params.biases = &bias;
-    c.params.n_biases = 1;
-    c.params.n_top = 3;
-
-    ck_assert_int_eq(draw_nth(&c, 0, &result), SAMPLE_OK);
-
-    ck_assert_uint_eq(result.id, 2);
-    ck_assert_float_eq_tol(result.logprob, (float)(2 - log_sum), 1e-5F);
-    ck_assert_uint_eq(result.n_top, 3);
-    for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_uint_eq(top_ids[i], 7 - i);
-        ck_assert_float_eq_tol(top_logprobs[i], (float)(7 - i - log_sum), 1e-5F);
-    }
-}
-END_TEST
-
-START_TEST(top_logprobs_are_as_many_as_there_are_candidates)
-{
-    const float logits[VOCAB] = { NAN, 1, -INFINITY, 1, NAN, 0, -INFINITY, NAN };
-    uint32_t top_ids[20];
-    float top_logprobs[20];
-    struct sample_result result = { .top_ids = top_ids, .top_logprobs = top_logprobs };
-    struct case_of c = case_with(plain(0), logits);
-
-    c.params.n_top = 20;
-
-    ck_assert_int_eq(draw_nth(&c, 0, &result), SAMPLE_OK);
-
-    ck_assert_uint_eq(result.n_top, 3);
-    ck_assert_uint_eq(top_ids[0], 1); /* of equals the lower id first */
-    ck_assert_uint_eq(top_ids[1], 3);
-    ck_assert_uint_eq(top_ids[2], 5);
-}
-END_TEST
-
-START_TEST(logprobs_not_asked_for_are_0)
-{
-    const struct case_of c = case_with(plain(0), slope);
-    struct sample_result result = { .logprob = 5, .n_top = 5 };
-
-    ck_assert_int_eq(draw_nth(&c, 0, &result), SAMPLE_OK);
-
-    ck_assert_float_eq(result.logprob, 0);
-    ck_assert_uint_eq(result.n_top, 0);
-}
-END_TEST
-
-/* ---- a real vocabulary's size */
-
-#define LARGE 151936
-
-static void fill_large(float *logits, uint64_t state)
-{
-    for (size_t i = 0; i < LARGE; i++) {
-        state = state * 6364136223846793005U + 1442695040888963407U;
-        logits[i] = (float)(state >> 40) * 0x1p-20F - 8;
-    }
-}
-
-START_TEST(every_filter_on_a_large_vocabulary_keeps_its_promise_and_allocates_nothing)
-{
-    static float logits[LARGE];
-    static const float top_ps[] = { 1, 0.95F, 0.5F, 1e-6F };
-    static const uint32_t top_ks[] = { 0, 1, 40, 100000, LARGE + 1 };
-    static const float warm[] = { 0.7F, 1e6F };
-    struct sample_scratch *scratch = NULL;
-    struct sample_result result = { .id = 0 };
-    uint64_t n_allocs;
-
-    fill_large(logits, 3);
-    ck_assert_int_eq(sample_scratch_create(&scratch, LARGE), 0);
-    n_allocs = mem_n_allocs();
-    for (size_t p = 0; p < COUNTOF(top_ps); p++) {
-        for (size_t k = 0; k < COUNTOF(top_ks); k++) {
-            for (size_t t = 0; t < COUNTOF(warm); t++) {
-                struct sample_params params = plain(warm[t]);
-                unsigned n_better = 0;
-
-                params.top_p = top_ps[p];
-                params.top_k = top_ks[k];
-                ck_assert_int_eq(sample_draw(&params, logits, LARGE, NULL, 0, (uint32_t)p, scratch, &result),
-                                 SAMPLE_OK);
-                for (size_t i = 0; i < LARGE; i++) {
-                    n_better += logits[i] > logits[result.id];
-                }
-                ck_assert(params.top_k == 0 || n_better < params.top_k);
-                ck_assert(params.top_p > 0.01F || n_better < 2);
-            }
-        }
-    }
-    ck_assert_uint_eq(mem_n_allocs(), n_allocs);
-    sample_scratch_destroy(scratch);
-}
-END_TEST
-
-/* Top-p by the book: sort all, add up in binary64. */
-static unsigned n_kept_by_sorting(const float *logits, double temperature, double top_p)
-{
-    static bool taken[LARGE];
-    double total = 0;
-    double sum = 0;
-    unsigned n = 0;
-
-    memset(taken, 0, sizeof(taken));
-    for (size_t i = 0; i < 2000; i++) {
-        total += exp(logits[i] / temperature);
-    }
-    while (sum < top_p * total) {
-        size_t best = 2000;
-
-        for (size_t i = 0; i < 2000; i++) {
-            if (!taken[i] && (best == 2000 || logits[i] > logits[best])) {
-                best = i;
-            }
-        }
-        taken[best] = true;
-        sum += exp(logits[best] / temperature);
-        n++;
-    }
-    return n;
-}
-
-START_TEST(long_top_p_keeps_what_sorting_all_would_keep)
-{
-    static float logits[LARGE];
-    struct case_of c = { .params = plain(4), .logits = logits, .n_vocab = 2000 };
-    unsigned n_kept;
-    unsigned worst = 0;
-
-    fill_large(logits, 11);
-    c.params.top_p = 0.6F;
-    n_kept = n_kept_by_sorting(logits, 4, 0.6);
-    ck_assert_uint_gt(n_kept, 200); /* more than the first piece */
-
-    for (uint32_t n = 0; n < 3000; n++) {
-        uint32_t id = drawn(&c, n);
-        unsigned n_better = 0;
-
-        for (size_t i = 0; i < 2000; i++) {
-            n_better += logits[i] > logits[id];
-        }
-        worst = n_better > worst ? n_better : worst;
-    }
-
-    ck_assert_uint_le(worst, n_kept); /* one more for a sum that rounds otherwise */
-    ck_assert_uint_gt(worst, n_kept - n_kept / 50);
-}
-END_TEST
-
 static void add_edges(TCase *tests)
 {
     tcase_add_test(tests, no_candidate_among_minus_infinities);
@@ -763,8 +460,6 @@ static void add_filters(TCase *tests)
     tcase_add_test(tests, min_p_1_keeps_the_best_alone);
     tcase_add_test(tests, min_p_is_a_share_of_the_best);
     tcase_add_test(tests, nan_filters_are_off);
-    tcase_add_test(tests, every_filter_on_a_large_vocabulary_keeps_its_promise_and_allocates_nothing);
-    tcase_add_test(tests, long_top_p_keeps_what_sorting_all_would_keep);
 }
 
 static void add_changes(TCase *tests)
@@ -784,18 +479,6 @@ static void add_changes(TCase *tests)
     tcase_add_test(tests, greedy_takes_the_best_after_penalties_and_bias);
 }
 
-static void add_draws(TCase *tests)
-{
-    tcase_add_test(tests, random_numbers_are_those_of_splitmix64);
-    tcase_add_test(tests, random_numbers_stay_below_1);
-    tcase_add_test(tests, same_seed_and_index_draw_the_same_whatever_came_before);
-    tcase_add_test(tests, other_seeds_draw_otherwise);
-    tcase_add_test(tests, draws_follow_the_distribution);
-    tcase_add_test(tests, logprobs_are_of_the_raw_distribution);
-    tcase_add_test(tests, top_logprobs_are_as_many_as_there_are_candidates);
-    tcase_add_test(tests, logprobs_not_asked_for_are_0);
-}
-
 int main(void)
 {
     Suite *suite = suite_create("sample");
@@ -804,7 +487,6 @@ int main(void)
     add_edges(tests);
     add_filters(tests);
     add_changes(tests);
-    add_draws(tests);
     suite_add_tcase(suite, tests);
     return unit_run(suite);
 }
