@@ -222,6 +222,48 @@ START_TEST(lock_does_not_follow_a_link)
 }
 END_TEST
 
+/* Takes the lock @n times; whoever has it is alone with the witness, and removes the lock file before leaving. */
+static int take_and_remove(int n)
+{
+    char witness[80];
+
+    snprintf(witness, sizeof(witness), "%s.witness", path);
+    for (int i = 0; i < n; i++) {
+        cleanup(fd_closep) int fd = -1;
+        int pid;
+
+        if (lock_take(path, &fd, &pid, NULL) != LOCK_OK) {
+            continue;
+        }
+        if (mkdir(witness, 0700) < 0) {
+            return 1;
+        }
+        rmdir(witness);
+        unlink(path);
+    }
+    return 0;
+}
+
+START_TEST(lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken)
+{
+    pid_t children[3];
+
+    for (size_t i = 0; i < COUNTOF(children); i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            _exit(take_and_remove(5000));
+        }
+    }
+
+    for (size_t i = 0; i < COUNTOF(children); i++) {
+        int status = -1;
+
+        waitpid(children[i], &status, 0);
+        ck_assert_int_eq(status, 0);
+    }
+}
+END_TEST
+
 START_TEST(lock_on_a_pipe_is_refused)
 {
     struct diag diag = DIAG_INIT;
@@ -254,6 +296,7 @@ int main(void)
     tcase_add_test(tcase, second_lock_names_the_holder);
     tcase_add_test(tcase, lock_ends_with_its_process);
     tcase_add_test(tcase, lock_does_not_follow_a_link);
+    tcase_add_test(tcase, lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken);
     tcase_add_test(tcase, lock_on_a_pipe_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
