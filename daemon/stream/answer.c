@@ -1,0 +1,194 @@
+/*
+ * Answer: from a sampled token to a Delta
+ *
+ * Each token is journalled first, then counted against credit, then given to the stage, which says what may be shown.
+ * The checks for an end stand in one place, in the order in which they win: the model's end token, a stop string, the
+ * budget, the context.
+ */
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/trace.h"
+#include "stream/stream.h"
+#include <errno.h>
+
+/* Frees the odds of tokens that were shown. */
+static void forget_odds(struct stream *stream, size_t n)
+{
+    n = n < stream->n_odds ? n : stream->n_odds;
+    for (size_t i = 0; i < n; i++) {
+        mem_free(stream->odds[i].top_ids);
+    }
+    memmove(stream->odds, stream->odds + n, (stream->n_odds - n) * sizeof(*stream->odds));
+    stream->n_odds -= n;
+}
+
+/* Keeps @odds until the token's text is let go. 0 or -ENOMEM. */
+static int keep_odds(struct stream *stream, const Sotto__Engine__Logprobs *odds)
+{
+    size_t n_top = odds->n_top_ids < odds->n_top_logprobs ? odds->n_top_ids : odds->n_top_logprobs;
+    struct stream_odds kept = { .logprob = odds->logprob, .n_top = (uint32_t)n_top };
+
+    if (stream->n_odds == stream->cap_odds) {
+        size_t cap = stream->cap_odds ? 2 * stream->cap_odds : 8;
+        struct stream_odds *grown = mem_realloc(MEM_STREAM, stream->odds, cap * sizeof(*grown));
+
+        if (!grown) {
+            return -ENOMEM;
+        }
+        stream->odds = grown;
+        stream->cap_odds = cap;
+    }
+    if (n_top > 0) {
+        kept.top_ids = mem_alloc(MEM_STREAM, n_top * (sizeof(uint32_t) + sizeof(float)));
+        if (!kept.top_ids) {
+            return -ENOMEM;
+        }
+        kept.top_logprobs = (float *)(void *)(kept.top_ids + n_top);
+        memcpy(kept.top_ids, odds->top_ids, n_top * sizeof(uint32_t));
+        memcpy(kept.top_logprobs, odds->top_logprobs, n_top * sizeof(float));
+    }
+    stream->odds[stream->n_odds++] = kept;
+    return 0;
+}
+
+/* Fills @ret_logprobs and @ret_list for @n tokens from the oldest odds. */
+static void fill_logprobs(const struct stream *stream, size_t n, Sotto__V1__TokenLogprobs *ret_logprobs,
+                          Sotto__V1__TokenLogprobs **ret_list)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct stream_odds *odds = &stream->odds[i];
+
+        ret_logprobs[i] = (Sotto__V1__TokenLogprobs)SOTTO__V1__TOKEN_LOGPROBS__INIT;
+        ret_logprobs[i].logprob = odds->logprob;
+        ret_logprobs[i].top_ids = odds->top_ids;
+        ret_logprobs[i].n_top_ids = odds->n_top;
+        ret_logprobs[i].top_logprobs = odds->top_logprobs;
+        ret_logprobs[i].n_top_logprobs = odds->n_top;
+        ret_list[i] = &ret_logprobs[i];
+    }
+}
+
+/* What the stage let go, to the client. */
+static void deliver(struct stream *stream, const struct stage_out *out)
+{
+    Sotto__V1__Delta delta = SOTTO__V1__DELTA__INIT;
+    cleanup(mem_freep) Sotto__V1__TokenLogprobs *logprobs = NULL;
+    cleanup(mem_freep) Sotto__V1__TokenLogprobs **list = NULL;
+
+    if ((out->n_tokens == 0 && out->n_text == 0) || stream_is_over(stream)) {
+        return;
+    }
+    delta.first = out->first;
+    delta.n_tokens = out->n_tokens;
+    memcpy(&delta.tokens, &out->tokens, sizeof(delta.tokens)); /* packing leaves both alone */
+    delta.text.len = out->n_text;
+    memcpy(&delta.text.data, &out->text, sizeof(delta.text.data));
+    if (stream->sampler.logprobs && stream->n_odds >= out->n_tokens) {
+        logprobs = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*logprobs));
+        list = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*list));
+        if (!logprobs || !list) {
+            stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                        "there is no memory for log-probabilities");
+            return;
+        }
+        fill_logprobs(stream, out->n_tokens, logprobs, list);
+        delta.logprobs = list;
+        delta.n_logprobs = out->n_tokens;
+    }
+    if (!stream->is_forgotten) {
+        stream->sink->on_delta(stream->owner, &delta);
+    }
+    forget_odds(stream, out->n_tokens);
+    journal_delivered(&stream->journal, stage_n_shown(stream->stage), stage_n_bytes(stream->stage));
+}
+
+/* All that was held back may be shown: the answer ends here. */
+static void flush(struct stream *stream)
+{
+    struct stage_out out;
+
+    stage_flush(stream->stage, &out);
+    deliver(stream, &out);
+}
+
+static void beat(struct stream *stream)
+{
+    uint64_t now_us = clock_mono_us();
+
+    if (stream->first_us == 0) {
+        stream->first_us = now_us;
+    } else {
+        pulse_add(&stream->pulse, now_us - stream->last_us);
+    }
+    stream->last_us = now_us;
+    trace_add(TRACE_TOKEN, stream->number, stream->n_answer);
+}
+
+/* Pushes @id through the stage and delivers. True: a stop string is complete. */
+static bool show(struct stream *stream, uint32_t id)
+{
+    struct stage_out out;
+    int r;
+
+    r = stage_push(stream->stage, id, &out);
+    if (r < 0) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for the answer's text");
+        return false;
+    }
+    deliver(stream, &out);
+    if (r == STAGE_STOPPED) {
+        stream->end.stop = out.stop;
+        return true;
+    }
+    return false;
+}
+
+/* Counts one token of credit as spent; a stream without any is parked. */
+static void spend(struct stream *stream)
+{
+    if (stream->has_credit && stream->credit > 0) {
+        stream->credit--;
+        stream_repark(stream);
+    }
+}
+
+void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *odds)
+{
+    bool ends = vocab_ends(stream->edition->vocab, id) && !stream->ignores_end;
+
+    if (journal_token(&stream->journal, id)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for the answer's journal");
+        return;
+    }
+    beat(stream);
+    stream->n_answer++;
+    stream->job.n_known++;
+    stream->hub->counts[HUB_GENERATED_TOK]++;
+    if (stream->is_throttled) {
+        stream->is_throttled = false;
+        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED, NULL);
+    }
+    if (ends) {
+        flush(stream);
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
+        return;
+    }
+    if (odds && stream->sampler.logprobs && keep_odds(stream, odds)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for log-probabilities");
+        return;
+    }
+    if (show(stream, id)) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_STOP);
+    } else if (stream->n_answer >= stream->max_tok) {
+        flush(stream);
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_LENGTH);
+    } else if (stream->job.n_known >= stream->n_context) {
+        flush(stream);
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
+    } else {
+        spend(stream);
+    }
+}

@@ -1,0 +1,538 @@
+/*
+ * Ask: from a Generate to a stream that waits for its turn
+ *
+ * Two looks at a request. The first, inside the call, needs neither model nor words: may this peer have one more, of
+ * this class, under this key? What it refuses leaves no stream behind. The second, when model and tokens are there,
+ * checks what depends on them: context, vocabulary. All values that the client left out are filled in here, so that
+ * everything behind it knows only values in force.
+ */
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "proto/limit.h"
+#include "stream/models.h"
+#include "stream/stream.h"
+#include <errno.h>
+#include <stdio.h>
+
+#define RETRY_SOON_MS 1000u /* when the queue is full: an answer takes about so long to end */
+
+/* ---- the first look */
+
+static enum sched_class sched_class_of(Sotto__V1__PriorityClass class)
+{
+    switch (class) {
+    case SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND:
+        return SCHED_BACKGROUND;
+    case SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME:
+        return SCHED_REALTIME;
+    case SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE:
+    case SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED:
+        break;
+    }
+    return SCHED_INTERACTIVE;
+}
+
+static const char *class_name(Sotto__V1__PriorityClass class)
+{
+    static const char *const names[] = { "unspecified", "background", "interactive", "realtime" };
+
+    return class >= 0 && (size_t) class < COUNTOF(names) ? names[class] : "unknown";
+}
+
+/* Above 0: a Code. */
+static int choose_class(const Sotto__V1__Generate *ask, const struct grant *grant,
+                        enum sched_class *ret_class, struct diag *diag)
+{
+    if (ask->priority > grant->class_ceiling) {
+        diag_blame(diag, "generate.priority", "class %s is above this user's ceiling, %s",
+                   class_name(ask->priority), class_name(grant->class_ceiling));
+        return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
+    }
+    *ret_class = sched_class_of(ask->priority ? ask->priority : grant->class_default);
+    if (*ret_class > sched_class_of(grant->class_ceiling)) {
+        *ret_class = sched_class_of(grant->class_ceiling);
+    }
+    return 0;
+}
+
+static struct account_limits limits_of(const struct grant *grant)
+{
+    return (struct account_limits){
+        .weight = grant->weight,
+        .n_streams = grant->n_streams,
+        .n_waiting = LIMIT_WAITING_A_UID,
+        .tokens_a_minute = grant->tokens_a_minute,
+    };
+}
+
+static uint32_t count_waiting(const struct hub *hub)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &hub->streams) {
+        const struct stream *stream = container_of(link, struct stream, link);
+
+        n += stream->state == STREAM_WORDS || stream->state == STREAM_WAITING;
+    }
+    return n;
+}
+
+static int admit(const struct hub *hub, const struct account *account, const struct grant *grant,
+                 uint64_t n_bytes, uint32_t *ret_retry_ms, struct diag *diag)
+{
+    const struct account_limits limits = limits_of(grant);
+    uint64_t wait_us = 0;
+    int r;
+
+    r = account_admit(account, &limits, n_bytes, clock_boot_us(), &wait_us);
+    if (r == ACCOUNT_OK && count_waiting(hub) < LIMIT_WAITING) {
+        return 0;
+    }
+    *ret_retry_ms = wait_us ? (uint32_t)num_div_up(wait_us, 1000) : RETRY_SOON_MS;
+    if (r == ACCOUNT_OK) {
+        diag_set(diag, "%u requests are waiting already, and no more may", LIMIT_WAITING);
+    } else if (r == ACCOUNT_STREAMS) {
+        diag_set(diag, "%u requests of this user are live, as many as it may have: end one first",
+                 account->n_live);
+    } else if (r == ACCOUNT_WAITING) {
+        diag_set(diag, "%u requests of this user are waiting already, and no more may", account->n_waiting);
+    } else if (r == ACCOUNT_BYTES) {
+        diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
+                 (unsigned long long)(account->bytes >> 20));
+    } else {
+        diag_set(diag, "this user's %u tokens a minute are spent: come back in %u ms", grant->tokens_a_minute,
+                 *ret_retry_ms);
+    }
+    return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
+}
+
+/* ---- copying */
+
+static void fill_sampler(Sotto__Engine__Sampler *sampler, const Sotto__V1__Sampling *ask)
+{
+    const Sotto__V1__Sampling none = SOTTO__V1__SAMPLING__INIT;
+
+    ask = ask ? ask : &none;
+    *sampler = (Sotto__Engine__Sampler)SOTTO__ENGINE__SAMPLER__INIT;
+    sampler->temperature = ask->opt_temperature_case ? ask->temperature : DEFAULT_TEMPERATURE;
+    sampler->top_k = ask->opt_top_k_case ? ask->top_k : 0;
+    sampler->top_p = ask->opt_top_p_case ? ask->top_p : DEFAULT_TOP_P;
+    sampler->min_p = ask->opt_min_p_case ? ask->min_p : 0.0f;
+    sampler->repetition_penalty = ask->opt_repetition_penalty_case ? ask->repetition_penalty : 1.0f;
+    sampler->frequency_penalty = ask->opt_frequency_penalty_case ? ask->frequency_penalty : 0.0f;
+    sampler->presence_penalty = ask->opt_presence_penalty_case ? ask->presence_penalty : 0.0f;
+    sampler->penalty_window = ask->opt_penalty_window_case ? ask->penalty_window : DEFAULT_PENALTY_WINDOW;
+    sampler->logprobs = ask->logprobs || ask->top_logprobs > 0;
+    sampler->top_logprobs = ask->top_logprobs;
+    if (ask->opt_seed_case) {
+        sampler->seed = ask->seed;
+    } else {
+        clock_entropy(&sampler->seed, sizeof(sampler->seed));
+    }
+}
+
+static int copy_biases(Sotto__Engine__Sampler *sampler, const Sotto__V1__Sampling *ask)
+{
+    size_t n = ask ? ask->n_bias : 0;
+
+    if (n == 0) {
+        return 0;
+    }
+    sampler->bias_ids = mem_alloc(MEM_STREAM, n * sizeof(*sampler->bias_ids));
+    sampler->bias = mem_alloc(MEM_STREAM, n * sizeof(*sampler->bias));
+    if (!sampler->bias_ids || !sampler->bias) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < n; i++) {
+        sampler->bias_ids[i] = ask->bias[i]->id;
+        sampler->bias[i] = ask->bias[i]->bias;
+    }
+    sampler->n_bias_ids = n;
+    sampler->n_bias = n;
+    return 0;
+}
+
+static size_t stops_bytes(const Sotto__V1__Generate *ask)
+{
+    size_t n = ask->n_stop * sizeof(struct stage_text);
+
+    for (size_t i = 0; i < ask->n_stop; i++) {
+        n += ask->stop[i].len;
+    }
+    return n;
+}
+
+static int copy_stops(struct stream *stream, const Sotto__V1__Generate *ask)
+{
+    uint8_t *at;
+
+    if (ask->n_stop == 0) {
+        return 0;
+    }
+    stream->stops = mem_alloc(MEM_STREAM, stops_bytes(ask));
+    if (!stream->stops) {
+        return err_new(-ENOMEM);
+    }
+    at = (uint8_t *)(stream->stops + ask->n_stop);
+    for (size_t i = 0; i < ask->n_stop; i++) {
+        memcpy(at, ask->stop[i].data, ask->stop[i].len);
+        stream->stops[i] = (struct stage_text){ .bytes = at, .n = ask->stop[i].len };
+        at += ask->stop[i].len;
+    }
+    stream->n_stops = ask->n_stop;
+    return 0;
+}
+
+static int copy_input(struct stream *stream, const Sotto__V1__Generate *ask)
+{
+    struct account *account = stream->job.account;
+
+    switch (ask->input_case) {
+    case SOTTO__V1__GENERATE__INPUT_TEXT:
+        return words_text(&stream->words, account, ask->text.data, ask->text.len);
+    case SOTTO__V1__GENERATE__INPUT_CHAT:
+        return words_chat(&stream->words, account, ask->chat);
+    case SOTTO__V1__GENERATE__INPUT_TOKENS:
+    case SOTTO__V1__GENERATE__INPUT__NOT_SET:
+        break;
+    }
+    if (ask->input_case == SOTTO__V1__GENERATE__INPUT_TOKENS && ask->tokens->n_ids > 0) {
+        size_t n = ask->tokens->n_ids;
+
+        stream->prompt.ids = mem_alloc(MEM_STREAM, n * sizeof(*stream->prompt.ids));
+        if (!stream->prompt.ids) {
+            return err_new(-ENOMEM);
+        }
+        memcpy(stream->prompt.ids, ask->tokens->ids, n * sizeof(*stream->prompt.ids));
+        stream->prompt.n = n;
+        stream->prompt.cap = n;
+    }
+    return 0;
+}
+
+/* Bytes that a request holds until its words are there, about. */
+static uint64_t bytes_of(const Sotto__V1__Generate *ask)
+{
+    uint64_t n = sizeof(struct stream) + stops_bytes(ask);
+
+    n += ask->sampling ? ask->sampling->n_bias * 8 : 0;
+    if (ask->input_case == SOTTO__V1__GENERATE__INPUT_TOKENS) {
+        n += ask->tokens->n_ids * sizeof(uint32_t);
+    }
+    return n;
+}
+
+void stream_free_ask(struct stream *stream)
+{
+    words_drop(steal(&stream->words));
+    mem_free(stream->sampler.bias_ids);
+    mem_free(stream->sampler.bias);
+    mem_free(stream->stops);
+    ids_finish(&stream->prompt);
+    account_hold(stream->job.account, -(int64_t)stream->n_held);
+}
+
+/* A stream that nobody knows of yet. */
+static void drop(struct stream **stream)
+{
+    if (*stream) {
+        stream_free_ask(*stream);
+        mem_free(*stream);
+    }
+}
+
+static int create(struct stream **ret_stream, struct hub *hub, struct account *account,
+                  const Sotto__V1__Generate *ask, const struct grant *grant)
+{
+    cleanup(drop) struct stream *stream = mem_calloc(MEM_STREAM, 1, sizeof(*stream));
+    int r;
+
+    if (!stream) {
+        return err_new(-ENOMEM);
+    }
+    list_init(&stream->link);
+    list_init(&stream->edition_link);
+    list_init(&stream->soon);
+    stream->hub = hub;
+    stream->grant = *grant;
+    stream->journal.fd = -1;
+    stream->job.account = account;
+    stream->n_held = bytes_of(ask);
+    account_hold(account, (int64_t)stream->n_held);
+    fill_sampler(&stream->sampler, ask->sampling);
+    r = copy_biases(&stream->sampler, ask->sampling);
+    r = r ? r : copy_stops(stream, ask);
+    r = r ? r : copy_input(stream, ask);
+    if (r) {
+        return err_up(r);
+    }
+    stream->max_tok = grant->n_answer ? grant->n_answer : DEFAULT_ANSWER_TOKENS;
+    if (ask->opt_max_tokens_case) {
+        stream->max_tok = (uint32_t)num_min(stream->max_tok, ask->max_tokens);
+    }
+    stream->ignores_end = ask->ignore_end;
+    stream->has_credit = ask->opt_credit_case != 0;
+    stream->credit = ask->opt_credit_case ? (uint32_t)num_min(ask->credit, LIMIT_CREDIT) : 0;
+    stream->opened_us = clock_mono_us();
+    *ret_stream = steal(&stream);
+    return 0;
+}
+
+/* ---- the door */
+
+/* Writes the key as hub::keys has it; false: it is taken. */
+static bool take_key(struct hub *hub, struct stream *stream, const char *key)
+{
+    size_t n = strnlen(key, LIMIT_KEY);
+
+    if (n == 0) {
+        return true;
+    }
+    memcpy(stream->key, &stream->grant.uid, sizeof(stream->grant.uid));
+    memcpy(stream->key + sizeof(stream->grant.uid), key, n);
+    if (map_put_bytes(&hub->keys, stream->key, sizeof(stream->grant.uid) + n,
+                      (union map_value){ .pointer = stream })) {
+        return false;
+    }
+    stream->n_key = sizeof(stream->grant.uid) + n;
+    return true;
+}
+
+/* From here on the stream is the hub's. */
+static void enter(struct stream *stream, struct edition *edition, enum sched_class class)
+{
+    struct hub *hub = stream->hub;
+    uint64_t now_us = clock_mono_us();
+
+    stream->edition = edition;
+    edition_ref(edition);
+    list_append(&hub->streams, &stream->link);
+    list_append(&edition->streams, &stream->edition_link);
+    stream->number = ++hub->n_made;
+    hub->counts[HUB_STREAMS]++;
+    stream->job.limits = limits_of(&stream->grant);
+    stream->job.class = class;
+    stream->job.lane = &edition->lane;
+    if (stream->job.account->suspect_us > now_us) {
+        blame_suspect(&stream->mark);
+        stream->job.alone = true;
+    }
+    queue_add(&hub->queue, &stream->job, now_us);
+    stream_repark(stream);
+    stream_soon(stream);
+}
+
+static int refuse(struct hub *hub, int code)
+{
+    hub->counts[HUB_REFUSED]++;
+    return code;
+}
+
+int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                uint32_t *ret_retry_ms, struct diag *diag)
+{
+    cleanup(drop) struct stream *stream = NULL;
+    struct model *model = models_find(hub, ask->model);
+    struct account *account;
+    enum sched_class class;
+    int r;
+
+    *ret_retry_ms = 0;
+    if (hub->is_stopping) {
+        diag_set(diag, "the daemon is shutting down");
+        return refuse(hub, SOTTO__V1__CODE__CODE_UNAVAILABLE);
+    }
+    if (!model) {
+        diag_blame(diag, "generate.model",
+                   ask->model[0] ? "there is no model of that name" : "no model is configured");
+        return refuse(hub, SOTTO__V1__CODE__CODE_NOT_FOUND);
+    }
+    r = choose_class(ask, grant, &class, diag);
+    if (r) {
+        return refuse(hub, r);
+    }
+    r = accounts_get(&hub->queue.accounts, grant->uid, &account);
+    if (r) {
+        return err_up(r);
+    }
+    r = admit(hub, account, grant, bytes_of(ask), ret_retry_ms, diag);
+    if (r) {
+        return refuse(hub, r);
+    }
+    r = models_want(model, false, diag);
+    if (r) {
+        return r < 0 ? err_up(r) : refuse(hub, r);
+    }
+    r = create(&stream, hub, account, ask, grant);
+    if (r) {
+        return err_up(r);
+    }
+    if (!take_key(hub, stream, ask->key)) {
+        diag_blame(diag, "generate.key", "a live answer of this user has that key already");
+        return refuse(hub, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
+    }
+    stream->sink = sink;
+    stream->owner = owner;
+    enter(stream, models_pick(model), class);
+    *ret_stream = steal(&stream);
+    return 0;
+}
+
+/* ---- the second look */
+
+static int check_vocabulary(const struct stream *stream, struct diag *diag)
+{
+    const Sotto__Engine__Sampler *sampler = &stream->sampler;
+    uint32_t n_vocab = stream->edition->facts.n_vocab;
+
+    for (size_t i = 0; i < stream->prompt.n; i++) {
+        if (stream->prompt.ids[i] >= n_vocab) {
+            diag_blame(diag, "generate.tokens.ids", "id number %zu is outside the model's vocabulary of %u",
+                       i, n_vocab);
+            return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
+        }
+    }
+    if (sampler->top_k > n_vocab) {
+        diag_blame(diag, "generate.sampling.top_k", "is %u; the model's vocabulary has %u", sampler->top_k,
+                   n_vocab);
+        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
+    }
+    for (size_t i = 0; i < sampler->n_bias_ids; i++) {
+        if (sampler->bias_ids[i] >= n_vocab) {
+            diag_blame(diag, "generate.sampling.bias",
+                       "id number %zu is outside the model's vocabulary of %u", i, n_vocab);
+            return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
+        }
+    }
+    return 0;
+}
+
+static int check_size(const struct stream *stream, struct diag *diag)
+{
+    if (stream->prompt.n == 0) {
+        diag_set(diag, "the prompt has no token: this model's vocabulary puts none before a text, so there "
+                       "must be a text");
+        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
+    }
+    if (stream->prompt.n >= stream->n_context) {
+        diag_set(
+            diag,
+            "the prompt has %zu tokens and the context %u%s: there must be room for one token of the answer",
+            stream->prompt.n, stream->n_context,
+            stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "");
+        return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
+    }
+    return 0;
+}
+
+static int start_journal(struct stream *stream)
+{
+    cleanup(mem_freep) uint8_t *packed = NULL;
+    int r;
+
+    r = journal_open(&stream->journal, stream->job.account);
+    if (r) {
+        stream->journal.fd = -1;
+        return err_up(r);
+    }
+    packed = mem_alloc(MEM_STREAM, sotto__engine__sampler__get_packed_size(&stream->sampler));
+    if (!packed) {
+        return err_new(-ENOMEM);
+    }
+    r = journal_request(&stream->journal, packed, sotto__engine__sampler__pack(&stream->sampler, packed));
+    r = r ? r : journal_prompt(&stream->journal, stream->prompt.ids, stream->prompt.n);
+    r = r ? r : journal_numerics(&stream->journal, stream->numerics);
+    r = r ? r : stage_create(&stream->stage, stream->edition->vocab, stream->stops, stream->n_stops);
+    return r ? err_up(r) : 0;
+}
+
+/* The prompt's tokens are known. */
+static void on_known(struct stream *stream)
+{
+    const struct edition *edition = stream->edition;
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    stream->n_context = edition->facts.n_context;
+    if (stream->grant.n_context > 0) {
+        stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
+    }
+    r = check_size(stream, &diag);
+    r = r ? r : check_vocabulary(stream, &diag);
+    if (r) {
+        stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
+        return;
+    }
+    if (start_journal(stream)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "the answer's journal could not be made: no memory or no descriptor is left");
+        return;
+    }
+    stream->job.n_prompt = (uint32_t)stream->prompt.n;
+    stream->job.n_known = stream->job.n_prompt;
+    stream->hub->counts[HUB_PROMPT_TOK] += stream->prompt.n;
+    ids_finish(&stream->prompt);
+    stream_move(stream, STREAM_WAITING);
+    if (edition_is_ready(edition)) {
+        queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+    }
+    hub_poke(stream->hub);
+    stream_accept(stream);
+}
+
+static void on_words(void *owner, struct words_job *job)
+{
+    struct stream *stream = owner;
+
+    stream->words = NULL;
+    if (job->outcome == TOKENIZE_OK) {
+        stream->prompt = job->ids;
+        job->ids = (struct ids){ 0 };
+        on_known(stream);
+    } else if (job->outcome == TOKENIZE_BAD_TEXT) {
+        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &job->diag);
+    } else if (job->outcome == TOKENIZE_TOO_MANY) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE,
+                    "the prompt has more tokens than any context");
+    } else {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory to tokenise the prompt");
+    }
+}
+
+void stream_begin(struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+    struct words_job *job = stream->words;
+
+    if (!job) {
+        on_known(stream);
+        return;
+    }
+    if (job->is_pushed) {
+        return;
+    }
+    if (job->kind == WORDS_CHAT && !edition->chatml) {
+        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &edition->chat_diag);
+        return;
+    }
+    job->vocab = edition->vocab;
+    job->chatml = edition->chatml;
+    job->flags = TOKENIZE_BOS;
+    job->release = edition_unref;
+    job->keeper = edition;
+    edition_ref(edition);
+    words_push(&stream->hub->words, job, on_words, stream);
+}
+
+void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler)
+{
+    *ret_sampler = stream->sampler;
+    ret_sampler->never = stream->edition->never;
+    ret_sampler->n_never = stream->edition->n_never;
+    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, stream->edition->facts.n_vocab);
+}

@@ -1,0 +1,65 @@
+/*
+ * Blame: who crashed the engine?
+ *
+ * The sequences of the step (or of the opening) that was under way when an engine was lost become suspects. A
+ * suspect runs alone; the others go on together. Losing the engine under a suspect that runs alone is charged to its
+ * request; after the second time the request fails and its account's next requests are suspects for a while. A
+ * suspect is cleared by BLAME_CLEAR_TOK tokens sampled alone. A SIGKILL that sottod did not send is charged to no
+ * request. What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
+ * When a request turns out to be guilty, the crash that made it a suspect is taken off the device's account again:
+ * a request that always crashes is no fault of the device.
+ *
+ * Pure: time is an argument.
+ */
+#ifndef SOTTO_STREAM_BLAME_H
+#define SOTTO_STREAM_BLAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BLAME_STRIKES        2u
+#define BLAME_CLEAR_TOK      16u
+#define BLAME_DEVICE_CRASHES 3u
+#define BLAME_MINUTE_US      60000000ull
+#define BLAME_ACCOUNT_US     300000000ull /* how long the account of a guilty request stays suspect */
+#define BLAME_KEPT           8u           /* crashes remembered: more in a minute can't be, with the pauses */
+
+/* What is held against one request; zeroed at its beginning. */
+struct blame_mark {
+    bool suspect;
+    uint8_t n_strikes;
+    uint32_t n_alone_tok; /* sampled alone since it became a suspect */
+    uint64_t crash;       /* that made it one; 0: its account's past did */
+};
+
+/* What is held against an engine's device. */
+struct blame {
+    struct {
+        uint64_t crash; /* its number, 0: free */
+        uint64_t at_us;
+    } kept[BLAME_KEPT];
+    uint64_t n_crashes;
+};
+
+struct blame_verdict {
+    struct blame_mark *charged; /* the request that it was, or NULL */
+    bool fails;                 /* that request has struck out */
+    bool device;                /* too many crashes that were no request's */
+    uint32_t n_recent;          /* crashes charged to nobody in the last minute, with this one */
+};
+
+/*
+ * An engine was lost at @now_us with the @n requests @marks in the step or the openings under way. @stranger: by a
+ * SIGKILL that was not sottod's.
+ */
+void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger,
+                 uint64_t now_us, struct blame_verdict *ret_verdict);
+
+/* A request of an account that is suspect begins. */
+void blame_suspect(struct blame_mark *mark);
+
+/* @n_tok tokens were sampled for a request in a step of its own. True: it is cleared by that. */
+bool blame_served(struct blame_mark *mark, uint32_t n_tok);
+
+#endif

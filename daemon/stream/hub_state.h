@@ -1,0 +1,144 @@
+/*
+ * Hub state: what the files of this room share
+ *
+ * The hub owns, from the outside in: models (rows of the configuration), their editions (one opened file with its
+ * engine and vocabulary), streams, and the work of the pool. Everything is driven from three places: calls of
+ * connections, answers of engines, and jobs of the pool that come back. Each changes state and pokes; once a loop
+ * turn the hub then attends to streams that asked for it and lets the pacer send what can be sent. So no callback is
+ * ever made from inside a call, and a turn plans once for all that happened in it.
+ */
+#ifndef SOTTO_STREAM_HUB_STATE_H
+#define SOTTO_STREAM_HUB_STATE_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "sched/plan.h"
+#include "stream/hub.h"
+#include "stream/words.h"
+
+/* Totals since start, for Status. */
+enum hub_count {
+    HUB_STREAMS,
+    HUB_STREAMS_DONE,
+    HUB_STREAMS_CANCELLED,
+    HUB_STREAMS_FAILED,
+    HUB_REFUSED,
+    HUB_PROMPT_TOK,
+    HUB_CACHED_TOK,
+    HUB_GENERATED_TOK,
+    HUB_STEPS,
+    HUB_REBUILDS,
+    HUB_PREEMPTIONS,
+    HUB_ENGINE_STARTS,
+    HUB_ENGINE_CRASHES,
+    HUB_TOKENISED,
+    HUB_COUNT_COUNT,
+};
+
+struct edition;
+
+/* The step that is under way: one on all engines, since the device has one turn. */
+struct pacer {
+    struct plan plan;
+    struct edition *edition; /* NULL: none is under way */
+    uint64_t step_id;
+    uint64_t sent_us;
+};
+
+struct hub {
+    uv_loop_t *loop;
+    hub_event_fn on_event;
+    void *owner;
+
+    char *engine_path; /* owned strings */
+    char *cpu_mask;
+    bool guard_allocations;
+    uint32_t pause_ms[3];
+    uint32_t load_stall_ms;
+    uint32_t step_floor_ms;
+
+    struct list models;  /* model::link, in the configuration's order */
+    struct list streams; /* stream::link */
+    struct list soon;    /* stream::soon: to be attended to in the next turn */
+    struct list due;     /* hub_ticket::link: to be answered in the next turn */
+    struct list asking;  /* hub_ticket::link: Status that waits for figures */
+    struct map keys;     /* uid and key of a live stream to the stream */
+    struct queue queue;
+    struct planner planner;
+    struct pacer pacer;
+    struct words words;
+    uint64_t n_made; /* streams, for their numbers in lines and events */
+    uint64_t counts[HUB_COUNT_COUNT];
+
+    uv_idle_t turn;
+    uv_timer_t wake;    /* a budget has room again */
+    uv_timer_t figures; /* engines that do not answer a Query in time */
+    uv_timer_t grace;   /* of hub_stop() */
+    bool is_started;    /* turn runs: something was poked */
+    bool is_stopping;
+    bool has_grace;  /* stopping, and streams may still end by themselves */
+    bool is_closing; /* handles are being closed */
+    uint32_t n_handles;
+    void (*stopped)(void *owner);
+    void *stopped_owner;
+};
+
+/* Something changed: attend and plan in the next turn. */
+void hub_poke(struct hub *hub);
+
+/* An event for those who watch; pairs end with NULL. @uid: whose stream it is, or UINT32_MAX. */
+void hub_event(struct hub *hub, uint32_t uid, const char *topic, const char *name, ...);
+
+/* True once nothing is left that could call back: the handles may be closed. */
+void hub_try_close(struct hub *hub);
+
+/* ---- tickets: pending questions */
+
+enum ticket_kind {
+    TICKET_TOKENIZE,
+    TICKET_DETOKENIZE,
+    TICKET_LOAD,
+    TICKET_UNLOAD,
+    TICKET_STATUS,
+};
+
+struct hub_ticket {
+    struct list link; /* hub::due, hub::asking, model::waiters, or none while a job runs */
+    enum ticket_kind kind;
+    struct hub *hub;
+    struct grant grant;
+    struct words_job *job;
+    struct model *model;
+    union {
+        hub_tokenized_fn tokenized;
+        hub_detokenized_fn detokenized;
+        hub_loaded_fn loaded;
+        hub_unloaded_fn unloaded;
+        hub_status_fn status;
+    } done;
+    hub_progress_fn progress;
+    void *owner;
+    bool pieces;          /* Tokenize.pieces */
+    bool special;         /* of the question */
+    bool pushed;          /* its job is with the pool, or needs none */
+    bool counted;         /* Status: its round of Query is under way */
+    Sotto__V1__Code code; /* the answer, when it is an error */
+    char sentence[DIAG_BYTES];
+};
+
+struct model;
+
+/* @model: the one that it is about, or NULL. 0 or -ENOMEM. */
+int ticket_create(struct hub_ticket **ret_ticket, struct hub *hub, enum ticket_kind kind,
+                  const struct grant *grant, struct model *model, void *owner);
+
+/* Answered from the next turn on, with an error unless @code is 0. */
+void ticket_answer(struct hub_ticket *ticket, Sotto__V1__Code code, const char *sentence);
+
+/* Makes the callback and frees the ticket. */
+void ticket_call(struct hub_ticket *ticket);
+
+/* ticket.c: a question about words whose model is ready now. */
+void ticket_model_ready(struct hub_ticket *ticket);
+
+#endif

@@ -1,0 +1,446 @@
+#include "stream/stream.h"
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "base/trace.h"
+#include "proto/limit.h"
+#include "stream/models.h"
+#include "stream/pacer.h"
+#include <assert.h>
+#include <stdio.h>
+
+#define TO(state) (1u << (state))
+
+/* Every legal move of a stream. */
+static const uint32_t moves[STREAM_STATE_COUNT] = {
+    [STREAM_WORDS] = TO(STREAM_WAITING) | TO(STREAM_ENDING),
+    [STREAM_WAITING] = TO(STREAM_RUNNING) | TO(STREAM_ENDING),
+    [STREAM_RUNNING] = TO(STREAM_PARKED) | TO(STREAM_WAITING) | TO(STREAM_ENDING),
+    [STREAM_PARKED] = TO(STREAM_RUNNING) | TO(STREAM_WAITING) | TO(STREAM_ENDING),
+    [STREAM_ENDING] = TO(STREAM_ENDED),
+};
+
+#undef TO
+
+static const char *const names[STREAM_STATE_COUNT] = {
+    [STREAM_WORDS] = "words",   [STREAM_WAITING] = "waiting", [STREAM_RUNNING] = "running",
+    [STREAM_PARKED] = "parked", [STREAM_ENDING] = "ending",   [STREAM_ENDED] = "ended",
+};
+
+void stream_move(struct stream *stream, enum stream_state to)
+{
+    assert(moves[stream->state] & (1u << to));
+    log_debug("stream", "stream %llu: %s -> %s", (unsigned long long)stream->number, names[stream->state],
+              names[to]);
+    stream->state = to;
+}
+
+bool stream_is_over(const struct stream *stream)
+{
+    return stream->state == STREAM_ENDING || stream->state == STREAM_ENDED;
+}
+
+void stream_soon(struct stream *stream)
+{
+    if (list_is_empty(&stream->soon)) {
+        list_append(&stream->hub->soon, &stream->soon);
+    }
+    hub_poke(stream->hub);
+}
+
+/* ---- what the client is told */
+
+void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail)
+{
+    Sotto__V1__Notice notice = SOTTO__V1__NOTICE__INIT;
+    char text[160];
+
+    if (stream->is_forgotten) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%s", detail ? detail : "");
+    notice.kind = kind;
+    notice.detail = text;
+    if (kind == SOTTO__V1__NOTICE_KIND__NOTICE_RUNNING) {
+        notice.to = stream->numerics;
+    }
+    stream->sink->on_notice(stream->owner, &notice);
+}
+
+static Sotto__V1__PriorityClass class_of(const struct stream *stream)
+{
+    switch (stream->job.class) {
+    case SCHED_BACKGROUND:
+        return SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    case SCHED_INTERACTIVE:
+        return SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
+    case SCHED_REALTIME:
+        return SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    case SCHED_CLASS_COUNT:
+        break;
+    }
+    return SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED;
+}
+
+void stream_accept(struct stream *stream)
+{
+    Sotto__V1__Accepted accepted = SOTTO__V1__ACCEPTED__INIT;
+    const struct edition *edition = stream->edition;
+    char name[72];
+
+    if (stream->is_accepted) {
+        return;
+    }
+    stream->is_accepted = true;
+    if (stream->is_forgotten) {
+        return;
+    }
+    snprintf(name, sizeof(name), "%s", edition->model->settings.name);
+    accepted.place = queue_place(&stream->hub->queue, &stream->job, clock_mono_us());
+    accepted.prompt_tokens = stream->journal.n_prompt;
+    accepted.max_tokens = stream->max_tok;
+    accepted.seed = stream->sampler.seed;
+    accepted.model = name;
+    accepted.priority = class_of(stream);
+    accepted.numerics = stream->numerics;
+    stream->sink->on_accepted(stream->owner, &accepted);
+}
+
+/* The engine that goes on with the answer may compute with other numerics than the one before it. */
+static void tell_numerics(struct stream *stream)
+{
+    Sotto__V1__Notice notice = SOTTO__V1__NOTICE__INIT;
+    char from[sizeof(stream->numerics)];
+
+    if (strcmp(stream->numerics, stream->edition->facts.numerics) == 0) {
+        return;
+    }
+    memcpy(from, stream->numerics, sizeof(from));
+    snprintf(stream->numerics, sizeof(stream->numerics), "%s", stream->edition->facts.numerics);
+    if (stream->journal.fd >= 0) {
+        journal_numerics(&stream->journal, stream->numerics);
+    }
+    if (from[0] == '\0' || stream->is_forgotten) {
+        return;
+    }
+    notice.kind = SOTTO__V1__NOTICE_KIND__NOTICE_MOVED;
+    notice.first_token = stream->n_answer;
+    notice.from = from;
+    notice.to = stream->numerics;
+    stream->sink->on_notice(stream->owner, &notice);
+}
+
+/* ---- its end */
+
+static void free_stream(struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+    struct hub *hub = stream->hub;
+
+    list_remove(&stream->link);
+    list_remove(&stream->edition_link);
+    list_remove(&stream->soon);
+    journal_close(&stream->journal);
+    stage_destroy(stream->stage);
+    for (size_t i = 0; i < stream->n_odds; i++) {
+        mem_free(stream->odds[i].top_ids);
+    }
+    mem_free(stream->odds);
+    stream_free_ask(stream);
+    mem_free(stream);
+    edition_unref(edition);
+    hub_try_close(hub);
+}
+
+static void fill_usage(const struct stream *stream, Sotto__V1__Usage *ret_usage)
+{
+    uint64_t now_us = clock_mono_us();
+
+    ret_usage->prompt_tokens = stream->journal.n_prompt;
+    ret_usage->cached_tokens = stream->n_cached;
+    ret_usage->generated_tokens = stream->n_answer;
+    ret_usage->queue_us = (stream->seated_us ? stream->seated_us : now_us) - stream->opened_us;
+    ret_usage->ttft_us = stream->first_us ? stream->first_us - stream->opened_us : 0;
+    ret_usage->total_us = now_us - stream->opened_us;
+    ret_usage->itl_p50_us = pulse_at(&stream->pulse, 500);
+    ret_usage->itl_p99_us = pulse_at(&stream->pulse, 990);
+    ret_usage->rebuilds = stream->n_rebuilds;
+}
+
+static void tell_end(struct stream *stream)
+{
+    Sotto__V1__Done done = SOTTO__V1__DONE__INIT;
+    Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
+    Sotto__V1__Usage usage = SOTTO__V1__USAGE__INIT;
+
+    if (stream->is_forgotten) {
+        return;
+    }
+    if (stream->end.code != SOTTO__V1__CODE__CODE_OK) {
+        error.code = stream->end.code;
+        error.message = stream->end.sentence;
+        error.field = stream->end.field;
+        stream->sink->on_error(stream->owner, &error);
+        return;
+    }
+    fill_usage(stream, &usage);
+    done.reason = stream->end.reason;
+    done.usage = &usage;
+    if (stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_STOP) {
+        const struct stage_text *stop = &stream->stops[stream->end.stop];
+
+        done.stop.len = stop->n;
+        memcpy(&done.stop.data, &stop->bytes, sizeof(done.stop.data)); /* packing leaves it alone */
+    }
+    stream->sink->on_done(stream->owner, &done);
+}
+
+/* The one way to the end. The sequence and the place in the queue go now, the last message in the next turn. */
+static void end(struct stream *stream)
+{
+    struct hub *hub = stream->hub;
+    bool done = stream->end.code == SOTTO__V1__CODE__CODE_OK;
+    bool cancelled = done && stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
+
+    pacer_close(stream);
+    words_drop(steal(&stream->words));
+    queue_remove(&hub->queue, &stream->job, clock_mono_us());
+    if (stream->n_key > 0) {
+        map_remove_bytes(&hub->keys, stream->key, stream->n_key);
+    }
+    if (stream->journal.fd >= 0) {
+        journal_finish(&stream->journal, stream->end.reason, stream->end.code);
+    }
+    stream_move(stream, STREAM_ENDING);
+    hub->counts[cancelled ? HUB_STREAMS_CANCELLED : (done ? HUB_STREAMS_DONE : HUB_STREAMS_FAILED)]++;
+    stream_soon(stream);
+}
+
+void stream_finish(struct stream *stream, Sotto__V1__FinishReason reason)
+{
+    if (stream_is_over(stream)) {
+        return;
+    }
+    stream->end.code = SOTTO__V1__CODE__CODE_OK;
+    stream->end.reason = reason;
+    end(stream);
+}
+
+void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *sentence)
+{
+    if (stream_is_over(stream)) {
+        return;
+    }
+    stream->end.code = code;
+    snprintf(stream->end.sentence, sizeof(stream->end.sentence), "%s", sentence);
+    end(stream);
+}
+
+void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct diag *diag)
+{
+    if (!stream_is_over(stream)) {
+        snprintf(stream->end.field, sizeof(stream->end.field), "%s", diag->field);
+    }
+    stream_fail(stream, code, diag->text);
+}
+
+void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *sentence)
+{
+    struct list *link;
+    struct list *after;
+
+    list_for_each_safe (link, after, &edition->streams) {
+        stream_fail(container_of(link, struct stream, edition_link), code, sentence);
+    }
+}
+
+/* ---- parking */
+
+void stream_repark(struct stream *stream)
+{
+    bool parked = stream->is_stalled || (stream->has_credit && stream->credit == 0);
+
+    if (stream_is_over(stream) || parked == stream->job.parked) {
+        return;
+    }
+    stream->job.parked = parked;
+    stream->job.since_us = clock_mono_us();
+    trace_add(TRACE_PARK, stream->number, parked);
+    if (parked && stream->state == STREAM_RUNNING) {
+        stream_move(stream, STREAM_PARKED);
+    } else if (!parked && stream->state == STREAM_PARKED) {
+        stream_move(stream, STREAM_RUNNING);
+    }
+    hub_poke(stream->hub);
+}
+
+void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit)
+{
+    if (stream_is_over(stream) || !stream->has_credit) {
+        return; /* it crossed the last frame, or nothing is rationed */
+    }
+    stream->credit = (uint32_t)num_saturate(stream->credit, credit->tokens, LIMIT_CREDIT);
+    stream_repark(stream);
+}
+
+void stream_park(struct stream *stream, bool parked)
+{
+    stream->is_stalled = parked;
+    stream_repark(stream);
+}
+
+void stream_cancel(struct stream *stream)
+{
+    stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+}
+
+void stream_forget(struct stream *stream)
+{
+    stream->is_forgotten = true;
+    stream_cancel(stream);
+}
+
+void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sentence)
+{
+    stream_fail(stream, code, sentence);
+}
+
+/* ---- its seat */
+
+void stream_on_ready(struct edition *edition)
+{
+    struct list *link;
+
+    list_for_each (link, &edition->streams) {
+        struct stream *stream = container_of(link, struct stream, edition_link);
+
+        if (stream->state == STREAM_WORDS) {
+            stream_soon(stream);
+        } else if (stream->job.state == JOB_HELD && stream->state == STREAM_WAITING) {
+            queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+        }
+    }
+}
+
+void stream_seated(struct stream *stream, uint32_t n_cached)
+{
+    uint64_t now_us = clock_mono_us();
+    bool resumed = stream->is_rebuilding || stream->is_preempted;
+
+    job_move(&stream->job, JOB_SEATED, now_us);
+    stream->job.n_done = n_cached;
+    stream->job.n_paid = (uint32_t)num_max(stream->job.n_paid, n_cached); /* what was found costs nothing */
+    if (stream->seated_us == 0) {
+        stream->seated_us = now_us;
+        stream->n_cached = n_cached;
+        stream->hub->counts[HUB_CACHED_TOK] += n_cached;
+    }
+    stream->is_rebuilding = false;
+    stream->is_preempted = false;
+    stream_move(stream, STREAM_RUNNING);
+    if (stream->job.parked) {
+        stream_move(stream, STREAM_PARKED);
+    }
+    /* Last, since the one who is told may end the stream. */
+    tell_numerics(stream);
+    if (resumed && !stream_is_over(stream)) {
+        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED, NULL);
+    }
+}
+
+void stream_unseated(struct stream *stream)
+{
+    bool had = stream->state == STREAM_RUNNING || stream->state == STREAM_PARKED;
+
+    if (stream->state == STREAM_WORDS) {
+        return;
+    }
+    stream->sequence = 0;
+    job_forget(&stream->job);
+    if (stream->job.state != JOB_HELD) {
+        job_move(&stream->job, JOB_HELD, clock_mono_us());
+    }
+    if (!had) {
+        return;
+    }
+    stream_move(stream, STREAM_WAITING);
+    stream->n_rebuilds++;
+    stream->hub->counts[HUB_REBUILDS]++;
+    stream->is_rebuilding = true;
+    stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_REBUILDING,
+                  "the engine was lost; a new one computes what was known and goes on");
+}
+
+void stream_preempt(struct stream *stream)
+{
+    pacer_close(stream);
+    job_forget(&stream->job);
+    queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+    stream_move(stream, STREAM_WAITING);
+    stream->is_preempted = true;
+    stream->hub->counts[HUB_PREEMPTIONS]++;
+    stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_PREEMPTED,
+                  "its place was needed while it was parked");
+}
+
+void stream_throttled(struct stream *stream)
+{
+    if (!stream->is_throttled) {
+        stream->is_throttled = true;
+        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED,
+                      "the tokens of this minute are spent");
+    }
+}
+
+/* ---- once a turn */
+
+/* Whoever is told something may end the stream: each step looks. */
+static void attend_words(struct stream *stream)
+{
+    if (!edition_is_ready(stream->edition)) {
+        stream_accept(stream);
+        if (!stream->is_waiting_load && !stream_is_over(stream)) {
+            stream->is_waiting_load = true;
+            stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_LOADING, "its model is being loaded");
+        }
+        return;
+    }
+    tell_numerics(stream);
+    if (stream->is_waiting_load && !stream_is_over(stream)) {
+        stream->is_waiting_load = false;
+        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_RUNNING, "its model is loaded");
+    }
+    if (!stream_is_over(stream)) {
+        stream_begin(stream);
+    }
+}
+
+void stream_attend(struct stream *stream)
+{
+    switch (stream->state) {
+    case STREAM_WORDS:
+        attend_words(stream);
+        break;
+    case STREAM_WAITING:
+    case STREAM_RUNNING:
+    case STREAM_PARKED:
+        stream_accept(stream);
+        break;
+    case STREAM_ENDING:
+        stream_move(stream, STREAM_ENDED);
+        tell_end(stream);
+        stream->is_forgotten = true;
+        if (stream->job.n_sent == 0) {
+            free_stream(stream);
+        }
+        break;
+    case STREAM_ENDED:
+        if (stream->job.n_sent == 0) {
+            free_stream(stream);
+        }
+        break;
+    case STREAM_STATE_COUNT:
+        break;
+    }
+}

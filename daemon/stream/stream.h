@@ -1,0 +1,160 @@
+/*
+ * Stream: one Generate, from its words to its last message
+ *
+ * Text to tokens in the pool, a place in the queue, a sequence in an engine, tokens to text through the stage, credit
+ * and parking, and exactly one end. All that is needed to go on after an engine is lost stands in the journal, and a
+ * first start is a rebuild of an empty one. Calls of the connection change state only; what they cause is called back
+ * from a later turn.
+ *
+ * The loop's thread.
+ */
+#ifndef SOTTO_STREAM_STREAM_H
+#define SOTTO_STREAM_STREAM_H
+
+#include "stream/blame.h"
+#include "stream/edition.h"
+#include "stream/hub_state.h"
+#include "stream/journal.h"
+#include "stream/pulse.h"
+#include "text/stage.h"
+
+enum stream_state {
+    STREAM_WORDS,   /* its model loads, or its text is with the pool */
+    STREAM_WAITING, /* for its model, its turn, or a rebuild; holds no sequence */
+    STREAM_RUNNING, /* has a sequence that the planner may put into steps */
+    STREAM_PARKED,  /* no credit, or its reader stalls; keeps its sequence while nobody else wants the room */
+    STREAM_ENDING,  /* its last message is due; what is in flight for it is dropped */
+    STREAM_ENDED,   /* its last message is out */
+    STREAM_STATE_COUNT,
+};
+
+/* Log-probabilities of a token whose text is still held back. */
+struct stream_odds {
+    float logprob;
+    uint32_t n_top;
+    uint32_t *top_ids; /* owned, with the floats behind them */
+    float *top_logprobs;
+};
+
+/* How it ends. */
+struct stream_end {
+    Sotto__V1__Code code; /* CODE_OK: Done with @reason */
+    Sotto__V1__FinishReason reason;
+    int stop; /* index into the stops, with FINISH_STOP */
+    char sentence[DIAG_BYTES];
+    char field[64];
+};
+
+struct stream {
+    struct list link;         /* hub::streams */
+    struct list edition_link; /* edition::streams */
+    struct list soon;         /* hub::soon */
+    struct job job;
+    struct hub *hub;
+    struct edition *edition; /* holds a reference */
+    const struct stream_sink *sink;
+    void *owner;
+    bool is_forgotten; /* nothing is called back any more */
+    enum stream_state state;
+    uint64_t number;
+    struct grant grant;
+    uint64_t n_held; /* bytes charged to the account, but for journal and words */
+
+    /* What was asked. */
+    Sotto__Engine__Sampler sampler; /* arrays owned */
+    uint32_t max_tok;
+    bool ignores_end;
+    struct stage_text *stops; /* owned, with their bytes behind them */
+    size_t n_stops;
+    char key[72]; /* uid and key, as in hub::keys; n_key 0: none */
+    size_t n_key;
+    struct words_job *words; /* until its callback; NULL: tokens were given */
+    struct ids prompt;       /* owned, until the journal has them */
+
+    /* The answer. */
+    struct journal journal; /* fd -1 until the words are there */
+    struct stage *stage;
+    struct stream_odds *odds; /* owned; of tokens not yet shown, oldest first */
+    size_t n_odds;
+    size_t cap_odds;
+    uint32_t n_context; /* in force, prompt and answer */
+    uint32_t n_answer;  /* tokens sampled, whether shown or not */
+    uint32_t sequence;  /* 0: none */
+    bool has_credit;
+    uint32_t credit; /* tokens left */
+    bool is_stalled; /* its connection asks to wait */
+    struct blame_mark mark;
+
+    /* What the client was told. */
+    bool is_accepted;
+    bool is_waiting_load; /* was told of loading, and is owed that it runs */
+    bool is_throttled;
+    bool is_preempted;
+    bool is_rebuilding;
+    char numerics[64]; /* in force for what comes next */
+
+    /* Usage; monotonic clock. */
+    uint64_t opened_us;
+    uint64_t seated_us;
+    uint64_t first_us;
+    uint64_t last_us;
+    struct pulse pulse;
+    uint32_t n_cached;
+    uint32_t n_rebuilds;
+
+    struct stream_end end;
+};
+
+/* The next turn attends to it. */
+void stream_soon(struct stream *stream);
+void stream_attend(struct stream *stream);
+
+/* Ends it; the last message comes in the next turn. A second end changes nothing. */
+void stream_finish(struct stream *stream, Sotto__V1__FinishReason reason);
+void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *sentence);
+void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct diag *diag);
+
+/* All of an edition, or of the hub. */
+void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *sentence);
+
+/* The edition's engine takes orders (again): its streams go on. */
+void stream_on_ready(struct edition *edition);
+
+/* ---- from the pacer */
+
+/* It has a sequence now. */
+void stream_seated(struct stream *stream, uint32_t n_cached);
+
+/* Its engine is gone, and with it what was computed. */
+void stream_unseated(struct stream *stream);
+
+/* Somebody else needs its sequence. */
+void stream_preempt(struct stream *stream);
+
+/* A token was sampled for it. @odds may be NULL. */
+void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *odds);
+
+/* Its account has spent its minute. */
+void stream_throttled(struct stream *stream);
+
+bool stream_is_over(const struct stream *stream);
+
+/* What the engine is told to sample with; arrays of the stream and its edition. */
+void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler);
+
+void stream_move(struct stream *stream, enum stream_state to);
+
+/* Tells that it was accepted, once. */
+void stream_accept(struct stream *stream);
+
+/* Credit or its reader's state has changed: parks it, or lets it run. */
+void stream_repark(struct stream *stream);
+void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail);
+
+/* ask.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they won't do. */
+void stream_begin(struct stream *stream);
+
+/* ask.c: frees what ask.c made. */
+void stream_free_ask(struct stream *stream);
+
+#endif
