@@ -34,8 +34,8 @@ enum model_outcome {
 };
 
 /* Maps, checks, binds and warms up. A fault (-errno) is the system's: out of memory, a read error. */
-int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress, void *owner,
-               struct diag *diag);
+int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress,
+               void *owner, struct diag *diag);
 void model_close(struct model *model);
 void model_closep(struct model **model);
 
@@ -45,20 +45,20 @@ struct model_facts {
     char backend[32];         /* "cpu/avx2" */
     char numerics[64];        /* "1/cpu/q8a/kv-f16" */
     uint64_t n_parameters;
-    uint32_t n_vocab;         /* rows of the output */
-    uint32_t n_trained;       /* context as trained */
-    uint32_t n_context;       /* in force */
+    uint32_t n_vocab;   /* rows of the output */
+    uint32_t n_trained; /* context as trained */
+    uint32_t n_context; /* in force */
     uint32_t n_page_tok;
     uint32_t kv_token_bytes;
     uint32_t n_pages;
-    uint64_t weight_bytes;    /* mapped and copied */
+    uint64_t weight_bytes; /* mapped and copied */
     uint32_t n_threads;
 };
 
 void model_facts(const struct model *model, struct model_facts *ret_facts);
 
 struct model_figures {
-    uint32_t n_free;   /* pages; free + cached + held = the pool */
+    uint32_t n_free; /* pages; free + cached + held = the pool */
     uint32_t n_cached;
     uint32_t n_held;
     uint32_t n_seqs;

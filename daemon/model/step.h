@@ -43,7 +43,16 @@ struct step_result { /* of one entry */
     enum step_entry_outcome outcome;
 };
 
-enum step_phase { STEP_EMBED, STEP_QKV, STEP_ATTEND, STEP_OUTPUT, STEP_FFN, STEP_HEAD, STEP_SAMPLE, STEP_PHASE_COUNT };
+enum step_phase {
+    STEP_EMBED,
+    STEP_QKV,
+    STEP_ATTEND,
+    STEP_OUTPUT,
+    STEP_FFN,
+    STEP_HEAD,
+    STEP_SAMPLE,
+    STEP_PHASE_COUNT
+};
 
 struct step_report {
     const struct step_result *results; /* one for each entry, same order; live until the next step begins */
