@@ -227,6 +227,9 @@ static bool compare(const char *at, size_t n, struct gguf_text *ret_system)
     const char *end = at + n;
     struct gguf_text system = { .bytes = NULL };
 
+    if (n == 0) {
+        return false;
+    }
     take(&at, end, prelude);
     if (!take(&at, end, loop)) {
         return false;

@@ -307,25 +307,6 @@ END_TEST
 
 /* ---- the published template against the text that Jinja made of it */
 
-/* The template's file as a string with a zero behind it, or NULL. */
-static char *read_template(const char *name)
-{
-    char path[4096];
-    char *text;
-    FILE *file;
-    size_t n;
-
-    if (!unit_truth(name, path, sizeof(path))) {
-        return NULL;
-    }
-    text = mem_calloc(MEM_MISC, 1 << 16, 1);
-    file = fopen(path, "r");
-    n = fread(text, 1, (1 << 16) - 1, file);
-    ck_assert_uint_gt(n, 0);
-    fclose(file);
-    return text;
-}
-
 /* Fills @messages from a conversation; false if one has a content that is no string. */
 static bool take_messages(const json_t *list, struct chat_message *messages)
 {
@@ -348,7 +329,7 @@ static bool take_messages(const json_t *list, struct chat_message *messages)
 
 START_TEST(published_template_gives_the_published_text)
 {
-    char *text = read_template("templates/SmolLM2-Instruct.jinja");
+    char *text = load_text("templates/SmolLM2-Instruct.jinja");
     json_t *conversations = load_json("templates/conversations.json");
     json_t *expected = load_json("templates/expected/SmolLM2-Instruct.json");
     json_t *row;
@@ -400,7 +381,7 @@ START_TEST(published_templates_of_other_models_are_refused)
         char *text;
 
         snprintf(path, sizeof(path), "templates/%s.jinja", names[i]);
-        text = read_template(path);
+        text = load_text(path);
         if (text) {
             assert_refused(text, "none of the ChatML ones");
             mem_free(text);

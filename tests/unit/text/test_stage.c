@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- the property: any pieces, any stops, against a reference that sees the whole text at once */
 
-#define N_ROUNDS   20000
+#define N_ROUNDS   3000
 #define N_IDS_MAX  24
 #define N_STOP_MAX 5
 

@@ -1,4 +1,5 @@
 #include "load.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "unit.h"
 #include <fcntl.h>
@@ -60,6 +61,20 @@ json_t *load_json(const char *name)
     json = json_load_file(path, JSON_ALLOW_NUL, &error);
     ck_assert_msg(json != NULL, "%s: %s", path, error.text);
     return json;
+}
+
+char *load_text(const char *name)
+{
+    struct diag diag = DIAG_INIT;
+    char path[4096];
+    char *bytes = NULL;
+    size_t n;
+
+    if (unit_truth(name, path, sizeof(path))) {
+        ck_assert_msg(file_read(path, MEM_MISC, 16u << 20, &bytes, &n, &diag) == FILE_OK, "%s: %s", path,
+                      diag.text);
+    }
+    return bytes;
 }
 
 static uint8_t from_digit(char digit)

@@ -13,6 +13,9 @@ struct vocab *load_vocab(const char *name);
 /* The JSON of such a file, or NULL. */
 json_t *load_json(const char *name);
 
+/* The bytes of such a file with a zero behind them, to be freed with mem_free(); or NULL. */
+char *load_text(const char *name);
+
 /* The text @hex spells, in a block to be freed with mem_free(). */
 uint8_t *from_hex(const char *hex, size_t *ret_n);
 

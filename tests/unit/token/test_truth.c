@@ -58,6 +58,11 @@ static void teardown(void)
     json_decref(strings);
 }
 
+static bool is_same(const struct buf *out, const void *text, size_t n)
+{
+    return out->n == n && (n == 0 || memcmp(buf_data(out), text, n) == 0);
+}
+
 /* True if @out is @text, or what llama.cpp makes of it where that is not the text (@row): a U+2581 in a text is a
  * blank to SentencePiece, and a byte without a token is gone. The prefix blank that llama.cpp leaves is not ours. */
 static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, const json_t *row)
@@ -67,15 +72,15 @@ static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, con
     uint8_t *other;
     bool same;
 
-    if (out->n == n && memcmp(buf_data(out), text, n) == 0) {
+    if (is_same(out, text, n)) {
         return true;
     }
     if (!hex) {
         return false;
     }
     other = from_hex(json_string_value(hex), &n_other);
-    same = (out->n == n_other && memcmp(buf_data(out), other, n_other) == 0) ||
-           (out->n + 1 == n_other && other[0] == ' ' && memcmp(buf_data(out), other + 1, out->n) == 0);
+    same = is_same(out, other, n_other) ||
+           (n_other > 0 && other[0] == ' ' && is_same(out, other + 1, n_other - 1));
     mem_free(other);
     return same;
 }
@@ -139,6 +144,139 @@ START_TEST(hard_strings_give_the_published_ids)
 }
 END_TEST
 
+/* Cuts llama.cpp's file of strings at its separator; *at is where the next one begins. False: that was all. */
+static bool next_string(const char *file, size_t *at, const char **ret_text, size_t *ret_n)
+{
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    const char *end = strstr(file + *at, separator);
+
+    if (!end) {
+        return false;
+    }
+    *ret_text = file + *at;
+    *ret_n = (size_t)(end - *ret_text);
+    *at = (size_t)(end - file) + strlen(separator);
+    return true;
+}
+
+/* The ids of the line at *@at, which moves behind it. */
+static json_t *next_line(char **at)
+{
+    json_t *list = json_array();
+
+    while (**at != '\n') {
+        char *end;
+
+        json_array_append_new(list, json_integer(strtol(*at, &end, 10)));
+        ck_assert_ptr_ne(end, *at);
+        *at = end + strspn(end, " ");
+    }
+    (*at)++;
+    return list;
+}
+
+/* llama.cpp's strings one by one against the lines of @ids_file. */
+static void check_strings(const struct vocab *vocab, const char *strings_file, char *ids_file)
+{
+    struct ids ids = { 0 };
+    const char *text;
+    size_t at = 0;
+    size_t n;
+
+    while (next_string(strings_file, &at, &text, &n)) {
+        json_t *wanted = next_line(&ids_file);
+
+        ids.n = 0;
+        ck_assert_int_eq(vocab_tokenize(vocab, text, n, 0, NULL, &ids, NULL), TOKENIZE_OK);
+        assert_ids(&ids, wanted, text);
+        json_decref(wanted);
+    }
+    ids_finish(&ids);
+}
+
+START_TEST(strings_of_llama_cpp_give_its_ids)
+{
+    const struct truth *truth = &truths[_i];
+    struct vocab *vocab = load_vocab(truth->vocab);
+    char *strings_file = load_text("tokenizers/llama.cpp-vocab-tests/all.inp");
+    char *ids_file = NULL;
+    char name[128];
+
+    if (truth->out) {
+        snprintf(name, sizeof(name), "tokenizers/llama.cpp-vocab-tests/%s", truth->out);
+        ids_file = load_text(name);
+    }
+    if (vocab && strings_file && ids_file) {
+        check_strings(vocab, strings_file, ids_file);
+    }
+    mem_free(ids_file);
+    mem_free(strings_file);
+    vocab_destroy(vocab);
+}
+END_TEST
+
+START_TEST(prompts_of_the_small_models_give_their_ids)
+{
+    static const char *const names[] = { "f32", "f16", "q8_0", "q4_0", "wide-q4_k_m", "as-gemma-f32" };
+    char name[2][128];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct ids ids = { 0 };
+        struct vocab *vocab;
+        json_t *json;
+        json_t *row;
+        size_t k;
+
+        snprintf(name[0], sizeof(name[0]), "models/stories260K-%s.gguf", names[i]);
+        snprintf(name[1], sizeof(name[1]), "models/stories260K-%s.expected.json", names[i]);
+        vocab = load_vocab(name[0]);
+        json = load_json(name[1]);
+        json_array_foreach(json_object_get(json, "cases"), k, row)
+        {
+            const json_t *prompt = json_object_get(row, "prompt");
+
+            ids.n = 0;
+            ck_assert_int_eq(vocab_tokenize(vocab, json_string_value(prompt), json_string_length(prompt),
+                                            TOKENIZE_BOS, NULL, &ids, NULL),
+                             TOKENIZE_OK);
+            assert_ids(&ids, json_object_get(row, "prompt_ids"), name[1]);
+        }
+        ids_finish(&ids);
+        json_decref(json);
+        vocab_destroy(vocab);
+    }
+}
+END_TEST
+
+START_TEST(answers_of_the_small_models_come_out_as_their_text)
+{
+    struct vocab *vocab = load_vocab("models/stories260K-f32.gguf");
+    json_t *json = load_json("models/stories260K-f32.expected.json");
+    json_t *row;
+    json_t *id;
+    size_t i;
+    size_t k;
+
+    json_array_foreach(json_object_get(json, "cases"), i, row)
+    {
+        const json_t *text = json_object_get(row, "greedy_text");
+        struct buf out;
+
+        buf_init(&out, MEM_MISC, TEXT_BYTES_MAX);
+        json_array_foreach(json_object_get(row, "greedy_ids"), k, id)
+        {
+            const struct gguf_text piece = vocab_piece(vocab, (uint32_t)json_integer_value(id));
+
+            ck_assert_int_eq(buf_append(&out, piece.bytes, piece.n), BUF_OK);
+        }
+        ck_assert(is_same(&out, json_string_value(text), json_string_length(text)));
+        buf_finish(&out);
+    }
+    json_decref(json);
+    vocab_destroy(vocab);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("token-truth");
@@ -147,6 +285,10 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, hard_strings_give_the_published_ids, 0,
                         (int)(sizeof(truths) / sizeof(truths[0])));
+    tcase_add_loop_test(tcase, strings_of_llama_cpp_give_its_ids, 0,
+                        (int)(sizeof(truths) / sizeof(truths[0])));
+    tcase_add_test(tcase, prompts_of_the_small_models_give_their_ids);
+    tcase_add_test(tcase, answers_of_the_small_models_come_out_as_their_text);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,0 +1,322 @@
+/*
+ * Requests: bad bytes, endless words, special entries, ceilings and cancelling (O09)
+ */
+#include "base/buf.h"
+#include "tiny.h"
+#include "unit.h"
+#include <pthread.h>
+#include <string.h>
+
+#define BLANK        "\xe2\x96\x81"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define LONG_BYTES 1000000
+
+static const struct tiny_token spm_tokens[] = {
+    { "<unk>", TOKEN_UNKNOWN, 0 },    { "<s>", TOKEN_CONTROL, 0 },
+    { "</s>", TOKEN_CONTROL, 0 },     { BLANK, TOKEN_NORMAL, -9 },
+    { "a", TOKEN_NORMAL, -8 },        { "aa", TOKEN_NORMAL, -2 },
+    { "aaaa", TOKEN_NORMAL, -1 },     { BLANK "a", TOKEN_NORMAL, -3 },
+    { "\xcc\x81", TOKEN_NORMAL, -4 }, { "\xcc\x81\xcc\x81", TOKEN_NORMAL, -3 },
+    { "ab", TOKEN_USER, 0 },          { "abc", TOKEN_USER, 0 },
+    { "<s", TOKEN_NORMAL, -1 },       { "s>", TOKEN_NORMAL, -1 },
+    { "<s>", TOKEN_NORMAL, -1 },
+};
+
+enum { UNK = 256, BOS, EOS, WHITE, A, AA, AAAA, WHITE_A, ACCENT, ACCENTS, USER_AB, USER_ABC, S1, S2, WORD_S };
+
+static const struct tiny_token bpe_tokens[] = { { "aa", TOKEN_NORMAL, 0 },
+                                                { "aaaa", TOKEN_NORMAL, 0 },
+                                                { "\xc3\x8c\xc4\xa3", TOKEN_NORMAL, 0 },
+                                                { "<|end|>", TOKEN_CONTROL, 0 } };
+static const char *const bpe_merges[] = { "a a", "aa aa", "\xc3\x8c \xc4\xa3" };
+
+static struct vocab *spm;
+static struct vocab *bpe;
+
+static void setup(void)
+{
+    struct maker maker;
+
+    maker_init(&maker, 3);
+    tiny_spm_keys(&maker, spm_tokens, COUNT(spm_tokens));
+    maker_key_u32(&maker, "tokenizer.ggml.bos_token_id", BOS);
+    spm = tiny_vocab(&maker);
+    maker_init(&maker, 3);
+    tiny_bpe_keys(&maker, "gpt-2", bpe_tokens, COUNT(bpe_tokens), bpe_merges, COUNT(bpe_merges));
+    bpe = tiny_vocab(&maker);
+}
+
+static void teardown(void)
+{
+    vocab_destroy(spm);
+    vocab_destroy(bpe);
+}
+
+/* Tokenises @text and compares with @wanted. */
+static void assert_gives(const struct vocab *vocab, const char *text, unsigned flags, const uint32_t *wanted,
+                         size_t n)
+{
+    struct ids ids = { 0 };
+
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), flags, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(ids.n, n);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_uint_eq(ids.ids[i], wanted[i]);
+    }
+    ids_finish(&ids);
+}
+
+#define GIVES(vocab, text, flags, ...)                                                                       \
+    assert_gives(vocab, text, flags, (const uint32_t[]){ __VA_ARGS__ },                                      \
+                 COUNT(((const uint32_t[]){ __VA_ARGS__ })))
+
+START_TEST(bad_bytes_are_refused_with_their_offset)
+{
+    static const struct {
+        const char *text;
+        const char *word;
+    } cases[] = {
+        { "\xe6\xad", "byte 0 (0xe6)" },     { "\xf0\x9f\x98", "byte 0 (0xf0)" },
+        { "\xc3(", "byte 0 (0xc3)" },        { "a\xc0\x80", "byte 1 (0xc0)" },
+        { "\xed\xa0\x80", "byte 0 (0xed)" }, { "ok \xf4\x90\x80\x80", "byte 3 (0xf4)" },
+    };
+    struct ids ids = { 0 };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct diag diag = DIAG_INIT;
+
+        ck_assert_int_eq(vocab_tokenize(_i ? spm : bpe, cases[i].text, strlen(cases[i].text), 0, NULL, &ids,
+                                        &diag),
+                         TOKENIZE_BAD_TEXT);
+        ck_assert_msg(strstr(diag.text, cases[i].word) != NULL, "\"%s\" does not say \"%s\"", diag.text,
+                      cases[i].word);
+        ck_assert_uint_eq(ids.n, 0);
+    }
+}
+END_TEST
+
+START_TEST(nul_byte_does_not_end_a_text)
+{
+    struct ids ids = { 0 };
+
+    ck_assert_int_eq(vocab_tokenize(bpe, "A\0B", 3, 0, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(ids.n, 3);
+    ck_assert_uint_eq(ids.ids[1], 0);
+    ids.n = 0;
+    ck_assert_int_eq(vocab_tokenize(spm, "A\0B", 3, TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(ids.n, 3);
+    ck_assert_uint_eq(ids.ids[1], 0);
+    ids_finish(&ids);
+}
+END_TEST
+
+START_TEST(no_break_space_is_text)
+{
+    GIVES(spm, "\xc2\xa0", TOKENIZE_MIDDLE, 0xc2, 0xa0);
+    GIVES(bpe, "\xc2\xa0", 0, 0xc2, 0xa0);
+}
+END_TEST
+
+START_TEST(empty_text_gives_nothing_or_bos_alone)
+{
+    assert_gives(spm, "", 0, NULL, 0);
+    assert_gives(bpe, "", TOKENIZE_BOS, NULL, 0);
+    GIVES(spm, "", TOKENIZE_BOS, BOS);
+}
+END_TEST
+
+START_TEST(prefix_blank_stands_before_a_text_and_not_in_its_middle)
+{
+    GIVES(spm, "a", 0, WHITE_A);
+    GIVES(spm, "a", TOKENIZE_MIDDLE, A);
+    GIVES(spm, "aaaa", TOKENIZE_MIDDLE, AAAA);
+}
+END_TEST
+
+START_TEST(control_tokens_match_only_where_asked)
+{
+    GIVES(spm, "</s>a", TOKENIZE_SPECIAL, EOS, WHITE_A);
+    GIVES(spm, "</s>", TOKENIZE_MIDDLE, '<', '/', S2);
+    GIVES(bpe, "<|end|>", TOKENIZE_SPECIAL, 259);
+    GIVES(bpe, "<|end|>", 0, '<', '|', 'e', 'n', 'd', '|', '>');
+}
+END_TEST
+
+START_TEST(words_never_merge_into_a_control_token)
+{
+    /* "<s>" is a control token and a word; merging finds the word. */
+    GIVES(spm, "<s>", TOKENIZE_MIDDLE, WORD_S);
+}
+END_TEST
+
+START_TEST(longest_user_piece_matches_always)
+{
+    GIVES(spm, "ab", TOKENIZE_MIDDLE, USER_AB);
+    GIVES(spm, "abc", TOKENIZE_MIDDLE, USER_ABC);
+    GIVES(spm, "aab", TOKENIZE_MIDDLE, A, USER_AB);
+}
+END_TEST
+
+START_TEST(ceiling_of_ids_is_kept)
+{
+    struct ids ids = { .max = 3 };
+
+    ck_assert_int_eq(vocab_tokenize(bpe, "xyz", 3, 0, NULL, &ids, NULL), TOKENIZE_OK);
+    ids.n = 0;
+    ck_assert_int_eq(vocab_tokenize(bpe, "wxyz", 4, 0, NULL, &ids, NULL), TOKENIZE_TOO_MANY);
+    ck_assert_uint_eq(ids.n, 3);
+    ids_finish(&ids);
+}
+END_TEST
+
+/* A million bytes of @unit again and again; the time is held by the test's own limit, which a quadratic way passes. */
+static void assert_endless_word(const struct vocab *vocab, const char *unit, size_t n_unit, size_t n_wanted)
+{
+    char *text = mem_alloc(MEM_MISC, LONG_BYTES);
+    struct ids ids = { 0 };
+
+    for (size_t i = 0; i < LONG_BYTES; i++) {
+        text[i] = unit[i % n_unit];
+    }
+    ck_assert_int_eq(vocab_tokenize(vocab, text, LONG_BYTES, TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(ids.n, n_wanted);
+    ids_finish(&ids);
+    mem_free(text);
+}
+
+START_TEST(endless_words_take_linear_time)
+{
+    assert_endless_word(bpe, "a", 1, LONG_BYTES / 4);
+    assert_endless_word(bpe, "\xcc\x81", 2, LONG_BYTES / 2);
+    assert_endless_word(bpe, " ", 1, LONG_BYTES);
+    assert_endless_word(bpe, "\n", 1, LONG_BYTES);
+    assert_endless_word(spm, "a", 1, LONG_BYTES / 4);
+    assert_endless_word(spm, "\xcc\x81", 2, LONG_BYTES / 4);
+    assert_endless_word(spm, " ", 1, LONG_BYTES);
+    assert_endless_word(spm, "\xf0\x9f\x98\x80", 4, LONG_BYTES);
+}
+END_TEST
+
+START_TEST(cancelled_job_ends_without_finishing)
+{
+    static char text[LONG_BYTES];
+    atomic_bool cancel = true;
+    struct ids ids = { 0 };
+
+    memset(text, 'a', sizeof(text));
+    ck_assert_int_eq(vocab_tokenize(bpe, text, sizeof(text), 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
+    ck_assert_int_eq(vocab_tokenize(spm, text, sizeof(text), 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
+    ck_assert_uint_eq(ids.n, 0);
+    ids_finish(&ids);
+}
+END_TEST
+
+static void *cancel_soon(void *cancel)
+{
+    usleep(20000);
+    atomic_store((atomic_bool *)cancel, true);
+    return NULL;
+}
+
+START_TEST(cancel_reaches_into_one_endless_word)
+{
+    const size_t n = 64u << 20;
+    char *text = mem_alloc(MEM_MISC, n);
+    atomic_bool cancel = false;
+    struct ids ids = { 0 };
+    pthread_t thread;
+
+    memset(text, 'a', n);
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
+    ck_assert_int_eq(vocab_tokenize(bpe, text, n, 0, &cancel, &ids, NULL), TOKENIZE_CANCELLED);
+    pthread_join(thread, NULL);
+    ids_finish(&ids);
+    mem_free(text);
+}
+END_TEST
+
+START_TEST(failing_allocation_leaks_nothing)
+{
+    const char *text = "aaaa b </s> c\xcc\x81";
+    int r = -1;
+
+    for (int64_t nth = 0; r != TOKENIZE_OK; nth++) {
+        struct ids ids = { 0 };
+
+        mem_fail_nth(nth);
+        r = vocab_tokenize(_i ? spm : bpe, text, strlen(text), TOKENIZE_SPECIAL, NULL, &ids, NULL);
+        ck_assert_int_le(r, 0);
+        ck_assert_int_lt(nth, 100);
+        ids_finish(&ids);
+    }
+    mem_fail_nth(-1);
+}
+END_TEST
+
+START_TEST(foreign_id_is_refused_in_detokenising)
+{
+    const uint32_t ids[] = { 'a', 256 + COUNT(spm_tokens) };
+    struct diag diag = DIAG_INIT;
+    struct buf out;
+
+    buf_init(&out, MEM_MISC, 100);
+    ck_assert_int_eq(vocab_detokenize(spm, ids, 2, false, &out, &diag), TOKENIZE_BAD_TEXT);
+    ck_assert(diag_is_set(&diag));
+    buf_finish(&out);
+}
+END_TEST
+
+START_TEST(detokenising_writes_control_tokens_only_where_asked)
+{
+    const uint32_t ids[] = { BOS, WHITE_A, WHITE_A, EOS };
+    struct buf out;
+
+    buf_init(&out, MEM_MISC, 100);
+    ck_assert_int_eq(vocab_detokenize(spm, ids, 4, false, &out, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(out.n, 3);
+    ck_assert_mem_eq(buf_data(&out), "a a", 3);
+    buf_eat(&out, out.n);
+    ck_assert_int_eq(vocab_detokenize(spm, ids, 4, true, &out, NULL), TOKENIZE_OK);
+    ck_assert_uint_eq(out.n, 10);
+    ck_assert_mem_eq(buf_data(&out), "<s>a a</s>", 10);
+    buf_finish(&out);
+}
+END_TEST
+
+START_TEST(detokenising_keeps_the_ceiling_of_its_buffer)
+{
+    const uint32_t ids[] = { 'a', 'b', 'c' };
+    struct buf out;
+
+    buf_init(&out, MEM_MISC, 2);
+    ck_assert_int_eq(vocab_detokenize(bpe, ids, 3, false, &out, NULL), TOKENIZE_TOO_MANY);
+    buf_finish(&out);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("token-tokenize");
+    TCase *tcase = tcase_create("tokenize");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_loop_test(tcase, bad_bytes_are_refused_with_their_offset, 0, 2);
+    tcase_add_test(tcase, nul_byte_does_not_end_a_text);
+    tcase_add_test(tcase, no_break_space_is_text);
+    tcase_add_test(tcase, empty_text_gives_nothing_or_bos_alone);
+    tcase_add_test(tcase, prefix_blank_stands_before_a_text_and_not_in_its_middle);
+    tcase_add_test(tcase, control_tokens_match_only_where_asked);
+    tcase_add_test(tcase, words_never_merge_into_a_control_token);
+    tcase_add_test(tcase, longest_user_piece_matches_always);
+    tcase_add_test(tcase, ceiling_of_ids_is_kept);
+    tcase_add_test(tcase, endless_words_take_linear_time);
+    tcase_add_test(tcase, cancelled_job_ends_without_finishing);
+    tcase_add_test(tcase, cancel_reaches_into_one_endless_word);
+    tcase_add_loop_test(tcase, failing_allocation_leaks_nothing, 0, 2);
+    tcase_add_test(tcase, foreign_id_is_refused_in_detokenising);
+    tcase_add_test(tcase, detokenising_writes_control_tokens_only_where_asked);
+    tcase_add_test(tcase, detokenising_keeps_the_ceiling_of_its_buffer);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
