@@ -37,7 +37,7 @@ struct job {
     uint32_t n_known;
     uint32_t n_done;
     uint32_t n_sent; /* 0: in no step */
-    uint32_t n_paid; /* rows that the account was charged for: a rebuild is not its fault */
+    uint32_t n_paid; /* tokens that the account was charged for: a rebuild is not its fault */
 
     bool parked; /* no credit, or its reader stalls: in no step, and its seat may be taken */
     bool alone;  /* a suspect: shares no step */

@@ -177,19 +177,21 @@ struct job *queue_find_victim(const struct queue *queue, uint64_t now_us, uint64
     return victim;
 }
 
-void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint64_t now_us, uint64_t boot_us)
+void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
+                  uint64_t boot_us)
 {
     struct account *account = job->account;
     uint32_t weight = job->limits.weight ? job->limits.weight : ACCOUNT_WEIGHT_USUAL;
     uint64_t *served = &account->served[job->class];
-    uint32_t n_new = job->n_done > job->n_paid ? job->n_done - job->n_paid : 0;
+    uint32_t n_due = job->n_done + n_tok;
+    uint32_t n_new = n_due > job->n_paid ? n_due - job->n_paid : 0;
 
     assert(n_rows <= job->n_done);
     queue->virtual_time[job->class] = num_max(queue->virtual_time[job->class], *served);
     if (n_new > 0) {
         *served += (uint64_t)n_new * ACCOUNT_WEIGHT_USUAL * ACCOUNT_WEIGHT_USUAL / weight;
         account_spend(account, job->limits.tokens_a_minute, n_new, boot_us);
-        job->n_paid = job->n_done;
+        job->n_paid = n_due;
     }
     if (n_rows > 0) {
         job->since_us = now_us;

@@ -65,8 +65,10 @@ struct job *queue_next_seat(const struct queue *queue, enum sched_class class_ga
  */
 struct job *queue_find_victim(const struct queue *queue, uint64_t now_us, uint64_t boot_us);
 
-/* Charges what a step computed: @n_rows rows of @job, up to its n_done (already counted), @boot_us for the budget. */
-void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint64_t now_us, uint64_t boot_us);
+/* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and @n_tok tokens
+ * behind them. What was charged once, before an engine was lost, is not charged again. */
+void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
+                  uint64_t boot_us);
 
 struct queue_counts {
     uint32_t n_queued;

@@ -262,7 +262,7 @@ static void take_result(struct edition *edition, struct job *job, const Sotto__E
         return;
     }
     job->n_done += done->rows;
-    queue_charge(&edition->hub->queue, job, done->rows, now_us, boot_us);
+    queue_charge(&edition->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
     if (done->n_tokens == 1) {
         if (edition->hub->pacer.plan.alone && blame_served(&stream->mark, 1)) {
             job->alone = false;

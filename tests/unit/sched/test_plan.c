@@ -70,7 +70,7 @@ static void play(void)
 
         job->n_done += n;
         job->n_known += job->n_done == job->n_known;
-        queue_charge(&queue, job, n, in.now_us, in.boot_us);
+        queue_charge(&queue, job, n, 0, in.now_us, in.boot_us);
     }
 }
 

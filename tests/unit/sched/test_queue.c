@@ -82,7 +82,7 @@ START_TEST(a_heavier_account_pays_less_for_the_same)
     wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
     job.limits.weight = 2 * ACCOUNT_WEIGHT_USUAL;
     job.n_done = 4;
-    queue_charge(&queue, &job, 4, 0, 0);
+    queue_charge(&queue, &job, 4, 0, 0, 0);
 
     ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL / 2);
 }
@@ -105,10 +105,10 @@ START_TEST(a_rebuild_is_not_charged_again)
 
     wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
     job.n_done = 4;
-    queue_charge(&queue, &job, 4, 0, 0);
+    queue_charge(&queue, &job, 4, 0, 0, 0);
     job_forget(&job);
     job.n_done = 4;
-    queue_charge(&queue, &job, 4, 0, 0);
+    queue_charge(&queue, &job, 4, 0, 0, 0);
 
     ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL);
 }
