@@ -54,11 +54,33 @@ AVX2_INLINE __m256i pairs(__m256i w, const int8_t *q)
     return _mm256_maddubs_epi16(w, avx2_spread(q));
 }
 
-/* Q4_0, Q4_1, Q5_0, Q5_1: q is at most 31, a pair at most 7874, four pairs 31496. */
-AVX2_INLINE void meet_nibbles(const struct meet *meet, uint32_t n_rows, uint32_t offset, bool has_m)
+/* Adds to @sum the products of registers @w .. @w + @n - 1 of the panel with the activations at column @col, pairs in
+ * 16 bits first: @n may be as large as the comments of the callers say. */
+AVX2_INLINE void add_run(const struct meet *meet, const struct kern_act_row *act, uint32_t n_rows, uint32_t w,
+                         uint32_t n, uint32_t col, __m256i scale, __m256i *sum)
+{
+    __m256i part[TILE_ROWS];
+
+    for (uint32_t t = 0; t < n_rows; t++) {
+        part[t] = pairs(load(meet->panel->w[w]), act[t].q + col);
+    }
+    for (uint32_t k = 1; k < n; k++) {
+        for (uint32_t t = 0; t < n_rows; t++) {
+            part[t] = _mm256_add_epi16(part[t], pairs(load(meet->panel->w[w + k]), act[t].q + col + 4 * k));
+        }
+    }
+    for (uint32_t t = 0; t < n_rows; t++) {
+        sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part[t], scale));
+    }
+}
+
+/* Q4_0, Q4_1, Q5_0, Q5_1. Four bits: a pair is at most 3810, eight pairs 30480; five: 7874, and four pairs 31496. */
+AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n_bits, uint32_t offset,
+                            bool has_m)
 {
     const struct panel *panel = meet->panel;
     const __m256i ones = _mm256_set1_epi16(1);
+    const uint32_t n_run = n_bits == 4 ? 8 : 4;
     struct kern_act_row act[TILE_ROWS];
     __m256 acc[TILE_ROWS];
 
@@ -68,29 +90,20 @@ AVX2_INLINE void meet_nibbles(const struct meet *meet, uint32_t n_rows, uint32_t
     }
     for (uint32_t b = 0; b < meet->n_blocks; b++) {
         const uint32_t block = meet->col / BLOCK_SMALL + b;
-        const __m256 d = _mm256_load_ps(panel->d[b]);
-        __m256i low[TILE_ROWS], high[TILE_ROWS];
+        __m256i sum[TILE_ROWS];
 
         for (uint32_t t = 0; t < n_rows; t++) {
-            low[t] = pairs(load(panel->w[8 * b]), act[t].q + 32 * block);
-            high[t] = pairs(load(panel->w[8 * b + 4]), act[t].q + 32 * block + 16);
+            sum[t] =
+                offset == 0 ? _mm256_setzero_si256() : _mm256_set1_epi32(-(int)offset * act[t].sum[block]);
         }
-        for (uint32_t k = 1; k < 4; k++) {
-            for (uint32_t t = 0; t < n_rows; t++) {
-                const int8_t *q = act[t].q + 32 * block + 4 * k;
-
-                low[t] = _mm256_add_epi16(low[t], pairs(load(panel->w[8 * b + k]), q));
-                high[t] = _mm256_add_epi16(high[t], pairs(load(panel->w[8 * b + 4 + k]), q + 16));
-            }
+        for (uint32_t k = 0; k < 8; k += n_run) {
+            add_run(meet, act, n_rows, 8 * b + k, n_run, 32 * block + 4 * k, ones, sum);
         }
         for (uint32_t t = 0; t < n_rows; t++) {
-            __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(low[t], ones), _mm256_madd_epi16(high[t], ones));
+            const __m256 d =
+                _mm256_mul_ps(_mm256_load_ps(panel->d[b]), _mm256_broadcast_ss(&act[t].d[block]));
 
-            if (offset > 0) {
-                sum = _mm256_sub_epi32(sum, _mm256_set1_epi32((int)offset * act[t].sum[block]));
-            }
-            acc[t] = _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_broadcast_ss(&act[t].d[block])),
-                                     _mm256_cvtepi32_ps(sum), acc[t]);
+            acc[t] = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(sum[t]), acc[t]);
             if (has_m) {
                 acc[t] = _mm256_fmadd_ps(_mm256_load_ps(panel->m[b]), _mm256_broadcast_ss(&act[t].s[block]),
                                          acc[t]);
@@ -157,11 +170,12 @@ AVX2_INLINE __m256i pair_sums(const struct panel *panel, const int16_t *sum16)
     return sum;
 }
 
-/* Q4_K, Q5_K: as the nibbles; the scale of a run multiplies its pairs while they are added to 32 bits. */
-AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows)
+/* Q4_K, Q5_K: as above; the scale of a run multiplies its pairs while they are added to 32 bits. */
+AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_bits)
 {
     const struct panel *panel = meet->panel;
     const uint32_t block = meet->col / BLOCK_SUPER;
+    const uint32_t n_run = n_bits == 4 ? 8 : 4;
     struct kern_act_row act[TILE_ROWS];
     __m256i sum[TILE_ROWS];
 
@@ -169,23 +183,8 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows)
         act[t] = act_row(meet, KERN_ACT_Q256, t);
         sum[t] = _mm256_setzero_si256();
     }
-    for (uint32_t j = 0; j < 16; j++) { /* half a run: 16 columns */
-        const __m256i scale = load(panel->scale[j / 2]);
-        __m256i part[TILE_ROWS];
-
-        for (uint32_t t = 0; t < n_rows; t++) {
-            part[t] = pairs(load(panel->w[4 * j]), act[t].q + meet->col + 16 * j);
-        }
-        for (uint32_t k = 1; k < 4; k++) {
-            for (uint32_t t = 0; t < n_rows; t++) {
-                const int8_t *q = act[t].q + meet->col + 16 * j + 4 * k;
-
-                part[t] = _mm256_add_epi16(part[t], pairs(load(panel->w[4 * j + k]), q));
-            }
-        }
-        for (uint32_t t = 0; t < n_rows; t++) {
-            sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part[t], scale));
-        }
+    for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
+        add_run(meet, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 8]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -199,7 +198,7 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows)
 }
 
 /* Q6_K: q is at most 63, a pair at most 16002, two pairs 32004. */
-AVX2_INLINE void meet_q6_k(const struct meet *meet, uint32_t n_rows)
+AVX2_INLINE void meet_six(const struct meet *meet, uint32_t n_rows)
 {
     const struct panel *panel = meet->panel;
     const uint32_t block = meet->col / BLOCK_SUPER;
@@ -212,16 +211,8 @@ AVX2_INLINE void meet_q6_k(const struct meet *meet, uint32_t n_rows)
         sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), 5);
         sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
     }
-    for (uint32_t j = 0; j < 32; j++) { /* half a run: 8 columns */
-        const __m256i scale = load(panel->scale[j / 2]);
-
-        for (uint32_t t = 0; t < n_rows; t++) {
-            const int8_t *q = act[t].q + meet->col + 8 * j;
-            const __m256i part =
-                _mm256_add_epi16(pairs(load(panel->w[2 * j]), q), pairs(load(panel->w[2 * j + 1]), q + 4));
-
-            sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(part, scale));
-        }
+    for (uint32_t w = 0; w < PANEL_REGS; w += 2) {
+        add_run(meet, act, n_rows, w, 2, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -234,32 +225,42 @@ AVX2_INLINE void meet_q6_k(const struct meet *meet, uint32_t n_rows)
 
 static void meet_q4_0_one(const struct meet *meet)
 {
-    meet_nibbles(meet, 1, 8, false);
+    meet_small(meet, 1, 4, 8, false);
 }
 
 static void meet_q4_0_four(const struct meet *meet)
 {
-    meet_nibbles(meet, TILE_ROWS, 8, false);
+    meet_small(meet, TILE_ROWS, 4, 8, false);
+}
+
+static void meet_q4_1_one(const struct meet *meet)
+{
+    meet_small(meet, 1, 4, 0, true);
+}
+
+static void meet_q4_1_four(const struct meet *meet)
+{
+    meet_small(meet, TILE_ROWS, 4, 0, true);
 }
 
 static void meet_q5_0_one(const struct meet *meet)
 {
-    meet_nibbles(meet, 1, 16, false);
+    meet_small(meet, 1, 5, 16, false);
 }
 
 static void meet_q5_0_four(const struct meet *meet)
 {
-    meet_nibbles(meet, TILE_ROWS, 16, false);
+    meet_small(meet, TILE_ROWS, 5, 16, false);
 }
 
-static void meet_m_one(const struct meet *meet)
+static void meet_q5_1_one(const struct meet *meet)
 {
-    meet_nibbles(meet, 1, 0, true);
+    meet_small(meet, 1, 5, 0, true);
 }
 
-static void meet_m_four(const struct meet *meet)
+static void meet_q5_1_four(const struct meet *meet)
 {
-    meet_nibbles(meet, TILE_ROWS, 0, true);
+    meet_small(meet, TILE_ROWS, 5, 0, true);
 }
 
 static void meet_q8_0_one(const struct meet *meet)
@@ -272,31 +273,41 @@ static void meet_q8_0_four(const struct meet *meet)
     meet_bytes(meet, TILE_ROWS);
 }
 
-static void meet_k_one(const struct meet *meet)
+static void meet_q4_k_one(const struct meet *meet)
 {
-    meet_k(meet, 1);
+    meet_k(meet, 1, 4);
 }
 
-static void meet_k_four(const struct meet *meet)
+static void meet_q4_k_four(const struct meet *meet)
 {
-    meet_k(meet, TILE_ROWS);
+    meet_k(meet, TILE_ROWS, 4);
+}
+
+static void meet_q5_k_one(const struct meet *meet)
+{
+    meet_k(meet, 1, 5);
+}
+
+static void meet_q5_k_four(const struct meet *meet)
+{
+    meet_k(meet, TILE_ROWS, 5);
 }
 
 static void meet_q6_k_one(const struct meet *meet)
 {
-    meet_q6_k(meet, 1);
+    meet_six(meet, 1);
 }
 
 static void meet_q6_k_four(const struct meet *meet)
 {
-    meet_q6_k(meet, TILE_ROWS);
+    meet_six(meet, TILE_ROWS);
 }
 
 static const struct meeting meetings[ELEM_TYPE_COUNT] = {
-    [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four }, [ELEM_Q4_1] = { meet_m_one, meet_m_four },
-    [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four }, [ELEM_Q5_1] = { meet_m_one, meet_m_four },
-    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_Q4_K] = { meet_k_one, meet_k_four },
-    [ELEM_Q5_K] = { meet_k_one, meet_k_four },       [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
+    [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four }, [ELEM_Q4_1] = { meet_q4_1_one, meet_q4_1_four },
+    [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four }, [ELEM_Q5_1] = { meet_q5_1_one, meet_q5_1_four },
+    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
+    [ELEM_Q5_K] = { meet_q5_k_one, meet_q5_k_four }, [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
 };
 
 /* The panel of weight rows at @rows with @n_rows activation rows from @row on. */

@@ -5,7 +5,6 @@
 
 #include "base/num.h"
 #include "kern/set.h"
-#include "tensor/block.h"
 
 #include <assert.h>
 
@@ -73,21 +72,6 @@ size_t kern_act_bytes(enum kern_act act, uint32_t n_cols)
         break;
     }
     return (n_bytes + KERN_ACT_ALIGN - 1) / KERN_ACT_ALIGN * KERN_ACT_ALIGN;
-}
-
-struct kern_act_row kern_act_at(enum kern_act act, uint32_t n_cols, const void *row)
-{
-    struct kern_act_row pieces = { .q = row };
-    const char *d = (const char *)row + n_cols; /* a multiple of 32: aligned for floats */
-
-    pieces.d = (const float *)(const void *)d;
-    if (act == KERN_ACT_Q32) {
-        pieces.s = pieces.d + n_cols / BLOCK_SMALL;
-        pieces.sum = (const int32_t *)(const void *)(pieces.s + n_cols / BLOCK_SMALL);
-    } else {
-        pieces.sum16 = (const int16_t *)(const void *)(pieces.d + n_cols / BLOCK_SUPER);
-    }
-    return pieces;
 }
 
 size_t kern_kv_elem_bytes(enum kern_kv kv)

@@ -47,6 +47,7 @@
 #define SOTTO_KERN_KERN_H
 
 #include "kern/cpu.h"
+#include "tensor/block.h"
 #include "tensor/type.h"
 
 #define KERN_PAGE_TOK  16  /* positions of a KV page, and of a step of the one-pass softmax */
@@ -81,7 +82,20 @@ struct kern_act_row {
     const int16_t *sum16; /* Q256: of each 16 columns */
 };
 
-struct kern_act_row kern_act_at(enum kern_act act, uint32_t n_cols, const void *row);
+static inline struct kern_act_row kern_act_at(enum kern_act act, uint32_t n_cols, const void *row)
+{
+    struct kern_act_row pieces = { .q = row };
+    const char *d = (const char *)row + n_cols; /* a multiple of 32: aligned for floats */
+
+    pieces.d = (const float *)(const void *)d;
+    if (act == KERN_ACT_Q32) {
+        pieces.s = pieces.d + n_cols / BLOCK_SMALL;
+        pieces.sum = (const int32_t *)(const void *)(pieces.s + n_cols / BLOCK_SMALL);
+    } else {
+        pieces.sum16 = (const int16_t *)(const void *)(pieces.d + n_cols / BLOCK_SUPER);
+    }
+    return pieces;
+}
 
 /* out[r][w] = weight row w . activation row r, for all r and the weight rows of the range. */
 struct kern_matmul {

@@ -2,6 +2,7 @@
  * Products: activations in 8 bits and matrix products have the same bits in every set, alone or together, whole or
  * in ranges; and they are as near to the truth as 8 bits allow
  */
+#include "bench.h"
 #include "fixture.h"
 #include "unit.h"
 
@@ -332,11 +333,14 @@ START_TEST(trouble_in_a_block_stays_visible_and_tiny_ones_are_zero)
 }
 END_TEST
 
-int main(void)
+int main(int argc, char **argv)
 {
     Suite *suite = suite_create("kern-dot");
     TCase *tcase = tcase_create("dot");
 
+    if (argc > 1 && strcmp(argv[1], "--bench") == 0) {
+        return bench_run(argc > 2 ? argv[2] : NULL);
+    }
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0,
