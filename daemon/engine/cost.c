@@ -1,98 +1,119 @@
 /*
- * Cost: what a step will take, from three small ones
+ * Cost: what a step will take, from two small ones
  *
- * A prefill of one row, one of several and a decode give the fixed part (reading all weights), the price of a row
- * and that of a row with sampling. Attending to far pages can't be measured in so short a time: its price is that of
- * reading a page's bytes from memory. All of it is a beginning; the scheduler refits with each StepDone.
+ * A piece of several rows, and one row with which a token is sampled, give the fixed part (reading all weights), the
+ * price of a row, and that of a row with head and sampling. Attending to far pages can't be measured in so short a
+ * time: its price is that of reading a page's bytes from memory. All of it is a beginning; the scheduler refits with
+ * each StepDone.
  */
 #include "engine/engine.h"
 
 #include "base/clean.h"
 #include "base/num.h"
 
-/* Rows of the longer prefill: enough to tell a row from the weights, and some 50 ms at most on a small CPU. */
+/* Rows of the piece: enough to tell a row from the weights. */
 #define COST_ROWS 8
 
-/* Each is measured twice and the shorter time taken: interruptions only ever add. */
-#define COST_TRIES 2
+/* Measured again, and the shorter times taken, while all of it has taken no longer: interruptions only ever add, but
+ * a large model's clients wait for Ready. */
+#define COST_TRIES     4
+#define COST_BUDGET_NS 50000000
 
 /* Bytes of pages read in a nanosecond by one small machine's memory. */
 #define COST_PAGE_BYTES_NS 4
+
+struct cost_times {
+    uint64_t rows_ns; /* COST_ROWS rows without the head */
+    uint64_t row_ns;  /* one row without the head */
+    uint64_t head_ns; /* head and sampling for one row */
+};
 
 static bool goes_on_always(void *owner)
 {
     return true;
 }
 
-/* Runs one step of the measuring sequence; its time in ns, 0: it could not be run. */
-static uint64_t time_step(struct model *model, uint32_t n_prefill, uint32_t n_decode)
+/* Runs a step of the measuring sequence. False: it could not be run. */
+static bool time_step(struct model *model, uint32_t n_rows, uint64_t *ret_ns, uint64_t *ret_head_ns)
 {
-    const struct step_entry entry = { .seq = ENGINE_WARM_SEQ, .n_prefill = n_prefill, .n_decode = n_decode };
+    const struct step_entry entry = { .seq = ENGINE_WARM_SEQ, .n_prefill = n_rows };
     struct step_report report;
+    uint64_t head_us;
 
     if (step_begin(model, &entry, 1, NULL) != STEP_DONE ||
         step_run(model, goes_on_always, NULL, &report) != STEP_DONE) {
-        return 0;
+        return false;
     }
-    return num_max(report.host_us, 1) * 1000;
+    head_us = (uint64_t)report.phase_us[STEP_HEAD] + report.phase_us[STEP_SAMPLE];
+    *ret_head_ns = head_us * 1000;
+    *ret_ns = (report.host_us - num_min(head_us, report.host_us)) * 1000;
+    return true;
 }
 
-struct cost_times {
-    uint64_t one_ns;  /* a prefill of one row */
-    uint64_t rows_ns; /* of COST_ROWS */
-    uint64_t decode_ns;
-};
-
-static uint64_t shorter(uint64_t old_ns, uint64_t new_ns)
-{
-    return old_ns == 0 ? new_ns : num_min(old_ns, new_ns);
-}
-
-/* One new sequence: a row, several, a token. */
-static bool time_once(struct model *model, struct cost_times *times)
+/* One new sequence: a piece of its prompt, then the rest, with which a token is sampled. */
+static bool time_once(struct model *model, struct cost_times *ret_times)
 {
     const struct sample_params greedy = { .top_p = 1, .repetition_penalty = 1 };
-    const uint32_t tokens[1 + COST_ROWS] = { 0 };
+    const uint32_t tokens[COST_ROWS + 1] = { 0 };
     const struct seq_ask ask = {
         .id = ENGINE_WARM_SEQ,
         .tokens = tokens,
         .n_tokens = COUNTOF(tokens),
         .n_prompt = COUNTOF(tokens),
-        .n_reserve = 2,
+        .n_reserve = 1,
         .params = &greedy,
     };
     struct seq_room room;
+    uint64_t no_head_ns;
+    bool could;
 
     if (seq_open(model, &ask, &room) != SEQ_OK) {
         return false;
     }
-    times->one_ns = shorter(times->one_ns, time_step(model, 1, 0));
-    times->rows_ns = shorter(times->rows_ns, time_step(model, COST_ROWS, 0));
-    times->decode_ns = shorter(times->decode_ns, time_step(model, 0, 1));
+    could = time_step(model, COST_ROWS, &ret_times->rows_ns, &no_head_ns) &&
+            time_step(model, 1, &ret_times->row_ns, &ret_times->head_ns);
     seq_close(model, ENGINE_WARM_SEQ, false);
+    return could;
+}
+
+static bool time_some(struct model *model, struct cost_times *ret_times)
+{
+    struct cost_times best;
+    struct cost_times times;
+    uint64_t sum_ns = 0;
+
+    if (!time_once(model, &best)) {
+        return false;
+    }
+    for (int i = 1; i < COST_TRIES; i++) {
+        sum_ns += best.rows_ns + best.row_ns + best.head_ns;
+        if (sum_ns > COST_BUDGET_NS || !time_once(model, &times)) {
+            break;
+        }
+        best.rows_ns = num_min(best.rows_ns, times.rows_ns);
+        best.row_ns = num_min(best.row_ns, times.row_ns);
+        best.head_ns = num_min(best.head_ns, times.head_ns);
+    }
+    *ret_times = best;
     return true;
 }
 
-bool engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost)
+void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost)
 {
     const uint64_t page_bytes = (uint64_t)engine->facts.kv_token_bytes * engine->facts.n_page_tok;
     struct cost_times times = { 0 };
+    uint64_t more_ns;
     uint64_t row_ns;
 
-    if (engine->answer.cap < COST_ROWS) {
-        return false;
+    if (engine->answer.cap >= COST_ROWS) {
+        time_some(engine->model,
+                  &times); /* where it can't, the times stay 0 and the scheduler learns from steps */
     }
-    for (int i = 0; i < COST_TRIES; i++) {
-        if (!time_once(engine->model, &times)) {
-            return false;
-        }
-    }
-    row_ns = times.rows_ns > times.one_ns ? (times.rows_ns - times.one_ns) / (COST_ROWS - 1) : 1;
-    row_ns = num_max(num_min(row_ns, times.one_ns), 1);
+    more_ns = times.rows_ns - num_min(times.row_ns, times.rows_ns);
+    row_ns = num_min(more_ns / (COST_ROWS - 1), times.row_ns);
 
-    ret_cost->prefill_row_ns = row_ns;
-    ret_cost->fixed_ns = times.one_ns - num_min(row_ns, times.one_ns);
-    ret_cost->decode_row_ns = num_max(times.decode_ns - num_min(times.decode_ns, ret_cost->fixed_ns), row_ns);
+    ret_cost->fixed_ns = times.row_ns - row_ns;
+    ret_cost->prefill_row_ns = num_max(row_ns, 1);
+    ret_cost->decode_row_ns = num_max(row_ns + times.head_ns, 1);
     ret_cost->attend_page_ns = num_max(page_bytes / COST_PAGE_BYTES_NS, 1);
-    return true;
 }

@@ -87,8 +87,8 @@ void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done);
 /* loading.c: opens the model that @start names and answers Ready or Fault. */
 void engine_load(struct engine *engine, const Sotto__Engine__Start *start);
 
-/* cost.c: foretells steps by running a few; true if that was possible. */
-bool engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost);
+/* cost.c: foretells steps by running a few small ones. */
+void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost);
 
 /* running.c: runs the begun step until it is done or stands still, and answers. */
 void engine_run_step(struct engine *engine);

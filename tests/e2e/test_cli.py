@@ -2,6 +2,7 @@
 """`sotto` against a daemon on strings: what it sends, shows and returns."""
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -229,6 +230,18 @@ def every_command_has_a_page():
             code, out, _ = sotto(*words)
             equal(code, 0, words)
             holds(out.startswith(f"usage: sotto {command} "), out)
+
+
+@fact
+def the_manual_has_every_command_and_option():
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    with open(os.path.join(top, "docs/man/sotto.1"), encoding="utf-8") as page:
+        manual = page.read()
+    for command in ["chat", "completion", "detokenize", "generate", "load", "models", "reload", "status", "tokenize",
+                    "unload", "watch"]:
+        holds(f".It Cm {command}" in manual, command)
+        for option in re.findall(r"--([a-z-]+)", sotto(command, "--help")[1].split("\n\n", 2)[2]):
+            holds(f"Fl -{option}" in manual, f"{command} --{option}")
 
 
 @fact

@@ -1,0 +1,330 @@
+/*
+ * The life of a connection: its states, what it waits for, and its two ways to end.
+ */
+#include "ipc/conn.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "ipc/ask.h"
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+
+#define HALF_LOOK_MS 1000u /* how long a peer that vanished after its half-close keeps its streams */
+
+#define TO(state) (1u << (state))
+
+/* Every legal move. CONN_CLOSED is final. */
+static const unsigned moves[CONN_STATE_COUNT] = {
+    [CONN_NEW] = TO(CONN_READY) | TO(CONN_CLOSING) | TO(CONN_CLOSED),
+    [CONN_READY] = TO(CONN_STALLED) | TO(CONN_HALF) | TO(CONN_CLOSING) | TO(CONN_CLOSED),
+    [CONN_STALLED] = TO(CONN_READY) | TO(CONN_HALF) | TO(CONN_CLOSING) | TO(CONN_CLOSED),
+    [CONN_HALF] = TO(CONN_CLOSING) | TO(CONN_CLOSED),
+    [CONN_CLOSING] = TO(CONN_CLOSED),
+    [CONN_CLOSED] = 0,
+};
+
+#undef TO
+
+bool conn_may_move(enum conn_state from, enum conn_state to)
+{
+    return (moves[from] & (1u << to)) != 0;
+}
+
+void conn_move(struct conn *conn, enum conn_state to)
+{
+    assert(conn_may_move(conn->state, to));
+    conn->state = to;
+}
+
+bool conn_is_open(const struct conn *conn)
+{
+    return conn->state == CONN_NEW || conn->state == CONN_READY || conn->state == CONN_STALLED;
+}
+
+/* ---- time */
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct conn *conn)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+    uint64_t next_ms = UINT64_MAX;
+
+    if (conn->state == CONN_CLOSED) {
+        return;
+    }
+    for (size_t i = 0; i < DUE_COUNT; i++) {
+        if (conn->due_ms[i] && conn->due_ms[i] < next_ms) {
+            next_ms = conn->due_ms[i];
+        }
+    }
+    if (next_ms == UINT64_MAX) {
+        uv_timer_stop(&conn->timer);
+        return;
+    }
+    /* The loop's idea of now may be old after a long callback; a timer would then fire too early. */
+    uv_update_time(conn->ipc->loop);
+    uv_timer_start(&conn->timer, on_timer, next_ms > now_ms ? next_ms - now_ms : 0, 0);
+}
+
+void conn_wait(struct conn *conn, enum conn_due due, uint32_t ms)
+{
+    conn->due_ms[due] = ms ? clock_mono_us() / 1000 + ms : 0;
+    arm(conn);
+}
+
+/* A stream that ran out of credit can get no more from a peer that sends no more. */
+static void end_creditless(struct conn *conn)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+    struct list *link;
+
+    list_for_each (link, &conn->asks) {
+        struct ask *ask = container_of(link, struct ask, link);
+        bool waits =
+            ask->credit != ASK_CREDIT_ENDLESS && now_ms - ask->moved_ms >= conn->ipc->limits.stall_ms;
+
+        if (ask->stream && (ask->credit == 0 || waits)) {
+            stream_abort(ask->stream, SOTTO__V1__CODE__CODE_ABORTED,
+                         "the connection was closed for sending, and the stream is out of credit");
+        }
+    }
+}
+
+static void on_half(struct conn *conn)
+{
+    if (conn_peer_is_gone(conn)) {
+        conn_close(conn);
+        return;
+    }
+    end_creditless(conn);
+    conn_wait(conn, DUE_HALF, HALF_LOOK_MS);
+}
+
+static void on_due(struct conn *conn, enum conn_due due)
+{
+    const struct ipc_limits *limits = &conn->ipc->limits;
+
+    switch (due) {
+    case DUE_HELLO:
+        conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "hello", "no hello within %" PRIu32 " ms",
+                  limits->hello_ms);
+        break;
+    case DUE_HALF_FRAME:
+        conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "",
+                  "half a frame came (%zu bytes), and the rest not within %" PRIu32 " ms", conn->in.n,
+                  limits->half_frame_ms);
+        break;
+    case DUE_STALL:
+        conn_check_stall(conn);
+        break;
+    case DUE_HALF:
+        on_half(conn);
+        break;
+    case DUE_CLOSING:
+        conn_close(conn);
+        break;
+    case DUE_COUNT:
+        break;
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct conn *conn = timer->data;
+    uint64_t now_ms = clock_mono_us() / 1000;
+
+    for (size_t i = 0; i < DUE_COUNT && conn->state != CONN_CLOSED; i++) {
+        if (conn->due_ms[i] && conn->due_ms[i] <= now_ms) {
+            conn->due_ms[i] = 0;
+            on_due(conn, (enum conn_due)i);
+        }
+    }
+    arm(conn);
+}
+
+/* ---- end */
+
+static void forget_asks(struct conn *conn)
+{
+    struct list *link;
+
+    while ((link = list_first(&conn->asks)) != NULL) {
+        ask_forget(container_of(link, struct ask, link));
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *conn = handle->data;
+    struct ipc *ipc = conn->ipc;
+
+    if (--conn->n_handles) {
+        return;
+    }
+    list_remove(&conn->link);
+    buf_finish(&conn->in);
+    buf_finish(&conn->out);
+    buf_finish(&conn->flying);
+    peer_finish(&conn->peer);
+    mem_free(conn);
+    ipc_left(ipc);
+}
+
+void conn_close(struct conn *conn)
+{
+    if (conn->state == CONN_CLOSED) {
+        return;
+    }
+    conn_move(conn, CONN_CLOSED);
+    forget_asks(conn);
+    list_remove(&conn->dirty);
+    if (conn->tenant) {
+        conn->ipc->n_conns--;
+        tenant_leave(steal(&conn->tenant), conn->charged);
+        conn->charged = 0;
+    }
+    log_debug("ipc", "connection %" PRIu64 ": closed", conn->id);
+    uv_close((uv_handle_t *)&conn->pipe, on_closed);
+    uv_close((uv_handle_t *)&conn->timer, on_closed);
+}
+
+/* The last frame is queued: no request is left, nothing is read, and what is unsent has its time. */
+static void finish_sending(struct conn *conn)
+{
+    conn_move(conn, CONN_CLOSING);
+    uv_read_stop((uv_stream_t *)&conn->pipe);
+    for (size_t i = 0; i < DUE_COUNT; i++) {
+        conn->due_ms[i] = 0;
+    }
+    conn_wait(conn, DUE_CLOSING, conn->ipc->limits.closing_ms);
+    if (list_is_empty(&conn->dirty)) {
+        list_append(&conn->ipc->dirty, &conn->dirty); /* also with nothing unsent: the flush then closes */
+    }
+}
+
+void conn_ask_ended(struct conn *conn)
+{
+    if (conn->state == CONN_HALF && !conn->n_asks) {
+        finish_sending(conn);
+    }
+}
+
+void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const char *format, ...)
+{
+    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
+    Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
+    struct diag diag = DIAG_INIT;
+    char sentence[DIAG_BYTES];
+    va_list words;
+
+    if (conn->state == CONN_CLOSING || conn->state == CONN_CLOSED) {
+        return;
+    }
+    va_start(words, format);
+    vsnprintf(sentence, sizeof(sentence), format, words);
+    va_end(words);
+    diag_blame(&diag, field, "%s", sentence); /* mends what may come from a stranger */
+    log_line("ipc", code == SOTTO__V1__CODE__CODE_UNAVAILABLE ? LOG_DEBUG : LOG_INFO,
+             "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid,
+             conn->peer.pid, diag.text);
+
+    error.code = code;
+    error.message = diag.text;
+    error.field = diag.field;
+    error.fatal = true;
+    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ERROR;
+    frame.error = &error;
+    conn_send(conn, &frame);
+    forget_asks(conn); /* with the last of them a half-closed connection begins to close by itself */
+    if (conn->state != CONN_CLOSING && conn->state != CONN_CLOSED) {
+        finish_sending(conn);
+    }
+}
+
+/* ---- beginning */
+
+/* Above a bound a peer is told so by one try, without waiting: whoever floods us with connections must not make us
+ * hold them. */
+static bool admit(struct conn *conn)
+{
+    const struct ipc_limits *limits = &conn->ipc->limits;
+
+    conn->tenant = tenant_join(&conn->ipc->tenants, conn->peer.uid);
+    if (!conn->tenant) {
+        return false;
+    }
+    conn->ipc->n_conns++;
+    if (conn->ipc->n_conns > limits->n_conns) {
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
+                  "the daemon has its limit of %" PRIu32 " connections; try again later", limits->n_conns);
+    } else if (conn->tenant->n_conns > limits->n_conns_a_uid) {
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
+                  "user %" PRIu32 " has its limit of %" PRIu32 " connections; close one first",
+                  conn->peer.uid, limits->n_conns_a_uid);
+    } else {
+        return true;
+    }
+    uv_try_write((uv_stream_t *)&conn->pipe,
+                 &(uv_buf_t){ .base = (char *)(uintptr_t)buf_data(&conn->out), .len = conn->out.n }, 1);
+    return false;
+}
+
+static void begin(struct conn *conn)
+{
+    uv_os_fd_t fd;
+    int r = uv_fileno((const uv_handle_t *)&conn->pipe, &fd);
+
+    if (!r) {
+        r = peer_read(&conn->peer, fd);
+    }
+    if (r) {
+        log_warn("ipc", "connection %" PRIu64 ": the kernel does not say who it is: %s", conn->id,
+                 strerrordesc_np(-r));
+        conn_close(conn);
+        return;
+    }
+    if (!admit(conn)) {
+        conn->ipc->counts.n_refused++;
+        conn_close(conn);
+        return;
+    }
+    conn->ipc->counts.n_accepted++;
+    conn->ipc->ops->grant(conn->ipc->owner, &conn->peer, &conn->grant);
+    log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d", conn->id, conn->peer.uid,
+              conn->peer.pid);
+    conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);
+    conn_start_reading(conn);
+}
+
+int conn_accept(struct ipc *ipc, uv_stream_t *server)
+{
+    struct conn *conn = mem_calloc(MEM_WIRE, 1, sizeof(*conn));
+    int r;
+
+    if (!conn) {
+        return err_new(-ENOMEM);
+    }
+    conn->ipc = ipc;
+    conn->id = ++ipc->last_id;
+    list_init(&conn->dirty);
+    list_init(&conn->asks);
+    buf_init(&conn->in, MEM_WIRE, FRAME_HEAD_BYTES + LIMIT_FRAME + IPC_READ_BYTES);
+    buf_init(&conn->out, MEM_WIRE, LIMIT_OUT_MAX + 2 * (FRAME_HEAD_BYTES + LIMIT_FRAME));
+    buf_init(&conn->flying, MEM_WIRE, conn->out.max);
+    conn->pipe.data = conn;
+    conn->timer.data = conn;
+    uv_timer_init(ipc->loop, &conn->timer);
+    uv_pipe_init(ipc->loop, &conn->pipe, 0);
+    conn->n_handles = 2;
+    list_append(&ipc->conns, &conn->link);
+    r = uv_accept(server, (uv_stream_t *)&conn->pipe);
+    if (r) {
+        conn_close(conn);
+        return err_new(r);
+    }
+    begin(conn);
+    return 0;
+}

@@ -1,0 +1,255 @@
+/*
+ * Frames are joined in a buffer and handed to the kernel once a turn of the loop, one write at a time. The kernel is
+ * no buffer: a few hundred small frames fill a socket. So what is unsent is ours to bound: above LIMIT_OUT_STALL the
+ * connection's streams are parked, below LIMIT_OUT_RESUME they go on; at LIMIT_OUT_MAX, or when the peer takes no
+ * byte for the stall time, the connection ends.
+ */
+#include "base/clock.h"
+#include "ipc/ask.h"
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#define STALL_LOOKS 16u /* looks at a stalled peer within its time */
+
+size_t conn_unsent(const struct conn *conn)
+{
+    size_t flying = conn->is_writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe) : 0;
+
+    return conn->out.n + flying;
+}
+
+static void mark_dirty(struct conn *conn)
+{
+    if (list_is_empty(&conn->dirty)) {
+        list_append(&conn->ipc->dirty, &conn->dirty);
+    }
+}
+
+void conn_doom(struct conn *conn, Sotto__V1__Code code, const char *why)
+{
+    if (!conn->doom && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED) {
+        conn->doom = why;
+        conn->doom_code = code;
+        mark_dirty(conn);
+    }
+}
+
+void conn_charge(struct conn *conn)
+{
+    uint64_t now = conn->in.cap + conn->out.cap + conn->flying.cap;
+
+    if (!conn->tenant) {
+        return;
+    }
+    conn->tenant->wire_bytes += now - conn->charged; /* wraps back where it is less */
+    conn->charged = now;
+    if (conn->tenant->wire_bytes > conn->ipc->limits.wire_bytes_a_uid) {
+        conn_doom(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                  "the connections of this user hold too many bytes together, sent by them or not yet read; "
+                  "read answers before asking more");
+    }
+}
+
+/* ---- the slow reader */
+
+static void park(struct conn *conn, bool parked)
+{
+    struct list *link;
+
+    conn->is_parked = parked;
+    list_for_each (link, &conn->asks) {
+        struct ask *ask = container_of(link, struct ask, link);
+
+        if (ask->stream) {
+            stream_park(ask->stream, parked);
+        }
+    }
+}
+
+/* What the peer has not taken of all that was handed over: the rest of the write in flight, and what the kernel
+ * holds. (The kernel takes more only when three quarters of its buffer are free, so the write alone does not show a
+ * reader that is slow but reads.) */
+static size_t left_to_take(const struct conn *conn)
+{
+    size_t flying = uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe);
+    uv_os_fd_t fd;
+    int held = 0;
+
+    if (uv_fileno((const uv_handle_t *)&conn->pipe, &fd) || ioctl(fd, SIOCOUTQ, &held) < 0) {
+        held = 0;
+    }
+    return flying + (size_t)held;
+}
+
+static uint32_t look_ms(const struct conn *conn)
+{
+    uint32_t ms = conn->ipc->limits.stall_ms / STALL_LOOKS;
+
+    return ms ? ms : 1;
+}
+
+static void stall(struct conn *conn)
+{
+    if (conn->state == CONN_READY) {
+        conn_move(conn, CONN_STALLED);
+    }
+    conn->ipc->counts.n_stalls++;
+    conn->seen_left = left_to_take(conn);
+    conn->taken_ms = clock_mono_us() / 1000;
+    park(conn, true);
+    conn_wait(conn, DUE_STALL, look_ms(conn));
+}
+
+static void resume(struct conn *conn)
+{
+    if (conn->state == CONN_STALLED) {
+        conn_move(conn, CONN_READY);
+    }
+    conn_wait(conn, DUE_STALL, 0);
+    park(conn, false);
+}
+
+void conn_check_stall(struct conn *conn)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+    size_t left = left_to_take(conn);
+
+    if (!conn->is_parked || conn->state == CONN_CLOSING || conn->state == CONN_CLOSED) {
+        return;
+    }
+    if (conn_unsent(conn) <= LIMIT_OUT_RESUME) {
+        resume(conn);
+        return;
+    }
+    if (left < conn->seen_left) {
+        conn->taken_ms = now_ms;
+    }
+    conn->seen_left = left;
+    if (now_ms - conn->taken_ms >= conn->ipc->limits.stall_ms) {
+        conn_doom(
+            conn, SOTTO__V1__CODE__CODE_ABORTED,
+            "slow reader: answers wait, and no byte was taken for too long; read, or grant less credit");
+        return;
+    }
+    conn_wait(conn, DUE_STALL, look_ms(conn));
+}
+
+/* ---- writing */
+
+static void on_written(uv_write_t *write, int status)
+{
+    struct conn *conn = write->data;
+
+    conn->is_writing = false;
+    buf_eat(&conn->flying, conn->flying.n);
+    if (conn->state == CONN_CLOSED) {
+        return;
+    }
+    if (status < 0) {
+        conn_close(conn); /* EPIPE: the peer is gone */
+        return;
+    }
+    conn->taken_ms = clock_mono_us() / 1000;
+    conn_flush(conn);
+    if (conn->state == CONN_CLOSED) {
+        return;
+    }
+    conn_charge(conn);
+    if (conn->is_parked) {
+        conn_check_stall(conn);
+    }
+}
+
+static void end_doomed(struct conn *conn)
+{
+    const char *why = conn->doom;
+
+    conn->doom = NULL;
+    conn->ipc->counts.n_slow++;
+    conn_fail(conn, conn->doom_code, "", "%s", why);
+}
+
+void conn_flush(struct conn *conn)
+{
+    uv_buf_t bytes;
+    struct buf empty;
+
+    list_remove(&conn->dirty);
+    if (conn->doom) {
+        end_doomed(conn); /* queues its last frame, which goes out below */
+        list_remove(&conn->dirty);
+    }
+    if (conn->is_writing || conn->state == CONN_CLOSED) {
+        return;
+    }
+    if (!conn->out.n) {
+        if (conn->state == CONN_CLOSING) {
+            conn_close(conn);
+        }
+        return;
+    }
+    empty = conn->flying;
+    conn->flying = conn->out;
+    conn->out = empty;
+    bytes = uv_buf_init((char *)(uintptr_t)buf_data(&conn->flying), (unsigned)conn->flying.n);
+    conn->write.data = conn;
+    conn->is_writing = true;
+    if (uv_write(&conn->write, (uv_stream_t *)&conn->pipe, &bytes, 1, on_written)) {
+        conn->is_writing = false;
+        conn_close(conn);
+    }
+}
+
+/* An answer that no frame can hold, as that of tokenising the longest text with all its pieces. */
+static void send_too_large(struct conn *conn, uint32_t stream, size_t n)
+{
+    struct diag diag = DIAG_INIT;
+
+    diag_set(&diag, "the answer has %zu bytes, a frame at most %u; ask for less at once", n, LIMIT_FRAME);
+    conn_refuse(conn, stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, &diag, 0);
+}
+
+void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame)
+{
+    size_t n = sotto__v1__server_frame__get_packed_size(frame);
+    bool is_fatal = frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && frame->error->fatal;
+
+    if (conn->doom || conn->state == CONN_CLOSING || conn->state == CONN_CLOSED) {
+        return;
+    }
+    if (n > LIMIT_FRAME) {
+        send_too_large(conn, frame->stream, n);
+        return;
+    }
+    if (!is_fatal && conn_unsent(conn) > LIMIT_OUT_MAX) {
+        conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
+                  "slow reader: a mebibyte of answers waits to be taken; read, or ask for less at once");
+        return;
+    }
+    if (wire_pack(&frame->base, &conn->out) != BUF_OK) {
+        conn_doom(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "the daemon has no memory for an answer");
+        return;
+    }
+    conn->ipc->counts.n_frames_out++;
+    mark_dirty(conn);
+    conn_charge(conn);
+    if (!is_fatal && !conn->is_parked && conn_unsent(conn) > LIMIT_OUT_STALL) {
+        stall(conn);
+    }
+}
+
+void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag,
+                 uint32_t retry_ms)
+{
+    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
+    Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
+
+    error.code = code;
+    error.message = (char *)(uintptr_t)diag->text;
+    error.field = (char *)(uintptr_t)diag->field;
+    error.retry_after_ms = retry_ms;
+    frame.stream = stream;
+    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ERROR;
+    frame.error = &error;
+    conn_send(conn, &frame);
+}

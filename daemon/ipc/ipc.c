@@ -1,0 +1,117 @@
+#include "ipc/ipc.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "ipc/conn.h"
+#include "ipc/listener.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+/* Runs before the loop waits: what was queued in this turn goes out now, each connection's frames in one write. */
+static void flush_dirty(uv_prepare_t *flusher)
+{
+    struct ipc *ipc = flusher->data;
+    struct list *link;
+
+    while ((link = list_first(&ipc->dirty)) != NULL) {
+        conn_flush(container_of(link, struct conn, dirty));
+    }
+}
+
+static void name_instance(char name[33])
+{
+    uint8_t bytes[16];
+
+    clock_entropy(bytes, sizeof(bytes));
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        snprintf(name + 2 * i, 3, "%02x", bytes[i]);
+    }
+}
+
+int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const struct ipc_limits *limits,
+               const struct ipc_ops *ops, void *owner)
+{
+    struct ipc *ipc = mem_calloc(MEM_WIRE, 1, sizeof(*ipc));
+
+    if (!ipc) {
+        return err_new(-ENOMEM);
+    }
+    ipc->loop = loop;
+    ipc->hub = hub;
+    ipc->ops = ops;
+    ipc->owner = owner;
+    ipc->limits = *limits;
+    ipc->started_us = clock_boot_us();
+    name_instance(ipc->instance);
+    list_init(&ipc->listeners);
+    list_init(&ipc->conns);
+    list_init(&ipc->dirty);
+    list_init(&ipc->tenants);
+    list_init(&ipc->watches);
+    wire_init(&ipc->wire, MEM_WIRE);
+    uv_prepare_init(loop, &ipc->flusher);
+    ipc->flusher.data = ipc;
+    ipc->flusher_open = true;
+    uv_prepare_start(&ipc->flusher, flush_dirty);
+    uv_unref((uv_handle_t *)&ipc->flusher);
+    *ret_ipc = ipc;
+    return 0;
+}
+
+void ipc_set_limits(struct ipc *ipc, const struct ipc_limits *limits)
+{
+    ipc->limits = *limits;
+}
+
+void ipc_stop_listening(struct ipc *ipc)
+{
+    struct list *link;
+    struct list *after;
+
+    list_for_each_safe (link, after, &ipc->listeners) {
+        listener_close(container_of(link, struct listener, link));
+    }
+}
+
+static void on_flusher_closed(uv_handle_t *flusher)
+{
+    struct ipc *ipc = flusher->data;
+
+    ipc->flusher_open = false;
+    ipc->done(ipc->owner);
+}
+
+/* The flusher goes last: connections that are closing still have a frame to send. */
+void ipc_left(struct ipc *ipc)
+{
+    if (ipc->closing && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners) &&
+        !uv_is_closing((const uv_handle_t *)&ipc->flusher)) {
+        uv_close((uv_handle_t *)&ipc->flusher, on_flusher_closed);
+    }
+}
+
+void ipc_close(struct ipc *ipc, void (*done)(void *owner))
+{
+    struct list *link;
+    struct list *after;
+
+    assert(!ipc->closing);
+    ipc->closing = true;
+    ipc->done = done;
+    ipc_stop_listening(ipc);
+    list_for_each_safe (link, after, &ipc->conns) {
+        conn_fail(container_of(link, struct conn, link), SOTTO__V1__CODE__CODE_UNAVAILABLE, "",
+                  "the daemon is shutting down");
+    }
+    ipc_left(ipc);
+}
+
+void ipc_destroy(struct ipc *ipc)
+{
+    if (!ipc) {
+        return;
+    }
+    assert(!ipc->flusher_open && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners));
+    wire_finish(&ipc->wire);
+    mem_free(ipc);
+}

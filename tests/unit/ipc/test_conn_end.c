@@ -1,0 +1,388 @@
+#include "world.h"
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+static struct world world;
+static struct client one;
+static struct client two;
+
+static void setup(void)
+{
+    world_open(&world);
+    client_connect(&world, &one);
+    client_connect(&world, &two);
+}
+
+static void teardown(void)
+{
+    client_close(&one);
+    client_close(&two);
+    world_close(&world);
+}
+
+/* ---- the slow reader (O17) */
+
+static void fill(struct stream *stream, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i += 4096) {
+        fake_delta(stream, 1, 4096);
+        world_turn(&world);
+    }
+}
+
+START_TEST(a_slow_reader_parks_its_own_streams_and_wakes_them_by_reading)
+{
+    struct stream *slow;
+    struct stream *other;
+
+    client_hello(&world, &one);
+    client_hello(&world, &two);
+    client_generate(&world, &one, 1);
+    client_generate(&world, &two, 1);
+    slow = fake_stream(&world.hub, 0);
+    other = fake_stream(&world.hub, 1);
+    fill(slow, 512u << 10);
+
+    ck_assert(slow->parked);
+    ck_assert(!other->parked);
+    client_generate(&world, &one, 2); /* requests are still read */
+    ck_assert(fake_stream(&world.hub, 2)->parked);
+    for (size_t i = 0; i < (512u << 10) / 4096; i++) {
+        client_expect(&world, &one, HAS(DELTA), 1);
+    }
+    ck_assert(!slow->parked);
+    ck_assert(!fake_stream(&world.hub, 2)->parked);
+}
+END_TEST
+
+/* Reads up to the fatal error, which comes after whole frames only. */
+static void read_to_the_end(struct client *client, Sotto__V1__Code code)
+{
+    const Sotto__V1__ServerFrame *frame;
+    bool told = false;
+
+    while ((frame = client_next(&world, client)) != NULL) {
+        ck_assert(!told);
+        if (frame->body_case == HAS(ERROR)) {
+            ck_assert_int_eq(frame->error->code, code);
+            ck_assert(frame->error->fatal);
+            told = true;
+        }
+    }
+    ck_assert(told);
+}
+
+START_TEST(at_a_mebibyte_a_reader_that_does_not_read_is_ended_with_the_reason)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    while (world.hub.n_forgotten == 0) {
+        fill(fake_stream(&world.hub, 0), 4096);
+    }
+
+    read_to_the_end(&one, SOTTO__V1__CODE__CODE_ABORTED);
+}
+END_TEST
+
+START_TEST(a_stalled_reader_that_takes_no_byte_is_ended_in_time)
+{
+    world.ipc->limits.stall_ms = 100;
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    fill(fake_stream(&world.hub, 0), 512u << 10);
+
+    world_run(&world, 50);
+    ck_assert_uint_eq(world.hub.n_forgotten, 0);
+    world_run(&world, 150);
+    ck_assert_uint_eq(world.hub.n_forgotten, 1);
+    read_to_the_end(&one, SOTTO__V1__CODE__CODE_ABORTED);
+}
+END_TEST
+
+START_TEST(a_reader_that_is_slow_but_reads_is_left_alone)
+{
+    world.ipc->limits.stall_ms = 100;
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    fill(fake_stream(&world.hub, 0), 512u << 10);
+
+    for (size_t i = 0; i < 20; i++) {
+        for (size_t k = 0; k < 6; k++) {
+            client_expect(&world, &one, HAS(DELTA), 1);
+        }
+        world_run(&world, 15);
+    }
+    ck_assert_uint_eq(world.hub.n_forgotten, 0);
+}
+END_TEST
+
+START_TEST(a_user_has_a_bound_over_all_connections)
+{
+    static struct client many[8];
+    unsigned n_alive = 0;
+
+    world.ipc->limits.wire_bytes_a_uid = 2u << 20;
+    for (size_t i = 0; i < COUNTOF(many); i++) {
+        client_connect(&world, &many[i]);
+        client_hello(&world, &many[i]);
+        client_generate(&world, &many[i], 1);
+    }
+    for (unsigned i = 0; i < COUNTOF(many) && world.hub.n_forgotten == 0; i++) {
+        fill(fake_stream(&world.hub, i), 700u << 10);
+    }
+
+    ck_assert_uint_ge(world.hub.n_forgotten, 1);
+    for (size_t i = 0; i < COUNTOF(many); i++) {
+        n_alive += world.hub.n_opened - world.hub.n_forgotten > 0;
+        client_close(&many[i]);
+    }
+    ck_assert_uint_gt(n_alive, 0);
+}
+END_TEST
+
+/* ---- leaving */
+
+START_TEST(who_is_gone_has_no_streams)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    client_generate(&world, &one, 2);
+    client_close(&one);
+    world_run(&world, 20);
+
+    ck_assert_uint_eq(world.hub.n_forgotten, 2);
+    client_connect(&world, &one);
+}
+END_TEST
+
+START_TEST(who_only_stops_sending_still_gets_the_answer)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    shutdown(one.fd, SHUT_WR);
+    world_run(&world, 20);
+
+    fake_delta(fake_stream(&world.hub, 0), 1, 3);
+    client_expect(&world, &one, HAS(DELTA), 1);
+    fake_done(fake_stream(&world.hub, 0), SOTTO__V1__FINISH_REASON__FINISH_END);
+    client_expect(&world, &one, HAS(DONE), 1);
+    client_expect_end(&world, &one);
+}
+END_TEST
+
+START_TEST(who_stops_sending_with_nothing_open_is_done)
+{
+    client_hello(&world, &one);
+    shutdown(one.fd, SHUT_WR);
+
+    client_expect_end(&world, &one);
+}
+END_TEST
+
+START_TEST(who_vanishes_after_a_half_close_is_noticed)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    shutdown(one.fd, SHUT_WR);
+    world_run(&world, 20);
+    client_close(&one);
+    world_run(&world, 1200);
+
+    ck_assert_uint_eq(world.hub.n_forgotten, 1);
+    client_connect(&world, &one);
+}
+END_TEST
+
+START_TEST(a_half_closed_stream_without_credit_ends_aborted)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
+
+    generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    generate.credit = 2;
+    frame.stream = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
+    frame.generate = &generate;
+    client_hello(&world, &one);
+    client_send(&world, &one, &frame);
+    fake_delta(fake_stream(&world.hub, 0), 2, 2);
+    client_expect(&world, &one, HAS(DELTA), 1);
+    shutdown(one.fd, SHUT_WR);
+
+    client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_ABORTED, false);
+    client_expect_end(&world, &one);
+}
+END_TEST
+
+START_TEST(a_half_frame_and_then_the_end_is_the_end)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    client_send_bytes(&world, &one, "\x09", 1);
+    shutdown(one.fd, SHUT_WR);
+
+    client_expect_end(&world, &one);
+    ck_assert_uint_eq(world.hub.n_forgotten, 1);
+}
+END_TEST
+
+/* ---- bounds (O15) */
+
+START_TEST(beyond_the_bound_of_a_user_a_connection_is_told_so)
+{
+    struct client third;
+    const Sotto__V1__Error *error;
+
+    world_run(&world, 5);
+    world.ipc->limits.n_conns_a_uid = 2;
+    client_connect(&world, &third);
+
+    error = client_expect_error(&world, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    ck_assert_ptr_nonnull(strstr(error->message, "limit of 2 connections"));
+    client_expect_end(&world, &third);
+    client_close(&third);
+    client_hello(&world, &one);
+}
+END_TEST
+
+START_TEST(beyond_the_bound_of_all_a_connection_is_told_so_and_room_comes_back)
+{
+    struct client third;
+
+    world_run(&world, 5);
+    world.ipc->limits.n_conns = 2;
+    client_connect(&world, &third);
+    client_expect_error(&world, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&world, &third);
+    client_close(&third);
+    client_close(&two);
+    world_run(&world, 5);
+
+    client_connect(&world, &two);
+    client_hello(&world, &two);
+}
+END_TEST
+
+START_TEST(dying_at_any_byte_leaves_nothing_behind)
+{
+    static const uint8_t bytes[] = {
+        0x0b, 0, 0, 0, 0x12, 0x09, 0x08, 0x01, 0x10, 0x01, 0x1a, 0x03, 'h', 'e', 'x', /* hello */
+        0x08, 0, 0, 0, 0x08, 0x01, 0x1a, 0x04, 0x12, 0x02, 'h',  'i',                 /* 1: generate */
+        0x04, 0, 0, 0, 0x08, 0x02, 0x5a, 0x00,                                        /* 2: status */
+        0x06, 0, 0, 0, 0x08, 0x03, 0x32, 0x02, 0x12, 0x00,                            /* 3: tokenize */
+        0x04, 0, 0, 0, 0x08, 0x04, 0x62, 0x00,                                        /* 4: watch */
+    };
+    struct client client;
+
+    for (size_t round = 0; round < 10 * sizeof(bytes); round++) {
+        world.hub.hold = round % 2;
+        client_connect(&world, &client);
+        client_send_bytes(&world, &client, bytes, round % (sizeof(bytes) + 1));
+        if (round % 3 == 0) {
+            world_turn(&world);
+        }
+        if (world.hub.streams.next != &world.hub.streams) {
+            fake_delta(fake_stream(&world.hub, 0), 1, 100);
+        }
+        client_close(&client);
+        world_turn(&world);
+    }
+    world_run(&world, 20);
+
+    ck_assert_uint_gt(world.hub.n_opened, 100);
+    ck_assert_uint_eq(world.hub.n_forgotten, world.hub.n_opened);
+    ck_assert_uint_eq(world.ipc->n_conns, 2);
+}
+END_TEST
+
+START_TEST(without_descriptors_streams_go_on_and_accepting_comes_back)
+{
+    static struct client many[20];
+    struct rlimit before;
+    struct rlimit tight;
+
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    for (size_t i = 0; i < COUNTOF(many); i++) {
+        client_connect(&world, &many[i]); /* the kernel queues them */
+    }
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)many[COUNTOF(many) - 1].fd + 4;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    for (size_t i = 0; i < 50; i++) {
+        world_turn(&world);
+        fake_delta(fake_stream(&world.hub, 0), 1, 3);
+        client_expect(&world, &one, HAS(DELTA), 1);
+    }
+    for (size_t i = 0; i < COUNTOF(many); i++) {
+        client_close(&many[i]);
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+
+    world_run(&world, 20);
+    client_close(&two);
+    client_connect(&world, &two);
+    client_hello(&world, &two);
+}
+END_TEST
+
+START_TEST(at_the_end_everybody_is_told)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    client_hello(&world, &two);
+
+    for (size_t i = 0; i < 2; i++) {
+        conn_fail(container_of(list_first(&world.ipc->conns), struct conn, link),
+                  SOTTO__V1__CODE__CODE_UNAVAILABLE, "", "the daemon is shutting down");
+        world_run(&world, 10);
+    }
+
+    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
+    client_expect_error(&world, &two, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
+    client_expect_end(&world, &one);
+}
+END_TEST
+
+START_TEST(only_legal_moves_are_legal)
+{
+    ck_assert(conn_may_move(CONN_NEW, CONN_READY));
+    ck_assert(!conn_may_move(CONN_NEW, CONN_STALLED));
+    ck_assert(!conn_may_move(CONN_HALF, CONN_READY));
+    for (enum conn_state state = 0; state < CONN_STATE_COUNT; state++) {
+        ck_assert(!conn_may_move(CONN_CLOSED, state));
+        ck_assert(!conn_may_move(CONN_CLOSING, state) || state == CONN_CLOSED);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("conn-end");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    tcase_set_timeout(facts, 20);
+    tcase_add_test(facts, a_slow_reader_parks_its_own_streams_and_wakes_them_by_reading);
+    tcase_add_test(facts, at_a_mebibyte_a_reader_that_does_not_read_is_ended_with_the_reason);
+    tcase_add_test(facts, a_stalled_reader_that_takes_no_byte_is_ended_in_time);
+    tcase_add_test(facts, a_reader_that_is_slow_but_reads_is_left_alone);
+    tcase_add_test(facts, a_user_has_a_bound_over_all_connections);
+    tcase_add_test(facts, who_is_gone_has_no_streams);
+    tcase_add_test(facts, who_only_stops_sending_still_gets_the_answer);
+    tcase_add_test(facts, who_stops_sending_with_nothing_open_is_done);
+    tcase_add_test(facts, who_vanishes_after_a_half_close_is_noticed);
+    tcase_add_test(facts, a_half_closed_stream_without_credit_ends_aborted);
+    tcase_add_test(facts, a_half_frame_and_then_the_end_is_the_end);
+    tcase_add_test(facts, beyond_the_bound_of_a_user_a_connection_is_told_so);
+    tcase_add_test(facts, beyond_the_bound_of_all_a_connection_is_told_so_and_room_comes_back);
+    tcase_add_test(facts, dying_at_any_byte_leaves_nothing_behind);
+    tcase_add_test(facts, without_descriptors_streams_go_on_and_accepting_comes_back);
+    tcase_add_test(facts, at_the_end_everybody_is_told);
+    tcase_add_test(facts, only_legal_moves_are_legal);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}

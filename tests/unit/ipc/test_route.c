@@ -1,0 +1,426 @@
+#include "world.h"
+#include <string.h>
+
+static struct world world;
+static struct client one;
+static struct client two;
+
+static void setup(void)
+{
+    world_open(&world);
+    client_connect(&world, &one);
+    client_connect(&world, &two);
+}
+
+static void teardown(void)
+{
+    client_close(&one);
+    client_close(&two);
+    world_close(&world);
+}
+
+/* Sends a request with an empty body of @body and the label 3. */
+static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
+{
+    static Sotto__V1__ListModels list = SOTTO__V1__LIST_MODELS__INIT;
+    static Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
+    static Sotto__V1__Detokenize detokenize = SOTTO__V1__DETOKENIZE__INIT;
+    static Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
+    static Sotto__V1__UnloadModel unload = SOTTO__V1__UNLOAD_MODEL__INIT;
+    static Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
+    static Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
+    static Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
+    void *bodies[] = {
+        [SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS] = &list,
+        [SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE] = &tokenize,
+        [SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE] = &detokenize,
+        [SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL] = &load,
+        [SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL] = &unload,
+        [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = &status,
+        [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = &watch,
+        [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = &reload,
+    };
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+
+    load.name = (char *)(uintptr_t) "tiny";
+    unload.name = (char *)(uintptr_t) "tiny";
+    frame.stream = 3;
+    frame.body_case = body;
+    frame.status = bodies[body];
+    client_send(&world, client, &frame);
+}
+
+#define ASK(client, name) ask(client, SOTTO__V1__CLIENT_FRAME__BODY_##name)
+
+/* ---- one answer each */
+
+START_TEST(tokenize_is_answered)
+{
+    client_hello(&world, &one);
+    ASK(&one, TOKENIZE);
+
+    ck_assert_uint_eq(client_expect(&world, &one, HAS(TOKENIZED), 3)->tokenized->n_ids, 2);
+}
+END_TEST
+
+START_TEST(detokenize_is_answered)
+{
+    client_hello(&world, &one);
+    ASK(&one, DETOKENIZE);
+
+    client_expect(&world, &one, HAS(DETOKENIZED), 3);
+}
+END_TEST
+
+START_TEST(models_are_listed)
+{
+    client_hello(&world, &one);
+    ASK(&one, LIST_MODELS);
+
+    ck_assert_str_eq(client_expect(&world, &one, HAS(MODELS), 3)->models->models[0]->name, "tiny");
+}
+END_TEST
+
+START_TEST(a_load_tells_its_progress_and_ends_with_the_model)
+{
+    client_hello(&world, &one);
+    ASK(&one, LOAD_MODEL);
+
+    client_expect(&world, &one, HAS(LOAD_PROGRESS), 3);
+    client_expect(&world, &one, HAS(MODEL_INFO), 3);
+}
+END_TEST
+
+START_TEST(an_unload_is_answered)
+{
+    client_hello(&world, &one);
+    ASK(&one, UNLOAD_MODEL);
+
+    client_expect(&world, &one, HAS(UNLOADED), 3);
+}
+END_TEST
+
+START_TEST(a_reload_is_answered_with_its_generation)
+{
+    client_hello(&world, &one);
+    ASK(&one, RELOAD);
+
+    ck_assert_uint_eq(client_expect(&world, &one, HAS(RELOADED), 3)->reloaded->config_generation, 2);
+}
+END_TEST
+
+START_TEST(a_reload_that_fails_passes_on_the_sentence)
+{
+    client_hello(&world, &one);
+    world.reload = SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
+    ASK(&one, RELOAD);
+
+    ck_assert_str_eq(
+        client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, false)->message,
+        "the configuration is wrong");
+}
+END_TEST
+
+START_TEST(a_question_that_the_hub_refuses_is_answered_with_its_code)
+{
+    static const Sotto__V1__ClientFrame__BodyCase bodies[] = {
+        SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE,   SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE,
+        SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL, SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL,
+        SOTTO__V1__CLIENT_FRAME__BODY_STATUS,
+    };
+
+    client_hello(&world, &one);
+    world.hub.refuse = SOTTO__V1__CODE__CODE_NOT_FOUND;
+    ask(&one, bodies[_i]);
+
+    client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_NOT_FOUND, false);
+}
+END_TEST
+
+/* ---- rights */
+
+START_TEST(who_is_no_administrator_may_not_reload_or_unload)
+{
+    static const Sotto__V1__ClientFrame__BodyCase bodies[] = {
+        SOTTO__V1__CLIENT_FRAME__BODY_RELOAD,
+        SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL,
+    };
+
+    world.grant.admin = false;
+    client_hello(&world, &one);
+    ask(&one, bodies[_i]);
+
+    client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
+}
+END_TEST
+
+START_TEST(only_an_administrator_names_a_file_to_load)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
+
+    load.name = (char *)(uintptr_t) "x";
+    load.file = (char *)(uintptr_t) "/etc/shadow";
+    frame.stream = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
+    frame.load_model = &load;
+    world.grant.admin = false;
+    client_hello(&world, &one);
+    client_send(&world, &one, &frame);
+
+    ck_assert_str_eq(
+        client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
+        "load_model.file");
+    ck_assert(list_is_empty(&world.hub.tickets));
+}
+END_TEST
+
+START_TEST(control_tokens_need_the_policys_word)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
+
+    tokenize.special = true;
+    frame.stream = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
+    frame.tokenize = &tokenize;
+    world.grant.special = false;
+    client_hello(&world, &one);
+    client_send(&world, &one, &frame);
+
+    client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
+}
+END_TEST
+
+/* ---- cancelling */
+
+START_TEST(a_cancelled_stream_ends_once_with_done)
+{
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    client_cancel(&world, &one, 1);
+    client_cancel(&world, &one, 1);
+
+    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 1)->done->reason,
+                     SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+    client_expect_silence(&world, &one, 20);
+}
+END_TEST
+
+START_TEST(a_cancelled_question_ends_with_done_and_is_forgotten)
+{
+    static const Sotto__V1__ClientFrame__BodyCase bodies[] = {
+        SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE,
+        SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL,
+        SOTTO__V1__CLIENT_FRAME__BODY_STATUS,
+    };
+
+    world.hub.hold = true;
+    client_hello(&world, &one);
+    ask(&one, bodies[_i]);
+    client_cancel(&world, &one, 3);
+
+    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 3)->done->reason,
+                     SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+    ck_assert_uint_eq(world.hub.n_tickets_forgotten, 1);
+}
+END_TEST
+
+START_TEST(credit_reaches_its_stream)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
+
+    credit.tokens = 5;
+    frame.stream = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
+    frame.credit = &credit;
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+    client_send(&world, &one, &frame);
+    client_send(&world, &one, &frame);
+    world_run(&world, 5);
+
+    ck_assert_uint_eq(fake_stream(&world.hub, 0)->credit, 10);
+}
+END_TEST
+
+START_TEST(a_stream_keeps_the_grant_of_its_peer)
+{
+    world.grant.weight = 77;
+    client_close(&one);
+    client_connect(&world, &one);
+    client_hello(&world, &one);
+    client_generate(&world, &one, 1);
+
+    ck_assert_uint_eq(fake_stream(&world.hub, 0)->grant.weight, 77);
+    ck_assert_uint_eq(fake_stream(&world.hub, 0)->grant.uid, geteuid());
+}
+END_TEST
+
+/* ---- state */
+
+START_TEST(status_names_every_byte_and_descriptor)
+{
+    const Sotto__V1__StatusReport *report;
+    uint64_t wire = 0;
+    bool rest = false;
+
+    client_hello(&world, &one);
+    ASK(&one, STATUS);
+    report = client_expect(&world, &one, HAS(STATUS_REPORT), 3)->status_report;
+
+    ck_assert_uint_eq(report->connections, 2);
+    ck_assert_uint_gt(report->descriptors, 5);
+    ck_assert_uint_gt(report->rss_bytes, 1u << 20);
+    for (size_t i = 0; i < report->n_memory; i++) {
+        ck_assert_str_eq(report->memory[i]->holder, "sottod");
+        wire += strcmp(report->memory[i]->kind, "wire") == 0 ? report->memory[i]->bytes : 0;
+        rest = rest || strcmp(report->memory[i]->kind, "not ours") == 0;
+    }
+    ck_assert_uint_gt(wire, 0);
+    ck_assert(rest);
+    ck_assert_str_eq(report->counters[0]->name, "sotto_connections_accepted_total");
+    ck_assert_uint_eq(report->counters[0]->value, 2);
+}
+END_TEST
+
+START_TEST(watchers_hear_the_topics_that_they_asked_for)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
+    char *topics[] = { (char *)(uintptr_t) "engine" };
+    const char *const pairs[] = { "model", "tiny", "signal", "9" };
+    const Sotto__V1__Event *event;
+
+    watch.topics = topics;
+    watch.n_topics = 1;
+    frame.stream = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
+    frame.watch = &watch;
+    client_hello(&world, &one);
+    client_send(&world, &one, &frame);
+    world_run(&world, 5);
+    ipc_event(world.ipc, "model", "loading", pairs, 1, UINT32_MAX);
+    ipc_event(world.ipc, "engine", "engine-lost", pairs, 2, UINT32_MAX);
+
+    event = client_expect(&world, &one, HAS(EVENT), 1)->event;
+    ck_assert_str_eq(event->name, "engine-lost");
+    ck_assert_uint_eq(event->n_pairs, 2);
+    ck_assert_str_eq(event->pairs[1]->value, "9");
+    ck_assert_uint_gt(event->at_us, 0);
+    client_expect_silence(&world, &one, 10);
+}
+END_TEST
+
+START_TEST(a_stranger_does_not_hear_of_other_peoples_streams)
+{
+    client_hello(&world, &one);
+    ASK(&one, WATCH);
+    world_run(&world, 5);
+    ipc_event(world.ipc, "stream", "stream-done", NULL, 0, geteuid() + 1);
+    ipc_event(world.ipc, "stream", "own", NULL, 0, geteuid());
+
+    ck_assert_str_eq(client_expect(&world, &one, HAS(EVENT), 3)->event->name, "own");
+}
+END_TEST
+
+START_TEST(an_observer_hears_of_all_streams)
+{
+    world.grant.observe = true;
+    client_close(&one);
+    client_connect(&world, &one);
+    client_hello(&world, &one);
+    ASK(&one, WATCH);
+    world_run(&world, 5);
+    ipc_event(world.ipc, "stream", "foreign", NULL, 0, geteuid() + 1);
+
+    ck_assert_str_eq(client_expect(&world, &one, HAS(EVENT), 3)->event->name, "foreign");
+}
+END_TEST
+
+START_TEST(a_slow_watcher_loses_events_and_is_told_how_many)
+{
+    const Sotto__V1__ServerFrame *frame;
+    uint32_t n_dropped = 0;
+    unsigned n_heard = 0;
+
+    client_hello(&world, &one);
+    ASK(&one, WATCH);
+    world_run(&world, 5);
+    for (unsigned i = 0; i < 20000; i++) {
+        ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+        if (i % 100 == 0) {
+            world_turn(&world);
+        }
+    }
+    ck_assert_uint_gt(world.ipc->counts.n_events_lost, 0);
+    for (unsigned i = 0; n_heard + world.ipc->counts.n_events_lost < 20000; i++) {
+        frame = client_expect(&world, &one, HAS(EVENT), 3);
+        n_heard++;
+        n_dropped += frame->event->dropped;
+    }
+    ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+    n_dropped += client_expect(&world, &one, HAS(EVENT), 3)->event->dropped;
+
+    ck_assert_uint_eq(n_dropped, world.ipc->counts.n_events_lost);
+    ck_assert_uint_eq(n_heard + n_dropped, 20000);
+}
+END_TEST
+
+START_TEST(a_watch_ends_by_cancel_with_done)
+{
+    client_hello(&world, &one);
+    ASK(&one, WATCH);
+    client_cancel(&world, &one, 3);
+    client_expect(&world, &one, HAS(DONE), 3);
+    ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+
+    client_expect_silence(&world, &one, 10);
+}
+END_TEST
+
+START_TEST(the_answer_to_one_does_not_wait_for_another)
+{
+    world.hub.hold = true;
+    client_hello(&world, &one);
+    client_hello(&world, &two);
+    ASK(&one, TOKENIZE);
+    ASK(&two, LIST_MODELS);
+
+    client_expect(&world, &two, HAS(MODELS), 3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("route");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    tcase_set_timeout(facts, 20);
+    tcase_add_test(facts, tokenize_is_answered);
+    tcase_add_test(facts, detokenize_is_answered);
+    tcase_add_test(facts, models_are_listed);
+    tcase_add_test(facts, a_load_tells_its_progress_and_ends_with_the_model);
+    tcase_add_test(facts, an_unload_is_answered);
+    tcase_add_test(facts, a_reload_is_answered_with_its_generation);
+    tcase_add_test(facts, a_reload_that_fails_passes_on_the_sentence);
+    tcase_add_loop_test(facts, a_question_that_the_hub_refuses_is_answered_with_its_code, 0, 5);
+    tcase_add_loop_test(facts, who_is_no_administrator_may_not_reload_or_unload, 0, 2);
+    tcase_add_test(facts, only_an_administrator_names_a_file_to_load);
+    tcase_add_test(facts, control_tokens_need_the_policys_word);
+    tcase_add_test(facts, a_cancelled_stream_ends_once_with_done);
+    tcase_add_loop_test(facts, a_cancelled_question_ends_with_done_and_is_forgotten, 0, 3);
+    tcase_add_test(facts, credit_reaches_its_stream);
+    tcase_add_test(facts, a_stream_keeps_the_grant_of_its_peer);
+    tcase_add_test(facts, status_names_every_byte_and_descriptor);
+    tcase_add_test(facts, watchers_hear_the_topics_that_they_asked_for);
+    tcase_add_test(facts, a_stranger_does_not_hear_of_other_peoples_streams);
+    tcase_add_test(facts, an_observer_hears_of_all_streams);
+    tcase_add_test(facts, a_slow_watcher_loses_events_and_is_told_how_many);
+    tcase_add_test(facts, a_watch_ends_by_cancel_with_done);
+    tcase_add_test(facts, the_answer_to_one_does_not_wait_for_another);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
