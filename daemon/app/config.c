@@ -4,6 +4,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "ipc/socket_file.h"
 #include "proto/check.h"
 #include "proto/limit.h"
 #include <assert.h>
@@ -458,6 +459,28 @@ static int read_daemon(struct reading *reading, const struct where *root, json_t
     return 0;
 }
 
+static void check_socket(struct reading *reading, const struct where *root)
+{
+    const struct where path = { .up = root, .key = "socket" };
+    const struct where name = { .up = root, .key = "socket_group" };
+    struct config *config = reading->config;
+    const struct group *group;
+
+    if (config->socket && strlen(config->socket) > SOCKET_FILE_PATH_MOST) {
+        complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(config->socket),
+                 SOCKET_FILE_PATH_MOST);
+    }
+    if (!config->socket_group) {
+        return;
+    }
+    group = getgrnam(config->socket_group);
+    if (group) {
+        config->socket_gid = group->gr_gid;
+    } else {
+        complain(reading, &name, "this system has no group \"%.40s\"", config->socket_group);
+    }
+}
+
 static int read_root(struct reading *reading, json_t *root, const struct config_extra *extra)
 {
     const struct where where = { .up = NULL };
@@ -470,6 +493,7 @@ static int read_root(struct reading *reading, json_t *root, const struct config_
         return 0;
     }
     r = read_part(reading, &where, root, CONFIG_TOP, config, &present);
+    check_socket(reading, &where);
     if (!r) {
         r = read_models(reading, &where, json_object_get(root, "models"), extra);
     }
@@ -493,6 +517,7 @@ static struct config *make(void)
     if (config) {
         arena_init(&config->arena, MEM_MISC, MEMORY_MOST);
         config->daemon = daemon_usual;
+        config->socket_gid = (gid_t)-1;
     }
     return config;
 }

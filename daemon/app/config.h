@@ -27,6 +27,7 @@ struct config {
     const char *file;         /* or NULL: nothing but what is built in and the command line */
     const char *socket;       /* or NULL: the usual place of this user */
     const char *socket_group; /* or NULL: the daemon's own */
+    gid_t socket_gid;         /* of socket_group; (gid_t)-1: none */
     struct hub_model *models; /* in the arena */
     size_t n_models;
     struct policy policy;

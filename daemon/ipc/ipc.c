@@ -58,9 +58,18 @@ int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const str
     return 0;
 }
 
-void ipc_set_limits(struct ipc *ipc, const struct ipc_limits *limits)
+void ipc_reconfigure(struct ipc *ipc, const struct ipc_limits *limits)
 {
+    struct list *link;
+
     ipc->limits = *limits;
+    list_for_each (link, &ipc->conns) {
+        struct conn *conn = container_of(link, struct conn, link);
+
+        if (conn_is_open(conn)) {
+            ipc->ops->grant(ipc->owner, &conn->peer, &conn->grant);
+        }
+    }
 }
 
 void ipc_stop_listening(struct ipc *ipc)

@@ -81,8 +81,9 @@ struct ipc {
 int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const struct ipc_limits *limits,
                const struct ipc_ops *ops, void *owner);
 
-/* Bounds of a new configuration: for connections to come, and for what the others do from now on. */
-void ipc_set_limits(struct ipc *ipc, const struct ipc_limits *limits);
+/* A new configuration: its bounds and its policy hold for connections to come, and for what the others ask from now
+ * on. Streams keep what they began with. */
+void ipc_reconfigure(struct ipc *ipc, const struct ipc_limits *limits);
 
 /* No new connections any more; the path, if it is ours, is removed. */
 void ipc_stop_listening(struct ipc *ipc);

@@ -128,8 +128,10 @@ START_TEST(a_user_has_a_bound_over_all_connections)
         client_hello(&world, &many[i]);
         client_generate(&world, &many[i], 1);
     }
-    for (unsigned i = 0; i < COUNTOF(many) && world.hub.n_forgotten == 0; i++) {
-        fill(fake_stream(&world.hub, i), 700u << 10);
+    for (unsigned i = 0; i < COUNTOF(many); i++) {
+        for (unsigned k = 0; k < 170 && world.hub.n_forgotten == 0; k++) {
+            fill(fake_stream(&world.hub, i), 4096);
+        }
     }
 
     ck_assert_uint_ge(world.hub.n_forgotten, 1);

@@ -1,0 +1,158 @@
+/*
+ * Reload: a whole new configuration is built and checked beside the one in force, then swapped in, or nothing changes.
+ * What can't change in a running daemon is told by name and keeps its value.
+ */
+#include "app/config_keys.h"
+#include "app/notify.h"
+#include "app/wire_up.h"
+#include "base/err.h"
+#include "base/log.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CHANGES_MOST 256u /* named; more would be told as their number only */
+
+struct change {
+    const char *path;
+    bool waits; /* for a restart, of the daemon or of its model */
+};
+
+struct changes {
+    struct arena *arena;
+    struct change list[CHANGES_MOST];
+    size_t n;
+    size_t n_lost;
+};
+
+static void on_changed(void *owner, const char *path, bool restart)
+{
+    struct changes *changes = owner;
+    const char *copy = changes->n < CHANGES_MOST ? config_copy_text(changes->arena, path) : NULL;
+
+    if (!copy) {
+        changes->n_lost++;
+        return;
+    }
+    changes->list[changes->n++] = (struct change){ .path = copy, .waits = restart };
+}
+
+/* The hub says which settings of a model wait until the model is loaded again. */
+static void on_needs(void *owner, const char *path)
+{
+    struct changes *changes = owner;
+
+    for (size_t i = 0; i < changes->n; i++) {
+        if (strcmp(changes->list[i].path, path) == 0) {
+            changes->list[i].waits = true;
+            return;
+        }
+    }
+    on_changed(changes, path, true);
+}
+
+/* A list of the changes that wait, or of the others; NULL with *ret_n 0: none, or no memory. */
+static char **list_of(const struct changes *changes, bool waits, size_t *ret_n)
+{
+    char **list = arena_alloc(changes->arena, (changes->n + 1) * sizeof(*list));
+    size_t n = 0;
+
+    for (size_t i = 0; list && i < changes->n; i++) {
+        if (changes->list[i].waits == waits) {
+            list[n++] = (char *)(uintptr_t)changes->list[i].path;
+        }
+    }
+    *ret_n = n;
+    return list;
+}
+
+static void hear(void *owner, const char *sentence)
+{
+    struct diag *diag = owner;
+
+    log_error("app", "%s", sentence);
+    diag_set(diag, "%s", sentence);
+}
+
+/* The old value stays in force until the restart: the next reload must find the difference again. */
+static int keep_socket(const struct config *from, struct config *to)
+{
+    to->socket = from->socket ? config_copy_text(&to->arena, from->socket) : NULL;
+    to->socket_group = from->socket_group ? config_copy_text(&to->arena, from->socket_group) : NULL;
+    to->socket_gid = from->socket_gid;
+    return (from->socket && !to->socket) || (from->socket_group && !to->socket_group) ? err_new(-ENOMEM) : 0;
+}
+
+static int swap(struct sottod *sottod, struct config **next, struct changes *changes)
+{
+    struct hub_config hub_config;
+    struct ipc_limits limits;
+    struct config *before;
+    int r;
+
+    config_compare(sottod->config, *next, on_changed, changes);
+    r = keep_socket(sottod->config, *next);
+    if (r) {
+        return err_up(r);
+    }
+    sottod_hub_config(sottod, *next, &hub_config);
+    r = hub_configure(sottod->hub, &hub_config, on_needs, changes);
+    if (r) {
+        return err_up(r);
+    }
+    before = sottod->config;
+    sottod->config = steal(next);
+    sottod->generation++;
+    sottod_ipc_limits(sottod->config, &limits);
+    ipc_reconfigure(sottod->ipc, &limits);
+    config_destroy(before);
+    return 0;
+}
+
+static void tell(struct sottod *sottod, const Sotto__V1__Reloaded *reloaded)
+{
+    char generation[24];
+    char n_applied[24];
+    char n_waiting[24];
+    const char *pairs[] = { "generation", generation, "applied", n_applied, "needs-restart", n_waiting };
+
+    snprintf(generation, sizeof(generation), "%" PRIu64, reloaded->config_generation);
+    snprintf(n_applied, sizeof(n_applied), "%zu", reloaded->n_applied);
+    snprintf(n_waiting, sizeof(n_waiting), "%zu", reloaded->n_needs_restart);
+    for (size_t i = 0; i < reloaded->n_needs_restart; i++) {
+        log_warn("app", "reload: %s waits for a restart", reloaded->needs_restart[i]);
+    }
+    sottod_event(sottod, "config", "reloaded", pairs, COUNTOF(pairs) / 2, UINT32_MAX);
+}
+
+int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, struct diag *diag)
+{
+    cleanup(config_destroyp) struct config *next = NULL;
+    struct changes changes = { .arena = &sottod->answer };
+    int r;
+
+    if (sottod->state != SOTTOD_SERVING) {
+        diag_set(diag, "the daemon is starting or ending; try again when it serves");
+        return SOTTO__V1__CODE__CODE_UNAVAILABLE;
+    }
+    notify_reloading();
+    arena_reset(&sottod->answer);
+    r = config_read(&next, sottod->options->config, &sottod->options->extra, hear, diag);
+    if (r == CONFIG_OK) {
+        r = swap(sottod, &next, &changes);
+    } else if (r > 0) {
+        r = SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
+    }
+    notify_ready();
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    ret_reloaded->config_generation = sottod->generation;
+    ret_reloaded->applied = list_of(&changes, false, &ret_reloaded->n_applied);
+    ret_reloaded->needs_restart = list_of(&changes, true, &ret_reloaded->n_needs_restart);
+    if (changes.n_lost) {
+        log_warn("app", "reload: %zu more changes were made than are named", changes.n_lost);
+    }
+    tell(sottod, ret_reloaded);
+    return 0;
+}

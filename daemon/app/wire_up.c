@@ -1,0 +1,426 @@
+#include "app/wire_up.h"
+#include "app/notify.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "ipc/listener.h"
+#include "proto/limit.h"
+#include <assert.h>
+#include <errno.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+/* From the first SIGTERM to the end of the process: the grace of the streams, 5 s at most for engines, and the last
+ * frames of connections. */
+#define STOP_MOST_MS 10000u
+
+/* Descriptors that are no connection: the loop, sockets, log, a model file and two ends for each engine. */
+#define OWN_DESCRIPTORS  24u
+#define DESCRIPTORS_WISH 4096u
+
+#define STATUS_BYTES (1u << 20)
+
+static const int signal_numbers[SOTTOD_SIGNALS] = {
+    [SOTTOD_TERM] = SIGTERM,
+    [SOTTOD_INT] = SIGINT,
+    [SOTTOD_HUP] = SIGHUP,
+};
+
+#define TO(state) (1u << (state))
+
+static const unsigned moves[SOTTOD_STATE_COUNT] = {
+    [SOTTOD_STARTING] = TO(SOTTOD_SERVING) | TO(SOTTOD_STOPPED),
+    [SOTTOD_SERVING] = TO(SOTTOD_DRAINING),
+    [SOTTOD_DRAINING] = TO(SOTTOD_STOPPED),
+    [SOTTOD_STOPPED] = 0,
+};
+
+#undef TO
+
+static void move(struct sottod *sottod, enum sottod_state to)
+{
+    assert(moves[sottod->state] & (1u << to));
+    sottod->state = to;
+}
+
+/* ---- what others ask of us */
+
+static void on_grant(void *owner, const struct peer *peer, struct grant *ret_grant)
+{
+    const struct sottod *sottod = owner;
+
+    policy_grant(&sottod->config->policy, peer, ret_grant);
+}
+
+static int on_reload(void *owner, Sotto__V1__Reloaded *ret_reloaded, struct diag *diag)
+{
+    return sottod_reload(owner, ret_reloaded, diag);
+}
+
+static void on_describe(void *owner, const struct grant *grant, Sotto__V1__StatusReport *report)
+{
+    const struct sottod *sottod = owner;
+
+    if (grant->admin && sottod->config->file) {
+        report->config_file = (char *)(uintptr_t)sottod->config->file;
+    }
+    report->config_generation = sottod->generation;
+}
+
+static const struct ipc_ops ipc_ops = {
+    .grant = on_grant,
+    .reload = on_reload,
+    .describe = on_describe,
+};
+
+/* ---- what is told */
+
+/* "2 models: 1 ready, 1 loading" in `systemctl status`. */
+static void tell_status(const struct sottod *sottod)
+{
+    static const struct grant all = { .admin = true, .observe = true };
+    Sotto__V1__Models models = SOTTO__V1__MODELS__INIT;
+    struct arena arena;
+    char status[96];
+    size_t n_ready = 0;
+    size_t n_loading = 0;
+
+    if (sottod->state != SOTTOD_SERVING) {
+        return;
+    }
+    arena_init(&arena, MEM_MISC, STATUS_BYTES);
+    if (hub_list_models(sottod->hub, &all, &arena, &models) == 0) {
+        for (size_t i = 0; i < models.n_models; i++) {
+            n_ready += models.models[i]->state == SOTTO__V1__MODEL_STATE__MODEL_READY;
+            n_loading += models.models[i]->state == SOTTO__V1__MODEL_STATE__MODEL_LOADING;
+        }
+        snprintf(status, sizeof(status), "%zu models: %zu ready, %zu loading", models.n_models, n_ready,
+                 n_loading);
+        notify_status(status);
+    }
+    arena_finish(&arena);
+}
+
+static void log_event(const char *topic, const char *name, const char *const *pairs, size_t n_pairs)
+{
+    enum log_level level = strcmp(topic, "stream") == 0 ? LOG_DEBUG : LOG_INFO;
+    char line[512] = "";
+    size_t at = 0;
+
+    if (!log_is_on(topic, level)) {
+        return;
+    }
+    for (size_t i = 0; i < n_pairs && at < sizeof(line); i++) {
+        at += (size_t)snprintf(line + at, sizeof(line) - at, ", %s: %s", pairs[2 * i], pairs[2 * i + 1]);
+    }
+    log_line(topic, level, "event: %s%s", name, line);
+}
+
+void sottod_event(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
+                  uint32_t uid)
+{
+    struct sottod *sottod = owner;
+
+    log_event(topic, name, pairs, n_pairs);
+    if (sottod->ipc) {
+        ipc_event(sottod->ipc, topic, name, pairs, n_pairs, uid);
+    }
+    if (sottod->hub && strcmp(topic, "model") == 0) {
+        tell_status(sottod);
+    }
+}
+
+/* ---- the end */
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+static void on_conns_closed(void *owner)
+{
+    struct sottod *sottod = owner;
+
+    move(sottod, SOTTOD_STOPPED);
+    uv_walk(&sottod->loop, close_handle, NULL); /* signals and timers: all others are closed */
+}
+
+static void on_hub_stopped(void *owner)
+{
+    struct sottod *sottod = owner;
+
+    ipc_close(sottod->ipc, on_conns_closed);
+}
+
+static void on_last_resort(uv_timer_t *timer)
+{
+    (void)timer;
+    log_error("app", "the orderly end took longer than %u ms; ending now", STOP_MOST_MS);
+    _exit(EXIT_FAILURE); /* engines end with their parent */
+}
+
+static void stop(struct sottod *sottod, int signum)
+{
+    if (sottod->state == SOTTOD_DRAINING) {
+        log_info("app", "%s again: streams get no more time", strsignal(signum));
+        hub_stop(sottod->hub, 0, on_hub_stopped, sottod);
+        return;
+    }
+    if (sottod->state != SOTTOD_SERVING) {
+        return;
+    }
+    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", strsignal(signum),
+             sottod->config->daemon.stop_grace_ms);
+    notify_stopping(STOP_MOST_MS * UINT64_C(1000));
+    move(sottod, SOTTOD_DRAINING);
+    uv_timer_start(&sottod->last_resort, on_last_resort, STOP_MOST_MS, 0);
+    ipc_stop_listening(sottod->ipc);
+    hub_stop(sottod->hub, sottod->config->daemon.stop_grace_ms, on_hub_stopped, sottod);
+}
+
+static void on_signal(uv_signal_t *handle, int signum)
+{
+    struct sottod *sottod = handle->data;
+    Sotto__V1__Reloaded reloaded = SOTTO__V1__RELOADED__INIT;
+    struct diag diag = DIAG_INIT;
+
+    if (signum != SIGHUP) {
+        stop(sottod, signum);
+    } else if (sottod_reload(sottod, &reloaded, &diag)) {
+        log_error("app", "reload: nothing was changed: %s", diag.text);
+    }
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    const struct sottod *sottod = timer->data;
+
+    if (sottod->state == SOTTOD_DRAINING || hub_is_well(sottod->hub)) {
+        notify_alive();
+    } else {
+        log_warn("app", "an engine is overdue: the service manager's watchdog is not fed");
+    }
+}
+
+/* ---- the beginning */
+
+void sottod_hub_config(const struct sottod *sottod, const struct config *config,
+                       struct hub_config *ret_hub_config)
+{
+    *ret_hub_config = (struct hub_config){
+        .models = config->models,
+        .n_models = config->n_models,
+        .engine_path = sottod->engine_path,
+        .cpu_mask = sottod->options->cpu_mask,
+        .guard_allocations = config->daemon.guard_allocations,
+        .load_stall_ms = config->daemon.load_stall_ms,
+        .step_floor_ms = config->daemon.step_watchdog_ms,
+    };
+    memcpy(ret_hub_config->pause_ms, config->daemon.restart_pauses_ms, sizeof(ret_hub_config->pause_ms));
+}
+
+void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits)
+{
+    struct rlimit limit;
+    uint32_t room = UINT32_MAX;
+
+    *ret_limits = (struct ipc_limits){
+        .n_conns = config->daemon.n_conns,
+        .n_conns_a_uid = config->daemon.n_conns_a_uid,
+        .wire_bytes_a_uid = config->daemon.wire_bytes_a_uid,
+        .hello_ms = LIMIT_HELLO_MS,
+        .half_frame_ms = LIMIT_HALF_FRAME_MS,
+        .stall_ms = LIMIT_STALL_MS,
+        .closing_ms = LIMIT_CLOSING_MS,
+    };
+    /* Our own bound must lie below the system's: there a client would see an end without a reason. */
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < UINT32_MAX) {
+        room = limit.rlim_cur > OWN_DESCRIPTORS ? (uint32_t)limit.rlim_cur - OWN_DESCRIPTORS : 1;
+    }
+    if (ret_limits->n_conns > room) {
+        log_warn("app", "%" PRIu32 " connections at most: the limit of open files allows no more", room);
+        ret_limits->n_conns = room;
+    }
+}
+
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS_WISH) {
+        limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WISH ? limit.rlim_max : DESCRIPTORS_WISH;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int adopt_sockets(struct sottod *sottod, const int *fds, int n, struct diag *diag)
+{
+    if (sottod->config->socket) {
+        log_info("app", "sockets were passed in: %s is not made", sottod->config->socket);
+    }
+    for (int i = 0; i < n; i++) {
+        int r = listener_adopt(sottod->ipc, fds[i], diag);
+
+        if (r) {
+            return err_up(r);
+        }
+    }
+    log_info("app", "listening on %d passed-in socket%s", n, n == 1 ? "" : "s");
+    return 0;
+}
+
+/* Below /run/sotto, the place of a daemon for all, those of the group sotto may connect. */
+static gid_t group_of_all(void)
+{
+    const struct group *group = getgrnam("sotto");
+
+    return group ? group->gr_gid : (gid_t)-1;
+}
+
+static int open_own_socket(struct sottod *sottod, struct diag *diag)
+{
+    const struct config *config = sottod->config;
+    bool is_root = geteuid() == 0;
+    gid_t gid = config->socket_gid;
+    char path[OPTIONS_PATH_BYTES];
+    int r;
+
+    if (config->socket) {
+        snprintf(path, sizeof(path), "%s", config->socket);
+    } else if (!options_usual_socket(sottod->options, is_root, path, diag)) {
+        return SOCKET_FILE_REFUSED;
+    } else if (is_root) {
+        mkdir("/run/sotto", 0755); /* if it is there, good; if it can't be, the socket says so */
+        gid = gid == (gid_t)-1 ? group_of_all() : gid;
+    }
+    r = listener_open(sottod->ipc, path, gid, diag);
+    if (!r) {
+        log_info("app", "listening at %s", path);
+    }
+    return r < 0 ? err_up(r) : r;
+}
+
+static int listen_somewhere(struct sottod *sottod, struct diag *diag)
+{
+    int fds[NOTIFY_SOCKETS_MOST];
+    int n = 0;
+    int r = notify_sockets(fds, &n, diag);
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    return n ? adopt_sockets(sottod, fds, n, diag) : open_own_socket(sottod, diag);
+}
+
+static void start_handles(struct sottod *sottod)
+{
+    uint64_t watchdog_ms = notify_watchdog_us() / 1000;
+
+    for (size_t i = 0; i < SOTTOD_SIGNALS; i++) {
+        uv_signal_init(&sottod->loop, &sottod->signals[i]);
+        sottod->signals[i].data = sottod;
+        uv_signal_start(&sottod->signals[i], on_signal, signal_numbers[i]);
+    }
+    uv_timer_init(&sottod->loop, &sottod->last_resort);
+    uv_timer_init(&sottod->loop, &sottod->watchdog);
+    sottod->watchdog.data = sottod;
+    if (watchdog_ms) {
+        uint64_t period_ms = watchdog_ms / 2 ? watchdog_ms / 2 : 1;
+
+        uv_timer_start(&sottod->watchdog, on_watchdog, 0, period_ms);
+    }
+}
+
+static int build(struct sottod *sottod, struct diag *diag)
+{
+    struct hub_config hub_config;
+    struct ipc_limits limits;
+    int r;
+
+    if (!options_find_engine(sottod->options, sottod->engine_path, diag)) {
+        return err_new(-ENOENT);
+    }
+    sottod_hub_config(sottod, sottod->config, &hub_config);
+    sottod_ipc_limits(sottod->config, &limits);
+    r = hub_create(&sottod->hub, &sottod->loop, &hub_config, sottod_event, sottod);
+    if (r) {
+        return err_up(r);
+    }
+    r = ipc_create(&sottod->ipc, &sottod->loop, sottod->hub, &limits, &ipc_ops, sottod);
+    if (r) {
+        return err_up(r);
+    }
+    return listen_somewhere(sottod, diag);
+}
+
+static void on_nothing_left(void *owner)
+{
+    (void)owner;
+}
+
+/* What was built before something failed is taken down by the same door as a running daemon. */
+static void take_down(struct sottod *sottod)
+{
+    move(sottod, SOTTOD_STOPPED);
+    if (sottod->ipc) {
+        ipc_close(sottod->ipc, on_nothing_left);
+    }
+    if (sottod->hub) {
+        hub_stop(sottod->hub, 0, on_nothing_left, sottod);
+    }
+    uv_run(&sottod->loop, UV_RUN_DEFAULT);
+}
+
+static void free_all(struct sottod *sottod)
+{
+    ipc_destroy(sottod->ipc);
+    hub_destroy(sottod->hub);
+    config_destroy(sottod->config);
+    arena_finish(&sottod->answer);
+    if (uv_loop_close(&sottod->loop)) {
+        log_warn("app", "handles were left open at the end");
+    }
+}
+
+int sottod_run(const struct options *options, struct config *config)
+{
+    static struct sottod sottod; /* one a process; large */
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    sottod = (struct sottod){ .options = options, .config = config, .generation = 1 };
+    arena_init(&sottod.answer, MEM_MISC, STATUS_BYTES);
+    raise_descriptors();
+    r = uv_loop_init(&sottod.loop);
+    if (r) {
+        log_error("app", "no loop: %s", uv_strerror(r));
+        config_destroy(config);
+        return EXIT_FAILURE;
+    }
+    r = build(&sottod, &diag);
+    if (r) {
+        log_error("app", "can't start: %s",
+                  diag_is_set(&diag) ? diag.text : strerrordesc_np(r < 0 ? -r : EINVAL));
+        take_down(&sottod);
+        free_all(&sottod);
+        return EXIT_FAILURE;
+    }
+    start_handles(&sottod);
+    move(&sottod, SOTTOD_SERVING);
+    notify_ready();
+    log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, config->n_models);
+    hub_start(sottod.hub);
+    tell_status(&sottod);
+    uv_run(&sottod.loop, UV_RUN_DEFAULT);
+    log_info("app", "ended");
+    free_all(&sottod);
+    return EXIT_SUCCESS;
+}
