@@ -280,7 +280,7 @@ static const struct rule *find_rule(const struct exec_program *program, uint32_t
             continue;
         }
         if (computes && rule->act == ACT_CRASH) {
-            raise(SIGSEGV);
+            raise(SIGABRT);
         }
         while (computes && rule->act == ACT_HANG) {
             sigsuspend(&(sigset_t){ 0 });
