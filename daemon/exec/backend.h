@@ -24,8 +24,9 @@ struct exec_mem {
     struct exec_kv_shape kv; /* of KV */
     uint64_t n_bytes;
     const uint8_t *bytes; /* a weight where it lies: the caller's, or @owned */
-    uint8_t *owned; /* NULL, a block, or with @is_mapped a mapping; charged, and freed by exec_close() */
-    bool is_mapped;
+    uint8_t *owned;       /* NULL, or of exec_map(); goes with exec_close() */
+    uint64_t n_charged;   /* bytes of @owned that have been touched */
+    bool *is_touched;     /* of KV: [n_pages], owned */
 };
 
 struct exec_slot {
@@ -52,7 +53,7 @@ struct exec_program {
     uint64_t weight_bytes;
     uint32_t n_positions; /* that the rope tables have */
     uint32_t n_tokens;    /* rows of the embedding */
-    uint32_t n_pages;     /* of the pool */
+    struct exec_mem *kv;  /* the pool, or NULL */
     bool is_sealed;
     struct diag trouble; /* the first failure of recording */
     int fault;           /* or this */
@@ -73,7 +74,8 @@ struct exec {
     struct list programs;
     uint8_t *scratch; /* owned; shared by all programs, mapped */
     uint64_t scratch_bytes;
-    void *private; /* the backend's */
+    uint64_t n_scratch_charged; /* of them, touched */
+    void *private;              /* the backend's */
 };
 
 struct exec_ops {
@@ -123,8 +125,11 @@ uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *
 /* Moves the cursor behind a part that is done: @n_units further in its op, or behind the op. */
 void exec_advance(struct exec_program *program, uint32_t n_units, bool op_done);
 
-/* Zeroed memory from the system under @kind, touched only when used. NULL: there is none. */
-void *exec_map(enum mem_kind kind, uint64_t n_bytes);
-void exec_unmap(enum mem_kind kind, void *bytes, uint64_t n_bytes);
+/* Zeroed memory from the system that is there when it is touched, and is charged then. NULL: there is none. */
+void *exec_map(uint64_t n_bytes);
+void exec_unmap(void *bytes, uint64_t n_bytes);
+
+/* @n_bytes more of what @mem owns are touched now. */
+void exec_charge(struct exec_mem *mem, uint64_t n_bytes);
 
 #endif

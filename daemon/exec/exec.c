@@ -18,7 +18,7 @@ static const struct exec_ops *const backends[] = {
 #endif
 };
 
-void *exec_map(enum mem_kind kind, uint64_t n_bytes)
+void *exec_map(uint64_t n_bytes)
 {
     void *bytes;
 
@@ -26,19 +26,20 @@ void *exec_map(enum mem_kind kind, uint64_t n_bytes)
         return NULL;
     }
     bytes = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (bytes == MAP_FAILED) {
-        return NULL;
-    }
-    mem_charge(kind, (int64_t)n_bytes);
-    return bytes;
+    return bytes == MAP_FAILED ? NULL : bytes;
 }
 
-void exec_unmap(enum mem_kind kind, void *bytes, uint64_t n_bytes)
+void exec_unmap(void *bytes, uint64_t n_bytes)
 {
     if (bytes) {
         munmap(bytes, n_bytes);
-        mem_charge(kind, -(int64_t)n_bytes);
     }
+}
+
+void exec_charge(struct exec_mem *mem, uint64_t n_bytes)
+{
+    mem_charge(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, (int64_t)n_bytes);
+    mem->n_charged += n_bytes;
 }
 
 /* ---- life ---- */
@@ -82,11 +83,9 @@ int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct dia
 static void end_mem(struct exec_mem *mem)
 {
     list_remove(&mem->link);
-    if (mem->is_mapped) {
-        exec_unmap(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, mem->owned, mem->n_bytes);
-    } else {
-        mem_free(mem->owned);
-    }
+    mem_charge(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, -(int64_t)mem->n_charged);
+    exec_unmap(mem->owned, mem->n_bytes);
+    mem_free(mem->is_touched);
     mem_free(mem);
 }
 
@@ -116,7 +115,8 @@ void exec_close(struct exec *exec)
     list_for_each_safe (link, after, &exec->mems) {
         end_mem(container_of(link, struct exec_mem, link));
     }
-    exec_unmap(MEM_SCRATCH, exec->scratch, exec->scratch_bytes);
+    mem_charge(MEM_SCRATCH, -(int64_t)exec->n_scratch_charged);
+    exec_unmap(exec->scratch, exec->scratch_bytes);
     mem_free(exec);
 }
 
@@ -202,18 +202,18 @@ int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_
     if (!mem) {
         return err_new(-ENOMEM);
     }
-    mem->owned = exec_map(MEM_WEIGHTS, n_bytes);
+    mem->owned = exec_map(n_bytes);
     if (!mem->owned) {
         end_mem(mem);
         return err_new(-ENOMEM);
     }
-    mem->is_mapped = true;
     mem->bytes = mem->owned;
     mem->type = ELEM_F32;
     mem->n_cols = rope->n_rot;
     mem->n_rows = rope->n_positions;
     mem->row_bytes = rope->n_rot * sizeof(float);
     mem->n_bytes = n_bytes;
+    exec_charge(mem, n_bytes);
     exec->ops->fill_rope(exec, mem, rope);
     *ret_mem = mem;
     return EXEC_OK;
@@ -248,12 +248,12 @@ int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct e
     if (!mem) {
         return err_new(-ENOMEM);
     }
-    mem->owned = exec_map(MEM_KV, n_bytes);
+    mem->is_touched = mem_calloc(MEM_KV, shape->n_pages, sizeof(*mem->is_touched));
+    mem->owned = mem->is_touched ? exec_map(n_bytes) : NULL;
     if (!mem->owned) {
         end_mem(mem);
         return err_new(-ENOMEM);
     }
-    mem->is_mapped = true;
     mem->bytes = mem->owned;
     mem->type = shape->format;
     mem->kv = *shape;

@@ -83,7 +83,7 @@ struct exec_rope {
 
 int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_mem **ret_mem);
 
-/* Pages of keys and values for all layers. The backend chooses how they lie; nothing is touched before it is used. */
+/* Pages of keys and values for all layers. The backend chooses how they lie; a page costs memory once it is used. */
 struct exec_kv_shape {
     uint32_t n_layers;
     uint32_t n_kv_heads;
@@ -138,7 +138,7 @@ struct exec_op {
     const struct exec_mem *weight; /* EMBED, NORM (F32), MATMUL */
     const struct exec_mem *bias;   /* MATMUL: F32, one row, or NULL */
     const struct exec_mem *table;  /* ROPE: of exec_make_rope() */
-    const struct exec_mem *kv;     /* STORE, ATTEND */
+    struct exec_mem *kv;           /* STORE, ATTEND; one pool for all of a program */
     uint32_t n_heads;              /* ROPE, ATTEND: of queries (ROPE: of `out`) */
     uint32_t n_kv_heads;           /* STORE, ATTEND; divides n_heads */
     uint32_t head_dim;             /* ROPE, STORE, ATTEND */

@@ -51,7 +51,6 @@ int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
     program->n_wanted = n_wanted;
     program->n_positions = UINT32_MAX;
     program->n_tokens = UINT32_MAX;
-    program->n_pages = UINT32_MAX;
     list_append(&exec->programs, &program->link);
     *ret_program = program;
     return 0;
@@ -198,7 +197,8 @@ static const char *check_heads(const struct exec_program *program, const struct 
                    : "does not fit its table";
     }
     if (!op->kv || op->kv->what != EXEC_MEM_KV || op->layer >= op->kv->kv.n_layers ||
-        op->kv->kv.n_kv_heads != op->n_kv_heads || op->kv->kv.head_dim != op->head_dim) {
+        op->kv->kv.n_kv_heads != op->n_kv_heads || op->kv->kv.head_dim != op->head_dim ||
+        (program->kv && program->kv != op->kv)) {
         return "does not fit its pages";
     }
     if (op->kind == EXEC_STORE) {
@@ -237,7 +237,7 @@ static const char *check_op(const struct exec_program *program, const struct exe
     return wrong;
 }
 
-/* What rows may name later: tokens of the embedding, positions of the tables, pages of the pool. */
+/* What rows may name later: tokens of the embedding, positions of the tables, and the one pool of pages. */
 static void note_bounds(struct exec_program *program, const struct exec_op *op)
 {
     if (op->kind == EXEC_EMBED) {
@@ -247,7 +247,7 @@ static void note_bounds(struct exec_program *program, const struct exec_op *op)
         program->n_positions = (uint32_t)num_min(program->n_positions, op->table->n_rows);
     }
     if (op->kv) {
-        program->n_pages = (uint32_t)num_min(program->n_pages, op->kv->n_rows);
+        program->kv = op->kv;
     }
     if (op->kind == EXEC_MATMUL) {
         program->weight_bytes += op->weight->row_bytes * find_slot(program, op->out)->n_cols;
@@ -262,11 +262,13 @@ static int grow_scratch(struct exec *exec, uint64_t n_bytes)
     if (n_bytes <= exec->scratch_bytes) {
         return 0;
     }
-    scratch = exec_map(MEM_SCRATCH, n_bytes);
+    scratch = exec_map(n_bytes);
     if (!scratch) {
         return err_new(-ENOMEM);
     }
-    exec_unmap(MEM_SCRATCH, exec->scratch, exec->scratch_bytes);
+    mem_charge(MEM_SCRATCH, -(int64_t)exec->n_scratch_charged);
+    exec->n_scratch_charged = 0;
+    exec_unmap(exec->scratch, exec->scratch_bytes);
     exec->scratch = scratch;
     exec->scratch_bytes = n_bytes;
     return 0;

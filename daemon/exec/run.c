@@ -21,6 +21,12 @@ uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *
     return program->slots[slot].rows == EXEC_ROWS_ALL ? program->batch.n_rows : program->batch.n_wanted;
 }
 
+/* The page that row @row is stored in. */
+static uint32_t page_of(const struct exec_batch *batch, uint32_t row)
+{
+    return batch->pages[row][batch->positions[row] / EXEC_PAGE_TOK];
+}
+
 static bool batch_fits(const struct exec_program *program, const struct exec_batch *batch)
 {
     if (batch->n_rows == 0 || batch->n_rows > program->n_rows || batch->n_wanted > program->n_wanted) {
@@ -30,7 +36,7 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
         if (batch->tokens[i] >= program->n_tokens || batch->positions[i] >= program->n_positions) {
             return false;
         }
-        if (batch->pages[i][batch->positions[i] / EXEC_PAGE_TOK] >= program->n_pages) {
+        if (program->kv && page_of(batch, i) >= program->kv->n_rows) {
             return false;
         }
     }
@@ -40,6 +46,25 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
         }
     }
     return true;
+}
+
+/* Counts the memory that this run is the first to touch. */
+static void charge(struct exec_program *program)
+{
+    struct exec *exec = program->exec;
+
+    if (program->scratch_bytes > exec->n_scratch_charged) {
+        mem_charge(MEM_SCRATCH, (int64_t)(program->scratch_bytes - exec->n_scratch_charged));
+        exec->n_scratch_charged = program->scratch_bytes;
+    }
+    for (uint32_t i = 0; program->kv && i < program->batch.n_rows; i++) {
+        bool *is_touched = &program->kv->is_touched[page_of(&program->batch, i)];
+
+        if (!*is_touched) {
+            *is_touched = true;
+            exec_charge(program->kv, program->kv->row_bytes);
+        }
+    }
 }
 
 /* Ops over no rows (all that follows the gathering, when nothing is wanted) have no part. */
@@ -60,6 +85,7 @@ int exec_bind(struct exec_program *program, const struct exec_batch *batch)
     program->op = 0;
     program->unit = 0;
     program->figures = (struct exec_figures){ 0 };
+    charge(program);
     program->exec->ops->bind(program);
     skip_empty(program);
     return 0;

@@ -32,11 +32,12 @@ static int import(struct exec *exec, struct exec_mem *mem)
     if (!num_mul(row_bytes, mem->n_rows, &n_bytes)) {
         return err_new(-ENOMEM);
     }
-    mem->owned = exec_map(MEM_WEIGHTS, n_bytes);
+    mem->owned = exec_map(n_bytes);
     if (!mem->owned) {
         return err_new(-ENOMEM);
     }
-    mem->is_mapped = true;
+    mem->n_bytes = n_bytes;
+    exec_charge(mem, n_bytes);
     for (uint64_t i = 0; i < mem->n_rows; i++) {
         cpu->kern.unpack(mem->type, mem->bytes + i * mem->row_bytes, (uint32_t)mem->n_cols,
                          (float *)(void *)(mem->owned + i * row_bytes));
@@ -44,7 +45,6 @@ static int import(struct exec *exec, struct exec_mem *mem)
     mem->bytes = mem->owned;
     mem->type = ELEM_F32;
     mem->row_bytes = row_bytes;
-    mem->n_bytes = n_bytes;
     return 0;
 }
 

@@ -75,7 +75,7 @@ struct arch_source {
     const struct arch_params *params;
     const struct arch_weights *weights;
     const struct exec_mem *rope;
-    const struct exec_mem *kv;
+    struct exec_mem *kv;
 };
 
 struct arch {

@@ -206,3 +206,22 @@ struct rig_case *rig_long_case(const char *name)
     json_decref(root);
     return one;
 }
+
+struct rig_case *rig_forced_case(const char *file, size_t i)
+{
+    json_t *root = read_json("stories260K-long.json");
+    const json_t *texts = json_object_get(json_object_get(root, "teacher_forced"), file);
+    const json_t *text = json_array_get(texts, i);
+    const json_t *logprobs = json_object_get(text, "logprobs_of_next");
+    struct rig_case *one = NULL;
+
+    if (text) {
+        one = calloc(1, sizeof(*one));
+        one->n_prompt = read_ids(json_object_get(text, "ids"), one->prompt);
+        for (uint32_t j = 0; j + 1 < one->n_prompt; j++) {
+            one->margins[j] = json_number_value(json_array_get(logprobs, j));
+        }
+    }
+    json_decref(root);
+    return one;
+}

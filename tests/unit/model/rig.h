@@ -66,4 +66,8 @@ struct rig_case *rig_cases(const char *name, size_t *ret_n);
 /* The same for a file with one case (stories260K-long.json). */
 struct rig_case *rig_long_case(const char *name);
 
+/* Text @i that FILE (a key of teacher_forced in stories260K-long.json) was read with: ids in prompt, the
+ * log-probability of each next one in margins. NULL: there is none (more). */
+struct rig_case *rig_forced_case(const char *file, size_t i);
+
 #endif

@@ -459,6 +459,26 @@ START_TEST(pages_are_all_back_after_the_last_close)
 }
 END_TEST
 
+START_TEST(pages_cost_memory_once_their_rows_are_computed)
+{
+    struct model *model = open_fake(&(struct rig_setup){ .n_threads = 1 });
+    struct mem_account opened;
+    struct mem_account promised;
+    struct mem_account computed;
+
+    mem_read(MEM_KV, &opened);
+    must_open(model, 1, N_PROMPT, 64);
+    mem_read(MEM_KV, &promised);
+    run_one(model, 1, N_PROMPT);
+    mem_read(MEM_KV, &computed);
+
+    ck_assert_uint_lt(promised.bytes - opened.bytes, TINY_PAGE_BYTES);
+    /* The second page: warming up had touched the first. */
+    ck_assert_uint_eq(computed.bytes - promised.bytes, TINY_PAGE_BYTES);
+    model_close(model);
+}
+END_TEST
+
 /* ---- numbers gone wrong ---- */
 
 START_TEST(a_row_without_a_finite_logit_is_numeric_and_its_neighbours_are_unharmed)
@@ -506,6 +526,7 @@ int main(void)
     tcase_add_test(tcase, what_does_not_fit_is_refused_at_opening_with_both_numbers);
     tcase_add_test(tcase, an_id_outside_the_vocabulary_is_refused);
     tcase_add_test(tcase, pages_are_all_back_after_the_last_close);
+    tcase_add_test(tcase, pages_cost_memory_once_their_rows_are_computed);
     tcase_add_test(tcase, a_row_without_a_finite_logit_is_numeric_and_its_neighbours_are_unharmed);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

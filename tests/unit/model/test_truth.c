@@ -132,6 +132,63 @@ START_TEST(a_long_answer_is_the_one_that_the_author_published)
 }
 END_TEST
 
+/* The log-probability of @next after the @n first of @tokens; a bias lets it be the one that is drawn. */
+static double logprob_of(struct model *model, const uint32_t *tokens, uint32_t n, uint32_t next)
+{
+    const struct sample_bias bias = { .id = next, .bias = 1e6f };
+    const struct sample_params params = {
+        .top_p = 1.0f, .repetition_penalty = 1.0f, .biases = &bias, .n_biases = 1, .logprobs = true
+    };
+    const struct seq_ask ask = { .id = 1, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &params };
+    const struct step_entry entry = { .seq = 1, .n_prefill = n };
+    struct step_report report;
+    struct seq_room room;
+    struct diag diag = DIAG_INIT;
+
+    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_OK);
+    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+    seq_close(model, 1, false);
+    ck_assert_uint_eq(report.results[0].tokens[0], next);
+    return (double)report.results[0].logprob;
+}
+
+static const struct forced_row {
+    const char *file;
+    const char *backend;
+} forced_rows[] = { { "stories260K-f32.gguf", "cpu" }, { "stories260K-q8_0.gguf", "truth" } };
+
+START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
+{
+    const struct forced_row *row = &forced_rows[_i];
+    struct rig_case *text;
+    struct model *model;
+    char path[512];
+    char name[128];
+    double worst = 0.0;
+
+    snprintf(name, sizeof(name), "models/%s", row->file);
+    if (!unit_truth(name, path, sizeof(path))) {
+        return;
+    }
+    model = rig_open(path, &(struct rig_setup){ .backend = row->backend, .kv_format = "f32" });
+
+    for (size_t i = 0; (text = rig_forced_case(row->file, i)); i++) {
+        for (uint32_t n = 1; n < text->n_prompt; n++) {
+            worst =
+                fmax(worst, fabs(logprob_of(model, text->prompt, n, text->prompt[n]) - text->margins[n - 1]));
+        }
+        free(text);
+    }
+
+    fprintf(stderr, "%s on %s: largest difference of a next token's log-probability %.2g\n", row->file,
+            row->backend, worst);
+    ck_assert(worst > 0.0);
+    ck_assert_double_le(worst, BOUND_F32);
+    model_close(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model-truth");
@@ -139,6 +196,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, answers_and_first_logits_are_those_of_the_other_program, 0,
                         (int)(sizeof(rows) / sizeof(rows[0])));
+    tcase_add_loop_test(tcase, each_word_of_three_texts_is_as_likely_as_the_other_program_found, 0, 2);
     tcase_add_test(tcase, a_long_answer_is_the_one_that_the_author_published);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
