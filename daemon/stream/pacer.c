@@ -459,11 +459,11 @@ uint32_t pacer_engine_lost(struct edition *edition, const struct engine_end *end
     struct list *after;
     uint32_t n_recent = 0;
 
-    edition->lane.n_taken = 0;
-    edition->lane.no_room = false;
     if (end->was_ready && !end->wanted) {
         n_recent = lay_blame(edition, end);
     }
+    edition->lane.n_taken = 0; /* only now: who struck out gave a seat back */
+    edition->lane.no_room = false;
     for (uint32_t i = 0; pacer->edition == edition && i < pacer->plan.n_entries; i++) {
         pacer->plan.entries[i].job->n_sent = 0;
         stream_soon(stream_of(pacer->plan.entries[i].job));

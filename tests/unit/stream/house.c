@@ -62,7 +62,9 @@ static void on_line(void *owner, enum log_level level, const char *line)
 {
     (void)owner;
     (void)level;
-    (void)line;
+    if (getenv("HOUSE_LOG")) {
+        fprintf(stderr, "%s\n", line);
+    }
 }
 
 static void on_event(void *owner, const char *topic, const char *name, const char *const *pairs,

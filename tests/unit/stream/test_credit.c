@@ -1,0 +1,217 @@
+/* Credit, stalls, seats that are given up, and budgets: who does not read is in nobody's way. */
+#include "base/clock.h"
+#include "house.h"
+
+static struct house house;
+
+static void grant(struct guest *guest, uint32_t n)
+{
+    Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
+
+    credit.tokens = n;
+    stream_credit(guest->stream, &credit);
+}
+
+static void ask_with_credit(struct guest *guest, uint32_t first, uint32_t n_answer, uint32_t credit)
+{
+    guest_init(guest, first, 4, n_answer);
+    guest->ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    guest->ask.credit = credit;
+    guest_ask(&house, guest);
+}
+
+static void setup(void)
+{
+    house_prepare(&house, "when 202 do slow 5\n");
+    house.settings.n_sequences = 1;
+    house_open(&house);
+    house_until_ready(&house);
+}
+
+static void teardown(void)
+{
+    house_end(&house);
+}
+
+START_TEST(no_token_comes_without_credit)
+{
+    struct guest guest;
+
+    ask_with_credit(&guest, 1, 10, 3);
+    guest_until_tokens(&house, &guest, 3);
+    house_run(&house, 50);
+    ck_assert_uint_eq(guest.n_tokens, 3);
+    ck_assert_int_eq(guest.stream->state, STREAM_PARKED);
+    grant(&guest, 2);
+    guest_until_tokens(&house, &guest, 5);
+    house_run(&house, 50);
+    ck_assert_uint_eq(guest.n_tokens, 5);
+    grant(&guest, 100);
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(without_any_credit_nothing_is_opened)
+{
+    struct guest guest;
+
+    ask_with_credit(&guest, 1, 4, 0);
+    house_run(&house, 50);
+    ck_assert_uint_eq(guest.n_accepted, 1);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    grant(&guest, 4);
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(credit_adds_up_to_a_ceiling_and_never_wraps)
+{
+    struct guest guest;
+
+    ask_with_credit(&guest, 202, 6, 2);
+    grant(&guest, UINT32_MAX);
+    grant(&guest, UINT32_MAX);
+    ck_assert_uint_eq(guest.stream->credit, 1u << 31);
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(a_stalled_reader_stops_its_stream_and_goes_on_where_it_was)
+{
+    struct guest guest;
+    uint32_t n;
+
+    guest_init(&guest, 202, 4, 30);
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 3);
+    stream_park(guest.stream, true);
+    house_run(&house, 30);
+    n = guest.n_tokens;
+    house_run(&house, 60);
+    ck_assert_uint_eq(guest.n_tokens, n);
+    stream_park(guest.stream, false);
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 30);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(a_parked_stream_gives_its_seat_up_and_is_rebuilt_with_the_same_tokens)
+{
+    struct guest parked;
+    struct guest other;
+    struct guest undisturbed;
+
+    guest_init(&undisturbed, 1, 4, 12);
+    guest_ask(&house, &undisturbed);
+    guest_until_over(&house, &undisturbed);
+    ask_with_credit(&parked, 1, 12, 5);
+    guest_until_tokens(&house, &parked, 5);
+    guest_init(&other, 2, 4, 10); /* there is one seat, and the parked one has it */
+    guest_ask(&house, &other);
+    guest_until_over(&house, &other);
+    guest_assert_done(&other, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
+    ck_assert_uint_eq(parked.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_PREEMPTED], 1);
+    ck_assert_int_eq(parked.stream->state, STREAM_WAITING);
+    grant(&parked, 100);
+    guest_until_over(&house, &parked);
+
+    guest_assert_done(&parked, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
+    guest_assert_same(&parked, &undisturbed);
+    ck_assert_uint_eq(parked.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED], 1);
+    ck_assert_uint_eq(parked.usage.rebuilds, 0);
+    guest_finish(&parked);
+    guest_finish(&other);
+    guest_finish(&undisturbed);
+}
+END_TEST
+
+START_TEST(a_parked_stream_can_be_cancelled)
+{
+    struct guest guest;
+
+    ask_with_credit(&guest, 1, 12, 5);
+    guest_until_tokens(&house, &guest, 5);
+    stream_cancel(guest.stream);
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 5);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(waiting_requests_have_places_and_a_cancelled_one_never_starts)
+{
+    struct guest guests[4];
+
+    for (size_t i = 0; i < 4; i++) {
+        guest_init(&guests[i], 202, 4, 10);
+        guest_ask(&house, &guests[i]);
+    }
+    guest_until_tokens(&house, &guests[0], 1);
+    ck_assert_uint_eq(guests[0].place, 0);
+    ck_assert_uint_eq(guests[3].place, 3);
+    stream_cancel(guests[1].stream);
+    stream_forget(guests[2].stream);
+    guest_until_over(&house, &guests[1]);
+    ck_assert_uint_eq(guests[1].usage.generated_tokens, 0);
+    guest_until_over(&house, &guests[0]);
+    guest_until_over(&house, &guests[3]);
+
+    guest_assert_done(&guests[0], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
+    guest_assert_done(&guests[3], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
+    ck_assert_uint_eq(guests[2].n_ends, 0);
+    for (size_t i = 0; i < 4; i++) {
+        guest_finish(&guests[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_spent_budget_throttles_a_running_stream_and_it_goes_on)
+{
+    struct account *account;
+    struct guest guest;
+
+    house.grant.tokens_a_minute = 6000; /* a token each 10 ms, once the minute is spent */
+    guest_init(&guest, 202, 4, 20);
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 2);
+    ck_assert_int_eq(accounts_get(&house.hub->queue.accounts, 1000, &account), 0);
+    account_spend(account, 6000, 6000, clock_boot_us());
+    guest_until_over(&house, &guest);
+
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
+    ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 1);
+    ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED], 1);
+    guest_finish(&guest);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stream-credit");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, no_token_comes_without_credit);
+    tcase_add_test(tcase, without_any_credit_nothing_is_opened);
+    tcase_add_test(tcase, credit_adds_up_to_a_ceiling_and_never_wraps);
+    tcase_add_test(tcase, a_stalled_reader_stops_its_stream_and_goes_on_where_it_was);
+    tcase_add_test(tcase, a_parked_stream_gives_its_seat_up_and_is_rebuilt_with_the_same_tokens);
+    tcase_add_test(tcase, a_parked_stream_can_be_cancelled);
+    tcase_add_test(tcase, waiting_requests_have_places_and_a_cancelled_one_never_starts);
+    tcase_add_test(tcase, a_spent_budget_throttles_a_running_stream_and_it_goes_on);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
