@@ -93,7 +93,7 @@ int buf_append(struct buf *buf, const void *bytes, size_t n)
 
 const uint8_t *buf_data(const struct buf *buf)
 {
-    return buf->bytes ? buf->bytes + buf->head : NULL;
+    return buf->bytes ? buf->bytes + buf->head : (const uint8_t *)"";
 }
 
 void buf_eat(struct buf *buf, size_t n)

@@ -34,6 +34,7 @@ void buf_grew(struct buf *buf, size_t n);
 /* Appends a copy. BUF_FULL, or -ENOMEM. */
 int buf_append(struct buf *buf, const void *bytes, size_t n);
 
+/* The live bytes. Never NULL, so that none of them may be compared or copied as well. */
 const uint8_t *buf_data(const struct buf *buf);
 
 /* Forgets the first @n live bytes; a buffer that becomes empty gives its memory back above 64 KiB. */
