@@ -12,9 +12,21 @@
 #include "base/diag.h"
 #include "tensor/type.h"
 
-enum gguf_type { /* of a key's value; numbers are the file's */
-    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING, GGUF_ARRAY, GGUF_U64,
-    GGUF_I64, GGUF_F64,
+/* Of a key's value; the numbers are the file's. */
+enum gguf_type {
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
     GGUF_TYPE_COUNT,
 };
 
@@ -26,19 +38,20 @@ struct gguf_text { /* not ended by a zero */
 struct gguf_key {
     struct gguf_text name;
     enum gguf_type type;
-    enum gguf_type elem;   /* with GGUF_ARRAY; never an array itself (refused) */
-    uint64_t n;            /* elements of an array, else 1 */
-    const uint8_t *value;  /* first byte of the value: of a string its first character, of an array its first element
-                              (of an array of strings the length in front of the first) */
-    size_t n_value;        /* bytes of it all */
+    enum gguf_type elem; /* with GGUF_ARRAY; never an array itself (refused) */
+    uint64_t n;          /* elements of an array, else 1 */
+    /* First byte of the value: of a string its first character, of an array its first element (of an array of
+     * strings the length in front of the first). */
+    const uint8_t *value;
+    size_t n_value; /* bytes of it all */
 };
 
 struct gguf_tensor {
     struct gguf_text name;
-    uint32_t n_dims;     /* 1 to 4 */
-    uint64_t dims[4];    /* fastest first; absent ones are 1 */
-    uint32_t type;       /* in elem_info()'s table */
-    uint64_t offset;     /* from the beginning of the file */
+    uint32_t n_dims;  /* 1 to 4 */
+    uint64_t dims[4]; /* fastest first; absent ones are 1 */
+    uint32_t type;    /* in elem_info()'s table */
+    uint64_t offset;  /* from the beginning of the file */
     uint64_t n_bytes;
 };
 
@@ -46,13 +59,13 @@ struct gguf;
 
 enum gguf_outcome {
     GGUF_OK,
-    GGUF_MORE,    /* the head goes on past @n_bytes: *ret_wanted bytes or more are needed (at most file_bytes) */
+    GGUF_MORE, /* the head goes on past @n_bytes: *ret_wanted bytes or more are needed (at most file_bytes) */
     GGUF_REFUSED, /* malformed: @diag names the key, tensor or field, and what is wrong */
 };
 
 /* Parses the head at @bytes (@n_bytes of a file of @file_bytes). An outcome, or -ENOMEM. */
-int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes, uint64_t *ret_wanted,
-               struct diag *diag);
+int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes,
+               uint64_t *ret_wanted, struct diag *diag);
 
 /*
  * Reads the head of the file at descriptor @fd by pread into one block under @max_head_bytes, and parses it; blocks
@@ -74,13 +87,13 @@ const struct gguf_key *gguf_key_at(const struct gguf *gguf, size_t i);
 size_t gguf_n_tensors(const struct gguf *gguf);
 const struct gguf_tensor *gguf_tensor_at(const struct gguf *gguf, size_t i);
 
-const struct gguf_key *gguf_find_key(const struct gguf *gguf, const char *name);           /* or NULL */
-const struct gguf_tensor *gguf_find_tensor(const struct gguf *gguf, const char *name);     /* or NULL */
+const struct gguf_key *gguf_find_key(const struct gguf *gguf, const char *name);       /* or NULL */
+const struct gguf_tensor *gguf_find_tensor(const struct gguf *gguf, const char *name); /* or NULL */
 
 enum gguf_get_outcome {
     GGUF_GOT,
-    GGUF_NONE,      /* there is no such key; *ret is untouched */
-    GGUF_WRONG,     /* another type, or out of range: @diag says so */
+    GGUF_NONE,  /* there is no such key; *ret is untouched */
+    GGUF_WRONG, /* another type, or out of range: @diag says so */
 };
 
 /* Integers of any width and sign are taken where the value fits; floats from F32 and F64 and only finite ones. */

@@ -7,7 +7,8 @@
  */
 #include "sched/cost.h"
 
-/* Part of an error that one step takes away: some tens of steps follow a change of clock, one noisy step is soon forgotten. */
+/* Part of an error that one step takes away: some tens of steps follow a change of clock, one noisy step is soon
+ * forgotten. */
 #define COST_PACE 0.5
 
 /* A step that took many times what was foretold was interrupted (a debugger, a suspended machine): it teaches no

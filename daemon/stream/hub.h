@@ -163,7 +163,8 @@ int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct 
 /* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. */
 void hub_forget(struct hub_ticket *ticket);
 
-/* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's ceiling). */
+/* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's
+ * ceiling). */
 int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
                     Sotto__V1__Models *ret_models);
 

@@ -151,7 +151,8 @@ void stream_accept(struct stream *stream);
 void stream_repark(struct stream *stream);
 void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail);
 
-/* ask.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they won't do. */
+/* ask.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they won't
+ * do. */
 void stream_begin(struct stream *stream);
 
 /* ask.c: frees what ask.c made. */

@@ -27,8 +27,8 @@ float real_exp(float x);
 #define REAL_EXP_Q3   0x1.120ba2p-7f
 #define REAL_EXP_Q4   0x1.6d113ep-10f
 
-/* Natural logarithm, error below 1 unit in the last place (measured 0.78). 0: -infinity; below 0 and NaN: NaN; denormals are
- * taken as what they are. */
+/* Natural logarithm, error below 1 unit in the last place (measured 0.78). 0: -infinity; below 0 and NaN: NaN;
+ * denormals are taken as what they are. */
 float real_log(float x);
 
 /* The same in binary64, for tables; relative error below 1e-14. x within +-700, and x > 0. */

@@ -27,14 +27,14 @@ int chatml_create(struct chatml **ret_chatml, const struct vocab *vocab, struct 
 void chatml_destroy(struct chatml *chatml);
 void chatml_destroyp(struct chatml **chatml);
 
-/* Appends the ids of the conversation (BOS first if the vocabulary adds one), opening the assistant's turn if @generation_prompt. Outcomes of
- * vocab_tokenize(); CHATML has no order of roles to refuse. Any thread. */
-int chatml_tokenize(const struct chatml *chatml, const struct chat_message *messages, size_t n, bool generation_prompt,
-                    const atomic_bool *cancel, struct ids *ids, struct diag *diag);
+/* Appends the ids of the conversation (BOS first if the vocabulary adds one), opening the assistant's turn
+ * if @generation_prompt. Outcomes of vocab_tokenize(); CHATML has no order of roles to refuse. Any thread. */
+int chatml_tokenize(const struct chatml *chatml, const struct chat_message *messages, size_t n,
+                    bool generation_prompt, const atomic_bool *cancel, struct ids *ids, struct diag *diag);
 
 /* The same as text, without BOS, for `sotto render` and tests. BUF_FULL, or -ENOMEM. */
 struct buf;
-int chatml_render(const struct chatml *chatml, const struct chat_message *messages, size_t n, bool generation_prompt,
-                  struct buf *out);
+int chatml_render(const struct chatml *chatml, const struct chat_message *messages, size_t n,
+                  bool generation_prompt, struct buf *out);
 
 #endif

@@ -9,7 +9,7 @@
 #define SOTTO_TEXT_SHAPE_H
 
 #include "base/diag.h"
-#include "gguf/gguf.h"
+#include "token/token.h"
 
 enum shape_outcome {
     SHAPE_OK,

@@ -25,7 +25,8 @@ struct stage_text {
 };
 
 /* @stops are copied; each has 1 byte or more (the caller has checked). @vocab outlives the stage. -ENOMEM. */
-int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops, size_t n_stops);
+int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops,
+                 size_t n_stops);
 void stage_destroy(struct stage *stage);
 void stage_destroyp(struct stage **stage);
 
@@ -54,8 +55,8 @@ int stage_push(struct stage *stage, uint32_t id, struct stage_out *ret_out);
 /* The answer ends for another reason: all that was held back comes out; an unfinished character becomes one U+FFFD. */
 void stage_flush(struct stage *stage, struct stage_out *ret_out);
 
-uint32_t stage_n_shown(const struct stage *stage);   /* tokens let go so far */
-uint64_t stage_n_bytes(const struct stage *stage);   /* bytes of text let go so far */
+uint32_t stage_n_shown(const struct stage *stage); /* tokens let go so far */
+uint64_t stage_n_bytes(const struct stage *stage); /* bytes of text let go so far */
 uint32_t stage_n_pushed(const struct stage *stage);
 
 #endif

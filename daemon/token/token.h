@@ -2,8 +2,8 @@
  * Token: the front door of the tokenizers
  *
  * A vocabulary is built once from a model file's keys, checked as a whole (token list, scores, types, merges,
- * special ids against each other and against the rows of the embedding), and read-only from then on: any number of threads may use it. Everything that a
- * call needs besides lies in a job of its own.
+ * special ids against each other and against the rows of the embedding), and read-only from then on: any
+ * number of threads may use it. Everything that a call needs besides lies in a job of its own.
  *
  * Kinds: SentencePiece BPE ("llama") with byte fallback, and byte-level BPE ("gpt2") with the pre-split that the
  * file names. Time is linear in the text up to the logarithm of a word's length.
@@ -26,7 +26,14 @@ int vocab_create(struct vocab **ret_vocab, const struct gguf *gguf, struct diag 
 void vocab_destroy(struct vocab *vocab);
 void vocab_destroyp(struct vocab **vocab);
 
-enum token_type { TOKEN_NORMAL = 1, TOKEN_UNKNOWN = 2, TOKEN_CONTROL = 3, TOKEN_USER = 4, TOKEN_UNUSED = 5, TOKEN_BYTE = 6 };
+enum token_type {
+    TOKEN_NORMAL = 1,
+    TOKEN_UNKNOWN = 2,
+    TOKEN_CONTROL = 3,
+    TOKEN_USER = 4,
+    TOKEN_UNUSED = 5,
+    TOKEN_BYTE = 6
+};
 
 uint32_t vocab_n(const struct vocab *vocab);
 enum token_type vocab_type(const struct vocab *vocab, uint32_t id);
@@ -90,8 +97,8 @@ enum tokenize_outcome {
  * the longest. Bytes that a byte-level vocabulary has no token for are left out, as its own tokenizer does. @cancel
  * may be NULL; it is looked at every few thousand bytes. On anything but TOKENIZE_OK @ids may hold a beginning.
  * -ENOMEM, or -E2BIG: the text drives the pre-split past its limits. Any thread. */
-int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,
-                   struct ids *ids, struct diag *diag);
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
+                   const atomic_bool *cancel, struct ids *ids, struct diag *diag);
 
 /*
  * Appends the text of @ids to @out as bytes (not yet mended UTF-8), the prefix blank taken off again; @special

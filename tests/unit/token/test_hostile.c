@@ -1,5 +1,6 @@
 /*
- * Some 210 broken, hostile and odd files, made by the script that lies with the truth data, against the reader and the vocabulary
+ * Some 210 broken, hostile and odd files, made by the script that lies with the truth data, against the reader and
+ * the vocabulary
  *
  * What these two rooms can decide must come out as the manifest says; flaws of hyperparameters and of the shapes of
  * weights are the model's to refuse. No file may take memory out of proportion to its size, or long.
