@@ -80,6 +80,43 @@ def frames(folder):
         write(folder, "frame", f"client-generate-{way}", b"\0" + struct.pack("<I", len(body)) + body)
 
 
+# --- orders to an engine
+
+def orders(folder):
+    _, engine = load_schemas()
+
+    def joined(first, *bodies):
+        data = bytes([first])
+        for body in bodies:
+            body = engine.ToEngine(**body).SerializeToString()
+            data += struct.pack("<I", len(body)) + body
+        return data
+
+    def opened(sequence, tokens, **more):
+        sampler = {"top_p": 0.9, "repetition_penalty": 1.1, "temperature": 0.8, "penalty_window": 64, "logprobs": True,
+                   "top_logprobs": 3, "bias_ids": [3], "bias": [1.0], "never": [41]}
+        return {"open": {"sequence": sequence, "tokens": tokens, "n_prompt": len(tokens), "reserve_tokens": 20,
+                         "sampler": sampler, **more}}
+
+    def step(number, *entries, **more):
+        work = [{"sequence": s, "prefill": n} if n else {"sequence": s, "decode": 1} for s, n in entries]
+        return {"step": {"id": number, "entries": work, **more}}
+
+    two = [opened(1, [1, 2, 3]), opened(2, [1, 9])]
+    write(folder, "orders", "answer", joined(0, *two, step(1, (1, 3), (2, 2)), step(2, (1, 0), (2, 0)), {"query": {}},
+                                             {"close": {"sequence": 1, "keep": True}}, {"query": {}}, {"quit": {}}))
+    write(folder, "orders", "slices", joined(3, *two, step(1, (1, 3), (2, 2), slice_us=1), {"continue": {"step": 1}},
+                                             {"suspend": {"step": 1}}, {"continue": {"step": 1}}))
+    write(folder, "orders", "urgent", joined(3, *two, step(1, (1, 3), (2, 2)), {"stop": {"sequence": 2}}, step(2, (1, 0)),
+                                             {"withdraw": {"step": 2}}, {"withdraw": {"step": 1}},
+                                             {"limits": {"slice_us": 900, "duty_permille": 500, "kv_bytes": 8192}}))
+    write(folder, "orders", "trim", joined(0, *two, step(1, (1, 2)), {"trim": {"sequence": 1, "n_tokens": 1}},
+                                           step(2, (1, 1)), {"stop": {"sequence": 1}}, step(3, (1, 0), (7, 0))))
+    write(folder, "orders", "refused", joined(0, opened(1, [1, 64]), opened(2, [1] * 300), opened(3, []),
+                                              opened(4, [1], kv_format="q8"), opened(5, [1], adapter=b"a")))
+    write(folder, "orders", "twice", joined(0, two[0], two[0]))
+
+
 # --- model files
 
 def text(string):
@@ -176,5 +213,6 @@ def configs(folder):
 
 if __name__ == "__main__":
     frames(sys.argv[1])
+    orders(sys.argv[1])
     models(sys.argv[1])
     configs(sys.argv[1])
