@@ -53,6 +53,7 @@ int fake_act(const struct script *script, const struct script_rule *rule)
     case SCRIPT_SLOW:
     case SCRIPT_STALL:
     case SCRIPT_NUMERIC:
+    case SCRIPT_ALLOCATE:
     case SCRIPT_HOPELESS:
     case SCRIPT_REFUSE:
     case SCRIPT_ACTION_COUNT:

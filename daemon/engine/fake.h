@@ -50,6 +50,7 @@ struct model {
     uint32_t slow_ms;   /* that it still takes */
     bool numeric;       /* it samples nothing */
     uint64_t run_us;    /* of this step, so far */
+    uint32_t n_allocs;  /* that its script had it make */
 };
 
 /* The sequence, or NULL; 0: an empty place. */

@@ -39,6 +39,7 @@ int step_begin(struct model *model, const struct step_entry *entries, uint32_t n
     model->at = 0;
     model->is_entered = false;
     model->run_us = 0;
+    model->n_allocs = 0;
     return STEP_DONE;
 }
 
@@ -133,6 +134,9 @@ static int act_on_entry(struct model *model, const struct step_entry *entry, con
         if (rule->action == SCRIPT_SLOW) {
             script_spend(&model->script, rule);
             model->slow_ms += rule->number;
+        } else if (rule->action == SCRIPT_ALLOCATE) {
+            script_spend(&model->script, rule);
+            model->n_allocs++;
         } else if (rule->action == SCRIPT_NUMERIC && samples) {
             script_spend(&model->script, rule);
             *ret_numeric = true;
@@ -230,7 +234,9 @@ int step_run(struct model *model, step_poll_fn poll, void *owner, struct step_re
         .n_results = model->n_entries,
         .host_us = model->run_us,
         .n_weight_passes = 1,
+        .n_allocs = model->n_allocs,
     };
+    model->figures.n_step_allocs += model->n_allocs;
     model->figures.n_steps++;
     model->figures.n_weight_passes++;
     model->n_entries = 0;

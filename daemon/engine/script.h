@@ -22,6 +22,7 @@
  *     slow MS                  the step takes so much longer, in parts of a millisecond
  *     stall MS                 load: so long without progress, then it goes on
  *     numeric                  the sampler finds no finite logit
+ *     allocate                 a step allocates, and says so
  *     garbage                  bytes that are no frame go to sottod
  *     fault TEXT               the engine says so and ends
  *     hopeless TEXT            load: the same, and a new start would end the same
@@ -44,6 +45,7 @@ enum script_action {
     SCRIPT_SLOW,
     SCRIPT_STALL,
     SCRIPT_NUMERIC,
+    SCRIPT_ALLOCATE,
     SCRIPT_GARBAGE,
     SCRIPT_FAULT,
     SCRIPT_HOPELESS,
