@@ -195,7 +195,7 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     _Alignas(32) float filled[KERN_HEAD_MAX];
     _Alignas(32) float p[KERN_PAGE_TOK];
     const float *q = pass->q;
-    __m256 first, second, change;
+    __m256 first, second;
     float m, c;
 
     if (stride != dim) {
@@ -209,8 +209,7 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), _mm256_set1_ps(op->scale));
     keep_lanes(from, to, &first, &second);
     m = most_of(pass->m, first, second);
-    change = avx2_exp(_mm256_set1_ps(pass->m - m));
-    c = pass->m == -INFINITY ? 0.0f : _mm256_cvtss_f32(change);
+    c = _mm256_cvtss_f32(avx2_exp(_mm256_set1_ps(pass->m - m)));
 
     first = avx2_exp(_mm256_sub_ps(first, _mm256_set1_ps(m)));
     second = avx2_exp(_mm256_sub_ps(second, _mm256_set1_ps(m)));

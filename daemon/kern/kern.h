@@ -36,9 +36,9 @@
  *    score = dot(q, k) * scale, the dot a sum of 16 over the head. Before a page's positions are used,
  *        m' = max(m, its scores);  c = exp(m - m');  out = out * c;  each of 16 lanes of l = l * c
  *    then for each position, in order: p = exp(score - m'); l of lane (position mod 16) += p; out = fma(p, v, out).
- *    At the end out = out * (1 / l), l joined by the tree of 1. m starts at -infinity, and the first page's c is 0.
- *    K and V are what was stored, also within the step's own chunk. Pages begin at multiples of 16 of the position in
- *    the sequence, so the split never depends on how the rows came.
+ *    At the end out = out * (1 / l), l joined by the tree of 1. m starts at -infinity (so the
+ *    first c is 0); a NaN never becomes m. K and V are what was stored, also within the step's own chunk. Pages begin
+ *    at multiples of 16 of the position in the sequence, so the split never depends on how the rows came.
  *
  * Everything here trusts its arguments (the backend's front door checks them), allocates nothing and may be called
  * from any thread; ranges of one operation may run at the same time, since they write to disjoint places.

@@ -75,7 +75,7 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
         m = *score > m ? *score : m;
     }
 
-    c = pass->m == -INFINITY ? 0.0f : real_exp(pass->m - m);
+    c = real_exp(pass->m - m);
     for (uint32_t i = 0; i < dim; i++) {
         pass->out[i] *= c;
     }

@@ -7,6 +7,7 @@
 #include "unit.h"
 
 #include "base/clean.h"
+#include "kern/half.h"
 #include "tensor/block.h"
 
 #include <math.h>
@@ -139,6 +140,40 @@ START_TEST(largest_quants_do_not_overflow)
         compare_sets(ops, &product);
         unmake(&product);
     }
+}
+END_TEST
+
+START_TEST(products_that_underflow_keep_their_sign)
+{
+    const struct kern_ops *ops = fixture_set(_i / 3);
+    const uint32_t types[3] = { ELEM_F32, ELEM_F16, ELEM_BF16 };
+    const float weight = types[_i % 3] == ELEM_F16 ? -0x1p-24f : -0x1p-100f;
+    struct product product = { .type = types[_i % 3], .n_cols = 19, .n_weights = 5, .n_rows = 4 };
+    struct fixture_random random = { 19 };
+    float *out;
+
+    if (!ops) {
+        return;
+    }
+    make(&product, FIXTURE_ORDINARY, &random);
+    for (uint32_t i = 0; i < 19 * 5; i++) {
+        const uint16_t bits =
+            product.type == ELEM_F16 ? half_from_float(weight) : (uint16_t)(half_float_bits(weight) >> 16);
+
+        memcpy(product.weights + i * elem_info(product.type)->n_bytes,
+               product.type == ELEM_F32 ? (const void *)&weight : &bits, elem_info(product.type)->n_bytes);
+    }
+    for (uint32_t i = 0; i < 19 * 4; i++) {
+        product.x[i] = 0x1p-130f;
+    }
+
+    out = multiply(ops, &product, 0, product.n_weights);
+
+    for (uint32_t i = 0; i < 5 * 4; i++) { /* sixteen lanes of -0 */
+        ck_assert(out[i] == 0.0f && signbit(out[i]));
+    }
+    fixture_free_guarded(out, 20);
+    unmake(&product);
 }
 END_TEST
 
@@ -343,6 +378,7 @@ int main(int argc, char **argv)
     }
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, products_that_underflow_keep_their_sign, 0, 3 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0,
                         FIXTURE_N_SETS * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, a_range_writes_its_own_columns_and_no_others, 0,
