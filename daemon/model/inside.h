@@ -32,8 +32,7 @@ struct step_share {
     struct seq *seq; /* NULL: unknown */
     uint32_t first;  /* row */
     uint32_t n_rows;
-    uint32_t
-        wanted; /* place among the wanted rows; STEP_NOT_WANTED: its rows do not reach what is to be sampled */
+    uint32_t wanted; /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
     enum step_entry_outcome outcome; /* so far */
 };
 
