@@ -1,36 +1,24 @@
-#include "app/config.h"
-#include "app/config_keys.h"
-#include "app/where.h"
+/*
+ * The order of a reading: the plain settings of the top, then its parts, then what settings demand of each other.
+ * Each fault is said where it stands and the reading goes on, so that one look mends them all.
+ */
+#include "app/reading.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "ipc/socket_file.h"
 #include "proto/check.h"
 #include "proto/limit.h"
-#include <assert.h>
 #include <errno.h>
 #include <grp.h>
-#include <inttypes.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_MOST     (1u << 20) /* a configuration for people to write */
-#define MEMORY_MOST   (8u << 20) /* texts and tables of the largest file */
-#define MODELS_MOST   64u
-#define RULES_MOST    256u
-#define COMPLAIN_MOST 20u /* sentences; nobody reads more at once */
-
-/* One reading of one file. */
-struct reading {
-    struct config *config;
-    const char *file; /* for sentences */
-    const char *text;
-    config_say_fn say;
-    void *owner;
-    unsigned n_complaints;
-};
+#define FILE_MOST   (1u << 20) /* a configuration for people to write */
+#define MEMORY_MOST (8u << 20) /* texts and tables of the largest file */
+#define MODELS_MOST 64u
+#define RULES_MOST  256u
 
 /* What holds where the file says nothing. */
 static const struct config_daemon daemon_usual = {
@@ -48,143 +36,6 @@ static const struct hub_model model_usual = {
     .kv_format = "f16",
 };
 
-/* ---- sentences */
-
-__attribute__((format(printf, 3, 4))) static void complain(struct reading *reading, const struct where *where,
-                                                           const char *format, ...)
-{
-    struct diag diag = DIAG_INIT;
-    char path[128];
-    char what[224];
-    unsigned line = where_line(where, reading->text);
-    va_list words;
-
-    if (reading->n_complaints++ >= COMPLAIN_MOST) {
-        return;
-    }
-    va_start(words, format);
-    vsnprintf(what, sizeof(what), format, words);
-    va_end(words);
-    where_path(where, path, sizeof(path));
-    if (line) {
-        diag_set(&diag, "%s:%u: %s%s%s", reading->file, line, path, *path ? ": " : "", what);
-    } else {
-        diag_set(&diag, "%s: %s%s%s", reading->file, path, *path ? ": " : "", what);
-    }
-    reading->say(reading->owner, diag.text);
-}
-
-/* A value as a person wrote it, cut. */
-static const char *describe(const json_t *value, char *out, size_t cap)
-{
-    switch (json_typeof(value)) {
-    case JSON_OBJECT:
-        snprintf(out, cap, "an object");
-        break;
-    case JSON_ARRAY:
-        snprintf(out, cap, "an array");
-        break;
-    case JSON_STRING:
-        snprintf(out, cap, "the text \"%.40s\"", json_string_value(value));
-        break;
-    case JSON_INTEGER:
-        snprintf(out, cap, "the number %" JSON_INTEGER_FORMAT, json_integer_value(value));
-        break;
-    case JSON_REAL:
-        snprintf(out, cap, "the number %g", json_real_value(value));
-        break;
-    case JSON_TRUE:
-        snprintf(out, cap, "true");
-        break;
-    case JSON_FALSE:
-        snprintf(out, cap, "false");
-        break;
-    case JSON_NULL:
-        snprintf(out, cap, "null");
-        break;
-    }
-    return out;
-}
-
-static void complain_value(struct reading *reading, const struct where *where, const json_t *value,
-                           const char *allowed)
-{
-    char is[80];
-
-    complain(reading, where, "%s is not allowed; allowed is %s", describe(value, is, sizeof(is)), allowed);
-}
-
-static void complain_unknown(struct reading *reading, const struct where *where,
-                             const struct config_list *list)
-{
-    const char *near = config_key_near(list, where->key);
-    char known[192];
-    size_t at = 0;
-
-    if (near) {
-        complain(reading, where, "there is no such setting; did you mean \"%s\"?", near);
-        return;
-    }
-    for (size_t i = 0; i < list->n && at < sizeof(known); i++) {
-        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", list->keys[i].name);
-    }
-    complain(reading, where, "there is no such setting; known are %s", known);
-}
-
-/* ---- parts */
-
-static const struct config_key *find_key(const struct config_list *list, const char *name, size_t *ret_index)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (strcmp(list->keys[i].name, name) == 0) {
-            *ret_index = i;
-            return &list->keys[i];
-        }
-    }
-    return NULL;
-}
-
-/* Reads every plain setting of the object @part into @target; bit i of @ret_present: key i was given. Only memory
- * is a failure here; the rest is complained about. */
-static int read_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
-                     void *target, uint64_t *ret_present)
-{
-    const struct config_list *list = config_keys(which);
-    uint64_t present = 0;
-    const char *name;
-    json_t *value;
-
-    json_object_foreach(part, name, value)
-    {
-        const struct where here = { .up = where, .key = name };
-        size_t i;
-        const struct config_key *key = find_key(list, name, &i);
-        char allowed[160];
-        int r;
-
-        if (!key) {
-            complain_unknown(reading, &here, list);
-            continue;
-        }
-        r = config_key_set(key, value, target, &reading->config->arena);
-        if (r == CONFIG_KEY_BAD) {
-            complain_value(reading, &here, value, config_key_allowed(key, allowed, sizeof(allowed)));
-        } else if (r) {
-            return err_up(r);
-        }
-        present |= UINT64_C(1) << i;
-    }
-    *ret_present = present;
-    return 0;
-}
-
-static bool was_given(enum config_part part, uint64_t present, const char *name)
-{
-    size_t i;
-
-    return find_key(config_keys(part), name, &i) && (present & (UINT64_C(1) << i));
-}
-
 /* ---- models */
 
 static void check_model(struct reading *reading, const struct where *where, const struct hub_model *model,
@@ -192,14 +43,14 @@ static void check_model(struct reading *reading, const struct where *where, cons
 {
     bool fake = strcmp(model->backend, "fake") == 0;
 
-    if (!was_given(CONFIG_MODEL, present, "file")) {
-        complain(reading, where, "has no \"file\"; a model needs the absolute path of its GGUF file");
+    if (!reading_was_given(CONFIG_MODEL, present, "file")) {
+        reading_complain(reading, where, "has no \"file\"; a model needs the absolute path of its GGUF file");
     }
     if (fake && !model->fake_script) {
-        complain(reading, where, "has the backend \"fake\" and no \"fake_script\" to play");
+        reading_complain(reading, where, "has the backend \"fake\" and no \"fake_script\" to play");
     }
     if (!fake && model->fake_script) {
-        complain(reading, where, "has a \"fake_script\", which only the backend \"fake\" plays");
+        reading_complain(reading, where, "has a \"fake_script\", which only the backend \"fake\" plays");
     }
 }
 
@@ -211,17 +62,18 @@ static int read_model(struct reading *reading, const struct where *where, json_t
     int r;
 
     if (!check_name(where->key)) {
-        complain(reading, where, "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+        reading_complain(reading, where,
+                         "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
     }
     if (!json_is_object(value)) {
-        complain_value(reading, where, value, "an object, as {\"file\": \"/srv/model.gguf\"}");
+        reading_complain_value(reading, where, value, "an object, as {\"file\": \"/srv/model.gguf\"}");
         return 0;
     }
     model.name = config_copy_text(&reading->config->arena, where->key);
     if (!model.name) {
         return err_new(-ENOMEM);
     }
-    r = read_part(reading, where, value, CONFIG_MODEL, &model, &present);
+    r = reading_part(reading, where, value, CONFIG_MODEL, &model, &present);
     if (r) {
         return err_up(r);
     }
@@ -275,8 +127,8 @@ static void check_default(struct reading *reading, const struct where *where)
             continue;
         }
         if (first) {
-            complain(reading, where, "both %s and %s are the default; one may be", first,
-                     config->models[i].name);
+            reading_complain(reading, where, "both %s and %s are the default; one may be", first,
+                             config->models[i].name);
         }
         first = config->models[i].name;
     }
@@ -295,11 +147,11 @@ static int read_models(struct reading *reading, const struct where *root, json_t
     int r;
 
     if (part && !json_is_object(part)) {
-        complain_value(reading, &where, part, "an object with a model's name before each model");
+        reading_complain_value(reading, &where, part, "an object with a model's name before each model");
         part = NULL;
     }
     if (json_object_size(part) + extra->n_models > MODELS_MOST) {
-        complain(reading, &where, "has more than %u models", MODELS_MOST);
+        reading_complain(reading, &where, "has more than %u models", MODELS_MOST);
         return 0;
     }
     config->models = arena_alloc(&config->arena, MODELS_MOST * sizeof(*config->models));
@@ -333,7 +185,7 @@ static void resolve_user(struct reading *reading, const struct where *where, str
     const struct passwd *user = getpwnam(rule->user);
 
     if (!user) {
-        complain(reading, where, "this system has no user \"%.40s\"", rule->user);
+        reading_complain(reading, where, "this system has no user \"%.40s\"", rule->user);
         return;
     }
     rule->uid = user->pw_uid;
@@ -345,7 +197,7 @@ static void resolve_group(struct reading *reading, const struct where *where, st
     const struct group *group = getgrnam(rule->group);
 
     if (!group) {
-        complain(reading, where, "this system has no group \"%.40s\"", rule->group);
+        reading_complain(reading, where, "this system has no group \"%.40s\"", rule->group);
         return;
     }
     rule->gid = group->gr_gid;
@@ -357,12 +209,12 @@ static void check_rule(struct reading *reading, const struct where *where, struc
     const struct where user = { .up = where, .key = "user" };
     const struct where group = { .up = where, .key = "group" };
     const struct where class = { .up = where, .key = "class_default" };
-    bool uid = was_given(CONFIG_RULE, rule->present, "uid");
-    bool gid = was_given(CONFIG_RULE, rule->present, "gid");
+    bool uid = reading_was_given(CONFIG_RULE, rule->present, "uid");
+    bool gid = reading_was_given(CONFIG_RULE, rule->present, "gid");
     Sotto__V1__PriorityClass ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
 
     if ((uid && rule->user) || (gid && rule->group)) {
-        complain(reading, where, "names one account twice; give uid or user, gid or group");
+        reading_complain(reading, where, "names one account twice; give uid or user, gid or group");
     }
     rule->by_uid = uid;
     rule->by_gid = gid;
@@ -373,16 +225,17 @@ static void check_rule(struct reading *reading, const struct where *where, struc
         resolve_group(reading, &group, rule);
     }
     if (!uid && !gid && !rule->user && !rule->group && !rule->anyone) {
-        complain(reading, where, "holds for nobody; give uid, gid, user, group, or \"anyone\": true");
+        reading_complain(reading, where, "holds for nobody; give uid, gid, user, group, or \"anyone\": true");
     }
     if (rule->anyone && (uid || gid || rule->user || rule->group)) {
-        complain(reading, where, "has \"anyone\" beside a condition; give one of them");
+        reading_complain(reading, where, "has \"anyone\" beside a condition; give one of them");
     }
-    if (was_given(CONFIG_RULE, rule->present, "class_ceiling")) {
+    if (reading_was_given(CONFIG_RULE, rule->present, "class_ceiling")) {
         ceiling = rule->grant.class_ceiling;
     }
-    if (was_given(CONFIG_RULE, rule->present, "class_default") && rule->grant.class_default > ceiling) {
-        complain(reading, &class, "lies above class_ceiling; raise class_ceiling in this rule, too");
+    if (reading_was_given(CONFIG_RULE, rule->present, "class_default") &&
+        rule->grant.class_default > ceiling) {
+        reading_complain(reading, &class, "lies above class_ceiling; raise class_ceiling in this rule, too");
     }
 }
 
@@ -398,11 +251,11 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
         return 0;
     }
     if (!json_is_array(part)) {
-        complain_value(reading, &where, part, "an array of rules, the first that holds counts");
+        reading_complain_value(reading, &where, part, "an array of rules, the first that holds counts");
         return 0;
     }
     if (n > RULES_MOST) {
-        complain(reading, &where, "has %zu rules; at most %u are allowed", n, RULES_MOST);
+        reading_complain(reading, &where, "has %zu rules; at most %u are allowed", n, RULES_MOST);
         return 0;
     }
     rules = arena_alloc(&config->arena, (n ? n : 1) * sizeof(*rules));
@@ -416,16 +269,16 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
         int r;
 
         if (!json_is_object(rule)) {
-            complain_value(reading, &here, rule, "an object");
+            reading_complain_value(reading, &here, rule, "an object");
             continue;
         }
-        r = read_part(reading, &here, rule, CONFIG_RULE, &rules[i], &rules[i].present);
+        r = reading_part(reading, &here, rule, CONFIG_RULE, &rules[i], &rules[i].present);
         if (r) {
             return err_up(r);
         }
         check_rule(reading, &here, &rules[i]);
         if (i && rules[i - 1].anyone) {
-            complain(reading, &here, "can never hold: the rule before it holds for anyone");
+            reading_complain(reading, &here, "can never hold: the rule before it holds for anyone");
         }
     }
     config->policy.rules = rules;
@@ -446,15 +299,16 @@ static int read_daemon(struct reading *reading, const struct where *root, json_t
         return 0;
     }
     if (!json_is_object(part)) {
-        complain_value(reading, &where, part, "an object");
+        reading_complain_value(reading, &where, part, "an object");
         return 0;
     }
-    r = read_part(reading, &where, part, CONFIG_DAEMON, daemon, &present);
+    r = reading_part(reading, &where, part, CONFIG_DAEMON, daemon, &present);
     if (r) {
         return err_up(r);
     }
-    if (daemon->n_conns_a_uid > daemon->n_conns && was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
-        complain(reading, &where, "allows more connections_a_uid than connections");
+    if (daemon->n_conns_a_uid > daemon->n_conns &&
+        reading_was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
+        reading_complain(reading, &where, "allows more connections_a_uid than connections");
     }
     return 0;
 }
@@ -467,8 +321,8 @@ static void check_socket(struct reading *reading, const struct where *root)
     const struct group *group;
 
     if (config->socket && strlen(config->socket) > SOCKET_FILE_PATH_MOST) {
-        complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(config->socket),
-                 SOCKET_FILE_PATH_MOST);
+        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d",
+                         strlen(config->socket), SOCKET_FILE_PATH_MOST);
     }
     if (!config->socket_group) {
         return;
@@ -477,7 +331,7 @@ static void check_socket(struct reading *reading, const struct where *root)
     if (group) {
         config->socket_gid = group->gr_gid;
     } else {
-        complain(reading, &name, "this system has no group \"%.40s\"", config->socket_group);
+        reading_complain(reading, &name, "this system has no group \"%.40s\"", config->socket_group);
     }
 }
 
@@ -489,10 +343,10 @@ static int read_root(struct reading *reading, json_t *root, const struct config_
     int r;
 
     if (!json_is_object(root)) {
-        complain_value(reading, &where, root, "an object, {} at least");
+        reading_complain_value(reading, &where, root, "an object, {} at least");
         return 0;
     }
-    r = read_part(reading, &where, root, CONFIG_TOP, config, &present);
+    r = reading_part(reading, &where, root, CONFIG_TOP, config, &present);
     check_socket(reading, &where);
     if (!r) {
         r = read_models(reading, &where, json_object_get(root, "models"), extra);

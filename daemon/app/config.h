@@ -52,7 +52,8 @@ enum config_outcome {
     CONFIG_REFUSED, /* every reason was said */
 };
 
-/* Reads @file (NULL: as if it held {}). Blocks for the read and for the lookup of user names. An outcome, or a fault. */
+/* Reads @file (NULL: as if it held {}). Blocks for the read and for the lookup of user names. An outcome, or
+ * a fault. */
 int config_read(struct config **ret_config, const char *file, const struct config_extra *extra,
                 config_say_fn say, void *owner);
 

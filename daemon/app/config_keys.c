@@ -234,9 +234,10 @@ static bool text_is_allowed(const struct config_key *key, const char *text)
 
 const char *config_copy_text(struct arena *arena, const char *text)
 {
-    char *copy = arena_alloc(arena, strlen(text) + 1);
+    size_t n = strlen(text) + 1;
+    char *copy = arena_alloc(arena, n);
 
-    return copy ? strcpy(copy, text) : NULL;
+    return copy ? memcpy(copy, text, n) : NULL;
 }
 
 static int set_text(const struct config_key *key, const json_t *value, const char **ret_text,

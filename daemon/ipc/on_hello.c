@@ -1,3 +1,6 @@
+/*
+ * Hello opens a connection: versions are compared, and the peer is told what it may.
+ */
 #include "base/log.h"
 #include "ipc/route.h"
 #include <inttypes.h>

@@ -1,3 +1,6 @@
+/*
+ * Reload: the owner of the room reads its configuration anew; administrators only.
+ */
 #include "base/log.h"
 #include "ipc/route.h"
 #include <inttypes.h>

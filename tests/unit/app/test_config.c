@@ -1,6 +1,10 @@
+/*
+ * The configuration: what is refused and in which words, where settings land, what a comparison finds.
+ */
 #include "app/config.h"
 #include "app/config_keys.h"
 #include "base/clean.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "unit.h"
 #include <string.h>
@@ -295,6 +299,51 @@ START_TEST(equal_snapshots_differ_in_nothing)
 }
 END_TEST
 
+/* ---- documents */
+
+static char *read_source(const char *name)
+{
+    char path[512];
+    char *text = NULL;
+    size_t n;
+    struct diag diag = DIAG_INIT;
+
+    snprintf(path, sizeof(path), "%s/%s", SOURCE_DIR, name);
+    ck_assert_msg(file_read(path, MEM_MISC, 1u << 20, &text, &n, &diag) == FILE_OK, "%s", diag.text);
+    return text;
+}
+
+START_TEST(the_manual_has_every_setting)
+{
+    cleanup(mem_freep) char *page = read_source("docs/man/sotto.json.5");
+
+    for (enum config_part part = 0; part < CONFIG_PART_COUNT; part++) {
+        const struct config_list *list = config_keys(part);
+
+        for (size_t i = 0; i < list->n; i++) {
+            char item[64];
+
+            snprintf(item, sizeof(item), "Cm %s", list->keys[i].name);
+            if (!strstr(page, item)) {
+                snprintf(item, sizeof(item), ", %s", list->keys[i].name); /* second of a line */
+            }
+            ck_assert_msg(strstr(page, item), "%s.%s", list->name, list->keys[i].name);
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_example_is_a_configuration)
+{
+    cleanup(mem_freep) char *example = read_source("systemd/sotto.json");
+    struct heard heard;
+    struct config *config = parse(example, &heard);
+
+    ck_assert_msg(config, "%s", heard.all);
+    config_destroy(config);
+}
+END_TEST
+
 START_TEST(nothing_leaks_and_nothing_crashes_when_memory_ends)
 {
     static const char text[] =
@@ -336,6 +385,8 @@ int main(void)
     tcase_add_test(facts, a_folder_is_no_configuration);
     tcase_add_test(facts, a_comparison_names_each_setting_that_differs);
     tcase_add_test(facts, equal_snapshots_differ_in_nothing);
+    tcase_add_test(facts, the_manual_has_every_setting);
+    tcase_add_test(facts, the_example_is_a_configuration);
     tcase_add_test(facts, nothing_leaks_and_nothing_crashes_when_memory_ends);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -1,3 +1,6 @@
+/*
+ * What the service manager hears, and which sockets are taken from it; a datagram socket plays the manager.
+ */
 #include "app/notify.h"
 #include "unit.h"
 #include <fcntl.h>

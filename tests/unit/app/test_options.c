@@ -1,3 +1,6 @@
+/*
+ * The command line and the environment.
+ */
 #include "app/options.h"
 #include "base/clean.h"
 #include "unit.h"

@@ -1,3 +1,6 @@
+/*
+ * Who gets which grant.
+ */
 #include "app/config.h"
 #include "unit.h"
 #include <string.h>

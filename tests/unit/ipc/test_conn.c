@@ -1,3 +1,6 @@
+/*
+ * The opening of a connection, frames whole and torn, labels.
+ */
 #include "world.h"
 #include <string.h>
 

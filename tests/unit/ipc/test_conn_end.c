@@ -1,3 +1,6 @@
+/*
+ * How connections end: slow readers, peers that leave in every way, bounds of users and descriptors.
+ */
 #include "world.h"
 #include <string.h>
 #include <sys/resource.h>

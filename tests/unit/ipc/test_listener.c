@@ -1,3 +1,6 @@
+/*
+ * Whose socket file it is, and sockets that were passed in.
+ */
 #include "world.h"
 #include <fcntl.h>
 #include <string.h>

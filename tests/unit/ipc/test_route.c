@@ -1,3 +1,6 @@
+/*
+ * Each request has one answer; rights, cancelling, Status and Watch.
+ */
 #include "world.h"
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/*
+ * The table of what requests may say, tried row by row.
+ */
 #include "base/clean.h"
 #include "proto/check.h"
 #include "proto/limit.h"

@@ -1,0 +1,315 @@
+/*
+ * The child is started as the service manager would, and always reaped; its log is a file of the folder.
+ */
+#include "daemon.h"
+#include "base/clock.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#define LIMIT_FRAME_BYTES (4u << 20)
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    ck_assert_uint_lt(strlen(path), sizeof(address.sun_path));
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    return address;
+}
+
+void daemon_setup(struct daemon *daemon)
+{
+    char path[96];
+    struct sockaddr_un address;
+
+    memset(daemon, 0, sizeof(*daemon));
+    daemon->passed = -1;
+    snprintf(daemon->dir, sizeof(daemon->dir), "/tmp/sottod-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(daemon->dir));
+    snprintf(daemon->socket, sizeof(daemon->socket), "%s/s", daemon->dir);
+    snprintf(daemon->config, sizeof(daemon->config), "%s/sotto.json", daemon->dir);
+    snprintf(daemon->log, sizeof(daemon->log), "%s/log", daemon->dir);
+    snprintf(path, sizeof(path), "%s/notify", daemon->dir);
+    address = address_of(path);
+    daemon->manager = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(daemon->manager, (struct sockaddr *)&address, sizeof(address)), 0);
+    daemon_write_config(daemon, "{}");
+}
+
+void daemon_teardown(struct daemon *daemon)
+{
+    char command[128];
+
+    if (daemon->pid) {
+        kill(daemon->pid, SIGKILL);
+        waitpid(daemon->pid, NULL, 0);
+    }
+    close(daemon->manager);
+    fd_closep(&daemon->passed);
+    snprintf(command, sizeof(command), "rm -r %s", daemon->dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+void daemon_write_config(const struct daemon *daemon, const char *text)
+{
+    FILE *file = fopen(daemon->config, "w");
+
+    fputs(text, file);
+    fclose(file);
+}
+
+/* In the child: what the service manager would set. */
+static void play_manager(const struct daemon *daemon)
+{
+    char text[128];
+    struct rlimit limit = { daemon->n_files, daemon->n_files };
+    int log = open(daemon->log, O_CREAT | O_WRONLY | O_APPEND, 0600);
+
+    dup2(log, STDOUT_FILENO);
+    dup2(log, STDERR_FILENO);
+    snprintf(text, sizeof(text), "%s/notify", daemon->dir);
+    setenv("NOTIFY_SOCKET", text, 1);
+    snprintf(text, sizeof(text), "%d", (int)getpid());
+    if (daemon->watchdog_us) {
+        setenv("WATCHDOG_USEC", daemon->watchdog_us, 1);
+        setenv("WATCHDOG_PID", text, 1);
+    }
+    if (daemon->passed >= 0) {
+        dup2(daemon->passed, 3);
+        setenv("LISTEN_PID", text, 1);
+        setenv("LISTEN_FDS", "1", 1);
+    }
+    if (daemon->n_files) {
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+void daemon_start(struct daemon *daemon, const char *const *more)
+{
+    const char *argv[10] = { SOTTOD_PATH, "--config", daemon->config, "--engine", ENGINE_PATH };
+    size_t n = 5;
+
+    if (daemon->passed < 0) {
+        argv[n++] = "--socket";
+        argv[n++] = daemon->socket;
+    }
+    for (size_t i = 0; more && more[i] && n < COUNTOF(argv) - 1; i++) {
+        argv[n++] = more[i];
+    }
+    daemon->pid = fork();
+    ck_assert_int_ge(daemon->pid, 0);
+    if (daemon->pid == 0) {
+        play_manager(daemon);
+        execv(SOTTOD_PATH, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+}
+
+const char *daemon_heard(struct daemon *daemon, int ms)
+{
+    static char text[512];
+    struct pollfd look = { .fd = daemon->manager, .events = POLLIN };
+    ssize_t n = 0;
+
+    if (poll(&look, 1, ms) > 0) {
+        n = recv(daemon->manager, text, sizeof(text) - 1, 0);
+    }
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+static bool has_ended(struct daemon *daemon, int *ret_status)
+{
+    if (waitpid(daemon->pid, ret_status, WNOHANG) != daemon->pid) {
+        return false;
+    }
+    daemon->pid = 0;
+    return true;
+}
+
+bool daemon_wait_ready(struct daemon *daemon)
+{
+    uint64_t until_us = clock_mono_us() + 20000000;
+    int status;
+
+    while (strcmp(daemon_heard(daemon, 20), "READY=1") != 0) {
+        if (has_ended(daemon, &status)) {
+            return false;
+        }
+        ck_assert_uint_lt(clock_mono_us(), until_us);
+    }
+    return true;
+}
+
+int daemon_wait_end(struct daemon *daemon, unsigned ms)
+{
+    uint64_t until_us = clock_mono_us() + ms * UINT64_C(1000);
+    int status;
+
+    while (!has_ended(daemon, &status)) {
+        ck_assert_msg(clock_mono_us() < until_us, "did not end within %u ms", ms);
+        usleep(2000);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms)
+{
+    uint64_t until_us = clock_mono_us() + ms * UINT64_C(1000);
+    static char log[1 << 16];
+
+    do {
+        FILE *file = fopen(daemon->log, "r");
+        size_t n = file ? fread(log, 1, sizeof(log) - 1, file) : 0;
+
+        log[n] = '\0';
+        if (file) {
+            fclose(file);
+        }
+        if (strstr(log, text)) {
+            return true;
+        }
+        usleep(5000);
+    } while (clock_mono_us() < until_us);
+    fprintf(stderr, "the log has no \"%s\":\n%s", text, log);
+    return false;
+}
+
+/* ---- talking */
+
+bool talk_try_open(struct talk *talk, const char *path)
+{
+    struct sockaddr_un address = address_of(path);
+
+    memset(talk, 0, sizeof(*talk));
+    buf_init(&talk->in, MEM_MISC, 16u << 20);
+    wire_init(&talk->wire, MEM_MISC);
+    talk->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(talk->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+}
+
+void talk_open(struct talk *talk, const char *path)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
+    const Sotto__V1__ServerFrame *answer;
+
+    ck_assert(talk_try_open(talk, path));
+    hello.version_min = 1;
+    hello.version_max = 1;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
+    frame.hello = &hello;
+    talk_send(talk, &frame);
+    answer = talk_next(talk);
+    ck_assert_ptr_nonnull(answer);
+    ck_assert_int_eq(answer->body_case, SOTTO__V1__SERVER_FRAME__BODY_WELCOME);
+}
+
+void talk_close(struct talk *talk)
+{
+    buf_finish(&talk->in);
+    wire_finish(&talk->wire);
+    fd_closep(&talk->fd);
+}
+
+void talk_send(struct talk *talk, const Sotto__V1__ClientFrame *frame)
+{
+    struct buf bytes;
+
+    buf_init(&bytes, MEM_MISC, 16u << 20);
+    ck_assert_int_eq(wire_pack(&frame->base, &bytes), BUF_OK);
+    ck_assert_int_eq(send(talk->fd, buf_data(&bytes), bytes.n, MSG_NOSIGNAL), (ssize_t)bytes.n);
+    buf_finish(&bytes);
+}
+
+void talk_generate(struct talk *talk, uint32_t label, const char *text, uint32_t n_tokens)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
+
+    generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    generate.text.data = (uint8_t *)(uintptr_t)text;
+    generate.text.len = strlen(text);
+    generate.ignore_end = true;
+    generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;
+    generate.max_tokens = n_tokens;
+    frame.stream = label;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
+    frame.generate = &generate;
+    talk_send(talk, &frame);
+}
+
+void talk_ask(struct talk *talk, uint32_t label, Sotto__V1__ClientFrame__BodyCase body)
+{
+    static Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
+    static Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+
+    frame.stream = label;
+    frame.body_case = body;
+    if (body == SOTTO__V1__CLIENT_FRAME__BODY_RELOAD) {
+        frame.reload = &reload;
+    } else {
+        frame.status = &status;
+    }
+    talk_send(talk, &frame);
+}
+
+static bool read_more(struct talk *talk)
+{
+    struct pollfd look = { .fd = talk->fd, .events = POLLIN };
+    uint8_t *room;
+    ssize_t n;
+
+    ck_assert_msg(poll(&look, 1, 10000) > 0, "nothing came for 10 s");
+    ck_assert_int_eq(buf_reserve(&talk->in, 65536, &room), BUF_OK);
+    n = recv(talk->fd, room, 65536, 0);
+    if (n > 0) {
+        buf_grew(&talk->in, (size_t)n);
+    }
+    return n > 0;
+}
+
+const Sotto__V1__ServerFrame *talk_next(struct talk *talk)
+{
+    struct frame frame;
+    ProtobufCMessage *message;
+
+    buf_eat(&talk->in, talk->n_eat);
+    talk->n_eat = 0;
+    while (frame_take(buf_data(&talk->in), talk->in.n, LIMIT_FRAME_BYTES, &frame, &talk->n_eat) != FRAME_OK) {
+        talk->n_eat = 0;
+        if (!read_more(talk)) {
+            return NULL;
+        }
+    }
+    ck_assert_int_eq(wire_unpack(&talk->wire, &sotto__v1__server_frame__descriptor, &frame, &message),
+                     WIRE_OK);
+    return (const Sotto__V1__ServerFrame *)message;
+}
+
+static bool is_last(const Sotto__V1__ServerFrame *frame)
+{
+    return frame->body_case != SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED &&
+           frame->body_case != SOTTO__V1__SERVER_FRAME__BODY_DELTA &&
+           frame->body_case != SOTTO__V1__SERVER_FRAME__BODY_NOTICE &&
+           frame->body_case != SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS;
+}
+
+const Sotto__V1__ServerFrame *talk_last(struct talk *talk, uint32_t label)
+{
+    const Sotto__V1__ServerFrame *frame;
+
+    do {
+        frame = talk_next(talk);
+        ck_assert_msg(frame, "the connection has ended");
+    } while (frame->stream != label || !is_last(frame));
+    return frame;
+}

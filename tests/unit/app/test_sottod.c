@@ -1,0 +1,529 @@
+/*
+ * The program sottod as its users meet it: started, served by, told to end, killed, reloaded.
+ */
+#include "base/clock.h"
+#include "daemon.h"
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static struct daemon daemon_one;
+static char model[512]; /* NAME=FILE of the smallest real model; empty: not here */
+static char text[4096];
+
+static void setup(void)
+{
+    char path[400];
+
+    daemon_setup(&daemon_one);
+    model[0] = '\0';
+    if (unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
+        snprintf(model, sizeof(model), "tiny=%s", path);
+    }
+}
+
+static void teardown(void)
+{
+    daemon_teardown(&daemon_one);
+}
+
+static void start(void)
+{
+    daemon_start(&daemon_one, NULL);
+    ck_assert(daemon_wait_ready(&daemon_one));
+}
+
+static void start_with_model(void)
+{
+    const char *more[] = { "--model", model, NULL };
+
+    daemon_start(&daemon_one, more);
+    ck_assert(daemon_wait_ready(&daemon_one));
+}
+
+static int end(void)
+{
+    kill(daemon_one.pid, SIGTERM);
+    return daemon_wait_end(&daemon_one, 10000);
+}
+
+static struct sockaddr_un socket_address(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    memcpy(address.sun_path, daemon_one.socket, strlen(daemon_one.socket) + 1);
+    return address;
+}
+
+static int listening_socket(int kind)
+{
+    struct sockaddr_un address = socket_address();
+    int fd = socket(AF_UNIX, kind | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    if (kind == SOCK_STREAM) {
+        ck_assert_int_eq(listen(fd, 16), 0);
+    }
+    return fd;
+}
+
+/* ---- beginning and end (O29) */
+
+START_TEST(ready_means_that_the_socket_answers)
+{
+    struct talk talk;
+
+    start();
+
+    talk_open(&talk, daemon_one.socket);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(an_end_removes_the_socket_and_is_told)
+{
+    start();
+    while (*daemon_heard(&daemon_one, 50)) {
+    }
+    kill(daemon_one.pid, SIGTERM);
+
+    ck_assert_ptr_nonnull(strstr(daemon_heard(&daemon_one, 2000), "STOPPING=1"));
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
+    ck_assert_int_ne(access(daemon_one.socket, F_OK), 0);
+}
+END_TEST
+
+START_TEST(the_watchdog_is_fed_at_half_its_interval)
+{
+    unsigned n_fed = 0;
+    uint64_t until_us;
+
+    daemon_one.watchdog_us = "200000";
+    start();
+    until_us = clock_mono_us() + 1000000;
+    while (clock_mono_us() < until_us) {
+        n_fed += strcmp(daemon_heard(&daemon_one, 50), "WATCHDOG=1") == 0;
+    }
+
+    ck_assert_uint_ge(n_fed, 7);
+    ck_assert_uint_le(n_fed, 12);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(a_stop_while_loading_is_quick)
+{
+    uint64_t from_us;
+
+    if (!*model) {
+        return;
+    }
+    start_with_model();
+    from_us = clock_mono_us();
+    ck_assert_int_eq(end(), 0);
+
+    ck_assert_uint_lt(clock_mono_us() - from_us, 8000000);
+}
+END_TEST
+
+/* Streams that could run for minutes: each ends with one last frame, then the connection. */
+static void stop_with_streams(const char *config, unsigned most_ms)
+{
+    struct talk talk[8];
+    uint64_t from_us;
+
+    daemon_write_config(&daemon_one, config);
+    start_with_model();
+    for (size_t i = 0; i < COUNTOF(talk); i++) {
+        talk_open(&talk[i], daemon_one.socket);
+        talk_generate(&talk[i], 1, "Once", 400);
+        ck_assert_ptr_nonnull(talk_next(&talk[i]));
+    }
+    from_us = clock_mono_us();
+    kill(daemon_one.pid, SIGTERM);
+    for (size_t i = 0; i < COUNTOF(talk); i++) {
+        const Sotto__V1__ServerFrame *last = talk_last(&talk[i], 1);
+
+        ck_assert(last->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE ||
+                  last->error->code == SOTTO__V1__CODE__CODE_UNAVAILABLE);
+        last = talk_next(&talk[i]);
+        ck_assert_msg(last && last->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && last->error->fatal,
+                      "the connection is told why it ends");
+        ck_assert_ptr_null(talk_next(&talk[i]));
+        talk_close(&talk[i]);
+    }
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
+    ck_assert_uint_lt(clock_mono_us() - from_us, most_ms * UINT64_C(1000));
+}
+
+START_TEST(a_stop_ends_eight_streams_with_a_reason_in_time)
+{
+    if (*model) {
+        stop_with_streams("{\"daemon\": {\"stop_grace\": \"50ms\"}}", 9000);
+    }
+}
+END_TEST
+
+START_TEST(a_second_signal_takes_the_grace_away)
+{
+    struct talk talk;
+    uint64_t from_us;
+
+    if (!*model) {
+        return;
+    }
+    daemon_write_config(&daemon_one, "{\"daemon\": {\"stop_grace\": \"5s\"}}");
+    start_with_model();
+    talk_open(&talk, daemon_one.socket);
+    for (uint32_t label = 1; label <= 32; label++) {
+        talk_generate(&talk, label, "Once", 500);
+    }
+    ck_assert_ptr_nonnull(talk_next(&talk));
+    from_us = clock_mono_us();
+    kill(daemon_one.pid, SIGTERM);
+    usleep(20000);
+    kill(daemon_one.pid, SIGINT);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
+    ck_assert_uint_lt(clock_mono_us() - from_us, 4000000);
+    talk_close(&talk);
+}
+END_TEST
+
+START_TEST(the_start_is_quick)
+{
+    uint64_t from_us = clock_mono_us();
+
+    start();
+
+    ck_assert_uint_lt(clock_mono_us() - from_us, 1000000);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+/* ---- whose socket (O28) */
+
+START_TEST(after_a_kill_it_comes_back)
+{
+    struct talk talk;
+
+    start();
+    kill(daemon_one.pid, SIGKILL);
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), -SIGKILL);
+    ck_assert_int_eq(access(daemon_one.socket, F_OK), 0);
+
+    start();
+    talk_open(&talk, daemon_one.socket);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(a_second_copy_is_refused_and_the_first_lives)
+{
+    struct daemon second = daemon_one;
+    struct talk talk;
+
+    start();
+    daemon_start(&second, NULL);
+    ck_assert_int_eq(daemon_wait_end(&second, 5000), 1);
+
+    snprintf(text, sizeof(text), "another sottod has it, process %d", (int)daemon_one.pid);
+    ck_assert(daemon_log_has(&daemon_one, text, 1000));
+    talk_open(&talk, daemon_one.socket);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(a_passed_in_socket_outlives_every_start)
+{
+    struct talk talk;
+
+    daemon_one.passed = listening_socket(SOCK_STREAM);
+    for (int i = 0; i < 2; i++) {
+        start();
+        talk_open(&talk, daemon_one.socket);
+        talk_close(&talk);
+        ck_assert_int_eq(end(), 0);
+        ck_assert_int_eq(access(daemon_one.socket, F_OK), 0);
+    }
+    ck_assert(talk_try_open(&talk, daemon_one.socket)); /* waits for the next start */
+    start();
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(a_passed_in_socket_of_a_wrong_kind_ends_the_start)
+{
+    daemon_one.passed = listening_socket(SOCK_DGRAM);
+    daemon_start(&daemon_one, NULL);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
+    ck_assert(daemon_log_has(&daemon_one, "no listening unix stream socket", 1000));
+}
+END_TEST
+
+START_TEST(few_descriptors_lower_the_bound_and_say_so)
+{
+    struct talk talk[12];
+    unsigned n_refused = 0;
+
+    daemon_one.n_files = 32;
+    start();
+    ck_assert(daemon_log_has(&daemon_one, "8 connections at most", 1000));
+    for (size_t i = 0; i < COUNTOF(talk); i++) {
+        const Sotto__V1__ServerFrame *frame;
+
+        ck_assert(talk_try_open(&talk[i], daemon_one.socket));
+        if (i >= 8) {
+            frame = talk_next(&talk[i]);
+            ck_assert_ptr_nonnull(frame);
+            n_refused += frame->error->code == SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
+        }
+    }
+    ck_assert_uint_eq(n_refused, 4);
+    for (size_t i = 0; i < COUNTOF(talk); i++) {
+        talk_close(&talk[i]);
+    }
+    usleep(50000);
+    talk_open(&talk[0], daemon_one.socket);
+    talk_close(&talk[0]);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+/* ---- configuration and reload (O27) */
+
+START_TEST(check_config_says_ok)
+{
+    const char *more[] = { "--check-config", NULL };
+
+    daemon_start(&daemon_one, more);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 0);
+    ck_assert(daemon_log_has(&daemon_one, "sotto.json: ok", 1000));
+}
+END_TEST
+
+START_TEST(check_config_says_each_fault_with_its_line)
+{
+    const char *more[] = { "--check-config", NULL };
+
+    daemon_write_config(&daemon_one, "{\n \"sokket\": 1,\n \"daemon\": {\"stop_grace\": 10}\n}");
+    daemon_start(&daemon_one, more);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
+    ck_assert(daemon_log_has(
+        &daemon_one, "sotto.json:2: sokket: there is no such setting; did you mean \"socket\"?", 1000));
+    ck_assert(
+        daemon_log_has(&daemon_one, "sotto.json:3: daemon.stop_grace: the number 10 is not allowed", 1000));
+}
+END_TEST
+
+START_TEST(a_wrong_configuration_ends_the_start)
+{
+    daemon_write_config(&daemon_one, "");
+    daemon_start(&daemon_one, NULL);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
+    ck_assert(daemon_log_has(&daemon_one, "the file is empty", 1000));
+}
+END_TEST
+
+START_TEST(a_wrong_command_line_ends_with_2)
+{
+    const char *more[] = { "--nonsense", NULL };
+
+    daemon_start(&daemon_one, more);
+
+    ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 2);
+}
+END_TEST
+
+static const Sotto__V1__ServerFrame *reload(struct talk *talk)
+{
+    talk_ask(talk, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
+    return talk_last(talk, 99);
+}
+
+START_TEST(a_reload_to_a_broken_file_changes_nothing)
+{
+    struct talk talk;
+    const Sotto__V1__ServerFrame *frame;
+
+    start();
+    talk_open(&talk, daemon_one.socket);
+    daemon_write_config(&daemon_one, "{\"policy\": 7}");
+    frame = reload(&talk);
+
+    ck_assert_int_eq(frame->body_case, SOTTO__V1__SERVER_FRAME__BODY_ERROR);
+    ck_assert_ptr_nonnull(strstr(frame->error->message, "sotto.json:1: policy: the number 7"));
+    talk_ask(&talk, 1, SOTTO__V1__CLIENT_FRAME__BODY_STATUS);
+    ck_assert_uint_eq(talk_last(&talk, 1)->status_report->config_generation, 1);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+static bool has_path(char *const *paths, size_t n, const char *path)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(paths[i], path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Model, limit and socket at once, while two requests run: they end as they began; the new one has the new limit. */
+START_TEST(a_reload_of_everything_leaves_what_runs_and_names_what_waits)
+{
+    struct talk talk;
+    const Sotto__V1__ServerFrame *frame;
+    const Sotto__V1__Reloaded *reloaded;
+
+    if (!*model) {
+        return;
+    }
+    snprintf(text, sizeof(text), "{\"models\": {\"tiny\": {\"file\": \"%s\"}}}", strchr(model, '=') + 1);
+    daemon_write_config(&daemon_one, text);
+    start();
+    talk_open(&talk, daemon_one.socket);
+    talk_generate(&talk, 1, "Once", 300);
+    talk_generate(&talk, 2, "There", 300);
+    snprintf(text, sizeof(text),
+             "{\"socket\": \"/tmp/elsewhere\", \"socket_group\": \"root\", \"policy\": [{\"anyone\": true, "
+             "\"admin\": true,"
+             " \"answer_tokens\": 5}], \"models\": {\"tiny\": {\"file\": \"%s\", \"context\": 100}}}",
+             strchr(model, '=') + 1);
+    daemon_write_config(&daemon_one, text);
+    talk_ask(&talk, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
+    for (unsigned n_done = 0; n_done < 2;) {
+        frame = talk_next(&talk);
+        ck_assert_ptr_nonnull(frame);
+        if (frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_RELOADED) {
+            reloaded = frame->reloaded;
+            ck_assert_uint_eq(reloaded->config_generation, 2);
+            ck_assert(has_path(reloaded->applied, reloaded->n_applied, "policy"));
+            ck_assert(has_path(reloaded->needs_restart, reloaded->n_needs_restart, "socket_group"));
+            ck_assert(has_path(reloaded->needs_restart, reloaded->n_needs_restart, "models.tiny.context"));
+        } else if (frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE) {
+            ck_assert_uint_eq(frame->done->usage->generated_tokens, 300);
+            n_done++;
+        }
+    }
+    talk_generate(&talk, 3, "Once", 4);
+    ck_assert_int_eq(talk_last(&talk, 3)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(three_reloads_in_a_second_are_three)
+{
+    struct talk talk;
+
+    start();
+    talk_open(&talk, daemon_one.socket);
+    for (int i = 0; i < 3; i++) {
+        snprintf(text, sizeof(text), "{\"daemon\": {\"connections\": %d}}", 100 + i);
+        daemon_write_config(&daemon_one, text);
+        ck_assert_uint_eq(reload(&talk)->reloaded->config_generation, 2u + (unsigned)i);
+    }
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(a_reload_during_a_load_is_no_harm)
+{
+    struct talk talk;
+
+    if (!*model) {
+        return;
+    }
+    start_with_model();
+    talk_open(&talk, daemon_one.socket);
+    ck_assert_int_eq(reload(&talk)->body_case, SOTTO__V1__SERVER_FRAME__BODY_RELOADED);
+    talk_generate(&talk, 1, "Once", 3);
+
+    ck_assert_int_eq(talk_last(&talk, 1)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(the_signal_reloads_too)
+{
+    struct talk talk;
+
+    start();
+    daemon_write_config(&daemon_one, "{\"daemon\": {\"connections\": 9, \"connections_a_uid\": 9}}");
+    kill(daemon_one.pid, SIGHUP);
+    ck_assert(
+        daemon_log_has(&daemon_one, "event: reloaded, generation: 2, applied: 2, needs-restart: 0", 2000));
+    talk_open(&talk, daemon_one.socket);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
+START_TEST(no_prompt_reaches_the_log)
+{
+    struct talk talk;
+
+    if (!*model) {
+        return;
+    }
+    setenv("SOTTO_LOG", "app:debug,ipc:debug,stream:debug,engine:debug,model:debug", 1);
+    start_with_model();
+    talk_open(&talk, daemon_one.socket);
+    talk_generate(&talk, 1, "xylophone7", 3);
+    talk_last(&talk, 1);
+    talk_close(&talk);
+    ck_assert_int_eq(end(), 0);
+    unsetenv("SOTTO_LOG");
+
+    snprintf(text, sizeof(text), "grep -q xylophone7 %s", daemon_one.log);
+    ck_assert_int_ne(system(text), 0);
+    ck_assert(daemon_log_has(&daemon_one, "connection 1", 100));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sottod");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    tcase_set_timeout(facts, 60);
+    tcase_add_test(facts, ready_means_that_the_socket_answers);
+    tcase_add_test(facts, an_end_removes_the_socket_and_is_told);
+    tcase_add_test(facts, the_watchdog_is_fed_at_half_its_interval);
+    tcase_add_test(facts, a_stop_while_loading_is_quick);
+    tcase_add_test(facts, a_stop_ends_eight_streams_with_a_reason_in_time);
+    tcase_add_test(facts, a_second_signal_takes_the_grace_away);
+    tcase_add_test(facts, the_start_is_quick);
+    tcase_add_test(facts, after_a_kill_it_comes_back);
+    tcase_add_test(facts, a_second_copy_is_refused_and_the_first_lives);
+    tcase_add_test(facts, a_passed_in_socket_outlives_every_start);
+    tcase_add_test(facts, a_passed_in_socket_of_a_wrong_kind_ends_the_start);
+    tcase_add_test(facts, few_descriptors_lower_the_bound_and_say_so);
+    tcase_add_test(facts, check_config_says_ok);
+    tcase_add_test(facts, check_config_says_each_fault_with_its_line);
+    tcase_add_test(facts, a_wrong_configuration_ends_the_start);
+    tcase_add_test(facts, a_wrong_command_line_ends_with_2);
+    tcase_add_test(facts, a_reload_to_a_broken_file_changes_nothing);
+    tcase_add_test(facts, a_reload_of_everything_leaves_what_runs_and_names_what_waits);
+    tcase_add_test(facts, three_reloads_in_a_second_are_three);
+    tcase_add_test(facts, a_reload_during_a_load_is_no_harm);
+    tcase_add_test(facts, the_signal_reloads_too);
+    tcase_add_test(facts, no_prompt_reaches_the_log);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
