@@ -15,6 +15,9 @@
 static void forget_odds(struct stream *stream, size_t n)
 {
     n = n < stream->n_odds ? n : stream->n_odds;
+    if (n == 0) {
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         mem_free(stream->odds[i].top_ids);
     }
