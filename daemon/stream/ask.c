@@ -16,6 +16,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define SWEEP_EVERY 64u /* requests between two looks for accounts that nobody needs any more */
+
 #define RETRY_SOON_MS 1000u /* when the queue is full: an answer takes about so long to end */
 
 /* ---- the first look */
@@ -321,6 +323,10 @@ static void enter(struct stream *stream, struct edition *edition, enum sched_cla
         stream->job.alone = true;
     }
     queue_add(&hub->queue, &stream->job, now_us);
+    if (stream->number % SWEEP_EVERY == 0) {
+        accounts_sweep(&hub->queue.accounts, now_us, clock_boot_us());
+    }
+    stream_event(stream, "stream-opened", class_name(stream_class(stream)));
     stream_repark(stream);
     stream_soon(stream);
 }

@@ -149,8 +149,9 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct g
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
                    hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
-/* The configured file of a name that no administrator unloaded: anybody. Else (another file, a new name, a model that
- * failed and whose file is the same) an administrator, or PERMISSION_DENIED. Many asks are one load. */
+/* The configured file of a name: anybody, unless an administrator unloaded it (PERMISSION_DENIED) or it was refused
+ * and has not changed (FAILED_PRECONDITION). Another file or a new name, and another try: an administrator. A model
+ * that serves a file which was replaced since takes the new one beside the old. Many asks are one load. */
 int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
              hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
              struct diag *diag);

@@ -416,8 +416,12 @@ void models_on_ready(struct edition *edition)
     if (old) {
         retire(old);
     }
-    release_words(model, NULL);
-    answer_waiters(model, TICKET_LOAD, SOTTO__V1__CODE__CODE_OK, NULL);
+    if (edition == model->current) {
+        release_words(model, NULL);
+    }
+    if (!model->next) { /* or they wait for that one */
+        answer_waiters(model, TICKET_LOAD, SOTTO__V1__CODE__CODE_OK, NULL);
+    }
     stream_on_ready(edition);
 }
 

@@ -49,6 +49,19 @@ void stream_soon(struct stream *stream)
     hub_poke(stream->hub);
 }
 
+void stream_event(const struct stream *stream, const char *name, const char *how)
+{
+    char number[24];
+    char tokens[16];
+
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)stream->number);
+    snprintf(tokens, sizeof(tokens), "%u", stream->n_answer);
+    log_debug("stream", "event: %s, stream: %s, model: %s, how: %s, tokens: %s", name, number,
+              stream->edition->model->settings.name, how, tokens);
+    hub_event(stream->hub, stream->grant.uid, "stream", name, "stream", number, "model",
+              stream->edition->model->settings.name, "how", how, "tokens", tokens, NULL);
+}
+
 /* ---- what the client is told */
 
 void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail)
@@ -68,7 +81,7 @@ void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char
     stream->sink->on_notice(stream->owner, &notice);
 }
 
-static Sotto__V1__PriorityClass class_of(const struct stream *stream)
+Sotto__V1__PriorityClass stream_class(const struct stream *stream)
 {
     switch (stream->job.class) {
     case SCHED_BACKGROUND:
@@ -102,7 +115,7 @@ void stream_accept(struct stream *stream)
     accepted.max_tokens = stream->max_tok;
     accepted.seed = stream->sampler.seed;
     accepted.model = name;
-    accepted.priority = class_of(stream);
+    accepted.priority = stream_class(stream);
     accepted.numerics = stream->numerics;
     stream->sink->on_accepted(stream->owner, &accepted);
 }
@@ -196,6 +209,20 @@ static void tell_end(struct stream *stream)
     stream->sink->on_done(stream->owner, &done);
 }
 
+static const char *how_it_ended(const struct stream *stream)
+{
+    static const char *const reasons[] = {
+        [SOTTO__V1__FINISH_REASON__FINISH_UNSPECIFIED] = "error",
+        [SOTTO__V1__FINISH_REASON__FINISH_END] = "end",
+        [SOTTO__V1__FINISH_REASON__FINISH_STOP] = "stop",
+        [SOTTO__V1__FINISH_REASON__FINISH_LENGTH] = "length",
+        [SOTTO__V1__FINISH_REASON__FINISH_CONTEXT] = "context",
+        [SOTTO__V1__FINISH_REASON__FINISH_CANCELLED] = "cancelled",
+    };
+
+    return reasons[stream->end.reason];
+}
+
 /* The one way to the end. The sequence and the place in the queue go now, the last message in the next turn. */
 static void end(struct stream *stream)
 {
@@ -213,6 +240,7 @@ static void end(struct stream *stream)
         journal_finish(&stream->journal, stream->end.reason, stream->end.code);
     }
     stream_move(stream, STREAM_ENDING);
+    stream_event(stream, "stream-ended", how_it_ended(stream));
     hub->counts[cancelled ? HUB_STREAMS_CANCELLED : (done ? HUB_STREAMS_DONE : HUB_STREAMS_FAILED)]++;
     stream_soon(stream);
 }

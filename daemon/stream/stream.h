@@ -137,6 +137,12 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
 /* Its account has spent its minute. */
 void stream_throttled(struct stream *stream);
 
+/* Its priority class in the protocol's words. */
+Sotto__V1__PriorityClass stream_class(const struct stream *stream);
+
+/* Tells those who watch: number, model, how it stands, tokens. */
+void stream_event(const struct stream *stream, const char *name, const char *how);
+
 bool stream_is_over(const struct stream *stream);
 
 /* What the engine is told to sample with; arrays of the stream and its edition. */

@@ -35,6 +35,8 @@ START_TEST(an_answer_comes_whole_with_figures)
     ck_assert_uint_gt(guest.usage.ttft_us, 0);
     ck_assert_uint_ge(guest.usage.total_us, guest.usage.ttft_us);
     ck_assert_uint_gt(guest.n_text, 0);
+    ck_assert(house_had(&house, "stream-opened"));
+    ck_assert(house_had(&house, "stream-ended"));
     guest_finish(&guest);
 }
 END_TEST

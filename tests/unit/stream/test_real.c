@@ -1,0 +1,118 @@
+/* The same house around the real engine and a small trained model: the published answers, also over its dead body. */
+#include "house.h"
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+
+#define MODEL    "models/stories260K-f32.gguf"
+#define TRUTH    "models/stories260K-f32.expected.json"
+#define N_ANSWER 24u
+#define N_GUESTS 5u
+
+static struct house house;
+static struct guest guests[N_GUESTS];
+static json_t *cases;
+
+static bool begin(void)
+{
+    char truth[512];
+    static char model[512];
+    json_t *root;
+
+    if (!unit_truth(TRUTH, truth, sizeof(truth)) || !unit_truth(MODEL, model, sizeof(model))) {
+        return false;
+    }
+    root = json_load_file(truth, 0, NULL);
+    cases = json_incref(json_object_get(root, "cases"));
+    json_decref(root);
+    ck_assert_uint_ge(json_array_size(cases), N_GUESTS);
+    house_prepare(&house, "");
+    house.settings.file = model;
+    house.settings.backend = "cpu";
+    house.settings.kv_format = "f16";
+    house.settings.n_threads = 1;
+    house.config.engine_path = SOTTO_ENGINE;
+    house.config.guard_allocations = true;
+    house_open(&house);
+    house_until_ready(&house);
+    return true;
+}
+
+/* Asks with the text of case @i, which our own tokenizer must read as the published ids. */
+static void ask(size_t i)
+{
+    const json_t *row = json_array_get(cases, i);
+    const char *prompt = json_string_value(json_object_get(row, "prompt"));
+
+    guest_init(&guests[i], 1, 0, N_ANSWER);
+    guests[i].ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    guests[i].ask.text.len = strlen(prompt);
+    memcpy(&guests[i].ask.text.data, &prompt, sizeof(prompt));
+    guest_ask(&house, &guests[i]);
+}
+
+static void assert_published(size_t i)
+{
+    const json_t *row = json_array_get(cases, i);
+    const json_t *ids = json_object_get(row, "greedy_ids");
+
+    guest_until_over(&house, &guests[i]);
+    ck_assert_msg(guests[i].code == SOTTO__V1__CODE__CODE_OK, "%s", guests[i].sentence);
+    ck_assert_uint_eq(guests[i].prompt_tokens, json_array_size(json_object_get(row, "prompt_ids")));
+    ck_assert_uint_gt(guests[i].n_tokens, 0);
+    for (uint32_t k = 0; k < guests[i].n_tokens; k++) {
+        ck_assert_uint_eq(guests[i].tokens[k], (uint32_t)json_integer_value(json_array_get(ids, k)));
+    }
+    guest_finish(&guests[i]);
+}
+
+START_TEST(answers_are_the_published_ones_together_and_each_step_reads_the_weights_once)
+{
+    if (!begin()) {
+        return;
+    }
+    for (size_t i = 0; i < N_GUESTS; i++) {
+        ask(i);
+    }
+    for (size_t i = 0; i < N_GUESTS; i++) {
+        assert_published(i);
+    }
+
+    ck_assert_uint_eq(house_model(&house)->current->figures.n_weight_passes,
+                      house_model(&house)->current->figures.n_steps);
+    ck_assert_uint_eq(house_model(&house)->current->figures.n_step_allocs, 0);
+    json_decref(cases);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(sigkill_changes_no_token_of_a_real_answer)
+{
+    if (!begin()) {
+        return;
+    }
+    for (size_t i = 0; i < N_GUESTS; i++) {
+        ask(i);
+    }
+    guest_until_tokens(&house, &guests[1], 5);
+    kill((pid_t)house_pid(&house), SIGKILL);
+    for (size_t i = 0; i < N_GUESTS; i++) {
+        assert_published(i);
+    }
+
+    ck_assert_uint_eq(house_model(&house)->n_starts, 2);
+    json_decref(cases);
+    house_end(&house);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stream-real");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_test(tcase, answers_are_the_published_ones_together_and_each_step_reads_the_weights_once);
+    tcase_add_test(tcase, sigkill_changes_no_token_of_a_real_answer);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
