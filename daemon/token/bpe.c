@@ -114,9 +114,6 @@ bool bpe_find(const void *owner, const uint8_t *word, const struct symbol *left,
     const struct vocab *vocab = owner;
     const struct pair *pair;
 
-    if (left->id == VOCAB_NO_ID || right->id == VOCAB_NO_ID) {
-        return false;
-    }
     pair = pairs_find(&vocab->pairs, left->id, right->id);
     if (!pair) {
         return false;
@@ -139,7 +136,9 @@ int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word
     }
     merge_begin(merge);
     for (size_t i = 0; i < n; i++) {
-        r = merge_push(merge, (uint32_t)i, 1, vocab->byte_ids[word[i]]);
+        const uint32_t id = vocab->byte_ids[word[i]];
+
+        r = id == VOCAB_NO_ID ? 0 : merge_push(merge, (uint32_t)i, 1, id);
         if (r) {
             return err_up(r);
         }
@@ -148,10 +147,7 @@ int bpe_word(const struct vocab *vocab, struct merge *merge, const uint8_t *word
     if (r) {
         return r == MERGE_CANCELLED ? TOKENIZE_CANCELLED : err_up(r);
     }
-    for (uint32_t i = 0; i != MERGE_END; i = merge->symbols[i].next) {
-        if (merge->symbols[i].id == VOCAB_NO_ID) {
-            continue;
-        }
+    for (uint32_t i = merge->n > 0 ? 0 : MERGE_END; i != MERGE_END; i = merge->symbols[i].next) {
         r = ids_push(ids, merge->symbols[i].id);
         if (r) {
             return r;

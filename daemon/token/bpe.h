@@ -2,8 +2,8 @@
  * Bpe: byte-level BPE, one word at a time
  *
  * A word's bytes are its first symbols; merges join them by rank (Sennrich, Haddow and Birch 2016, over bytes as in
- * GPT-2). Bytes that the vocabulary has no token for add none: published vocabularies lack some that real text does
- * not hold, and their own tokenizers drop them too.
+ * GPT-2). Bytes that the vocabulary has no token for are left out before merging: published vocabularies lack some
+ * that real text does not hold (control characters, parts of private planes), and their own tokenizers do the same.
  */
 #ifndef SOTTO_TOKEN_BPE_H
 #define SOTTO_TOKEN_BPE_H

@@ -281,6 +281,10 @@ START_TEST(alignment_of_another_type_is_refused)
     maker_key(&maker, "general.alignment", GGUF_I8);
     maker_bytes(&maker, " ", 1);
     assert_refused(&maker, "general.alignment");
+    maker_init(&maker, 3);
+    maker_key(&maker, "general.alignment", GGUF_I32);
+    maker_u32(&maker, 32);
+    assert_refused(&maker, "general.alignment");
 }
 END_TEST
 

@@ -224,7 +224,16 @@ START_TEST(token_without_text_keeps_its_place)
 }
 END_TEST
 
-START_TEST(nul_bytes_pass_and_stop)
+START_TEST(token_without_text_before_a_stop_is_given_and_after_it_swallowed)
+{
+    struct shown shown = PLAY(" O P", A, CONTROL, O, CONTROL, P);
+
+    assert_shown(&shown, "A", 2, 0);
+    ck_assert_uint_eq(shown.ids[1], CONTROL);
+}
+END_TEST
+
+START_TEST(nul_bytes_are_text)
 {
     struct shown shown = play((const uint32_t[]){ A, 0, SMALL_B }, 3, (const char *const[]){ NULL });
 
@@ -444,7 +453,8 @@ int main(void)
     tcase_add_test(tcase, half_a_character_at_the_end_becomes_one_replacement);
     tcase_add_test(tcase, half_a_character_that_never_ends_becomes_one_replacement);
     tcase_add_test(tcase, token_without_text_keeps_its_place);
-    tcase_add_test(tcase, nul_bytes_pass_and_stop);
+    tcase_add_test(tcase, token_without_text_before_a_stop_is_given_and_after_it_swallowed);
+    tcase_add_test(tcase, nul_bytes_are_text);
     tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_loop_test(tcase, any_pieces_and_stops_agree_with_the_whole_text, 0, 3);
     suite_add_tcase(suite, tcase);

@@ -134,6 +134,23 @@ START_TEST(prefix_blank_stands_before_a_text_and_not_in_its_middle)
 }
 END_TEST
 
+START_TEST(entry_with_a_blank_inside_is_merged_across_it)
+{
+    const struct tiny_token tokens[] = { { BLANK, TOKEN_NORMAL, -3 },
+                                         { "a", TOKEN_NORMAL, -3 },
+                                         { "a" BLANK, TOKEN_NORMAL, -2 },
+                                         { "a" BLANK "a", TOKEN_NORMAL, -1 } };
+    struct vocab *vocab;
+    struct maker maker;
+
+    maker_init(&maker, 3);
+    tiny_spm_keys(&maker, tokens, COUNT(tokens));
+    vocab = tiny_vocab(&maker);
+    GIVES(vocab, "a a", TOKENIZE_MIDDLE, 259);
+    vocab_destroy(vocab);
+}
+END_TEST
+
 START_TEST(control_tokens_match_only_where_asked)
 {
     GIVES(spm, "</s>a", TOKENIZE_SPECIAL, EOS, WHITE_A);
@@ -155,6 +172,28 @@ START_TEST(longest_user_piece_matches_always)
     GIVES(spm, "ab", TOKENIZE_MIDDLE, USER_AB);
     GIVES(spm, "abc", TOKENIZE_MIDDLE, USER_ABC);
     GIVES(spm, "aab", TOKENIZE_MIDDLE, A, USER_AB);
+}
+END_TEST
+
+START_TEST(byte_without_a_token_is_left_out_before_merging)
+{
+    /* Only "a" and "aa" are there: no other byte has a token. */
+    const struct tiny_token tokens[] = { { "a", TOKEN_NORMAL, 0 }, { "aa", TOKEN_NORMAL, 0 } };
+    struct vocab *vocab;
+    struct maker maker;
+
+    maker_init(&maker, 3);
+    tiny_keys(&maker, "gpt2", "gpt-2", tokens, 2);
+    maker_key_array(&maker, "tokenizer.ggml.merges", GGUF_STRING, 1);
+    maker_text(&maker, "a a");
+    vocab = tiny_vocab(&maker);
+    GIVES(vocab,
+          "a\xcc\x81"
+          "a.",
+          0, 0, 0);
+    GIVES(vocab, "\xe2\x80\x8b.a", 0, 0);
+    assert_gives(vocab, "...", 0, NULL, 0);
+    vocab_destroy(vocab);
 }
 END_TEST
 
@@ -306,9 +345,11 @@ int main(void)
     tcase_add_test(tcase, no_break_space_is_text);
     tcase_add_test(tcase, empty_text_gives_nothing_or_bos_alone);
     tcase_add_test(tcase, prefix_blank_stands_before_a_text_and_not_in_its_middle);
+    tcase_add_test(tcase, entry_with_a_blank_inside_is_merged_across_it);
     tcase_add_test(tcase, control_tokens_match_only_where_asked);
     tcase_add_test(tcase, words_never_merge_into_a_control_token);
     tcase_add_test(tcase, longest_user_piece_matches_always);
+    tcase_add_test(tcase, byte_without_a_token_is_left_out_before_merging);
     tcase_add_test(tcase, ceiling_of_ids_is_kept);
     tcase_add_test(tcase, endless_words_take_linear_time);
     tcase_add_test(tcase, cancelled_job_ends_without_finishing);
