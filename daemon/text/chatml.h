@@ -28,7 +28,7 @@ void chatml_destroy(struct chatml *chatml);
 void chatml_destroyp(struct chatml **chatml);
 
 /* Appends the ids of the conversation (BOS first if the vocabulary adds one), opening the assistant's turn
- * if @generation_prompt. Outcomes of vocab_tokenize(); CHATML has no order of roles to refuse. Any thread. */
+ * if @generation_prompt. Outcomes of vocab_tokenize(); ChatML has no order of roles to refuse. Any thread. */
 int chatml_tokenize(const struct chatml *chatml, const struct chat_message *messages, size_t n,
                     bool generation_prompt, const atomic_bool *cancel, struct ids *ids, struct diag *diag);
 

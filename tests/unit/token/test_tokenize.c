@@ -275,6 +275,45 @@ START_TEST(cancel_reaches_into_one_endless_word)
 }
 END_TEST
 
+#define N_THREADS 4
+
+static void *tokenize_often(void *vocab)
+{
+    static const char text[] = "aaaa b</s> aaa\xcc\x81 12 ab";
+    struct ids first = { 0 };
+
+    vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &first, NULL);
+    for (int i = 0; i < 200; i++) {
+        struct ids ids = { 0 };
+
+        vocab_tokenize(vocab, text, strlen(text), TOKENIZE_SPECIAL, NULL, &ids, NULL);
+        if (ids.n != first.n || memcmp(ids.ids, first.ids, ids.n * sizeof(ids.ids[0])) != 0) {
+            first.n = 0;
+        }
+        ids_finish(&ids);
+    }
+    vocab = first.n == 0 ? NULL : vocab;
+    ids_finish(&first);
+    return vocab;
+}
+
+START_TEST(one_vocabulary_serves_many_threads)
+{
+    struct vocab *vocab = _i ? spm : bpe;
+    pthread_t threads[N_THREADS];
+
+    for (int i = 0; i < N_THREADS; i++) {
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, tokenize_often, vocab), 0);
+    }
+    for (int i = 0; i < N_THREADS; i++) {
+        void *same;
+
+        pthread_join(threads[i], &same);
+        ck_assert_ptr_eq(same, vocab);
+    }
+}
+END_TEST
+
 START_TEST(failing_allocation_leaks_nothing)
 {
     const char *text = "aaaa b </s> c\xcc\x81";
@@ -354,6 +393,7 @@ int main(void)
     tcase_add_test(tcase, endless_words_take_linear_time);
     tcase_add_test(tcase, cancelled_job_ends_without_finishing);
     tcase_add_test(tcase, cancel_reaches_into_one_endless_word);
+    tcase_add_loop_test(tcase, one_vocabulary_serves_many_threads, 0, 2);
     tcase_add_loop_test(tcase, failing_allocation_leaks_nothing, 0, 2);
     tcase_add_test(tcase, foreign_id_is_refused_in_detokenising);
     tcase_add_test(tcase, detokenising_writes_control_tokens_only_where_asked);
