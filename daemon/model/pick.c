@@ -77,6 +77,41 @@ void pick_best(struct pick *picks, size_t n, size_t k)
     }
 }
 
+struct pick pick_reach(struct pick *picks, size_t n, const float *weights, double wanted)
+{
+    uint64_t state = n;
+    ptrdiff_t first = 0;
+    ptrdiff_t last = (ptrdiff_t)n - 1;
+    ptrdiff_t left;
+    ptrdiff_t right;
+    double sum = 0; /* of those before @first */
+
+    while (first <= last) {
+        double part_sum = sum;
+
+        part(picks, (size_t)first, (size_t)last, &state, &left, &right);
+        for (ptrdiff_t i = first; i <= right; i++) {
+            part_sum += weights[picks[i].id];
+        }
+        if (right >= first && part_sum >= wanted) {
+            if (first == right) {
+                return picks[first];
+            }
+            last = right;
+            continue;
+        }
+        if (right + 1 < left) { /* the pivot, between both parts */
+            part_sum += weights[picks[right + 1].id];
+            if (part_sum >= wanted) {
+                return picks[right + 1];
+            }
+        }
+        sum = part_sum;
+        first = left;
+    }
+    return PICK_END;
+}
+
 /* Lets picks[at] sink until both below it stand before it: the last one in order is at the top. */
 static void sink(struct pick *picks, size_t at, size_t n)
 {

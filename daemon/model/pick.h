@@ -7,6 +7,7 @@
 #ifndef SOTTO_MODEL_PICK_H
 #define SOTTO_MODEL_PICK_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +25,16 @@ static inline bool pick_before(struct pick a, struct pick b)
 
 /* Brings the best @k of @n to the front, in no order among themselves. O(n) but for wildly unlikely values. */
 void pick_best(struct pick *picks, size_t n, size_t k);
+
+/*
+ * The last of the fewest of the best whose @weights (by id, none below 0) together reach @wanted, found without
+ * sorting; behind everything if all of them do not. Sums are binary64, in an order that the picks and their number
+ * alone decide.
+ */
+struct pick pick_reach(struct pick *picks, size_t n, const float *weights, double wanted);
+
+/* Behind everything. */
+#define PICK_END ((struct pick){ .value = -INFINITY, .id = UINT32_MAX })
 
 /* Best first. O(n log n), always. */
 void pick_sort(struct pick *picks, size_t n);

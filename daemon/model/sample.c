@@ -10,14 +10,15 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "model/pick.h"
+#include "model/weight.h"
 #include "tensor/real.h"
 #include <assert.h>
 #include <errno.h>
 #include <float.h>
 #include <math.h>
 
-/* Candidates that top-p first looks at; most distributions need no more. */
-#define TOP_P_FIRST 64
+/* Room beside twice the best that are looked for, so that looking for one does not select at every second value. */
+#define GATHER_MORE 64
 
 struct sample_scratch {
     uint32_t n_vocab;
@@ -150,61 +151,6 @@ static struct pick find_best(const float *values, uint32_t n_vocab)
 
 /* ---- what narrows the choice */
 
-/* Fills weights, and picks with all that have one above 0. Returns how many. */
-static size_t weigh(struct sample_scratch *scratch, uint32_t n_vocab, float best, float temperature)
-{
-    size_t n = 0;
-
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        const float value = scratch->values[id];
-
-        const float weight = real_exp((value - best) / temperature);
-
-        scratch->weights[id] = 0;
-        if (weight > 0) {
-            scratch->weights[id] = weight;
-            scratch->picks[n++] = (struct pick){ .value = value, .id = id };
-        }
-    }
-    return n;
-}
-
-/* Of @n picks the best @top_k come to the front. */
-static size_t keep_top_k(struct pick *picks, size_t n, uint32_t top_k)
-{
-    if (top_k == 0 || top_k >= n) {
-        return n;
-    }
-    pick_best(picks, n, top_k);
-    return top_k;
-}
-
-/*
- * The fewest of the best whose weights reach @top_p of all. Sorted piece by piece, each twice as long as the one
- * before: mostly the first is enough. @total is of all @n.
- */
-static size_t keep_top_p(const float *weights, struct pick *picks, size_t n, float top_p, double total)
-{
-    const double wanted = (double)top_p * total;
-    double sum = 0;
-    size_t n_sorted = 0;
-
-    for (size_t piece = TOP_P_FIRST; n_sorted < n; piece *= 2) {
-        const size_t n_piece = num_min(piece, n - n_sorted);
-
-        pick_best(picks + n_sorted, n - n_sorted, n_piece);
-        pick_sort(picks + n_sorted, n_piece);
-        for (size_t i = n_sorted; i < n_sorted + n_piece; i++) {
-            sum += weights[picks[i].id];
-            if (sum >= wanted) {
-                return i + 1;
-            }
-        }
-        n_sorted += n_piece;
-    }
-    return n;
-}
-
 /* The last in order of the first @n. */
 static struct pick find_last(const struct pick *picks, size_t n)
 {
@@ -218,28 +164,97 @@ static struct pick find_last(const struct pick *picks, size_t n)
     return last;
 }
 
-/* Weight 0 for all that the filters leave out. At least the best is kept. */
+/*
+ * Brings the best @k candidates of @values to the front of @picks, in no order, and returns how many there are. Of what
+ * was gathered so far only the best @k are kept whenever the room for more is used up: soon few values pass.
+ */
+static size_t gather_best(const float *values, uint32_t n_vocab, size_t k, struct pick *picks)
+{
+    const size_t cap = num_min(2 * k + GATHER_MORE, n_vocab);
+    struct pick least = { .value = -INFINITY };
+    size_t n = 0;
+
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        const struct pick own = { .value = values[id], .id = id };
+
+        if (!pick_before(own, least)) {
+            continue;
+        }
+        picks[n++] = own;
+        if (n == cap && n > k) {
+            pick_best(picks, n, k);
+            n = k;
+            least = find_last(picks, k);
+        }
+    }
+    pick_best(picks, n, k);
+    return num_min(n, k);
+}
+
+/* The last place that top-k keeps. */
+static struct pick cut_top_k(struct sample_scratch *scratch, uint32_t n_vocab, uint32_t top_k)
+{
+    if (top_k == 0 || top_k >= n_vocab) {
+        return PICK_END;
+    }
+    return find_last(scratch->picks, gather_best(scratch->values, n_vocab, top_k, scratch->picks));
+}
+
+/* Fills the weights, 0 behind @cutoff. Returns how many are above 0. */
+static size_t weigh(struct sample_scratch *scratch, uint32_t n_vocab, struct pick cutoff, float best,
+                    float temperature)
+{
+    size_t n = 0;
+
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        const float value = scratch->values[id];
+        const bool is_kept = !pick_before(cutoff, (struct pick){ .value = value, .id = id });
+
+        scratch->weights[id] = is_kept ? weight_of((value - best) / temperature) : 0;
+        n += scratch->weights[id] > 0;
+    }
+    return n;
+}
+
+static double sum_weights(const float *weights, uint32_t n_vocab)
+{
+    double sum = 0;
+
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        sum += weights[id];
+    }
+    return sum;
+}
+
+/*
+ * The last place that top-p keeps, of the @n weights above 0. Tokens that have each less than their part of what top-p
+ * leaves out can't be among the kept: together they are less than it. Half of that part, so that rounding is no matter.
+ */
+static struct pick cut_top_p(struct sample_scratch *scratch, uint32_t n_vocab, size_t n, float top_p)
+{
+    const double total = sum_weights(scratch->weights, n_vocab);
+    const double least = (1 - (double)top_p) * total / (double)n / 2;
+    size_t n_picks = 0;
+
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        if (scratch->weights[id] > 0 && scratch->weights[id] >= least) {
+            scratch->picks[n_picks++] = (struct pick){ .value = scratch->values[id], .id = id };
+        }
+    }
+    return pick_reach(scratch->picks, n_picks, scratch->weights, (double)top_p * total);
+}
+
+/* Fills the weights: 0 for all that the filters leave out. The best is always kept. */
 static void narrow(const struct sample_params *params, struct sample_scratch *scratch, uint32_t n_vocab,
-                   size_t n)
+                   float best)
 {
     const float min_p = params->min_p > 1 ? 1 : params->min_p; /* which the best has */
     float *weights = scratch->weights;
-    struct pick cutoff = { .value = -INFINITY, .id = UINT32_MAX };
-    size_t n_kept = keep_top_k(scratch->picks, n, params->top_k);
+    struct pick cutoff = cut_top_k(scratch, n_vocab, params->top_k);
+    const size_t n = weigh(scratch, n_vocab, cutoff, best, params->temperature);
 
-    if (n_kept < n) {
-        cutoff = find_last(scratch->picks, n_kept);
-    }
     if (params->top_p < 1) {
-        double total = 0;
-
-        for (uint32_t id = 0; id < n_vocab; id++) {
-            const struct pick own = { .value = scratch->values[id], .id = id };
-
-            total += pick_before(cutoff, own) ? 0 : weights[id];
-        }
-        n_kept = keep_top_p(weights, scratch->picks, n_kept, params->top_p, total);
-        cutoff = find_last(scratch->picks, n_kept);
+        cutoff = cut_top_p(scratch, n_vocab, n, params->top_p);
     }
     for (uint32_t id = 0; id < n_vocab; id++) {
         const struct pick own = { .value = scratch->values[id], .id = id };
@@ -253,65 +268,45 @@ static void narrow(const struct sample_params *params, struct sample_scratch *sc
 /* Walks the kept in ascending id to where the random number falls. */
 static uint32_t draw(const float *weights, uint32_t n_vocab, double random)
 {
+    const double wanted = random * sum_weights(weights, n_vocab);
     uint32_t last = 0;
-    double total = 0;
     double sum = 0;
 
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        total += weights[id];
-    }
-    for (uint32_t id = 0; id < n_vocab; id++) {
+    for (uint32_t id = 0; id < n_vocab && sum <= wanted; id++) {
         sum += weights[id];
-        if (weights[id] > 0) {
-            last = id;
-            if (sum > random * total) {
-                break;
-            }
-        }
+        last = weights[id] > 0 ? id : last;
     }
     return last; /* where rounding let no sum pass: the last of the kept */
 }
 
 /* ---- log-probabilities of what the model said */
 
-/* The picks of all raw candidates; returns how many. */
-static size_t read_raw(const float *logits, uint32_t n_vocab, struct pick *picks)
-{
-    size_t n = 0;
-
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        const float value = tame(logits[id]);
-
-        if (value > -INFINITY) {
-            picks[n++] = (struct pick){ .value = value, .id = id };
-        }
-    }
-    return n;
-}
-
+/* Of the logits as they came; the scratch's values are used up. */
 static void fill_logprobs(const struct sample_params *params, const float *logits, uint32_t n_vocab,
-                          struct pick *picks, struct sample_result *result)
+                          struct sample_scratch *scratch, struct sample_result *result)
 {
-    const size_t n = read_raw(logits, n_vocab, picks);
-    float best = -INFINITY;
+    float best;
     double sum = 0;
     float log_sum;
 
-    for (size_t i = 0; i < n; i++) {
-        best = picks[i].value > best ? picks[i].value : best;
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        scratch->values[id] = tame(logits[id]);
     }
-    for (size_t i = 0; i < n; i++) {
-        sum += real_exp(picks[i].value - best);
+    best = find_best(scratch->values, n_vocab).value;
+    for (uint32_t id = 0; id < n_vocab; id++) {
+        sum += weight_of(scratch->values[id] - best);
     }
     log_sum = real_log((float)sum);
-    result->logprob = (tame(logits[result->id]) - best) - log_sum;
+    result->logprob = (scratch->values[result->id] - best) - log_sum;
+    if (params->n_top == 0) {
+        return;
+    }
 
-    result->n_top = (uint32_t)num_min(params->n_top, n);
-    pick_best(picks, n, result->n_top);
-    pick_sort(picks, result->n_top);
+    result->n_top = (uint32_t)gather_best(scratch->values, n_vocab, params->n_top, scratch->picks);
+    pick_sort(scratch->picks, result->n_top);
     for (uint32_t i = 0; i < result->n_top; i++) {
-        result->top_ids[i] = picks[i].id;
-        result->top_logprobs[i] = (picks[i].value - best) - log_sum;
+        result->top_ids[i] = scratch->picks[i].id;
+        result->top_logprobs[i] = (scratch->picks[i].value - best) - log_sum;
     }
 }
 
@@ -337,16 +332,14 @@ int sample_draw(const struct sample_params *params, const float *logits, uint32_
 
     result->id = best.id;
     if (params->temperature > 0) {
-        const size_t n = weigh(scratch, n_vocab, best.value, params->temperature);
-
-        narrow(params, scratch, n_vocab, n);
+        narrow(params, scratch, n_vocab, best.value);
         result->id = draw(scratch->weights, n_vocab, sample_random(params->seed, n_answer));
     }
 
     result->logprob = 0;
     result->n_top = 0;
     if (params->logprobs || params->n_top > 0) {
-        fill_logprobs(params, logits, n_vocab, scratch->picks, result);
+        fill_logprobs(params, logits, n_vocab, scratch, result);
     }
     return SAMPLE_OK;
 }

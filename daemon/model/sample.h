@@ -5,8 +5,7 @@
  * temperature, top-k, top-p, min-p, draw. Greedy (temperature 0) takes the best after penalties, ties to the lowest
  * id. The random number of the answer's token n is a hash of (seed, n): no state, so a rebuilt stream draws the
  * same. Log-probabilities are of the raw distribution, before bias. Deterministic to the bit on every machine: exp
- * and log are our own, sums are binary64 in ascending id. Allocates nothing; time is linear in the vocabulary, plus
- * sorting what top-p keeps.
+ * and log are our own, sums are binary64 in a defined order. Allocates nothing; time is linear in the vocabulary.
  *
  * Whatever comes in, something defined comes out. A logit that is NaN or -infinity is no candidate, +infinity counts
  * as the largest finite number (two of them are equals). At least one candidate always remains, or the outcome is

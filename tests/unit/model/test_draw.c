@@ -5,6 +5,8 @@
 
 #include "base/clean.h"
 #include "base/mem.h"
+#include "model/weight.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -87,6 +89,36 @@ START_TEST(draws_follow_the_distribution)
 
     ck_assert_double_lt(chi,
                         24.3); /* 7 degrees of freedom: passed by chance once in a thousand sets of seeds */
+}
+END_TEST
+
+/* ---- weights */
+
+START_TEST(weights_are_e_to_x_within_their_bound)
+{
+    double worst = 0;
+
+    for (float x = 0; x >= WEIGHT_MIN; x -= 0.00173F) {
+        const double wanted = exp((double)x);
+        const float near = (float)wanted;
+        const double unit = (double)nextafterf(near, INFINITY) - near;
+        const double error = fabs(weight_of(x) - wanted) / unit;
+
+        worst = error > worst ? error : worst;
+    }
+
+    ck_assert_double_lt(worst, 0.6);
+    ck_assert_float_eq(weight_of(0), 1);
+    ck_assert_float_eq(weight_of(-0.0F), 1);
+}
+END_TEST
+
+START_TEST(weights_are_0_far_below_and_for_nan)
+{
+    ck_assert_float_eq(weight_of(-80.01F), 0);
+    ck_assert_float_eq(weight_of(-FLT_MAX), 0);
+    ck_assert_float_eq(weight_of(-INFINITY), 0);
+    ck_assert_float_eq(weight_of(NAN), 0);
 }
 END_TEST
 
@@ -264,6 +296,8 @@ int main(void)
     tcase_add_test(tests, same_seed_and_index_draw_the_same_whatever_came_before);
     tcase_add_test(tests, other_seeds_draw_otherwise);
     tcase_add_test(tests, draws_follow_the_distribution);
+    tcase_add_test(tests, weights_are_e_to_x_within_their_bound);
+    tcase_add_test(tests, weights_are_0_far_below_and_for_nan);
     tcase_add_test(tests, logprobs_are_of_the_raw_distribution);
     tcase_add_test(tests, top_logprobs_are_as_many_as_there_are_candidates);
     tcase_add_test(tests, logprobs_not_asked_for_are_0);

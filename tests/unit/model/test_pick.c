@@ -88,6 +88,59 @@ START_TEST(infinities_have_their_places_at_the_ends)
 }
 END_TEST
 
+/* The plain way: sort, add up. Weights are whole numbers, so that no sum rounds. */
+static struct pick reach_by_sorting(const struct pick *picks, size_t n, const float *weights, double wanted)
+{
+    static struct pick sorted[N];
+    double sum = 0;
+
+    memcpy(sorted, picks, n * sizeof(*picks));
+    qsort(sorted, n, sizeof(*sorted), compare);
+    for (size_t i = 0; i < n; i++) {
+        sum += weights[sorted[i].id];
+        if (sum >= wanted) {
+            return sorted[i];
+        }
+    }
+    return PICK_END;
+}
+
+static void check_reach(size_t n, uint64_t n_kinds, uint64_t state)
+{
+    static struct pick picks[N];
+    static struct pick moved[N];
+    static float weights[N];
+    double total = 0;
+
+    fill(picks, n, n_kinds, state);
+    for (size_t i = 0; i < n; i++) {
+        weights[i] = picks[i].value + 1;
+        total += weights[i];
+    }
+    for (double share = -0.1; share < 1.2; share += 0.09) {
+        struct pick found;
+        struct pick wanted = reach_by_sorting(picks, n, weights, share * total);
+
+        memcpy(moved, picks, n * sizeof(*picks));
+        found = pick_reach(moved, n, weights, share * total);
+        ck_assert_uint_eq(found.id, wanted.id);
+        ck_assert_float_eq(found.value, wanted.value);
+    }
+}
+
+START_TEST(weights_are_reached_where_sorting_would_reach_them)
+{
+    static const uint64_t kinds[] = { 1, 3, 1000 };
+
+    for (size_t k = 0; k < COUNTOF(kinds); k++) {
+        for (size_t n = 1; n < 20; n++) {
+            check_reach(n, kinds[k], n);
+        }
+        check_reach(N, kinds[k], 5);
+    }
+}
+END_TEST
+
 START_TEST(nothing_is_picked_from_nothing)
 {
     struct pick none;
@@ -95,6 +148,7 @@ START_TEST(nothing_is_picked_from_nothing)
     pick_best(&none, 0, 0);
     pick_best(&none, 0, 5);
     pick_sort(&none, 0);
+    ck_assert_uint_eq(pick_reach(&none, 0, NULL, 1).id, PICK_END.id);
 }
 END_TEST
 
@@ -106,6 +160,7 @@ int main(void)
     tcase_add_test(tests, best_few_are_those_that_sorting_would_put_first);
     tcase_add_test(tests, short_lists_of_every_length_are_picked_from);
     tcase_add_test(tests, infinities_have_their_places_at_the_ends);
+    tcase_add_test(tests, weights_are_reached_where_sorting_would_reach_them);
     tcase_add_test(tests, nothing_is_picked_from_nothing);
     suite_add_tcase(suite, tests);
     return unit_run(suite);
