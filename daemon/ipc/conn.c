@@ -227,7 +227,8 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
     vsnprintf(sentence, sizeof(sentence), format, words);
     va_end(words);
     diag_blame(&diag, field, "%s", sentence); /* mends what may come from a stranger */
-    log_line("ipc", code == SOTTO__V1__CODE__CODE_UNAVAILABLE ? LOG_DEBUG : LOG_INFO,
+    /* The end of the daemon, or a connection too many, is told elsewhere, once. */
+    log_line("ipc", code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG : LOG_INFO,
              "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid,
              conn->peer.pid, diag.text);
 
@@ -245,6 +246,16 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
 }
 
 /* ---- beginning */
+
+/* Once, not for each of a flood: the counter in Status has the number. */
+static void log_full(struct conn *conn)
+{
+    if (!conn->ipc->told_full) {
+        log_warn("ipc", "uid %" PRIu32 ", pid %d: refused: the limit of connections is reached",
+                 conn->peer.uid, conn->peer.pid);
+    }
+    conn->ipc->told_full = true;
+}
 
 /* Above a bound a peer is told so by one try, without waiting: whoever floods us with connections must not make us
  * hold them. */
@@ -265,8 +276,11 @@ static bool admit(struct conn *conn)
                   "user %" PRIu32 " has its limit of %" PRIu32 " connections; close one first",
                   conn->peer.uid, limits->n_conns_a_uid);
     } else {
+        conn->ipc->told_full = false;
+        conn->is_admitted = true;
         return true;
     }
+    log_full(conn);
     uv_try_write((uv_stream_t *)&conn->pipe,
                  &(uv_buf_t){ .base = (char *)(uintptr_t)buf_data(&conn->out), .len = conn->out.n }, 1);
     return false;
@@ -293,8 +307,8 @@ static void begin(struct conn *conn)
     }
     conn->ipc->counts.n_accepted++;
     conn->ipc->ops->grant(conn->ipc->owner, &conn->peer, &conn->grant);
-    log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d", conn->id, conn->peer.uid,
-              conn->peer.pid);
+    log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id,
+              conn->peer.uid, conn->peer.pid, conn->peer.label);
     conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);
     conn_start_reading(conn);
 }

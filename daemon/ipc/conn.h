@@ -44,6 +44,7 @@ struct conn {
     uint64_t id;
     struct peer peer;
     struct grant grant;
+    bool is_admitted;      /* within the bounds of connections */
     struct tenant *tenant; /* NULL: refused before it was served */
     char client[LIMIT_NAME + 1];
 

@@ -45,9 +45,10 @@ static void handle_frame(struct conn *conn, const struct frame *frame)
     conn->ipc->counts.n_frames_in++;
     if (r != WIRE_OK) {
         refuse_bytes(conn, r, frame);
-        return;
+    } else {
+        route_frame(conn, (const Sotto__V1__ClientFrame *)message);
     }
-    route_frame(conn, (const Sotto__V1__ClientFrame *)message);
+    arena_reset(&conn->ipc->wire.arena); /* a long prompt is not kept until the next frame of anybody comes */
 }
 
 /* Handles every whole frame at the head of @bytes and returns how many bytes they had. */

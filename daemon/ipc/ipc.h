@@ -67,6 +67,7 @@ struct ipc {
     struct list tenants;   /* tenant::link */
     struct list watches;   /* ask::watch */
     uint32_t n_conns;      /* served: those refused and being closed don't count */
+    bool told_full;        /* the log has a line about the limit that is reached */
     uint64_t last_id;      /* of a connection, for the log */
     struct wire wire;      /* of the frame being handled: handlers are done with it when they return */
     uv_prepare_t flusher;

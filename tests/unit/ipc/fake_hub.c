@@ -64,6 +64,7 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
     struct stream *stream;
 
     (void)ask;
+    usleep(hub->block_ms * 1000u);
     if (hub->refuse) {
         diag_set(diag, "the hub was told to refuse");
         *ret_retry_ms = 250;

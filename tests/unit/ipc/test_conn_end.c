@@ -334,6 +334,27 @@ START_TEST(without_descriptors_streams_go_on_and_accepting_comes_back)
 }
 END_TEST
 
+/* The loop's idea of now is older than the block: a timer that counted from there would fire at once (O29). */
+START_TEST(a_time_that_begins_after_a_long_block_is_whole)
+{
+    struct client late;
+
+    client_hello(&world, &one);
+    world_run(&world, 5);
+    world.ipc->limits.hello_ms = 200;
+    world.hub.block_ms = 400;
+    ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL),
+                     12); /* 1: generate */
+    client_connect(&world, &late);
+    world_turn(&world);
+    world.hub.block_ms = 0;
+    world_run(&world, 100);
+
+    client_hello(&world, &late);
+    client_close(&late);
+}
+END_TEST
+
 START_TEST(at_the_end_everybody_is_told)
 {
     client_hello(&world, &one);
@@ -386,6 +407,7 @@ int main(void)
     tcase_add_test(facts, beyond_the_bound_of_all_a_connection_is_told_so_and_room_comes_back);
     tcase_add_test(facts, dying_at_any_byte_leaves_nothing_behind);
     tcase_add_test(facts, without_descriptors_streams_go_on_and_accepting_comes_back);
+    tcase_add_test(facts, a_time_that_begins_after_a_long_block_is_whole);
     tcase_add_test(facts, at_the_end_everybody_is_told);
     tcase_add_test(facts, only_legal_moves_are_legal);
     suite_add_tcase(suite, facts);
