@@ -417,6 +417,9 @@ START_TEST(a_reload_of_everything_leaves_what_runs_and_names_what_waits)
             n_done++;
         }
     }
+    reloaded = reload(&talk)->reloaded; /* what waits is told until it is done */
+    ck_assert(has_path(reloaded->needs_restart, reloaded->n_needs_restart, "socket_group"));
+    ck_assert_uint_eq(reloaded->n_applied, 0);
     talk_generate(&talk, 3, "Once", 4);
     ck_assert_int_eq(talk_last(&talk, 3)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
     talk_close(&talk);
