@@ -3,6 +3,7 @@
  *
  * The list of O01 stands here: sizes that wrap, divide by zero, or are only claimed.
  */
+#include "failed_alloc.h"
 #include "maker.h"
 #include "unit.h"
 #include <string.h>
@@ -120,22 +121,21 @@ START_TEST(every_prefix_of_a_head_asks_for_more)
 }
 END_TEST
 
+static int parse_and_give_back(void *maker)
+{
+    struct gguf *gguf = NULL;
+    const int r = maker_parse(maker, &gguf, NULL);
+
+    gguf_destroy(gguf);
+    return r;
+}
+
 START_TEST(failing_allocation_leaks_nothing)
 {
     struct maker maker;
-    struct gguf *gguf = NULL;
-    int r = -1;
 
     make_good(&maker);
-    for (int64_t nth = 0; r != GGUF_OK; nth++) {
-        mem_fail_nth(nth);
-        r = maker_parse(&maker, &gguf, NULL);
-        ck_assert_int_le(r, 0);
-        ck_assert_int_lt(nth, 100);
-    }
-    mem_fail_nth(-1);
-
-    gguf_destroy(gguf);
+    for_each_failed_alloc(parse_and_give_back, &maker);
     maker_finish(&maker);
 }
 END_TEST

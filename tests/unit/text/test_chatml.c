@@ -2,6 +2,7 @@
  * ChatML: which templates are understood, what they write, and that nobody's words become markers (O08)
  */
 #include "base/buf.h"
+#include "failed_alloc.h"
 #include "load.h"
 #include "text/chatml.h"
 #include "tiny.h"
@@ -305,6 +306,28 @@ START_TEST(bad_text_in_a_message_is_refused)
 }
 END_TEST
 
+static int render_and_give_back(void *vocab)
+{
+    const struct chat_message messages[] = { says("user", "Hi") };
+    struct chatml *chatml = NULL;
+    struct ids ids = { 0 };
+    int r = chatml_create(&chatml, vocab, NULL);
+
+    r = r ? r : chatml_tokenize(chatml, messages, 1, true, NULL, &ids, NULL);
+    ids_finish(&ids);
+    chatml_destroy(chatml);
+    return r;
+}
+
+START_TEST(failing_allocation_leaks_nothing)
+{
+    struct vocab *vocab = make_vocab(LOOP FIRST TURN OPEN);
+
+    for_each_failed_alloc(render_and_give_back, vocab);
+    vocab_destroy(vocab);
+}
+END_TEST
+
 /* ---- the published template against the text that Jinja made of it */
 
 /* Fills @messages from a conversation; false if one has a content that is no string. */
@@ -409,6 +432,7 @@ int main(void)
     tcase_add_test(tcase, marker_split_over_two_messages_stays_text);
     tcase_add_test(tcase, exactly_one_bos_where_the_vocabulary_asks);
     tcase_add_test(tcase, bad_text_in_a_message_is_refused);
+    tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_test(tcase, published_template_gives_the_published_text);
     tcase_add_test(tcase, published_templates_of_other_models_are_refused);
     suite_add_tcase(suite, tcase);

@@ -2,6 +2,7 @@
  * What may be shown: stop strings over several tokens (O10), characters cut by the budget (O11)
  */
 #include "base/utf8.h"
+#include "failed_alloc.h"
 #include "text/stage.h"
 #include "tiny.h"
 #include "unit.h"
@@ -242,23 +243,21 @@ START_TEST(nul_bytes_are_text)
 }
 END_TEST
 
-START_TEST(failing_allocation_leaks_nothing)
+static int push_and_give_back(void *data)
 {
     const struct stage_text stop = { .bytes = (const uint8_t *)"stop", .n = 4 };
-    int r = -1;
+    struct stage *stage = NULL;
+    struct stage_out out;
+    int r = stage_create(&stage, vocab, &stop, 1);
 
-    for (int64_t nth = 0; r != 0; nth++) {
-        struct stage *stage = NULL;
-        struct stage_out out;
+    r = r ? r : stage_push(stage, A, &out);
+    stage_destroy(stage);
+    return r;
+}
 
-        mem_fail_nth(nth);
-        r = stage_create(&stage, vocab, &stop, 1);
-        r = r ? r : stage_push(stage, A, &out);
-        ck_assert_int_le(r, 0);
-        stage_destroy(stage);
-        ck_assert_int_lt(nth, 100);
-    }
-    mem_fail_nth(-1);
+START_TEST(failing_allocation_leaks_nothing)
+{
+    for_each_failed_alloc(push_and_give_back, NULL);
 }
 END_TEST
 

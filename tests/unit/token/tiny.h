@@ -4,7 +4,7 @@
 #ifndef SOTTO_TESTS_TINY_H
 #define SOTTO_TESTS_TINY_H
 
-#include "maker.h"
+#include "gguf/maker.h"
 #include "token/token.h"
 
 struct tiny_token {
