@@ -230,6 +230,44 @@ static void release_words(struct model *model, const char *sentence)
     }
 }
 
+/* Is @file (NULL: the configured one) a load that this peer may ask for? Above 0: a Code. */
+static int check_load(const struct hub *hub, const struct model *model, const char *file,
+                      const struct grant *grant, struct diag *diag)
+{
+    if (hub->is_stopping) {
+        diag_set(diag, "the daemon is shutting down");
+        return SOTTO__V1__CODE__CODE_UNAVAILABLE;
+    }
+    if (!model && !file) {
+        diag_blame(diag, "load_model.name", "there is no model of that name");
+        return SOTTO__V1__CODE__CODE_NOT_FOUND;
+    }
+    if (file && !grant->admin) {
+        diag_blame(diag, "load_model.file", "only an administrator loads a file that is not configured");
+        return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
+    }
+    if (file && file[0] != '/') {
+        diag_blame(diag, "load_model.file", "must be an absolute path");
+        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
+    }
+    if (model && model->is_held && !grant->admin) {
+        diag_set(diag, "model %s was unloaded by an administrator: an administrator must load it again",
+                 model->settings.name);
+        return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
+    }
+    return 0;
+}
+
+/* Puts @file into the row of @name, which is made if there is none. */
+static int take_file(struct hub *hub, const char *name, const char *file, struct model **model)
+{
+    const struct hub_model fresh = { .name = name, .backend = "cpu" };
+    struct hub_model settings = *model ? (*model)->settings : fresh;
+
+    settings.file = file;
+    return *model ? models_set(*model, &settings) : models_add(hub, &settings, model);
+}
+
 int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
              hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
              struct diag *diag)
@@ -239,39 +277,13 @@ int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct gran
     struct hub_ticket *ticket;
     int r;
 
-    if (hub->is_stopping) {
-        diag_set(diag, "the daemon is shutting down");
-        return SOTTO__V1__CODE__CODE_UNAVAILABLE;
+    r = check_load(hub, model, other ? ask->file : NULL, grant, diag);
+    if (r) {
+        return r;
     }
-    if (other && !grant->admin) {
-        diag_blame(diag, "load_model.file", "only an administrator loads a file that is not configured");
-        return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
-    }
-    if (other && ask->file[0] != '/') {
-        diag_blame(diag, "load_model.file", "must be an absolute path");
-        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-    }
-    if (!model && !other) {
-        diag_blame(diag, "load_model.name", "there is no model of that name");
-        return SOTTO__V1__CODE__CODE_NOT_FOUND;
-    }
-    if (model && (model->is_held || model->has_failed) && !grant->admin && !models_pick(model)) {
-        r = models_want(model, false, diag); /* a file that has changed may be tried by anybody */
-        if (r) {
-            return r == SOTTO__V1__CODE__CODE_FAILED_PRECONDITION && model->is_held
-                       ? SOTTO__V1__CODE__CODE_PERMISSION_DENIED
-                       : r;
-        }
-    }
-    if (other) {
-        const struct hub_model fresh = { .name = ask->name, .file = ask->file, .backend = "cpu" };
-        struct hub_model changed = model ? model->settings : fresh;
-
-        changed.file = ask->file;
-        r = model ? models_set(model, &changed) : models_add(hub, &changed, &model);
-        if (r) {
-            return err_up(r);
-        }
+    r = other ? take_file(hub, ask->name, ask->file, &model) : 0;
+    if (r) {
+        return err_up(r);
     }
     r = model->current ? want_newest(model, diag) : models_want(model, grant->admin, diag);
     if (r) {

@@ -44,11 +44,25 @@ static void tell_open(struct stream *stream, const struct ids *known)
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
     order.open = &open;
     engine_tell(edition->engine, &order);
-    engine_await(edition->engine, 0.0);
+}
+
+/* The watchdog of what is awaited now: the step, or else an opening; nothing: none. */
+static void watch(struct edition *edition)
+{
+    if (!edition->engine) {
+        return;
+    }
+    if (edition->hub->pacer.edition == edition) {
+        engine_await(edition->engine, edition->hub->pacer.plan.foretold_ns);
+    } else if (edition->n_opening > 0) {
+        engine_await(edition->engine, 0.0);
+    } else {
+        engine_rest(edition->engine);
+    }
 }
 
 /* Asks the engine for a sequence with all that the journal knows. */
-static void open_sequence(struct hub *hub, struct stream *stream)
+static void open_sequence(struct stream *stream)
 {
     struct edition *edition = stream->edition;
     cleanup(ids_finish) struct ids known = { 0 };
@@ -69,8 +83,8 @@ static void open_sequence(struct hub *hub, struct stream *stream)
     edition->n_opening++;
     edition->opening_alone = stream->mark.suspect;
     edition->figures.n_sequences = edition->lane.n_taken;
-    (void)hub;
     tell_open(stream, &known);
+    watch(edition);
 }
 
 void pacer_close(struct stream *stream)
@@ -109,21 +123,6 @@ void pacer_close(struct stream *stream)
         engine_tell(edition->engine, &order);
     }
     stream->sequence = 0;
-}
-
-/* Nothing awaited: no watchdog. */
-static void watch(struct edition *edition)
-{
-    if (!edition->engine) {
-        return;
-    }
-    if (edition->hub->pacer.edition == edition) {
-        engine_await(edition->engine, edition->hub->pacer.plan.foretold_ns);
-    } else if (edition->n_opening > 0) {
-        engine_await(edition->engine, 0.0);
-    } else {
-        engine_rest(edition->engine);
-    }
 }
 
 static struct stream *find(struct edition *edition, uint32_t sequence)
@@ -172,6 +171,7 @@ static void on_refused(struct edition *edition, const Sotto__Engine__Refused *re
     map_remove(&edition->sequences, stream->sequence);
     stream->sequence = 0;
     edition->lane.n_taken--;
+    edition->lane.no_room = false; /* unless this very answer says so, and somebody is there to make room */
     edition->figures.n_sequences = edition->lane.n_taken;
     if ((refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
          refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY) &&
@@ -229,7 +229,7 @@ static void tell_step(struct hub *hub)
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
     engine_tell(pacer->edition->engine, &order);
-    engine_await(pacer->edition->engine, plan->foretold_ns);
+    watch(pacer->edition);
     trace_add(TRACE_STEP_SENT, pacer->step_id, plan->n_rows);
 }
 
@@ -504,7 +504,7 @@ static void seat(struct hub *hub, const struct plan_input *in)
         if (alone_runs || (stream->mark.suspect && busy)) {
             return;
         }
-        open_sequence(hub, stream);
+        open_sequence(stream);
     }
 }
 

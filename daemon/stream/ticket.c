@@ -115,19 +115,13 @@ void ticket_call(struct hub_ticket *ticket)
 
 /* ---- words */
 
-/* Answers with what the pool found, or with its refusal. */
 static Sotto__V1__Code refusal_of(const struct words_job *job)
 {
-    switch (job->outcome) {
-    case TOKENIZE_OK:
-        return SOTTO__V1__CODE__CODE_OK;
-    case TOKENIZE_BAD_TEXT:
+    if (job->outcome == TOKENIZE_BAD_TEXT) {
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-    case TOKENIZE_TOO_MANY:
-        return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
-    default: /* an int: faults of the system are many */
-        return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
+    return job->outcome == TOKENIZE_TOO_MANY ? SOTTO__V1__CODE__CODE_OUT_OF_RANGE
+                                             : SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
 }
 
 static void tell_refusal(struct hub_ticket *ticket, const struct words_job *job)

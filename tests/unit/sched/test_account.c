@@ -1,4 +1,5 @@
 /* Budgets, limits, and who is forgotten when. */
+#include "failed_alloc.h"
 #include "sched/account.h"
 #include "unit.h"
 
@@ -126,6 +127,26 @@ START_TEST(a_suspect_account_is_remembered)
 }
 END_TEST
 
+static int get_two(void *data)
+{
+    struct accounts accounts;
+    struct account *account;
+    int r;
+
+    (void)data;
+    accounts_init(&accounts);
+    r = accounts_get(&accounts, 1, &account);
+    r = r ? r : accounts_get(&accounts, 2, &account);
+    accounts_finish(&accounts);
+    return r;
+}
+
+START_TEST(any_allocation_may_fail_and_nothing_is_lost)
+{
+    for_each_failed_alloc(get_two, NULL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-account");
@@ -139,6 +160,7 @@ int main(void)
     tcase_add_test(tcase, without_a_budget_nothing_is_owed);
     tcase_add_test(tcase, a_quiet_account_is_forgotten_and_a_live_one_is_not);
     tcase_add_test(tcase, a_suspect_account_is_remembered);
+    tcase_add_test(tcase, any_allocation_may_fail_and_nothing_is_lost);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

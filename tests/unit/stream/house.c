@@ -289,7 +289,7 @@ static void on_error(void *owner, const Sotto__V1__Error *error)
     snprintf(guest->sentence, sizeof(guest->sentence), "%s", error->message);
 }
 
-static const struct stream_sink sink = {
+const struct stream_sink guest_sink = {
     .on_accepted = on_accepted,
     .on_delta = on_delta,
     .on_notice = on_notice,
@@ -303,6 +303,7 @@ void guest_init(struct guest *guest, uint32_t first, uint32_t n, uint32_t n_answ
     sotto__v1__generate__init(&guest->ask);
     sotto__v1__sampling__init(&guest->sampling);
     sotto__v1__token_ids__init(&guest->ids);
+    guest->sink = &guest_sink;
     guest->ids.ids = calloc(n + 1, sizeof(uint32_t));
     guest->ids.n_ids = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -327,8 +328,8 @@ void guest_ask(struct house *house, struct guest *guest)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r =
-        stream_open(house->hub, &guest->ask, &house->grant, &sink, guest, &guest->stream, &retry_ms, &diag);
+    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms,
+                        &diag);
 
     ck_assert_msg(r == 0, "refused with %d: %s", r, diag.text);
     ck_assert_uint_eq(guest->n_accepted + guest->n_ends, 0);
@@ -338,8 +339,8 @@ void guest_refused(struct house *house, struct guest *guest, Sotto__V1__Code cod
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r =
-        stream_open(house->hub, &guest->ask, &house->grant, &sink, guest, &guest->stream, &retry_ms, &diag);
+    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms,
+                        &diag);
 
     ck_assert_int_eq(r, code);
     ck_assert_msg(strstr(diag.text, word) != NULL, "\"%s\" has no \"%s\"", diag.text, word);

@@ -31,7 +31,8 @@ struct house {
 };
 
 struct guest {
-    struct stream *stream; /* NULL after its last message */
+    struct stream *stream;          /* NULL after its last message */
+    const struct stream_sink *sink; /* guest_sink, or a test's own */
     Sotto__V1__Generate ask;
     Sotto__V1__Sampling sampling;
     Sotto__V1__TokenIds ids;
@@ -78,6 +79,9 @@ void house_make_model(const char *path, uint32_t n_words);
 struct model *house_model(struct house *house);
 uint32_t house_pid(struct house *house);
 bool house_had(const struct house *house, const char *event);
+
+/* Writes down all that it is told. */
+extern const struct stream_sink guest_sink;
 
 /* A guest with a prompt of @n tokens ("1 2 3 …" and @first in front) and room for @n_answer, greedy, seed 7. */
 void guest_init(struct guest *guest, uint32_t first, uint32_t n, uint32_t n_answer);

@@ -198,6 +198,106 @@ START_TEST(a_spent_budget_throttles_a_running_stream_and_it_goes_on)
 }
 END_TEST
 
+/* Opens the house anew: 8 seats and a pool of 4 pages of 16 tokens. */
+static void begin_narrow(void)
+{
+    house_end(&house);
+    house_prepare(&house, "always do slow 2\npages 4\ncontext 256\n");
+    house.settings.n_sequences = 8;
+    house_open(&house);
+    house_until_ready(&house);
+}
+
+START_TEST(who_finds_no_page_waits_until_one_is_given_back)
+{
+    struct guest guests[6];
+
+    begin_narrow();
+    for (size_t i = 0; i < 6; i++) {
+        guest_init(&guests[i], (uint32_t)i + 1, 20, 20); /* three pages each: one at a time */
+        guest_ask(&house, &guests[i]);
+    }
+    for (size_t i = 0; i < 6; i++) {
+        guest_until_over(&house, &guests[i]);
+        guest_assert_done(&guests[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
+        guest_finish(&guests[i]);
+    }
+
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+}
+END_TEST
+
+START_TEST(what_never_fits_is_refused_with_numbers_and_others_go_on)
+{
+    struct guest large[2];
+    struct guest small;
+
+    begin_narrow();
+    guest_init(&large[0], 1, 40, 100);
+    guest_init(&large[1], 1, 40, 100);
+    guest_init(&small, 1, 4, 5);
+    guest_ask(&house, &large[0]);
+    guest_ask(&house, &large[1]);
+    guest_ask(&house, &small);
+    for (size_t i = 0; i < 2; i++) {
+        guest_until_over(&house, &large[i]);
+        guest_assert_failed(&large[i], SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "4 in all");
+        guest_finish(&large[i]);
+    }
+    guest_until_over(&house, &small);
+
+    guest_assert_done(&small, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    guest_finish(&small);
+}
+END_TEST
+
+START_TEST(a_higher_class_is_seated_before_who_came_earlier)
+{
+    struct guest first;
+    struct guest low;
+    struct guest high;
+
+    guest_init(&first, 202, 4, 10);
+    guest_init(&low, 202, 4, 10);
+    guest_init(&high, 202, 4, 10);
+    low.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    high.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    guest_ask(&house, &first);
+    guest_ask(&house, &low);
+    guest_until_tokens(&house, &first, 1);
+    guest_ask(&house, &high);
+    guest_until_over(&house, &high);
+    ck_assert_uint_eq(low.n_tokens, 0);
+    guest_until_over(&house, &low);
+
+    guest_assert_done(&low, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
+    guest_finish(&first);
+    guest_finish(&low);
+    guest_finish(&high);
+}
+END_TEST
+
+START_TEST(an_engine_that_refuses_a_token_fails_its_request_alone)
+{
+    struct guest guilty;
+    struct guest other;
+
+    house_end(&house);
+    house_begin(&house, "when 200 at open do refuse bad-token\n");
+    guest_init(&guilty, 200, 4, 5);
+    guest_init(&other, 1, 4, 5);
+    guest_ask(&house, &guilty);
+    guest_ask(&house, &other);
+    guest_until_over(&house, &guilty);
+    guest_until_over(&house, &other);
+
+    guest_assert_failed(&guilty, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "does not take");
+    guest_assert_done(&other, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    guest_finish(&guilty);
+    guest_finish(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream-credit");
@@ -212,6 +312,10 @@ int main(void)
     tcase_add_test(tcase, a_parked_stream_can_be_cancelled);
     tcase_add_test(tcase, waiting_requests_have_places_and_a_cancelled_one_never_starts);
     tcase_add_test(tcase, a_spent_budget_throttles_a_running_stream_and_it_goes_on);
+    tcase_add_test(tcase, who_finds_no_page_waits_until_one_is_given_back);
+    tcase_add_test(tcase, what_never_fits_is_refused_with_numbers_and_others_go_on);
+    tcase_add_test(tcase, a_higher_class_is_seated_before_who_came_earlier);
+    tcase_add_test(tcase, an_engine_that_refuses_a_token_fails_its_request_alone);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

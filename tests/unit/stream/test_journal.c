@@ -1,5 +1,6 @@
 /* What is written can be read back by whoever holds the descriptor; what is torn or altered is not believed. */
 #include "base/buf.h"
+#include "failed_alloc.h"
 #include "stream/journal.h"
 #include "unit.h"
 #include <fcntl.h>
@@ -135,6 +136,33 @@ START_TEST(its_bytes_are_charged_and_given_back)
 }
 END_TEST
 
+static int write_and_read(void *data)
+{
+    struct journal one = { .fd = -1 };
+    struct ids ids = { 0 };
+    int r;
+
+    (void)data;
+    r = journal_open(&one, &account);
+    r = r ? r : journal_request(&one, "sampler", 7);
+    r = r ? r : journal_prompt(&one, prompt, 3);
+    r = r ? r : journal_token(&one, 42);
+    r = r ? r : journal_known(&one, &ids);
+    ids_finish(&ids);
+    journal_close(&one);
+    return r;
+}
+
+START_TEST(any_allocation_may_fail_and_nothing_is_lost)
+{
+    uint64_t before = account.bytes;
+
+    for_each_failed_alloc(write_and_read, NULL);
+
+    ck_assert_uint_eq(account.bytes, before);
+}
+END_TEST
+
 START_TEST(no_child_inherits_it)
 {
     ck_assert(fcntl(journal.fd, F_GETFD) & FD_CLOEXEC);
@@ -153,6 +181,7 @@ int main(void)
     tcase_add_test(tcase, a_torn_end_leaves_what_stands_before_it);
     tcase_add_test(tcase, a_later_version_is_foreign);
     tcase_add_test(tcase, its_bytes_are_charged_and_given_back);
+    tcase_add_test(tcase, any_allocation_may_fail_and_nothing_is_lost);
     tcase_add_test(tcase, no_child_inherits_it);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,5 +1,6 @@
 /* A request from its beginning to each of its ends. */
 #include "house.h"
+#include <signal.h>
 #include <string.h>
 
 static struct house house;
@@ -352,6 +353,69 @@ START_TEST(an_abort_ends_with_its_reason)
 }
 END_TEST
 
+/* Guests who act from inside what they are told, as a connection that overflows does. */
+static void cancel_on_delta(void *owner, const Sotto__V1__Delta *delta)
+{
+    struct guest *guest = owner;
+
+    guest->n_tokens += (uint32_t)delta->n_tokens;
+    stream_cancel(guest->stream);
+}
+
+static void forget_on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
+{
+    struct guest *guest = owner;
+
+    (void)accepted;
+    guest->n_accepted++;
+    stream_forget(guest->stream);
+}
+
+static void abort_on_notice(void *owner, const Sotto__V1__Notice *notice)
+{
+    struct guest *guest = owner;
+
+    guest->n_notices[notice->kind]++;
+    stream_abort(guest->stream, SOTTO__V1__CODE__CODE_ABORTED, "enough");
+}
+
+START_TEST(whoever_is_called_may_end_the_stream)
+{
+    struct stream_sink acting = guest_sink;
+    struct guest guest;
+
+    acting.on_delta = cancel_on_delta;
+    guest_init(&guest, 1, 3, 1); /* the very token that ends it */
+    guest.sink = &acting;
+    guest_ask(&house, &guest);
+    guest_until_over(&house, &guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 1);
+    guest_finish(&guest);
+
+    acting = guest_sink;
+    acting.on_accepted = forget_on_accepted;
+    guest_init(&guest, 1, 3, 5);
+    guest.sink = &acting;
+    guest_ask(&house, &guest);
+    house_run(&house, 50);
+    ck_assert_uint_eq(guest.n_accepted, 1);
+    ck_assert_uint_eq(guest.n_ends, 0);
+    ck_assert_uint_eq(house_model(&house)->current->n_refs, 0);
+    guest_finish(&guest);
+
+    acting = guest_sink;
+    acting.on_notice = abort_on_notice;
+    guest_init(&guest, 202, 3, 20);
+    guest.sink = &acting;
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 1);
+    kill((pid_t)house_pid(&house), SIGKILL); /* the notice of rebuilding */
+    guest_until_over(&house, &guest);
+    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_ABORTED, "enough");
+    guest_finish(&guest);
+}
+END_TEST
+
 START_TEST(a_live_key_is_refused_and_the_first_runs_on)
 {
     struct guest first;
@@ -444,6 +508,7 @@ int main(void)
     tcase_add_test(tcase, a_cancel_in_each_state_ends_once_and_frees_the_sequence);
     tcase_add_test(tcase, who_is_forgotten_is_never_called);
     tcase_add_test(tcase, an_abort_ends_with_its_reason);
+    tcase_add_test(tcase, whoever_is_called_may_end_the_stream);
     tcase_add_test(tcase, a_live_key_is_refused_and_the_first_runs_on);
     tcase_add_test(tcase, what_policy_does_not_give_is_refused_at_once);
     tcase_add_test(tcase, a_spent_minute_refuses_the_next);
