@@ -385,24 +385,27 @@ static uint64_t unit_work(const struct exec_program *program, const struct exec_
     return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * WORK_OF_A_COLUMN;
 }
 
-/* Units of the next part: as many as the work allows, but a grain for each worker. */
+/* Units of the next part: as many as the work allows, but a grain for each worker. Adds what they weigh. */
 static uint32_t take_units(const struct cpu *cpu, const struct exec_program *program,
-                           const struct exec_op *op)
+                           const struct exec_op *op, uint64_t *work)
 {
     uint32_t n_left = count_units(program, op) - program->unit;
     uint32_t grain = op->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1;
     uint32_t least = grain * pool_n_workers(cpu->pool);
-    uint64_t work = 0;
-    uint64_t n;
+    uint64_t unit = unit_work(program, op, program->unit);
+    uint64_t sum = 0;
+    uint32_t n = 0;
 
     if (op->kind != EXEC_ATTEND) {
-        n = cpu->part_work / unit_work(program, op, program->unit) / grain * grain;
-        return (uint32_t)num_min(num_max(n, least), n_left);
+        n = (uint32_t)num_min(num_max(cpu->part_work / unit / grain * grain, least), n_left);
+        *work += n * unit;
+        return n;
     }
-    for (n = 0; n < n_left && (work < cpu->part_work || n < least); n++) {
-        work += unit_work(program, op, program->unit + (uint32_t)n);
+    for (; n < n_left && (sum < cpu->part_work || n < least); n++) {
+        sum += unit_work(program, op, program->unit + n);
     }
-    return (uint32_t)n;
+    *work += sum;
+    return n;
 }
 
 static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
@@ -417,14 +420,15 @@ static void run_quantise_piece(void *ctx, uint32_t first, uint32_t n, uint32_t w
     run_quantise(ctx, first, n);
 }
 
-static void run_part(struct cpu *cpu, struct exec_program *program)
+/* Runs the part under the cursor. Adds what it weighed. */
+static void run_part(struct cpu *cpu, struct exec_program *program, uint64_t *work)
 {
     const struct exec_op *op = &program->ops[program->op];
     const struct cpu_plan *plan = program->private;
     struct cpu_part part = {
         .cpu = cpu, .program = program, .op = op, .plan = &plan->ops[program->op], .first = program->unit
     };
-    uint32_t n = take_units(cpu, program, op);
+    uint32_t n = take_units(cpu, program, op, work);
 
     if (op->kind == EXEC_MATMUL) {
         if (part.plan->quantises && program->unit == 0) {
@@ -440,10 +444,12 @@ int cpu_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_tic
 {
     struct cpu *cpu = cpu_of(program->exec);
     uint8_t phase = exec_phase(program);
+    uint64_t work = 0;
 
-    for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
-        run_part(cpu, program);
-    }
+    do {
+        run_part(cpu, program, &work);
+    } while (--n_parts > 0 && work < cpu->part_work / 2 && exec_is_left(program) &&
+             exec_phase(program) == phase);
     *ret_ticket = ++cpu->n_tickets;
     return 0;
 }

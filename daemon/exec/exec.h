@@ -193,8 +193,8 @@ bool exec_is_begun(const struct exec_program *program);
 /* Phase tag of the op under the cursor. Only while parts are left. */
 uint8_t exec_phase(const struct exec_program *program);
 
-/* Queues the next @n_parts parts (fewer at the end, and never past the end of a phase); each is at most some 20 ms
- * of work. One submission at a time. */
+/* Queues the next @n_parts parts: fewer at the end of a phase, and once they weigh half of what one part may. A part is
+ * at most some 20 ms of work, and so is a submission of many small ones. One submission at a time. */
 int exec_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket);
 
 /* EXEC_OK: done. EXEC_PENDING: @timeout_ms passed first. A fault: the device is lost. */

@@ -144,6 +144,11 @@ static int refuse_unknown(struct reader *reader, struct arch_params *params)
                    reader->key, (int)(scaling.n < 32 ? scaling.n : 32), scaling.bytes);
         return MODEL_REFUSED;
     }
+    r = gguf_get_u32(reader->gguf, "split.count", &n, reader->diag);
+    if (r == GGUF_WRONG || (r == GGUF_GOT && n > 1)) {
+        diag_blame(reader->diag, "split.count", "the file is one part of a model in several; join the parts first");
+        return MODEL_REFUSED;
+    }
     r = gguf_get_u32(reader->gguf, name_key(reader, "expert_count"), &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n != 0)) {
         diag_blame(reader->diag, reader->key, "key %s says mixture of experts, which is not supported",

@@ -30,6 +30,12 @@ static const struct refusal {
     { { .key = "llama.attention.value_length", .value = 32 }, { "value_length" } },
     { { .key = "llama.rope.dimension_count", .value = 7 }, { "7 elements", "pairs" } },
     { { .key = "llama.rope.dimension_count", .value = 128 }, { "128 elements", "64" } },
+    { { .key = "split.count", .value = 3 }, { "parts" } },
+    { { .tensor = "rope_freqs.weight", .type = ELEM_F32, .n_cols = 32 },
+      { "rope_freqs.weight", "factor 0" } },
+    { { .tensor = "rope_freqs.weight", .type = ELEM_F32, .n_cols = 64 }, { "rope_freqs.weight", "32 x 1" } },
+    { { .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 256 },
+      { "blk.1.attn_k.bias", "128 x 1" } },
     { { .key = "llama.expert_count", .value = 8 }, { "mixture of experts" } },
     { { .key = "llama.vocab_size", .value = 299 }, { "llama.vocab_size", "299", "300" } },
     { { .text_key = "llama.rope.scaling.type", .text = "yarn" }, { "yarn", "linear" } },
@@ -180,6 +186,17 @@ START_TEST(the_embedding_is_the_output_where_the_file_has_no_other)
 }
 END_TEST
 
+START_TEST(biases_are_taken_where_the_file_has_them)
+{
+    char path[64];
+
+    tiny_file(&(struct tiny){ .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 128 }, path,
+              sizeof(path));
+
+    model_close(rig_open(path, &(struct rig_setup){ .backend = "cpu" }));
+}
+END_TEST
+
 static int open_and_close(void *data)
 {
     struct model *model = NULL;
@@ -214,6 +231,7 @@ int main(void)
     tcase_add_test(tcase, a_context_is_what_training_and_pool_allow);
     tcase_add_test(tcase, rows_beyond_the_vocabulary_are_never_sampled);
     tcase_add_test(tcase, the_embedding_is_the_output_where_the_file_has_no_other);
+    tcase_add_test(tcase, biases_are_taken_where_the_file_has_them);
     tcase_add_test(tcase, an_allocation_that_fails_while_opening_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -85,8 +85,20 @@ static void write_keys(struct maker *maker, const struct tiny *tiny)
     }
 }
 
+/* Gives where the next one may lie. */
+static uint64_t write_tensor(struct maker *maker, const char *name, uint32_t type, const uint64_t *dims,
+                             uint64_t at)
+{
+    uint64_t row_bytes;
+
+    ck_assert(elem_row_bytes(type, dims[0], &row_bytes));
+    maker_tensor(maker, name, dims[1] ? 2 : 1, dims, type, at);
+    return at + (row_bytes * (dims[1] ? dims[1] : 1) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 static uint64_t write_tensors(struct maker *maker, const struct tiny *tiny)
 {
+    bool is_written = false;
     uint64_t at = 0;
 
     for (size_t i = 0; i < COUNTOF(tensor_rows); i++) {
@@ -94,14 +106,14 @@ static uint64_t write_tensors(struct maker *maker, const struct tiny *tiny)
         bool is_it = tiny->tensor && strcmp(tiny->tensor, row->name) == 0;
         uint64_t dims[2] = { is_it ? tiny->n_cols : row->n_cols, is_it ? tiny->n_rows : row->n_rows };
         uint32_t type = is_it ? tiny->type : row->n_rows ? ELEM_F16 : ELEM_F32;
-        uint64_t row_bytes;
 
-        if (is_omitted(tiny, row->name)) {
-            continue;
+        is_written = is_written || is_it;
+        if (!is_omitted(tiny, row->name)) {
+            at = write_tensor(maker, row->name, type, dims, at);
         }
-        ck_assert(elem_row_bytes(type, dims[0], &row_bytes));
-        maker_tensor(maker, row->name, dims[1] ? 2 : 1, dims, type, at);
-        at += (row_bytes * (dims[1] ? dims[1] : 1) + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    if (tiny->tensor && !is_written) {
+        at = write_tensor(maker, tiny->tensor, tiny->type, (uint64_t[]){ tiny->n_cols, tiny->n_rows }, at);
     }
     return at;
 }

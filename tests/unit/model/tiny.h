@@ -22,7 +22,7 @@ struct tiny {
     uint32_t value;
     const char *text_key; /* NULL, or one more key */
     const char *text;
-    const char *tensor; /* NULL, or a tensor that is of @type and of this shape */
+    const char *tensor; /* NULL, or a tensor (one more, or one there) of @type and of this shape */
     uint32_t type;
     uint64_t n_cols;
     uint64_t n_rows;
