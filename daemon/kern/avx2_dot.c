@@ -3,12 +3,14 @@
  *
  * Weight rows go by panels of eight (avx2_panel.h), 256 columns at a time; each opened panel meets all activation
  * rows, four at a time, so that a weight is read from memory and unpacked once for the whole step. Accumulators wait
- * in a small array between panels, eight floats (one a weight row) for each activation row.
+ * in a small array between panels, eight floats (one a weight row) for each activation row. A single
+ * activation row goes another way: avx2_one.c.
  *
  * Sums inside a block are exact: bytes times bytes gives pairs in 16 bits, and the comments say how many may be added
  * before 15 bits are full (|q| <= 127).
  */
 #include "kern/avx2.h"
+#include "kern/avx2_one.h"
 #include "kern/avx2_panel.h"
 #include "kern/avx2_set.h"
 #include "tensor/block.h"
@@ -346,25 +348,45 @@ static void panel_by_group(const struct kern_matmul *op, const uint8_t *const ro
     }
 }
 
-void avx2_matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n)
+/* Where the rows of the panel at weight row @w begin; those that are missing below it repeat the last. */
+static void panel_rows(const struct kern_matmul *op, uint32_t w, uint32_t n, const uint8_t *rows[PANEL_ROWS])
+{
+    for (uint32_t i = 0; i < PANEL_ROWS; i++) {
+        rows[i] = (const uint8_t *)op->weights + (w + (i < n ? i : n - 1)) * op->weight_bytes;
+    }
+}
+
+static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t w,
+                         uint32_t n)
 {
     _Alignas(32) float acc[GROUP_ROWS][PANEL_ROWS];
+
+    for (uint32_t row = 0; row < op->n_rows; row += GROUP_ROWS) {
+        const uint32_t n_rows = op->n_rows - row < GROUP_ROWS ? op->n_rows - row : GROUP_ROWS;
+
+        panel_by_group(op, rows, row, n_rows, acc);
+        for (uint32_t r = 0; r < n_rows; r++) {
+            memcpy(op->out + (row + r) * op->out_stride + w, acc[r], n * sizeof(float));
+        }
+    }
+}
+
+void avx2_matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n)
+{
+    const one_fn one = op->n_rows == 1 ? one_by_type(op->type) : NULL;
+    const struct kern_act_row act = kern_act_at(kern_act_of(op->type), op->n_cols, op->acts);
     const uint8_t *rows[PANEL_ROWS];
+    float out[PANEL_ROWS];
 
     for (uint32_t w = first; w < first + n; w += PANEL_ROWS) {
         const uint32_t n_weights = first + n - w < PANEL_ROWS ? first + n - w : PANEL_ROWS;
 
-        for (uint32_t i = 0; i < PANEL_ROWS; i++) { /* the last panel's missing rows repeat its last row */
-            rows[i] =
-                (const uint8_t *)op->weights + (w + (i < n_weights ? i : n_weights - 1)) * op->weight_bytes;
-        }
-        for (uint32_t row = 0; row < op->n_rows; row += GROUP_ROWS) {
-            const uint32_t n_rows = op->n_rows - row < GROUP_ROWS ? op->n_rows - row : GROUP_ROWS;
-
-            panel_by_group(op, rows, row, n_rows, acc);
-            for (uint32_t r = 0; r < n_rows; r++) {
-                memcpy(op->out + (row + r) * op->out_stride + w, acc[r], n_weights * sizeof(float));
-            }
+        panel_rows(op, w, n_weights, rows);
+        if (one) {
+            one(rows, op->n_cols, &act, out);
+            memcpy(op->out + w, out, n_weights * sizeof(float));
+        } else {
+            panel_by_all(op, rows, w, n_weights);
         }
     }
 }

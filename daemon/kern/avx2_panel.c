@@ -3,87 +3,17 @@
  */
 #include "kern/avx2_panel.h"
 
-#include "kern/avx2.h"
+#include "kern/avx2_turn.h"
 #include "tensor/block.h"
 #include "tensor/type.h"
 
 #include <stddef.h>
 
-#define LOW_FOUR  0x0f
-#define LOW_TWO   0x03
 #define FIFTH_BIT 0x10
-
-AVX2_INLINE __m256i both(const uint8_t *low, const uint8_t *high)
-{
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(
-                                       _mm_loadu_si128((const __m128i *)(const void *)low)),
-                                   _mm_loadu_si128((const __m128i *)(const void *)high), 1);
-}
-
-/* Sixteen bytes from @at on of each row, as four registers of 32-bit words, a lane a row. */
-AVX2_INLINE void turn(const uint8_t *const rows[PANEL_ROWS], size_t at, __m256i words[4])
-{
-    const __m256i a = both(rows[0] + at, rows[4] + at);
-    const __m256i b = both(rows[1] + at, rows[5] + at);
-    const __m256i c = both(rows[2] + at, rows[6] + at);
-    const __m256i d = both(rows[3] + at, rows[7] + at);
-    const __m256i ab_low = _mm256_unpacklo_epi32(a, b);
-    const __m256i ab_high = _mm256_unpackhi_epi32(a, b);
-    const __m256i cd_low = _mm256_unpacklo_epi32(c, d);
-    const __m256i cd_high = _mm256_unpackhi_epi32(c, d);
-
-    words[0] = _mm256_unpacklo_epi64(ab_low, cd_low);
-    words[1] = _mm256_unpackhi_epi64(ab_low, cd_low);
-    words[2] = _mm256_unpacklo_epi64(ab_high, cd_high);
-    words[3] = _mm256_unpackhi_epi64(ab_high, cd_high);
-}
-
-AVX2_INLINE __m128i word_at(const uint8_t *bytes)
-{
-    int32_t word;
-
-    memcpy(&word, bytes, sizeof(word));
-    return _mm_cvtsi32_si128(word);
-}
-
-/* Four bytes from @at on of each row, a lane a row. */
-AVX2_INLINE __m256i word_of(const uint8_t *const rows[PANEL_ROWS], size_t at)
-{
-    const __m128i ab = _mm_unpacklo_epi32(word_at(rows[0] + at), word_at(rows[1] + at));
-    const __m128i cd = _mm_unpacklo_epi32(word_at(rows[2] + at), word_at(rows[3] + at));
-    const __m128i ef = _mm_unpacklo_epi32(word_at(rows[4] + at), word_at(rows[5] + at));
-    const __m128i gh = _mm_unpacklo_epi32(word_at(rows[6] + at), word_at(rows[7] + at));
-
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi64(ab, cd)),
-                                   _mm_unpacklo_epi64(ef, gh), 1);
-}
-
-/* The low 16 bits of each lane, which are a half, as floats. */
-AVX2_INLINE __m256 low_half(__m256i words)
-{
-    const __m256i low = _mm256_and_si256(words, _mm256_set1_epi32(0xffff));
-
-    return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
-}
-
-AVX2_INLINE __m256 high_half(__m256i words)
-{
-    return low_half(_mm256_srli_epi32(words, 16));
-}
 
 AVX2_INLINE void put(uint8_t place[32], __m256i bytes)
 {
     _mm256_store_si256((__m256i *)(void *)place, bytes);
-}
-
-AVX2_INLINE __m256i low_four(__m256i bytes)
-{
-    return _mm256_and_si256(bytes, _mm256_set1_epi8(LOW_FOUR));
-}
-
-AVX2_INLINE __m256i high_four(__m256i bytes)
-{
-    return low_four(_mm256_srli_epi16(bytes, 4));
 }
 
 /* The nibbles of 32 elements at @at: registers @w .. @w + 7. */
@@ -182,53 +112,22 @@ static void open_q8_0(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
     }
 }
 
-/* Byte @j of each lane, twice, as numbers of 16 bits. */
-AVX2_INLINE __m256i byte_twice(__m256i words, uint32_t j)
-{
-    const __m256i lane =
-        _mm256_setr_epi8(0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128, 0, -128, 0,
-                         -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128);
-
-    return _mm256_shuffle_epi8(words, _mm256_add_epi8(lane, _mm256_set1_epi16((short)j)));
-}
-
-/* Bytes @i and @j of each lane, with their signs, as numbers of 16 bits. */
-AVX2_INLINE __m256i signed_pair(__m256i words, uint32_t i, uint32_t j)
-{
-    const __m256i lane =
-        _mm256_setr_epi8(-128, 0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128, 0,
-                         -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12);
-    const __m256i which = _mm256_set1_epi32((int)(i << 8 | j << 24));
-
-    return _mm256_srai_epi16(_mm256_shuffle_epi8(words, _mm256_add_epi8(lane, which)), 8);
-}
-
 AVX2_INLINE void put16(int16_t place[16], __m256i numbers)
 {
     _mm256_store_si256((__m256i *)(void *)place, numbers);
 }
 
-/* What heads a block of Q4_K and Q5_K, sixteen bytes: d, dmin, and eight 6-bit scales and mins. */
+/* Opens what heads a block of Q4_K and Q5_K. */
 AVX2_INLINE void open_k_head(struct panel *panel, const uint8_t *const rows[PANEL_ROWS])
 {
-    const __m256i six = _mm256_set1_epi8(0x3f);
-    __m256i words[4];
-    __m256i scales[2];
-    __m256i mins[2];
+    struct k_head head;
 
-    turn(rows, 0, words);
-    _mm256_store_ps(panel->d[0], low_half(words[0]));
-    _mm256_store_ps(panel->m[0], high_half(words[0]));
-    scales[0] = _mm256_and_si256(words[1], six);
-    mins[0] = _mm256_and_si256(words[2], six);
-    /* The upper two bits of a byte go on as bits 4 and 5. */
-    scales[1] = _mm256_or_si256(low_four(words[3]),
-                                _mm256_and_si256(_mm256_srli_epi16(words[1], 2), _mm256_set1_epi8(0x30)));
-    mins[1] = _mm256_or_si256(high_four(words[3]),
-                              _mm256_and_si256(_mm256_srli_epi16(words[2], 2), _mm256_set1_epi8(0x30)));
+    turn_k_head(rows, 0, &head);
+    _mm256_store_ps(panel->d[0], head.d);
+    _mm256_store_ps(panel->m[0], head.dmin);
     for (uint32_t j = 0; j < 8; j++) {
-        put16(panel->scale[j], byte_twice(scales[j / 4], j % 4));
-        put16(panel->pair[j], byte_twice(mins[j / 4], j % 4));
+        put16(panel->scale[j], byte_twice(head.scales[j / 4], j % 4));
+        put16(panel->pair[j], byte_twice(head.mins[j / 4], j % 4));
     }
 }
 
@@ -278,15 +177,6 @@ static void open_q5_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
             put(panel->w[reg + 8 + k], _mm256_or_si256(high_four(words[k]), as_fifth(bits, i / 2 * 2 + 1)));
         }
     }
-}
-
-/* Bits 2n and 2n + 1 of each byte as its bits 4 and 5. */
-AVX2_INLINE __m256i as_top(__m256i bytes, uint32_t n)
-{
-    const __m256i two =
-        _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)(2 * n))), _mm256_set1_epi8(LOW_TWO));
-
-    return _mm256_slli_epi16(two, 4);
 }
 
 /* Half @h of a block of Q6_K: 128 columns, register 32 h on. */

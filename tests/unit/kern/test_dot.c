@@ -118,7 +118,10 @@ START_TEST(largest_quants_do_not_overflow)
     if (!ops || info->n_block == 1) {
         return;
     }
-    for (int sign = -1; sign <= 1; sign += 2) {
+    for (int variant = 0; variant < 4; variant++) {
+        const int sign = variant % 2 == 0 ? -1 : 1;
+
+        product.n_rows = variant < 2 ? 1 : 5;
         make(&product, FIXTURE_ORDINARY, &random);
         /* Every weight the largest its format knows (in Q8_0 the -128 no quantiser writes), all scales too. */
         memset(product.weights, sign < 0 ? 0x80 : 0xff, (size_t)512 / info->n_block * info->n_bytes * 9);
@@ -134,7 +137,7 @@ START_TEST(largest_quants_do_not_overflow)
             }
             memset(block, 0x20, 2);
         }
-        for (uint32_t i = 0; i < 512 * 5; i++) {
+        for (uint32_t i = 0; i < 512 * product.n_rows; i++) {
             product.x[i] = (float)sign;
         }
         compare_sets(ops, &product);
