@@ -1,0 +1,191 @@
+"""A sottod of one's own: in a folder that goes with it, on a socket in that folder, with the engine one names."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import maker
+from client import PATIENCE_S, Client, Gone
+from tap import LeftOut, equal, holds, within
+
+BUILD = os.environ["SOTTO_BUILD"]
+PROGRAMS = {"sottod": "daemon/app/sottod", "fake": "daemon/engine/sotto-fake-engine",
+            "real": "daemon/engine/sotto-engine", "sotto": "clients/sotto", "tiny": "clients/tiny"}
+REPORTS = re.compile(r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|Assertion")
+
+
+def program(name):
+    return os.path.join(BUILD, PROGRAMS[name])
+
+
+def truth(name):
+    """Path of a file that another program made, or LeftOut (under CI: a failure)."""
+    path = os.path.join(os.environ.get("SOTTO_TRUTH_DIR", ""), name)
+    if not os.path.exists(path):
+        if os.environ.get("CI"):
+            raise AssertionError(f"truth data missing under CI: {path}")
+        raise LeftOut(f"{path} is not here")
+    return path
+
+
+class Daemon:
+    """with Daemon(models={"tiny": {...}}) as daemon: ...
+
+    A model without a "file" is a made one for the fake engine, with the pieces of @words; @script is what the fake
+    engine plays. The end is orderly and must be: exit code 0, in time, and no sanitizer's word in the log.
+    """
+
+    def __init__(self, models=None, engine="fake", script="", words=(), template=None, policy=None, settings=None,
+                 start=True, environment=None, limits=None):
+        self.folder = tempfile.mkdtemp(prefix="sotto-e2e-")
+        self.socket = os.path.join(self.folder, "s")
+        self.log_path = os.path.join(self.folder, "log")
+        self.config_path = os.path.join(self.folder, "sotto.json")
+        self.script_path = os.path.join(self.folder, "script")
+        self.engine = engine
+        self.environment = {**os.environ, **(environment or {})}
+        self.limits = limits
+        self.process = None
+        self.ready_s = None
+        self.policy = policy or [{"anyone": True, "admin": True, "observe": True, "special": True,
+                                  "class_ceiling": "realtime", "streams": 256}]
+        self.settings = settings or {}
+        self.models = models or {"tiny": {}}
+        self.play(script)
+        for model in self.models.values():
+            if "file" not in model:
+                model["file"] = maker.write_model(os.path.join(self.folder, "made.gguf"), words, template)
+            if engine == "fake":
+                model.setdefault("backend", "fake")
+                model.setdefault("fake_script", self.script_path)
+            model.setdefault("load", True)
+        next(iter(self.models.values())).setdefault("default", True)
+        self.configure()
+        if start:
+            self.start()
+
+    def play(self, script):
+        with open(self.script_path, "w") as file:
+            file.write(script)
+
+    def configure(self, **changes):
+        config = {"models": self.models, "policy": self.policy, "daemon": self.settings, **changes}
+        with open(self.config_path, "w") as file:
+            json.dump(config, file)
+
+    def command(self, *words):
+        return [program("sottod"), "--config", self.config_path, "--socket", self.socket, "--engine",
+                program(self.engine), "--foreground", *words]
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            begun = time.monotonic()
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                            env=self.environment, preexec_fn=self.limits)
+        within(PATIENCE_S, self.answers, "the daemon answers")
+        self.ready_s = time.monotonic() - begun
+
+    def answers(self):
+        holds(self.process.poll() is None, f"sottod ended with {self.process.returncode}:\n{self.log()}")
+        try:
+            Client(self.socket).close()
+        except (FileNotFoundError, ConnectionRefusedError, Gone):
+            return False
+        return True
+
+    def log(self):
+        with open(self.log_path, errors="replace") as log:
+            return log.read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if self.process and self.process.poll() is None:
+                self.stop(check=kind is None)
+            log = self.log() if os.path.exists(self.log_path) else ""
+            if kind is not None:
+                print("\n".join("# log: " + line for line in log.splitlines()[-40:]))
+            elif REPORTS.search(log):
+                raise AssertionError(log)
+        finally:
+            shutil.rmtree(self.folder)
+
+    def stop(self, check=True, patience_s=PATIENCE_S):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"sottod did not stop within {patience_s} s of SIGTERM:\n{self.log()[-3000:]}")
+        if check:
+            holds(code == 0, f"sottod ended with {code}:\n{self.log()[-3000:]}")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def client(self):
+        return Client(self.socket)
+
+    def sotto(self, *words, **named):
+        """(exit code, standard output, standard error) of the command line."""
+        done = subprocess.run([program("sotto"), "--socket", self.socket, *words], capture_output=True,
+                              timeout=PATIENCE_S, **named)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def status(self):
+        with self.client() as client:
+            return client.status()
+
+    def wait_ready(self, name="tiny"):
+        """Until the model can be asked; gives its ModelInfo."""
+        info = []
+
+        def is_ready():
+            info[:] = [model for model in self.status().models if model.name == name]
+            return info and info[0].state == 3
+        within(PATIENCE_S, is_ready, f"{name} is ready")
+        return info[0]
+
+    def engine_of(self, name="tiny"):
+        """EngineInfo, or None."""
+        return next((engine for engine in self.status().engines if engine.model == name), None)
+
+
+def settle(daemon, before, patience_s=20):
+    """Waits until all that was held() before is what is held now."""
+    end = time.monotonic() + patience_s
+    now = None
+    while now != before and time.monotonic() < end:
+        try:
+            now = held(daemon.status())
+        except (AssertionError, Gone) as refused:  # too many connections, while it still reaps the dead
+            now = refused
+        time.sleep(0.02)
+    equal(now, before, "what is held after all have left")
+
+
+def held(status):
+    """What must come back when everybody has left: sottod's bytes by kind, descriptors, connections, pages, sequences.
+
+    Tables keep the room of their busiest moment: look after one like it. The buffer between sottod and an engine holds
+    the message of the moment, and is not looked at.
+    """
+    figures = {row.kind: row.bytes for row in status.memory if row.holder == "sottod" and
+               row.kind in ("stream", "wire", "sched", "words")}
+    figures["descriptors"] = status.descriptors
+    figures["connections"] = status.connections
+    for model in status.models:
+        figures[model.name + " pages"] = model.kv_pages_used
+    for engine in status.engines:
+        figures[engine.model + " sequences"] = engine.sequences
+    for row in status.classes:
+        figures[f"class {row.priority}"] = (row.queued, row.running, row.parked)
+    return figures

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""Engines that die: streams go on with the tokens of an undisturbed run; the request that kills fails alone."""
+import os
+import signal
+import sys
+import time
+
+import maker
+import sotto_pb2 as pb
+import tap
+from client import generate
+from daemon import Daemon
+from tap import equal, fact, holds, note, within
+
+POISON = 300  # an id that no other prompt has
+ASKS = [generate(f"stream {i}", temperature=0.8, seed=i, max_tokens=60) for i in range(8)]
+
+
+def alone(daemon):
+    with daemon.client() as client:
+        return [client.answer(client.ask(ask)).tokens for ask in ASKS]
+
+
+@fact
+def sigkill_in_the_middle_of_eight_streams_changes_no_token():
+    with Daemon(script="always do slow 4\n", settings={"restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+        daemon.wait_ready()
+        want = alone(daemon)
+        with daemon.client() as client:
+            streams = [client.ask(ask) for ask in ASKS]
+            for stream in streams:  # each has begun
+                while client.read_of(stream).WhichOneof("body") != "delta":
+                    pass
+        with daemon.client() as client:
+            streams = [client.ask(ask) for ask in ASKS]
+            first = {}
+            for stream in streams:
+                frames = []
+                while not frames or frames[-1].WhichOneof("body") != "delta":
+                    frames.append(client.read_of(stream))
+                first[stream] = frames
+            pid = daemon.engine_of().pid
+            os.kill(pid, signal.SIGKILL)
+            begun = time.monotonic()
+            for stream in streams:
+                client.waiting = first[stream] + client.waiting
+            answers = [client.answer(stream) for stream in streams]
+            note(f"all eight ended {time.monotonic() - begun:.2f} s after the kill")
+            equal([answer.tokens for answer in answers], want, "tokens")
+            equal({answer.reason for answer in answers}, {"FINISH_LENGTH"})
+            holds(all(answer.done.usage.rebuilds >= 1 for answer in answers), "usage.rebuilds")
+            kinds = {notice.kind for answer in answers for notice in answer.notices}
+            holds(pb.NOTICE_REBUILDING in kinds, kinds)
+        engine = daemon.engine_of()
+        holds(engine.pid != pid and "9" in engine.last_exit, engine)
+
+
+@fact
+def a_request_that_always_crashes_fails_alone():
+    script = f"always do slow 3\nwhen {POISON} at 3 do crash\n"
+    with Daemon(script=script, settings={"restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+        daemon.wait_ready()
+        want = alone(daemon)
+        with daemon.client() as client, daemon.client() as poisoner:
+            streams = [client.ask(ask) for ask in ASKS]
+            poison = poisoner.generate(tokens=[1, POISON], max_tokens=20)
+            equal(poison.reason, "CODE_INTERNAL")
+            note(poison.error.message)
+            holds(len(poison.tokens) <= 3, "tokens before the crash")
+            answers = [client.answer(stream) for stream in streams]
+            equal([answer.tokens for answer in answers], want, "tokens of those beside it")
+            equal(client.generate("after it", max_tokens=5).reason, "FINISH_LENGTH")
+        info = daemon.wait_ready()
+        holds(info.backend.startswith("fake"), f"the device was blamed: {info.backend}")
+
+
+@fact
+def a_request_that_crashes_at_open_fails_alone_too():
+    with Daemon(script=f"when {POISON} at open do crash\n",
+                settings={"restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+        daemon.wait_ready()
+        with daemon.client() as client:
+            equal(client.generate(tokens=[1, POISON], max_tokens=20).reason, "CODE_INTERNAL")
+            equal(client.generate("after it", max_tokens=5).reason, "FINISH_LENGTH")
+
+
+@fact
+def a_step_that_hangs_is_ended_by_its_watchdog():
+    with Daemon(settings={"step_watchdog": "300ms", "restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+        once = os.path.join(daemon.folder, "once")
+        daemon.wait_ready()
+        with daemon.client() as client:
+            want = client.generate("to be hung", max_tokens=12).tokens
+            client.one(pb.UnloadModel(name="tiny"))
+            daemon.play(f"always at 4 once {once} do hang\n")
+            client.one(pb.LoadModel(name="tiny"))
+            answer = client.generate("to be hung", max_tokens=12)
+            equal((answer.reason, answer.tokens), ("FINISH_LENGTH", want))
+            equal(answer.done.usage.rebuilds, 1)
+
+
+@fact
+def an_engine_that_talks_nonsense_is_replaced():
+    with Daemon(settings={"restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+        once = os.path.join(daemon.folder, "once")
+        daemon.wait_ready()
+        with daemon.client() as client:
+            want = client.generate("nonsense", max_tokens=12).tokens
+            client.one(pb.UnloadModel(name="tiny"))
+            daemon.play(f"always at 4 once {once} do garbage\n")
+            client.one(pb.LoadModel(name="tiny"))
+            equal(client.generate("nonsense", max_tokens=12).tokens, want)
+
+
+@fact
+def degenerate_logits_end_their_request_and_not_its_neighbours():
+    with Daemon(script=f"always do slow 2\nwhen {POISON} at 2 do numeric\n") as daemon:
+        daemon.wait_ready()
+        want = alone(daemon)
+        with daemon.client() as client, daemon.client() as sick:
+            streams = [client.ask(ask) for ask in ASKS]
+            answer = sick.generate(tokens=[1, POISON], max_tokens=20)
+            holds(answer.error, "it should end with an error")
+            note(answer.error.message)
+            equal([client.answer(stream).tokens for stream in streams], want, "tokens of those beside it")
+        equal(daemon.engine_of().starts, 1, "starts of the engine")
+
+
+@fact
+def a_load_that_is_hopeless_tells_its_reason_to_all_who_wait():
+    with Daemon(script="load do stall 300\nload do hopeless this file will never do\n") as daemon:
+        with daemon.client() as client:
+            streams = [client.ask(generate("please", max_tokens=3)) for _ in range(3)]
+            for stream in streams:
+                answer = client.answer(stream)
+                equal(answer.reason, "CODE_FAILED_PRECONDITION")
+                holds("this file will never do" in answer.error.message, answer.error.message)
+            models = client.one(pb.ListModels()).models
+            equal(models[0].state, pb.MODEL_FAILED)
+            holds("this file will never do" in models[0].reason, models[0].reason)
+            begun = time.monotonic()
+            equal(client.generate("again", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
+            holds(time.monotonic() - begun < 1, "it was tried again")
+
+
+@fact
+def a_load_that_crashes_is_tried_again_and_then_given_up():
+    with Daemon(script="load do crash\n", settings={"restart_pauses": ["1ms", "5ms", "10ms"]}) as daemon:
+        with daemon.client() as client:
+            equal(client.generate("please", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
+        engine = daemon.engine_of()
+        note(f"{engine.starts if engine else '?'} starts")
+
+
+@fact
+def one_load_serves_all_who_ask_and_outlives_the_first():
+    with Daemon(script="load do stall 400\n", models={"tiny": {"load": False}}) as daemon:
+        first = daemon.client()
+        first.ask(generate("I leave", max_tokens=3))
+        time.sleep(0.1)
+        first.close()
+        clients = [daemon.client() for _ in range(20)]
+        streams = [client.ask(generate(f"{i}", max_tokens=3)) for i, client in enumerate(clients)]
+        for client, stream in zip(clients, streams):
+            equal(client.answer(stream).reason, "FINISH_LENGTH")
+            client.close()
+        equal(daemon.engine_of().starts, 1, "starts of the engine")
+
+
+@fact
+def unload_waits_for_answers_and_now_does_not():
+    with Daemon(script="always do slow 5\n") as daemon:
+        daemon.wait_ready()
+        with daemon.client() as client, daemon.client() as admin:
+            for now, reason in (False, "FINISH_LENGTH"), (True, "CODE_UNAVAILABLE"):
+                client.one(pb.LoadModel(name="tiny"))
+                pid = daemon.engine_of().pid
+                stream = client.ask(generate("the last one", max_tokens=30))
+                while client.read_of(stream).WhichOneof("body") != "delta":
+                    pass
+                equal(admin.one(pb.UnloadModel(name="tiny", now=now)), pb.Unloaded())
+                while True:
+                    frame = client.read_of(stream)
+                    if frame.WhichOneof("body") in ("done", "error"):
+                        break
+                got = frame.done.reason if frame.WhichOneof("body") == "done" else frame.error.code
+                want = pb.FINISH_LENGTH if reason == "FINISH_LENGTH" else pb.CODE_UNAVAILABLE
+                equal(got, want, f"now={now}")
+                within(5, lambda: not os.path.exists(f"/proc/{pid}"), "the engine's process is gone")
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+"""The daemon's own life: ready in time, one at a socket, reloading all or nothing, ending in order."""
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import sotto_pb2 as pb
+import tap
+from client import PATIENCE_S, Client, generate
+from daemon import Daemon, program, truth
+from tap import equal, fact, holds, note, within
+
+
+@fact
+def the_socket_answers_long_before_a_model_is_loaded():
+    with Daemon(script="load do stall 500\n") as daemon:
+        holds(daemon.ready_s < 1, f"{daemon.ready_s} s")
+        note(f"answers {daemon.ready_s * 1000:.0f} ms after its start")
+        with daemon.client() as client:
+            equal(client.one(pb.ListModels()).models[0].state, pb.MODEL_LOADING)
+            answer = client.generate("wait for it", max_tokens=3)
+            equal(answer.reason, "FINISH_LENGTH")
+            holds(pb.NOTICE_LOADING in [notice.kind for notice in answer.notices], answer.notices)
+
+
+@fact
+def a_real_model_is_ready_below_a_second():
+    with Daemon(engine="real", models={"f32": {"file": truth("models/stories260K-f32.gguf")}}) as daemon:
+        begun = time.monotonic() - daemon.ready_s
+        daemon.wait_ready("f32")
+        took = time.monotonic() - begun
+        note(f"{took * 1000:.0f} ms from the start of sottod to a model that answers")
+        if "b_sanitize" not in os.environ.get("SOTTO_BUILD", "") and "san" not in os.path.basename(
+                os.environ["SOTTO_BUILD"]):
+            holds(took < 1, took)
+
+
+@fact
+def who_asks_for_a_load_sees_its_progress():
+    with Daemon(script="load do stall 100\n", models={"tiny": {"load": False}}) as daemon, daemon.client() as client:
+        stream = client.ask(pb.LoadModel(name="tiny"))
+        phases = []
+        while True:
+            frame = client.read_of(stream)
+            if frame.WhichOneof("body") != "load_progress":
+                break
+            phases.append(frame.load_progress.phase)
+        equal(frame.model_info.state, pb.MODEL_READY)
+        holds("checking" in phases, phases)
+
+
+@fact
+def sigterm_with_eight_streams_ends_them_with_a_reason_within_its_grace():
+    with Daemon(script="always do slow 50\n", settings={"stop_grace": "300ms"}) as daemon:
+        daemon.wait_ready()
+        client = daemon.client()
+        streams = [client.ask(generate(f"{i}", max_tokens=400)) for i in range(8)]
+        for stream in streams:
+            while client.read_of(stream).WhichOneof("body") != "delta":
+                pass
+        begun = time.monotonic()
+        daemon.process.send_signal(signal.SIGTERM)
+        for stream in streams:
+            while True:
+                frame = client.read_of(stream)
+                if frame.WhichOneof("body") == "error":
+                    break
+            equal(frame.error.code, pb.CODE_UNAVAILABLE)
+        equal(daemon.process.wait(PATIENCE_S), 0)
+        note(f"ended {time.monotonic() - begun:.2f} s after SIGTERM")
+        holds(time.monotonic() - begun < 10, "it took too long")
+        holds(not os.path.exists(daemon.socket), "the socket's file is left")
+
+
+@fact
+def short_answers_end_within_the_grace():
+    with Daemon(script="always do slow 20\n", settings={"stop_grace": "5s"}) as daemon:
+        daemon.wait_ready()
+        client = daemon.client()
+        stream = client.ask(generate("almost done", max_tokens=10))
+        while client.read_of(stream).WhichOneof("body") != "delta":
+            pass
+        daemon.process.send_signal(signal.SIGTERM)
+        while True:
+            frame = client.read_of(stream)
+            if frame.WhichOneof("body") in ("done", "error"):
+                break
+        equal(frame.done.reason, pb.FINISH_LENGTH)
+        equal(daemon.process.wait(PATIENCE_S), 0)
+
+
+@fact
+def stopping_while_loading_is_no_trouble():
+    with Daemon(script="load do stall 20000\n") as daemon:
+        begun = time.monotonic()
+        daemon.stop()
+        holds(time.monotonic() - begun < 10, "it waited for the load")
+
+
+@fact
+def no_engine_outlives_a_killed_daemon_and_the_next_one_starts():
+    with Daemon() as daemon:
+        daemon.wait_ready()
+        pid = daemon.engine_of().pid
+        daemon.kill()
+        within(5, lambda: not os.path.exists(f"/proc/{pid}") or is_zombie(pid), "the engine has ended")
+        holds(os.path.exists(daemon.socket), "the file that a kill leaves")
+        daemon.start()
+        daemon.wait_ready()
+
+
+def is_zombie(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+@fact
+def a_second_daemon_does_not_evict_the_first():
+    with Daemon() as daemon:
+        daemon.wait_ready()
+        second = subprocess.run(daemon.command(), capture_output=True, timeout=PATIENCE_S)
+        equal(second.returncode, 1, second.stderr.decode())
+        holds(daemon.socket in second.stderr.decode(), second.stderr.decode())
+        with daemon.client() as client:
+            equal(client.generate("still mine", max_tokens=2).reason, "FINISH_LENGTH")
+
+
+@fact
+def what_is_no_socket_of_ours_is_left_alone():
+    with Daemon(start=False) as daemon:
+        with open(daemon.socket, "w") as file:
+            file.write("precious")
+        got = subprocess.run(daemon.command(), capture_output=True, timeout=PATIENCE_S)
+        equal(got.returncode, 1)
+        with open(daemon.socket) as file:
+            equal(file.read(), "precious")
+        os.unlink(daemon.socket)
+        os.symlink("/etc/passwd", daemon.socket)
+        equal(subprocess.run(daemon.command(), capture_output=True, timeout=PATIENCE_S).returncode, 1)
+        equal(os.readlink(daemon.socket), "/etc/passwd")
+
+
+@fact
+def a_path_longer_than_the_system_takes_is_refused():
+    with Daemon(start=False) as daemon:
+        for n in 108, 120:
+            path = daemon.folder + "/" + "x" * (n - len(daemon.folder) - 1)
+            daemon.socket = path
+            got = subprocess.run(daemon.command(), capture_output=True, timeout=PATIENCE_S)
+            equal(got.returncode, 1, n)
+            equal(os.path.exists(path[:107]), False, "a cut path was bound")
+        daemon.socket = daemon.folder + "/" + "x" * (107 - len(daemon.folder) - 1)
+        daemon.start()
+
+
+@fact
+def the_socket_is_never_open_to_all():
+    with Daemon() as daemon:
+        equal(os.stat(daemon.socket).st_mode & 0o007, 0)
+
+
+@fact
+def a_good_configuration_is_taken_as_a_whole_and_running_answers_keep_theirs():
+    with Daemon(script="always do slow 5\n") as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        stream = client.ask(generate("under the old rules", max_tokens=60))
+        while client.read_of(stream).WhichOneof("body") != "delta":
+            pass
+        daemon.configure(policy=[{"anyone": True, "admin": True, "answer_tokens": 9}])
+        got = client.one(pb.Reload())
+        holds(isinstance(got, pb.Reloaded), got)
+        holds(got.applied, "what changed is named")
+        while True:
+            frame = client.read_of(stream)
+            if frame.WhichOneof("body") == "done":
+                break
+        equal(frame.done.reason, pb.FINISH_LENGTH)
+        with daemon.client() as later:
+            equal(later.welcome.limits.answer_tokens, 9)
+            equal(len(later.generate("under the new rules", max_tokens=60).tokens), 9)
+
+
+@fact
+def a_bad_configuration_changes_nothing_and_names_the_place():
+    with Daemon() as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        before = client.status().config_generation
+        for text, said in [('{"modles": {}}', "modles"), ("{", "sotto.json:1:1"), ('{"daemon": {"stop_grace": 10}}', "stop_grace"),
+                           ('{"daemon": {"stop_grace": "1s", "stop_grace": "2s"}}', "stop_grace"), ("", "")]:
+            with open(daemon.config_path, "w") as file:
+                file.write(text)
+            got = client.one(pb.Reload())
+            holds(isinstance(got, pb.Error), f"{text} was taken")
+            holds(said in got.message + got.field, f"{text}: {got.message}")
+            note(got.message)
+            equal(client.generate("still here", max_tokens=2).reason, "FINISH_LENGTH")
+        equal(client.status().config_generation, before)
+        daemon.configure()
+
+
+@fact
+def sighup_reloads_and_three_in_a_row_do_no_harm():
+    with Daemon() as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        before = client.status().config_generation
+        daemon.configure(policy=[{"anyone": True, "admin": True, "answer_tokens": 11}])
+        for _ in range(3):
+            daemon.process.send_signal(signal.SIGHUP)
+        within(10, lambda: client.status().config_generation > before, "the reload")
+        with daemon.client() as later:
+            equal(later.welcome.limits.answer_tokens, 11)
+
+
+@fact
+def check_config_says_what_is_wrong_and_starts_nothing():
+    with Daemon(start=False) as daemon:
+        got = subprocess.run([program("sottod"), "--config", daemon.config_path, "--check-config"],
+                             capture_output=True, timeout=PATIENCE_S)
+        equal(got.returncode, 0, got.stderr.decode())
+        with open(daemon.config_path, "w") as file:
+            file.write('{"models": {"a": {"fiel": "/x"}}}')
+        got = subprocess.run([program("sottod"), "--config", daemon.config_path, "--check-config"],
+                             capture_output=True, timeout=PATIENCE_S)
+        holds(got.returncode != 0 and "fiel" in got.stderr.decode(), got.stderr.decode())
+
+
+@fact
+def sockets_passed_in_are_used_and_left_in_place():
+    with Daemon(start=False) as daemon:
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(daemon.socket)
+        listener.listen(16)
+        for _ in range(2):
+            daemon.process = start_activated(daemon, [listener])
+            within(PATIENCE_S, daemon.answers, "it answers")
+            daemon.stop()
+            holds(os.path.exists(daemon.socket), "systemd's file was removed")
+        wrong = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        refused = start_activated(daemon, [wrong])
+        equal(refused.wait(PATIENCE_S), 1, daemon.log()[-500:])
+        listener.close()
+
+
+def start_activated(daemon, sockets):
+    """As systemd does it: descriptors from 3 on, and the environment that names their number and the process."""
+    fds = [s.fileno() for s in sockets]
+    program_words = " ".join(f"'{word}'" for word in daemon.command())
+    moves = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(fds))
+    shell = f"export LISTEN_PID=$$ LISTEN_FDS={len(fds)}; exec {program_words} {moves}"
+    with open(daemon.log_path, "ab") as log:
+        return subprocess.Popen(["bash", "-c", shell], pass_fds=fds, stdout=log, stderr=log)
+
+
+class Manager:
+    """Stands in for systemd's notify socket."""
+
+    def __init__(self, folder):
+        self.path = os.path.join(folder, "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(PATIENCE_S)
+
+    def until(self, word):
+        told = []
+        while not any(word in line for line in told):
+            told.append(self.socket.recv(4096).decode())
+        return told
+
+
+@fact
+def ready_is_told_when_the_socket_answers_and_the_watchdog_is_fed_while_loading():
+    with Daemon(start=False, script="load do stall 3000\n") as daemon:
+        manager = Manager(daemon.folder)
+        daemon.environment.update(NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="400000")
+        daemon.environment.pop("WATCHDOG_PID", None)
+        begun = time.monotonic()
+        daemon.start()
+        manager.until("READY=1")
+        holds(time.monotonic() - begun < 2, "READY came late")
+        times = []
+        for _ in range(4):
+            manager.until("WATCHDOG=1")
+            times.append(time.monotonic())
+        holds(max(b - a for a, b in zip(times, times[1:])) < 0.35, times)
+        daemon.process.send_signal(signal.SIGTERM)
+        manager.until("STOPPING=1")
+        equal(daemon.process.wait(PATIENCE_S), 0)
+
+
+@fact
+def at_the_descriptor_limit_streams_go_on_and_accepting_comes_back():
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48))
+
+    with Daemon(limits=few, script="always do slow 5\n") as daemon:
+        daemon.wait_ready()
+        with daemon.client() as client:
+            want = [client.answer(client.ask(generate(f"{i}", max_tokens=40))).tokens for i in range(2)]
+            streams = [client.ask(generate(f"{i}", max_tokens=40)) for i in range(2)]
+            crowd = []
+            for _ in range(100):
+                try:
+                    crowd.append(Client(daemon.socket, greet=False))
+                except OSError:
+                    break
+            equal([client.answer(stream).tokens for stream in streams], want)
+            for one in crowd:
+                one.close()
+
+            def serves():
+                try:
+                    with daemon.client():
+                        return True
+                except Exception:
+                    return False
+            within(10, serves, "accepting comes back")
+
+
+@fact
+def status_names_the_bytes_and_prompts_stay_out_of_the_log():
+    secret = "the-secret-of-the-house"
+    with Daemon(environment={"SOTTO_LOG": "ipc:debug,stream:debug,app:debug,sched:debug"}) as daemon:
+        daemon.wait_ready()
+        with daemon.client() as client:
+            client.generate(secret, max_tokens=3)
+            client.generate(secret + "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"), max_tokens=0)
+        status = json.loads(daemon.sotto("status", "--json")[1])
+        kinds = {(row["holder"], row["kind"]) for row in status["memory"]}
+        holds(len({holder for holder, _ in kinds}) >= 2, kinds)
+        named = sum(row["bytes"] for row in status["memory"])
+        note(f"{status['rss_bytes']} bytes resident, {named} named, in {len(kinds)} rows")
+        holds(secret not in daemon.log(), "a prompt is in the log")
+
+
+if __name__ == "__main__":
+    tap.main()
