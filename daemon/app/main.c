@@ -8,11 +8,13 @@
 #include "app/wire_up.h"
 #include "base/log.h"
 #include <jansson.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#define EXIT_USAGE 2
+#define EXIT_USAGE  2
+#define LARGE_BLOCK (128 << 10)
 
 static void *loop_malloc(size_t size)
 {
@@ -39,6 +41,16 @@ static void charge_libraries(void)
 {
     uv_replace_allocator(loop_malloc, loop_realloc, loop_calloc, mem_free);
     json_set_alloc_funcs(json_malloc, mem_free);
+}
+
+/* One prompt may be a hundred megabytes of pieces for a moment: large blocks go back to the system when they are
+ * freed, in place of waiting in the C library for the next one. */
+static void give_back_at_once(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
+    mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BLOCK);
+#endif
 }
 
 static void protect(void)
@@ -93,6 +105,7 @@ int main(int argc, char **argv)
     int code;
     int r;
 
+    give_back_at_once();
     charge_libraries();
     protect();
     r = options_read(&options, argc, argv, stdout, &diag);

@@ -391,37 +391,46 @@ static void free_all(struct sottod *sottod)
     }
 }
 
-int sottod_run(const struct options *options, struct config *config)
+static int serve(struct sottod *sottod)
 {
-    static struct sottod sottod; /* one a process; large */
     struct diag diag = DIAG_INIT;
-    int r;
+    int r = build(sottod, &diag);
 
-    sottod = (struct sottod){ .options = options, .config = config, .generation = 1 };
-    arena_init(&sottod.answer, MEM_MISC, STATUS_BYTES);
-    raise_descriptors();
-    r = uv_loop_init(&sottod.loop);
-    if (r) {
-        log_error("app", "no loop: %s", uv_strerror(r));
-        config_destroy(config);
-        return EXIT_FAILURE;
-    }
-    r = build(&sottod, &diag);
     if (r) {
         log_error("app", "can't start: %s",
                   diag_is_set(&diag) ? diag.text : strerrordesc_np(r < 0 ? -r : EINVAL));
-        take_down(&sottod);
-        free_all(&sottod);
+        take_down(sottod);
         return EXIT_FAILURE;
     }
-    start_handles(&sottod);
-    move(&sottod, SOTTOD_SERVING);
+    start_handles(sottod);
+    move(sottod, SOTTOD_SERVING);
     notify_ready();
-    log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, config->n_models);
-    hub_start(sottod.hub);
-    tell_status(&sottod);
-    uv_run(&sottod.loop, UV_RUN_DEFAULT);
+    log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
+    hub_start(sottod->hub);
+    tell_status(sottod);
+    uv_run(&sottod->loop, UV_RUN_DEFAULT);
     log_info("app", "ended");
-    free_all(&sottod);
     return EXIT_SUCCESS;
+}
+
+int sottod_run(const struct options *options, struct config *config)
+{
+    struct sottod *sottod = mem_calloc(MEM_MISC, 1, sizeof(*sottod));
+    int code;
+
+    raise_descriptors();
+    if (!sottod || uv_loop_init(&sottod->loop)) {
+        log_error("app", "can't start: no memory, or no descriptors for a loop");
+        mem_free(sottod);
+        config_destroy(config);
+        return EXIT_FAILURE;
+    }
+    sottod->options = options;
+    sottod->config = config;
+    sottod->generation = 1;
+    arena_init(&sottod->answer, MEM_MISC, STATUS_BYTES);
+    code = serve(sottod);
+    free_all(sottod);
+    mem_free(sottod);
+    return code;
 }

@@ -185,6 +185,17 @@ START_TEST(who_stops_sending_with_nothing_open_is_done)
 }
 END_TEST
 
+START_TEST(a_watch_ends_when_nobody_can_cancel_it_any_more)
+{
+    client_hello(&world, &one);
+    client_send_bytes(&world, &one, "\x04\0\0\0\x08\x04\x62\0", 8); /* 4: watch */
+    shutdown(one.fd, SHUT_WR);
+
+    client_expect(&world, &one, HAS(DONE), 4);
+    client_expect_end(&world, &one);
+}
+END_TEST
+
 START_TEST(who_vanishes_after_a_half_close_is_noticed)
 {
     client_hello(&world, &one);
@@ -400,6 +411,7 @@ int main(void)
     tcase_add_test(facts, who_is_gone_has_no_streams);
     tcase_add_test(facts, who_only_stops_sending_still_gets_the_answer);
     tcase_add_test(facts, who_stops_sending_with_nothing_open_is_done);
+    tcase_add_test(facts, a_watch_ends_when_nobody_can_cancel_it_any_more);
     tcase_add_test(facts, who_vanishes_after_a_half_close_is_noticed);
     tcase_add_test(facts, a_half_closed_stream_without_credit_ends_aborted);
     tcase_add_test(facts, a_half_frame_and_then_the_end_is_the_end);
