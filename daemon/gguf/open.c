@@ -82,6 +82,14 @@ static int check_counts(struct parse *parse)
     return GGUF_OK;
 }
 
+static const char *version_hint(uint32_t version)
+{
+    if (version == 1) {
+        return "; convert the model anew";
+    }
+    return version != 0 && (version & 0xffffu) == 0 ? "; this looks like a big-endian file" : "";
+}
+
 static int parse_header(struct parse *parse)
 {
     uint32_t version;
@@ -100,9 +108,7 @@ static int parse_header(struct parse *parse)
     }
     if (version != 2 && version != 3) {
         diag_set(parse->diag, "GGUF version %" PRIu32 " is not read, only 2 and 3%s", version,
-                 version == 1               ? "; convert the model anew"
-                 : (version & 0xffffu) == 0 ? "; this looks like a big-endian file"
-                                            : "");
+                 version_hint(version));
         return GGUF_REFUSED;
     }
     parse->gguf->version = version;

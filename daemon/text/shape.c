@@ -21,17 +21,19 @@
 /* The known templates are a few hundred bytes long. */
 #define TEMPLATE_BYTES_MAX 4096
 
+/* clang-format off */
 static const char prelude[] =
     "{%if not add_generation_prompt is defined%}{%set add_generation_prompt=false%}{%endif%}";
 static const char loop[] = "{%for message in messages%}";
 static const char system_begin[] =
-    "{%if loop" FIELD("first") "and messages[0]" FIELD("role") "!=" S("system") "%}{{" QUOTE
-                                                                                "<|im_start|>system\n";
+    "{%if loop" FIELD("first") "and messages[0]" FIELD("role") "!=" S("system") "%}"
+    "{{" QUOTE "<|im_start|>system\n";
 static const char system_end[] = "<|im_end|>\n" UNQUOTE "}}{%endif%}";
 static const char turn[] =
-    "{{" S("<|im_start|>") "+message" FIELD("role") "+" S("\n") "+message" FIELD("content") "+" S(
-        "<|im_end|>\n") "}}{%endfor%}{%if add_generation_prompt%}{{" S("<|im_start|>assistant\n") "}}{%endif%"
-                                                                                                  "}";
+    "{{" S("<|im_start|>") "+message" FIELD("role") "+" S("\n") "+message" FIELD("content") "+" S("<|im_end|>\n") "}}"
+    "{%endfor%}"
+    "{%if add_generation_prompt%}{{" S("<|im_start|>assistant\n") "}}{%endif%}";
+/* clang-format on */
 
 /* Reading a template, writing its normal form. */
 struct reader {
