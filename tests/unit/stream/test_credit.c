@@ -251,6 +251,24 @@ START_TEST(what_never_fits_is_refused_with_numbers_and_others_go_on)
 }
 END_TEST
 
+START_TEST(two_who_find_no_page_in_an_empty_pool_are_both_told)
+{
+    struct guest guests[2];
+
+    house_end(&house);
+    house_begin(&house, "when 200 at open do refuse no-pages\n");
+    for (size_t i = 0; i < 2; i++) {
+        guest_init(&guests[i], 200, 4, 5);
+        guest_ask(&house, &guests[i]);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        guest_until_over(&house, &guests[i]);
+        guest_assert_failed(&guests[i], SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "pages");
+        guest_finish(&guests[i]);
+    }
+}
+END_TEST
+
 START_TEST(a_higher_class_is_seated_before_who_came_earlier)
 {
     struct guest first;
@@ -314,6 +332,7 @@ int main(void)
     tcase_add_test(tcase, a_spent_budget_throttles_a_running_stream_and_it_goes_on);
     tcase_add_test(tcase, who_finds_no_page_waits_until_one_is_given_back);
     tcase_add_test(tcase, what_never_fits_is_refused_with_numbers_and_others_go_on);
+    tcase_add_test(tcase, two_who_find_no_page_in_an_empty_pool_are_both_told);
     tcase_add_test(tcase, a_higher_class_is_seated_before_who_came_earlier);
     tcase_add_test(tcase, an_engine_that_refuses_a_token_fails_its_request_alone);
     suite_add_tcase(suite, tcase);
