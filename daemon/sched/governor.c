@@ -3,11 +3,6 @@
  */
 #include "sched/governor.h"
 
-static const char *const names[GOVERNOR_MODE_COUNT] = {
-    [GOVERNOR_FULL] = "full", [GOVERNOR_SHARED] = "shared", [GOVERNOR_THIN] = "thin",
-    [GOVERNOR_CPU] = "cpu",   [GOVERNOR_PAUSED] = "paused",
-};
-
 void governor_decide(const struct governor_input *input, struct governor_limits *ret_limits)
 {
     (void)input;
@@ -18,9 +13,4 @@ void governor_decide(const struct governor_input *input, struct governor_limits 
         .n_rows = 0,
         .class_gate = SCHED_BACKGROUND,
     };
-}
-
-const char *governor_mode_name(enum governor_mode mode)
-{
-    return names[mode];
 }

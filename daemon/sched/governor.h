@@ -35,6 +35,4 @@ struct governor_limits {
 
 void governor_decide(const struct governor_input *input, struct governor_limits *ret_limits);
 
-const char *governor_mode_name(enum governor_mode mode);
-
 #endif

@@ -13,11 +13,6 @@ static const uint32_t moves[JOB_STATE_COUNT] = {
 
 #undef TO
 
-static const char *const names[JOB_STATE_COUNT] = {
-    [JOB_HELD] = "held",     [JOB_WAITING] = "waiting", [JOB_OPENING] = "opening",
-    [JOB_SEATED] = "seated", [JOB_ENDED] = "ended",
-};
-
 bool job_may_move(const struct job *job, enum job_state to)
 {
     return (moves[job->state] & (1u << to)) != 0;
@@ -47,9 +42,4 @@ void job_forget(struct job *job)
 bool job_decodes(const struct job *job)
 {
     return job->n_done + 1 == job->n_known && job->n_known > job->n_prompt;
-}
-
-const char *job_state_name(enum job_state state)
-{
-    return names[state];
 }

@@ -54,6 +54,4 @@ void job_forget(struct job *job);
 /* True if the next row's token is to be sampled: all else is computed. */
 bool job_decodes(const struct job *job);
 
-const char *job_state_name(enum job_state state);
-
 #endif

@@ -341,7 +341,9 @@ static void on_end(void *owner, const struct engine_end *end)
         edition->hub->counts[HUB_ENGINE_CRASHES]++;
     }
     n_recent = pacer_engine_lost(edition, end);
-    edition->is_troubled = n_recent >= BLAME_DEVICE_CRASHES;
+    if (n_recent >= BLAME_DEVICE_CRASHES) {
+        edition->troubled_us = clock_mono_us();
+    }
     edition->owes_figures = false;
     edition->figures = (struct edition_figures){ 0 };
     status_figures(edition->hub);
@@ -478,12 +480,12 @@ bool edition_is_ready(const struct edition *edition)
     return edition->state == EDITION_READY;
 }
 
+bool edition_is_troubled(const struct edition *edition)
+{
+    return edition->troubled_us && clock_mono_us() - edition->troubled_us < BLAME_MINUTE_US;
+}
+
 bool edition_takes_orders(const struct edition *edition)
 {
     return edition->engine && edition->lane.open;
-}
-
-const char *edition_state_name(enum edition_state state)
-{
-    return names[state];
 }

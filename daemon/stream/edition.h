@@ -95,9 +95,9 @@ struct edition {
     uv_timer_t rest;            /* the pause before the next start */
     struct lane lane;
     struct blame blame;
-    uint32_t n_tries; /* crashes while loading, in a row */
-    bool is_closed;   /* rest is closed or being closed */
-    bool is_troubled; /* crashes made it rest: told in Status */
+    uint32_t n_tries;     /* crashes while loading, in a row */
+    bool is_closed;       /* rest is closed or being closed */
+    uint64_t troubled_us; /* when crashes of nobody became too many; 0: never */
 
     struct vocab *vocab; /* NULL until the engine has accepted the file */
     struct chatml *chatml;
@@ -133,9 +133,10 @@ void edition_unref(void *edition); /* of a words_job, too */
 
 bool edition_is_ready(const struct edition *edition);
 
+/* Within the last minute more of its engines were lost than any request is to blame for. */
+bool edition_is_troubled(const struct edition *edition);
+
 /* True while an engine takes orders. */
 bool edition_takes_orders(const struct edition *edition);
-
-const char *edition_state_name(enum edition_state state);
 
 #endif

@@ -564,8 +564,3 @@ uint32_t engine_pid(const struct engine_link *link)
 {
     return link->has_process ? (uint32_t)link->process.pid : 0;
 }
-
-const char *engine_state_name(enum engine_state state)
-{
-    return names[state];
-}

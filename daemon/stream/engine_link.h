@@ -83,6 +83,4 @@ void engine_kill(struct engine_link *link, const char *format, ...) __attribute_
 /* Should be gone since ten seconds and is not: the kernel holds it. */
 bool engine_is_overdue(const struct engine_link *link);
 
-const char *engine_state_name(enum engine_state state);
-
 #endif

@@ -55,7 +55,6 @@ struct hub_config {
     size_t n_models;
     const char *engine_path; /* of sotto-engine */
     const char *cpu_mask;
-    const char *runtime_dir; /* for nothing today but names in errors; may be NULL */
     bool guard_allocations;  /* tests: engines abort on an allocation inside a step */
     uint32_t pause_ms[3];    /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
     uint32_t load_stall_ms;  /* a load without progress is lost; 0: 30000 */
@@ -160,7 +159,8 @@ int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct gran
 int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,
                hub_unloaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
-/* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. */
+/* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. A
+ * ticket ends with its callback; forgetting it inside that is allowed and does nothing. */
 void hub_forget(struct hub_ticket *ticket);
 
 /* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's

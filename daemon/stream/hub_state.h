@@ -120,7 +120,7 @@ struct hub_ticket {
     void *owner;
     bool pieces;          /* Tokenize.pieces */
     bool special;         /* of the question */
-    bool pushed;          /* its job is with the pool, or needs none */
+    bool is_called;       /* its callback is being made: it is freed behind that, whoever forgets it */
     bool counted;         /* Status: its round of Query is under way */
     Sotto__V1__Code code; /* the answer, when it is an error */
     char sentence[DIAG_BYTES];

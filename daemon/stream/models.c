@@ -348,6 +348,8 @@ int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct 
     }
     ticket->done.unloaded = done;
     model->is_held = true;
+    model->has_failed = false;
+    model->reason[0] = '\0';
     log_info("stream", "event: model-unloading, model: %s", model->settings.name);
     models_unload(model, ask->now, "the model is being unloaded");
     if (list_is_empty(&model->editions)) {
@@ -388,17 +390,25 @@ Sotto__V1__ModelState models_state(const struct model *model)
 void models_on_progress(struct edition *edition)
 {
     Sotto__V1__LoadProgress progress = SOTTO__V1__LOAD_PROGRESS__INIT;
+    struct list *waiters = &edition->model->waiters;
+    struct list told;
     struct list *link;
-    struct list *after;
 
     progress.fraction = edition->load_fraction;
     progress.phase = edition->load_phase;
-    list_for_each_safe (link, after, &edition->model->waiters) {
+    list_init(&told); /* whoever is told may forget any of them: no place in the list is kept meanwhile */
+    while ((link = list_first(waiters))) {
         struct hub_ticket *ticket = container_of(link, struct hub_ticket, link);
 
+        list_remove(link);
+        list_append(&told, link);
         if (ticket->kind == TICKET_LOAD && ticket->progress) {
             ticket->progress(ticket->owner, &progress);
         }
+    }
+    while ((link = list_first(&told))) {
+        list_remove(link);
+        list_append(waiters, link);
     }
 }
 
@@ -480,7 +490,10 @@ void models_on_gone(struct edition *edition)
     if (!list_is_empty(&model->editions)) {
         return;
     }
-    hub_event(model->hub, UINT32_MAX, "model", "model-unloaded", "model", model->settings.name, NULL);
+    if (model->is_held || model->is_removed) {
+        log_info("stream", "event: model-unloaded, model: %s", model->settings.name);
+        hub_event(model->hub, UINT32_MAX, "model", "model-unloaded", "model", model->settings.name, NULL);
+    }
     answer_waiters(model, TICKET_UNLOAD, SOTTO__V1__CODE__CODE_OK, NULL);
     models_try_remove(model);
 }

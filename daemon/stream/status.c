@@ -79,7 +79,7 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
     ret_info->chat_reason = packed(edition->chat_diag.text);
     ret_info->load_fraction = edition->state == EDITION_READY ? 1.0f : edition->load_fraction;
     ret_info->load_us = facts->load_us;
-    if (edition->is_troubled && ret_info->reason[0] == '\0') {
+    if (edition_is_troubled(edition) && ret_info->reason[0] == '\0') {
         ret_info->reason =
             packed("its engine was lost three times in a minute: it is started again after pauses");
     }

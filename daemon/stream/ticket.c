@@ -47,7 +47,9 @@ static void destroy(struct hub_ticket *ticket)
 
 void hub_forget(struct hub_ticket *ticket)
 {
-    destroy(ticket);
+    if (!ticket->is_called) {
+        destroy(ticket);
+    }
 }
 
 void ticket_answer(struct hub_ticket *ticket, Sotto__V1__Code code, const char *sentence)
@@ -88,6 +90,7 @@ void ticket_call(struct hub_ticket *ticket)
     const Sotto__V1__Error *error = NULL;
 
     list_remove(&ticket->link);
+    ticket->is_called = true;
     if (ticket->code != SOTTO__V1__CODE__CODE_OK) {
         told.code = ticket->code;
         told.message = ticket->sentence;
@@ -183,6 +186,7 @@ static void on_words(void *owner, struct words_job *job)
     struct hub_ticket *ticket = owner;
 
     ticket->job = NULL;
+    ticket->is_called = true;
     ticket->hub->counts[HUB_TOKENISED]++;
     if (job->outcome != TOKENIZE_OK) {
         tell_refusal(ticket, job);

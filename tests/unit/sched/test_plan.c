@@ -268,6 +268,79 @@ START_TEST(shares_of_prompts_follow_weights)
 }
 END_TEST
 
+#define N_MIXED 40u
+
+static uint64_t draw(uint64_t *seed)
+{
+    /* splitmix64 */
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void check_step(uint64_t seed)
+{
+    uint32_t n_rows = 0;
+    uint32_t n_alone = 0;
+
+    for (uint32_t i = 0; i < plan.n_entries; i++) {
+        const struct job *job = plan.entries[i].job;
+        uint32_t n = plan.entries[i].n_prefill;
+
+        ck_assert_msg(job->lane == plan.lane && !job->parked && job->state == JOB_SEATED, "seed %lu", seed);
+        ck_assert_msg(n <= job->n_known - job->n_done && (n > 0) == !job_decodes(job), "seed %lu", seed);
+        for (uint32_t k = 0; k < i; k++) {
+            ck_assert_msg(plan.entries[k].job != job, "seed %lu: a job stands twice", seed);
+        }
+        n_rows += n ? n : 1;
+        n_alone += job->alone;
+    }
+    ck_assert_msg(plan.n_entries > 0 && n_rows == plan.n_rows && n_rows <= plan.lane->n_rows, "seed %lu",
+                  seed);
+    ck_assert_msg(n_alone == plan.alone && (!plan.alone || plan.n_entries == 1),
+                  "seed %lu: a suspect in company", seed);
+}
+
+/* A mixture of classes, accounts, prompts, suspects and two lanes; all of it gets done. */
+static void run_mixture(uint64_t seed)
+{
+    struct job jobs[N_MIXED];
+    struct lane lanes[2] = { lane, lane };
+    uint64_t state = seed;
+    uint32_t n_left = N_MIXED;
+
+    lanes[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
+    for (uint32_t i = 0; i < N_MIXED; i++) {
+        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob,
+                   (enum sched_class)(draw(&state) % SCHED_CLASS_COUNT), 1 + (uint32_t)(draw(&state) % 300));
+        jobs[i].lane = &lanes[draw(&state) % 2];
+        jobs[i].alone = draw(&state) % 8 == 0;
+        jobs[i].limits.weight = 500 + (uint32_t)(draw(&state) % 2000);
+    }
+    for (uint32_t step = 0; n_left > 0; step++) {
+        ck_assert_msg(step < 20000, "seed %lu: somebody starves", seed);
+        plan_make(&planner, &queue, &in, &plan);
+        check_step(seed);
+        play();
+        for (uint32_t i = 0; i < N_MIXED; i++) {
+            if (jobs[i].state == JOB_SEATED && jobs[i].n_known >= jobs[i].n_prompt + 20) {
+                queue_remove(&queue, &jobs[i], in.now_us);
+                n_left--;
+            }
+        }
+    }
+}
+
+START_TEST(any_mixture_keeps_the_rules_and_gets_done)
+{
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        run_mixture(seed);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-plan");
@@ -286,6 +359,7 @@ int main(void)
     tcase_add_test(tcase, two_models_have_turns);
     tcase_add_test(tcase, background_moves_under_endless_realtime_prompts);
     tcase_add_test(tcase, shares_of_prompts_follow_weights);
+    tcase_add_test(tcase, any_mixture_keeps_the_rules_and_gets_done);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
