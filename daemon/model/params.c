@@ -146,7 +146,8 @@ static int refuse_unknown(struct reader *reader, struct arch_params *params)
     }
     r = gguf_get_u32(reader->gguf, "split.count", &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n > 1)) {
-        diag_blame(reader->diag, "split.count", "the file is one part of a model in several; join the parts first");
+        diag_blame(reader->diag, "split.count",
+                   "the file is one part of a model in several; join the parts first");
         return MODEL_REFUSED;
     }
     r = gguf_get_u32(reader->gguf, name_key(reader, "expert_count"), &n, reader->diag);

@@ -1,0 +1,198 @@
+/* Sequences: what they are promised when they open, what they grow into, and that everything comes back. */
+#include "failed_alloc.h"
+#include "puppet.h"
+#include "tiny.h"
+#include "unit.h"
+#include <errno.h>
+
+START_TEST(a_full_context_gives_no_token)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct step_result result;
+
+    puppet_seq(model, 1, TINY_CONTEXT - 1, 1);
+    ck_assert_uint_eq(puppet_run_one(model, 1, TINY_CONTEXT).n_tokens, 1);
+
+    result = puppet_run_one(model, 1, 0);
+
+    ck_assert_int_eq(result.outcome, STEP_ENTRY_NO_ROOM);
+    ck_assert_uint_eq(result.n_rows, 0);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_sequence_grows_beyond_its_promise_while_there_are_pages)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
+    struct model_figures figures;
+    struct step_result result;
+
+    puppet_seq(model, 1, 16, 0);
+    ck_assert_uint_eq(puppet_run_one(model, 1, 16).n_tokens, 1);
+
+    for (int i = 0; i < 16; i++) {
+        ck_assert_uint_eq(puppet_run_one(model, 1, 0).n_tokens, 1);
+    }
+    model_limit_kv(model, 2 * TINY_PAGE_BYTES);
+    result = puppet_run_one(model, 1, 0);
+
+    ck_assert_int_eq(result.outcome, STEP_ENTRY_NO_ROOM);
+    model_figures(model, &figures);
+    ck_assert_uint_eq(figures.n_held, 2);
+    model_limit_kv(model, 0);
+    ck_assert_uint_eq(puppet_run_one(model, 1, 0).n_tokens, 1);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
+{
+    struct model *model =
+        puppet_open(&(struct rig_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
+    struct seq_room room;
+
+    puppet_seq(model, 1, 20, 60);
+
+    ck_assert_int_eq(puppet_try(model, 2, 60, 20, &room), SEQ_NO_PAGES);
+    ck_assert_uint_eq(room.n_needed, 5);
+    ck_assert_uint_eq(room.n_free, 4);
+    ck_assert_int_eq(puppet_try(model, 2, TINY_CONTEXT, 0, &room), SEQ_NEVER_FITS);
+    ck_assert_int_eq(puppet_try(model, 2, 100, 100, &room), SEQ_NEVER_FITS);
+    puppet_seq(model, 2, 10, 5);
+    ck_assert_int_eq(puppet_try(model, 3, 1, 0, &room), SEQ_TOO_MANY);
+    seq_close(model, 1, false);
+    seq_close(model, 1, false);
+    puppet_seq(model, 3, 60, 20);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(an_id_outside_the_vocabulary_is_refused)
+{
+    static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
+    const uint32_t tokens[] = { 1, TINY_TOKENS };
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct seq_ask ask = { .id = 1, .tokens = tokens, .n_tokens = 2, .n_prompt = 2, .params = &greedy };
+    struct seq_room room;
+
+    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_BAD_TOKEN);
+    ask.n_tokens = 0;
+    ask.n_prompt = 0;
+    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_BAD_TOKEN);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(pages_are_all_back_after_the_last_close)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model_figures before;
+    struct model_figures after;
+
+    model_figures(model, &before);
+    for (uint32_t id = 1; id <= 5; id++) {
+        puppet_seq(model, id, PUPPET_PROMPT + id, id);
+        puppet_run_one(model, id, PUPPET_PROMPT);
+    }
+    for (uint32_t id = 1; id <= 5; id++) {
+        seq_close(model, id, id % 2);
+    }
+    model_figures(model, &after);
+
+    ck_assert_uint_eq(after.n_free, before.n_free);
+    ck_assert_uint_eq(after.n_seqs, 0);
+    ck_assert(model_check(model));
+    model_close(model);
+}
+END_TEST
+
+START_TEST(pages_cost_memory_once_their_rows_are_computed)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct mem_account opened;
+    struct mem_account promised;
+    struct mem_account computed;
+
+    mem_read(MEM_KV, &opened);
+    puppet_seq(model, 1, PUPPET_PROMPT, 64);
+    mem_read(MEM_KV, &promised);
+    puppet_run_one(model, 1, PUPPET_PROMPT);
+    mem_read(MEM_KV, &computed);
+
+    ck_assert_uint_lt(promised.bytes - opened.bytes, TINY_PAGE_BYTES);
+    /* The second page: warming up had touched the first. */
+    ck_assert_uint_eq(computed.bytes - promised.bytes, TINY_PAGE_BYTES);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(an_id_in_use_is_a_fault)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct seq_room room;
+
+    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+
+    ck_assert_int_eq(puppet_try(model, 1, PUPPET_PROMPT, 8, &room), -EEXIST);
+
+    ck_assert(model_check(model));
+    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
+    model_close(model);
+}
+END_TEST
+
+static int open_and_close(void *data)
+{
+    static const struct sample_bias bias = { .id = 3, .bias = 1.0f };
+    static const uint32_t never[] = { 4 };
+    const struct sample_params params = {
+        .biases = &bias, .n_biases = 1, .never = never, .n_never = 1, .n_top = 5
+    };
+    const struct step_entry entry = { .seq = 1, .n_prefill = 1 };
+    const struct step_entry other = { .seq = 2, .n_prefill = 1 };
+    struct seq_ask ask = { .id = 1,
+                           .tokens = puppet_prompt,
+                           .n_tokens = PUPPET_PROMPT,
+                           .n_prompt = PUPPET_PROMPT,
+                           .params = &params };
+    struct model *model = data;
+    struct seq_room room;
+    int r = seq_open(model, &ask, &room);
+
+    if (r) {
+        return r;
+    }
+    puppet_run(model, &entry, 1, NULL, NULL);
+    seq_close(model, 1, false);
+    puppet_run(model, &other, 1, NULL, NULL); /* with the next step all of it has gone */
+    return 0;
+}
+
+START_TEST(an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+
+    open_and_close(model);
+
+    for_each_failed_alloc(open_and_close, model);
+    ck_assert(model_check(model));
+    model_close(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model-seq");
+    TCase *tcase = tcase_create("seq");
+
+    tcase_add_test(tcase, a_full_context_gives_no_token);
+    tcase_add_test(tcase, a_sequence_grows_beyond_its_promise_while_there_are_pages);
+    tcase_add_test(tcase, what_does_not_fit_is_refused_at_opening_with_both_numbers);
+    tcase_add_test(tcase, an_id_outside_the_vocabulary_is_refused);
+    tcase_add_test(tcase, pages_are_all_back_after_the_last_close);
+    tcase_add_test(tcase, pages_cost_memory_once_their_rows_are_computed);
+    tcase_add_test(tcase, an_id_in_use_is_a_fault);
+    tcase_add_test(tcase, an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
