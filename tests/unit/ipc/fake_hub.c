@@ -1,6 +1,7 @@
 #include "fake_hub.h"
 #include "base/mem.h"
 #include "unit.h"
+#include <errno.h>
 #include <string.h>
 
 enum question { ASKED_TOKENIZE, ASKED_DETOKENIZE, ASKED_LOAD, ASKED_UNLOAD, ASKED_STATUS };
@@ -241,13 +242,19 @@ void hub_forget(struct hub_ticket *ticket)
 int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
                     Sotto__V1__Models *ret_models)
 {
+    Sotto__V1__ModelInfo **list = arena_alloc(arena, sizeof(*list));
+    Sotto__V1__ModelInfo *info = arena_alloc(arena, sizeof(*info));
+
     (void)hub;
     (void)grant;
+    if (!list || !info) {
+        return -ENOMEM;
+    }
+    sotto__v1__model_info__init(info);
+    info->name = (char *)(uintptr_t) "tiny";
+    list[0] = info;
     sotto__v1__models__init(ret_models);
-    ret_models->models = arena_alloc(arena, sizeof(*ret_models->models));
-    ret_models->models[0] = arena_alloc(arena, sizeof(**ret_models->models));
-    sotto__v1__model_info__init(ret_models->models[0]);
-    ret_models->models[0]->name = (char *)(uintptr_t) "tiny";
+    ret_models->models = list;
     ret_models->n_models = 1;
     return 0;
 }

@@ -313,6 +313,34 @@ START_TEST(dying_at_any_byte_leaves_nothing_behind)
 }
 END_TEST
 
+/* Whatever allocation fails, the connection may end, and nothing else does: no crash, no leak, and the next is served. */
+START_TEST(without_memory_a_connection_ends_and_the_next_is_served)
+{
+    static const uint8_t bytes[] = {
+        0x0b, 0, 0, 0, 0x12, 0x09, 0x08, 0x01, 0x10, 0x01, 0x1a, 0x03, 'h', 'e', 'x', /* hello */
+        0x04, 0, 0, 0, 0x08, 0x02, 0x42, 0x00,                                        /* 2: list_models */
+        0x04, 0, 0, 0, 0x08, 0x04, 0x62, 0x00,                                        /* 4: watch */
+        0x09, 0,                                                                      /* half a head */
+    };
+    struct client client;
+
+    world_run(&world, 5); /* the others are in */
+    for (int nth = 0; nth < 40; nth++) {
+        client_connect(&world, &client);
+        send(client.fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+        mem_fail_nth(nth);
+        for (unsigned i = 0; i < 5; i++) {
+            uv_run(&world.loop, UV_RUN_NOWAIT);
+        }
+        mem_fail_nth(-1);
+        client_close(&client);
+        world_run(&world, 2);
+    }
+    ck_assert_uint_eq(world.ipc->n_conns, 2);
+    client_hello(&world, &one);
+}
+END_TEST
+
 START_TEST(without_descriptors_streams_go_on_and_accepting_comes_back)
 {
     static struct client many[20];
@@ -418,6 +446,7 @@ int main(void)
     tcase_add_test(facts, beyond_the_bound_of_a_user_a_connection_is_told_so);
     tcase_add_test(facts, beyond_the_bound_of_all_a_connection_is_told_so_and_room_comes_back);
     tcase_add_test(facts, dying_at_any_byte_leaves_nothing_behind);
+    tcase_add_test(facts, without_memory_a_connection_ends_and_the_next_is_served);
     tcase_add_test(facts, without_descriptors_streams_go_on_and_accepting_comes_back);
     tcase_add_test(facts, a_time_that_begins_after_a_long_block_is_whole);
     tcase_add_test(facts, at_the_end_everybody_is_told);
