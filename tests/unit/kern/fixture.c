@@ -180,6 +180,25 @@ void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, ui
     return acts;
 }
 
+bool fixture_golden(const char *name, const char *kind, void *bytes, size_t n)
+{
+    char file[64];
+    char path[512];
+    FILE *stream;
+    size_t got;
+
+    snprintf(file, sizeof(file), "models/quant-golden/%s.%s.bin", name, kind);
+    if (!unit_truth(file, path, sizeof(path))) {
+        return false;
+    }
+    stream = fopen(path, "rb");
+    ck_assert_ptr_nonnull(stream);
+    got = fread(bytes, 1, n, stream);
+    fclose(stream);
+    ck_assert_uint_eq(got, n);
+    return true;
+}
+
 void fixture_same(const float *got, const float *expected, size_t n, const char *what)
 {
     for (size_t i = 0; i < n; i++) {

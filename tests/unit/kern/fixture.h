@@ -47,6 +47,13 @@ void fixture_free_guarded(float *x, size_t n);
 void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols,
                    uint32_t n_rows, size_t *ret_bytes);
 
+#define FIXTURE_GOLDEN_ROWS 14 /* of the matrix that another program stored in every format */
+#define FIXTURE_GOLDEN_COLS 256
+
+/* Reads exactly @n bytes of its file @name.@kind.bin (kinds: "q" as stored, "f32" as floats again; the matrix itself is
+ * "input", "f32"); false: left out. */
+bool fixture_golden(const char *name, const char *kind, void *bytes, size_t n);
+
 /* The same bits; any NaN equals any other. */
 void fixture_same(const float *got, const float *expected, size_t n, const char *what);
 

@@ -11,9 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define GOLDEN_ROWS 14
-#define GOLDEN_COLS 256
-
 static const struct {
     const char *name; /* of the file */
     uint32_t type;
@@ -23,47 +20,27 @@ static const struct {
     { "q5_K", ELEM_Q5_K }, { "q6_K", ELEM_Q6_K },
 };
 
-/* Reads exactly @n bytes of the golden file @name.@kind; false: left out. */
-static bool read_golden(const char *name, const char *kind, void *bytes, size_t n)
-{
-    char file[64];
-    char path[512];
-    FILE *stream;
-    size_t got;
-
-    snprintf(file, sizeof(file), "models/quant-golden/%s.%s.bin", name, kind);
-    if (!unit_truth(file, path, sizeof(path))) {
-        return false;
-    }
-    stream = fopen(path, "rb");
-    ck_assert_ptr_nonnull(stream);
-    got = fread(bytes, 1, n, stream);
-    fclose(stream);
-    ck_assert_uint_eq(got, n);
-    return true;
-}
-
 START_TEST(every_format_unpacks_to_the_published_floats)
 {
     const struct kern_ops *ops = fixture_set(_i / (int)COUNTOF(golden));
     const uint32_t type = golden[_i % (int)COUNTOF(golden)].type;
     const char *name = golden[_i % (int)COUNTOF(golden)].name;
-    uint8_t packed[GOLDEN_ROWS * GOLDEN_COLS * 4];
-    float expected[GOLDEN_ROWS * GOLDEN_COLS];
-    float out[GOLDEN_COLS];
+    uint8_t packed[FIXTURE_GOLDEN_ROWS * FIXTURE_GOLDEN_COLS * 4];
+    float expected[FIXTURE_GOLDEN_ROWS * FIXTURE_GOLDEN_COLS];
+    float out[FIXTURE_GOLDEN_COLS];
     uint64_t row_bytes;
 
-    ck_assert(elem_row_bytes(type, GOLDEN_COLS, &row_bytes));
-    if (!ops || !read_golden(name, "q", packed, GOLDEN_ROWS * row_bytes) ||
-        !read_golden(name, "f32", expected, sizeof(expected))) {
+    ck_assert(elem_row_bytes(type, FIXTURE_GOLDEN_COLS, &row_bytes));
+    if (!ops || !fixture_golden(name, "q", packed, FIXTURE_GOLDEN_ROWS * row_bytes) ||
+        !fixture_golden(name, "f32", expected, sizeof(expected))) {
         return;
     }
 
-    for (uint32_t r = 0; r < GOLDEN_ROWS; r++) {
-        ops->unpack(type, packed + r * row_bytes, GOLDEN_COLS, out);
+    for (uint32_t r = 0; r < FIXTURE_GOLDEN_ROWS; r++) {
+        ops->unpack(type, packed + r * row_bytes, FIXTURE_GOLDEN_COLS, out);
 
-        ck_assert_msg(memcmp(out, expected + r * GOLDEN_COLS, sizeof(out)) == 0, "%s/%s: row %u differs",
-                      ops->name, name, r);
+        ck_assert_msg(memcmp(out, expected + r * FIXTURE_GOLDEN_COLS, sizeof(out)) == 0,
+                      "%s/%s: row %u differs", ops->name, name, r);
     }
 }
 END_TEST

@@ -1,0 +1,143 @@
+/*
+ * Quant_fit: scales tried around the plain one, each improved by least squares
+ */
+#include "kern/quant_fit.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define RUN_MAX    32  /* elements of a run, at most */
+#define N_TRIES    4   /* scales on either side of the plain one */
+#define TRY_STEP   0.2 /* by how much of a step of q the largest element then lies elsewhere */
+#define N_IMPROVED 2   /* rounds of least squares for each; a third changes next to nothing */
+
+int fit_round(double x, struct fit_range range)
+{
+    const double to_even = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to an integer */
+
+    if (!(x > range.lo)) { /* also NaN, from 0 / 0 */
+        return range.lo;
+    }
+    return x >= range.hi ? range.hi : (int)((x + to_even) - to_even);
+}
+
+double fit_apply(const struct fit *fit, const float *x, uint32_t n, struct fit_range range, int8_t *q)
+{
+    const double inv = fit->d == 0.0 ? 0.0 : 1.0 / fit->d;
+    double error = 0.0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const double off = (double)x[i] - fit->m;
+        double miss;
+
+        q[i] = (int8_t)fit_round(off * inv, range);
+        miss = off - fit->d * q[i];
+        error += miss * miss;
+    }
+    return error;
+}
+
+/* The d that suits @q best, m being 0; the present one if no q says anything. */
+static double best_scale(const float *x, const int8_t *q, uint32_t n, double d)
+{
+    double xq = 0.0;
+    double qq = 0.0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        xq += (double)x[i] * q[i];
+        qq += (double)q[i] * q[i];
+    }
+    return qq > 0.0 ? xq / qq : d;
+}
+
+/* The same for d and m together. */
+static struct fit best_line(const float *x, const int8_t *q, uint32_t n, struct fit fit, bool is_below)
+{
+    double sx = 0.0, sq = 0.0, xq = 0.0, qq = 0.0;
+    double det;
+
+    for (uint32_t i = 0; i < n; i++) {
+        sx += (double)x[i];
+        sq += q[i];
+        xq += (double)x[i] * q[i];
+        qq += (double)q[i] * q[i];
+    }
+    det = n * qq - sq * sq;
+    if (det <= 0.0) { /* all q alike */
+        return fit;
+    }
+    fit.d = (n * xq - sx * sq) / det;
+    fit.m = (qq * sx - sq * xq) / det;
+    if (is_below && fit.m > 0.0) {
+        fit.m = 0.0;
+        fit.d = xq / qq;
+    }
+    return fit;
+}
+
+/* A search over one run, and the best it has found. */
+struct search {
+    const float *x;
+    uint32_t n;
+    struct fit_range range;
+    bool has_m;
+    bool is_below;
+    struct fit best;
+    double least; /* error of @best */
+};
+
+/* Improves @try and keeps it where it errs less. */
+static void try_it(struct search *search, struct fit try)
+{
+    int8_t q[RUN_MAX];
+
+    for (int round = 0; round <= N_IMPROVED; round++) {
+        const double error = fit_apply(&try, search->x, search->n, search->range, q);
+
+        if (error < search->least) {
+            search->least = error;
+            search->best = try;
+        }
+        if (search->has_m) {
+            try = best_line(search->x, q, search->n, try, search->is_below);
+        } else {
+            try.d = best_scale(search->x, q, search->n, try.d);
+        }
+    }
+}
+
+struct fit fit_scale(const float *x, uint32_t n, struct fit_range range)
+{
+    struct search search = { .x = x, .n = n, .range = range, .least = INFINITY };
+    double top = 0.0;
+
+    assert(n <= RUN_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        top = fabs((double)x[i]) > fabs(top) ? (double)x[i] : top;
+    }
+    for (int i = -N_TRIES; top != 0.0 && i <= N_TRIES; i++) { /* the largest element at either end */
+        try_it(&search, (struct fit){ .d = top / (range.lo + i * TRY_STEP) });
+        try_it(&search, (struct fit){ .d = top / (range.hi + i * TRY_STEP) });
+    }
+    return search.best;
+}
+
+struct fit fit_line(const float *x, uint32_t n, int hi, bool is_below)
+{
+    struct search search = {
+        .x = x, .n = n, .range = { 0, hi }, .has_m = true, .is_below = is_below, .least = INFINITY
+    };
+    double lo = (double)x[0], top = (double)x[0];
+
+    assert(n > 0 && n <= RUN_MAX);
+    for (uint32_t i = 1; i < n; i++) {
+        lo = (double)x[i] < lo ? (double)x[i] : lo;
+        top = (double)x[i] > top ? (double)x[i] : top;
+    }
+    lo = is_below && lo > 0.0 ? 0.0 : lo;
+    search.best.m = lo;
+    for (int i = -2 * N_TRIES; top > lo && i <= N_TRIES; i++) { /* mostly wider steps: outliers may be cut */
+        try_it(&search, (struct fit){ .d = (top - lo) / (hi + i * TRY_STEP), .m = lo });
+    }
+    return search.best;
+}
