@@ -297,6 +297,60 @@ START_TEST(few_descriptors_lower_the_bound_and_say_so)
 }
 END_TEST
 
+/* User and system time of the daemon, in ms. */
+static unsigned long cpu_ms(void)
+{
+    unsigned long user = 0;
+    unsigned long system = 0;
+    FILE *file;
+
+    snprintf(text, sizeof(text), "/proc/%d/stat", (int)daemon_one.pid);
+    file = fopen(text, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(
+        fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    fclose(file);
+    return (user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
+START_TEST(at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests)
+{
+    struct talk busy;
+    struct talk crowd[100];
+    unsigned long before_ms;
+
+    if (!*model) {
+        return;
+    }
+    daemon_one.n_files = 32;
+    start_with_model();
+    talk_open(&busy, daemon_one.socket);
+    talk_generate(&busy, 1, "Once", 300);
+    talk_generate(&busy, 2, "There", 300);
+    for (size_t i = 0; i < COUNTOF(crowd); i++) {
+        talk_try_open(&crowd[i], daemon_one.socket);
+    }
+    for (unsigned n_done = 0; n_done < 2;) {
+        const Sotto__V1__ServerFrame *frame = talk_next(&busy);
+
+        ck_assert_ptr_nonnull(frame);
+        n_done += frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE &&
+                  frame->done->usage->generated_tokens == 300;
+    }
+    before_ms = cpu_ms();
+    usleep(500000);
+    ck_assert_uint_lt(cpu_ms() - before_ms, 100);
+    for (size_t i = 0; i < COUNTOF(crowd); i++) {
+        talk_close(&crowd[i]);
+    }
+    usleep(100000);
+    talk_open(&crowd[0], daemon_one.socket);
+    talk_close(&crowd[0]);
+    talk_close(&busy);
+    ck_assert_int_eq(end(), 0);
+}
+END_TEST
+
 /* ---- configuration and reload (O27) */
 
 START_TEST(check_config_says_ok)
@@ -517,6 +571,7 @@ int main(void)
     tcase_add_test(facts, a_passed_in_socket_outlives_every_start);
     tcase_add_test(facts, a_passed_in_socket_of_a_wrong_kind_ends_the_start);
     tcase_add_test(facts, few_descriptors_lower_the_bound_and_say_so);
+    tcase_add_test(facts, at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests);
     tcase_add_test(facts, check_config_says_ok);
     tcase_add_test(facts, check_config_says_each_fault_with_its_line);
     tcase_add_test(facts, a_wrong_configuration_ends_the_start);
