@@ -68,12 +68,15 @@ class Puppet:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(self.path)
         self.listener.listen(16)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); a mere close would let it hear the next puppet's
+        self.thread.join(PATIENCE_S)
         self.listener.close()
         shutil.rmtree(self.folder)
         if self.failure and kind is None:
