@@ -16,11 +16,11 @@ EXPOSURE = 1.6  # of 10, by the scale of "systemd-analyze security"
 
 
 def write_units(texts, folder):
-    """The units as they would be installed, with a program that is there."""
+    """The units as they would be installed, with programs that are there."""
     paths = {}
     for path, text in texts.items():
         name = os.path.basename(path).removesuffix(".in")
-        text = re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", text, flags=re.MULTILINE)
+        text = re.sub(r"^(Exec\w+)=.*$", r"\1=/bin/true", text, flags=re.MULTILINE)
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(re.sub(r"^Documentation=.*\n", "", text, flags=re.MULTILINE))
         paths[os.path.join(folder, name)] = path
