@@ -386,36 +386,87 @@ static void drop_missing(struct hub *hub, const struct hub_config *config)
     }
 }
 
+/* New settings of one known model, copied before anything changes. */
+struct change {
+    struct model *model; /* NULL: it is new */
+    struct hub_model settings;
+    char *strings;
+};
+
+static int copy_changes(const struct hub *hub, const struct hub_config *config, struct change *changes)
+{
+    int r;
+
+    for (size_t i = 0; i < config->n_models; i++) {
+        changes[i].model = models_find(hub, config->models[i].name);
+        if (changes[i].model) {
+            r = settings_copy(&config->models[i], &changes[i].settings, &changes[i].strings);
+            if (r) {
+                return err_up(r);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Puts what was copied in force; frees what was before. */
+static void swap_in(struct change *changes, size_t n, void (*needs)(void *owner, const char *path),
+                    void *owner)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct model *model = changes[i].model;
+
+        if (model) {
+            char *old = model->strings;
+
+            tell_needs(model, &changes[i].settings, needs, owner);
+            model->settings = changes[i].settings;
+            model->strings = changes[i].strings;
+            changes[i].strings = old;
+        }
+    }
+}
+
+static void drop_added(struct list *added)
+{
+    struct list *link;
+    struct list *after;
+
+    list_for_each_safe (link, after, added) {
+        struct model *model = container_of(link, struct model, link);
+
+        model->is_removed = true;
+        models_try_remove(model);
+    }
+}
+
 int hub_configure(struct hub *hub, const struct hub_config *config,
                   void (*needs)(void *owner, const char *path), void *owner)
 {
+    cleanup(mem_freep) struct change *changes = mem_calloc(MEM_MISC, config->n_models + 1, sizeof(*changes));
     struct list added;
     struct list *link;
-    struct list *after;
     int r;
 
-    list_init(&added);
-    r = add_new(hub, config, &added);
-    for (size_t i = 0; i < config->n_models && r == 0; i++) {
-        struct model *model = models_find(hub, config->models[i].name);
-
-        if (model) {
-            tell_needs(model, &config->models[i], needs, owner);
-            r = models_set(model, &config->models[i]);
-        }
+    if (!changes) {
+        return err_new(-ENOMEM);
     }
-    list_for_each_safe (link, after, &added) {
-        struct model *model = container_of(link, struct model, link);
-
-        list_remove(&model->link);
-        list_append(&hub->models, &model->link);
-        if (r) {
-            model->is_removed = true;
-            models_try_remove(model);
-        }
+    list_init(&added);
+    r = copy_changes(hub, config, changes);
+    r = r ? r : add_new(hub, config, &added);
+    if (r == 0) {
+        swap_in(changes, config->n_models, needs, owner);
+    }
+    for (size_t i = 0; i < config->n_models; i++) {
+        mem_free(changes[i].strings);
     }
     if (r) {
+        drop_added(&added);
         return err_up(r);
+    }
+    while ((link = list_first(&added))) {
+        list_remove(link);
+        list_append(&hub->models, link);
     }
     take_numbers(hub, config);
     drop_missing(hub, config);

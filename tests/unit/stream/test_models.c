@@ -1,5 +1,6 @@
 /* Loading, unloading, files that change, reload and the end of it all. */
 #include "house.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -527,6 +528,40 @@ START_TEST(a_reload_adds_changes_and_drops_models)
 }
 END_TEST
 
+START_TEST(a_reload_that_finds_no_memory_changes_nothing)
+{
+    struct hub_model models[2];
+    uint32_t n_failed = 0;
+
+    house_begin(&house, "");
+    models[0] = house.settings;
+    models[0].n_context = 32;
+    models[1] = house.settings;
+    models[1].name = "second";
+    models[1].load_at_start = false;
+    house.config.models = models;
+    house.config.n_models = 2;
+    for (int64_t nth = 0;; nth++) {
+        int r;
+
+        mem_fail_nth(nth);
+        r = hub_configure(house.hub, &house.config, NULL, NULL);
+        mem_fail_nth(-1);
+        if (r == 0) {
+            break;
+        }
+        ck_assert_int_eq(r, -ENOMEM);
+        ck_assert_uint_eq(house_model(&house)->settings.n_context, 0);
+        ck_assert_ptr_null(models_find(house.hub, "second"));
+        n_failed++;
+    }
+
+    ck_assert_uint_ge(n_failed, 3);
+    ck_assert_uint_eq(house_model(&house)->settings.n_context, 32);
+    house_end(&house);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream-models");
@@ -550,6 +585,7 @@ int main(void)
     tcase_add_test(tcase, a_second_stop_ends_what_is_left);
     tcase_add_test(tcase, a_stop_while_loading_ends_and_tells_who_waits);
     tcase_add_test(tcase, a_reload_adds_changes_and_drops_models);
+    tcase_add_test(tcase, a_reload_that_finds_no_memory_changes_nothing);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
