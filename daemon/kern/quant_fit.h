@@ -1,9 +1,9 @@
 /*
  * Quant_fit: the scale, or scale and min, that suits a run of floats; private to this room
  *
- * Rounding for a given scale is easy, and so is the best scale for given integers (least squares); what is best together
- * is not known before it was tried. So some scales around the plain one are tried, each improved by least squares, and
- * the one with the least error wins. The idea is that of the K formats as published with llama.cpp.
+ * Rounding for a given scale is easy, and so is the best scale for given integers (least squares); what is best
+ * together is not known before it was tried. So some scales around the plain one are tried, each improved by least
+ * squares, and the one with the least error wins. The idea is that of the K formats as published with llama.cpp.
  */
 #ifndef SOTTO_KERN_QUANT_FIT_H
 #define SOTTO_KERN_QUANT_FIT_H

@@ -313,7 +313,8 @@ START_TEST(dying_at_any_byte_leaves_nothing_behind)
 }
 END_TEST
 
-/* Whatever allocation fails, the connection may end, and nothing else does: no crash, no leak, and the next is served. */
+/* Whatever allocation fails, the connection may end, and nothing else does: no crash, no leak, and the next is
+ * served. */
 START_TEST(without_memory_a_connection_ends_and_the_next_is_served)
 {
     static const uint8_t bytes[] = {
