@@ -56,19 +56,19 @@ AVX2_INLINE __m256i pairs(__m256i w, const int8_t *q)
     return _mm256_maddubs_epi16(w, avx2_spread(q));
 }
 
-/* Adds to @sum the products of registers @w .. @w + @n - 1 of the panel with the activations at column @col, pairs in
+/* Adds to @sum the products of @regs[@w] .. @regs[@w + @n - 1] with the activations at column @col, pairs in
  * 16 bits first: @n may be as large as the comments of the callers say. */
-AVX2_INLINE void add_run(const struct meet *meet, const struct kern_act_row *act, uint32_t n_rows, uint32_t w,
-                         uint32_t n, uint32_t col, __m256i scale, __m256i *sum)
+AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *act, uint32_t n_rows,
+                         uint32_t w, uint32_t n, uint32_t col, __m256i scale, __m256i *sum)
 {
     __m256i part[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        part[t] = pairs(load(meet->panel->w[w]), act[t].q + col);
+        part[t] = pairs(load(regs[w]), act[t].q + col);
     }
     for (uint32_t k = 1; k < n; k++) {
         for (uint32_t t = 0; t < n_rows; t++) {
-            part[t] = _mm256_add_epi16(part[t], pairs(load(meet->panel->w[w + k]), act[t].q + col + 4 * k));
+            part[t] = _mm256_add_epi16(part[t], pairs(load(regs[w + k]), act[t].q + col + 4 * k));
         }
     }
     for (uint32_t t = 0; t < n_rows; t++) {
@@ -99,7 +99,7 @@ AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n
                 offset == 0 ? _mm256_setzero_si256() : _mm256_set1_epi32(-(int)offset * act[t].sum[block]);
         }
         for (uint32_t k = 0; k < 8; k += n_run) {
-            add_run(meet, act, n_rows, 8 * b + k, n_run, 32 * block + 4 * k, ones, sum);
+            add_run(panel->w, act, n_rows, 8 * b + k, n_run, 32 * block + 4 * k, ones, sum);
         }
         for (uint32_t t = 0; t < n_rows; t++) {
             const __m256 d =
@@ -117,7 +117,7 @@ AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n
     }
 }
 
-/* Q8_0: both halves of q + 128 are at most 15, a pair at most 3810, eight pairs 30480. */
+/* Q8_0, IQ4_NL: both halves of w + 128 are at most 15, a pair at most 3810, eight pairs 30480. */
 AVX2_INLINE void meet_bytes(const struct meet *meet, uint32_t n_rows)
 {
     const struct panel *panel = meet->panel;
@@ -186,7 +186,7 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_bit
         sum[t] = _mm256_setzero_si256();
     }
     for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
-        add_run(meet, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 8]), sum);
+        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 8]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -214,7 +214,37 @@ AVX2_INLINE void meet_six(const struct meet *meet, uint32_t n_rows)
         sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
     }
     for (uint32_t w = 0; w < PANEL_REGS; w += 2) {
-        add_run(meet, act, n_rows, w, 2, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
+        add_run(panel->w, act, n_rows, w, 2, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
+    }
+    for (uint32_t t = 0; t < n_rows; t++) {
+        const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
+        const __m256 acc = _mm256_load_ps(meet->acc[t]);
+
+        _mm256_store_ps(meet->acc[t], _mm256_fmadd_ps(_mm256_mul_ps(_mm256_load_ps(panel->d[0]), d),
+                                                      _mm256_cvtepi32_ps(sum[t]), acc));
+    }
+}
+
+/* IQ4_XS: as Q8_0, scaled by runs of 32 while they are added to 32 bits. */
+AVX2_INLINE void meet_xs(const struct meet *meet, uint32_t n_rows)
+{
+    const struct panel *panel = meet->panel;
+    const uint32_t block = meet->col / BLOCK_SUPER;
+    struct kern_act_row act[TILE_ROWS];
+    __m256i sum[TILE_ROWS];
+
+    for (uint32_t t = 0; t < n_rows; t++) {
+        act[t] = act_row(meet, KERN_ACT_Q256, t);
+        /* The 128 above every value, out again: 128 times scales times sums of activations. */
+        sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), 7);
+        sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
+    }
+    for (uint32_t j = 0; j < 8; j++) {
+        const __m256i scale = load(panel->scale[j]);
+        const __m256i scale16 = _mm256_slli_epi16(scale, 4); /* of the high halves */
+
+        add_run(panel->w, act, n_rows, 8 * j, 8, meet->col + 32 * j, scale, sum);
+        add_run(panel->high, act, n_rows, 8 * j, 8, meet->col + 32 * j, scale16, sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -305,11 +335,22 @@ static void meet_q6_k_four(const struct meet *meet)
     meet_six(meet, TILE_ROWS);
 }
 
+static void meet_iq4_xs_one(const struct meet *meet)
+{
+    meet_xs(meet, 1);
+}
+
+static void meet_iq4_xs_four(const struct meet *meet)
+{
+    meet_xs(meet, TILE_ROWS);
+}
+
 static const struct meeting meetings[ELEM_TYPE_COUNT] = {
-    [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four }, [ELEM_Q4_1] = { meet_q4_1_one, meet_q4_1_four },
-    [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four }, [ELEM_Q5_1] = { meet_q5_1_one, meet_q5_1_four },
-    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
-    [ELEM_Q5_K] = { meet_q5_k_one, meet_q5_k_four }, [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
+    [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four },   [ELEM_Q4_1] = { meet_q4_1_one, meet_q4_1_four },
+    [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four },   [ELEM_Q5_1] = { meet_q5_1_one, meet_q5_1_four },
+    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four },   [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
+    [ELEM_Q5_K] = { meet_q5_k_one, meet_q5_k_four },   [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
+    [ELEM_IQ4_NL] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_IQ4_XS] = { meet_iq4_xs_one, meet_iq4_xs_four },
 };
 
 /* The panel of weight rows at @rows with @n_rows activation rows from @row on. */

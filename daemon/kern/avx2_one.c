@@ -90,6 +90,68 @@ static void one_q8_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
     _mm256_storeu_ps(out, acc);
 }
 
+/* Adds to @sum the products of the values that @nibbles name with @q, times @scale; signs as above. */
+AVX2_INLINE __m256i add_values(__m256i sum, __m256i nibbles, const int8_t *q, __m256i scale)
+{
+    const __m256i values = iq4_values(nibbles);
+    const __m256i signed_q = _mm256_sign_epi8(avx2_spread(q), values);
+
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(values), signed_q),
+                                                   scale));
+}
+
+/* The same for 32 columns whose nibbles are at @at. */
+AVX2_INLINE __m256i values_at(const uint8_t *const rows[PANEL_ROWS], size_t at, const int8_t *q,
+                              __m256i scale)
+{
+    __m256i sum = _mm256_setzero_si256();
+    __m256i words[4];
+
+    turn(rows, at, words);
+    for (uint32_t k = 0; k < 4; k++) {
+        sum = add_values(sum, low_four(words[k]), q + 4 * k, scale);
+        sum = add_values(sum, high_four(words[k]), q + 16 + 4 * k, scale);
+    }
+    return sum;
+}
+
+static void one_iq4_nl(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
+                       float *out)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    __m256 acc = _mm256_setzero_ps();
+
+    for (uint32_t b = 0; b < n_cols / BLOCK_SMALL; b++) {
+        const size_t at = b * sizeof(struct block_iq4_nl);
+        const size_t qs = at + offsetof(struct block_iq4_nl, qs);
+
+        acc = add_block(acc, low_half(word_of(rows, at)), &act->d[b],
+                        values_at(rows, qs, act->q + BLOCK_SMALL * b, ones));
+    }
+    _mm256_storeu_ps(out, acc);
+}
+
+static void one_iq4_xs(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
+                       float *out)
+{
+    __m256 acc = _mm256_setzero_ps();
+
+    for (uint32_t b = 0; b < n_cols / BLOCK_SUPER; b++) {
+        const size_t at = b * sizeof(struct block_iq4_xs);
+        const struct xs_head head = turn_xs_head(rows, at);
+        __m256i sum = _mm256_setzero_si256();
+
+        for (uint32_t j = 0; j < 8; j++) {
+            const size_t qs = at + offsetof(struct block_iq4_xs, qs) + 16 * j;
+
+            sum = _mm256_add_epi32(sum, values_at(rows, qs, act->q + BLOCK_SUPER * b + 32 * j,
+                                                  xs_scale(&head, j)));
+        }
+        acc = add_block(acc, head.d, &act->d[b], sum);
+    }
+    _mm256_storeu_ps(out, acc);
+}
+
 /* Runs 2i and 2i + 1 of a block of Q4_K at @at with @q, multiplied with their scales. */
 AVX2_INLINE __m256i two_runs(const uint8_t *const rows[PANEL_ROWS], size_t at, uint32_t i,
                              const struct k_head *head, const int8_t *q)
@@ -201,8 +263,9 @@ static void one_q6_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
 one_fn one_by_type(uint32_t type)
 {
     static const one_fn ones[ELEM_TYPE_COUNT] = {
-        [ELEM_Q4_0] = one_q4_0, [ELEM_Q4_1] = one_q4_1, [ELEM_Q8_0] = one_q8_0,
-        [ELEM_Q4_K] = one_q4_k, [ELEM_Q6_K] = one_q6_k,
+        [ELEM_Q4_0] = one_q4_0,     [ELEM_Q4_1] = one_q4_1, [ELEM_Q8_0] = one_q8_0,
+        [ELEM_Q4_K] = one_q4_k,     [ELEM_Q6_K] = one_q6_k, [ELEM_IQ4_NL] = one_iq4_nl,
+        [ELEM_IQ4_XS] = one_iq4_xs,
     };
 
     return ones[type];

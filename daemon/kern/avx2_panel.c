@@ -92,10 +92,17 @@ static void open_q5_1(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
     }
 }
 
+/* Signed bytes as register @reg, in two halves. */
+AVX2_INLINE void put_halves(struct panel *panel, uint32_t reg, __m256i bytes)
+{
+    const __m256i above = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)0x80)); /* + 128 */
+
+    put(panel->w[reg], low_four(above));
+    put(panel->high[reg], high_four(above));
+}
+
 static void open_q8_0(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)
 {
-    const __m256i offset = _mm256_set1_epi8((char)0x80);
-
     for (uint32_t b = 0; b < n_blocks; b++) {
         const size_t at = b * sizeof(struct block_q8_0);
         __m256i words[8];
@@ -103,11 +110,31 @@ static void open_q8_0(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
         turn(rows, at + offsetof(struct block_q8_0, qs), words);
         turn(rows, at + offsetof(struct block_q8_0, qs) + 16, words + 4);
         for (uint32_t k = 0; k < 8; k++) {
-            const __m256i q = _mm256_xor_si256(words[k], offset); /* q + 128 */
-
-            put(panel->w[8 * b + k], low_four(q));
-            put(panel->high[8 * b + k], high_four(q));
+            put_halves(panel, 8 * b + k, words[k]);
         }
+        _mm256_store_ps(panel->d[b], low_half(word_of(rows, at)));
+    }
+}
+
+/* The values of 32 elements at @at: registers @reg .. @reg + 7. */
+AVX2_INLINE void open_values(struct panel *panel, uint32_t reg, const uint8_t *const rows[PANEL_ROWS],
+                             size_t at)
+{
+    __m256i words[4];
+
+    turn(rows, at, words);
+    for (uint32_t k = 0; k < 4; k++) {
+        put_halves(panel, reg + k, iq4_values(low_four(words[k])));
+        put_halves(panel, reg + 4 + k, iq4_values(high_four(words[k])));
+    }
+}
+
+static void open_iq4_nl(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)
+{
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        const size_t at = b * sizeof(struct block_iq4_nl);
+
+        open_values(panel, 8 * b, rows, at + offsetof(struct block_iq4_nl, qs));
         _mm256_store_ps(panel->d[b], low_half(word_of(rows, at)));
     }
 }
@@ -217,11 +244,28 @@ static void open_q6_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
     _mm256_store_ps(panel->d[0], high_half(word_of(rows, before_d)));
 }
 
+static void open_iq4_xs(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)
+{
+    const struct xs_head head = turn_xs_head(rows, 0);
+
+    (void)n_blocks;
+    _mm256_store_ps(panel->d[0], head.d);
+    for (uint32_t j = 0; j < 8; j++) {
+        const __m256i scale = xs_scale(&head, j);
+
+        open_values(panel, 8 * j, rows, offsetof(struct block_iq4_xs, qs) + 16 * j);
+        put16(panel->scale[j], scale);
+        put16(panel->pair[j], scale);
+    }
+}
+
 panel_open_fn panel_opener(uint32_t type)
 {
     static const panel_open_fn openers[ELEM_TYPE_COUNT] = {
-        [ELEM_Q4_0] = open_q4_0, [ELEM_Q4_1] = open_q4_1, [ELEM_Q5_0] = open_q5_0, [ELEM_Q5_1] = open_q5_1,
-        [ELEM_Q8_0] = open_q8_0, [ELEM_Q4_K] = open_q4_k, [ELEM_Q5_K] = open_q5_k, [ELEM_Q6_K] = open_q6_k,
+        [ELEM_Q4_0] = open_q4_0,     [ELEM_Q4_1] = open_q4_1, [ELEM_Q5_0] = open_q5_0,
+        [ELEM_Q5_1] = open_q5_1,     [ELEM_Q8_0] = open_q8_0, [ELEM_Q4_K] = open_q4_k,
+        [ELEM_Q5_K] = open_q5_k,     [ELEM_Q6_K] = open_q6_k, [ELEM_IQ4_NL] = open_iq4_nl,
+        [ELEM_IQ4_XS] = open_iq4_xs,
     };
 
     return openers[type];

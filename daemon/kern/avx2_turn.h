@@ -9,6 +9,7 @@
 
 #include "kern/avx2.h"
 #include "kern/avx2_panel.h"
+#include "tensor/block.h"
 
 #include <stddef.h>
 
@@ -111,6 +112,43 @@ AVX2_INLINE __m256i as_top(__m256i bytes, uint32_t n)
         _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)(2 * n))), _mm256_set1_epi8(LOW_TWO));
 
     return _mm256_slli_epi16(two, 4);
+}
+
+/* The values that the nibbles in @q name (IQ4_NL, IQ4_XS), with their signs. */
+AVX2_INLINE __m256i iq4_values(__m256i q)
+{
+    static const int8_t values[16] = BLOCK_IQ4_VALUES;
+    const __m128i table = _mm_loadu_si128((const __m128i *)(const void *)values);
+
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), q);
+}
+
+/* What heads a block of IQ4_XS, eight bytes: d and the low and upper bits of eight scales. */
+struct xs_head {
+    __m256 d;
+    __m256i low;   /* nibble j is that of scale j */
+    __m256i upper; /* bits 16 + 2j */
+};
+
+AVX2_INLINE struct xs_head turn_xs_head(const uint8_t *const rows[PANEL_ROWS], size_t at)
+{
+    const __m256i d_and_upper = word_of(rows, at);
+
+    return (struct xs_head){ .d = low_half(d_and_upper),
+                             .low = word_of(rows, at + offsetof(struct block_iq4_xs, scales_l)),
+                             .upper = d_and_upper };
+}
+
+/* Scale @j less 32, twice, as numbers of 16 bits. */
+AVX2_INLINE __m256i xs_scale(const struct xs_head *head, uint32_t j)
+{
+    const __m256i low = _mm256_and_si256(_mm256_srl_epi32(head->low, _mm_cvtsi32_si128((int)(4 * j))),
+                                         _mm256_set1_epi32(LOW_FOUR));
+    const __m256i two = _mm256_and_si256(_mm256_srl_epi32(head->upper, _mm_cvtsi32_si128((int)(16 + 2 * j))),
+                                         _mm256_set1_epi32(LOW_TWO));
+    const __m256i six = _mm256_or_si256(low, _mm256_slli_epi32(two, 4));
+
+    return _mm256_sub_epi16(_mm256_or_si256(six, _mm256_slli_epi32(six, 16)), _mm256_set1_epi16(32));
 }
 
 /* What heads a block of Q4_K and Q5_K, sixteen bytes: d, dmin, and eight 6-bit scales and mins (two registers each, a

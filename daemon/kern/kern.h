@@ -25,10 +25,12 @@
  *    an integer to the nearest even float; * on floats rounds. h is a half-precision number of the block as float:
  *        Q8_0         acc = fma(h.d * d, float(sum w q), acc)
  *        Q4_0, Q5_0   acc = fma(h.d * d, float(sum (w - 8) q), acc);  Q5_0: w - 16
+ *        IQ4_NL       acc = fma(h.d * d, float(sum value[w] q), acc)
  *        Q4_1, Q5_1   acc = fma(h.d * d, float(sum w q), acc);  acc = fma(h.m, s, acc),  s = d * float(sum q)
  *        Q4_K, Q5_K   acc = fma(h.d * d, float(sum over j of scale_j * sum w q), acc)
  *                     acc = fma(-(h.dmin * d), float(sum over j of min_j * sum q), acc)     j: 8 runs of 32
  *        Q6_K         acc = fma(h.d * d, float(sum over j of scale_j * sum (w - 32) q), acc)  j: 16 runs of 16
+ *        IQ4_XS       acc = fma(h.d * d, float(sum over j of (scale_j - 32) * sum value[w] q), acc)  j: 8 runs of 32
  *
  * 4. exp and log are those of tensor/real.h. silu(x) = x / (1 + exp(-x)).
  *

@@ -71,6 +71,20 @@ static void read_q8_0(const void *bytes, struct ref_small *ret_block)
     ret_block->has_m = false;
 }
 
+static const int8_t iq4_values[16] = BLOCK_IQ4_VALUES;
+
+static void read_iq4_nl(const void *bytes, struct ref_small *ret_block)
+{
+    const struct block_iq4_nl *block = bytes;
+
+    for (uint32_t j = 0; j < 16; j++) {
+        ret_block->w[j] = iq4_values[block->qs[j] & 0xf];
+        ret_block->w[j + 16] = iq4_values[block->qs[j] >> 4];
+    }
+    ret_block->d = half_to_float(half_load(block->d));
+    ret_block->has_m = false;
+}
+
 /* The eight 6-bit scales and mins of Q4_K and Q5_K. */
 static void read_scales(const uint8_t *packed, struct ref_super *ret_block)
 {
@@ -142,11 +156,30 @@ static void read_q6_k(const void *bytes, struct ref_super *ret_block)
     ret_block->has_min = false;
 }
 
+static void read_iq4_xs(const void *bytes, struct ref_super *ret_block)
+{
+    const struct block_iq4_xs *block = bytes;
+
+    for (uint32_t i = 0; i < 8; i++) {
+        const int low = block->scales_l[i / 2] >> (i % 2 * 4) & 0xf;
+        const int high = half_load(block->scales_h) >> (2 * i) & 3;
+
+        for (uint32_t j = 0; j < 16; j++) {
+            ret_block->w[32 * i + j] = iq4_values[block->qs[16 * i + j] & 0xf];
+            ret_block->w[32 * i + 16 + j] = iq4_values[block->qs[16 * i + j] >> 4];
+        }
+        ret_block->scale[2 * i] = (int8_t)((low | high << 4) - 32);
+        ret_block->scale[2 * i + 1] = ret_block->scale[2 * i];
+    }
+    ret_block->d = half_to_float(half_load(block->d));
+    ret_block->has_min = false;
+}
+
 ref_small_fn ref_small_reader(uint32_t type)
 {
     static const ref_small_fn readers[ELEM_TYPE_COUNT] = {
         [ELEM_Q4_0] = read_q4_0, [ELEM_Q4_1] = read_q4_1, [ELEM_Q5_0] = read_q5_0,
-        [ELEM_Q5_1] = read_q5_1, [ELEM_Q8_0] = read_q8_0,
+        [ELEM_Q5_1] = read_q5_1, [ELEM_Q8_0] = read_q8_0, [ELEM_IQ4_NL] = read_iq4_nl,
     };
 
     return type < ELEM_TYPE_COUNT ? readers[type] : NULL;
@@ -158,6 +191,7 @@ ref_super_fn ref_super_reader(uint32_t type)
         [ELEM_Q4_K] = read_q4_k,
         [ELEM_Q5_K] = read_q5_k,
         [ELEM_Q6_K] = read_q6_k,
+        [ELEM_IQ4_XS] = read_iq4_xs,
     };
 
     return type < ELEM_TYPE_COUNT ? readers[type] : NULL;

@@ -81,6 +81,32 @@ struct block_q6_k {
     uint8_t d[2];
 };
 
+/*
+ * As Q4_0, but q is the number of one of sixteen values, closer together near 0, as weights are: w = d * value[q].
+ */
+struct block_iq4_nl {
+    uint8_t d[2];
+    uint8_t qs[16];
+};
+
+/* Initialiser of value[16]. */
+#define BLOCK_IQ4_VALUES                                                                                     \
+    {                                                                                                        \
+        -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113                             \
+    }
+
+/*
+ * Eight runs of 32 elements, each as IQ4_NL with qs[16 i] .. qs[16 i + 15] and a 6-bit scale; w = (d * (scale - 32)) *
+ * value[q]. The low 4 bits of scale i are the low (i even) or the high half of scales_l[i / 2], its upper 2 bits are
+ * bits 2i of scales_h.
+ */
+struct block_iq4_xs {
+    uint8_t d[2];
+    uint8_t scales_h[2];
+    uint8_t scales_l[4];
+    uint8_t qs[128];
+};
+
 _Static_assert(sizeof(struct block_q4_0) == 18, "Q4_0");
 _Static_assert(sizeof(struct block_q4_1) == 20, "Q4_1");
 _Static_assert(sizeof(struct block_q5_0) == 22, "Q5_0");
@@ -89,6 +115,8 @@ _Static_assert(sizeof(struct block_q8_0) == 34, "Q8_0");
 _Static_assert(sizeof(struct block_q4_k) == 144, "Q4_K");
 _Static_assert(sizeof(struct block_q5_k) == 176, "Q5_K");
 _Static_assert(sizeof(struct block_q6_k) == 210, "Q6_K");
+_Static_assert(sizeof(struct block_iq4_nl) == 18, "IQ4_NL");
+_Static_assert(sizeof(struct block_iq4_xs) == 136, "IQ4_XS");
 _Static_assert(_Alignof(struct block_q4_k) == 1 && _Alignof(struct block_q6_k) == 1, "blocks lie anywhere");
 
 #endif

@@ -11,9 +11,9 @@
 #define GUARD      0xa5
 #define GUARD_SIZE 64
 
-const uint32_t fixture_types[FIXTURE_N_TYPES] = { ELEM_F32,  ELEM_F16,  ELEM_BF16, ELEM_Q4_0,
-                                                  ELEM_Q4_1, ELEM_Q5_0, ELEM_Q5_1, ELEM_Q8_0,
-                                                  ELEM_Q4_K, ELEM_Q5_K, ELEM_Q6_K };
+const uint32_t fixture_types[FIXTURE_N_TYPES] = { ELEM_F32,  ELEM_F16,    ELEM_BF16,  ELEM_Q4_0, ELEM_Q4_1,
+                                                  ELEM_Q5_0, ELEM_Q5_1,   ELEM_Q8_0,  ELEM_Q4_K, ELEM_Q5_K,
+                                                  ELEM_Q6_K, ELEM_IQ4_NL, ELEM_IQ4_XS };
 
 const struct kern_ops *fixture_set(int i)
 {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define FIXTURE_N_SETS  2  /* scalar, avx2 */
-#define FIXTURE_N_TYPES 11 /* that compute */
+#define FIXTURE_N_TYPES 13 /* that compute */
 
 extern const uint32_t fixture_types[FIXTURE_N_TYPES];
 
