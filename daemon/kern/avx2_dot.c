@@ -172,12 +172,12 @@ AVX2_INLINE __m256i pair_sums(const struct panel *panel, const int16_t *sum16)
     return sum;
 }
 
-/* Q4_K, Q5_K: as above; the scale of a run multiplies its pairs while they are added to 32 bits. */
-AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_bits)
+/* Q2_K, Q4_K, Q5_K: as above (two bits: a pair is at most 762); the scale of a run, which is @n_scaled registers long,
+ * multiplies its pairs while they are added to 32 bits. */
+AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_run, uint32_t n_scaled)
 {
     const struct panel *panel = meet->panel;
     const uint32_t block = meet->col / BLOCK_SUPER;
-    const uint32_t n_run = n_bits == 4 ? 8 : 4;
     struct kern_act_row act[TILE_ROWS];
     __m256i sum[TILE_ROWS];
 
@@ -186,7 +186,7 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_bit
         sum[t] = _mm256_setzero_si256();
     }
     for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
-        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 8]), sum);
+        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / n_scaled]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -199,8 +199,11 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_bit
     }
 }
 
-/* Q6_K: q is at most 63, a pair at most 16002, two pairs 32004. */
-AVX2_INLINE void meet_six(const struct meet *meet, uint32_t n_rows)
+/*
+ * Formats whose w is q less 2^@shift, scaled by runs of 16. Q6_K: q is at most 63, a pair at most 16002, two pairs
+ * 32004. Q3_K: q is at most 7, four pairs at most 7112.
+ */
+AVX2_INLINE void meet_less(const struct meet *meet, uint32_t n_rows, uint32_t n_run, int shift)
 {
     const struct panel *panel = meet->panel;
     const uint32_t block = meet->col / BLOCK_SUPER;
@@ -209,12 +212,12 @@ AVX2_INLINE void meet_six(const struct meet *meet, uint32_t n_rows)
 
     for (uint32_t t = 0; t < n_rows; t++) {
         act[t] = act_row(meet, KERN_ACT_Q256, t);
-        /* Sums of (q - 32) are the sums of q less 32 times those of the activations. */
-        sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), 5);
+        /* Sums of (q - 2^shift) are the sums of q less 2^shift times those of the activations. */
+        sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), shift);
         sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
     }
-    for (uint32_t w = 0; w < PANEL_REGS; w += 2) {
-        add_run(panel->w, act, n_rows, w, 2, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
+    for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
+        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
@@ -305,34 +308,54 @@ static void meet_q8_0_four(const struct meet *meet)
     meet_bytes(meet, TILE_ROWS);
 }
 
+static void meet_q2_k_one(const struct meet *meet)
+{
+    meet_k(meet, 1, 4, 4);
+}
+
+static void meet_q2_k_four(const struct meet *meet)
+{
+    meet_k(meet, TILE_ROWS, 4, 4);
+}
+
+static void meet_q3_k_one(const struct meet *meet)
+{
+    meet_less(meet, 1, 4, 2);
+}
+
+static void meet_q3_k_four(const struct meet *meet)
+{
+    meet_less(meet, TILE_ROWS, 4, 2);
+}
+
 static void meet_q4_k_one(const struct meet *meet)
 {
-    meet_k(meet, 1, 4);
+    meet_k(meet, 1, 8, 8);
 }
 
 static void meet_q4_k_four(const struct meet *meet)
 {
-    meet_k(meet, TILE_ROWS, 4);
+    meet_k(meet, TILE_ROWS, 8, 8);
 }
 
 static void meet_q5_k_one(const struct meet *meet)
 {
-    meet_k(meet, 1, 5);
+    meet_k(meet, 1, 4, 8);
 }
 
 static void meet_q5_k_four(const struct meet *meet)
 {
-    meet_k(meet, TILE_ROWS, 5);
+    meet_k(meet, TILE_ROWS, 4, 8);
 }
 
 static void meet_q6_k_one(const struct meet *meet)
 {
-    meet_six(meet, 1);
+    meet_less(meet, 1, 2, 5);
 }
 
 static void meet_q6_k_four(const struct meet *meet)
 {
-    meet_six(meet, TILE_ROWS);
+    meet_less(meet, TILE_ROWS, 2, 5);
 }
 
 static void meet_iq4_xs_one(const struct meet *meet)
@@ -348,7 +371,8 @@ static void meet_iq4_xs_four(const struct meet *meet)
 static const struct meeting meetings[ELEM_TYPE_COUNT] = {
     [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four },   [ELEM_Q4_1] = { meet_q4_1_one, meet_q4_1_four },
     [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four },   [ELEM_Q5_1] = { meet_q5_1_one, meet_q5_1_four },
-    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four },   [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
+    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four },   [ELEM_Q2_K] = { meet_q2_k_one, meet_q2_k_four },
+    [ELEM_Q3_K] = { meet_q3_k_one, meet_q3_k_four },   [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
     [ELEM_Q5_K] = { meet_q5_k_one, meet_q5_k_four },   [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
     [ELEM_IQ4_NL] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_IQ4_XS] = { meet_iq4_xs_one, meet_iq4_xs_four },
 };

@@ -144,6 +144,62 @@ AVX2_INLINE void put16(int16_t place[16], __m256i numbers)
     _mm256_store_si256((__m256i *)(void *)place, numbers);
 }
 
+static void open_q2_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)
+{
+    const __m256i d_and_dmin = word_of(rows, offsetof(struct block_q2_k, d));
+    __m256i scales[4];
+
+    (void)n_blocks;
+    for (uint32_t i = 0; i < 4;
+         i++) { /* sixteen bytes: columns 128 (i / 2) + 16 (i mod 2) on, four times 32 apart */
+        const uint32_t reg = 32 * (i / 2) + 4 * (i % 2);
+        __m256i words[4];
+
+        turn(rows, offsetof(struct block_q2_k, qs) + 16 * i, words);
+        for (uint32_t k = 0; k < 16; k++) {
+            put(panel->w[reg + k / 4 * 8 + k % 4], bits_from(words[k % 4], k / 4 * 2, LOW_TWO));
+        }
+    }
+    turn(rows, offsetof(struct block_q2_k, scales), scales);
+    for (uint32_t j = 0; j < 16; j++) {
+        put16(panel->scale[j], byte_twice(low_four(scales[j / 4]), j % 4));
+    }
+    for (uint32_t j = 0; j < 8; j++) {
+        put16(panel->pair[j], signed_pair(high_four(scales[j / 2]), j % 2 * 2, j % 2 * 2 + 1));
+    }
+    _mm256_store_ps(panel->d[0], low_half(d_and_dmin));
+    _mm256_store_ps(panel->m[0], high_half(d_and_dmin));
+}
+
+static void open_q3_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)
+{
+    const struct q3_head head = turn_q3_head(rows, 0);
+    __m256i third[8];
+
+    (void)n_blocks;
+    turn(rows, offsetof(struct block_q3_k, hmask), third);
+    turn(rows, offsetof(struct block_q3_k, hmask) + 16, third + 4);
+    for (uint32_t i = 0; i < 4; i++) { /* as in Q2_K */
+        const uint32_t reg = 32 * (i / 2) + 4 * (i % 2);
+        __m256i words[4];
+
+        turn(rows, offsetof(struct block_q3_k, qs) + 16 * i, words);
+        for (uint32_t k = 0; k < 16; k++) {
+            const __m256i top = bits_from(third[i % 2 * 4 + k % 4], i / 2 * 4 + k / 4, 1);
+
+            put(panel->w[reg + k / 4 * 8 + k % 4],
+                _mm256_or_si256(bits_from(words[k % 4], k / 4 * 2, LOW_TWO), _mm256_slli_epi16(top, 2)));
+        }
+    }
+    for (uint32_t j = 0; j < 16; j++) {
+        put16(panel->scale[j], signed_pair(head.scales[j / 4], j % 4, j % 4));
+    }
+    for (uint32_t j = 0; j < 8; j++) {
+        put16(panel->pair[j], signed_pair(head.scales[j / 2], j % 2 * 2, j % 2 * 2 + 1));
+    }
+    _mm256_store_ps(panel->d[0], head.d);
+}
+
 /* Opens what heads a block of Q4_K and Q5_K. */
 AVX2_INLINE void open_k_head(struct panel *panel, const uint8_t *const rows[PANEL_ROWS])
 {
@@ -262,10 +318,10 @@ static void open_iq4_xs(struct panel *panel, const uint8_t *const rows[PANEL_ROW
 panel_open_fn panel_opener(uint32_t type)
 {
     static const panel_open_fn openers[ELEM_TYPE_COUNT] = {
-        [ELEM_Q4_0] = open_q4_0,     [ELEM_Q4_1] = open_q4_1, [ELEM_Q5_0] = open_q5_0,
-        [ELEM_Q5_1] = open_q5_1,     [ELEM_Q8_0] = open_q8_0, [ELEM_Q4_K] = open_q4_k,
-        [ELEM_Q5_K] = open_q5_k,     [ELEM_Q6_K] = open_q6_k, [ELEM_IQ4_NL] = open_iq4_nl,
-        [ELEM_IQ4_XS] = open_iq4_xs,
+        [ELEM_Q4_0] = open_q4_0, [ELEM_Q4_1] = open_q4_1,     [ELEM_Q5_0] = open_q5_0,
+        [ELEM_Q5_1] = open_q5_1, [ELEM_Q8_0] = open_q8_0,     [ELEM_Q2_K] = open_q2_k,
+        [ELEM_Q3_K] = open_q3_k, [ELEM_Q4_K] = open_q4_k,     [ELEM_Q5_K] = open_q5_k,
+        [ELEM_Q6_K] = open_q6_k, [ELEM_IQ4_NL] = open_iq4_nl, [ELEM_IQ4_XS] = open_iq4_xs,
     };
 
     return openers[type];

@@ -114,6 +114,34 @@ AVX2_INLINE __m256i as_top(__m256i bytes, uint32_t n)
     return _mm256_slli_epi16(two, 4);
 }
 
+/* Bits @n and above of each byte, as many as @mask has from its bit 0 on; n + bits at most 8. */
+AVX2_INLINE __m256i bits_from(__m256i bytes, uint32_t n, char mask)
+{
+    return _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)n)), _mm256_set1_epi8(mask));
+}
+
+/* What heads (or ends) a block of Q3_K: sixteen scales less 32, a byte each, and d. */
+struct q3_head {
+    __m256 d;
+    __m256i scales[4];
+};
+
+AVX2_INLINE struct q3_head turn_q3_head(const uint8_t *const rows[PANEL_ROWS], size_t at)
+{
+    const size_t scales = at + offsetof(struct block_q3_k, scales);
+    const __m256i first = word_of(rows, scales);
+    const __m256i second = word_of(rows, scales + 4);
+    const __m256i upper = word_of(rows, scales + 8);
+    const __m256i low[4] = { low_four(first), low_four(second), high_four(first), high_four(second) };
+    /* d ends the block: four bytes from two before it on stay inside. */
+    struct q3_head head = { .d = high_half(word_of(rows, at + offsetof(struct block_q3_k, d) - 2)) };
+
+    for (uint32_t i = 0; i < 4; i++) {
+        head.scales[i] = _mm256_sub_epi8(_mm256_or_si256(low[i], as_top(upper, i)), _mm256_set1_epi8(32));
+    }
+    return head;
+}
+
 /* The values that the nibbles in @q name (IQ4_NL, IQ4_XS), with their signs. */
 AVX2_INLINE __m256i iq4_values(__m256i q)
 {

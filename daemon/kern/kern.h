@@ -29,7 +29,9 @@
  *        Q4_1, Q5_1   acc = fma(h.d * d, float(sum w q), acc);  acc = fma(h.m, s, acc),  s = d * float(sum q)
  *        Q4_K, Q5_K   acc = fma(h.d * d, float(sum over j of scale_j * sum w q), acc)
  *                     acc = fma(-(h.dmin * d), float(sum over j of min_j * sum q), acc)     j: 8 runs of 32
- *        Q6_K         acc = fma(h.d * d, float(sum over j of scale_j * sum (w - 32) q), acc)  j: 16 runs of 16
+ *        Q2_K         as Q4_K                                                             j: 16 runs of 16
+ *        Q3_K         acc = fma(h.d * d, float(sum over j of (scale_j - 32) * sum (w - 4) q), acc)  likewise
+ *        Q6_K         acc = fma(h.d * d, float(sum over j of scale_j * sum (w - 32) q), acc)        likewise
  *        IQ4_XS       acc = fma(h.d * d, float(sum over j of (scale_j - 32) * sum value[w] q), acc)  j: 8 runs of 32
  *
  * 4. exp and log are those of tensor/real.h. silu(x) = x / (1 + exp(-x)).

@@ -85,6 +85,42 @@ static void read_iq4_nl(const void *bytes, struct ref_small *ret_block)
     ret_block->has_m = false;
 }
 
+static void read_q2_k(const void *bytes, struct ref_super *ret_block)
+{
+    const struct block_q2_k *block = bytes;
+
+    for (uint32_t i = 0; i < BLOCK_SUPER; i++) {
+        ret_block->w[i] = (int8_t)(block->qs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3);
+    }
+    for (uint32_t j = 0; j < 16; j++) {
+        ret_block->scale[j] = (int8_t)(block->scales[j] & 0xf);
+        ret_block->min[j] = block->scales[j] >> 4;
+    }
+    ret_block->d = half_to_float(half_load(block->d));
+    ret_block->dmin = half_to_float(half_load(block->dmin));
+    ret_block->has_min = true;
+}
+
+static void read_q3_k(const void *bytes, struct ref_super *ret_block)
+{
+    const struct block_q3_k *block = bytes;
+
+    for (uint32_t i = 0; i < BLOCK_SUPER; i++) {
+        const int low = block->qs[i / 128 * 32 + i % 32] >> (i / 32 % 4 * 2) & 3;
+        const int third = block->hmask[i % 32] >> (i / 32) & 1;
+
+        ret_block->w[i] = (int8_t)((low | third << 2) - 4);
+    }
+    for (uint32_t j = 0; j < 16; j++) {
+        const int low = block->scales[j % 8] >> (j / 8 * 4) & 0xf;
+        const int high = block->scales[8 + j % 4] >> (j / 4 * 2) & 3;
+
+        ret_block->scale[j] = (int8_t)((low | high << 4) - 32);
+    }
+    ret_block->d = half_to_float(half_load(block->d));
+    ret_block->has_min = false;
+}
+
 /* The eight 6-bit scales and mins of Q4_K and Q5_K. */
 static void read_scales(const uint8_t *packed, struct ref_super *ret_block)
 {
@@ -100,7 +136,8 @@ static void read_scales(const uint8_t *packed, struct ref_super *ret_block)
         }
         ret_block->scale[2 * j] = (int8_t)scale;
         ret_block->scale[2 * j + 1] = (int8_t)scale;
-        ret_block->min[j] = min;
+        ret_block->min[2 * j] = min;
+        ret_block->min[2 * j + 1] = min;
     }
     ret_block->has_min = true;
 }
@@ -188,10 +225,8 @@ ref_small_fn ref_small_reader(uint32_t type)
 ref_super_fn ref_super_reader(uint32_t type)
 {
     static const ref_super_fn readers[ELEM_TYPE_COUNT] = {
-        [ELEM_Q4_K] = read_q4_k,
-        [ELEM_Q5_K] = read_q5_k,
-        [ELEM_Q6_K] = read_q6_k,
-        [ELEM_IQ4_XS] = read_iq4_xs,
+        [ELEM_Q2_K] = read_q2_k, [ELEM_Q3_K] = read_q3_k, [ELEM_Q4_K] = read_q4_k,
+        [ELEM_Q5_K] = read_q5_k, [ELEM_Q6_K] = read_q6_k, [ELEM_IQ4_XS] = read_iq4_xs,
     };
 
     return type < ELEM_TYPE_COUNT ? readers[type] : NULL;

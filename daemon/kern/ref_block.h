@@ -19,11 +19,11 @@ struct ref_small {
     bool has_m;
 };
 
-/* Element i is (d * scale[i / 16]) * w[i] - dmin * min[i / 32]. */
+/* Element i is (d * scale[i / 16]) * w[i] - dmin * min[i / 16]. */
 struct ref_super {
     int8_t w[BLOCK_SUPER];
     int8_t scale[16];
-    uint8_t min[8];
+    uint8_t min[16];
     float d;
     float dmin;
     bool has_min;

@@ -102,8 +102,8 @@ static float add_super(const struct ref_super *block, const struct kern_act_row 
     if (!block->has_min) {
         return acc;
     }
-    for (uint32_t j = 0; j < 8; j++) {
-        sum_min += block->min[j] * (sum16[2 * j] + sum16[2 * j + 1]);
+    for (uint32_t j = 0; j < 16; j++) {
+        sum_min += block->min[j] * sum16[j];
     }
     return fmaf(-(block->dmin * act->d[b]), (float)sum_min, acc);
 }

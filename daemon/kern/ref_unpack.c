@@ -34,7 +34,7 @@ static void unpack_super(uint32_t type, const uint8_t *row, uint32_t n, float *o
         for (uint32_t i = 0; i < BLOCK_SUPER; i++) {
             float w = (block.d * (float)block.scale[i / 16]) * (float)block.w[i];
 
-            *out++ = block.has_min ? w - block.dmin * (float)block.min[i / 32] : w;
+            *out++ = block.has_min ? w - block.dmin * (float)block.min[i / 16] : w;
         }
     }
 }

@@ -48,6 +48,29 @@ struct block_q8_0 {
 };
 
 /*
+ * Sixteen runs of 16 elements; the low half of scales[j] is the scale of run j, the high half its min; w = (d * scale) *
+ * q - dmin * min. In half h (128 elements) of the block, element 32 k + l is bits 2k and 2k + 1 of qs[32 h + l].
+ */
+struct block_q2_k {
+    uint8_t scales[16];
+    uint8_t qs[64];
+    uint8_t d[2];
+    uint8_t dmin[2]; /* half */
+};
+
+/*
+ * Sixteen runs of 16 elements with a 6-bit scale each; w = (d * (scale - 32)) * (q - 4). q has its low two bits as in
+ * Q2_K and its third in bit 4h + k of hmask[l]. Scale j has its low four bits in the low half of scales[j] (j < 8) or
+ * the high half of scales[j - 8], its upper two in bits 2 (j / 4) and above of scales[8 + j mod 4].
+ */
+struct block_q3_k {
+    uint8_t hmask[32];
+    uint8_t qs[64];
+    uint8_t scales[12];
+    uint8_t d[2];
+};
+
+/*
  * Eight runs of 32 elements with a 6-bit scale and a 6-bit min each; w = (d * scale) * q - dmin * min.
  * Of scales: byte j < 4 holds scale j in its low 6 bits, byte j + 4 min j; byte j + 8 holds the low 4 bits of scale
  * j + 4 (low half) and of min j + 4 (high half), whose upper 2 bits are the top of bytes j and j + 4.
@@ -112,6 +135,8 @@ _Static_assert(sizeof(struct block_q4_1) == 20, "Q4_1");
 _Static_assert(sizeof(struct block_q5_0) == 22, "Q5_0");
 _Static_assert(sizeof(struct block_q5_1) == 24, "Q5_1");
 _Static_assert(sizeof(struct block_q8_0) == 34, "Q8_0");
+_Static_assert(sizeof(struct block_q2_k) == 84, "Q2_K");
+_Static_assert(sizeof(struct block_q3_k) == 110, "Q3_K");
 _Static_assert(sizeof(struct block_q4_k) == 144, "Q4_K");
 _Static_assert(sizeof(struct block_q5_k) == 176, "Q5_K");
 _Static_assert(sizeof(struct block_q6_k) == 210, "Q6_K");

@@ -11,9 +11,9 @@
 #define GUARD      0xa5
 #define GUARD_SIZE 64
 
-const uint32_t fixture_types[FIXTURE_N_TYPES] = { ELEM_F32,  ELEM_F16,    ELEM_BF16,  ELEM_Q4_0, ELEM_Q4_1,
-                                                  ELEM_Q5_0, ELEM_Q5_1,   ELEM_Q8_0,  ELEM_Q4_K, ELEM_Q5_K,
-                                                  ELEM_Q6_K, ELEM_IQ4_NL, ELEM_IQ4_XS };
+const uint32_t fixture_types[FIXTURE_N_TYPES] = { ELEM_F32,  ELEM_F16,    ELEM_BF16,   ELEM_Q4_0, ELEM_Q4_1,
+                                                  ELEM_Q5_0, ELEM_Q5_1,   ELEM_Q8_0,   ELEM_Q4_K, ELEM_Q5_K,
+                                                  ELEM_Q6_K, ELEM_IQ4_NL, ELEM_IQ4_XS, ELEM_Q2_K, ELEM_Q3_K };
 
 const struct kern_ops *fixture_set(int i)
 {
@@ -84,15 +84,29 @@ static void tame(uint8_t *bytes, struct fixture_random *random)
     memcpy(bytes, &half, sizeof(half));
 }
 
+size_t fixture_d_at(uint32_t type)
+{
+    static const uint16_t at[ELEM_TYPE_COUNT] = {
+        /* the others begin with it */
+        [ELEM_Q2_K] = offsetof(struct block_q2_k, d),
+        [ELEM_Q3_K] = offsetof(struct block_q3_k, d),
+        [ELEM_Q6_K] = offsetof(struct block_q6_k, d),
+    };
+
+    return at[type];
+}
+
+bool fixture_has_m(uint32_t type)
+{
+    return type == ELEM_Q4_1 || type == ELEM_Q5_1 || type == ELEM_Q2_K || type == ELEM_Q4_K ||
+           type == ELEM_Q5_K;
+}
+
 static void tame_block(uint32_t type, uint8_t *block, struct fixture_random *random)
 {
-    if (type == ELEM_Q6_K) {
-        tame(block + offsetof(struct block_q6_k, d), random);
-        return;
-    }
-    tame(block, random);
-    if (type == ELEM_Q4_1 || type == ELEM_Q5_1 || type == ELEM_Q4_K || type == ELEM_Q5_K) {
-        tame(block + 2, random);
+    tame(block + fixture_d_at(type), random);
+    if (fixture_has_m(type)) {
+        tame(block + fixture_d_at(type) + 2, random);
     }
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define FIXTURE_N_SETS  2  /* scalar, avx2 */
-#define FIXTURE_N_TYPES 13 /* that compute */
+#define FIXTURE_N_TYPES 15 /* that compute */
 
 extern const uint32_t fixture_types[FIXTURE_N_TYPES];
 
@@ -38,6 +38,10 @@ void fixture_fill(float *x, size_t n, enum fixture_kind kind, struct fixture_ran
 uint8_t *fixture_weights(uint32_t type, uint32_t n_cols, uint32_t n_rows, enum fixture_kind kind,
                          struct fixture_random *random);
 void fixture_free_weights(uint8_t *weights);
+
+/* Where in a block of @type its half d lies, and whether a second half (m, dmin) follows it. */
+size_t fixture_d_at(uint32_t type);
+bool fixture_has_m(uint32_t type);
 
 /* @n floats with guards on both sides, aligned to 4 only. Freeing checks the guards. */
 float *fixture_guarded(size_t n);

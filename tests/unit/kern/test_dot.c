@@ -114,6 +114,8 @@ START_TEST(largest_quants_do_not_overflow)
     };
     struct fixture_random random = { 3 };
     const struct elem_info *info = elem_info(product.type);
+    const bool is_signed =
+        product.type == ELEM_Q3_K || product.type == ELEM_IQ4_NL || product.type == ELEM_IQ4_XS;
 
     if (!ops || info->n_block == 1) {
         return;
@@ -124,21 +126,22 @@ START_TEST(largest_quants_do_not_overflow)
         product.n_rows = variant < 2 ? 1 : 5;
         make(&product, FIXTURE_ORDINARY, &random);
         /* Every weight the largest its format knows (in Q8_0 the -128 no quantiser writes), all scales too. */
-        memset(product.weights, sign < 0 ? 0x80 : 0xff, (size_t)512 / info->n_block * info->n_bytes * 9);
-        if (product.type == ELEM_IQ4_NL || product.type == ELEM_IQ4_XS) { /* first or last of all values */
-            memset(product.weights, sign < 0 ? 0 : 0xff, (size_t)512 / info->n_block * info->n_bytes * 9);
-        }
+        memset(product.weights,
+               sign > 0    ? 0xff
+               : is_signed ? 0
+                           : 0x80,
+               (size_t)512 / info->n_block * info->n_bytes * 9);
         for (size_t b = 0; b < (size_t)512 / info->n_block * 9; b++) {
             uint8_t *block = product.weights + b * info->n_bytes;
 
             if (product.type == ELEM_Q6_K) {
                 memset(block, 0xff, 192);
                 memset(block + 192, sign < 0 ? 0x80 : 0x7f, 16);
-                block += offsetof(struct block_q6_k, d);
-            } else if (product.type == ELEM_Q4_K || product.type == ELEM_Q5_K) {
-                memset(block + 2, 0x10, 2);
             }
-            memset(block, 0x20, 2);
+            memset(block + fixture_d_at(product.type), 0x20, 2);
+            if (fixture_has_m(product.type)) {
+                memset(block + fixture_d_at(product.type) + 2, 0x10, 2);
+            }
         }
         for (uint32_t i = 0; i < 512 * product.n_rows; i++) {
             product.x[i] = (float)sign;

@@ -15,9 +15,10 @@ static const struct {
     const char *name; /* of the file */
     uint32_t type;
 } golden[] = {
-    { "f16", ELEM_F16 },   { "bf16", ELEM_BF16 }, { "q4_0", ELEM_Q4_0 },     { "q4_1", ELEM_Q4_1 },
-    { "q5_0", ELEM_Q5_0 }, { "q5_1", ELEM_Q5_1 }, { "q8_0", ELEM_Q8_0 },     { "q4_K", ELEM_Q4_K },
-    { "q5_K", ELEM_Q5_K }, { "q6_K", ELEM_Q6_K }, { "iq4_nl", ELEM_IQ4_NL }, { "iq4_xs", ELEM_IQ4_XS },
+    { "f16", ELEM_F16 },       { "bf16", ELEM_BF16 },     { "q4_0", ELEM_Q4_0 }, { "q4_1", ELEM_Q4_1 },
+    { "q5_0", ELEM_Q5_0 },     { "q5_1", ELEM_Q5_1 },     { "q8_0", ELEM_Q8_0 }, { "q2_K", ELEM_Q2_K },
+    { "q3_K", ELEM_Q3_K },     { "q4_K", ELEM_Q4_K },     { "q5_K", ELEM_Q5_K }, { "q6_K", ELEM_Q6_K },
+    { "iq4_nl", ELEM_IQ4_NL }, { "iq4_xs", ELEM_IQ4_XS },
 };
 
 START_TEST(every_format_unpacks_to_the_published_floats)

@@ -276,9 +276,9 @@ START_TEST(pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends)
 }
 END_TEST
 
-static const uint32_t formats[] = { ELEM_F32,  ELEM_F16,    ELEM_BF16,  ELEM_Q8_0, ELEM_Q4_0,
-                                    ELEM_Q4_1, ELEM_Q5_0,   ELEM_Q5_1,  ELEM_Q4_K, ELEM_Q5_K,
-                                    ELEM_Q6_K, ELEM_IQ4_NL, ELEM_IQ4_XS };
+static const uint32_t formats[] = { ELEM_F32,  ELEM_F16,    ELEM_BF16,   ELEM_Q8_0, ELEM_Q4_0,
+                                    ELEM_Q4_1, ELEM_Q5_0,   ELEM_Q5_1,   ELEM_Q4_K, ELEM_Q5_K,
+                                    ELEM_Q6_K, ELEM_IQ4_NL, ELEM_IQ4_XS, ELEM_Q2_K, ELEM_Q3_K };
 
 START_TEST(weights_of_every_format_run)
 {

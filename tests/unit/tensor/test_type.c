@@ -19,7 +19,7 @@ START_TEST(published_types_have_their_names_and_sizes)
     } rows[] = {
         { 0, "F32", 1, 4, true },       { 1, "F16", 1, 2, true },         { 2, "Q4_0", 32, 18, true },
         { 3, "Q4_1", 32, 20, true },    { 6, "Q5_0", 32, 22, true },      { 7, "Q5_1", 32, 24, true },
-        { 8, "Q8_0", 32, 34, true },    { 10, "Q2_K", 256, 84, false },   { 11, "Q3_K", 256, 110, false },
+        { 8, "Q8_0", 32, 34, true },    { 10, "Q2_K", 256, 84, true },    { 11, "Q3_K", 256, 110, true },
         { 12, "Q4_K", 256, 144, true }, { 13, "Q5_K", 256, 176, true },   { 14, "Q6_K", 256, 210, true },
         { 20, "IQ4_NL", 32, 18, true }, { 23, "IQ4_XS", 256, 136, true }, { 30, "BF16", 1, 2, true },
         { 39, "MXFP4", 32, 17, false },
@@ -131,6 +131,8 @@ START_TEST(block_structs_have_the_size_of_the_table)
     ck_assert_uint_eq(elem_info(ELEM_Q5_0)->n_bytes, sizeof(struct block_q5_0));
     ck_assert_uint_eq(elem_info(ELEM_Q5_1)->n_bytes, sizeof(struct block_q5_1));
     ck_assert_uint_eq(elem_info(ELEM_Q8_0)->n_bytes, sizeof(struct block_q8_0));
+    ck_assert_uint_eq(elem_info(ELEM_Q2_K)->n_bytes, sizeof(struct block_q2_k));
+    ck_assert_uint_eq(elem_info(ELEM_Q3_K)->n_bytes, sizeof(struct block_q3_k));
     ck_assert_uint_eq(elem_info(ELEM_Q4_K)->n_bytes, sizeof(struct block_q4_k));
     ck_assert_uint_eq(elem_info(ELEM_Q5_K)->n_bytes, sizeof(struct block_q5_k));
     ck_assert_uint_eq(elem_info(ELEM_Q6_K)->n_bytes, sizeof(struct block_q6_k));
