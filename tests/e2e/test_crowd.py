@@ -158,7 +158,10 @@ def clients_that_die_at_any_byte_leave_nothing():
         for i in range(rounds):
             dying = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             dying.connect(daemon.socket)
-            dying.sendall(frames[:(i * 7919) % (len(frames) + 1)])
+            try:
+                dying.sendall(frames[:(i * 7919) % (len(frames) + 1)])
+            except BrokenPipeError:
+                pass  # refused: too many connections at once
             dying.close()
         settle(daemon, before)
 

@@ -2,7 +2,7 @@
 """Model files that change, shrink or lie under a running daemon: right outcomes, sottod untouched."""
 import os
 import shutil
-import sys
+import tempfile
 
 import maker
 import sotto_pb2 as pb
@@ -16,16 +16,15 @@ def stories(name="f32"):
     return truth(f"models/stories260K-{name}.gguf")
 
 
-def real(folder_file, **settings):
-    return Daemon(engine="real", models={"tiny": {"file": folder_file, **settings}},
-                  settings={"restart_pauses": ["1ms", "10ms", "100ms"]})
+def real(path, **named):
+    return Daemon(engine="real", models={"tiny": {"file": path}},
+                  settings={"restart_pauses": ["1ms", "10ms", "100ms"]}, **named)
 
 
 class Copy:
     """A copy of a model's file that may be maltreated."""
 
     def __init__(self, name="f32"):
-        import tempfile
         self.folder = tempfile.mkdtemp(prefix="sotto-file-")
         self.path = os.path.join(self.folder, "model.gguf")
         shutil.copy(stories(name), self.path)
@@ -43,7 +42,7 @@ def tokens(client, n=40):
 
 @fact
 def a_file_truncated_while_it_is_served_hurts_an_engine_and_not_sottod():
-    with Copy() as copy, real(copy.path) as daemon, daemon.client() as client:
+    with Copy() as copy, real(copy.path, engine_may_fault=True) as daemon, daemon.client() as client:
         daemon.wait_ready()
         pid = daemon.process.pid
         tokens(client)
