@@ -40,8 +40,11 @@ static void print_memory(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_memory; i++) {
         const struct sotto_memory_kind *memory = &status->memory[i];
 
-        printf("    %-12s %-16s %12s  at most %s\n", memory->kind, memory->holder,
-               show_bytes(memory->bytes, bytes), show_bytes(memory->peak_bytes, peak));
+        printf("    %-12s %-16s %12s", memory->kind, memory->holder, show_bytes(memory->bytes, bytes));
+        if (memory->peak_bytes > memory->bytes) {
+            printf("  at most %s", show_bytes(memory->peak_bytes, peak));
+        }
+        putchar('\n');
     }
 }
 
