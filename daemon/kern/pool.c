@@ -1,11 +1,17 @@
 /*
- * Pool: one word that rises, one that falls
+ * Pool: one word that rises, one that falls, and one to take pieces from
  *
- * @turn rises by one for each operation; that is what workers wait for. @n_left falls to 0 as they finish; that is
- * what the caller waits for. Both sides spin for a while and then sleep on the word itself (futex): the kernel
+ * @turn rises by one for each operation; that is what workers wait for. @n_left falls to 0 as pieces are finished; that
+ * is what the caller waits for. Both sides spin for a while and then sleep on the word itself (futex): the kernel
  * looks at the value again before it puts anybody to sleep, so no wake-up is lost. Who goes to sleep says so first
  * (@n_asleep, @caller_sleeps), and who changes the word looks there afterwards; all of it sequentially consistent,
  * so one of the two always sees the other, and a wake-up costs a system call only when somebody sleeps.
+ *
+ * Pieces are taken, not given: @claim holds the turn and the two ends of what nobody has begun. Even workers take from
+ * the front and odd ones from the back, so that two undisturbed workers meet in the middle and each finds its rows in
+ * its own cache the next time. A worker whose core was taken by somebody else (here: the screen) takes nothing, and the
+ * others do its share; what can be held up is one begun piece. A latecomer's turn no longer matches, so it can't take
+ * a piece of an operation that it has not seen begin.
  *
  * With more workers than processors nobody spins: the one who spins keeps the processor from the one waited for.
  */
@@ -30,6 +36,9 @@
  * shorter than anybody notices in a power meter. */
 #define POOL_SPINS 2000
 
+/* Pieces of an operation for each worker: the last to finish is at most so much of its share behind. */
+#define POOL_PIECES 4
+
 struct worker {
     struct pool *pool;
     pthread_t thread;
@@ -37,18 +46,21 @@ struct worker {
 };
 
 struct pool {
-    /* The operation; written by the caller before @turn rises, read by workers after. */
-    pool_fn fn; /* NULL: end */
+    /* The operation; written by the caller before @claim opens, read by those who have taken a piece. */
+    pool_fn fn;
     void *ctx;
     uint32_t n_items;
     uint32_t grain;
+    uint32_t n_pieces;
 
     uint32_t n_workers;
     uint32_t n_started; /* threads, which are workers 1 to @n_started */
     uint32_t n_spins;
 
     _Alignas(64) _Atomic uint32_t turn;
-    _Alignas(64) _Atomic uint32_t n_left; /* workers that are not done with this turn */
+    _Atomic bool ending;
+    _Alignas(64) _Atomic uint64_t claim;  /* turn << 32 | first piece not taken << 16 | end of those */
+    _Alignas(64) _Atomic uint32_t n_left; /* pieces of this turn that are not done */
     _Alignas(64) _Atomic uint32_t n_asleep;
     _Atomic uint32_t caller_sleeps;
 
@@ -75,20 +87,24 @@ static void relax(void)
 #endif
 }
 
-/* Returns when @turn is no longer @seen. */
-static void wait_turn(struct pool *pool, uint32_t seen)
+/* Returns the turn when it is no longer @seen. */
+static uint32_t wait_turn(struct pool *pool, uint32_t seen)
 {
+    uint32_t turn;
+
     for (uint32_t i = 0; i < pool->n_spins; i++) {
-        if (atomic_load_explicit(&pool->turn, memory_order_acquire) != seen) {
-            return;
+        turn = atomic_load_explicit(&pool->turn, memory_order_acquire);
+        if (turn != seen) {
+            return turn;
         }
         relax();
     }
     atomic_fetch_add(&pool->n_asleep, 1);
-    while (atomic_load(&pool->turn) == seen) {
+    while ((turn = atomic_load(&pool->turn)) == seen) {
         futex_wait(&pool->turn, seen);
     }
     atomic_fetch_sub(&pool->n_asleep, 1);
+    return turn;
 }
 
 static void wait_done(struct pool *pool)
@@ -108,21 +124,53 @@ static void wait_done(struct pool *pool)
     atomic_store(&pool->caller_sleeps, 0);
 }
 
-/* Where the piece of worker @i begins, in grains of @n_grains. */
-static uint64_t piece(const struct pool *pool, uint64_t n_grains, uint32_t i)
+static uint64_t claim_of(uint32_t turn, uint32_t front, uint32_t back)
 {
-    return (n_grains * i + pool->n_workers - 1) / pool->n_workers;
+    return (uint64_t)turn << 32 | front << 16 | back;
 }
 
-static void run_piece(struct pool *pool, uint32_t i)
+/* Takes a piece of @turn from the front or the back. False: none is left, or the turn is over. */
+static bool take_piece(struct pool *pool, uint32_t turn, bool from_back, uint32_t *ret_piece)
+{
+    uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
+
+    for (;;) {
+        const uint32_t front = claim >> 16 & 0xffff;
+        const uint32_t back = claim & 0xffff;
+        const uint64_t taken = from_back ? claim_of(turn, front, back - 1) : claim_of(turn, front + 1, back);
+
+        if (claim >> 32 != turn || front >= back) {
+            return false;
+        }
+        if (atomic_compare_exchange_weak_explicit(&pool->claim, &claim, taken, memory_order_acq_rel,
+                                                  memory_order_acquire)) {
+            *ret_piece = from_back ? back - 1 : front;
+            return true;
+        }
+    }
+}
+
+/* Where piece @i begins, in items. */
+static uint32_t piece_at(const struct pool *pool, uint32_t i)
 {
     const uint64_t n_grains = ((uint64_t)pool->n_items + pool->grain - 1) / pool->grain;
-    const uint64_t first = piece(pool, n_grains, i) * pool->grain;
-    uint64_t end = piece(pool, n_grains, i + 1) * pool->grain;
+    const uint64_t item = n_grains * i / pool->n_pieces * pool->grain;
 
-    end = end < pool->n_items ? end : pool->n_items;
-    if (first < end) {
-        pool->fn(pool->ctx, (uint32_t)first, (uint32_t)(end - first), i);
+    return item < pool->n_items ? (uint32_t)item : pool->n_items;
+}
+
+/* Does pieces of @turn as long as there are any. */
+static void run_pieces(struct pool *pool, uint32_t turn, uint32_t worker)
+{
+    uint32_t i;
+
+    while (take_piece(pool, turn, worker % 2 == 1, &i)) {
+        const uint32_t first = piece_at(pool, i);
+
+        pool->fn(pool->ctx, first, piece_at(pool, i + 1) - first, worker);
+        if (atomic_fetch_sub(&pool->n_left, 1) == 1 && worker > 0 && atomic_load(&pool->caller_sleeps)) {
+            futex_wake(&pool->n_left, 1);
+        }
     }
 }
 
@@ -133,30 +181,28 @@ static void *work(void *ctx)
     uint32_t seen = 0;
 
     for (;;) {
-        wait_turn(pool, seen);
-        seen++;
-        if (!pool->fn) {
+        seen = wait_turn(pool, seen);
+        if (atomic_load(&pool->ending)) {
             return NULL;
         }
-        run_piece(pool, worker->index);
-        if (atomic_fetch_sub(&pool->n_left, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
-            futex_wake(&pool->n_left, 1);
-        }
+        run_pieces(pool, seen, worker->index);
     }
 }
 
-/* Lets all workers begin what stands in the pool. */
-static void begin(struct pool *pool)
+/* Lets the turn rise and wakes up to @n workers that sleep. */
+static void raise_turn(struct pool *pool, uint32_t n)
 {
-    atomic_store_explicit(&pool->n_left, pool->n_started, memory_order_relaxed);
     atomic_fetch_add(&pool->turn, 1);
     if (atomic_load(&pool->n_asleep) > 0) {
-        futex_wake(&pool->turn, INT32_MAX);
+        futex_wake(&pool->turn, (int)n);
     }
 }
 
 void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32_t grain)
 {
+    const uint32_t turn = atomic_load_explicit(&pool->turn, memory_order_relaxed) + 1;
+    uint32_t n_grains;
+
     assert(grain > 0);
     if (n_items == 0) {
         return;
@@ -165,12 +211,16 @@ void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32
         fn(ctx, 0, n_items, 0);
         return;
     }
+    n_grains = (n_items - 1) / grain + 1;
     pool->fn = fn;
     pool->ctx = ctx;
     pool->n_items = n_items;
     pool->grain = grain;
-    begin(pool);
-    run_piece(pool, 0);
+    pool->n_pieces = n_grains < pool->n_workers * POOL_PIECES ? n_grains : pool->n_workers * POOL_PIECES;
+    atomic_store_explicit(&pool->n_left, pool->n_pieces, memory_order_relaxed);
+    atomic_store_explicit(&pool->claim, claim_of(turn, 0, pool->n_pieces), memory_order_release);
+    raise_turn(pool, pool->n_pieces - 1);
+    run_pieces(pool, turn, 0);
     wait_done(pool);
 }
 
@@ -239,8 +289,8 @@ void pool_destroy(struct pool *pool)
     if (!pool) {
         return;
     }
-    pool->fn = NULL;
-    begin(pool);
+    atomic_store(&pool->ending, true);
+    raise_turn(pool, INT32_MAX);
     for (uint32_t i = 1; i <= pool->n_started; i++) {
         pthread_join(pool->workers[i].thread, NULL);
     }

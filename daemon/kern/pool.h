@@ -1,10 +1,11 @@
 /*
  * Pool: the worker threads of an engine, and the barrier between operations
  *
- * The caller is worker 0, so a pool of one has no thread. pool_run() splits a range into one piece a worker, always
- * the same way, wakes the others, does its own piece and waits for the rest: one barrier an operation. Everybody
+ * The caller is worker 0, so a pool of one has no thread. pool_run() cuts a range into a few pieces a worker, wakes
+ * the others, takes pieces as they do, and waits for those that others have begun: one barrier an operation. Everybody
  * spins briefly (operations follow each other within microseconds), then sleeps on a futex: an idle pool uses no
- * processor, and a robbed core does not make the others burn theirs.
+ * processor, a worker whose core is taken away holds up one piece, and what it has not begun the others do.
+ * Who does which piece is chance; no result may depend on it.
  *
  * Nothing is allocated after pool_create(). One thread at a time may run a pool.
  */
@@ -37,8 +38,8 @@ void pool_destroyp(struct pool **pool);
 
 uint32_t pool_n_workers(const struct pool *pool);
 
-/* Calls @fn once for each worker whose piece is not empty, and returns when all are done. Pieces differ by at most
- * @grain items, and begin at multiples of @grain (1: anywhere). What @fn wrote is visible to the caller. */
+/* Calls @fn for pieces that cover all items, each once, and returns when all are done. Pieces differ by at most @grain
+ * items, and begin at multiples of @grain (1: anywhere). What @fn wrote is visible to the caller. */
 void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32_t grain);
 
 #endif
