@@ -1,0 +1,38 @@
+#include "model/uses.h"
+#include <string.h>
+
+/* Takes "blk.N." off @name where N is a layer. False: it is not there, or no such layer. */
+static bool take_layer(struct gguf_text *name, uint32_t n_layers)
+{
+    static const char lead[] = "blk.";
+    size_t at = sizeof(lead) - 1;
+    uint32_t layer = 0;
+
+    if (name->n < at || memcmp(name->bytes, lead, at) != 0) {
+        return false;
+    }
+    for (; at < name->n && name->bytes[at] >= '0' && name->bytes[at] <= '9' && layer < n_layers; at++) {
+        layer = layer * 10 + (uint32_t)(name->bytes[at] - '0');
+    }
+    if (at == sizeof(lead) - 1 || at == name->n || name->bytes[at] != '.' || layer >= n_layers) {
+        return false;
+    }
+    name->bytes += at + 1;
+    name->n -= at + 1;
+    return true;
+}
+
+bool arch_uses(const struct arch *arch, const struct arch_params *params, struct gguf_text name)
+{
+    bool in_layer = take_layer(&name, params->n_layers);
+
+    for (size_t i = 0; i < arch->n_tensors; i++) {
+        const struct arch_tensor *row = &arch->tensors[i];
+
+        if (in_layer == ((row->flags & ARCH_LAYER) != 0) && strlen(row->name) == name.n &&
+            memcmp(row->name, name.bytes, name.n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,52 @@
+#include "tool/file.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HEAD_BYTES_MAX (256u << 20) /* vocabularies of a quarter million tokens take 10 MiB */
+
+int tool_file_open(struct tool_file *file, const char *path, struct diag *diag)
+{
+    /* O_NONBLOCK: a pipe or a device must not hold us up; what is no regular file is refused next. */
+    cleanup(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct gguf *gguf;
+    int r;
+
+    if (fd < 0) {
+        diag_set(diag, "can't be opened: %s", strerrordesc_np(errno));
+        return TOOL_FILE_REFUSED;
+    }
+    r = gguf_read_head(&gguf, fd, HEAD_BYTES_MAX, diag);
+    if (r) {
+        return r < 0 ? err_up(r) : TOOL_FILE_REFUSED;
+    }
+    *file = (struct tool_file){ .path = path, .fd = fd_steal(&fd), .gguf = gguf };
+    return TOOL_FILE_OK;
+}
+
+int tool_file_map(struct tool_file *file)
+{
+    void *map = mmap(NULL, gguf_file_bytes(file->gguf), PROT_READ, MAP_PRIVATE, file->fd, 0);
+
+    if (map == MAP_FAILED) {
+        return err_new(-errno);
+    }
+    file->map = map;
+    return 0;
+}
+
+void tool_file_close(struct tool_file *file)
+{
+    if (!file->gguf) {
+        return;
+    }
+    if (file->map) {
+        munmap((void *)file->map, gguf_file_bytes(file->gguf));
+    }
+    gguf_destroy(file->gguf);
+    close(file->fd);
+    *file = (struct tool_file){ .fd = -1 };
+}

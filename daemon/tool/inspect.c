@@ -1,0 +1,69 @@
+/*
+ * sotto inspect: what is in a model file, and what sotto will do with it
+ *
+ * A file that can be read is shown, whether or not sotto runs it: why it does not stands at the end. Only a file that
+ * is no GGUF, or a broken one, is an error.
+ */
+#include "tool/inspect.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "tool/table.h"
+
+static const struct arg_row rows[] = { TOOL_ROWS, { NULL } };
+
+static int show(const struct tool_call *call, const char *path)
+{
+    struct diag diag = DIAG_INIT;
+    struct tool_file file = { .fd = -1 };
+    struct survey survey;
+    int r = tool_file_open(&file, path, &diag);
+
+    if (r) {
+        return tool_fail(call, path, &diag, r);
+    }
+    r = survey_create(&survey, &file);
+    if (r) {
+        tool_file_close(&file);
+        return tool_fail(call, path, NULL, r);
+    }
+    if (call->json) {
+        r = tool_print(call, inspect_json(&file, &survey));
+    } else {
+        inspect_text(&file, &survey, stdout);
+        r = tool_flush(call);
+    }
+    survey_finish(&survey);
+    tool_file_close(&file);
+    return r;
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    struct arg_found found;
+    enum tool_next next;
+    const char *path = NULL;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (path) {
+            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        }
+        path = found.text;
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    return path ? show(call, path) : tool_usage(call, "FILE is missing");
+}
+
+const struct tool tool_inspect = {
+    .name = "inspect",
+    .summary = "show what is in a model file and what sotto does with it",
+    .words = "FILE",
+    .about =
+        "Shows the keys and tensors of a GGUF file, sizes by format, what a token of context takes in each\n"
+        "format of keys and values, the vocabulary, whether the chat template is understood, and whether\n"
+        "sotto runs the model: if not, why. A tensor is \"used\" if the model's family reads it, else\n"
+        "\"surplus\".",
+    .rows = rows,
+    .run = run,
+};

@@ -1,0 +1,129 @@
+#include "tool/survey.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "model/model.h"
+#include "model/uses.h"
+#include "text/chatml.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool is_named(const struct gguf_tensor *tensor, const char *name)
+{
+    return tensor->name.n == strlen(name) && memcmp(tensor->name.bytes, name, tensor->name.n) == 0;
+}
+
+const char *survey_use(const struct survey *survey, const struct gguf_tensor *tensor)
+{
+    if (!survey->has_params) {
+        return "unknown";
+    }
+    return arch_uses(survey->arch, &survey->params, tensor->name) ? "used" : "surplus";
+}
+
+/*
+ * Sums. A token reads every weight once but for the embedding, of which it reads a row; where the file has no output
+ * of its own the embedding is read as the output.
+ */
+static void weigh(struct survey *survey)
+{
+    bool has_output = gguf_find_tensor(survey->gguf, "output.weight") != NULL;
+
+    for (size_t i = 0; i < gguf_n_tensors(survey->gguf); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(survey->gguf, i);
+        uint64_t n = tensor->dims[0] * tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
+        bool is_used = strcmp(survey_use(survey, tensor), "used") == 0;
+
+        survey->n_elems += n;
+        survey->n_bytes += tensor->n_bytes;
+        if (tensor->type < ELEM_TYPE_COUNT) {
+            survey->formats[tensor->type].n_tensors++;
+            survey->formats[tensor->type].n_elems += n;
+            survey->formats[tensor->type].n_bytes += tensor->n_bytes;
+        }
+        survey->n_surplus += survey->has_params && !is_used;
+        if (is_used && is_named(tensor, "token_embd.weight") && has_output) {
+            survey->n_passed += tensor->dims[1] ? tensor->n_bytes / tensor->dims[1] : 0;
+        } else if (is_used) {
+            survey->n_passed += tensor->n_bytes;
+        }
+    }
+}
+
+/* Binds the tensors to the backend that would run them: names, shapes and types are looked at, not their data. */
+static int try_bind(struct survey *survey, const uint8_t *map)
+{
+    struct diag *diag = &survey->refusals[SURVEY_TENSORS];
+    struct arch_weights weights = { .layers = NULL };
+    struct exec_facts facts;
+    struct exec *exec;
+    int r = exec_open(&exec, &(struct exec_setup){ .backend = "cpu", .cpu_mask = "", .n_threads = 1 }, diag);
+
+    if (r) {
+        return r < 0 ? err_up(r) : 0;
+    }
+    exec_facts(exec, &facts);
+    snprintf(survey->backend, sizeof(survey->backend), "%s%s%s", facts.backend, *facts.set ? "/" : "",
+             facts.set);
+    if (survey->has_params) {
+        r = arch_bind(survey->arch, &survey->params, survey->gguf, map, exec, &weights, diag);
+        mem_free(weights.layers);
+    }
+    exec_close(exec);
+    return r < 0 ? err_up(r) : 0;
+}
+
+static int try_words(struct survey *survey)
+{
+    struct diag *diag = &survey->refusals[SURVEY_TEMPLATE];
+    struct chatml *chatml = NULL;
+    int r = vocab_create(&survey->vocab, survey->gguf, &survey->refusals[SURVEY_WORDS]);
+
+    if (r) {
+        return r < 0 ? err_up(r) : 0;
+    }
+    r = chatml_create(&chatml, survey->vocab, diag);
+    chatml_destroy(chatml);
+    return r < 0 ? err_up(r) : 0;
+}
+
+int survey_create(struct survey *survey, struct tool_file *file)
+{
+    int r;
+
+    *survey = (struct survey){ .gguf = file->gguf };
+    if (!arch_find(file->gguf, &survey->arch, &survey->refusals[SURVEY_FAMILY])) {
+        survey->has_params = arch_read_params(survey->arch, file->gguf, &survey->params,
+                                              &survey->refusals[SURVEY_PARAMS]) == MODEL_OK;
+    } else {
+        survey->arch = NULL;
+    }
+    weigh(survey);
+    r = tool_file_map(file);
+    if (!r) {
+        r = try_bind(survey, file->map);
+    }
+    if (!r) {
+        r = try_words(survey);
+    }
+    if (r) {
+        survey_finish(survey);
+        return err_up(r);
+    }
+    return 0;
+}
+
+void survey_finish(struct survey *survey)
+{
+    vocab_destroy(survey->vocab);
+    survey->vocab = NULL;
+}
+
+bool survey_runs(const struct survey *survey)
+{
+    for (int step = 0; step < SURVEY_TEMPLATE; step++) {
+        if (diag_is_set(&survey->refusals[step])) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,9 @@
+/*
+ * The list of commands: one row each, in the order of their names.
+ */
+#include "tool/table.h"
+
+const struct tool *const tools[] = {
+    &tool_inspect,
+    NULL,
+};

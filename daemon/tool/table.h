@@ -1,0 +1,14 @@
+/*
+ * Table: the rows of all commands, each defined in the file of its name
+ *
+ * A new command is a file, its name here and in table.c, and a line in meson.build, where the links are made that
+ * `sotto COMMAND` finds it by. clients/cli/outside.c lists it for people; a test compares.
+ */
+#ifndef SOTTO_TOOL_TABLE_H
+#define SOTTO_TOOL_TABLE_H
+
+#include "tool/tool.h"
+
+extern const struct tool tool_inspect;
+
+#endif
