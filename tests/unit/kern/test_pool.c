@@ -1,5 +1,5 @@
 /*
- * Pool: every item exactly once; nobody waits for who has not begun; results are seen; sleepers are woken; idle costs nothing
+ * Pool: every item exactly once, nobody waits for who has not begun, sleepers are woken, idle costs nothing
  */
 #include "unit.h"
 

@@ -46,7 +46,7 @@ static const struct refusal {
     { { .tensor = "blk.1.ffn_down.weight", .type = ELEM_F16, .n_cols = 256, .n_rows = 512 },
       { "blk.1.ffn_down.weight", "256 x 512", "512 x 256" } },
     { { .tensor = "blk.0.ffn_up.weight", .type = 17, .n_cols = 256, .n_rows = 512 },
-      { "blk.0.ffn_up.weight", "IQ2_XS", "Q4_K" } },
+      { "blk.0.ffn_up.weight", "IQ2_XS", "Q4_1" } },
     { { .tensor = "blk.0.attn_norm.weight", .type = ELEM_F16, .n_cols = 256 },
       { "blk.0.attn_norm.weight", "F32" } },
 };
