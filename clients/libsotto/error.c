@@ -61,7 +61,13 @@ enum sotto_code error_copy(struct sotto_error *error, const struct sotto_error *
 void error_from_wire(struct sotto_error *error, const Sotto__V1__Error *from)
 {
     /* An error without a code is one all the same. */
-    error_set(error, from->code ? (enum sotto_code)from->code : SOTTO_UNKNOWN, "%s", from->message);
+    enum sotto_code code = from->code ? (enum sotto_code)from->code : SOTTO_UNKNOWN;
+
+    if (*from->message) {
+        error_set(error, code, "%s", from->message);
+    } else {
+        error_set(error, code, "the daemon refuses without a reason (%s)", sotto_code_name(code));
+    }
     error->retry_after_ms = from->retry_after_ms;
     snprintf(error->field, sizeof(error->field), "%s", from->field);
 }

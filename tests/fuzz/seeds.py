@@ -80,6 +80,24 @@ def frames(folder):
         write(folder, "frame", f"client-generate-{way}", b"\0" + struct.pack("<I", len(body)) + body)
 
 
+# --- answers to libsotto
+
+def answers(folder):
+    public, _ = load_schemas()
+    joined = b""
+    for field in public.ServerFrame.DESCRIPTOR.oneofs_by_name["body"].fields:
+        for stream in 1, 2, 0:
+            message = public.ServerFrame(stream=stream)
+            fill(message, field.name)
+            message.stream = stream
+            body = message.SerializeToString()
+            frame = struct.pack("<I", len(body)) + body
+            joined += frame
+            write(folder, "answers", f"{field.name}-{stream}", b"\0" + frame)
+    write(folder, "answers", "all", b"\0" + joined)
+    write(folder, "answers", "torn", b"\1" + joined[:400])
+
+
 # --- orders to an engine
 
 def orders(folder):
@@ -213,6 +231,7 @@ def configs(folder):
 
 if __name__ == "__main__":
     frames(sys.argv[1])
+    answers(sys.argv[1])
     orders(sys.argv[1])
     models(sys.argv[1])
     configs(sys.argv[1])

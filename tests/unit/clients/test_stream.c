@@ -236,6 +236,20 @@ START_TEST(a_refusal_on_stream_0_goes_to_the_request_it_is_about)
 }
 END_TEST
 
+START_TEST(a_refusal_without_words_gets_some)
+{
+    const struct sotto_event *event;
+    const uint8_t bare[] = { 4, 0, 0, 0, 8, 1, 42, 0 }; /* Error{} on stream 1 */
+
+    greet();
+    ask("a", NULL, NULL);
+    peer_send_bytes(&peer, bare, sizeof(bare));
+
+    ck_assert_int_eq(sotto_next(peer.sotto, 1, &event, &error), SOTTO_UNKNOWN);
+    ck_assert_str_eq(error.message, "the daemon refuses without a reason (UNKNOWN)");
+}
+END_TEST
+
 START_TEST(a_body_from_the_future_is_passed_over)
 {
     struct seen seen = { .n_events = 0 };
@@ -461,6 +475,7 @@ int main(void)
     tcase_add_test(facts, a_stream_torn_at_every_byte_is_read_whole);
     tcase_add_test(facts, a_refusal_ends_its_request_alone);
     tcase_add_test(facts, a_refusal_on_stream_0_goes_to_the_request_it_is_about);
+    tcase_add_test(facts, a_refusal_without_words_gets_some);
     tcase_add_test(facts, a_body_from_the_future_is_passed_over);
     tcase_add_test(facts, credit_says_what_was_handed_over);
     tcase_add_test(facts, cancel_is_sent_once_and_not_for_the_ended);
