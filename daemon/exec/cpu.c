@@ -32,13 +32,18 @@ struct cpu_op {
     uint64_t acts;    /* MATMUL: offset into scratch of the rows that the weights meet */
     size_t act_bytes; /* stride of such a row */
     enum kern_act act;
-    bool quantises; /* they have to be made from the op's input first */
+    bool quantises;  /* they have to be made from the op's input first */
+    uint32_t window; /* ATTEND: place in cpu_plan::windows */
 };
+
+#define WINDOWS_MAX 4 /* a family has one or two */
 
 /* One block: ops first, then rows. */
 struct cpu_plan {
-    struct cpu_op *ops;       /* [n_ops] */
-    struct kern_kv_row *rows; /* [n_rows] of the present batch */
+    struct cpu_op *ops;            /* [n_ops] */
+    uint32_t windows[WINDOWS_MAX]; /* that ops attend through; 0: all. The first is 0. */
+    uint32_t n_windows;
+    struct kern_kv_row *rows; /* [n_windows][n_rows] of the present batch */
 };
 
 /* What the workers are told of a part. */
@@ -121,7 +126,8 @@ void cpu_fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_ro
     rope_table(&(struct rope_shape){ .n_rot = rope->n_rot,
                                      .base = rope->base,
                                      .scale = rope->scale,
-                                     .factors = rope->factors },
+                                     .magnitude = rope->magnitude,
+                                     .divisors = rope->divisors },
                0, rope->n_positions, (float *)(void *)mem->owned);
 }
 
@@ -158,6 +164,23 @@ static void plan_matmul(struct exec_program *program, const struct exec_op *op,
     shadow->is_current = true;
 }
 
+/* Finds or adds @window. False: a program with so many is none of ours. */
+static bool plan_window(struct cpu_plan *plan, uint32_t window, uint32_t *ret_place)
+{
+    uint32_t i = 0;
+
+    while (i < plan->n_windows && plan->windows[i] != window) {
+        i++;
+    }
+    if (i == WINDOWS_MAX) {
+        return false;
+    }
+    plan->windows[i] = window;
+    plan->n_windows = i == plan->n_windows ? i + 1 : plan->n_windows;
+    *ret_place = i;
+    return true;
+}
+
 int cpu_seal(struct exec_program *program)
 {
     cleanup(mem_freep) struct shadow(*shadows)[KERN_ACT_COUNT] = NULL;
@@ -165,19 +188,24 @@ int cpu_seal(struct exec_program *program)
     size_t ops_bytes = program->n_ops * sizeof(struct cpu_op);
 
     shadows = mem_calloc(MEM_SCRATCH, program->n_slots, sizeof(*shadows));
-    plan =
-        mem_calloc(MEM_SCRATCH, 1, sizeof(*plan) + ops_bytes + program->n_rows * sizeof(struct kern_kv_row));
+    plan = mem_calloc(MEM_SCRATCH, 1,
+                      sizeof(*plan) + ops_bytes +
+                          (size_t)WINDOWS_MAX * program->n_rows * sizeof(struct kern_kv_row));
     program->private = plan;
     if (!shadows || !plan) {
         return err_new(-ENOMEM);
     }
     plan->ops = (struct cpu_op *)(void *)(plan + 1);
     plan->rows = (struct kern_kv_row *)(void *)(plan->ops + program->n_ops);
+    plan->n_windows = 1;
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct exec_op *op = &program->ops[i];
 
         if (op->kind == EXEC_MATMUL) {
             plan_matmul(program, op, shadows, &plan->ops[i]);
+        }
+        if (op->kind == EXEC_ATTEND && !plan_window(plan, op->window, &plan->ops[i].window)) {
+            return err_new(-E2BIG);
         }
         for (unsigned act = 0; op->kind != EXEC_STORE && act < KERN_ACT_COUNT; act++) {
             shadows[op->out][act].is_current = false;
@@ -190,9 +218,15 @@ void cpu_bind(struct exec_program *program)
 {
     struct cpu_plan *plan = program->private;
 
-    for (uint32_t i = 0; i < program->batch.n_rows; i++) {
-        plan->rows[i] =
-            (struct kern_kv_row){ .pages = program->batch.pages[i], .pos = program->batch.positions[i] };
+    for (uint32_t w = 0; w < plan->n_windows; w++) {
+        for (uint32_t i = 0; i < program->batch.n_rows; i++) {
+            uint32_t pos = program->batch.positions[i];
+            bool is_cut = plan->windows[w] > 0 && pos >= plan->windows[w];
+
+            plan->rows[(size_t)w * program->n_rows + i] = (struct kern_kv_row){
+                .pages = program->batch.pages[i], .pos = pos, .first = is_cut ? pos - plan->windows[w] + 1 : 0
+            };
+        }
     }
 }
 
@@ -213,11 +247,17 @@ static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
     const struct exec_op *op = part->op;
 
+    const float *weight = (const float *)(const void *)op->weight->bytes;
+    uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed by themselves: a row, or each of its heads */
+    uint32_t n_cols = part->program->slots[op->in].n_cols;
+
     for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.rms_norm(exec_slot_row(part->program, op->out, i),
-                                 exec_slot_row(part->program, op->in, i),
-                                 (const float *)(const void *)op->weight->bytes, op->eps,
-                                 (uint32_t)op->weight->n_cols);
+        float *out = exec_slot_row(part->program, op->out, i);
+        const float *in = exec_slot_row(part->program, op->in, i);
+
+        for (uint32_t at = 0; at < n_cols; at += n_alone) {
+            part->cpu->kern.rms_norm(out + at, in + at, weight, op->eps, n_alone);
+        }
     }
 }
 
@@ -311,8 +351,9 @@ static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
         .shape = kv_shape(op),
         .n_heads = op->n_heads,
         .n_rows = part->program->batch.n_rows,
-        .rows = plan->rows,
+        .rows = plan->rows + (size_t)part->plan->window * part->program->n_rows,
         .scale = op->scale,
+        .cap = op->cap,
         .q = exec_slot_row(part->program, op->in, 0),
         .out = exec_slot_row(part->program, op->out, 0),
         .q_stride = part->program->slots[op->in].stride,
@@ -333,10 +374,30 @@ static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n
         const float *a = exec_slot_row(program, op->in, i);
         const float *b = exec_slot_row(program, op->in2, i);
 
-        if (op->kind == EXEC_GLU) {
-            part->cpu->kern.silu_mul(out, a, b, n_cols);
-        } else {
+        if (op->kind == EXEC_ADD) {
             part->cpu->kern.add(out, a, b, n_cols);
+        } else if (op->gate == EXEC_GATE_GELU) {
+            part->cpu->kern.gelu_mul(out, a, b, n_cols);
+        } else {
+            part->cpu->kern.silu_mul(out, a, b, n_cols);
+        }
+    }
+}
+
+static void run_single(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_cols = program->slots[op->out].n_cols;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = exec_slot_row(program, op->out, i);
+        const float *in = exec_slot_row(program, op->in, i);
+
+        if (op->kind == EXEC_SCALE) {
+            part->cpu->kern.scale(out, in, op->scale, n_cols);
+        } else {
+            part->cpu->kern.cap(out, in, op->cap, n_cols);
         }
     }
 }
@@ -355,9 +416,10 @@ static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
 typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
 
 static const range_fn ranges[EXEC_OP_COUNT] = {
-    [EXEC_EMBED] = run_embed,  [EXEC_NORM] = run_norm,    [EXEC_MATMUL] = run_matmul,
-    [EXEC_ROPE] = run_rope,    [EXEC_STORE] = run_store,  [EXEC_ATTEND] = run_attend,
-    [EXEC_GLU] = run_pairwise, [EXEC_ADD] = run_pairwise, [EXEC_GATHER] = run_gather,
+    [EXEC_EMBED] = run_embed,  [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul,
+    [EXEC_ROPE] = run_rope,    [EXEC_STORE] = run_store,   [EXEC_ATTEND] = run_attend,
+    [EXEC_GLU] = run_pairwise, [EXEC_ADD] = run_pairwise,  [EXEC_SCALE] = run_single,
+    [EXEC_CAP] = run_single,   [EXEC_GATHER] = run_gather,
 };
 
 /* ---- parts ---- */
@@ -380,7 +442,9 @@ static uint64_t unit_work(const struct exec_program *program, const struct exec_
         return op->weight->n_cols * exec_op_rows(program, op);
     }
     if (op->kind == EXEC_ATTEND) {
-        return (program->batch.positions[unit % program->batch.n_rows] + UINT64_C(1)) * op->head_dim * 2;
+        uint64_t n_seen = program->batch.positions[unit % program->batch.n_rows] + UINT64_C(1);
+
+        return (op->window ? num_min(n_seen, op->window) : n_seen) * op->head_dim * 2;
     }
     return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * WORK_OF_A_COLUMN;
 }

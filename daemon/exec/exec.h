@@ -75,10 +75,11 @@ int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec
 /* Rotary positions 0 .. n_positions - 1 as EXEC_ROPE wants them; the same bits on every machine. */
 struct exec_rope {
     uint32_t n_positions;
-    uint32_t n_rot;       /* even: elements of a head that turn */
-    double base;          /* of the frequencies: pair i turns by position * base^(-2i / n_rot) / factors[i] */
-    double scale;         /* of positions; 1: none */
-    const float *factors; /* [n_rot / 2]; NULL: none. Read now. */
+    uint32_t n_rot;   /* even: elements of a head that turn */
+    double base;      /* of the frequencies: pair i turns by position * base^(-2i / n_rot) / divisors[i] */
+    double scale;     /* of positions; 1: none */
+    double magnitude; /* of sine and cosine; 1: none */
+    const double *divisors; /* [n_rot / 2]; NULL: none. Read now. */
 };
 
 int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_mem **ret_mem);
@@ -109,13 +110,15 @@ enum exec_rows {
 
 enum exec_op_kind {
     EXEC_EMBED, /* out = the weight's row of the row's token, as floats */
-    EXEC_NORM,  /* out = in / sqrt(mean(in^2) + eps) * weight                                     (RMSNorm) */
+    EXEC_NORM, /* out = in / sqrt(mean(in^2) + eps) * weight, each n_cols of the weight by themselves (RMSNorm) */
     EXEC_MATMUL, /* out = weight in (+ bias): weight [n_out][n_in], in [rows][n_in], out [rows][n_out] */
     EXEC_ROPE,   /* the heads of in are turned in place by the row's position: out is in */
     EXEC_STORE,  /* in (keys) and in2 (values) of the row go to its place in the pages of `layer` */
-    EXEC_ATTEND, /* out = softmax(scale q K^T) V over the row's sequence up to its position; in: queries */
-    EXEC_GLU,    /* out = silu(in) * in2 */
+    EXEC_ATTEND, /* out = softmax(capped(scale q K^T)) V over what the row sees of its sequence; in: queries */
+    EXEC_GLU,    /* out = gate(in) * in2 */
     EXEC_ADD,    /* out = in + in2 */
+    EXEC_SCALE,  /* out = in * scale */
+    EXEC_CAP,    /* out = cap * tanh(in / cap) */
     EXEC_GATHER, /* out (wanted rows) = those rows of in (all rows) */
     EXEC_OP_COUNT,
 };
@@ -124,6 +127,11 @@ enum exec_op_kind {
 enum exec_pairs {
     EXEC_PAIRS_ADJACENT, /* (0, 1), (2, 3), ... */
     EXEC_PAIRS_HALVES,   /* (0, n_rot / 2), (1, n_rot / 2 + 1), ... */
+};
+
+enum exec_gate {
+    EXEC_GATE_SILU, /* x / (1 + e^-x) */
+    EXEC_GATE_GELU, /* by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
 };
 
 #define EXEC_NO_SLOT UINT32_MAX /* what exec_slot() gives when it can't; exec_seal() then refuses */
@@ -144,7 +152,10 @@ struct exec_op {
     uint32_t head_dim;             /* ROPE, STORE, ATTEND */
     enum exec_pairs pairs;         /* ROPE */
     float eps;                     /* NORM */
-    float scale;                   /* ATTEND */
+    float scale;                   /* ATTEND, SCALE */
+    float cap;                     /* CAP; ATTEND: of scores, cap * tanh(score / cap); 0: none */
+    uint32_t window;               /* ATTEND: positions that a row sees, its own included; 0: all up to it */
+    enum exec_gate gate;           /* GLU */
 };
 
 /*

@@ -31,6 +31,8 @@ static const struct op_row {
     [EXEC_ATTEND] = { "attend", NEED_IN | NEED_OUT | NEED_KV },
     [EXEC_GLU] = { "glu", NEED_IN | NEED_IN2 | NEED_OUT },
     [EXEC_ADD] = { "add", NEED_IN | NEED_IN2 | NEED_OUT },
+    [EXEC_SCALE] = { "scale", NEED_IN | NEED_OUT },
+    [EXEC_CAP] = { "cap", NEED_IN | NEED_OUT },
     [EXEC_GATHER] = { "gather", NEED_IN | NEED_OUT },
 };
 
@@ -160,7 +162,7 @@ static const char *check_weight(const struct exec_program *program, const struct
         return "has no weight";
     }
     if (op->kind == EXEC_NORM) {
-        return weight->type == ELEM_F32 && weight->n_rows == 1 && weight->n_cols == in->n_cols &&
+        return weight->type == ELEM_F32 && weight->n_rows == 1 && in->n_cols % weight->n_cols == 0 &&
                        out->n_cols == in->n_cols && op->eps >= 0.0f
                    ? NULL
                    : "does not fit its weight";
@@ -204,6 +206,9 @@ static const char *check_heads(const struct exec_program *program, const struct 
     if (op->kind == EXEC_STORE) {
         return in->n_cols == kv_cols ? NULL : "stores rows of another width";
     }
+    if (!(op->cap >= 0.0f)) {
+        return "has a limit below 0";
+    }
     return in->n_cols == q_cols && find_slot(program, op->out)->n_cols == q_cols && op->in != op->out &&
                    op->n_heads % op->n_kv_heads == 0
                ? NULL
@@ -231,8 +236,12 @@ static const char *check_op(const struct exec_program *program, const struct exe
     if (!wrong && (needs & (NEED_TABLE | NEED_KV))) {
         wrong = check_heads(program, op);
     }
-    if (!wrong && (op->kind == EXEC_GLU || op->kind == EXEC_ADD)) {
+    if (!wrong &&
+        (op->kind == EXEC_GLU || op->kind == EXEC_ADD || op->kind == EXEC_SCALE || op->kind == EXEC_CAP)) {
         wrong = check_same_width(program, op);
+    }
+    if (!wrong && op->kind == EXEC_CAP && !(op->cap > 0.0f)) {
+        wrong = "has no limit";
     }
     return wrong;
 }

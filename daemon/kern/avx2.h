@@ -50,6 +50,34 @@ AVX2_INLINE __m256 avx2_exp(__m256 x)
     return _mm256_blendv_ps(e, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
+/* real_tanh() of eight, step by step; both ways are gone, and each lane takes its own. */
+AVX2_INLINE __m256 avx2_tanh(__m256 x)
+{
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    const __m256 one = _mm256_set1_ps(1.0f);
+    const __m256 a = _mm256_andnot_ps(sign, x);
+    const __m256 z = _mm256_mul_ps(a, a);
+    const __m256 e = avx2_exp(_mm256_mul_ps(_mm256_set1_ps(2.0f), a));
+    const __m256 far = _mm256_sub_ps(one, _mm256_div_ps(_mm256_set1_ps(2.0f), _mm256_add_ps(e, one)));
+    __m256 p = _mm256_set1_ps(REAL_TANH_P4);
+    __m256 near;
+
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P3));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P2));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P1));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P0));
+    near = _mm256_fmadd_ps(_mm256_mul_ps(a, z), p, a);
+    /* NaN is not below the split, and the far way keeps it. */
+    near = _mm256_blendv_ps(far, near, _mm256_cmp_ps(a, _mm256_set1_ps(REAL_TANH_SPLIT), _CMP_LT_OQ));
+    return _mm256_or_ps(near, _mm256_and_ps(sign, x));
+}
+
+/* Eight scores or logits softly limited. */
+AVX2_INLINE __m256 avx2_capped(__m256 x, __m256 cap)
+{
+    return _mm256_mul_ps(avx2_tanh(_mm256_div_ps(x, cap)), cap);
+}
+
 /* Four bytes, not aligned, in each of eight lanes. */
 AVX2_INLINE __m256i avx2_spread(const void *bytes)
 {

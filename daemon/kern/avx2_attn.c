@@ -207,6 +207,10 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     }
     first = _mm256_mul_ps(eight_dots(q, page->k, stride), _mm256_set1_ps(op->scale));
     second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), _mm256_set1_ps(op->scale));
+    if (op->cap > 0.0f) {
+        first = avx2_capped(first, _mm256_set1_ps(op->cap));
+        second = avx2_capped(second, _mm256_set1_ps(op->cap));
+    }
     keep_lanes(from, to, &first, &second);
     m = most_of(pass->m, first, second);
     c = _mm256_cvtss_f32(avx2_exp(_mm256_set1_ps(pass->m - m)));

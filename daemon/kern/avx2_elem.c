@@ -128,6 +128,52 @@ static void silu_mul(float *out, const float *gate, const float *up, uint32_t n)
     }
 }
 
+static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
+{
+    const __m256 one = _mm256_set1_ps(1.0f);
+    const __m256 minus = _mm256_set1_ps(-0.0f);
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        const __m256 x = _mm256_loadu_ps(gate + i);
+        const __m256 line = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(KERN_GELU_CUBE),
+                                            _mm256_set1_ps(KERN_GELU_LINE));
+        const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_mul_ps(x, line), minus));
+        const __m256 gelu = _mm256_div_ps(x, _mm256_add_ps(one, e));
+
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(gelu, _mm256_loadu_ps(up + i)));
+    }
+    for (; i < n; i++) {
+        const float u = gate[i] * fmaf(gate[i] * gate[i], KERN_GELU_CUBE, KERN_GELU_LINE);
+
+        out[i] = (gate[i] / (1.0f + real_exp(-u))) * up[i];
+    }
+}
+
+static void scale(float *out, const float *x, float by, uint32_t n)
+{
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(by)));
+    }
+    for (; i < n; i++) {
+        out[i] = x[i] * by;
+    }
+}
+
+static void cap(float *out, const float *x, float limit, uint32_t n)
+{
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        _mm256_storeu_ps(out + i, avx2_capped(_mm256_loadu_ps(x + i), _mm256_set1_ps(limit)));
+    }
+    for (; i < n; i++) {
+        out[i] = real_tanh(x[i] / limit) * limit;
+    }
+}
+
 static void add(float *out, const float *a, const float *b, uint32_t n)
 {
     uint32_t i = 0;
@@ -171,6 +217,9 @@ void kern_fill_avx2_elem(struct kern_ops *ops)
     ops->rms_norm = rms_norm;
     ops->rope = rope;
     ops->silu_mul = silu_mul;
+    ops->gelu_mul = gelu_mul;
+    ops->scale = scale;
+    ops->cap = cap;
     ops->add = add;
     ops->argmax = argmax;
 }

@@ -34,10 +34,12 @@
  *        Q6_K         acc = fma(h.d * d, float(sum over j of scale_j * sum (w - 32) q), acc)        likewise
  *        IQ4_XS       acc = fma(h.d * d, float(sum over j of (scale_j - 32) * sum value[w] q), acc)  j: 8 runs of 32
  *
- * 4. exp and log are those of tensor/real.h. silu(x) = x / (1 + exp(-x)).
+ * 4. exp, log and tanh are those of tensor/real.h. silu(x) = x / (1 + exp(-x)). A soft limit:
+ *    capped(x) = tanh(x / cap) * cap. The GELU that is written with tanh is the same function without it:
+ *    gelu(x) = x / (1 + exp(-(x * fma(x * x, KERN_GELU_CUBE, KERN_GELU_LINE)))).
  *
  * 5. Attention of one (row, head): positions in ascending order, by pages of KERN_PAGE_TOK, one pass. Scores are
- *    score = dot(q, k) * scale, the dot a sum of 16 over the head. Before a page's positions are used,
+ *    score = dot(q, k) * scale, the dot a sum of 16 over the head; with a cap, capped(that). Before a page's positions are used,
  *        m' = max(m, its scores);  c = exp(m - m');  out = out * c;  each of 16 lanes of l = l * c
  *    then for each position, in order: p = exp(score - m'); l of lane (position mod 16) += p; out = fma(p, v, out).
  *    At the end out = out * (1 / l), l joined by the tree of 1. m starts at -infinity (so the
@@ -57,8 +59,10 @@
 #define KERN_PAGE_TOK  16  /* positions of a KV page, and of a step of the one-pass softmax */
 #define KERN_ROW_GRAIN 16  /* split weight rows at multiples of this: panels stay whole (speed, not bits) */
 #define KERN_HEAD_MAX  512 /* largest head_dim; a multiple of 2 */
-#define KERN_ACT_TINY  0x1p-100f /* below this 127 / top nears the end of the range of a float */
-#define KERN_ACT_ALIGN 64        /* of the base of activation rows and of their stride */
+#define KERN_GELU_LINE 0x1.988454p+0f /* 2 sqrt(2 / pi) */
+#define KERN_GELU_CUBE 0x1.2444f2p-4f /* 0.044715 of it */
+#define KERN_ACT_TINY  0x1p-100f      /* below this 127 / top nears the end of the range of a float */
+#define KERN_ACT_ALIGN 64             /* of the base of activation rows and of their stride */
 
 /* Form in which a row of activations meets the weights. */
 enum kern_act {
@@ -183,6 +187,7 @@ struct kern_attend {
     uint32_t n_rows;
     const struct kern_kv_row *rows;
     float scale;
+    float cap;      /* soft limit of scores; 0: none */
     const float *q; /* [n_rows][q_stride], heads one after the other */
     float *out;     /* likewise */
     size_t q_stride;
@@ -210,6 +215,15 @@ struct kern_ops {
 
     /* out = silu(gate) * up. In place allowed. */
     void (*silu_mul)(float *out, const float *gate, const float *up, uint32_t n);
+
+    /* out = gelu(gate) * up. In place allowed. */
+    void (*gelu_mul)(float *out, const float *gate, const float *up, uint32_t n);
+
+    /* out = x * scale. In place allowed. */
+    void (*scale)(float *out, const float *x, float scale, uint32_t n);
+
+    /* out = tanh(x / cap) * cap, cap above 0. In place allowed. */
+    void (*cap)(float *out, const float *x, float cap, uint32_t n);
 
     /* out = a + b. In place allowed. */
     void (*add)(float *out, const float *a, const float *b, uint32_t n);

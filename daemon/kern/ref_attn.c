@@ -72,6 +72,9 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
 
         load_head(shape->kv, kv_k(shape, row, kv_head, pos), dim, values);
         *score = ref_sum_dot(q, values, dim) * op->scale;
+        if (op->cap > 0.0f) {
+            *score = real_tanh(*score / op->cap) * op->cap;
+        }
         m = *score > m ? *score : m;
     }
 

@@ -54,6 +54,30 @@ static void silu_mul(float *out, const float *gate, const float *up, uint32_t n)
     }
 }
 
+static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        float x = gate[i];
+        float u = x * fmaf(x * x, KERN_GELU_CUBE, KERN_GELU_LINE);
+
+        out[i] = (x / (1.0f + real_exp(-u))) * up[i];
+    }
+}
+
+static void scale(float *out, const float *x, float by, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = x[i] * by;
+    }
+}
+
+static void cap(float *out, const float *x, float limit, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = real_tanh(x[i] / limit) * limit;
+    }
+}
+
 static void add(float *out, const float *a, const float *b, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -80,6 +104,9 @@ void kern_fill_ref_elem(struct kern_ops *ops)
     ops->rms_norm = rms_norm;
     ops->rope = rope;
     ops->silu_mul = silu_mul;
+    ops->gelu_mul = gelu_mul;
+    ops->scale = scale;
+    ops->cap = cap;
     ops->add = add;
     ops->argmax = argmax;
 }

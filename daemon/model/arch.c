@@ -1,8 +1,22 @@
 #include "model/arch.h"
 #include "base/clean.h"
+#include <stdio.h>
 #include <string.h>
 
-static const struct arch *const families[] = { &arch_llama };
+static const struct arch *const families[] = { &arch_llama, &arch_qwen2, &arch_qwen3 };
+
+static void refuse(struct gguf_text name, struct diag *diag)
+{
+    char known[256];
+    size_t used = 0;
+
+    for (size_t i = 0; i < COUNTOF(families); i++) {
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ",
+                                 families[i]->name);
+    }
+    diag_blame(diag, "general.architecture", "architecture \"%.*s\" is not supported; there are %s",
+               (int)(name.n < 64 ? name.n : 64), name.bytes, known);
+}
 
 int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag *diag)
 {
@@ -21,84 +35,11 @@ int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag
             return MODEL_OK;
         }
     }
-    diag_blame(diag, "general.architecture",
-               "architecture \"%.*s\" is not supported; there is llama (Llama 2 and 3, "
-               "TinyLlama, SmolLM2, Mistral)",
-               (int)(name.n < 64 ? name.n : 64), name.bytes);
+    refuse(name, diag);
     return MODEL_REFUSED;
 }
 
-/* ---- recording ---- */
-
-static void put(struct pen *pen, struct exec_op op)
+bool arch_is_local(const struct arch_params *params, uint32_t layer)
 {
-    op.phase = (uint8_t)pen->phase;
-    op.layer = pen->layer;
-    exec_record(pen->program, &op);
-}
-
-void pen_embed(struct pen *pen, uint32_t out, const struct exec_mem *table)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_EMBED, .out = out, .weight = table });
-}
-
-void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight)
-{
-    put(pen,
-        (struct exec_op){
-            .kind = EXEC_NORM, .in = in, .out = out, .weight = weight, .eps = pen->source->params->eps });
-}
-
-void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
-                const struct exec_mem *bias)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_MATMUL, .in = in, .out = out, .weight = weight, .bias = bias });
-}
-
-void pen_rope(struct pen *pen, uint32_t x, uint32_t n_heads, enum exec_pairs pairs)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_ROPE,
-                               .in = x,
-                               .out = x,
-                               .table = pen->source->rope,
-                               .n_heads = n_heads,
-                               .head_dim = pen->source->params->head_dim,
-                               .pairs = pairs });
-}
-
-void pen_store(struct pen *pen, uint32_t k, uint32_t v)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_STORE,
-                               .in = k,
-                               .in2 = v,
-                               .kv = pen->source->kv,
-                               .n_kv_heads = pen->source->params->n_kv_heads,
-                               .head_dim = pen->source->params->head_dim });
-}
-
-void pen_attend(struct pen *pen, uint32_t out, uint32_t q, float scale)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_ATTEND,
-                               .in = q,
-                               .out = out,
-                               .kv = pen->source->kv,
-                               .n_heads = pen->source->params->n_heads,
-                               .n_kv_heads = pen->source->params->n_kv_heads,
-                               .head_dim = pen->source->params->head_dim,
-                               .scale = scale });
-}
-
-void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_GLU, .in = gate, .in2 = up, .out = out });
-}
-
-void pen_add(struct pen *pen, uint32_t out, uint32_t a, uint32_t b)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_ADD, .in = a, .in2 = b, .out = out });
-}
-
-void pen_gather(struct pen *pen, uint32_t out, uint32_t in)
-{
-    put(pen, (struct exec_op){ .kind = EXEC_GATHER, .in = in, .out = out });
+    return params->window > 0 && (params->local[layer / 64] >> layer % 64 & 1);
 }

@@ -1,9 +1,10 @@
 /*
  * Arch: a family of models as data and one recorded program
  *
- * A family is one file (arch_llama.c) with one row in arch.c: a table of the tensors that its files hold, where each
- * goes and how large it must be, and a function that records the family's program, which should read like its paper.
- * What is common to families (reading keys, binding, recording helpers) lies here and in params.c and bind.c.
+ * A family is one file (arch_llama.c) with one row in arch.c: tables of the tensors that its files hold, where each
+ * goes and how large it must be, what its paper fixes without a key, and a function that records the family's program,
+ * which should read like that paper. What is common to families lies here, in params.c (reading keys), rope.c (which
+ * frequency turns each pair), bind.c (finding tensors) and pen.c (recording).
  */
 #ifndef SOTTO_MODEL_ARCH_H
 #define SOTTO_MODEL_ARCH_H
@@ -11,6 +12,29 @@
 #include "exec/exec.h"
 #include "gguf/gguf.h"
 #include "model/step.h"
+
+#define ARCH_LAYERS_MAX 1024
+
+/* How rotary frequencies are stretched to contexts longer than they were trained for. */
+enum arch_scaling {
+    ARCH_SCALING_NONE,
+    ARCH_SCALING_LINEAR,   /* positions are divided */
+    ARCH_SCALING_YARN,     /* slow frequencies are divided, fast ones stay, those between are mixed */
+    ARCH_SCALING_LONGROPE, /* each frequency is divided by a factor of its own, from the file */
+    ARCH_SCALING_COUNT,
+};
+
+struct arch_rope {
+    float base;
+    float base_local; /* in layers with a window */
+    enum arch_scaling scaling;
+    float factor;        /* linear, yarn: at least 1 */
+    float magnitude;     /* of sine and cosine, besides what yarn says itself; 1: none */
+    uint32_t n_original; /* context before stretching (yarn, longrope); 0: the key is absent */
+    float yarn_mix;      /* of the fast frequencies; 1: as published */
+    float yarn_fast;     /* turns within n_original from which on a frequency stays */
+    float yarn_slow;     /* turns below which it is divided */
+};
 
 /* Hyperparameters, checked against their ranges and each other. */
 struct arch_params {
@@ -24,16 +48,26 @@ struct arch_params {
     uint32_t n_trained;  /* context */
     uint32_t n_tokens;   /* entries of the vocabulary: ids below may be used and sampled */
     float eps;
-    float rope_base;
-    float rope_scale; /* of positions; 1: none */
+    float attn_scale; /* of scores */
+    float attn_cap;   /* soft limit of scores; 0: none */
+    float logit_cap;  /* soft limit of logits; 0: none */
+    uint32_t window;  /* positions that a row of a local layer sees, its own included; 0: no layer is local */
+    uint64_t local[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_is_local() */
+    struct arch_rope rope;
 };
+
+/* True if @layer sees only the window. */
+bool arch_is_local(const struct arch_params *params, uint32_t layer);
 
 struct arch_layer {
     struct exec_mem *attn_norm;
     struct exec_mem *q, *k, *v, *o;
     struct exec_mem *q_bias, *k_bias, *v_bias, *o_bias; /* or NULL */
+    struct exec_mem *q_norm, *k_norm;                   /* of each head, or NULL */
+    struct exec_mem *attn_post_norm;                    /* of what attention adds, or NULL */
     struct exec_mem *ffn_norm;
     struct exec_mem *gate, *up, *down;
+    struct exec_mem *ffn_post_norm; /* of what the feed-forward adds, or NULL */
 };
 
 struct arch_weights {
@@ -42,15 +76,22 @@ struct arch_weights {
     struct exec_mem *output;   /* the embedding where the file has none of its own */
     struct arch_layer *layers; /* [n_layers], owned */
     const float *rope_factors; /* [n_rot / 2] in the file, or NULL */
+    const float *rope_long;    /* likewise, for contexts beyond rope.n_original */
+    const float *rope_short;   /* and for those within */
 };
 
 /* A size that a tensor must have. */
 enum arch_dim {
+    ARCH_DIM_ZERO,
     ARCH_DIM_ONE,
     ARCH_DIM_EMBD,
     ARCH_DIM_FF,
-    ARCH_DIM_Q,  /* n_heads * head_dim */
-    ARCH_DIM_KV, /* n_kv_heads * head_dim */
+    ARCH_DIM_TWO_FF,
+    ARCH_DIM_Q,    /* n_heads * head_dim */
+    ARCH_DIM_KV,   /* n_kv_heads * head_dim */
+    ARCH_DIM_Q_KV, /* queries and keys */
+    ARCH_DIM_QKV,  /* queries, keys and values */
+    ARCH_DIM_HEAD,
     ARCH_DIM_HALF_ROT,
     ARCH_DIM_TOKENS, /* at least so many: files pad */
 };
@@ -68,6 +109,33 @@ struct arch_tensor {
     enum arch_dim n_rows;
     unsigned flags;
     size_t place; /* offset of the pointer in arch_layer or arch_weights */
+    /* Where several weights lie in one tensor, one below the other: the rows that are this one. */
+    enum arch_dim first;
+    enum arch_dim n_part; /* ARCH_DIM_ZERO: the whole tensor */
+};
+
+struct arch_table {
+    const struct arch_tensor *rows;
+    size_t n;
+};
+
+#define ARCH_IN_MODEL(field) offsetof(struct arch_weights, field)
+#define ARCH_IN_LAYER(field) offsetof(struct arch_layer, field)
+
+/* Tables that many families share: bind.c. */
+extern const struct arch_table arch_stream;    /* embedding, last norm, output, factors of the rotation */
+extern const struct arch_table arch_attention; /* norm, q, k, v, output; biases where they are */
+extern const struct arch_table arch_gated;     /* norm, gate, up, down */
+
+#define ARCH_TABLES_MAX 4
+
+/* What a family's paper fixes where its files have no key. */
+struct arch_habits {
+    uint32_t window;       /* 0: none */
+    uint32_t global_every; /* every n-th layer sees everything; 0: all layers with a window are local */
+    float attn_cap;
+    float logit_cap;
+    float base_local; /* 0: that of all layers */
 };
 
 /* What a family's program is recorded from. */
@@ -75,19 +143,25 @@ struct arch_source {
     const struct arch_params *params;
     const struct arch_weights *weights;
     const struct exec_mem *rope;
+    const struct exec_mem *rope_local; /* of local layers; may be the same */
     struct exec_mem *kv;
 };
 
 struct arch {
     const char *name; /* general.architecture, and what its keys begin with */
-    const struct arch_tensor *tensors;
-    size_t n_tensors;
+    const struct arch_table *tables[ARCH_TABLES_MAX];
+    struct arch_habits habits;
+
+    /* Optional. Changes what files of the family leave out and others can't guess. */
+    void (*settle)(struct arch_params *params);
 
     /* Records the program; gives the slot of logits (wanted rows, n_tokens wide). */
     uint32_t (*record)(const struct arch_source *source, struct exec_program *program);
 };
 
 extern const struct arch arch_llama;
+extern const struct arch arch_qwen2;
+extern const struct arch arch_qwen3;
 
 /* MODEL_REFUSED naming the families that there are. */
 int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag *diag);
@@ -97,30 +171,15 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
                      struct diag *diag);
 
 /*
- * bind.c: imports every tensor of the family's table from the file mapped at @file. MODEL_REFUSED naming every tensor
- * that is missing, or the first whose shape or type does not fit. The tensors are looked at, their data is not read.
+ * bind.c: imports every tensor of the family's tables from the file mapped at @file. MODEL_REFUSED naming every tensor
+ * that is missing, the first whose shape or type does not fit, or the first in a layer that the family does not know.
+ * The tensors are looked at, their data is not read.
  */
 int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf,
               const uint8_t *file, struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
 
-/* ---- recording: an op a line, the phase and layer as set last ---- */
-
-struct pen {
-    struct exec_program *program;
-    enum step_phase phase;
-    uint32_t layer;
-    const struct arch_source *source;
-};
-
-void pen_embed(struct pen *pen, uint32_t out, const struct exec_mem *table);
-void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight);
-void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
-                const struct exec_mem *bias);
-void pen_rope(struct pen *pen, uint32_t x, uint32_t n_heads, enum exec_pairs pairs);
-void pen_store(struct pen *pen, uint32_t k, uint32_t v);
-void pen_attend(struct pen *pen, uint32_t out, uint32_t q, float scale);
-void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up);
-void pen_add(struct pen *pen, uint32_t out, uint32_t a, uint32_t b);
-void pen_gather(struct pen *pen, uint32_t out, uint32_t in);
+/* rope.c: the tables of a context of @n_context positions, one for all layers where they do not differ. */
+int arch_make_ropes(const struct arch_params *params, const struct arch_weights *weights, uint32_t n_context,
+                    struct exec *exec, struct exec_mem **ret_rope, struct exec_mem **ret_local);
 
 #endif

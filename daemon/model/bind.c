@@ -1,12 +1,15 @@
 /*
  * Bind: the tensors of a file, each checked against its family's table and imported
  *
- * Sizes come from the hyperparameters, never from the tensors, so a tensor that lies about its shape does not fit.
+ * Sizes come from the hyperparameters, never from the tensors, so a tensor that lies about its shape does not fit. A
+ * tensor of a layer that the family does not know is refused: it would change the answers of whoever computes it.
  */
+#include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "model/arch.h"
 #include "model/missing.h"
+#include "model/uses.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -14,6 +17,45 @@
 #include <string.h>
 
 #define NAME_BYTES 64 /* GGUF's own limit */
+
+/* ---- what families share ---- */
+
+static const struct arch_tensor stream[] = {
+    { "token_embd.weight", ARCH_DIM_EMBD, ARCH_DIM_TOKENS, 0, ARCH_IN_MODEL(embd) },
+    { "output_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_FLOATS, ARCH_IN_MODEL(output_norm) },
+    { "output.weight", ARCH_DIM_EMBD, ARCH_DIM_TOKENS, ARCH_OPTIONAL, ARCH_IN_MODEL(output) },
+    { "rope_freqs.weight", ARCH_DIM_HALF_ROT, ARCH_DIM_ONE, ARCH_OPTIONAL | ARCH_FLOATS | ARCH_RAW,
+      ARCH_IN_MODEL(rope_factors) },
+};
+
+static const struct arch_tensor attention[] = {
+    { "attn_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(attn_norm) },
+    { "attn_q.weight", ARCH_DIM_EMBD, ARCH_DIM_Q, ARCH_LAYER, ARCH_IN_LAYER(q) },
+    { "attn_k.weight", ARCH_DIM_EMBD, ARCH_DIM_KV, ARCH_LAYER, ARCH_IN_LAYER(k) },
+    { "attn_v.weight", ARCH_DIM_EMBD, ARCH_DIM_KV, ARCH_LAYER, ARCH_IN_LAYER(v) },
+    { "attn_output.weight", ARCH_DIM_Q, ARCH_DIM_EMBD, ARCH_LAYER, ARCH_IN_LAYER(o) },
+    { "attn_q.bias", ARCH_DIM_Q, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
+      ARCH_IN_LAYER(q_bias) },
+    { "attn_k.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
+      ARCH_IN_LAYER(k_bias) },
+    { "attn_v.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
+      ARCH_IN_LAYER(v_bias) },
+    { "attn_output.bias", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
+      ARCH_IN_LAYER(o_bias) },
+};
+
+static const struct arch_tensor gated[] = {
+    { "ffn_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(ffn_norm) },
+    { "ffn_gate.weight", ARCH_DIM_EMBD, ARCH_DIM_FF, ARCH_LAYER, ARCH_IN_LAYER(gate) },
+    { "ffn_up.weight", ARCH_DIM_EMBD, ARCH_DIM_FF, ARCH_LAYER, ARCH_IN_LAYER(up) },
+    { "ffn_down.weight", ARCH_DIM_FF, ARCH_DIM_EMBD, ARCH_LAYER, ARCH_IN_LAYER(down) },
+};
+
+const struct arch_table arch_stream = { stream, COUNTOF(stream) };
+const struct arch_table arch_attention = { attention, COUNTOF(attention) };
+const struct arch_table arch_gated = { gated, COUNTOF(gated) };
+
+/* ---- one tensor ---- */
 
 struct binder {
     const struct arch *arch;
@@ -28,17 +70,30 @@ struct binder {
 
 static uint64_t dim_size(const struct arch_params *params, enum arch_dim dim)
 {
+    uint64_t n_q = (uint64_t)params->n_heads * params->head_dim;
+    uint64_t n_kv = (uint64_t)params->n_kv_heads * params->head_dim;
+
     switch (dim) {
+    case ARCH_DIM_ZERO:
+        return 0;
     case ARCH_DIM_ONE:
         return 1;
     case ARCH_DIM_EMBD:
         return params->n_embd;
     case ARCH_DIM_FF:
         return params->n_ff;
+    case ARCH_DIM_TWO_FF:
+        return UINT64_C(2) * params->n_ff;
     case ARCH_DIM_Q:
-        return (uint64_t)params->n_heads * params->head_dim;
+        return n_q;
     case ARCH_DIM_KV:
-        return (uint64_t)params->n_kv_heads * params->head_dim;
+        return n_kv;
+    case ARCH_DIM_Q_KV:
+        return n_q + n_kv;
+    case ARCH_DIM_QKV:
+        return n_q + 2 * n_kv;
+    case ARCH_DIM_HEAD:
+        return params->head_dim;
     case ARCH_DIM_HALF_ROT:
         return params->n_rot / 2;
     case ARCH_DIM_TOKENS:
@@ -88,18 +143,28 @@ static bool type_fits(const struct binder *binder, const struct arch_tensor *row
     return true;
 }
 
-static int import(const struct binder *binder, const struct gguf_tensor *tensor, const char *name,
-                  void **ret_place)
+/* The rows of @tensor that @row asks for. */
+static int import(const struct binder *binder, const struct arch_tensor *row,
+                  const struct gguf_tensor *tensor, const char *name, void **ret_place)
 {
+    uint64_t n_part = dim_size(binder->params, row->n_part);
     struct exec_mem *mem;
-    int r = exec_import(binder->exec,
-                        &(struct exec_tensor){ .name = name,
-                                               .type = tensor->type,
-                                               .n_cols = tensor->dims[0],
-                                               .n_rows = tensor->dims[1],
-                                               .bytes = binder->file + tensor->offset },
-                        &mem, binder->diag);
+    uint64_t row_bytes;
+    int r;
 
+    if (!elem_row_bytes(tensor->type, tensor->dims[0], &row_bytes)) {
+        diag_set(binder->diag, "tensor %s: rows of %llu are no whole blocks", name,
+                 (unsigned long long)tensor->dims[0]);
+        return MODEL_REFUSED;
+    }
+    r = exec_import(binder->exec,
+                    &(struct exec_tensor){ .name = name,
+                                           .type = tensor->type,
+                                           .n_cols = tensor->dims[0],
+                                           .n_rows = n_part ? n_part : tensor->dims[1],
+                                           .bytes = binder->file + tensor->offset +
+                                                    dim_size(binder->params, row->first) * row_bytes },
+                    &mem, binder->diag);
     if (r == EXEC_REFUSED) {
         return MODEL_REFUSED;
     }
@@ -138,24 +203,96 @@ static int bind_one(struct binder *binder, const struct arch_tensor *row, uint32
         memcpy((char *)base + row->place, &raw, sizeof(raw));
         return MODEL_OK;
     }
-    r = import(binder, tensor, name, &place);
+    r = import(binder, row, tensor, name, &place);
     if (!r) {
         memcpy((char *)base + row->place, &place, sizeof(place));
     }
     return r;
 }
 
-/* Frequencies are divided by them. */
-static bool factors_fit(const struct binder *binder)
+/* Binds @row of a table in each layer, or once. */
+static int bind_row(struct binder *binder, const struct arch_tensor *row)
 {
-    const float *factors = binder->weights->rope_factors;
+    uint32_t n = row->flags & ARCH_LAYER ? binder->params->n_layers : 1;
 
+    for (uint32_t layer = 0; layer < n; layer++) {
+        void *base =
+            row->flags & ARCH_LAYER ? (void *)&binder->weights->layers[layer] : (void *)binder->weights;
+        int r = bind_one(binder, row, layer, base);
+
+        if (r) {
+            return r < 0 ? err_up(r) : r;
+        }
+    }
+    return MODEL_OK;
+}
+
+/* ---- the whole file ---- */
+
+/* Frequencies are divided by them. */
+static bool factors_fit(const struct binder *binder, const float *factors, const char *name)
+{
     for (uint32_t i = 0; factors && i < binder->params->n_rot / 2; i++) {
         float factor;
 
         memcpy(&factor, factors + i, sizeof(factor));
         if (!isfinite(factor) || factor <= 0.0f) {
-            diag_set(binder->diag, "tensor rope_freqs.weight: factor %u is no number above 0", i);
+            diag_set(binder->diag, "tensor %s: factor %u is no number above 0", name, i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool all_factors_fit(const struct binder *binder)
+{
+    const struct arch_weights *weights = binder->weights;
+
+    if (binder->params->rope.scaling == ARCH_SCALING_LONGROPE && !weights->rope_long) {
+        diag_set(binder->diag, "rotary scaling \"longrope\" needs the tensors rope_factors_long.weight and "
+                               "rope_factors_short.weight");
+        return false;
+    }
+    if (!weights->rope_long != !weights->rope_short) {
+        diag_set(binder->diag,
+                 "of the tensors rope_factors_long.weight and rope_factors_short.weight only one "
+                 "is there");
+        return false;
+    }
+    return factors_fit(binder, weights->rope_factors, "rope_freqs.weight") &&
+           factors_fit(binder, weights->rope_long, "rope_factors_long.weight") &&
+           factors_fit(binder, weights->rope_short, "rope_factors_short.weight");
+}
+
+/* True for a tensor that takes part in the model's function as far as its name tells: of a layer in use, or of the stream's two ends. Old files also hold the rotation's frequencies, which are ours. */
+static bool is_passed_over(const struct binder *binder, const char *name)
+{
+    static const char *const ends[] = { "output", "token_embd", "position_embd" };
+    unsigned layer;
+    int n = 0;
+
+    if (sscanf(name, "blk.%6u.%n", &layer, &n) == 1 && n > 0) {
+        return layer < binder->params->n_layers &&
+               strncmp(name + n, "attn_rot_embd", strlen("attn_rot_embd")) != 0;
+    }
+    for (size_t i = 0; i < COUNTOF(ends); i++) {
+        if (strncmp(name, ends[i], strlen(ends[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool all_is_used(const struct binder *binder)
+{
+    for (size_t i = 0; i < gguf_n_tensors(binder->gguf); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(binder->gguf, i);
+        char name[NAME_BYTES + 1];
+
+        snprintf(name, sizeof(name), "%.*s", (int)tensor->name.n, tensor->name.bytes);
+        if (!arch_uses(binder->arch, binder->params, tensor->name) && is_passed_over(binder, name)) {
+            diag_set(binder->diag, "tensor %s belongs to no model of family %s that is known here", name,
+                     binder->arch->name);
             return false;
         }
     }
@@ -164,21 +301,17 @@ static bool factors_fit(const struct binder *binder)
 
 static int bind_all(struct binder *binder)
 {
-    for (size_t i = 0; i < binder->arch->n_tensors; i++) {
-        const struct arch_tensor *row = &binder->arch->tensors[i];
-        uint32_t n = row->flags & ARCH_LAYER ? binder->params->n_layers : 1;
-
-        for (uint32_t layer = 0; layer < n; layer++) {
-            void *base =
-                row->flags & ARCH_LAYER ? (void *)&binder->weights->layers[layer] : (void *)binder->weights;
-            int r = bind_one(binder, row, layer, base);
+    for (size_t t = 0; t < ARCH_TABLES_MAX && binder->arch->tables[t]; t++) {
+        for (size_t i = 0; i < binder->arch->tables[t]->n; i++) {
+            int r = bind_row(binder, &binder->arch->tables[t]->rows[i]);
 
             if (r) {
                 return r < 0 ? err_up(r) : r;
             }
         }
     }
-    if (missing_tell(&binder->missing, "the file lacks tensors", binder->diag) || !factors_fit(binder)) {
+    if (missing_tell(&binder->missing, "the file lacks tensors", binder->diag) || !all_factors_fit(binder) ||
+        !all_is_used(binder)) {
         return MODEL_REFUSED;
     }
     if (!binder->weights->output) {

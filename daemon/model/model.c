@@ -166,12 +166,9 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
 
 /* ---- programs ---- */
 
-static int record_program(struct model *model, const struct exec_mem *rope, uint32_t n_rows,
+static int record_program(struct model *model, const struct arch_source *source, uint32_t n_rows,
                           struct diag *diag)
 {
-    const struct arch_source source = {
-        .params = &model->params, .weights = &model->weights, .rope = rope, .kv = model->kv_mem
-    };
     struct model_program *program = &model->programs[model->n_programs];
     int r;
 
@@ -181,7 +178,7 @@ static int record_program(struct model *model, const struct exec_mem *rope, uint
         return err_up(r);
     }
     program->n_rows = n_rows;
-    program->logits = model->arch->record(&source, program->exec);
+    program->logits = model->arch->record(source, program->exec);
     r = exec_seal(program->exec, diag);
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
@@ -195,23 +192,21 @@ static int record_programs(struct model *model, struct diag *diag)
     /* One row, a few streams, many streams, and whatever a prompt brings. */
     const uint32_t buckets[MODEL_BUCKETS] = { 1, 8, 64, model->n_rows };
     struct exec_mem *rope;
+    struct exec_mem *rope_local;
+    struct arch_source source = { .params = &model->params, .weights = &model->weights, .kv = model->kv_mem };
     int r;
 
-    r = exec_make_rope(model->exec,
-                       &(struct exec_rope){ .n_positions = model->n_context,
-                                            .n_rot = model->params.n_rot,
-                                            .base = (double)model->params.rope_base,
-                                            .scale = (double)model->params.rope_scale,
-                                            .factors = model->weights.rope_factors },
-                       &rope);
+    r = arch_make_ropes(&model->params, &model->weights, model->n_context, model->exec, &rope, &rope_local);
     if (r) {
         return err_up(r);
     }
+    source.rope = rope;
+    source.rope_local = rope_local;
     for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
         if (i < MODEL_BUCKETS - 1 && buckets[i] >= model->n_rows) {
             continue; /* the last one does it */
         }
-        r = record_program(model, rope, buckets[i], diag);
+        r = record_program(model, &source, buckets[i], diag);
         if (r) {
             return r < 0 ? err_up(r) : r;
         }

@@ -6,12 +6,12 @@
 #include "base/clean.h"
 #include "model/arch.h"
 #include "model/missing.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define KEY_BYTES   96
 #define HEADS_MAX   1024
-#define LAYERS_MAX  1024
 #define COLS_MAX    (1u << 20)
 #define CONTEXT_MAX (1u << 24)
 
@@ -22,7 +22,7 @@ static const struct param_row {
     uint32_t max;
     bool is_required;
 } rows[] = {
-    { "block_count", offsetof(struct arch_params, n_layers), 1, LAYERS_MAX, true },
+    { "block_count", offsetof(struct arch_params, n_layers), 1, ARCH_LAYERS_MAX, true },
     { "embedding_length", offsetof(struct arch_params, n_embd), 1, COLS_MAX, true },
     { "feed_forward_length", offsetof(struct arch_params, n_ff), 1, COLS_MAX, true },
     { "attention.head_count", offsetof(struct arch_params, n_heads), 1, HEADS_MAX, true },
@@ -30,6 +30,30 @@ static const struct param_row {
     { "attention.key_length", offsetof(struct arch_params, head_dim), 2, EXEC_HEAD_MAX, false },
     { "rope.dimension_count", offsetof(struct arch_params, n_rot), 2, EXEC_HEAD_MAX, false },
     { "context_length", offsetof(struct arch_params, n_trained), 1, CONTEXT_MAX, true },
+    { "attention.sliding_window", offsetof(struct arch_params, window), 0, UINT32_MAX, false },
+    { "rope.scaling.original_context_length", offsetof(struct arch_params, rope.n_original), 1, CONTEXT_MAX,
+      false },
+};
+
+/* Zero where an absent one has a meaning of its own; those have been set from the family's habits before. */
+static const struct float_row {
+    const char *key;
+    size_t place;
+    float min;
+    float max;
+    bool is_required;
+} float_rows[] = {
+    { "attention.layer_norm_rms_epsilon", offsetof(struct arch_params, eps), 0.0f, 0.999f, true },
+    { "attention.scale", offsetof(struct arch_params, attn_scale), 1e-6f, 1e6f, false },
+    { "attn_logit_softcapping", offsetof(struct arch_params, attn_cap), 0.0f, 1e6f, false },
+    { "final_logit_softcapping", offsetof(struct arch_params, logit_cap), 0.0f, 1e6f, false },
+    { "rope.freq_base", offsetof(struct arch_params, rope.base), 1.0f, 1e12f, false },
+    { "rope.freq_base_swa", offsetof(struct arch_params, rope.base_local), 1.0f, 1e12f, false },
+    { "rope.scaling.factor", offsetof(struct arch_params, rope.factor), 1.0f, 1024.0f, false },
+    { "rope.scaling.attn_factor", offsetof(struct arch_params, rope.magnitude), 0.01f, 100.0f, false },
+    { "rope.scaling.yarn_ext_factor", offsetof(struct arch_params, rope.yarn_mix), 0.0f, 1.0f, false },
+    { "rope.scaling.yarn_beta_fast", offsetof(struct arch_params, rope.yarn_fast), 0.01f, 1e6f, false },
+    { "rope.scaling.yarn_beta_slow", offsetof(struct arch_params, rope.yarn_slow), 0.01f, 1e6f, false },
 };
 
 /* What is being read, so that the small steps below stay small. */
@@ -37,6 +61,7 @@ struct reader {
     const struct arch *arch;
     const struct gguf *gguf;
     struct diag *diag;
+    struct missing missing;
     char key[KEY_BYTES];
 };
 
@@ -58,15 +83,13 @@ static bool in_range(struct reader *reader, uint32_t value, uint32_t min, uint32
 
 static int read_integers(struct reader *reader, struct arch_params *params)
 {
-    struct missing missing = { .n = 0 };
-
     for (size_t i = 0; i < COUNTOF(rows); i++) {
         uint32_t value;
         int r = gguf_get_u32(reader->gguf, name_key(reader, rows[i].key), &value, reader->diag);
 
         if (r == GGUF_NONE) {
             if (rows[i].is_required) {
-                missing_add(&missing, reader->key);
+                missing_add(&reader->missing, reader->key);
             }
             continue;
         }
@@ -75,50 +98,33 @@ static int read_integers(struct reader *reader, struct arch_params *params)
         }
         memcpy((char *)params + rows[i].place, &value, sizeof(value));
     }
-    return missing_tell(&missing, "the file lacks keys", reader->diag) ? MODEL_REFUSED : MODEL_OK;
-}
-
-/* Gives @absent where the key is not there. */
-static int read_float(struct reader *reader, const char *suffix, float absent, float *ret)
-{
-    int r = gguf_get_f32(reader->gguf, name_key(reader, suffix), ret, reader->diag);
-
-    if (r == GGUF_NONE) {
-        *ret = absent;
-        return MODEL_OK;
-    }
-    return r ? MODEL_REFUSED : MODEL_OK;
+    return MODEL_OK;
 }
 
 static int read_floats(struct reader *reader, struct arch_params *params)
 {
-    float factor;
+    for (size_t i = 0; i < COUNTOF(float_rows); i++) {
+        const struct float_row *row = &float_rows[i];
+        float value;
+        int r = gguf_get_f32(reader->gguf, name_key(reader, row->key), &value, reader->diag);
 
-    if (read_float(reader, "attention.layer_norm_rms_epsilon", -1.0f, &params->eps)) {
-        return MODEL_REFUSED;
+        if (r == GGUF_NONE) {
+            if (row->is_required) {
+                missing_add(&reader->missing, reader->key);
+            }
+            continue;
+        }
+        if (r) {
+            return MODEL_REFUSED;
+        }
+        if (!(value >= row->min && value <= row->max)) {
+            diag_blame(reader->diag, reader->key, "key %s is %g; it must lie between %g and %g", reader->key,
+                       (double)value, (double)row->min, (double)row->max);
+            return MODEL_REFUSED;
+        }
+        memcpy((char *)params + row->place, &value, sizeof(value));
     }
-    if (params->eps < 0.0f || params->eps >= 1.0f) {
-        diag_blame(reader->diag, reader->key, "key %s is absent or not between 0 and 1", reader->key);
-        return MODEL_REFUSED;
-    }
-    if (read_float(reader, "rope.freq_base", 10000.0f, &params->rope_base)) {
-        return MODEL_REFUSED;
-    }
-    if (!(params->rope_base >= 1.0f && params->rope_base <= 1e12f)) {
-        diag_blame(reader->diag, reader->key, "key %s is %g; it must lie between 1 and 1e12", reader->key,
-                   (double)params->rope_base);
-        return MODEL_REFUSED;
-    }
-    if (read_float(reader, "rope.scaling.factor", 1.0f, &factor)) {
-        return MODEL_REFUSED;
-    }
-    if (!(factor >= 1.0f && factor <= 1024.0f)) {
-        diag_blame(reader->diag, reader->key, "key %s is %g; it must lie between 1 and 1024", reader->key,
-                   (double)factor);
-        return MODEL_REFUSED;
-    }
-    params->rope_scale = 1.0f / factor;
-    return MODEL_OK;
+    return missing_tell(&reader->missing, "the file lacks keys", reader->diag) ? MODEL_REFUSED : MODEL_OK;
 }
 
 static bool text_is(struct gguf_text text, const char *word)
@@ -126,24 +132,68 @@ static bool text_is(struct gguf_text text, const char *word)
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
-/* What would change the arithmetic and is not computed here must not be passed over in silence. */
-static int refuse_unknown(struct reader *reader, struct arch_params *params)
+/* How positions are stretched. A factor alone means linear: so files did it before there was a type. */
+static int read_scaling(struct reader *reader, struct arch_params *params)
 {
+    static const char *const names[ARCH_SCALING_COUNT] = {
+        [ARCH_SCALING_NONE] = "none",
+        [ARCH_SCALING_LINEAR] = "linear",
+        [ARCH_SCALING_YARN] = "yarn",
+        [ARCH_SCALING_LONGROPE] = "longrope",
+    };
     struct gguf_text scaling;
-    uint32_t n;
-    int r;
+    int r = gguf_get_text(reader->gguf, name_key(reader, "rope.scaling.type"), &scaling, reader->diag);
 
-    r = gguf_get_text(reader->gguf, name_key(reader, "rope.scaling.type"), &scaling, reader->diag);
     if (r == GGUF_WRONG) {
         return MODEL_REFUSED;
     }
-    if (r == GGUF_NONE || text_is(scaling, "none")) {
-        params->rope_scale = 1.0f;
-    } else if (!text_is(scaling, "linear")) {
-        diag_blame(reader->diag, reader->key, "key %s is \"%.*s\"; positions are scaled by none or linear",
-                   reader->key, (int)(scaling.n < 32 ? scaling.n : 32), scaling.bytes);
+    params->rope.scaling = params->rope.factor > 1.0f ? ARCH_SCALING_LINEAR : ARCH_SCALING_NONE;
+    for (unsigned i = 0; r == GGUF_GOT && i < ARCH_SCALING_COUNT; i++) {
+        if (text_is(scaling, names[i])) {
+            params->rope.scaling = (enum arch_scaling)i;
+            return MODEL_OK;
+        }
+    }
+    if (r == GGUF_GOT) {
+        diag_blame(reader->diag, reader->key,
+                   "key %s is \"%.*s\"; positions are scaled by none, linear, yarn or longrope", reader->key,
+                   (int)(scaling.n < 32 ? scaling.n : 32), scaling.bytes);
         return MODEL_REFUSED;
     }
+    return MODEL_OK;
+}
+
+/* Layers that see only the window: every n-th does not (a number), or each as the file says (an array of bools). */
+static int read_pattern(struct reader *reader, struct arch_params *params)
+{
+    const char *name = name_key(reader, "attention.sliding_window_pattern");
+    const struct gguf_key *key = gguf_find_key(reader->gguf, name);
+    uint32_t every = reader->arch->habits.global_every;
+
+    if (key && key->type == GGUF_ARRAY) {
+        if (key->elem != GGUF_BOOL || key->n != params->n_layers) {
+            diag_blame(reader->diag, name, "key %s must be a number, or one bool for each of the %u layers",
+                       name, params->n_layers);
+            return MODEL_REFUSED;
+        }
+    } else if (gguf_get_u32(reader->gguf, name, &every, reader->diag) == GGUF_WRONG) {
+        return MODEL_REFUSED;
+    }
+    for (uint32_t i = 0; i < params->n_layers; i++) {
+        bool is_local =
+            key && key->type == GGUF_ARRAY ? key->value[i] != 0 : every == 0 || (i + 1) % every != 0;
+
+        params->local[i / 64] |= (uint64_t)is_local << i % 64;
+    }
+    return MODEL_OK;
+}
+
+/* What would change the arithmetic and is not computed here must not be passed over in silence. */
+static int refuse_unknown(struct reader *reader, struct arch_params *params)
+{
+    uint32_t n;
+    int r;
+
     r = gguf_get_u32(reader->gguf, "split.count", &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n > 1)) {
         diag_blame(reader->diag, "split.count",
@@ -196,6 +246,12 @@ static int derive(struct reader *reader, struct arch_params *params)
                  params->head_dim);
         return MODEL_REFUSED;
     }
+    if (params->attn_scale == 0.0f && reader->arch->settle) {
+        reader->arch->settle(params);
+    }
+    if (params->attn_scale == 0.0f) {
+        params->attn_scale = 1.0f / sqrtf((float)params->head_dim);
+    }
     return MODEL_OK;
 }
 
@@ -232,10 +288,21 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
                      struct diag *diag)
 {
     static int (*const steps[])(struct reader *, struct arch_params *) = {
-        read_integers, read_floats, derive, refuse_unknown, count_tokens,
+        read_integers, read_floats, derive, read_scaling, read_pattern, refuse_unknown, count_tokens,
     };
     struct reader reader = { .arch = arch, .gguf = gguf, .diag = diag };
-    struct arch_params params = { .n_layers = 0 };
+    struct arch_params params = {
+        .attn_cap = arch->habits.attn_cap,
+        .logit_cap = arch->habits.logit_cap,
+        .window = arch->habits.window,
+        .rope = { .base = 10000.0f,
+                  .base_local = arch->habits.base_local,
+                  .factor = 1.0f,
+                  .magnitude = 1.0f,
+                  .yarn_mix = 1.0f,
+                  .yarn_fast = 32.0f,
+                  .yarn_slow = 1.0f },
+    };
 
     for (size_t i = 0; i < COUNTOF(steps); i++) {
         if (steps[i](&reader, &params)) {

@@ -26,12 +26,14 @@ bool arch_uses(const struct arch *arch, const struct arch_params *params, struct
 {
     bool in_layer = take_layer(&name, params->n_layers);
 
-    for (size_t i = 0; i < arch->n_tensors; i++) {
-        const struct arch_tensor *row = &arch->tensors[i];
+    for (size_t t = 0; t < ARCH_TABLES_MAX && arch->tables[t]; t++) {
+        for (size_t i = 0; i < arch->tables[t]->n; i++) {
+            const struct arch_tensor *row = &arch->tables[t]->rows[i];
 
-        if (in_layer == ((row->flags & ARCH_LAYER) != 0) && strlen(row->name) == name.n &&
-            memcmp(row->name, name.bytes, name.n) == 0) {
-            return true;
+            if (in_layer == ((row->flags & ARCH_LAYER) != 0) && strlen(row->name) == name.n &&
+                memcmp(row->name, name.bytes, name.n) == 0) {
+                return true;
+            }
         }
     }
     return false;

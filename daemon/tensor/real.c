@@ -93,6 +93,29 @@ float real_log(float x)
                 f - (half_square - fmaf(s, half_square + series, whole * REAL_LN2_LOW)));
 }
 
+/* p by interpolation at Chebyshev's nodes. */
+float real_tanh(float x)
+{
+    float a = fabsf(x);
+    float z, p, size;
+
+    if (isnan(x)) {
+        return x;
+    }
+    if (a < REAL_TANH_SPLIT) {
+        z = a * a;
+        p = REAL_TANH_P4;
+        p = fmaf(p, z, REAL_TANH_P3);
+        p = fmaf(p, z, REAL_TANH_P2);
+        p = fmaf(p, z, REAL_TANH_P1);
+        p = fmaf(p, z, REAL_TANH_P0);
+        size = fmaf(a * z, p, a);
+    } else {
+        size = 1.0f - 2.0f / (real_exp(2.0f * a) + 1.0f);
+    }
+    return copysignf(size, x);
+}
+
 #define LN2_HIGH 0x1.62e42fee00000p-1 /* 32 bits: k times it is exact */
 #define LN2_LOW  0x1.a39ef35793c76p-33
 

@@ -50,11 +50,12 @@ static void set_up(struct bench *bench)
     ck_assert_int_eq(exec_program_create(bench->exec, 4, 2, &bench->program), 0);
     bench->square = import(bench->exec, N_COLS);
     bench->row = import(bench->exec, 1);
-    ck_assert_int_eq(exec_make_rope(bench->exec,
-                                    &(struct exec_rope){
-                                        .n_positions = 64, .n_rot = 16, .base = 10000, .scale = 1 },
-                                    &bench->rope),
-                     0);
+    ck_assert_int_eq(
+        exec_make_rope(bench->exec,
+                       &(struct exec_rope){
+                           .n_positions = 64, .n_rot = 16, .base = 10000, .scale = 1, .magnitude = 1 },
+                       &bench->rope),
+        0);
     ck_assert_int_eq(exec_alloc_kv(bench->exec, &shape, &bench->kv, &diag), EXEC_OK);
     bench->a = exec_slot(bench->program, "a", N_COLS, EXEC_ROWS_ALL);
     bench->b = exec_slot(bench->program, "b", N_COLS, EXEC_ROWS_ALL);

@@ -20,6 +20,7 @@ struct scene {
     uint32_t n_heads;
     uint32_t n_pos;
     uint32_t window;  /* 0: none */
+    float cap;        /* of scores; 0: none */
     float *q, *k, *v; /* [n_pos][heads][head_dim] */
     struct kern_kv_row *rows;
     uint32_t pages[N_PAGES];
@@ -84,6 +85,7 @@ static float *run(const struct kern_ops *ops, const struct scene *scene, uint32_
             .n_rows = n,
             .rows = scene->rows + row,
             .scale = 1.0f / sqrtf((float)scene->shape.head_dim),
+            .cap = scene->cap,
             .q = scene->q + row * q_dim,
             .out = out + row * q_dim,
             .q_stride = q_dim,
@@ -117,6 +119,15 @@ static const struct scene scenes[] = {
       .n_heads = 4,
       .n_pos = 90,
       .window = 1 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 40 },
+      .n_heads = 4,
+      .n_pos = 90,
+      .window = 33,
+      .cap = 0.5f },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 64 },
+      .n_heads = 4,
+      .n_pos = 50,
+      .cap = 50.0f },
 };
 
 START_TEST(sets_attend_alike_however_rows_are_cut)
@@ -171,6 +182,9 @@ static double truth(const struct scene *scene, uint32_t row, uint32_t head, uint
                            stored(scene->shape.kv, scene->k[at + j]);
         }
         scores[pos] /= sqrt(dim);
+        if (scene->cap > 0.0f) {
+            scores[pos] = (double)scene->cap * tanh(scores[pos] / (double)scene->cap);
+        }
         most = fmax(most, scores[pos]);
     }
     for (uint32_t pos = scene->rows[row].first; pos <= row; pos++) {

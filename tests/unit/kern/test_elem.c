@@ -62,6 +62,18 @@ START_TEST(sets_norm_gate_and_add_alike)
         ops->silu_mul(v.got, v.a, v.b, n);
         fixture_same(v.got, v.expected, n, "silu_mul");
 
+        ref->gelu_mul(v.expected, v.a, v.b, n);
+        ops->gelu_mul(v.got, v.a, v.b, n);
+        fixture_same(v.got, v.expected, n, "gelu_mul");
+
+        ref->scale(v.expected, v.a, 25.3f, n);
+        ops->scale(v.got, v.a, 25.3f, n);
+        fixture_same(v.got, v.expected, n, "scale");
+
+        ref->cap(v.expected, v.a, 0.75f, n);
+        ops->cap(v.got, v.a, 0.75f, n);
+        fixture_same(v.got, v.expected, n, "cap");
+
         ref->add(v.expected, v.a, v.b, n);
         ops->add(v.got, v.a, v.b, n);
         fixture_same(v.got, v.expected, n, "add");
@@ -92,6 +104,21 @@ START_TEST(working_in_place_changes_nothing)
     memcpy(v.got, v.a, 37 * sizeof(float));
     ops->silu_mul(v.got, v.got, v.b, 37);
     fixture_same(v.got, v.expected, 37, "silu_mul");
+
+    ops->gelu_mul(v.expected, v.a, v.b, 37);
+    memcpy(v.got, v.a, 37 * sizeof(float));
+    ops->gelu_mul(v.got, v.got, v.b, 37);
+    fixture_same(v.got, v.expected, 37, "gelu_mul");
+
+    ops->scale(v.expected, v.a, 3.0f, 37);
+    memcpy(v.got, v.a, 37 * sizeof(float));
+    ops->scale(v.got, v.got, 3.0f, 37);
+    fixture_same(v.got, v.expected, 37, "scale");
+
+    ops->cap(v.expected, v.a, 0.5f, 37);
+    memcpy(v.got, v.a, 37 * sizeof(float));
+    ops->cap(v.got, v.got, 0.5f, 37);
+    fixture_same(v.got, v.expected, 37, "cap");
 
     ops->add(v.expected, v.a, v.b, 37);
     memcpy(v.got, v.a, 37 * sizeof(float));
@@ -132,9 +159,40 @@ START_TEST(norm_and_gate_are_near_the_truth)
 }
 END_TEST
 
-START_TEST(gates_at_the_ends_of_the_range_are_zero_or_the_gate)
+/* Numbers from -8 to 8 against the formulas as papers write them. */
+START_TEST(gelu_and_soft_limit_are_near_the_truth)
 {
     const struct kern_ops *ops = fixture_set(_i);
+    struct vectors v;
+
+    if (!ops) {
+        return;
+    }
+    make(&v, 1601, FIXTURE_ORDINARY, &(struct fixture_random){ 33 });
+    for (uint32_t i = 0; i < v.n; i++) {
+        v.a[i] = (float)i / 100.0f - 8.0f;
+    }
+
+    ops->gelu_mul(v.got, v.a, v.b, v.n);
+    for (uint32_t i = 0; i < v.n; i++) {
+        double x = (double)v.a[i];
+        double truth = 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979324) * (x + 0.044715 * x * x * x)));
+
+        ck_assert_double_le(fabs((double)v.got[i] - truth * (double)v.b[i]), 5e-7 * fabs(x));
+    }
+    ops->cap(v.got, v.a, 2.5f, v.n);
+    for (uint32_t i = 0; i < v.n; i++) {
+        double truth = 2.5 * tanh((double)v.a[i] / 2.5);
+
+        ck_assert_double_le(fabs((double)v.got[i] - truth), 4e-7 * fabs(truth));
+    }
+    unmake(&v);
+}
+END_TEST
+
+START_TEST(gates_at_the_ends_of_the_range_are_zero_or_the_gate)
+{
+    const struct kern_ops *ops = fixture_set(_i / 2);
     const float gate[10] = { -1000.0f, -89.0f, -88.0f, -87.4f, 0.0f, -0.0f, 87.4f, 89.0f, 3e38f, -3e38f };
     float up[10], out[10];
 
@@ -145,7 +203,7 @@ START_TEST(gates_at_the_ends_of_the_range_are_zero_or_the_gate)
         up[i] = 1.0f;
     }
 
-    ops->silu_mul(out, gate, up, 10);
+    (_i % 2 == 0 ? ops->silu_mul : ops->gelu_mul)(out, gate, up, 10);
 
     for (uint32_t i = 0; i < 10; i++) {
         const float expected = gate[i] > 0.0f ? gate[i] : 0.0f;
@@ -213,7 +271,7 @@ START_TEST(sets_rotate_alike_and_leave_the_rest_of_a_head)
 
     for (uint32_t head_dim = 2; ops && head_dim <= 80; head_dim += 2) {
         for (uint32_t n_rot = head_dim; n_rot + 10 >= head_dim && n_rot >= 2; n_rot -= 2) {
-            const struct rope_shape shape = { .n_rot = n_rot, .base = 10000, .scale = 1 };
+            const struct rope_shape shape = { .n_rot = n_rot, .base = 10000, .scale = 1, .magnitude = 1 };
             const uint32_t n = 3 * (2 * head_dim + 1);
             float *expected, *got;
 
@@ -237,7 +295,7 @@ START_TEST(rotation_turns_the_pairs_that_the_order_names)
 {
     const struct kern_ops *ops = fixture_set(_i / 2);
     const bool adjacent = _i % 2 == 0;
-    const struct rope_shape shape = { .n_rot = 4, .base = 100, .scale = 1 };
+    const struct rope_shape shape = { .n_rot = 4, .base = 100, .scale = 1, .magnitude = 1 };
     const float head[4] = { 1, 2, 3, 4 };
     const double angle[2] = { 5.0, 0.5 }; /* of position 5: base^0 and base^-(1/2) times it */
     float x[4];
@@ -270,20 +328,22 @@ START_TEST(rotation_turns_the_pairs_that_the_order_names)
 }
 END_TEST
 
-START_TEST(rope_table_follows_base_scale_and_factors)
+START_TEST(rope_table_follows_base_scale_divisors_and_magnitude)
 {
-    const float factors[4] = { 1, 2, 4, 8 };
-    const struct rope_shape shape = { .n_rot = 8, .base = 500000, .scale = 0.25, .factors = factors };
+    const double divisors[4] = { 1, 2, 4, 8 };
+    const struct rope_shape shape = {
+        .n_rot = 8, .base = 500000, .scale = 0.25, .magnitude = 1.5, .divisors = divisors
+    };
     float table[3 * 8];
 
     rope_table(&shape, 8191, 3, table);
 
     for (uint32_t p = 0; p < 3; p++) {
         for (uint32_t i = 0; i < 4; i++) {
-            double angle = (8191 + p) * 0.25 * pow(500000, -2.0 * i / 8) / (double)factors[i];
+            double angle = (8191 + p) * 0.25 * pow(500000, -2.0 * i / 8) / divisors[i];
 
-            ck_assert_double_eq_tol((double)table[8 * p + 2 * i], cos(angle), 1e-7);
-            ck_assert_double_eq_tol((double)table[8 * p + 2 * i + 1], sin(angle), 1e-7);
+            ck_assert_double_eq_tol((double)table[8 * p + 2 * i], 1.5 * cos(angle), 2e-7);
+            ck_assert_double_eq_tol((double)table[8 * p + 2 * i + 1], 1.5 * sin(angle), 2e-7);
         }
     }
 }
@@ -291,7 +351,7 @@ END_TEST
 
 START_TEST(rope_table_has_known_bits)
 {
-    const struct rope_shape shape = { .n_rot = 64, .base = 10000, .scale = 1 };
+    const struct rope_shape shape = { .n_rot = 64, .base = 10000, .scale = 1, .magnitude = 1 };
     static float table[512 * 64];
     uint64_t hash = 0xcbf29ce484222325;
 
@@ -331,11 +391,12 @@ int main(void)
     tcase_add_loop_test(tcase, sets_norm_gate_and_add_alike, 0, 2 * N_FAST);
     tcase_add_loop_test(tcase, working_in_place_changes_nothing, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, norm_and_gate_are_near_the_truth, 0, FIXTURE_N_SETS);
-    tcase_add_loop_test(tcase, gates_at_the_ends_of_the_range_are_zero_or_the_gate, 0, FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, gelu_and_soft_limit_are_near_the_truth, 0, FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, gates_at_the_ends_of_the_range_are_zero_or_the_gate, 0, 2 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, argmax_takes_the_lowest_of_equals_and_never_nan, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, sets_rotate_alike_and_leave_the_rest_of_a_head, 0, 2 * N_FAST);
     tcase_add_loop_test(tcase, rotation_turns_the_pairs_that_the_order_names, 0, 2 * FIXTURE_N_SETS);
-    tcase_add_test(tcase, rope_table_follows_base_scale_and_factors);
+    tcase_add_test(tcase, rope_table_follows_base_scale_divisors_and_magnitude);
     tcase_add_test(tcase, rope_table_has_known_bits);
     tcase_add_test(tcase, halves_survive_the_way_there_and_back);
     suite_add_tcase(suite, tcase);

@@ -13,7 +13,7 @@
 #define BOUND_F16_KV 0.02 /* F16 pages; simulated: at most 0.0103 */
 #define BOUND_8BIT   0.6  /* activations in 8 bits; simulated: at most 0.3 */
 
-/* Every file with weights of family llama, on every backend and page format that it is held to. */
+/* Every file, on every backend and page format that it is held to. */
 static const struct row {
     const char *name;
     const char *backend;
@@ -36,6 +36,10 @@ static const struct row {
     { "stories260K-wide-q4_k_m", "truth", "f32", BOUND_F32, BOUND_F32 },
     { "stories260K-wide-q5_k", "truth", "f32", BOUND_F32, BOUND_F32 },
     { "stories260K-q8_0", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-as-qwen2-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-as-qwen2-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-as-qwen3-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-as-qwen3-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
     { "stories260K-wide-q4_k_m", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
 };
 

@@ -12,9 +12,10 @@
 /* Every 40,009th float: some 107,000 of them, of all sizes and both signs. */
 #define STRIDE 40009
 
-/* Of exp and log over these floats: no machine may give others. */
-#define EXP_HASH 9126632994126215435u
-#define LOG_HASH 3659231319276739067u
+/* Of exp, log and tanh over these floats: no machine may give others. */
+#define EXP_HASH  9126632994126215435u
+#define LOG_HASH  3659231319276739067u
+#define TANH_HASH 8880764415870727848u
 
 static float float_of(uint32_t bits)
 {
@@ -83,6 +84,34 @@ START_TEST(log_is_right_at_the_edges)
 }
 END_TEST
 
+START_TEST(tanh_errs_by_less_than_2_units_and_is_odd)
+{
+    for (uint32_t bits = 0; bits < 0x7f800000; bits += STRIDE / 4) {
+        const float x = float_of(bits);
+
+        if (x >= 0x1p-126f) {
+            ck_assert_double_lt(units(real_tanh(x), tanh((double)x)), 2.0);
+        }
+        ck_assert_float_eq(real_tanh(-x), -real_tanh(x));
+    }
+}
+END_TEST
+
+START_TEST(tanh_is_right_at_the_edges)
+{
+    const float split = REAL_TANH_SPLIT;
+
+    ck_assert(real_tanh(0.0f) == 0.0f && !signbit(real_tanh(0.0f)));
+    ck_assert(real_tanh(-0.0f) == 0.0f && signbit(real_tanh(-0.0f)));
+    ck_assert_float_eq(real_tanh(INFINITY), 1.0f);
+    ck_assert_float_eq(real_tanh(-INFINITY), -1.0f);
+    ck_assert_float_eq(real_tanh(3e38f), 1.0f);
+    ck_assert(isnan(real_tanh(NAN)));
+    ck_assert_double_lt(units(real_tanh(split), tanh((double)split)), 2.0);
+    ck_assert_float_le(real_tanh(nextafterf(split, 0.0f)), real_tanh(split));
+}
+END_TEST
+
 START_TEST(wide_functions_are_near_the_truth)
 {
     for (double x = -690; x < 690; x += 1.37) {
@@ -113,8 +142,9 @@ static uint64_t hash_of(float (*fn)(float x))
     return hash;
 }
 
-START_TEST(exp_and_log_have_known_bits)
+START_TEST(exp_log_and_tanh_have_known_bits)
 {
+    ck_assert_uint_eq(hash_of(real_tanh), TANH_HASH);
     ck_assert_uint_eq(hash_of(real_exp), EXP_HASH);
     ck_assert_uint_eq(hash_of(real_log), LOG_HASH);
 }
@@ -130,7 +160,9 @@ int main(void)
     tcase_add_test(tcase, log_errs_by_less_than_a_unit);
     tcase_add_test(tcase, log_is_right_at_the_edges);
     tcase_add_test(tcase, wide_functions_are_near_the_truth);
-    tcase_add_test(tcase, exp_and_log_have_known_bits);
+    tcase_add_test(tcase, tanh_errs_by_less_than_2_units_and_is_odd);
+    tcase_add_test(tcase, tanh_is_right_at_the_edges);
+    tcase_add_test(tcase, exp_log_and_tanh_have_known_bits);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,0 +1,47 @@
+/*
+ * Family qwen3: the dense models of Qwen 3
+ *
+ * As llama, but every head of queries and keys is normed by itself before it is turned, a head may be wider or narrower
+ * than its share of the stream, and the rotation pairs the halves of a head:
+ *
+ *     q, k, v = Wq norm(x), Wk norm(x), Wv norm(x)
+ *     x = x + Wo attention(rope(norm(q)), rope(norm(k)), v)
+ *     x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x))
+ *
+ * Source: Yang et al. 2025 (arXiv 2505.09388).
+ */
+#include "base/clean.h"
+#include "model/pen.h"
+
+static const struct arch_tensor rows[] = {
+    { "attn_q_norm.weight", ARCH_DIM_HEAD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(q_norm) },
+    { "attn_k_norm.weight", ARCH_DIM_HEAD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(k_norm) },
+};
+
+static const struct arch_table own = { rows, COUNTOF(rows) };
+
+static uint32_t record(const struct arch_source *source, struct exec_program *program)
+{
+    struct pen pen = pen_begin(source, program);
+
+    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+
+        pen_read(&pen, STEP_QKV, layer->attn_norm);
+        pen_qkv(&pen, layer);
+        pen_norm_heads(&pen, layer);
+        pen_rotate(&pen, EXEC_PAIRS_HALVES);
+        pen_attention(&pen);
+        pen_add_back(&pen, STEP_OUTPUT, pen.at.heads, layer->o, layer->o_bias, NULL);
+
+        pen_read(&pen, STEP_FFN, layer->ffn_norm);
+        pen_feed_forward(&pen, layer, EXEC_GATE_SILU);
+    }
+    return pen_logits(&pen);
+}
+
+const struct arch arch_qwen3 = {
+    .name = "qwen3",
+    .tables = { &arch_stream, &arch_attention, &arch_gated, &own },
+    .record = record,
+};

@@ -1,0 +1,74 @@
+/*
+ * Pen: recording a family's program, a block a line
+ *
+ * The families share one skeleton: a residual stream x that blocks read (normed) and add to (back). A pen knows the
+ * program, the slots of that skeleton and the layer; phases are set by the blocks themselves.
+ */
+#ifndef SOTTO_MODEL_PEN_H
+#define SOTTO_MODEL_PEN_H
+
+#include "model/arch.h"
+
+/* Rows of activations, [rows][...]. */
+struct pen_slots {
+    uint32_t x;        /* [n_embd] residual stream */
+    uint32_t normed;   /* [n_embd] what a block reads */
+    uint32_t q;        /* [n_heads * head_dim] */
+    uint32_t k, v;     /* [n_kv_heads * head_dim] */
+    uint32_t heads;    /* [n_heads * head_dim] what attention gives */
+    uint32_t gate, up; /* [n_ff] */
+    uint32_t back;     /* [n_embd] what a block adds to x */
+    uint32_t last;     /* [n_embd] x of the wanted rows */
+    uint32_t logits;   /* [n_tokens] of the wanted rows */
+};
+
+struct pen {
+    struct exec_program *program;
+    const struct arch_source *source;
+    struct pen_slots at;
+    enum step_phase phase;
+    uint32_t layer;
+};
+
+/* ---- blocks ---- */
+
+/* x = the tokens' rows of the embedding. Makes the slots. */
+struct pen pen_begin(const struct arch_source *source, struct exec_program *program);
+
+/* normed = norm(x), with which phase @phase begins. */
+void pen_read(struct pen *pen, enum step_phase phase, const struct exec_mem *norm);
+
+/* q, k, v = Wq normed, Wk normed, Wv normed, plus biases where there are. */
+void pen_qkv(struct pen *pen, const struct arch_layer *layer);
+
+/* Each head of q and k is normed by itself. */
+void pen_norm_heads(struct pen *pen, const struct arch_layer *layer);
+
+/* q and k are turned by their position. */
+void pen_rotate(struct pen *pen, enum exec_pairs pairs);
+
+/* Keys and values are stored; heads = attention(q), through the layer's window where it has one. */
+void pen_attention(struct pen *pen);
+
+/* x = x + W in (+ bias), normed before it is added where @post_norm is there. */
+void pen_add_back(struct pen *pen, enum step_phase phase, uint32_t in, const struct exec_mem *weight,
+                  const struct exec_mem *bias, const struct exec_mem *post_norm);
+
+/* x = x + Wdown (act(Wgate normed) * Wup normed). */
+void pen_feed_forward(struct pen *pen, const struct arch_layer *layer, enum exec_gate gate);
+
+/* logits = Wout norm(x) of the wanted rows, softly limited where the family does so. Gives their slot. */
+uint32_t pen_logits(struct pen *pen);
+
+/* ---- single ops ---- */
+
+void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight);
+void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
+                const struct exec_mem *bias);
+void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up, enum exec_gate act);
+void pen_add(struct pen *pen, uint32_t out, uint32_t a, uint32_t b);
+void pen_scale(struct pen *pen, uint32_t x, float scale);
+void pen_cap(struct pen *pen, uint32_t x, float cap);
+void pen_gather(struct pen *pen, uint32_t out, uint32_t in);
+
+#endif
