@@ -264,7 +264,8 @@ static bool all_factors_fit(const struct binder *binder)
            factors_fit(binder, weights->rope_short, "rope_factors_short.weight");
 }
 
-/* True for a tensor that takes part in the model's function as far as its name tells: of a layer in use, or of the stream's two ends. Old files also hold the rotation's frequencies, which are ours. */
+/* True for a tensor that takes part in the model's function as far as its name tells: of a layer in use, or of the
+ * stream's two ends. Old files also hold the rotation's frequencies, which are ours. */
 static bool is_passed_over(const struct binder *binder, const char *name)
 {
     static const char *const ends[] = { "output", "token_embd", "position_embd" };
