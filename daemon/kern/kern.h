@@ -39,7 +39,8 @@
  *    gelu(x) = x / (1 + exp(-(x * fma(x * x, KERN_GELU_CUBE, KERN_GELU_LINE)))).
  *
  * 5. Attention of one (row, head): positions in ascending order, by pages of KERN_PAGE_TOK, one pass. Scores are
- *    score = dot(q, k) * scale, the dot a sum of 16 over the head; with a cap, capped(that). Before a page's positions are used,
+ *    score = dot(q, k) * scale, the dot a sum of 16 over the head; with a cap, capped(that). Before a
+ *    page's positions are used,
  *        m' = max(m, its scores);  c = exp(m - m');  out = out * c;  each of 16 lanes of l = l * c
  *    then for each position, in order: p = exp(score - m'); l of lane (position mod 16) += p; out = fma(p, v, out).
  *    At the end out = out * (1 / l), l joined by the tree of 1. m starts at -infinity (so the

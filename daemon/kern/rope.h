@@ -19,7 +19,8 @@ struct rope_shape {
 
 /*
  * Fills @table [n_pos][n_rot / 2][cos, sin] for positions @first .. @first + @n_pos - 1. The angle of pair i at
- * position p is (p * scale) * (base^(-2i / n_rot) / divisors[i]); sine and cosine are multiplied by magnitude in binary64.
+ * position p is (p * scale) * (base^(-2i / n_rot) / divisors[i]); sine and cosine are multiplied by magnitude
+ * before they are rounded.
  */
 void rope_table(const struct rope_shape *shape, uint32_t first, uint32_t n_pos, float *table);
 
