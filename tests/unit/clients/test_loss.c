@@ -1,5 +1,6 @@
 /* libsotto: the daemon that is not there, goes away, talks nonsense; memory that is missing. */
 #include "peer.h"
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/un.h>
 
@@ -54,6 +55,28 @@ START_TEST(a_daemon_that_leaves_ends_every_request)
     ck_assert_str_eq(error.message, "the daemon has closed the connection");
     ck_assert_int_eq(told, SOTTO_UNAVAILABLE);
     ck_assert_int_eq(sotto_send_status(peer.sotto, NULL, NULL, NULL, &error), SOTTO_UNAVAILABLE);
+}
+END_TEST
+
+static void close_on_loss(void *owner, const struct sotto_event *event)
+{
+    ck_assert(event->last);
+    ++*(int *)owner;
+    sotto_close(peer.sotto);
+}
+
+START_TEST(a_callback_may_close_when_it_hears_of_the_end)
+{
+    int n_told = 0;
+
+    greet();
+    ask_status(close_on_loss, &n_told);
+    ask_status(close_on_loss, &n_told);
+    peer_leave(&peer);
+
+    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_CANCELLED);
+    ck_assert_int_eq(n_told, 1);
+    peer.sotto = NULL;
 }
 END_TEST
 
@@ -144,6 +167,7 @@ START_TEST(the_last_word_is_heard_though_writing_has_failed)
     peer_leave(&peer);
     ask_status(NULL, NULL); /* EPIPE */
     ask_status(NULL, NULL);
+    ck_assert_int_eq(sotto_events(peer.sotto), POLLIN); /* with POLLOUT the caller's loop would spin */
 
     ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_NOT_FOUND);
 }
@@ -293,6 +317,7 @@ int main(void)
 
     tcase_add_checked_fixture(facts, setup, teardown);
     tcase_add_test(facts, a_daemon_that_leaves_ends_every_request);
+    tcase_add_test(facts, a_callback_may_close_when_it_hears_of_the_end);
     tcase_add_test(facts, leaving_within_a_frame_is_told_so);
     tcase_add_test(facts, leaving_before_the_greeting_is_told_so);
     tcase_add_test(facts, a_daemon_that_does_not_greet_is_not_waited_for_longer);

@@ -107,6 +107,40 @@ START_TEST(what_is_set_arrives_and_what_is_not_is_absent)
 }
 END_TEST
 
+START_TEST(nothing_set_is_nothing_sent_but_the_prompt)
+{
+    const Sotto__V1__Generate *got;
+
+    greet();
+    ask("hello", NULL, NULL);
+
+    got = peer_read(&peer)->generate;
+
+    ck_assert_ptr_null(got->sampling);
+    ck_assert_int_eq(got->opt_max_tokens_case, SOTTO__V1__GENERATE__OPT_MAX_TOKENS__NOT_SET);
+    ck_assert_int_eq(got->opt_credit_case, SOTTO__V1__GENERATE__OPT_CREDIT__NOT_SET);
+    ck_assert_str_eq(got->model, "");
+}
+END_TEST
+
+START_TEST(an_answer_without_tokens_has_no_speed)
+{
+    const struct sotto_event *event;
+    const uint8_t done[] = {
+        9, 0, 0, 0, 8, 1, 34, 5, 26, 3, 48, 136, 39
+    }; /* usage.total_us 5000, nothing else */
+    uint32_t stream;
+
+    greet();
+    stream = ask("hello", NULL, NULL);
+    peer_send_bytes(&peer, done, sizeof(done));
+
+    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_uint_eq(event->done->usage.total_us, 5000);
+    ck_assert_double_eq(event->done->tokens_per_second, 0);
+}
+END_TEST
+
 START_TEST(the_last_prompt_set_is_the_one_sent)
 {
     struct sotto_generate *generate = sotto_generate_create();
@@ -311,6 +345,8 @@ END_TEST
 START_TEST(a_dropped_request_is_cancelled_and_silent)
 {
     struct seen seen = { .n_events = 0 };
+    struct mem_account open;
+    struct mem_account ended;
     uint32_t stream;
 
     greet();
@@ -323,6 +359,12 @@ START_TEST(a_dropped_request_is_cancelled_and_silent)
 
     ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
     ck_assert_uint_eq(seen.n_events, 0);
+    sotto_drop(peer.sotto, stream = ask("again", see, &seen));
+    mem_read(MEM_WIRE, &open);
+    peer_done(&peer, stream);
+    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    mem_read(MEM_WIRE, &ended);
+    ck_assert_uint_eq(ended.blocks, open.blocks - 1);
 }
 END_TEST
 
@@ -469,6 +511,8 @@ int main(void)
     tcase_add_test(facts, a_request_waits_for_the_greeting);
     tcase_add_test(facts, the_greeting_tells_limits_and_capabilities);
     tcase_add_test(facts, what_is_set_arrives_and_what_is_not_is_absent);
+    tcase_add_test(facts, nothing_set_is_nothing_sent_but_the_prompt);
+    tcase_add_test(facts, an_answer_without_tokens_has_no_speed);
     tcase_add_test(facts, the_last_prompt_set_is_the_one_sent);
     tcase_add_test(facts, events_are_fetched_in_order_until_the_last);
     tcase_add_test(facts, two_requests_on_one_connection_keep_apart);
