@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct arch *const families[] = { &arch_llama, &arch_qwen2, &arch_qwen3 };
+static const struct arch *const families[] = {
+    &arch_gemma, &arch_gemma2, &arch_gemma3, &arch_llama, &arch_phi3, &arch_qwen2, &arch_qwen3, &arch_smollm3,
+};
 
 static void refuse(struct gguf_text name, struct diag *diag)
 {

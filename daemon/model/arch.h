@@ -159,9 +159,14 @@ struct arch {
     uint32_t (*record)(const struct arch_source *source, struct exec_program *program);
 };
 
+extern const struct arch arch_gemma;
+extern const struct arch arch_gemma2;
+extern const struct arch arch_gemma3;
 extern const struct arch arch_llama;
+extern const struct arch arch_phi3;
 extern const struct arch arch_qwen2;
 extern const struct arch arch_qwen3;
+extern const struct arch arch_smollm3;
 
 /* MODEL_REFUSED naming the families that there are. */
 int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag *diag);

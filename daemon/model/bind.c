@@ -189,7 +189,7 @@ static int bind_one(struct binder *binder, const struct arch_tensor *row, uint32
     }
     tensor = gguf_find_tensor(binder->gguf, name);
     if (!tensor) {
-        if (!(row->flags & ARCH_OPTIONAL)) {
+        if (!(row->flags & ARCH_OPTIONAL) && row->first == ARCH_DIM_ZERO) {
             missing_add(&binder->missing, name);
         }
         return MODEL_OK;

@@ -17,6 +17,7 @@ static const struct file {
     { "stories260K-q8_0", "f16" },         { "stories260K-q4_0", "f16" },
     { "stories260K-wide-q4_k_m", "f16" },  { "stories260K-wide-q5_k", "f16" },
     { "stories260K-as-qwen2-f32", "f16" }, { "stories260K-as-qwen3-f32", "f16" },
+    { "stories260K-as-phi3-f32", "f16" },  { "stories260K-as-gemma-f32", "f16" },
 };
 
 /* How the same stream is served; the first is what the others are compared with. */

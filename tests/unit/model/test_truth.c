@@ -40,6 +40,10 @@ static const struct row {
     { "stories260K-as-qwen2-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
     { "stories260K-as-qwen3-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
     { "stories260K-as-qwen3-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-as-phi3-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-as-phi3-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-as-gemma-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-as-gemma-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
     { "stories260K-wide-q4_k_m", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
 };
 
