@@ -145,7 +145,7 @@ AVX2_INLINE struct q3_head turn_q3_head(const uint8_t *const rows[PANEL_ROWS], s
 /* The values that the nibbles in @q name (IQ4_NL, IQ4_XS), with their signs. */
 AVX2_INLINE __m256i iq4_values(__m256i q)
 {
-    static const int8_t values[16] = BLOCK_IQ4_VALUES;
+    static const int8_t values[16] = { BLOCK_IQ4_VALUES };
     const __m128i table = _mm_loadu_si128((const __m128i *)(const void *)values);
 
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), q);

@@ -71,7 +71,7 @@ static void read_q8_0(const void *bytes, struct ref_small *ret_block)
     ret_block->has_m = false;
 }
 
-static const int8_t iq4_values[16] = BLOCK_IQ4_VALUES;
+static const int8_t iq4_values[16] = { BLOCK_IQ4_VALUES };
 
 static void read_iq4_nl(const void *bytes, struct ref_small *ret_block)
 {

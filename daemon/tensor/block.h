@@ -112,11 +112,8 @@ struct block_iq4_nl {
     uint8_t qs[16];
 };
 
-/* Initialiser of value[16]. */
-#define BLOCK_IQ4_VALUES                                                                                     \
-    {                                                                                                        \
-        -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113                             \
-    }
+/* What stands between the braces of value[16]. */
+#define BLOCK_IQ4_VALUES -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
 
 /*
  * Eight runs of 32 elements, each as IQ4_NL with qs[16 i] .. qs[16 i + 15] and a 6-bit scale; w = (d * (scale - 32)) *
