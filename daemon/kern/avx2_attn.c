@@ -6,7 +6,7 @@
  * size is no multiple of 16 are filled up with K = -0 against q = 1: adding -0 changes no float.
  */
 #include "kern/avx2.h"
-#include "kern/kv.h"
+#include "kern/avx2_kv.h"
 #include "kern/set.h"
 
 #include <stdbool.h>
@@ -33,42 +33,6 @@ struct pass {
 static uint32_t filled_up(uint32_t dim)
 {
     return (dim + LANES - 1) / LANES * LANES;
-}
-
-static void load_halves(const uint8_t *halves, uint32_t n, float *out)
-{
-    uint32_t i = 0;
-
-    for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + 2 * i))));
-    }
-    for (; i < n; i++) {
-        uint16_t half;
-
-        memcpy(&half, halves + 2 * i, sizeof(half));
-        out[i] = _cvtsh_ss(half);
-    }
-}
-
-/* Rows of @dim numbers as floats, @stride apart. */
-static void load_rows(enum kern_kv kv, const uint8_t *place, uint32_t n_rows, uint32_t dim, float *out,
-                      uint32_t stride)
-{
-    if (kv == KERN_KV_F16 && stride == dim) {
-        load_halves(place, n_rows * dim, out);
-        return;
-    }
-    for (uint32_t r = 0; r < n_rows; r++) {
-        if (kv == KERN_KV_F16) {
-            load_halves(place + (size_t)2 * r * dim, dim, out + (size_t)r * stride);
-        } else {
-            memcpy(out + (size_t)r * stride, place + (size_t)4 * r * dim, dim * sizeof(float));
-        }
-        for (uint32_t i = dim; i < stride; i++) {
-            out[(size_t)r * stride + i] = -0.0f;
-        }
-    }
 }
 
 /* The products of @q with four rows of @k, each as eight sums: lane i plus lane i + 8. */
@@ -229,15 +193,15 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
 static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head,
                               uint32_t n_pos, struct page *page)
 {
-    const uint8_t *v = kv_v_page(shape, number, kv_head);
+    uint8_t *v = kv_strip(shape, number, shape->n_kv_heads + kv_head);
     const uint32_t stride = filled_up(shape->head_dim);
 
-    load_rows(shape->kv, kv_k_page(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
+    avx2_kv_get(shape->kv, kv_strip(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
     memset(page->k + (size_t)n_pos * stride, 0, (KERN_PAGE_TOK - n_pos) * stride * sizeof(float));
     if (shape->kv == KERN_KV_F32) {
         return (const float *)(const void *)v;
     }
-    load_rows(shape->kv, v, n_pos, shape->head_dim, page->v, shape->head_dim);
+    avx2_kv_get(shape->kv, v, n_pos, shape->head_dim, page->v, shape->head_dim);
     return page->v;
 }
 
@@ -311,40 +275,21 @@ static void attend(const struct kern_attend *op, uint32_t first, uint32_t n)
     }
 }
 
-static void store_head(enum kern_kv kv, const float *x, uint32_t n, uint8_t *place)
-{
-    uint32_t i = 0;
-
-    if (kv == KERN_KV_F32) {
-        memcpy(place, x, n * sizeof(float));
-        return;
-    }
-    for (; i + 8 <= n; i += 8) {
-        const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT);
-
-        _mm_storeu_si128((__m128i *)(void *)(place + 2 * i), halves);
-    }
-    for (; i < n; i++) {
-        const uint16_t half = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
-
-        memcpy(place + 2 * i, &half, sizeof(half));
-    }
-}
-
 static void store(const struct kern_store *op, uint32_t first, uint32_t n)
 {
     const struct kern_kv_shape *shape = &op->shape;
 
     for (uint32_t r = first; r < first + n; r++) {
-        const struct kern_kv_row *row = &op->rows[r];
+        const uint32_t page = op->rows[r].pages[op->rows[r].pos / KERN_PAGE_TOK];
+        const uint32_t lane = op->rows[r].pos % KERN_PAGE_TOK;
 
         for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
             const size_t at = (size_t)h * shape->head_dim;
 
-            store_head(shape->kv, op->k + r * op->k_stride + at, shape->head_dim,
-                       kv_k(shape, row, h, row->pos));
-            store_head(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
-                       kv_v(shape, row, h, row->pos));
+            avx2_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h),
+                        lane);
+            avx2_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
+                        kv_strip(shape, page, shape->n_kv_heads + h), lane);
         }
     }
 }

@@ -4,6 +4,7 @@
 #include "kern/kern.h"
 
 #include "base/num.h"
+#include "kern/kv.h"
 #include "kern/set.h"
 
 #include <assert.h>
@@ -74,17 +75,7 @@ size_t kern_act_bytes(enum kern_act act, uint32_t n_cols)
     return (n_bytes + KERN_ACT_ALIGN - 1) / KERN_ACT_ALIGN * KERN_ACT_ALIGN;
 }
 
-size_t kern_kv_elem_bytes(enum kern_kv kv)
-{
-    static const size_t sizes[KERN_KV_COUNT] = {
-        [KERN_KV_F16] = 2,
-        [KERN_KV_F32] = 4,
-    };
-
-    return sizes[kv];
-}
-
 size_t kern_kv_page_bytes(enum kern_kv kv, uint32_t n_kv_heads, uint32_t head_dim)
 {
-    return (size_t)2 * n_kv_heads * KERN_PAGE_TOK * head_dim * kern_kv_elem_bytes(kv);
+    return 2 * n_kv_heads * kv_head_bytes(kv, head_dim);
 }

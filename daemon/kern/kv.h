@@ -1,37 +1,54 @@
 /*
- * Kv: where a position's K and V lie (struct kern_kv_shape); private to this room
+ * Kv: where K and V lie (struct kern_kv_shape); private to this room
+ *
+ * The K of a kv head in a page, or its V, is one stretch of bytes, here called a strip: numbers of all positions, then
+ * scales of all positions.
  */
 #ifndef SOTTO_KERN_KV_H
 #define SOTTO_KERN_KV_H
 
 #include "kern/kern.h"
 
-/* K of page @page (in the pool) and kv head @head: [KERN_PAGE_TOK][head_dim]. */
-static inline uint8_t *kv_k_page(const struct kern_kv_shape *shape, uint32_t page, uint32_t head)
+/* Bytes of the numbers of one position. */
+static inline size_t kv_row_bytes(enum kern_kv kv, uint32_t head_dim)
 {
-    const size_t head_bytes = kern_kv_page_bytes(shape->kv, 1, shape->head_dim) / 2;
+    static const uint8_t bits[KERN_KV_COUNT] = {
+        [KERN_KV_F16] = 16, [KERN_KV_F32] = 32, [KERN_KV_Q8] = 8, [KERN_KV_Q4] = 4
+    };
 
-    return shape->base + page * shape->page_bytes + shape->layer_bytes + head * head_bytes;
+    return (size_t)head_dim * bits[kv] / 8;
 }
 
-static inline uint8_t *kv_v_page(const struct kern_kv_shape *shape, uint32_t page, uint32_t head)
+/* Bytes of what scales them. */
+static inline size_t kv_scale_bytes(enum kern_kv kv)
 {
-    return kv_k_page(shape, page, shape->n_kv_heads + head);
+    static const uint8_t bytes[KERN_KV_COUNT] = { [KERN_KV_Q8] = 2, [KERN_KV_Q4] = 4 };
+
+    return bytes[kv];
 }
 
-/* K and V of position @pos: [head_dim]. */
-static inline uint8_t *kv_k(const struct kern_kv_shape *shape, const struct kern_kv_row *row, uint32_t head,
-                            uint32_t pos)
+static inline size_t kv_head_bytes(enum kern_kv kv, uint32_t head_dim)
 {
-    const size_t tok_bytes = shape->head_dim * kern_kv_elem_bytes(shape->kv);
-
-    return kv_k_page(shape, row->pages[pos / KERN_PAGE_TOK], head) + pos % KERN_PAGE_TOK * tok_bytes;
+    return KERN_PAGE_TOK * (kv_row_bytes(kv, head_dim) + kv_scale_bytes(kv));
 }
 
-static inline uint8_t *kv_v(const struct kern_kv_shape *shape, const struct kern_kv_row *row, uint32_t head,
-                            uint32_t pos)
+/* The strip of K of kv head @head in page @page of the pool; n_kv_heads + head: of V. */
+static inline uint8_t *kv_strip(const struct kern_kv_shape *shape, uint32_t page, uint32_t head)
 {
-    return kv_k(shape, row, shape->n_kv_heads + head, pos);
+    return shape->base + page * shape->page_bytes + shape->layer_bytes +
+           head * kv_head_bytes(shape->kv, shape->head_dim);
+}
+
+/* Numbers of position @lane of a strip. */
+static inline uint8_t *kv_numbers(enum kern_kv kv, uint32_t head_dim, uint8_t *strip, uint32_t lane)
+{
+    return strip + lane * kv_row_bytes(kv, head_dim);
+}
+
+/* And what scales them: half d, half m. */
+static inline uint8_t *kv_scales(enum kern_kv kv, uint32_t head_dim, uint8_t *strip, uint32_t lane)
+{
+    return strip + KERN_PAGE_TOK * kv_row_bytes(kv, head_dim) + lane * kv_scale_bytes(kv);
 }
 
 #endif

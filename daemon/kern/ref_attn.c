@@ -1,51 +1,30 @@
 /*
  * Ref_attn: storing K and V, and one-pass attention over pages (kern.h, 5): the definition as C
  */
-#include "kern/half.h"
 #include "kern/kv.h"
+#include "kern/ref_kv.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
 #include "tensor/real.h"
 
-static void store_head(enum kern_kv kv, const float *x, uint32_t n, uint8_t *place)
-{
-    if (kv == KERN_KV_F32) {
-        memcpy(place, x, n * sizeof(float));
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        uint16_t half = half_from_float(x[i]);
-
-        memcpy(place + 2 * i, &half, sizeof(half));
-    }
-}
+#include <string.h>
 
 static void store(const struct kern_store *op, uint32_t first, uint32_t n)
 {
     const struct kern_kv_shape *shape = &op->shape;
 
     for (uint32_t r = first; r < first + n; r++) {
-        const struct kern_kv_row *row = &op->rows[r];
+        const uint32_t page = op->rows[r].pages[op->rows[r].pos / KERN_PAGE_TOK];
+        const uint32_t lane = op->rows[r].pos % KERN_PAGE_TOK;
 
         for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
             const size_t at = (size_t)h * shape->head_dim;
 
-            store_head(shape->kv, op->k + r * op->k_stride + at, shape->head_dim,
-                       kv_k(shape, row, h, row->pos));
-            store_head(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
-                       kv_v(shape, row, h, row->pos));
+            ref_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h),
+                       lane);
+            ref_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
+                       kv_strip(shape, page, shape->n_kv_heads + h), lane);
         }
-    }
-}
-
-static void load_head(enum kern_kv kv, const uint8_t *place, uint32_t n, float *out)
-{
-    if (kv == KERN_KV_F32) {
-        memcpy(out, place, n * sizeof(float));
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        out[i] = half_to_float(half_load(place + 2 * i));
     }
 }
 
@@ -62,6 +41,9 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
 {
     const struct kern_kv_shape *shape = &op->shape;
     const uint32_t dim = shape->head_dim;
+    const uint32_t page = row->pages[from / KERN_PAGE_TOK];
+    uint8_t *const k = kv_strip(shape, page, kv_head);
+    uint8_t *const v = kv_strip(shape, page, shape->n_kv_heads + kv_head);
     float scores[KERN_PAGE_TOK];
     float values[KERN_HEAD_MAX];
     float m = pass->m;
@@ -70,7 +52,7 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
     for (uint32_t pos = from; pos <= to; pos++) {
         float *score = &scores[pos % KERN_PAGE_TOK];
 
-        load_head(shape->kv, kv_k(shape, row, kv_head, pos), dim, values);
+        ref_kv_get(shape->kv, k, pos % KERN_PAGE_TOK, dim, values);
         *score = ref_sum_dot(q, values, dim) * op->scale;
         if (op->cap > 0.0f) {
             *score = real_tanh(*score / op->cap) * op->cap;
@@ -90,7 +72,7 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
         const uint32_t lane = pos % KERN_PAGE_TOK;
         const float p = real_exp(scores[lane] - m);
 
-        load_head(shape->kv, kv_v(shape, row, kv_head, pos), dim, values);
+        ref_kv_get(shape->kv, v, lane, dim, values);
         pass->l.lane[lane] += p;
         for (uint32_t i = 0; i < dim; i++) {
             pass->out[i] = fmaf(p, values[i], pass->out[i]);

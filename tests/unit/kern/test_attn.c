@@ -111,6 +111,18 @@ static const struct scene scenes[] = {
     { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 6 }, .n_heads = 2, .n_pos = 18 },
     { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 256 }, .n_heads = 1, .n_pos = 17 },
     { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
+    { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 3, .head_dim = 64 }, .n_heads = 9, .n_pos = 83 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 3, .head_dim = 64 }, .n_heads = 9, .n_pos = 83 },
+    { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 4, .head_dim = 8 }, .n_heads = 8, .n_pos = 49 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 4, .head_dim = 8 }, .n_heads = 8, .n_pos = 49 },
+    { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 1, .head_dim = 82 }, .n_heads = 5, .n_pos = 18 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 1, .head_dim = 82 }, .n_heads = 5, .n_pos = 18 },
+    { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 2, .head_dim = 6 },
+      .n_heads = 4,
+      .n_pos = 90,
+      .window = 19 },
     { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 64 },
       .n_heads = 4,
       .n_pos = 90,
@@ -159,14 +171,48 @@ START_TEST(sets_attend_alike_however_rows_are_cut)
 }
 END_TEST
 
-/* What is stored for @x. */
-static double stored(enum kern_kv kv, float x)
+/* The half nearest to @x. */
+static double near_half(double x)
 {
-    return kv == KERN_KV_F16 ? (double)half_to_float(half_from_float(x)) : (double)x;
+    return (double)half_to_float(half_from_float((float)x));
+}
+
+/* What is stored for the head @x. */
+static void store_head(enum kern_kv kv, const float *x, uint32_t dim, double *out)
+{
+    double lo = INFINITY, hi = -INFINITY, d, m;
+
+    for (uint32_t i = 0; i < dim; i++) {
+        lo = fmin(lo, (double)x[i]);
+        hi = fmax(hi, (double)x[i]);
+    }
+    m = kv == KERN_KV_Q8 ? 0 : near_half(lo);
+    d = near_half(kv == KERN_KV_Q8 ? fmax(hi, -lo) / 127 : (hi - m) / 15);
+    for (uint32_t i = 0; i < dim; i++) {
+        out[i] = (double)x[i];
+        if (kv == KERN_KV_F16) {
+            out[i] = near_half(out[i]);
+        } else if (kv != KERN_KV_F32) {
+            out[i] = m + d * fmin(fmax(rint((out[i] - m) / d), kv == KERN_KV_Q8 ? -127 : 0), 127);
+        }
+    }
+}
+
+/* What is stored for all heads at @x; free(). */
+static double *store_all(const struct scene *scene, const float *x)
+{
+    const uint32_t dim = scene->shape.head_dim;
+    double *out = calloc((size_t)scene->n_pos * scene->shape.n_kv_heads * dim, sizeof(*out));
+
+    for (uint32_t i = 0; i < scene->n_pos * scene->shape.n_kv_heads; i++) {
+        store_head(scene->shape.kv, x + (size_t)i * dim, dim, out + (size_t)i * dim);
+    }
+    return out;
 }
 
 /* Element @i of the answer of @row and @head, in float64 and two passes. */
-static double truth(const struct scene *scene, uint32_t row, uint32_t head, uint32_t i)
+static double truth(const struct scene *scene, const double *k, const double *v, uint32_t row, uint32_t head,
+                    uint32_t i)
 {
     const uint32_t dim = scene->shape.head_dim;
     const uint32_t kv_head = head / (scene->n_heads / scene->shape.n_kv_heads);
@@ -178,8 +224,7 @@ static double truth(const struct scene *scene, uint32_t row, uint32_t head, uint
 
         scores[pos] = 0;
         for (uint32_t j = 0; j < dim; j++) {
-            scores[pos] += (double)scene->q[((size_t)row * scene->n_heads + head) * dim + j] *
-                           stored(scene->shape.kv, scene->k[at + j]);
+            scores[pos] += (double)scene->q[((size_t)row * scene->n_heads + head) * dim + j] * k[at + j];
         }
         scores[pos] /= sqrt(dim);
         if (scene->cap > 0.0f) {
@@ -188,11 +233,10 @@ static double truth(const struct scene *scene, uint32_t row, uint32_t head, uint
         most = fmax(most, scores[pos]);
     }
     for (uint32_t pos = scene->rows[row].first; pos <= row; pos++) {
-        const size_t at = ((size_t)pos * scene->shape.n_kv_heads + kv_head) * dim;
         const double p = exp(scores[pos] - most);
 
         sum += p;
-        value += p * stored(scene->shape.kv, scene->v[at + i]);
+        value += p * v[((size_t)pos * scene->shape.n_kv_heads + kv_head) * dim + i];
     }
     return value / sum;
 }
@@ -203,6 +247,7 @@ START_TEST(attention_is_near_the_truth)
     struct scene scene = scenes[_i % (int)COUNTOF(scenes)];
     struct fixture_random random = { 43 };
     const uint32_t dim = scene.shape.head_dim;
+    double *k, *v;
     float *out;
 
     if (!ops) {
@@ -210,18 +255,98 @@ START_TEST(attention_is_near_the_truth)
     }
     make(&scene, FIXTURE_ORDINARY, &random);
     out = run(ops, &scene, 8, 1000);
+    k = store_all(&scene, scene.k);
+    v = store_all(&scene, scene.v);
 
     for (uint32_t row = 0; row < scene.n_pos; row++) {
         for (uint32_t head = 0; head < scene.n_heads; head++) {
             for (uint32_t i = 0; i < dim; i += 5) {
                 const double got = (double)out[((size_t)row * scene.n_heads + head) * dim + i];
 
-                ck_assert_double_le(fabs(got - truth(&scene, row, head, i)), 2e-6);
+                ck_assert_double_le(fabs(got - truth(&scene, k, v, row, head, i)), 2e-6);
             }
         }
     }
+    free(k);
+    free(v);
     fixture_free_guarded(out, (size_t)scene.n_pos * scene.n_heads * dim);
     unmake(&scene);
+}
+END_TEST
+
+/* Stores the one head @x of @dim as K (and V) of position 3; gives the page, 2 strips. */
+static uint8_t *one_stored(const struct kern_ops *ops, enum kern_kv kv, const float *x, uint32_t dim)
+{
+    const size_t n_bytes = kern_kv_page_bytes(kv, 1, dim);
+    uint8_t *page = aligned_alloc(64, n_bytes + 64 - n_bytes % 64);
+    const uint32_t pages[1] = { 0 };
+    const struct kern_kv_row row = { .pages = pages, .pos = 3 };
+    const struct kern_store store = {
+        .shape = { .kv = kv, .n_kv_heads = 1, .head_dim = dim, .base = page, .page_bytes = n_bytes },
+        .rows = &row,
+        .k = x,
+        .v = x,
+    };
+
+    memset(page, 0x5a, n_bytes);
+    ops->store(&store, 0, 1);
+    ck_assert(memcmp(page, page + n_bytes / 2, n_bytes / 2) == 0);
+    return page;
+}
+
+START_TEST(heads_round_as_written)
+{
+    const struct kern_ops *ops = fixture_set(_i);
+    const float x8[8] = { 127.0f, -127.0f, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 63.49f }; /* halves to the even */
+    const float x4[8] = { -2.0f, 13.0f, -1.5f, -0.5f, 0.5f, 1.49f, 3.0f, 12.51f };
+    static const int8_t q8[8] = { 127, -127, 0, 2, 2, 0, -2, 63 };
+    static const uint8_t q4[4] = { 0x20, 0x3f, 0x50, 0xf2 };
+    uint8_t *page;
+
+    if (!ops) {
+        return;
+    }
+    page = one_stored(ops, KERN_KV_Q8, x8, 8);
+    ck_assert(memcmp(page + 3 * 8, q8, 8) == 0);
+    ck_assert_uint_eq(half_load(page + 16 * 8 + 3 * 2), half_from_float(1.0f));
+    ck_assert_uint_eq(page[2 * 8 + 7], 0x5a);
+    ck_assert_uint_eq(page[4 * 8], 0x5a);
+    free(page);
+
+    page = one_stored(ops, KERN_KV_Q4, x4, 8);
+    ck_assert(memcmp(page + 3 * 4, q4, 4) == 0);
+    ck_assert_uint_eq(half_load(page + 16 * 4 + 3 * 4), half_from_float(1.0f));
+    ck_assert_uint_eq(half_load(page + 16 * 4 + 3 * 4 + 2), half_from_float(-2.0f));
+    ck_assert_uint_eq(page[2 * 4 + 3], 0x5a);
+    ck_assert_uint_eq(page[4 * 4], 0x5a);
+    free(page);
+}
+END_TEST
+
+START_TEST(heads_that_cannot_be_rounded_are_nan_and_even_ones_are_exact)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY, 0x1.8p+30f, -0x1.8p+30f };
+    const struct kern_ops *ops = fixture_set(_i / 2);
+    const enum kern_kv kv = _i % 2 == 0 ? KERN_KV_Q8 : KERN_KV_Q4;
+    const size_t scale_at = 16 * (kv == KERN_KV_Q8 ? 26 : 13) + 3 * (kv == KERN_KV_Q8 ? 2 : 4);
+    float x[26] = { 0 };
+    uint8_t *page;
+
+    for (size_t i = 0; ops && i < COUNTOF(odd) * 26; i++) { /* in the eights and in what they leave */
+        memset(x, 0, sizeof(x));
+        x[i % 26] = odd[i / 26];
+        page = one_stored(ops, kv, x, 26);
+        ck_assert(isnan(half_to_float(half_load(page + scale_at))));
+        free(page);
+    }
+    memset(x, 0, sizeof(x));
+    x[5] = -0.0f;
+    page = ops ? one_stored(ops, kv, x, 26) : NULL;
+    for (size_t i = 0; page && i < (kv == KERN_KV_Q8 ? 26 : 13); i++) {
+        ck_assert_uint_eq(page[3 * (kv == KERN_KV_Q8 ? 26 : 13) + i], 0);
+    }
+    ck_assert(!page || half_load(page + scale_at) == 0);
+    free(page);
 }
 END_TEST
 
@@ -305,6 +430,9 @@ int main(void)
 
     tcase_add_loop_test(tcase, sets_attend_alike_however_rows_are_cut, 0, 2 * FIXTURE_N_SETS * n_scenes);
     tcase_add_loop_test(tcase, attention_is_near_the_truth, 0, FIXTURE_N_SETS * n_scenes);
+    tcase_add_loop_test(tcase, heads_round_as_written, 0, FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, heads_that_cannot_be_rounded_are_nan_and_even_ones_are_exact, 0,
+                        2 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, rising_scores_do_not_overflow, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, rows_of_many_sequences_attend_as_if_alone, 0, FIXTURE_N_SETS);
     suite_add_tcase(suite, tcase);
