@@ -49,7 +49,7 @@ static const struct config_key daemon_keys[] = {
 static const struct config_key model_keys[] = {
     { "file", CONFIG_PATH, AT(hub_model, file) },
     { "backend", CONFIG_CHOICE, AT(hub_model, backend), .choices = "cpu|truth|fake" },
-    { "kv_format", CONFIG_CHOICE, AT(hub_model, kv_format), .choices = "f16|f32" },
+    { "kv_format", CONFIG_CHOICE, AT(hub_model, kv_format), .choices = "f16|f32|q8|q4" },
     { "kv_bytes", CONFIG_BYTES, AT(hub_model, kv_bytes), 4 * KIB, TIB },
     { "context", CONFIG_COUNT, AT(hub_model, n_context), 1, CONTEXT_MOST },
     { "threads", CONFIG_COUNT, AT(hub_model, n_threads), 1, 256 },

@@ -17,7 +17,7 @@ enum exec_mem_what { EXEC_MEM_WEIGHT, EXEC_MEM_ROPE, EXEC_MEM_KV };
 struct exec_mem {
     struct list link; /* exec::mems */
     enum exec_mem_what what;
-    uint32_t type;   /* enum elem_type as stored by the backend; of KV: its format */
+    uint32_t type;   /* enum elem_type as stored by the backend; not of KV */
     uint64_t n_cols; /* of a weight */
     uint64_t n_rows;
     uint64_t row_bytes;

@@ -313,9 +313,22 @@ static void run_rope(const struct cpu_part *part, uint32_t first, uint32_t n)
     part->cpu->kern.rope(&rope, first, n);
 }
 
+enum kern_kv cpu_kv(enum exec_kv_format format)
+{
+    static const enum kern_kv formats[EXEC_KV_FORMAT_COUNT] = {
+        [EXEC_KV_F16] = KERN_KV_F16,
+        [EXEC_KV_F32] = KERN_KV_F32,
+        [EXEC_KV_Q8] = KERN_KV_Q8,
+        [EXEC_KV_Q4] = KERN_KV_Q4,
+    };
+
+    assert(format > EXEC_KV_NONE && format < EXEC_KV_FORMAT_COUNT);
+    return formats[format];
+}
+
 static struct kern_kv_shape kv_shape(const struct exec_op *op)
 {
-    enum kern_kv kv = op->kv->type == ELEM_F32 ? KERN_KV_F32 : KERN_KV_F16;
+    const enum kern_kv kv = cpu_kv(op->kv->kv.format);
 
     return (struct kern_kv_shape){
         .kv = kv,

@@ -15,6 +15,9 @@ struct cpu {
     uint64_t n_tickets;
 };
 
+/* The kernels' name of a format that is kept. */
+enum kern_kv cpu_kv(enum exec_kv_format format);
+
 int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *diag);
 void cpu_close(struct exec *exec);
 bool cpu_may_import(const struct exec *exec, uint32_t type);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "exec/backend.h"
+#include "exec/cpu.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -221,14 +222,14 @@ int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_
 
 uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape)
 {
-    uint64_t elem = shape->format == ELEM_F32 ? 4 : shape->format == ELEM_F16 ? 2 : 0;
     uint64_t n;
 
-    if (!num_mul(elem * 2 * EXEC_PAGE_TOK, shape->head_dim, &n) || !num_mul(n, shape->n_kv_heads, &n) ||
-        !num_mul(n, shape->n_layers, &n)) {
+    if (shape->format == EXEC_KV_NONE || shape->format >= EXEC_KV_FORMAT_COUNT ||
+        shape->head_dim > EXEC_HEAD_MAX || (shape->format == EXEC_KV_Q4 && shape->head_dim % 2 != 0)) {
         return 0;
     }
-    return n;
+    n = kern_kv_page_bytes(cpu_kv(shape->format), 1, shape->head_dim);
+    return num_mul(n, shape->n_kv_heads, &n) && num_mul(n, shape->n_layers, &n) ? n : 0;
 }
 
 int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
@@ -238,8 +239,7 @@ int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct e
     struct exec_mem *mem;
     uint64_t n_bytes;
 
-    if (page == 0 || shape->n_pages == 0 || shape->head_dim > EXEC_HEAD_MAX ||
-        !num_mul(page, shape->n_pages, &n_bytes)) {
+    if (page == 0 || shape->n_pages == 0 || !num_mul(page, shape->n_pages, &n_bytes)) {
         diag_set(diag, "a pool of %u pages for %u heads of %u in %u layers cannot be had", shape->n_pages,
                  shape->n_kv_heads, shape->head_dim, shape->n_layers);
         return EXEC_REFUSED;
@@ -255,7 +255,6 @@ int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct e
         return err_new(-ENOMEM);
     }
     mem->bytes = mem->owned;
-    mem->type = shape->format;
     mem->kv = *shape;
     mem->row_bytes = page;
     mem->n_rows = shape->n_pages;

@@ -84,19 +84,30 @@ struct exec_rope {
 
 int exec_make_rope(struct exec *exec, const struct exec_rope *rope, struct exec_mem **ret_mem);
 
+/* How keys and values are kept. */
+enum exec_kv_format {
+    EXEC_KV_NONE, /* not set: refused */
+    EXEC_KV_F16,
+    EXEC_KV_F32,
+    EXEC_KV_Q8, /* 8 bits and a scale for each position and head */
+    EXEC_KV_Q4, /* 4 bits, a scale and a min; head_dim is even */
+    EXEC_KV_FORMAT_COUNT,
+};
+
 /* Pages of keys and values for all layers. The backend chooses how they lie; a page costs memory once it is used. */
 struct exec_kv_shape {
     uint32_t n_layers;
     uint32_t n_kv_heads;
     uint32_t head_dim;
     uint32_t n_pages;
-    uint32_t format; /* ELEM_F16, ELEM_F32 */
+    enum exec_kv_format format;
 };
 
 #define EXEC_PAGE_TOK 16  /* positions of a page: a step of the one-pass softmax, so it decides bits */
 #define EXEC_HEAD_MAX 512 /* largest head_dim */
 
-/* Bytes of one page, keys and values of all layers; 0: the format is none of those, or the size wraps. */
+/* Bytes of one page, keys and values of all layers; 0: the format is none of those, it does not suit the
+ * heads, or the size wraps. */
 uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape);
 int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
                   struct diag *diag);

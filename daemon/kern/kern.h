@@ -50,10 +50,11 @@
  * 6. K and V are stored by position and kv head, its head_dim elements x together; half() rounds a float to the nearest
  *    half, to even; what a half stands for is used as a float.
  *        F32  as they are            F16  half(x)
- *        Q8   d = half(top / 127), top = largest |x|;   q = x * (1 / d), rounded to the nearest even integer, then cut to
- *             -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
- *        Q4   m = half(lo + 0), lo = smallest x;   d = half((hi - m) * (1 / 15)), hi = largest x;   q = (x - m) * (1 / d),
- *             rounded likewise, cut to 0 .. 15; d not above 0: every q = 0.   Read: fma(d, float(q), m)
+ *        Q8   d = half(top / 127), top = largest |x|;   q = x * (1 / d), rounded to the nearest even integer, then
+ *             cut to -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
+ *        Q4   m = half(lo + 0), lo = smallest x;   d = half((hi - m) * (1 / 15)), hi = largest x;
+ *             q = (x - m) * (1 / d), rounded likewise, cut to 0 .. 15; d not above 0: every q = 0.
+ *             Read: fma(d, float(q), m)
  *    Where an x is an infinity or a NaN, or d or m is none but an infinity: d = NaN, m = 0, every q = 0.
  *
  * Everything here trusts its arguments (the backend's front door checks them), allocates nothing and may be called
@@ -160,8 +161,8 @@ enum kern_kv {
  * Where K and V of one layer lie. Page p of the pool begins at base + p * page_bytes + layer_bytes (base may be
  * moved to a layer: then layer_bytes is 0), and holds K of each kv head, then V of each: kern_kv_page_bytes() in all.
  * K (or V) of a head are the numbers [KERN_PAGE_TOK][head_dim], then with Q8 and Q4 their scales [KERN_PAGE_TOK]: a
- * half d, or a half d and a half m. In Q4 number i < head_dim / 2 is the low half of byte i, number i + head_dim / 2 the
- * high half. Page starts are aligned to 32.
+ * half d, or a half d and a half m. In Q4 number i < head_dim / 2 is the low half of byte i, number i + head_dim / 2
+ * the high half. Page starts are aligned to 32.
  */
 struct kern_kv_shape {
     enum kern_kv kv;

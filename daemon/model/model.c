@@ -102,19 +102,22 @@ static int open_backend(struct model *model, const struct model_setup *setup, st
 static int choose_kv(const struct model *model, const struct model_setup *setup,
                      struct exec_kv_shape *ret_shape, struct diag *diag)
 {
-    *ret_shape = (struct exec_kv_shape){ .n_layers = model->params.n_layers,
-                                         .n_kv_heads = model->params.n_kv_heads,
-                                         .head_dim = model->params.head_dim };
-    if (strcmp(setup->kv_format, "f16") == 0) {
-        ret_shape->format = ELEM_F16;
-    } else if (strcmp(setup->kv_format, "f32") == 0) {
-        ret_shape->format = ELEM_F32;
-    } else {
-        diag_blame(diag, "kv_format", "KV format \"%s\" is not known; there are f16 and f32",
-                   setup->kv_format);
-        return MODEL_REFUSED;
+    static const char *const names[EXEC_KV_FORMAT_COUNT] = {
+        [EXEC_KV_F16] = "f16", [EXEC_KV_F32] = "f32", [EXEC_KV_Q8] = "q8", [EXEC_KV_Q4] = "q4"
+    };
+
+    for (int i = 0; i < EXEC_KV_FORMAT_COUNT; i++) {
+        if (names[i] && strcmp(setup->kv_format, names[i]) == 0) {
+            *ret_shape = (struct exec_kv_shape){ .n_layers = model->params.n_layers,
+                                                 .n_kv_heads = model->params.n_kv_heads,
+                                                 .head_dim = model->params.head_dim,
+                                                 .format = (enum exec_kv_format)i };
+            return MODEL_OK;
+        }
     }
-    return MODEL_OK;
+    diag_blame(diag, "kv_format", "KV format \"%s\" is not known; there are f16, f32, q8 and q4",
+               setup->kv_format);
+    return MODEL_REFUSED;
 }
 
 /*

@@ -16,7 +16,7 @@ struct model_setup {
     int fd;                  /* the model file; the caller keeps it */
     const char *backend;     /* "cpu", "truth", "fake" */
     const char *cpu_mask;    /* "", "scalar", "avx2": the best kernel set that may be used */
-    const char *kv_format;   /* "f16", "f32" */
+    const char *kv_format;   /* "f16", "f32", "q8", "q4" */
     const char *fake_script; /* with "fake" */
     uint32_t n_threads;      /* 0: from affinity and quota */
     uint32_t n_context;      /* tokens of one sequence, at most as trained; 0: as trained up to 8192 */

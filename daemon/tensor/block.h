@@ -49,7 +49,8 @@ struct block_q8_0 {
 
 /*
  * Sixteen runs of 16 elements; the low half of scales[j] is the scale of run j, the high half its min;
- * w = (d * scale) * q - dmin * min. In half h (128 elements) of the block, element 32 k + l is bits 2k and 2k + 1 of qs[32 h + l].
+ * w = (d * scale) * q - dmin * min. In half h (128 elements) of the block, element 32 k + l is bits 2k and 2k + 1 of
+ * qs[32 h + l].
  */
 struct block_q2_k {
     uint8_t scales[16];

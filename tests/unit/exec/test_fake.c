@@ -45,7 +45,7 @@ static struct exec_mem *import(struct exec *exec)
 static void set_up(struct bench *bench, const char *script)
 {
     const struct exec_kv_shape shape = {
-        .n_layers = 1, .n_kv_heads = 1, .head_dim = N_COLS, .n_pages = 4, .format = ELEM_F16
+        .n_layers = 1, .n_kv_heads = 1, .head_dim = N_COLS, .n_pages = 4, .format = EXEC_KV_F16
     };
     struct exec_mem *weight;
     struct exec_mem *kv;

@@ -38,7 +38,7 @@ static struct exec_mem *import(struct exec *exec, uint64_t n_rows)
 static void set_up(struct bench *bench)
 {
     const struct exec_kv_shape shape = {
-        .n_layers = 1, .n_kv_heads = 2, .head_dim = 16, .n_pages = 4, .format = ELEM_F16
+        .n_layers = 1, .n_kv_heads = 2, .head_dim = 16, .n_pages = 4, .format = EXEC_KV_F16
     };
     struct diag diag = DIAG_INIT;
 
@@ -322,10 +322,27 @@ START_TEST(a_weight_that_cannot_be_is_refused_by_name)
 }
 END_TEST
 
+START_TEST(a_page_has_its_numbers_and_their_scales)
+{
+    static const struct {
+        enum exec_kv_format format;
+        uint64_t n_bytes; /* of a position and head of 64 */
+    } rows[] = { { EXEC_KV_F32, 256 }, { EXEC_KV_F16, 128 }, { EXEC_KV_Q8, 66 }, { EXEC_KV_Q4, 36 } };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct exec_kv_shape shape = {
+            .n_layers = 3, .n_kv_heads = 2, .head_dim = 64, .n_pages = 4, .format = rows[i].format
+        };
+
+        ck_assert_uint_eq(exec_kv_page_bytes(&shape), rows[i].n_bytes * EXEC_PAGE_TOK * 2 * 2 * 3);
+    }
+}
+END_TEST
+
 START_TEST(a_pool_that_cannot_be_is_refused)
 {
     struct exec_kv_shape shape = {
-        .n_layers = 1, .n_kv_heads = 2, .head_dim = 16, .n_pages = 4, .format = ELEM_Q8_0
+        .n_layers = 1, .n_kv_heads = 2, .head_dim = 16, .n_pages = 4, .format = EXEC_KV_NONE
     };
     struct exec_mem *mem;
     struct bench bench;
@@ -335,7 +352,14 @@ START_TEST(a_pool_that_cannot_be_is_refused)
 
     ck_assert_uint_eq(exec_kv_page_bytes(&shape), 0);
     ck_assert_int_eq(exec_alloc_kv(bench.exec, &shape, &mem, &diag), EXEC_REFUSED);
-    shape.format = ELEM_F32;
+    shape.format = EXEC_KV_Q4;
+    shape.head_dim = 15; /* bytes hold two */
+    ck_assert_uint_eq(exec_kv_page_bytes(&shape), 0);
+    shape.head_dim = EXEC_HEAD_MAX + 2;
+    ck_assert_uint_eq(exec_kv_page_bytes(&shape), 0);
+    ck_assert_int_eq(exec_alloc_kv(bench.exec, &shape, &mem, &diag), EXEC_REFUSED);
+    shape.format = EXEC_KV_F32;
+    shape.head_dim = 16;
     shape.n_layers = UINT32_MAX;
     shape.n_kv_heads = UINT32_MAX;
     ck_assert_uint_eq(exec_kv_page_bytes(&shape), 0);
@@ -354,6 +378,7 @@ int main(void)
     tcase_add_test(tcase, a_program_runs_part_by_part_and_reads_each_weight_once);
     tcase_add_test(tcase, a_submission_ends_with_its_phase);
     tcase_add_loop_test(tcase, a_weight_that_cannot_be_is_refused_by_name, 0, (int)COUNTOF(bad_tensors));
+    tcase_add_test(tcase, a_page_has_its_numbers_and_their_scales);
     tcase_add_test(tcase, a_pool_that_cannot_be_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

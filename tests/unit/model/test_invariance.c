@@ -13,11 +13,21 @@ static const struct file {
     const char *name;
     const char *kv_format;
 } files[] = {
-    { "stories260K-f32", "f32" },          { "stories260K-f16", "f16" },
-    { "stories260K-q8_0", "f16" },         { "stories260K-q4_0", "f16" },
-    { "stories260K-wide-q4_k_m", "f16" },  { "stories260K-wide-q5_k", "f16" },
-    { "stories260K-as-qwen2-f32", "f16" }, { "stories260K-as-qwen3-f32", "f16" },
-    { "stories260K-as-phi3-f32", "f16" },  { "stories260K-as-gemma-f32", "f16" },
+    { "stories260K-f32", "f32" },
+    { "stories260K-f16", "f16" },
+    { "stories260K-q8_0", "f16" },
+    { "stories260K-q4_0", "f16" },
+    { "stories260K-wide-q4_k_m", "f16" },
+    { "stories260K-wide-q5_k", "f16" },
+    { "stories260K-as-qwen2-f32", "f16" },
+    { "stories260K-as-qwen3-f32", "f16" },
+    { "stories260K-as-phi3-f32", "f16" },
+    { "stories260K-as-gemma-f32", "f16" },
+    /* formats of keys and values */
+    { "stories260K-f32", "q8" },
+    { "stories260K-q8_0", "q8" },
+    { "stories260K-f16", "q4" },
+    { "stories260K-wide-q4_k_m", "q4" },
 };
 
 /* How the same stream is served; the first is what the others are compared with. */
