@@ -5,6 +5,7 @@
  * those that merging may produce go into the index. The same text twice is tolerated: the lower id is produced, the
  * higher one can still be shown.
  */
+#include "base/clean.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "token/alphabet.h"
@@ -107,6 +108,25 @@ static int load_types(struct vocab *vocab, const struct gguf *gguf, struct diag 
     return VOCAB_OK;
 }
 
+/* Texts that steer the models that have them, though their files call them user-defined pieces: fill-in-the-middle
+ * and repository marks of code models. As pieces they would match in anybody's text. */
+static const char *const known_controls[] = {
+    "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
+};
+
+static void mark_controls(struct vocab *vocab)
+{
+    for (uint32_t id = 0; id < vocab->n; id++) {
+        const struct gguf_text text = vocab_text(vocab, id);
+
+        for (size_t i = 0; i < COUNTOF(known_controls) && vocab->types[id] == TOKEN_USER; i++) {
+            if (text.n == strlen(known_controls[i]) && memcmp(text.bytes, known_controls[i], text.n) == 0) {
+                vocab->types[id] = TOKEN_CONTROL;
+            }
+        }
+    }
+}
+
 int vocab_load_entries(struct vocab *vocab, const struct gguf *gguf, struct diag *diag)
 {
     const struct gguf_key *key = find_array(gguf, KEY_TOKENS, GGUF_STRING, "texts", 0, diag);
@@ -137,6 +157,7 @@ int vocab_load_entries(struct vocab *vocab, const struct gguf *gguf, struct diag
         vocab->text[id] = (struct span){ .at = n_used, .n = (uint32_t)text.n };
         n_used += (uint32_t)text.n;
     }
+    mark_controls(vocab);
     return VOCAB_OK;
 }
 

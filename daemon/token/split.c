@@ -15,30 +15,71 @@
 #include <pcre2.h>
 #include <string.h>
 
-#define STAGES_MAX 3
+#define STAGES_MAX 6
 
-#define PATTERN_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define PATTERN_DIGITS_FIRST                                                                                 \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?![^\\s\\p{N}])|\\s+"
-#define PATTERN_LLAMA3                                                                                       \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"  \
-    "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define ENGLISH_ENDS "'s|'t|'re|'ve|'m|'ll|'d"
+#define BLANKS       "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
+#define PATTERN_GPT2         ENGLISH_ENDS "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define PATTERN_DIGITS_FIRST ENGLISH_ENDS "| ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?![^\\s\\p{N}])|\\s+"
+
+/* OpenAI's cl100k form: runs of up to so many digits, and a word takes one sign before it along. */
+#define PATTERN_CL100K(digits)                                                                               \
+    "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
+#define PATTERN_LLAMA3 PATTERN_CL100K("\\p{N}{1,3}")
+#define PATTERN_QWEN2  PATTERN_CL100K("\\p{N}")
+
+/* As Qwen 2's, with combining marks counted as letters. */
+#define PATTERN_QWEN35                                                                                       \
+    "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                                     \
+    "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS
+
+/* OpenAI's o200k form: a word is capitals, then small letters. */
+#define CAPITALS "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define SMALL    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define PATTERN_O200K(ends, digits)                                                                          \
+    "[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "*" SMALL "+" ends "|[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "+" SMALL        \
+    "*" ends "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
+
+#define CJK_DEEPSEEK "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
+#define PATTERN_DEEPSEEK3                                                                                    \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"      \
+    "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS
+
+enum split_trait {
+    WHOLE_WORDS = 1, /* a word that is an entry is taken whole */
+    COMPOSED = 2,    /* the text is brought to form C first */
+};
 
 struct split_row {
     const char *name;
-    bool whole_words;
+    unsigned traits;                      /* of enum split_trait */
     const char *patterns[STAGES_MAX + 1]; /* ended by NULL */
 };
 
 /* clang-format off */
 static const struct split_row rows[] = {
-    { "gpt-2",     false, { PATTERN_GPT2 } },
-    { "smollm",    false, { PATTERN_DIGITS_FIRST } },
-    { "starcoder", false, { PATTERN_DIGITS_FIRST } },
-    { "llama-bpe", true,  { PATTERN_LLAMA3 } },
-    { "llama3",    true,  { PATTERN_LLAMA3 } },
-    { "llama-v3",  true,  { PATTERN_LLAMA3 } },
-    { "falcon",    false, { "[\\p{P}\\$\\+<=>\\^~\\|`]+", PATTERN_GPT2, "[0-9][0-9][0-9]" } },
+    { "gpt-2",            0, { PATTERN_GPT2 } },
+    { "mpt",              0, { PATTERN_GPT2 } },
+    { "olmo",             0, { PATTERN_GPT2 } },
+    { "smollm",           0, { PATTERN_DIGITS_FIRST } },
+    { "starcoder",        0, { PATTERN_DIGITS_FIRST } },
+    { "refact",           0, { PATTERN_DIGITS_FIRST } },
+    { "command-r",        0, { PATTERN_DIGITS_FIRST } },
+    { "llama-bpe",        WHOLE_WORDS, { PATTERN_LLAMA3 } },
+    { "llama3",           WHOLE_WORDS, { PATTERN_LLAMA3 } },
+    { "llama-v3",         WHOLE_WORDS, { PATTERN_LLAMA3 } },
+    { "smaug-bpe",        0, { PATTERN_LLAMA3 } },
+    { "dbrx",             0, { PATTERN_LLAMA3 } },
+    { "qwen2",            COMPOSED, { PATTERN_QWEN2 } },
+    { "deepseek-r1-qwen", COMPOSED, { PATTERN_QWEN2 } },
+    { "qwen35",           COMPOSED, { PATTERN_QWEN35 } },
+    { "tekken",           WHOLE_WORDS, { PATTERN_O200K("", "\\p{N}") } },
+    { "gpt-4o",           0, { PATTERN_O200K("(?i:" ENGLISH_ENDS ")?", "\\p{N}{1,3}") } },
+    { "falcon",           0, { "[\\p{P}\\$\\+<=>\\^~\\|`]+", PATTERN_GPT2, "[0-9][0-9][0-9]" } },
+    { "deepseek-coder",   0, { "[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", CJK_DEEPSEEK, "\\p{N}" } },
+    { "deepseek-v3",      0, { "\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
+                               PATTERN_DEEPSEEK3 } },
 };
 /* clang-format on */
 
@@ -149,7 +190,12 @@ void split_destroy(struct split *split)
 
 bool split_whole_words(const struct split *split)
 {
-    return split->row->whole_words;
+    return (split->row->traits & WHOLE_WORDS) != 0;
+}
+
+bool split_composed(const struct split *split)
+{
+    return (split->row->traits & COMPOSED) != 0;
 }
 
 int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split)

@@ -29,6 +29,9 @@ void split_destroy(struct split *split);
 /* True if a word that is an entry by itself is taken whole, whatever the merges would make of it. */
 bool split_whole_words(const struct split *split);
 
+/* True if the vocabulary wants its texts in form C (nfc.h) before they are walked. */
+bool split_composed(const struct split *split);
+
 int split_scratch_create(struct split_scratch **ret_scratch, const struct split *split);
 void split_scratch_destroy(struct split_scratch *scratch);
 

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "token/bpe.h"
+#include "token/nfc.h"
 #include "token/spm.h"
 #include "token/vocab.h"
 #include <errno.h>
@@ -22,7 +23,7 @@ struct job {
     const atomic_bool *cancel;
     struct ids *ids;
     struct merge merge;
-    struct buf spelled;            /* SPM */
+    struct buf spelled;            /* SPM: with its blanks; BPE: composed, where the vocabulary asks for it */
     struct split_scratch *scratch; /* BPE */
 };
 
@@ -66,6 +67,21 @@ static int on_word(void *owner, const uint8_t *word, size_t n)
     return bpe_word(job->vocab, &job->merge, word, n, job->ids);
 }
 
+static int push_words(struct job *job, const uint8_t *text, size_t n)
+{
+    int r;
+
+    if (!split_composed(job->vocab->split)) {
+        return split_walk(job->vocab->split, job->scratch, text, n, on_word, job);
+    }
+    buf_eat(&job->spelled, job->spelled.n);
+    r = nfc_append(text, n, &job->spelled);
+    if (r) {
+        return r < 0 ? err_up(r) : TOKENIZE_TOO_MANY;
+    }
+    return split_walk(job->vocab->split, job->scratch, buf_data(&job->spelled), job->spelled.n, on_word, job);
+}
+
 /* Text without special entries. @goes_on: no prefix blank in front of it. */
 static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_on)
 {
@@ -79,7 +95,7 @@ static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_
         return spm_text(job->vocab, &job->merge, &job->spelled, text, n, job->vocab->prefix_blank && !goes_on,
                         job->ids);
     }
-    return split_walk(job->vocab->split, job->scratch, text, n, on_word, job);
+    return push_words(job, text, n);
 }
 
 /* The place of the next special entry from @at on, its length and id; @n if there is none. */

@@ -1,0 +1,87 @@
+/*
+ * Nfc: utf8proc does the work, on pieces that keep it linear
+ *
+ * Canonical ordering is an insertion sort over each run of combining marks: a megabyte of them in falling order would
+ * take hours. So a piece ends where such a run has NFC_RUN_MAX marks. Texts of ASCII alone, nearly all, are copied.
+ */
+#include "token/nfc.h"
+
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include <errno.h>
+#include <utf8proc.h>
+
+#define FORM_C (UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+
+static bool is_ascii(const uint8_t *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] >= 0x80) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_mark(uint32_t point)
+{
+    return utf8proc_get_property((utf8proc_int32_t)point)->combining_class != 0;
+}
+
+/* Length of the next piece: all, or up to where a run of marks grows too long. */
+static size_t piece_of(const uint8_t *text, size_t n)
+{
+    uint32_t n_marks = 0;
+    size_t at = 0;
+
+    while (at < n && n_marks < NFC_RUN_MAX) {
+        uint32_t point = 0;
+        size_t used;
+
+        utf8_step(text + at, n - at, &used, &point);
+        n_marks = is_mark(point) ? n_marks + 1 : 0;
+        at += used;
+    }
+    return at;
+}
+
+static int append_piece(const uint8_t *text, size_t n, struct buf *out)
+{
+    cleanup(mem_freep) utf8proc_int32_t *points = NULL;
+    const utf8proc_ssize_t n_points = utf8proc_decompose(text, (utf8proc_ssize_t)n, NULL, 0, FORM_C);
+    utf8proc_ssize_t n_bytes;
+
+    if (n_points < 0) {
+        return err_new(-EINVAL);
+    }
+    /* Encoded in place, with a zero behind: four bytes a point are enough. */
+    points = mem_alloc(MEM_WORDS, ((size_t)n_points + 1) * sizeof(*points));
+    if (!points) {
+        return err_new(-ENOMEM);
+    }
+    utf8proc_decompose(text, (utf8proc_ssize_t)n, points, n_points, FORM_C);
+    n_bytes = utf8proc_reencode(points, n_points, FORM_C);
+    if (n_bytes < 0) {
+        return err_new(-EINVAL);
+    }
+    return buf_append(out, points, (size_t)n_bytes);
+}
+
+int nfc_append(const uint8_t *text, size_t n, struct buf *out)
+{
+    if (is_ascii(text, n)) {
+        return buf_append(out, text, n);
+    }
+    while (n > 0) {
+        const size_t piece = piece_of(text, n);
+        int r = append_piece(text, piece, out);
+
+        if (r) {
+            return r;
+        }
+        text += piece;
+        n -= piece;
+    }
+    return 0;
+}

@@ -1,0 +1,103 @@
+/*
+ * Nfc: composed as the standard says, in linear time
+ */
+#include "token/nfc.h"
+#include "unit.h"
+#include <string.h>
+#include <time.h>
+
+#define MANY_BYTES (1u << 20)
+
+struct form {
+    const char *from;
+    const char *to;
+};
+
+/* Of the Unicode Standard, Annex 15: composition, ordering of marks, singletons, Hangul, and what stays apart. */
+static const struct form forms[] = {
+    { "plain ASCII", "plain ASCII" },
+    { "", "" },
+    { "e\xcc\x81", "\xc3\xa9" },
+    { "Ti\xe1\xba\xbfng", "Ti\xe1\xba\xbfng" },
+    { "s\xcc\x87\xcc\xa3", "\xe1\xb9\xa9" },
+    { "\xe2\x84\xab", "\xc3\x85" },
+    { "\xe1\x84\x80\xe1\x85\xa1\xe1\x86\xa8", "\xea\xb0\x81" },
+    { "\xe0\xa5\x98", "\xe0\xa4\x95\xe0\xa4\xbc" },
+};
+
+static void compose(const void *text, size_t n, struct buf *out)
+{
+    buf_init(out, MEM_MISC, 4 * MANY_BYTES);
+    ck_assert_int_eq(nfc_append(text, n, out), 0);
+}
+
+START_TEST(texts_come_out_in_form_c)
+{
+    const struct form *form = &forms[_i];
+    struct buf out;
+
+    compose(form->from, strlen(form->from), &out);
+
+    ck_assert_uint_eq(out.n, strlen(form->to));
+    ck_assert_int_eq(memcmp(buf_data(&out), form->to, out.n), 0);
+    buf_finish(&out);
+}
+END_TEST
+
+START_TEST(a_text_beyond_the_ceiling_is_told)
+{
+    struct buf out;
+
+    buf_init(&out, MEM_MISC, 1);
+
+    ck_assert_int_eq(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out), BUF_FULL);
+    ck_assert_uint_eq(out.n, 0);
+    buf_finish(&out);
+}
+END_TEST
+
+/* Marks in the wrong order each time: sorting them all as one run would take hours. */
+START_TEST(endless_marks_take_no_endless_time)
+{
+    uint8_t *marks = mem_alloc(MEM_MISC, MANY_BYTES);
+    const clock_t before = clock();
+    struct buf out;
+
+    for (size_t i = 0; i < MANY_BYTES; i += 4) {
+        memcpy(marks + i, "\xcc\x81\xcc\xa3", 4);
+    }
+
+    compose(marks, MANY_BYTES, &out);
+
+    ck_assert_uint_eq(out.n, MANY_BYTES);
+    ck_assert_int_lt((clock() - before) / CLOCKS_PER_SEC, 20);
+    buf_finish(&out);
+    mem_free(marks);
+}
+END_TEST
+
+START_TEST(failing_memory_is_a_fault)
+{
+    struct buf out;
+
+    buf_init(&out, MEM_MISC, 100);
+    mem_fail_nth(0);
+
+    ck_assert_int_lt(nfc_append((const uint8_t *)"e\xcc\x81", 3, &out), 0);
+    mem_fail_nth(-1);
+    buf_finish(&out);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("token-nfc");
+    TCase *tcase = tcase_create("nfc");
+
+    tcase_add_loop_test(tcase, texts_come_out_in_form_c, 0, (int)(sizeof(forms) / sizeof(forms[0])));
+    tcase_add_test(tcase, a_text_beyond_the_ceiling_is_told);
+    tcase_add_test(tcase, endless_marks_take_no_endless_time);
+    tcase_add_test(tcase, failing_memory_is_a_fault);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
