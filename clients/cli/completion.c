@@ -3,6 +3,7 @@
  */
 #include "base/clean.h"
 #include "cli.h"
+#include "outside.h"
 #include <string.h>
 
 static const struct arg_row rows[] = { CLI_ROWS, { NULL } };
@@ -57,6 +58,16 @@ static void bash_command(const struct command *command)
     printf(" ;;\n        esac ;;\n");
 }
 
+/* Programs of their own tell their options themselves; all else that they take is files. */
+static void bash_outside(void)
+{
+    for (const struct outside *outside = cli_outside; outside->name; outside++) {
+        printf("    %s%s", outside->name, outside[1].name ? " |" : ")\n");
+    }
+    puts("        if [[ $current == -* ]]; then words=$(sotto \"$command\" --options 2>/dev/null)\n"
+         "        else COMPREPLY=($(compgen -f -- \"$current\")); return; fi ;;");
+}
+
 static void bash_script(void)
 {
     puts("# bash completion of sotto; made by \"sotto completion bash\"\n"
@@ -79,6 +90,9 @@ static void bash_script(void)
     for (const struct command *const *command = cli_commands; *command; command++) {
         printf(" %s", (*command)->name);
     }
+    for (const struct outside *outside = cli_outside; outside->name; outside++) {
+        printf(" %s", outside->name);
+    }
     for (const struct arg_row *row = cli_rows; row->name; row++) {
         printf(" --%s", row->name);
     }
@@ -86,6 +100,7 @@ static void bash_script(void)
     for (const struct command *const *command = cli_commands; *command; command++) {
         bash_command(*command);
     }
+    bash_outside();
     puts("    esac\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "}\n"
@@ -136,6 +151,17 @@ static void fish_option(const struct arg_row *row, const char *condition)
     putchar('\n');
 }
 
+static void fish_outside(void)
+{
+    for (const struct outside *outside = cli_outside; outside->name; outside++) {
+        printf("complete -c sotto -n __fish_use_subcommand -a %s -d ", outside->name);
+        quoted(outside->summary);
+        printf("\ncomplete -c sotto -n '__fish_seen_subcommand_from %s' -F -a '(sotto %s --options "
+               "2>/dev/null)'\n",
+               outside->name, outside->name);
+    }
+}
+
 static void fish_script(void)
 {
     char condition[64];
@@ -156,6 +182,7 @@ static void fish_script(void)
             printf("complete -c sotto -n %s -a '(sotto models --names 2>/dev/null)'\n", condition);
         }
     }
+    fish_outside();
 }
 
 static int run(struct cli *cli, struct args *args)

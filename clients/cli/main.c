@@ -5,13 +5,11 @@
  * libexec/sotto/sotto-COMMAND (those that need no daemon) is run from there.
  */
 #include "cli.h"
+#include "outside.h"
 #include "suggest.h"
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 const struct command *const cli_commands[] = {
     &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_generate, &cmd_load,  &cmd_models,
@@ -42,6 +40,10 @@ void cli_main_page(FILE *out)
           out);
     for (const struct command *const *command = cli_commands; *command; command++) {
         fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
+    }
+    fputs("\nOn model files, without a daemon (and tokenize --file):\n\n", out);
+    for (const struct outside *outside = cli_outside; outside->name; outside++) {
+        fprintf(out, "  %-12s %s\n", outside->name, outside->summary);
     }
     fputs("\n\"sotto COMMAND --help\" tells all about one of them.\n\n", out);
     args_help(cli_rows, out);
@@ -150,38 +152,11 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* Runs @dir/sotto-@name in place of this program; comes back if it is not there. */
-static void try_exec(const char *dir, const char *name, char **argv)
-{
-    char path[PATH_MAX];
-
-    if (snprintf(path, sizeof(path), "%s/sotto-%s", dir, name) < (int)sizeof(path)) {
-        execv(path, argv);
-    }
-}
-
-/* Comes back if there is no such program. Names have small letters and dashes only: no way to other folders. */
-static void run_outside(const char *name, char **argv)
-{
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    if (strspn(name, "abcdefghijklmnopqrstuvwxyz-") != strlen(name)) {
-        return;
-    }
-    if (n > 0) {
-        self[n] = '\0';
-        *strrchr(self, '/') = '\0'; /* beside this program: not installed yet */
-        try_exec(self, name, argv);
-    }
-    try_exec(SOTTO_LIBEXEC_DIR, name, argv);
-}
-
-static int run_unknown(const struct cli *cli, const char *name, char **argv)
+static int run_unknown(const struct cli *cli, const char *name, int n, char **arguments)
 {
     const char *meant;
 
-    run_outside(name, argv);
+    outside_run(cli, name, n, arguments);
     meant = suggest_command(name);
     if (meant) {
         return cli_usage(cli, "there is no command \"%s\"; did you mean \"%s\"?", name, meant);
@@ -193,8 +168,11 @@ static int run_unknown(const struct cli *cli, const char *name, char **argv)
 static int show_help(struct cli *cli, const char *name)
 {
     const struct command *command = name ? find_command(name) : NULL;
+    static char help[] = "--help";
+    char *const page[] = { help };
 
     if (name && !command) {
+        outside_run(cli, name, 1, (char **)page);
         return cli_usage(cli, "there is no command \"%s\"", name);
     }
     if (command) {
@@ -214,7 +192,7 @@ static int run_command(struct cli *cli, int argc, char **argv)
         return show_help(cli, argc > 1 ? argv[1] : NULL);
     }
     if (!command) {
-        return run_unknown(cli, argv[0], argv);
+        return run_unknown(cli, argv[0], argc - 1, argv + 1);
     }
     cli->command = command;
     args_init(&args, command->rows, argc - 1, argv + 1);

@@ -4,6 +4,7 @@
 #include "suggest.h"
 
 #include "cli.h"
+#include "outside.h"
 #include <string.h>
 
 #define WORD_MAX 24 /* longer than any command and a slip */
@@ -52,6 +53,14 @@ const char *suggest_command(const char *word)
 
         if (d < best_distance) {
             best = (*command)->name;
+            best_distance = d;
+        }
+    }
+    for (const struct outside *outside = cli_outside; outside->name; outside++) {
+        unsigned d = distance(word, outside->name);
+
+        if (d < best_distance) {
+            best = outside->name;
             best_distance = d;
         }
     }

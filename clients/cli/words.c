@@ -3,6 +3,7 @@
  */
 #include "ask.h"
 #include "base/mem.h"
+#include "outside.h"
 #include "show.h"
 #include "talk.h"
 #include <string.h>
@@ -10,7 +11,9 @@
 enum words_row {
     WORDS_MODEL = CLI_ROWS_COUNT,
     WORDS_SPECIAL,
-    WORDS_PIECES, /* tokenize only */
+    WORDS_PIECES, /* this and the next: tokenize only */
+    WORDS_FILE,
+    WORDS_HEX,
 };
 
 static const struct arg_row tokenize_rows[] = {
@@ -19,6 +22,9 @@ static const struct arg_row tokenize_rows[] = {
     [WORDS_SPECIAL] = { "special", 0, ARG_FLAG, NULL, NULL,
                         "control tokens in TEXT count, and BOS is put before it" },
     [WORDS_PIECES] = { "pieces", 0, ARG_FLAG, NULL, NULL, "also the text of each token" },
+    [WORDS_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL,
+                     "by the vocabulary of this GGUF file, without a daemon" },
+    [WORDS_HEX] = { "hex", 0, ARG_FLAG, NULL, NULL, "with --file: TEXT is bytes in hexadecimal" },
     { NULL },
 };
 
@@ -32,6 +38,8 @@ static const struct arg_row detokenize_rows[] = {
 struct words {
     const char *model;
     uint32_t flags; /* SOTTO_TOKENIZE_... */
+    bool has_file;
+    bool has_hex;
     const char *given;
 };
 
@@ -48,6 +56,10 @@ static int take_words(struct cli *cli, struct args *args, struct words *words, c
             words->flags |= SOTTO_TOKENIZE_SPECIAL;
         } else if (found.row == WORDS_PIECES) {
             words->flags |= SOTTO_TOKENIZE_PIECES;
+        } else if (found.row == WORDS_FILE) {
+            words->has_file = true;
+        } else if (found.row == WORDS_HEX) {
+            words->has_hex = true;
         } else if (words->given) {
             return -1 - cli_usage(cli, "\"%s\" is one argument too many: put the text in quotes", found.text);
         } else {
@@ -98,6 +110,18 @@ static void show_tokens(const struct cli *cli, const struct sotto_event *event)
     show_line(object);
 }
 
+/* The vocabulary of a file: that is another program's work, which takes the same words. */
+static int run_on_file(const struct cli *cli, struct args *args, const struct words *words)
+{
+    if (words->model || cli->socket) {
+        return cli_usage(cli, "--file needs no daemon: without --model and --socket");
+    }
+    outside_run(cli, cli->command->name, args->argc, args->argv);
+    fputs("sotto tokenize: the program sotto-tokenize is not installed: it belongs to the daemon's package\n",
+          stderr);
+    return CLI_FAILED;
+}
+
 static int run_tokenize(struct cli *cli, struct args *args)
 {
     struct reply reply = { .cli = cli, .show = show_tokens };
@@ -108,6 +132,12 @@ static int run_tokenize(struct cli *cli, struct args *args)
 
     if (r < 0) {
         return -1 - r;
+    }
+    if (words.has_file) {
+        return run_on_file(cli, args, &words);
+    }
+    if (words.has_hex) {
+        return cli_usage(cli, "--hex goes with --file");
     }
     r = talk_open(&talk, cli);
     if (r) {
@@ -175,7 +205,7 @@ const struct command cmd_tokenize = {
     .words = "TEXT",
     .about =
         "Prints the token ids of TEXT, apart by commas, as `sotto generate --tokens` takes them. Text that\n"
-        "spells a control token is ordinary text, unless --special is given.",
+        "spells a control token is ordinary text, unless --special is given. With --file no daemon is asked.",
     .rows = tokenize_rows,
     .run = run_tokenize,
 };

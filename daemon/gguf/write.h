@@ -19,7 +19,7 @@ struct gguf_writer;
 
 enum gguf_write_outcome {
     GGUF_WRITE_OK,
-    GGUF_WRITE_REFUSED, /* begin, finish: @diag says what is there already, what does not fit, or what the system said */
+    GGUF_WRITE_REFUSED, /* begin, finish: @diag says what is there, what does not fit, or what the system said */
 };
 
 /* 0 or -ENOMEM. */
@@ -58,8 +58,8 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
 int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag);
 
 /*
- * The next @n bytes of data, of any tensor: pieces need not end where tensors do, but no piece may go on past the end of
- * the tensor that it begins in. A failure to write is kept for gguf_writer_finish().
+ * The next @n bytes of data. Pieces need not end where tensors do, but none may go on past the end of the tensor that
+ * it begins in. A failure to write is kept for gguf_writer_finish().
  */
 void gguf_write_data(struct gguf_writer *writer, const void *bytes, size_t n);
 

@@ -21,6 +21,9 @@ struct seq {
     struct sample_params params;
     uint32_t *top_ids;   /* [n_top], owned, as is */
     float *top_logprobs; /* [n_top] */
+    seq_watch_fn watch;  /* or NULL */
+    void *watcher;
+    uint32_t watch_from;
     bool is_stopped;
     bool is_in_step; /* pages and tokens must stay until it ends */
     bool is_closed;  /* close when the step ends */
@@ -32,7 +35,9 @@ struct step_share {
     struct seq *seq; /* NULL: unknown */
     uint32_t first;  /* row */
     uint32_t n_rows;
-    uint32_t wanted; /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
+    uint32_t wanted;    /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
+    uint32_t watched;   /* place among the wanted rows of the first one that is watched */
+    uint32_t n_watched; /* rows, its last ones */
     enum step_entry_outcome outcome; /* so far */
 };
 

@@ -49,6 +49,9 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     seq->n_known = ask->n_tokens;
     seq->n_prompt = ask->n_prompt;
     seq->n_trim = UINT32_MAX;
+    seq->watch = ask->watch;
+    seq->watcher = ask->watcher;
+    seq->watch_from = ask->watch_from;
     list_init(&seq->link);
     seq->params = *params;
     seq->params.n_top = (uint32_t)num_min(params->n_top, model->params.n_tokens);

@@ -11,6 +11,10 @@
 #include "model/model.h"
 #include "model/sample.h"
 
+/* Takes the @n logits after the token at @position of a sequence, once that row is computed. They live until it
+ * returns; it calls nothing of the model's. */
+typedef void (*seq_watch_fn)(void *owner, uint32_t position, const float *logits, uint32_t n);
+
 struct seq_ask {
     uint32_t id; /* sottod's, above 0, new */
     const uint32_t *tokens;
@@ -20,6 +24,11 @@ struct seq_ask {
     const struct sample_params *params; /* copied, arrays too */
     const uint8_t *salt;                /* sharing domain; n_salt 0: never shared */
     size_t n_salt;
+
+    /* For tools that look at every row. A step computes at most as many watched rows as the model has sequences. */
+    seq_watch_fn watch; /* NULL: nobody looks */
+    void *watcher;
+    uint32_t watch_from; /* the first position that is watched */
 };
 
 enum seq_outcome {

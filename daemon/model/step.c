@@ -108,6 +108,28 @@ static int check_entries(const struct model *model, const struct step_entry *ent
     return 0;
 }
 
+/* Of @n_rows, so many that those watched find room among the wanted rows, and one of each later entry does, too. */
+static uint32_t limit_watched(const struct model *model, const struct step_share *share, uint32_t n_rows)
+{
+    const struct step *step = &model->step;
+    const struct seq *seq = share->seq;
+    uint32_t n_later = step->n_entries - 1 - (uint32_t)(share - step->shares);
+    uint64_t n_unwatched = seq->watch_from > seq->n_done ? seq->watch_from - seq->n_done : 0;
+
+    return (uint32_t)num_min(n_rows, n_unwatched + model->n_sequences - step->n_wanted - n_later);
+}
+
+/* Row @row of the step, one of @share's. */
+static void want_watched(struct model *model, struct step_share *share, uint32_t row)
+{
+    struct step *step = &model->step;
+
+    if (share->seq->watch && step->positions[row] >= share->seq->watch_from) {
+        share->watched = share->n_watched++ ? share->watched : step->n_wanted;
+        step->wanted[step->n_wanted++] = row;
+    }
+}
+
 /* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. */
 static void share_rows(struct model *model, const struct step_entry *entry, struct step_share *share)
 {
@@ -116,9 +138,11 @@ static void share_rows(struct model *model, const struct step_entry *entry, stru
     uint32_t n_asked = entry->n_prefill ? entry->n_prefill : 1;
     uint32_t n_rows = (uint32_t)num_min(n_asked, n_left);
     struct step *step = &model->step;
-    bool reaches = n_rows == n_left;
+    bool reaches;
 
     assert(n_left > 0);
+    n_rows = seq->watch ? limit_watched(model, share, n_rows) : n_rows;
+    reaches = n_rows == n_left;
     if (reaches && (seq->n_known >= model->n_context ||
                     kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK)) {
         share->outcome = STEP_ENTRY_NO_ROOM;
@@ -130,8 +154,11 @@ static void share_rows(struct model *model, const struct step_entry *entry, stru
         step->tokens[step->n_rows] = seq->tokens[seq->n_done + i];
         step->positions[step->n_rows] = seq->n_done + i;
         step->pages[step->n_rows] = seq->pages.list;
+        want_watched(model, share, step->n_rows);
     }
-    if (reaches) {
+    if (reaches && share->n_watched > 0) {
+        share->wanted = step->n_wanted - 1;
+    } else if (reaches) {
         share->wanted = step->n_wanted;
         step->wanted[step->n_wanted++] = step->n_rows - 1;
     }
@@ -304,6 +331,22 @@ static int sample_share(struct model *model, struct step_share *share, struct st
     return 0;
 }
 
+static int show_watched(struct model *model, const struct step_share *share)
+{
+    uint32_t first = share->seq->n_done - share->n_watched; /* position */
+
+    for (uint32_t i = 0; i < share->n_watched; i++) {
+        int r = exec_read(model->step.program->exec, model->step.program->logits, share->watched + i,
+                          model->logits, model->params.n_tokens);
+
+        if (r) {
+            return err_up(r);
+        }
+        share->seq->watch(share->seq->watcher, first + i, model->logits, model->params.n_tokens);
+    }
+    return 0;
+}
+
 /* @computed: the program ran to its end. */
 static int make_result(struct model *model, uint32_t i, bool computed)
 {
@@ -314,6 +357,10 @@ static int make_result(struct model *model, uint32_t i, bool computed)
     if (share->seq && share->n_rows > 0 && computed) {
         share->seq->n_done += share->n_rows;
         result->n_rows = share->n_rows;
+        r = show_watched(model, share);
+        if (r) {
+            return err_up(r);
+        }
     }
     if (share->seq && share->seq->is_stopped) {
         share->outcome = STEP_ENTRY_STOPPED;

@@ -5,5 +5,7 @@
 
 const struct tool *const tools[] = {
     &tool_inspect,
+    &tool_logits,
+    &tool_tokenize,
     NULL,
 };

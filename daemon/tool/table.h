@@ -10,5 +10,7 @@
 #include "tool/tool.h"
 
 extern const struct tool tool_inspect;
+extern const struct tool tool_logits;
+extern const struct tool tool_tokenize;
 
 #endif

@@ -1,0 +1,171 @@
+/*
+ * sotto logits: what a model gives after some tokens, for comparing engines number by number
+ */
+#include "base/clean.h"
+#include "base/mem.h"
+#include "tool/ids.h"
+#include "tool/reader.h"
+#include "tool/table.h"
+#include <math.h>
+#include <string.h>
+
+#define SHOWN 10 /* best tokens, without --json */
+
+enum logits_row {
+    LOGITS_FILE = TOOL_ROWS_COUNT,
+    LOGITS_TOKENS,
+    LOGITS_BACKEND,
+    LOGITS_KV,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [LOGITS_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "the model, a GGUF file" },
+    [LOGITS_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL, "what the model reads, exactly these" },
+    [LOGITS_BACKEND] = { "backend", 0, ARG_CHOICE, NULL, "cpu|truth",
+                         "how to compute: as streams are served (cpu), or with weights as floats (truth)" },
+    [LOGITS_KV] = { "kv-format", 0, ARG_CHOICE, NULL, "f16|f32|q8|q4", "of keys and values; without: f16" },
+    { NULL },
+};
+
+struct wish {
+    const char *tokens;
+    struct reader_setup setup;
+};
+
+/* The last row's logits, copied. */
+struct logits {
+    float *values; /* [n], owned */
+    uint32_t n;
+};
+
+static void on_logits(void *owner, uint32_t position, const float *values, uint32_t n)
+{
+    struct logits *logits = owner;
+
+    logits->values = mem_alloc(MEM_MISC, n * sizeof(*values));
+    if (logits->values) {
+        logits->n = n;
+        memcpy(logits->values, values, n * sizeof(*values));
+    }
+}
+
+static json_t *json_of(const struct reader *reader, const struct ids *ids, const struct logits *logits)
+{
+    json_t *object = json_object();
+    json_t *tokens = json_array();
+    json_t *values = json_array();
+
+    for (size_t i = 0; i < ids->n; i++) {
+        json_array_append_new(tokens, tool_number(ids->ids[i]));
+    }
+    for (uint32_t i = 0; i < logits->n; i++) {
+        /* JSON has no infinities; null says that there is no number. */
+        json_array_append_new(values, isfinite(logits->values[i]) ? json_real((double)logits->values[i])
+                                                                  : json_null());
+    }
+    json_object_set_new(object, "tokens", tokens);
+    json_object_set_new(object, "numerics", json_string(reader->facts.numerics));
+    json_object_set_new(object, "logits", values);
+    return object;
+}
+
+static void show_best(const struct logits *logits)
+{
+    uint32_t last = UINT32_MAX;
+
+    for (int shown = 0; shown < SHOWN; shown++) {
+        uint32_t best = UINT32_MAX;
+
+        /* The largest that comes behind the last one, ties by id. */
+        for (uint32_t id = 0; id < logits->n; id++) {
+            float x = logits->values[id];
+            bool is_behind =
+                last == UINT32_MAX || x < logits->values[last] || (x == logits->values[last] && id > last);
+
+            if (is_behind && (best == UINT32_MAX || x > logits->values[best])) {
+                best = id;
+            }
+        }
+        if (best == UINT32_MAX) {
+            return;
+        }
+        printf("%u\t%.6g\n", best, (double)logits->values[best]);
+        last = best;
+    }
+}
+
+static int show(const struct tool_call *call, const struct wish *wish)
+{
+    struct ids ids = { .n = 0 };
+    struct logits logits = { .n = 0 };
+    struct reader reader = { .model = NULL };
+    struct diag diag = DIAG_INIT;
+    int r = ids_read(&ids, wish->tokens, &diag);
+
+    if (r == IDS_BAD) {
+        ids_finish(&ids);
+        return tool_usage(call, "--tokens: %s", diag.text);
+    }
+    if (!r) {
+        r = reader_open(&reader, &wish->setup, &diag);
+    }
+    if (!r) {
+        r = reader_read(&reader, ids.ids, (uint32_t)ids.n, (uint32_t)ids.n - 1, on_logits, &logits, &diag);
+    }
+    if (!r && logits.n == 0) {
+        diag_set(&diag, "there is no memory for the logits");
+        r = READER_REFUSED;
+    }
+    if (r) {
+        r = tool_fail(call, wish->setup.path, &diag, r);
+    } else if (call->json) {
+        r = tool_print(call, json_of(&reader, &ids, &logits));
+    } else {
+        show_best(&logits);
+        r = tool_flush(call);
+    }
+    mem_free(logits.values);
+    reader_close(&reader);
+    ids_finish(&ids);
+    return r;
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    struct wish wish = { .setup = { .backend = "cpu", .kv_format = "f16" } };
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (found.row == LOGITS_FILE) {
+            wish.setup.path = found.text;
+        } else if (found.row == LOGITS_TOKENS) {
+            wish.tokens = found.text;
+        } else if (found.row == LOGITS_BACKEND) {
+            wish.setup.backend = found.text;
+        } else if (found.row == LOGITS_KV) {
+            wish.setup.kv_format = found.text;
+        } else {
+            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (!wish.setup.path || !wish.tokens) {
+        return tool_usage(call, "%s is missing", wish.setup.path ? "--tokens" : "--file");
+    }
+    return show(call, &wish);
+}
+
+const struct tool tool_logits = {
+    .name = "logits",
+    .summary = "show what a model gives after some tokens",
+    .words = "--file MODEL.gguf --tokens ID,ID,...",
+    .about =
+        "Lets the model read the tokens and shows the likeliest next ones with their logits; with --json\n"
+        "the logits of the whole vocabulary. Nothing is added to the tokens, no BOS either.",
+    .rows = rows,
+    .run = run,
+};

@@ -1,0 +1,110 @@
+#include "tool/reader.h"
+#include "base/err.h"
+#include "base/num.h"
+#include "model/model.h"
+#include "model/step.h"
+
+#define SEQ_ID    1
+#define ROWS      512 /* of a step, where nobody looks at them */
+#define WATCHED   32  /* rows whose logits come out of one step */
+#define N_RESERVE 0   /* nothing is generated that is read again */
+
+int reader_open(struct reader *reader, const struct reader_setup *setup, struct diag *diag)
+{
+    int r;
+
+    *reader = (struct reader){ .model = NULL };
+    r = tool_file_open(&reader->file, setup->path, diag);
+    if (!r) {
+        r = model_open(&reader->model,
+                       &(struct model_setup){ .fd = reader->file.fd,
+                                              .backend = setup->backend,
+                                              .cpu_mask = "",
+                                              .kv_format = setup->kv_format,
+                                              .n_context = setup->n_context,
+                                              .n_sequences = WATCHED,
+                                              .n_rows = ROWS },
+                       NULL, NULL, diag);
+    }
+    if (r) {
+        reader_close(reader);
+        return r < 0 ? err_up(r) : READER_REFUSED;
+    }
+    model_facts(reader->model, &reader->facts);
+    return READER_OK;
+}
+
+void reader_close(struct reader *reader)
+{
+    model_close(reader->model);
+    reader->model = NULL;
+    tool_file_close(&reader->file);
+}
+
+static int refuse(const struct reader *reader, int outcome, uint32_t n, struct diag *diag)
+{
+    switch ((enum seq_outcome)outcome) {
+    case SEQ_BAD_TOKEN:
+        diag_set(diag, n ? "a token id is above the vocabulary's last, %u" : "there are no tokens",
+                 reader->facts.n_vocab - 1);
+        break;
+    case SEQ_NEVER_FITS:
+    case SEQ_NO_PAGES:
+        diag_set(diag, "%u tokens are too many for a context of %u", n, reader->facts.n_context);
+        break;
+    case SEQ_OK:
+    case SEQ_TOO_MANY:
+        diag_set(diag, "the model takes no sequence");
+        break;
+    }
+    return READER_REFUSED;
+}
+
+/* Steps until the last token is computed. */
+static int run(struct reader *reader, uint32_t n, struct diag *diag)
+{
+    struct step_report report;
+    uint32_t n_done = 0;
+
+    while (n_done < n) {
+        const struct step_entry entry = { .seq = SEQ_ID, .n_prefill = (uint32_t)num_min(n - n_done, ROWS) };
+        int r = step_begin(reader->model, &entry, 1, diag);
+
+        if (!r) {
+            r = step_run(reader->model, NULL, NULL, &report);
+        }
+        if (r) {
+            return r < 0 ? err_up(r) : READER_REFUSED;
+        }
+        if (report.results[0].outcome == STEP_ENTRY_NO_ROOM || report.results[0].n_rows == 0) {
+            return refuse(reader, SEQ_NEVER_FITS, n, diag);
+        }
+        n_done += report.results[0].n_rows;
+    }
+    return READER_OK;
+}
+
+int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint32_t from, seq_watch_fn watch,
+                void *watcher, struct diag *diag)
+{
+    const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
+    struct seq_room room;
+    int r = seq_open(reader->model,
+                     &(struct seq_ask){ .id = SEQ_ID,
+                                        .tokens = tokens,
+                                        .n_tokens = n,
+                                        .n_prompt = n,
+                                        .n_reserve = N_RESERVE,
+                                        .params = &greedy,
+                                        .watch = watch,
+                                        .watcher = watcher,
+                                        .watch_from = from },
+                     &room);
+
+    if (r) {
+        return r < 0 ? err_up(r) : refuse(reader, r, n, diag);
+    }
+    r = run(reader, n, diag);
+    seq_close(reader->model, SEQ_ID, false);
+    return r < 0 ? err_up(r) : r;
+}

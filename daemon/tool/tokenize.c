@@ -1,0 +1,182 @@
+/*
+ * sotto tokenize --file: text to ids by a file's own vocabulary, without a daemon
+ */
+#include "base/clean.h"
+#include "base/mem.h"
+#include "token/token.h"
+#include "tool/file.h"
+#include "tool/table.h"
+#include <string.h>
+
+enum tokenize_row {
+    TOKENIZE_FILE = TOOL_ROWS_COUNT,
+    TOKENIZE_SPECIAL_TOO,
+    TOKENIZE_HEX,
+    TOKENIZE_PIECES,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [TOKENIZE_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "the GGUF file with the vocabulary" },
+    [TOKENIZE_SPECIAL_TOO] = { "special", 0, ARG_FLAG, NULL, NULL,
+                               "control tokens in TEXT count, and BOS is put before it" },
+    [TOKENIZE_HEX] = { "hex", 0, ARG_FLAG, NULL, NULL, "TEXT is bytes in hexadecimal: 48c3bc" },
+    [TOKENIZE_PIECES] = { "pieces", 0, ARG_FLAG, NULL, NULL, "also the text of each token" },
+    { NULL },
+};
+
+struct wish {
+    const char *path;
+    const char *text;
+    bool special;
+    bool hex;
+    bool pieces;
+};
+
+static int digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + 'a' - 'A' : c) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+/* The bytes that @hex spells in a block of MEM_WORDS, or NULL: an odd number of digits, or another character. */
+static uint8_t *read_hex(const char *hex, size_t *ret_n)
+{
+    cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_WORDS, strlen(hex) / 2 + 1);
+    size_t n = 0;
+
+    for (; bytes && *hex; hex += 2) {
+        if (digit(hex[0]) < 0 || digit(hex[1]) < 0) {
+            return NULL;
+        }
+        bytes[n++] = (uint8_t)(digit(hex[0]) << 4 | digit(hex[1]));
+    }
+    *ret_n = n;
+    return steal(&bytes);
+}
+
+static json_t *json_of(const struct wish *wish, const struct vocab *vocab, const struct ids *ids)
+{
+    json_t *object = json_object();
+    json_t *tokens = json_array();
+    json_t *pieces = json_array();
+
+    for (size_t i = 0; i < ids->n; i++) {
+        struct gguf_text piece = vocab_text(vocab, ids->ids[i]);
+
+        json_array_append_new(tokens, tool_number(ids->ids[i]));
+        json_array_append_new(pieces, tool_text(piece.bytes, piece.n));
+    }
+    json_object_set_new(object, "tokens", tokens);
+    if (wish->pieces) {
+        json_object_set(object, "pieces", pieces);
+    }
+    json_decref(pieces);
+    return object;
+}
+
+static void print(const struct wish *wish, const struct vocab *vocab, const struct ids *ids)
+{
+    for (size_t i = 0; i < ids->n; i++) {
+        if (wish->pieces) {
+            struct gguf_text piece = vocab_text(vocab, ids->ids[i]);
+
+            printf("%u\t", ids->ids[i]);
+            tool_put_text(stdout, piece.bytes, piece.n);
+            putchar('\n');
+        } else {
+            printf("%s%u", i ? "," : "", ids->ids[i]);
+        }
+    }
+    if (!wish->pieces) {
+        putchar('\n');
+    }
+}
+
+static int tokenize(const struct tool_call *call, const struct wish *wish, const void *text, size_t n)
+{
+    const unsigned flags = wish->special ? TOKENIZE_BOS | TOKENIZE_SPECIAL : 0;
+    cleanup(vocab_destroyp) struct vocab *vocab = NULL;
+    struct tool_file file = { .fd = -1 };
+    struct diag diag = DIAG_INIT;
+    struct ids ids = { .n = 0 };
+    int r = tool_file_open(&file, wish->path, &diag);
+
+    if (!r) {
+        r = vocab_create(&vocab, file.gguf, &diag);
+    }
+    tool_file_close(&file);
+    if (r) {
+        return tool_fail(call, wish->path, &diag, r);
+    }
+    r = vocab_tokenize(vocab, text, n, flags, NULL, &ids, &diag);
+    if (r) {
+        diag_set(&diag, "the text is too long");
+        r = tool_fail(call, NULL, &diag, r);
+    } else if (call->json) {
+        r = tool_print(call, json_of(wish, vocab, &ids));
+    } else {
+        print(wish, vocab, &ids);
+        r = tool_flush(call);
+    }
+    ids_finish(&ids);
+    return r;
+}
+
+static int take(const struct tool_call *call, const struct wish *wish)
+{
+    cleanup(mem_freep) uint8_t *bytes = NULL;
+    size_t n = strlen(wish->text);
+
+    if (!wish->hex) {
+        return tokenize(call, wish, wish->text, n);
+    }
+    bytes = read_hex(wish->text, &n);
+    if (!bytes) {
+        return tool_usage(call, "--hex: TEXT is no whole number of bytes, two hexadecimal digits each");
+    }
+    return tokenize(call, wish, bytes, n);
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    struct wish wish = { .path = NULL };
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (found.row == TOKENIZE_FILE) {
+            wish.path = found.text;
+        } else if (found.row == TOKENIZE_SPECIAL_TOO) {
+            wish.special = true;
+        } else if (found.row == TOKENIZE_HEX) {
+            wish.hex = true;
+        } else if (found.row == TOKENIZE_PIECES) {
+            wish.pieces = true;
+        } else if (wish.text) {
+            return tool_usage(call, "\"%s\" is one argument too many: put the text in quotes", found.text);
+        } else {
+            wish.text = found.text;
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (!wish.path || !wish.text) {
+        return tool_usage(call, "%s is missing", wish.path ? "TEXT" : "--file");
+    }
+    return take(call, &wish);
+}
+
+const struct tool tool_tokenize = {
+    .name = "tokenize",
+    .summary = "show a text as token ids, by a file's own vocabulary",
+    .words = "--file MODEL.gguf TEXT",
+    .about =
+        "Prints the token ids of TEXT, apart by commas. Text that spells a control token is ordinary text,\n"
+        "unless --special is given. Without --file the daemon is asked.",
+    .rows = rows,
+    .run = run,
+};

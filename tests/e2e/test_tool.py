@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""The commands on model files, as users run them: `sotto COMMAND`, and sotto-tool by its own name."""
+import json
+import os
+import subprocess
+import sys
+
+import tap
+from tap import LeftOut, equal, fact, holds
+
+BUILD = os.environ["SOTTO_BUILD"]
+TRUTH = os.environ["SOTTO_TRUTH_DIR"]
+
+
+def run(program, *words):
+    done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, timeout=120, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def sotto(*words):
+    return run("clients/sotto", *words)
+
+
+def truth(name):
+    path = os.path.join(TRUTH, name)
+    if not os.path.exists(path):
+        if os.environ.get("CI"):
+            raise AssertionError(f"truth data missing under CI: {path}")
+        raise LeftOut(f"{path} is not here")
+    return path
+
+
+def answer(*words):
+    code, out, err = sotto(*words, "--json")
+    equal(code, 0, err)
+    equal(out.count("\n"), 1, "lines")
+    return json.loads(out)
+
+
+@fact
+def the_list_of_sotto_is_that_of_the_program():
+    code, out, _ = run("daemon/tool/sotto-tool", "--list")
+    equal(code, 0)
+    tools = dict(line.split(None, 1) for line in out.splitlines())
+    shown = sotto("--help")[1].split("without a daemon", 1)[1].split("\n\n")[1]
+    shown = dict(line.split(None, 1) for line in shown.splitlines())
+
+    del tools["tokenize"]  # stands in the daemon's list as well
+    equal(shown, tools)
+
+
+@fact
+def the_program_answers_to_its_own_name_too():
+    file = truth("models/stories260K-f32.gguf")
+
+    equal(run("daemon/tool/sotto-tool", "tokenize", "--file", file, "Once"), (0, "403\n", ""))
+    equal(run("clients/sotto-tokenize", "--file", file, "Once"), (0, "403\n", ""))
+    code, _, err = run("daemon/tool/sotto-tool", "nothing")
+    equal(code, 2)
+    holds('no command "nothing"' in err, err)
+
+
+@fact
+def each_command_says_what_is_wrong_with_its_words():
+    for words, said in [
+            (["inspect"], "FILE is missing"),
+            (["inspect", "a", "b"], '"b" is one argument too many'),
+            (["inspect", "--nothing"], "no option --nothing"),
+            (["logits", "--file", "a"], "--tokens is missing"),
+            (["logits", "--file", "a", "--tokens", "1,x"], '"x" is no token id'),
+            (["logits", "--file", "a", "--tokens", ""], "no token id"),
+            (["logits", "--file", "a", "--tokens", "1", "--backend", "gpu"], "none of cpu|truth"),
+            (["tokenize", "--file", "a", "--hex", "abc"], "two hexadecimal digits"),
+            (["tokenize", "--file", "a", "--socket", "b", "c"], "needs no daemon"),
+            (["tokenize", "--hex", "00"], "--hex goes with --file"),
+    ]:
+        code, out, err = sotto(*words)
+        equal((code, out), (2, ""), words)
+        holds(said in err, f"{words}: {err}")
+
+
+@fact
+def files_that_are_none_are_refused_with_their_name():
+    for words in ["inspect", "/nowhere"], ["inspect", "/dev/null"], ["inspect", __file__], ["inspect", "/"], \
+            ["logits", "--file", __file__, "--tokens", "1"], ["tokenize", "--file", __file__, "x"]:
+        code, out, err = sotto(*words)
+        equal((code, out), (1, ""), words)
+        holds(any(word in err for word in words[1:]), err)
+
+
+@fact
+def a_file_is_told_with_all_its_tensors():
+    shown = answer("inspect", truth("models/stories260K-wide-q4_k_m.gguf"))
+
+    equal(shown["verdict"], {"runs": True, "backend": shown["verdict"]["backend"], "refusals": []})
+    equal(shown["model"]["layers"], 5)
+    equal(shown["model"]["context_tokens"], 512)
+    kv = shown["model"]["kv_bytes_per_token"]
+    equal(kv["f32"], 5 * 2 * shown["model"]["kv_heads"] * shown["model"]["head_size"] * 4)
+    equal(kv["f16"] * 2, kv["f32"])
+    equal({tensor["use"] for tensor in shown["tensors"]}, {"used"})
+    equal(sum(format["bytes"] for format in shown["formats"].values()), shown["tensor_bytes"])
+    equal(sum(tensor["bytes"] for tensor in shown["tensors"]), shown["tensor_bytes"])
+    equal(set(shown["formats"]), {tensor["type"] for tensor in shown["tensors"]})
+    equal(shown["vocabulary"]["kind"], "sentencepiece")
+    equal(shown["vocabulary"]["bos"], {"id": 1, "text": "<s>"})
+    equal(shown["template"], {"present": False, "understood": False})
+    keys = {key["key"]: key for key in shown["keys"]}
+    equal(keys["llama.block_count"]["value"], 5)
+    equal(keys["tokenizer.ggml.tokens"]["length"], 512)
+
+
+@fact
+def a_vocabulary_alone_is_told_and_does_not_run():
+    shown = answer("inspect", truth("tokenizers/ggml-vocab-gpt-2.gguf"))
+
+    equal(shown["verdict"]["runs"], False)
+    holds(shown["verdict"]["refusals"], "reasons")
+    equal(shown["vocabulary"]["kind"], "byte-level-bpe")
+    equal(shown["vocabulary"]["tokens"], 50257)
+    code, out, _ = sotto("inspect", truth("tokenizers/ggml-vocab-gpt-2.gguf"))
+    equal(code, 0)
+    holds("sotto does not run it:" in out, out[-300:])
+
+
+@fact
+def text_becomes_the_ids_of_the_truth():
+    with open(truth("tokenizers/strings.json"), encoding="utf-8") as file:
+        strings = {row["n"]: row for row in json.load(file)}
+    with open(truth("tokenizers/ids/llama-spm.json"), encoding="utf-8") as file:
+        rows = json.load(file)["cases"]
+    model = truth("tokenizers/ggml-vocab-llama-spm.gguf")
+    for row in rows[::12]:
+        text = strings[row["n"]]
+        if text["text"] is None:
+            continue
+        equal(answer("tokenize", "--file", model, "--hex", text["hex"])["tokens"], row["plain"], text)
+        equal(answer("tokenize", "--file", model, "--special", "--hex", text["hex"])["tokens"], row["special"], text)
+
+
+@fact
+def text_that_is_no_utf8_is_refused():
+    code, _, err = sotto("tokenize", "--file", truth("models/stories260K-f32.gguf"), "--hex", "41ff")
+
+    equal(code, 1)
+    holds("UTF-8" in err, err)
+
+
+def cases(name):
+    with open(truth(f"models/{name}.expected.json"), encoding="utf-8") as file:
+        return json.load(file)["cases"]
+
+
+@fact
+def logits_are_those_of_the_truth():
+    case = cases("stories260K-f32")[0]
+    tokens = case["prompt_ids"]
+    wanted = case["first_logits"]
+    shown = answer("logits", "--file", truth("models/stories260K-f32.gguf"), "--backend", "truth", "--kv-format", "f32",
+                   "--tokens", ",".join(map(str, tokens)))
+
+    equal(shown["tokens"], tokens)
+    equal(len(shown["logits"]), len(wanted))
+    worst = max(abs(a - b) for a, b in zip(shown["logits"], wanted))
+    holds(worst < 1e-4, f"largest difference {worst}")
+
+
+@fact
+def a_token_above_the_vocabulary_is_refused():
+    code, _, err = sotto("logits", "--file", truth("models/stories260K-f32.gguf"), "--tokens", "1,512")
+
+    equal(code, 1)
+    holds("above the vocabulary's last, 511" in err, err)
+
+
+if __name__ == "__main__":
+    tap.main()
