@@ -1,5 +1,5 @@
 /*
- * Quant: the table of writers, and the formats without super-blocks (layouts: tensor/block.h)
+ * Quant: the table of writers, and the formats of floats and of plain blocks of 32 (layouts: tensor/block.h)
  */
 #include "kern/quant.h"
 
@@ -82,7 +82,7 @@ static void round_line(const float *x, int hi, uint8_t d[2], uint8_t m[2], int8_
 
     fit.d = quant_half(fit.d, d);
     fit.m = quant_half(fit.m, m);
-    fit_apply(&fit, x, BLOCK_SMALL, (struct fit_range){ 0, hi }, q);
+    fit_apply(&fit, x, BLOCK_SMALL, (struct fit_range){ .lo = 0, .hi = hi }, q);
 }
 
 static void write_q4_0(const float *x, void *out)
@@ -90,7 +90,7 @@ static void write_q4_0(const float *x, void *out)
     struct block_q4_0 *block = out;
     int8_t q[BLOCK_SMALL];
 
-    round_scale(x, (struct fit_range){ -8, 7 }, block->d, q);
+    round_scale(x, (struct fit_range){ .lo = -8, .hi = 7 }, block->d, q);
     for (uint32_t i = 0; i < BLOCK_SMALL; i++) {
         q[i] = (int8_t)(q[i] + 8);
     }
@@ -111,7 +111,7 @@ static void write_q5_0(const float *x, void *out)
     struct block_q5_0 *block = out;
     int8_t q[BLOCK_SMALL];
 
-    round_scale(x, (struct fit_range){ -16, 15 }, block->d, q);
+    round_scale(x, (struct fit_range){ .lo = -16, .hi = 15 }, block->d, q);
     for (uint32_t i = 0; i < BLOCK_SMALL; i++) {
         q[i] = (int8_t)(q[i] + 16);
     }
@@ -133,7 +133,7 @@ static void write_q8_0(const float *x, void *out)
 {
     struct block_q8_0 *block = out;
 
-    round_scale(x, (struct fit_range){ -127, 127 }, block->d, block->qs);
+    round_scale(x, (struct fit_range){ .lo = -127, .hi = 127 }, block->d, block->qs);
 }
 
 /* Writes one block. */
@@ -142,9 +142,11 @@ typedef void (*write_fn)(const float *x, void *out);
 static write_fn writer_of(uint32_t type)
 {
     static const write_fn writers[ELEM_TYPE_COUNT] = {
-        [ELEM_F32] = write_f32,   [ELEM_F16] = write_f16,   [ELEM_BF16] = write_bf16,
-        [ELEM_Q4_0] = write_q4_0, [ELEM_Q4_1] = write_q4_1, [ELEM_Q5_0] = write_q5_0,
-        [ELEM_Q5_1] = write_q5_1, [ELEM_Q8_0] = write_q8_0,
+        [ELEM_F32] = write_f32,   [ELEM_F16] = write_f16,       [ELEM_BF16] = write_bf16,
+        [ELEM_Q4_0] = write_q4_0, [ELEM_Q4_1] = write_q4_1,     [ELEM_Q5_0] = write_q5_0,
+        [ELEM_Q5_1] = write_q5_1, [ELEM_Q8_0] = write_q8_0,     [ELEM_Q2_K] = quant_q2_k,
+        [ELEM_Q3_K] = quant_q3_k, [ELEM_Q4_K] = quant_q4_k,     [ELEM_Q5_K] = quant_q5_k,
+        [ELEM_Q6_K] = quant_q6_k, [ELEM_IQ4_NL] = quant_iq4_nl, [ELEM_IQ4_XS] = quant_iq4_xs,
     };
 
     return type < ELEM_TYPE_COUNT ? writers[type] : NULL;

@@ -21,7 +21,7 @@ enum quant_outcome {
     QUANT_NOT_FINITE, /* a format in blocks was asked for, and an infinity or a NaN is in the row */
 };
 
-/* True if quant_row() writes @type (enum elem_type). */
+/* True if quant_row() writes @type (enum elem_type): every type that computes. */
 bool quant_may(uint32_t type);
 
 /*

@@ -6,10 +6,19 @@
 #include <assert.h>
 #include <math.h>
 
-#define RUN_MAX    32  /* elements of a run, at most */
 #define N_TRIES    4   /* scales on either side of the plain one */
 #define TRY_STEP   0.2 /* by how much of a step of q the largest element then lies elsewhere */
 #define N_IMPROVED 2   /* rounds of least squares for each; a third changes next to nothing */
+
+static int nearest_value(double x, const int8_t *values)
+{
+    int at = 0;
+
+    for (int step = 8; step > 0; step /= 2) {
+        at += 2.0 * x > values[at + step - 1] + values[at + step] ? step : 0;
+    }
+    return values[at];
+}
 
 int fit_round(double x, struct fit_range range)
 {
@@ -17,6 +26,9 @@ int fit_round(double x, struct fit_range range)
 
     if (!(x > range.lo)) { /* also NaN, from 0 / 0 */
         return range.lo;
+    }
+    if (range.values) {
+        return nearest_value(x, range.values);
     }
     return x >= range.hi ? range.hi : (int)((x + to_even) - to_even);
 }
@@ -89,7 +101,7 @@ struct search {
 /* Improves @try and keeps it where it errs less. */
 static void try_it(struct search *search, struct fit try)
 {
-    int8_t q[RUN_MAX];
+    int8_t q[FIT_RUN_MAX];
 
     for (int round = 0; round <= N_IMPROVED; round++) {
         const double error = fit_apply(&try, search->x, search->n, search->range, q);
@@ -111,7 +123,7 @@ struct fit fit_scale(const float *x, uint32_t n, struct fit_range range)
     struct search search = { .x = x, .n = n, .range = range, .least = INFINITY };
     double top = 0.0;
 
-    assert(n <= RUN_MAX);
+    assert(n <= FIT_RUN_MAX);
     for (uint32_t i = 0; i < n; i++) {
         top = fabs((double)x[i]) > fabs(top) ? (double)x[i] : top;
     }
@@ -129,7 +141,7 @@ struct fit fit_line(const float *x, uint32_t n, int hi, bool is_below)
     };
     double lo = (double)x[0], top = (double)x[0];
 
-    assert(n > 0 && n <= RUN_MAX);
+    assert(n > 0 && n <= FIT_RUN_MAX);
     for (uint32_t i = 1; i < n; i++) {
         lo = (double)x[i] < lo ? (double)x[i] : lo;
         top = (double)x[i] > top ? (double)x[i] : top;

@@ -17,13 +17,16 @@ struct fit {
     double m;
 };
 
-/* The integers that a format has. */
+/* The integers that a format has: all from @lo to @hi, or sixteen of them. */
 struct fit_range {
     int lo;
     int hi;
+    const int8_t *values; /* [16] ascending, from @lo to @hi; NULL: all */
 };
 
-/* @x as the nearest integer of @range, halves to even. */
+#define FIT_RUN_MAX 32 /* elements of a run, at most */
+
+/* @x as the nearest integer of @range: halves to even, or to the lower value. */
 int fit_round(double x, struct fit_range range);
 
 /* Rounds @n floats to @q and gives the sum of the squares of the errors. d 0: every q is the one nearest to 0. */
