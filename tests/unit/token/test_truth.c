@@ -78,8 +78,9 @@ static bool is_composed(const struct buf *out, const uint8_t *text, size_t n)
     return same;
 }
 
-/* True if @out is @text, @text composed, or what llama.cpp makes of it where that is not the text (@row): a U+2581 in a text is a
- * blank to SentencePiece, and a byte without a token is gone. The prefix blank that llama.cpp leaves is not ours. */
+/* True if @out is @text, @text composed, or what llama.cpp makes of it where that is not the text (@row): a U+2581 in
+ * a text is a blank to SentencePiece, and a byte without a token is gone. The prefix blank that llama.cpp leaves is not
+ * ours. */
 static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, const json_t *row)
 {
     const json_t *hex = json_object_get(row, "llama_cpp_detokenized_plain_hex");
