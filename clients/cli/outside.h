@@ -1,8 +1,8 @@
 /*
  * Outside: commands that are programs of their own
  *
- * Those that look at model files need no daemon, and their code is not a client's: they lie in libexec as sotto-COMMAND.
- * Here they are listed for the pages; any other sotto-COMMAND there is run as well.
+ * Those that look at model files need no daemon, and their code is not a client's: they lie in libexec as
+ * sotto-COMMAND. Here they are listed for the pages; any other sotto-COMMAND there is run as well.
  */
 #ifndef SOTTO_CLI_OUTSIDE_H
 #define SOTTO_CLI_OUTSIDE_H
