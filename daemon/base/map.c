@@ -84,6 +84,11 @@ static uint64_t hash_bytes(const uint8_t *bytes, size_t n, uint64_t salt)
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+uint64_t map_hash(const void *bytes, size_t n, uint64_t salt)
+{
+    return hash_bytes(bytes, n, salt);
+}
+
 static struct key number_key(const struct map *map, uint64_t number)
 {
     return (struct key){ .bytes = NULL, .n = number, .hash = hash_number(number, map->salt) };

@@ -54,6 +54,9 @@ union map_value *map_find_bytes(const struct map *map, const void *key, size_t n
 bool map_remove(struct map *map, uint64_t key);
 bool map_remove_bytes(struct map *map, const void *key, size_t n);
 
+/* The keyed hash that maps use, for tables of another shape. */
+uint64_t map_hash(const void *bytes, size_t n, uint64_t salt);
+
 /* Visits: start with *at = 0; NULL after the last. The visited entry may be removed, nothing may be added. */
 struct map_entry *map_next(const struct map *map, size_t *at);
 

@@ -108,6 +108,9 @@ struct exec_ops {
 
     /* Optional. NULL: the slots' rows lie in exec->scratch. */
     int (*read)(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n);
+
+    /* Optional. NULL: pages lie in kv->owned, kv->row_bytes each. */
+    int (*copy_page)(struct exec_mem *kv, uint32_t from, uint32_t to);
 };
 
 extern const struct exec_ops exec_cpu;
@@ -131,5 +134,8 @@ void exec_unmap(void *bytes, uint64_t n_bytes);
 
 /* @n_bytes more of what @mem owns are touched now. */
 void exec_charge(struct exec_mem *mem, uint64_t n_bytes);
+
+/* Charges page @page of @kv, once. */
+void exec_touch_page(struct exec_mem *kv, uint32_t page);
 
 #endif

@@ -43,6 +43,14 @@ void exec_charge(struct exec_mem *mem, uint64_t n_bytes)
     mem->n_charged += n_bytes;
 }
 
+void exec_touch_page(struct exec_mem *kv, uint32_t page)
+{
+    if (!kv->is_touched[page]) {
+        kv->is_touched[page] = true;
+        exec_charge(kv, kv->row_bytes);
+    }
+}
+
 /* ---- life ---- */
 
 static const struct exec_ops *find_backend(const char *name)
@@ -260,5 +268,18 @@ int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct e
     mem->n_rows = shape->n_pages;
     mem->n_bytes = n_bytes;
     *ret_mem = mem;
+    return EXEC_OK;
+}
+
+int exec_copy_page(struct exec *exec, struct exec_mem *kv, uint32_t from, uint32_t to)
+{
+    if (kv->what != EXEC_MEM_KV || from >= kv->n_rows || to >= kv->n_rows || from == to) {
+        return err_new(-EINVAL);
+    }
+    exec_touch_page(kv, to);
+    if (exec->ops->copy_page) {
+        return err_up(exec->ops->copy_page(kv, from, to));
+    }
+    memcpy(kv->owned + to * kv->row_bytes, kv->owned + from * kv->row_bytes, kv->row_bytes);
     return EXEC_OK;
 }

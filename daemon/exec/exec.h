@@ -112,6 +112,9 @@ uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape);
 int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
                   struct diag *diag);
 
+/* Page @to begins as page @from does. Both are of @kv, and nothing is queued that writes to either. */
+int exec_copy_page(struct exec *exec, struct exec_mem *kv, uint32_t from, uint32_t to);
+
 /* ---- programs ---- */
 
 enum exec_rows {

@@ -58,12 +58,7 @@ static void charge(struct exec_program *program)
         exec->n_scratch_charged = program->scratch_bytes;
     }
     for (uint32_t i = 0; program->kv && i < program->batch.n_rows; i++) {
-        bool *is_touched = &program->kv->is_touched[page_of(&program->batch, i)];
-
-        if (!*is_touched) {
-            *is_touched = true;
-            exec_charge(program->kv, program->kv->row_bytes);
-        }
+        exec_touch_page(program->kv, page_of(&program->batch, i));
     }
 }
 

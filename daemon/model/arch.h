@@ -154,6 +154,7 @@ struct arch {
 
     /* Optional. Changes what files of the family leave out and others can't guess. */
     void (*settle)(struct arch_params *params);
+    bool never_shares; /* its sequences have a state beside their pages, which no prefix can give back */
 
     /* Records the program; gives the slot of logits (wanted rows, n_tokens wide). */
     uint32_t (*record)(const struct arch_source *source, struct exec_program *program);

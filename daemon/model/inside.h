@@ -17,7 +17,10 @@ struct seq {
     uint32_t n_known;
     uint32_t n_prompt;
     uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
-    struct kv_pages pages; /* the one store that families of today have */
+    struct kv_pages pages;       /* the one store that families of today have */
+    struct chain_domain *domain; /* whom it shares pages with, one reference; NULL: nobody */
+    uint32_t n_published;        /* its first pages that are in the chain */
+    uint32_t n_found;            /* of them, those that were there when it opened */
     struct sample_params params;
     uint32_t *top_ids;   /* [n_top], owned, as is */
     float *top_logprobs; /* [n_top] */
@@ -26,7 +29,8 @@ struct seq {
     uint32_t watch_from;
     bool is_stopped;
     bool is_in_step; /* pages and tokens must stay until it ends */
-    bool is_closed;  /* close when the step ends */
+    bool is_closed;  /* close when the step ends, */
+    bool keeps;      /* and so */
     uint32_t n_trim; /* trim to so many when the step ends; UINT32_MAX: no */
 };
 

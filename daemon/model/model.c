@@ -163,7 +163,7 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
-    r = kv_create(&model->kv, shape.n_pages, exec_kv_page_bytes(&shape));
+    r = kv_create(&model->kv, shape.n_pages, exec_kv_page_bytes(&shape), setup->prefix_hash);
     return r ? err_up(r) : MODEL_OK;
 }
 
@@ -401,6 +401,7 @@ void model_figures(const struct model *model, struct model_figures *ret_figures)
     ret_figures->n_free = model->kv.n_free;
     ret_figures->n_cached = model->kv.n_cached;
     ret_figures->n_held = model->kv.n_held;
+    ret_figures->n_evicted = model->kv.n_evicted;
     ret_figures->n_seqs = (uint32_t)model->seqs.n;
 }
 

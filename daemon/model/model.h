@@ -24,6 +24,9 @@ struct model_setup {
     uint32_t n_rows;         /* of a step, at most; 0: 512 */
     uint64_t kv_bytes;       /* ceiling of the page pool; 0: one full context for each of 4 sequences */
     uint32_t n_parts;        /* of one submission, at most; 0: as many as take about a millisecond */
+
+    /* Tests: finds pages of equal prefixes (chain.h). NULL: the usual one. */
+    uint64_t (*prefix_hash)(const void *bytes, size_t n, uint64_t salt);
 };
 
 typedef void (*model_progress_fn)(void *owner, float fraction, const char *phase);
@@ -67,6 +70,7 @@ struct model_figures {
     uint64_t n_tokens;
     uint64_t n_weight_passes; /* times that a step read all weights */
     uint64_t n_step_allocs;
+    uint64_t n_evicted; /* cached pages that had to go */
 };
 
 void model_figures(const struct model *model, struct model_figures *ret_figures);

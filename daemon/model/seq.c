@@ -2,7 +2,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "model/inside.h"
+#include "model/prefix.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
     if (!seq) {
         return;
     }
-    kv_pages_finish(&model->kv, &seq->pages);
+    prefix_end(model, seq, false);
     mem_free((void *)seq->params.biases);
     mem_free((void *)seq->params.never);
     mem_free(seq->top_ids);
@@ -87,10 +87,7 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
         room->n_needed > model->kv.n_pages) {
         return SEQ_NEVER_FITS;
     }
-    if (model->seqs.n >= model->n_sequences) {
-        return SEQ_TOO_MANY;
-    }
-    return room->n_needed > room->n_free ? SEQ_NO_PAGES : SEQ_OK;
+    return model->seqs.n >= model->n_sequences ? SEQ_TOO_MANY : SEQ_OK;
 }
 
 int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
@@ -112,13 +109,17 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         seq_destroy(model, seq);
         return err_new(-ENOMEM);
     }
+    r = prefix_begin(model, seq, ask, ask->n_tokens + ask->n_reserve);
+    if (r) {
+        seq_destroy(model, seq);
+        return r < 0 ? err_up(r) : SEQ_NO_PAGES;
+    }
     r = map_put(&model->seqs, ask->id, (union map_value){ .pointer = seq });
     if (r) {
         seq_destroy(model, seq);
         return err_new(r == MAP_EXISTS ? -EEXIST : r);
     }
-    r = kv_pages_grow(&model->kv, &seq->pages, ask->n_tokens + ask->n_reserve);
-    assert(r == KV_OK);
+    ret_room->n_cached = seq->n_done;
     ret_room->n_free = kv_n_left(&model->kv);
     return SEQ_OK;
 }
@@ -158,10 +159,10 @@ void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
 }
 
 /* Pages go back now; what a report may still point to goes with the next step. */
-static void retire(struct model *model, struct seq *seq)
+static void retire(struct model *model, struct seq *seq, bool keep)
 {
     map_remove(&model->seqs, seq->id);
-    kv_pages_finish(&model->kv, &seq->pages);
+    prefix_end(model, seq, keep);
     list_append(&model->closed, &seq->link);
 }
 
@@ -175,9 +176,10 @@ void seq_close(struct model *model, uint32_t id, bool keep)
     if (seq->is_in_step) {
         seq->is_stopped = true;
         seq->is_closed = true;
+        seq->keeps = keep;
         return;
     }
-    retire(model, seq);
+    retire(model, seq, keep);
 }
 
 void seq_leave_step(struct model *model, struct seq *seq)
@@ -188,7 +190,7 @@ void seq_leave_step(struct model *model, struct seq *seq)
         seq->n_trim = UINT32_MAX;
     }
     if (seq->is_closed) {
-        retire(model, seq);
+        retire(model, seq, seq->keeps);
     }
 }
 

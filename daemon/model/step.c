@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "model/inside.h"
+#include "model/prefix.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -130,23 +130,26 @@ static void want_watched(struct model *model, struct step_share *share, uint32_t
     }
 }
 
-/* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. */
-static void share_rows(struct model *model, const struct step_entry *entry, struct step_share *share)
+/* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. 0 or a fault. */
+static int share_rows(struct model *model, const struct step_entry *entry, struct step_share *share)
 {
     struct seq *seq = share->seq;
-    uint32_t n_left = seq->n_known - seq->n_done;
-    uint32_t n_asked = entry->n_prefill ? entry->n_prefill : 1;
-    uint32_t n_rows = (uint32_t)num_min(n_asked, n_left);
     struct step *step = &model->step;
+    int r = prefix_own(model, seq);
+    uint32_t n_left = seq->n_known - seq->n_done;
+    uint32_t n_rows = (uint32_t)num_min(entry->n_prefill ? entry->n_prefill : 1, n_left);
     bool reaches;
 
     assert(n_left > 0);
+    if (r < 0) {
+        return err_up(r);
+    }
     n_rows = seq->watch ? limit_watched(model, share, n_rows) : n_rows;
     reaches = n_rows == n_left;
-    if (reaches && (seq->n_known >= model->n_context ||
-                    kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK)) {
+    if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context) ||
+        kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK) {
         share->outcome = STEP_ENTRY_NO_ROOM;
-        return;
+        return 0;
     }
     share->first = step->n_rows;
     share->n_rows = n_rows;
@@ -164,11 +167,13 @@ static void share_rows(struct model *model, const struct step_entry *entry, stru
     }
     /* A prefill piece that ends before the prompt does is whole; a decode that could not reach its token is not. */
     share->outcome = reaches || n_rows == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
+    return 0;
 }
 
-static void take_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries)
+static int take_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries)
 {
     struct step *step = &model->step;
+    int r;
 
     step->n_entries = n_entries;
     step->n_rows = 0;
@@ -188,8 +193,12 @@ static void take_entries(struct model *model, const struct step_entry *entries, 
             share->outcome = STEP_ENTRY_STOPPED;
             continue;
         }
-        share_rows(model, &entries[i], share);
+        r = share_rows(model, &entries[i], share);
+        if (r) {
+            return err_up(r);
+        }
     }
+    return 0;
 }
 
 static struct model_program *find_program(struct model *model, uint32_t n_rows)
@@ -211,7 +220,10 @@ int step_begin(struct model *model, const struct step_entry *entries, uint32_t n
         return r;
     }
     seq_bury(model);
-    take_entries(model, entries, n_entries);
+    r = take_entries(model, entries, n_entries);
+    if (r) {
+        return err_up(r);
+    }
     step->report = (struct step_report){ .results = step->results, .n_results = n_entries };
     step->program = step->n_rows ? find_program(model, step->n_rows) : NULL;
     if (step->program) {
@@ -381,6 +393,7 @@ static void end_step(struct model *model)
         model->figures.n_rows += step->results[i].n_rows;
         model->figures.n_tokens += step->results[i].n_tokens;
         if (step->shares[i].seq) {
+            prefix_publish(model, step->shares[i].seq);
             seq_leave_step(model, step->shares[i].seq);
         }
     }

@@ -5,6 +5,17 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef RIG_ONE_HASH
+const bool rig_has_one_hash = true;
+#else
+const bool rig_has_one_hash = false;
+#endif
+
+static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
+{
+    return 7;
+}
+
 int rig_try(struct model **ret_model, const char *path, const struct rig_setup *setup, struct diag *diag)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -22,7 +33,8 @@ int rig_try(struct model **ret_model, const char *path, const struct rig_setup *
                                           .n_sequences = setup->n_sequences,
                                           .n_rows = setup->n_rows,
                                           .kv_bytes = setup->kv_bytes,
-                                          .n_parts = setup->n_parts },
+                                          .n_parts = setup->n_parts,
+                                          .prefix_hash = rig_has_one_hash ? one_hash : NULL },
                    NULL, NULL, diag);
     close(fd);
     return r;
@@ -38,8 +50,11 @@ struct model *rig_open(const char *path, const struct rig_setup *setup)
     return model;
 }
 
-static void open_stream(struct model *model, const struct rig_stream *stream)
+/* With the prompt and the answer so far. */
+static void open_stream(struct model *model, struct rig_stream *stream)
 {
+    const char *salt = stream->salt ? stream->salt : "rig";
+    uint32_t tokens[2 * RIG_TOKENS];
     const struct sample_params params = { .temperature = stream->temperature,
                                           .top_p = 1.0f,
                                           .seed = stream->seed,
@@ -47,16 +62,23 @@ static void open_stream(struct model *model, const struct rig_stream *stream)
                                           .logprobs = true,
                                           .n_top = stream->logprobs ? RIG_VOCAB : 0 };
     struct seq_room room;
-    int r = seq_open(model,
-                     &(struct seq_ask){ .id = stream->id,
-                                        .tokens = stream->prompt,
-                                        .n_tokens = stream->n_prompt,
-                                        .n_prompt = stream->n_prompt,
-                                        .n_reserve = stream->n_wanted,
-                                        .params = &params },
-                     &room);
+    int r;
 
+    memcpy(tokens, stream->prompt, stream->n_prompt * sizeof(*tokens));
+    memcpy(tokens + stream->n_prompt, stream->answer, stream->n_answer * sizeof(*tokens));
+    r = seq_open(model,
+                 &(struct seq_ask){ .id = stream->id,
+                                    .tokens = tokens,
+                                    .n_tokens = stream->n_prompt + stream->n_answer,
+                                    .n_prompt = stream->n_prompt,
+                                    .n_reserve = stream->n_wanted - stream->n_answer,
+                                    .params = &params,
+                                    .salt = (const uint8_t *)salt,
+                                    .n_salt = strlen(salt) },
+                 &room);
     ck_assert_int_eq(r, SEQ_OK);
+    stream->n_rows = room.n_cached;
+    stream->n_cached = stream->n_answer == 0 ? room.n_cached : stream->n_cached;
 }
 
 static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
@@ -65,13 +87,14 @@ static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint3
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < n_streams; i++) {
-        uint32_t n_left = streams[i].n_prompt - streams[i].n_rows;
+        uint32_t n_known = streams[i].n_prompt + streams[i].n_answer;
+        uint32_t n_left = n_known - streams[i].n_rows;
 
         if (streams[i].n_answer == streams[i].n_wanted) {
             continue;
         }
         entries[n] = (struct step_entry){ .seq = streams[i].id };
-        if (streams[i].n_rows < streams[i].n_prompt) {
+        if (n_left > 1 || streams[i].n_rows < streams[i].n_prompt) {
             entries[n].n_prefill = n_left < n_chunk ? n_left : n_chunk;
         } else {
             entries[n].n_decode = 1;
@@ -94,6 +117,16 @@ static void take(struct rig_stream *stream, const struct step_result *result)
         row[result->top_ids[i]] = result->top_logprobs[i];
     }
     stream->answer[stream->n_answer++] = result->tokens[0];
+}
+
+static void reopen(struct model *model, struct rig_stream *stream)
+{
+    if (stream->reopen_at > 0 && stream->n_answer == stream->reopen_at) {
+        seq_close(model, stream->id, stream->keeps);
+        stream->id += 1000;
+        stream->reopen_at = 0;
+        open_stream(model, stream);
+    }
 }
 
 void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
@@ -122,9 +155,12 @@ void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_strea
                 }
             }
         }
+        for (uint32_t i = 0; i < n_streams; i++) {
+            reopen(model, &streams[i]);
+        }
     }
     for (uint32_t i = 0; i < n_streams; i++) {
-        seq_close(model, streams[i].id, false);
+        seq_close(model, streams[i].id, streams[i].keeps);
     }
     ck_assert(model_check(model));
 }

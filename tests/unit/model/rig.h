@@ -37,11 +37,18 @@ struct rig_stream {
     uint32_t answer[RIG_TOKENS];
     uint32_t n_answer; /* so far */
     uint32_t n_wanted;
-    uint32_t n_rows; /* computed */
+    uint32_t n_rows;    /* of the prompt and of what it was opened with, found or computed */
+    uint32_t n_cached;  /* of them, found when it was opened first */
+    bool keeps;         /* its pages stay for others */
+    uint32_t reopen_at; /* so many answers: it is closed and opened with all that is known; 0: never */
+    const char *salt;   /* NULL: that of all */
     uint64_t seed;
     float temperature;
     float *logprobs; /* [n_wanted][RIG_VOCAB] by id, or NULL */
 };
+
+/* Compiled with RIG_ONE_HASH: all pages of all models have the same hash. */
+extern const bool rig_has_one_hash;
 
 /*
  * Opens all @streams and steps until each has its answer: prompts in pieces of @n_chunk rows, everything that can be

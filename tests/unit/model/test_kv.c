@@ -8,7 +8,7 @@
 
 static void make(struct kv *kv, struct kv_pages *pages, size_t n)
 {
-    ck_assert_int_eq(kv_create(kv, N_PAGES, 4096), 0);
+    ck_assert_int_eq(kv_create(kv, N_PAGES, 4096, NULL), 0);
     for (size_t i = 0; i < n; i++) {
         ck_assert_int_eq(kv_pages_create(&pages[i], N_PAGES * KV_PAGE_TOK), 0);
     }
@@ -65,7 +65,7 @@ START_TEST(no_two_holders_have_one_page)
 
     make(&kv, pages, 2);
     ck_assert_int_eq(kv_pages_grow(&kv, &pages[0], 5 * KV_PAGE_TOK), KV_OK);
-    kv_pages_shrink(&kv, &pages[0], 2 * KV_PAGE_TOK);
+    kv_pages_shrink(&kv, &pages[0], 2 * KV_PAGE_TOK, false);
     ck_assert_int_eq(kv_pages_grow(&kv, &pages[1], 5 * KV_PAGE_TOK), KV_OK);
     ck_assert_int_eq(kv_pages_grow(&kv, &pages[0], 5 * KV_PAGE_TOK), KV_OK);
 
@@ -89,7 +89,7 @@ START_TEST(a_lowered_limit_holds_for_what_is_taken_from_then_on)
     kv_limit(&kv, 4096 * 3);
     ck_assert_uint_eq(kv_n_left(&kv), 0);
     ck_assert_int_eq(kv_pages_grow(&kv, &pages[1], 1), KV_NO_PAGES);
-    kv_pages_shrink(&kv, &pages[0], 0);
+    kv_pages_shrink(&kv, &pages[0], 0, false);
     ck_assert_uint_eq(kv_n_left(&kv), 3);
     kv_limit(&kv, UINT64_MAX);
     ck_assert_uint_eq(kv_n_left(&kv), N_PAGES);
@@ -119,7 +119,7 @@ static int fill_and_end(void *data)
 {
     struct kv kv;
     struct kv_pages pages;
-    int r = kv_create(&kv, N_PAGES, 4096);
+    int r = kv_create(&kv, N_PAGES, 4096, NULL);
 
     if (r) {
         return r;

@@ -1,0 +1,156 @@
+#include "model/prefix.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/num.h"
+#include <assert.h>
+
+/* Equal rows that are worth a page's copy and a line in the figures: less is a token that every prompt begins with. */
+#define PART_LEAST 4
+
+static int name_domain(struct model *model, struct seq *seq, const struct seq_ask *ask)
+{
+    if (ask->n_salt == 0 || model->arch->never_shares) {
+        return 0;
+    }
+    return err_up(chain_get_domain(
+        &model->kv.chain,
+        &(struct chain_key){ .salt = ask->salt, .n_salt = ask->n_salt, .numerics = model->facts.numerics },
+        &seq->domain));
+}
+
+/* Joins the full pages that hold none but the first @n_most tokens. */
+static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
+{
+    uint32_t before = CHAIN_NONE;
+
+    while ((seq->n_published + 1) * KV_PAGE_TOK <= n_most) {
+        uint32_t page = chain_find(&model->kv.chain, seq->domain, before,
+                                   seq->tokens + (size_t)seq->n_published * KV_PAGE_TOK);
+
+        if (page == CHAIN_NONE) {
+            return;
+        }
+        kv_pages_join(&model->kv, &seq->pages, page);
+        seq->n_published++;
+        before = page;
+    }
+}
+
+/* The page whose first rows the next page of @seq may begin with: held once more; or CHAIN_NONE. */
+static uint32_t find_part(struct model *model, struct seq *seq, uint32_t n_most, uint32_t *ret_n_rows)
+{
+    uint32_t n_from = seq->n_published * KV_PAGE_TOK;
+    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
+    uint32_t page = chain_find_part(&model->kv.chain, seq->domain, before, seq->tokens + n_from,
+                                    n_most - n_from, ret_n_rows);
+
+    if (page == CHAIN_NONE || *ret_n_rows < PART_LEAST) {
+        return CHAIN_NONE;
+    }
+    kv_hold(&model->kv, page);
+    return page;
+}
+
+/* All pages for @n_tokens; the first that lacks begins with @n_rows rows of @part, which was held for it. */
+static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, uint32_t part, uint32_t n_rows)
+{
+    uint32_t n_shared = seq->pages.n;
+    int r = kv_pages_grow(&model->kv, &seq->pages, n_tokens);
+
+    if (r == KV_OK) {
+        r = exec_copy_page(model->exec, model->kv_mem, part, seq->pages.list[n_shared]);
+        seq->n_done = n_shared * KV_PAGE_TOK + n_rows;
+    }
+    kv_release(&model->kv, part, true);
+    return r < 0 ? err_up(r) : r;
+}
+
+int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
+{
+    uint32_t part = CHAIN_NONE;
+    uint32_t n_rows = 0;
+    int r = name_domain(model, seq, ask);
+
+    if (r) {
+        return err_up(r);
+    }
+    if (seq->domain) {
+        join_pages(model, seq, seq->n_known - 1);
+        seq->n_found = seq->n_published;
+        part = find_part(model, seq, seq->n_known - 1, &n_rows);
+    }
+    seq->n_done = seq->n_published * KV_PAGE_TOK;
+    if (part != CHAIN_NONE) {
+        r = grow_from(model, seq, n_tokens, part, n_rows);
+        if (r != KV_NO_PAGES) {
+            return r < 0 ? err_up(r) : r;
+        }
+        /* Perhaps the page to copy from is the one that lacks. */
+    }
+    return kv_pages_grow(&model->kv, &seq->pages, n_tokens);
+}
+
+void prefix_publish(struct model *model, struct seq *seq)
+{
+    while (seq->domain && (seq->n_published + 1) * KV_PAGE_TOK <= seq->n_done) {
+        kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain,
+                         seq->tokens + (size_t)seq->n_published * KV_PAGE_TOK, KV_PAGE_TOK);
+        seq->n_published++;
+    }
+}
+
+int prefix_own(struct model *model, struct seq *seq)
+{
+    uint32_t n_before = seq->pages.n;
+    uint32_t first = seq->n_done / KV_PAGE_TOK;
+    uint32_t n_rows = seq->n_done % KV_PAGE_TOK;
+    uint32_t part;
+    int r;
+
+    if (first >= seq->n_published) {
+        return KV_OK;
+    }
+    part = seq->pages.list[first];
+    kv_hold(&model->kv, part);
+    kv_pages_shrink(&model->kv, &seq->pages, first * KV_PAGE_TOK, true);
+    seq->n_published = first;
+    seq->n_found = (uint32_t)num_min(seq->n_found, first);
+    r = grow_from(model, seq, n_before * KV_PAGE_TOK, part, n_rows);
+    if (r != KV_NO_PAGES) {
+        return r < 0 ? err_up(r) : r;
+    }
+    seq->n_done = first * KV_PAGE_TOK;
+    return kv_pages_grow(&model->kv, &seq->pages, seq->n_known);
+}
+
+/* Rows of the last page that no other page has yet. */
+static void publish_rest(struct model *model, struct seq *seq)
+{
+    uint32_t n_from = seq->n_published * KV_PAGE_TOK;
+    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
+    uint32_t n_same;
+
+    if (seq->n_done < n_from + PART_LEAST) {
+        return;
+    }
+    chain_find_part(&model->kv.chain, seq->domain, before, seq->tokens + n_from, seq->n_done - n_from,
+                    &n_same);
+    if (n_same < seq->n_done - n_from) {
+        kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain, seq->tokens + n_from,
+                         seq->n_done - n_from);
+    }
+}
+
+void prefix_end(struct model *model, struct seq *seq, bool keep)
+{
+    if (!seq->pages.list) {
+        return;
+    }
+    if (keep && seq->domain) {
+        publish_rest(model, seq);
+    }
+    /* What was found is not this sequence's to forget. */
+    kv_pages_shrink(&model->kv, &seq->pages, seq->n_found * KV_PAGE_TOK, keep);
+    kv_pages_finish(&model->kv, &seq->pages);
+    chain_drop_domain(steal(&seq->domain));
+}

@@ -1,0 +1,30 @@
+/*
+ * Prefix: how a sequence meets what others have computed
+ *
+ * At its opening it takes the pages of the chain that begin as it does, and copies the rows of one more where that
+ * begins the same. Its last known row is always computed, since somebody wants its logits. While it runs, each page
+ * that becomes full goes into the chain, so that others find it while it lives. A row is a function of the tokens up to
+ * it: found or computed, the bits are the same.
+ *
+ * Sequences without a salt, and families whose state is no row of a page, neither look nor publish.
+ */
+#ifndef SOTTO_MODEL_PREFIX_H
+#define SOTTO_MODEL_PREFIX_H
+
+#include "model/inside.h"
+
+/* Takes what @seq may share and all pages for @n_tokens. KV_OK with seq->n_done, KV_NO_PAGES, or a fault; whatever it
+ * has taken goes with prefix_end(). */
+int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens);
+
+/* Pages that are full now go into the chain. Between steps. */
+void prefix_publish(struct model *model, struct seq *seq);
+
+/* The next row of @seq may be written: where it lies in a page of the chain, @seq gets pages of its own from there on.
+ * May lower seq->n_done, and may leave it fewer pages. KV_OK, KV_NO_PAGES, or a fault. */
+int prefix_own(struct model *model, struct seq *seq);
+
+/* Gives all pages back. With @keep they stay in the chain, the rows of the last one, too. */
+void prefix_end(struct model *model, struct seq *seq, bool keep);
+
+#endif

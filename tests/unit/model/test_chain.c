@@ -1,0 +1,309 @@
+/* The chain: a page is found by what it was computed from, and by nothing that only looks like it. */
+#include "base/clean.h"
+#include "base/map.h"
+#include "failed_alloc.h"
+#include "model/chain.h"
+#include "unit.h"
+#include <string.h>
+
+#define N_PAGES 12
+
+static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
+{
+    return 7;
+}
+
+static const chain_hash_fn hashes[] = { NULL, one_hash };
+
+/* Tokens of a page that differ from those of every other @which. */
+static const uint32_t *tokens_of(uint32_t which)
+{
+    static uint32_t tokens[EXEC_PAGE_TOK];
+
+    for (uint32_t i = 0; i < EXEC_PAGE_TOK; i++) {
+        tokens[i] = which * 100 + i;
+    }
+    return tokens;
+}
+
+static void make(struct chain *chain, int which)
+{
+    ck_assert_int_eq(chain_create(chain, N_PAGES, hashes[which]), 0);
+}
+
+static struct chain_domain *domain_of(struct chain *chain, const char *salt, const char *adapter,
+                                      const char *numerics)
+{
+    const struct chain_key key = { .salt = (const uint8_t *)salt,
+                                   .n_salt = strlen(salt),
+                                   .adapter = (const uint8_t *)adapter,
+                                   .n_adapter = strlen(adapter),
+                                   .numerics = numerics };
+    struct chain_domain *domain;
+
+    ck_assert_int_eq(chain_get_domain(chain, &key, &domain), 0);
+    return domain;
+}
+
+static void end(struct chain *chain, struct chain_domain *domain)
+{
+    ck_assert(chain_check(chain));
+    chain_drop_domain(domain);
+    chain_finish(chain);
+}
+
+START_TEST(a_page_is_found_by_its_tokens_and_the_page_before_it)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 3);
+    chain_add(&chain, domain, 3, tokens_of(2), EXEC_PAGE_TOK, 5);
+
+    ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(1)), 3);
+    ck_assert_uint_eq(chain_find(&chain, domain, 3, tokens_of(2)), 5);
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(equal_tokens_behind_another_page_are_another_page)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(2), EXEC_PAGE_TOK, 1);
+
+    chain_add(&chain, domain, 0, tokens_of(3), EXEC_PAGE_TOK, 2);
+
+    ck_assert_uint_eq(chain_find(&chain, domain, 0, tokens_of(3)), 2);
+    ck_assert_uint_eq(chain_find(&chain, domain, 1, tokens_of(3)), CHAIN_NONE);
+    ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(3)), CHAIN_NONE);
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(one_other_token_is_another_page)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+    uint32_t tokens[EXEC_PAGE_TOK];
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+
+    for (uint32_t i = 0; i < EXEC_PAGE_TOK; i++) {
+        memcpy(tokens, tokens_of(1), sizeof(tokens));
+        tokens[i]++;
+        ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens), CHAIN_NONE);
+    }
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(nothing_of_one_domain_is_found_in_another)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "app", "x", "1/cpu");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+
+    /* The same bytes in other fields are another domain, too. */
+    const char *others[][3] = { { "bpp", "x", "1/cpu" }, { "app", "y", "1/cpu" }, { "app", "x", "2/cpu" },
+                                { "appx", "", "1/cpu" }, { "ap", "px", "1/cpu" }, { "app", "", "x1/cpu" } };
+    for (size_t i = 0; i < COUNTOF(others); i++) {
+        struct chain_domain *other = domain_of(&chain, others[i][0], others[i][1], others[i][2]);
+        uint32_t n_same;
+
+        ck_assert_ptr_ne(other, domain);
+        ck_assert_uint_eq(chain_find(&chain, other, CHAIN_NONE, tokens_of(1)), CHAIN_NONE);
+        ck_assert_uint_eq(
+            chain_find_part(&chain, other, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK - 1, &n_same), CHAIN_NONE);
+        chain_drop_domain(other);
+    }
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(equal_keys_name_one_domain_as_long_as_anything_is_in_it)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    chain_drop_domain(domain);
+
+    ck_assert_ptr_eq(domain_of(&chain, "a", "", "n"), domain);
+    chain_remove(&chain, 0);
+    chain_drop_domain(domain);
+
+    ck_assert(list_is_empty(&chain.domains));
+    end(&chain, NULL);
+}
+END_TEST
+
+START_TEST(the_longest_equal_beginning_is_found)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+    uint32_t tokens[EXEC_PAGE_TOK];
+    uint32_t n_same;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    memcpy(tokens, tokens_of(1), sizeof(tokens));
+    for (uint32_t i = 0; i < 3; i++) {
+        tokens[4 + 3 * i] = 9999; /* equal up to here */
+        chain_add(&chain, domain, CHAIN_NONE, tokens, EXEC_PAGE_TOK, i);
+        tokens[4 + 3 * i] = tokens_of(1)[4 + 3 * i];
+    }
+
+    ck_assert_uint_eq(chain_find_part(&chain, domain, CHAIN_NONE, tokens, 15, &n_same), 2);
+    ck_assert_uint_eq(n_same, 10);
+    chain_find_part(&chain, domain, CHAIN_NONE, tokens, 3, &n_same);
+    ck_assert_uint_eq(n_same, 3);
+    ck_assert_uint_eq(chain_find_part(&chain, domain, CHAIN_NONE, tokens_of(2), 15, &n_same), CHAIN_NONE);
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(a_page_not_filled_is_never_found_whole)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+    uint32_t n_same;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), 9, 4);
+
+    ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(1)), CHAIN_NONE);
+    ck_assert_uint_eq(chain_find_part(&chain, domain, CHAIN_NONE, tokens_of(1), 15, &n_same), 4);
+    ck_assert_uint_eq(n_same, 9);
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(what_was_taken_out_is_not_found_and_the_rest_still_is)
+{
+    for (uint32_t gone = 0; gone < 4; gone++) {
+        struct chain chain;
+        struct chain_domain *domain;
+
+        make(&chain, _i);
+        domain = domain_of(&chain, "a", "", "n");
+        for (uint32_t i = 0; i < 4; i++) {
+            chain_add(&chain, domain, CHAIN_NONE, tokens_of(i), EXEC_PAGE_TOK, i);
+        }
+
+        chain_remove(&chain, gone);
+
+        for (uint32_t i = 0; i < 4; i++) {
+            ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(i)),
+                              i == gone ? CHAIN_NONE : i);
+        }
+        ck_assert(!chain_has(&chain, gone));
+        end(&chain, domain);
+    }
+}
+END_TEST
+
+START_TEST(a_page_is_a_leaf_until_one_stands_behind_it)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    ck_assert(chain_is_leaf(&chain, 0));
+
+    chain_add(&chain, domain, 0, tokens_of(1), 1, 1);
+    ck_assert(!chain_is_leaf(&chain, 0));
+    chain_remove(&chain, 1);
+    ck_assert(chain_is_leaf(&chain, 0));
+    end(&chain, domain);
+}
+END_TEST
+
+START_TEST(a_broken_chain_is_seen)
+{
+    struct chain chain;
+    struct chain_domain *domain;
+
+    make(&chain, _i);
+    domain = domain_of(&chain, "a", "", "n");
+    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    chain_add(&chain, domain, 0, tokens_of(2), EXEC_PAGE_TOK, 1);
+    ck_assert(chain_check(&chain));
+
+    chain.pages[1].before = CHAIN_NONE;
+    ck_assert(!chain_check(&chain));
+    chain.pages[1].before = 0;
+    chain.pages[1].tokens[15]++;
+    chain.pages[1].hash++;
+    ck_assert(!chain_check(&chain));
+    chain.pages[1].hash--;
+    chain.pages[1].tokens[15]--;
+    chain.pages[0].first = CHAIN_NONE;
+    ck_assert(!chain_check(&chain));
+    chain.pages[0].first = 1;
+    end(&chain, domain);
+}
+END_TEST
+
+static int make_and_end(void *data)
+{
+    const struct chain_key key = { .salt = (const uint8_t *)"s", .n_salt = 1, .numerics = "n" };
+    struct chain_domain *domain = NULL;
+    struct chain chain;
+    int r = chain_create(&chain, N_PAGES, NULL);
+
+    if (r) {
+        return r;
+    }
+    r = chain_get_domain(&chain, &key, &domain);
+    chain_drop_domain(domain);
+    chain_finish(&chain);
+    return r;
+}
+
+START_TEST(an_allocation_that_fails_leaves_nothing_behind)
+{
+    for_each_failed_alloc(make_and_end, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model-chain");
+    TCase *tcase = tcase_create("chain");
+    const TTest *tests[] = { a_page_is_found_by_its_tokens_and_the_page_before_it,
+                             equal_tokens_behind_another_page_are_another_page,
+                             one_other_token_is_another_page,
+                             nothing_of_one_domain_is_found_in_another,
+                             equal_keys_name_one_domain_as_long_as_anything_is_in_it,
+                             the_longest_equal_beginning_is_found,
+                             a_page_not_filled_is_never_found_whole,
+                             what_was_taken_out_is_not_found_and_the_rest_still_is,
+                             a_page_is_a_leaf_until_one_stands_behind_it,
+                             a_broken_chain_is_seen };
+
+    for (size_t i = 0; i < COUNTOF(tests); i++) {
+        tcase_add_loop_test(tcase, tests[i], 0, (int)COUNTOF(hashes));
+    }
+    tcase_add_test(tcase, an_allocation_that_fails_leaves_nothing_behind);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
