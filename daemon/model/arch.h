@@ -151,10 +151,10 @@ struct arch {
     const char *name; /* general.architecture, and what its keys begin with */
     const struct arch_table *tables[ARCH_TABLES_MAX];
     struct arch_habits habits;
+    bool never_shares; /* its sequences have a state beside their pages, which no prefix can give back */
 
     /* Optional. Changes what files of the family leave out and others can't guess. */
     void (*settle)(struct arch_params *params);
-    bool never_shares; /* its sequences have a state beside their pages, which no prefix can give back */
 
     /* Records the program; gives the slot of logits (wanted rows, n_tokens wide). */
     uint32_t (*record)(const struct arch_source *source, struct exec_program *program);

@@ -47,7 +47,9 @@ int puppet_try(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t n_r
                                        .n_tokens = n_tokens,
                                        .n_prompt = n_tokens,
                                        .n_reserve = n_reserve,
-                                       .params = &greedy },
+                                       .params = &greedy,
+                                       .salt = (const uint8_t *)&id, /* published, but never found */
+                                       .n_salt = sizeof(id) },
                     room);
 }
 

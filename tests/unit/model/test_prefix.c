@@ -1,7 +1,7 @@
 /*
  * Prefixes over scripted logits: the fake backend's token is a hash of all tokens before it, kept in the pages, so a
- * row that is not the prompt's own changes the answer. Each stream that finds something is compared with one that shares
- * with nobody.
+ * row that is not the prompt's own changes the answer. Each stream that finds something is compared with one that
+ * shares with nobody.
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
