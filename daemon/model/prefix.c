@@ -67,6 +67,8 @@ static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, ui
 
 int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
 {
+    /* The last row is wanted, and so are those that somebody looks at. */
+    uint32_t n_most = (uint32_t)num_min(seq->n_known - 1, seq->watch ? seq->watch_from : UINT32_MAX);
     uint32_t part = CHAIN_NONE;
     uint32_t n_rows = 0;
     int r = name_domain(model, seq, ask);
@@ -75,9 +77,9 @@ int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask
         return err_up(r);
     }
     if (seq->domain) {
-        join_pages(model, seq, seq->n_known - 1);
+        join_pages(model, seq, n_most);
         seq->n_found = seq->n_published;
-        part = find_part(model, seq, seq->n_known - 1, &n_rows);
+        part = find_part(model, seq, n_most, &n_rows);
     }
     seq->n_done = seq->n_published * KV_PAGE_TOK;
     if (part != CHAIN_NONE) {
