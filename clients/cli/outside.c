@@ -8,6 +8,7 @@
 const struct outside cli_outside[] = {
     { "inspect", "show what is in a model file and what sotto does with it" },
     { "logits", "show what a model gives after some tokens" },
+    { "plan", "tell what a chip can give a model at best" },
     { NULL, NULL },
 };
 

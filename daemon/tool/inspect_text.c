@@ -23,8 +23,9 @@ static void show_sizes(const struct survey *survey, FILE *out)
         const struct survey_format *format = &survey->formats[type];
 
         if (format->n_tensors > 0) {
-            fprintf(out, "  %-9s %" PRIu64 " in %" PRIu64 " tensors, %s\n", elem_info(type)->name,
-                    format->n_elems, format->n_tensors, tool_bytes(format->n_bytes, text));
+            fprintf(out, "  %-9s %" PRIu64 " in %" PRIu64 " tensor%s, %s\n", elem_info(type)->name,
+                    format->n_elems, format->n_tensors, format->n_tensors == 1 ? "" : "s",
+                    tool_bytes(format->n_bytes, text));
         }
     }
 }

@@ -8,7 +8,7 @@
 
 struct kvsize {
     const char *name; /* as in the configuration: "f16" */
-    uint32_t type;    /* enum elem_type */
+    enum exec_kv_format format;
 };
 
 #define KVSIZE_COUNT 4

@@ -4,8 +4,5 @@
 #include "tool/table.h"
 
 const struct tool *const tools[] = {
-    &tool_inspect,
-    &tool_logits,
-    &tool_tokenize,
-    NULL,
+    &tool_inspect, &tool_logits, &tool_plan, &tool_tokenize, NULL,
 };

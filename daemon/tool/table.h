@@ -11,6 +11,7 @@
 
 extern const struct tool tool_inspect;
 extern const struct tool tool_logits;
+extern const struct tool tool_plan;
 extern const struct tool tool_tokenize;
 
 #endif

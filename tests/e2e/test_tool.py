@@ -72,6 +72,10 @@ def each_command_says_what_is_wrong_with_its_words():
             (["logits", "--file", "a", "--tokens", "1", "--backend", "gpu"], "none of cpu|truth"),
             (["tokenize", "--file", "a", "--hex", "abc"], "two hexadecimal digits"),
             (["tokenize", "--file", "a", "--socket", "b", "c"], "needs no daemon"),
+            (["plan", "a", "--bandwidth", "34GB/s"], "--memory is missing"),
+            (["plan", "--bandwidth", "34GB/s", "--memory", "4GB"], "FILE is missing"),
+            (["plan", "a", "--bandwidth", "fast"], '"fast" is no number of bytes'),
+            (["plan", "a", "--memory", "0GB"], "as 4GB or 3.5GiB is"),
             (["tokenize", "--hex", "00"], "--hex goes with --file"),
     ]:
         code, out, err = sotto(*words)
@@ -171,6 +175,40 @@ def a_token_above_the_vocabulary_is_refused():
 
     equal(code, 1)
     holds("above the vocabulary's last, 511" in err, err)
+
+
+@fact
+def a_plan_divides_what_a_token_reads_by_the_bandwidth():
+    file = truth("models/stories260K-f16.gguf")
+    shown = answer("inspect", file)
+    plan = answer("plan", file, "--bandwidth", "2MB/s", "--memory", "64MiB")
+
+    equal(plan["weight_bytes_per_token"], shown["model"]["weight_bytes_per_token"])
+    holds(abs(plan["floor_ms_per_token"] - plan["weight_bytes_per_token"] / 2000) < 1e-9, plan)
+    equal({line["format"]: line["bytes_per_token"] for line in plan["kv"]}, shown["model"]["kv_bytes_per_token"])
+    equal({(line["limit"], line["context_tokens"]) for line in plan["kv"]}, {("trained", 512)})
+
+
+@fact
+def a_plan_in_little_memory_has_the_context_that_fits():
+    file = truth("models/stories260K-f16.gguf")
+    taken = answer("plan", file, "--bandwidth", "1GB/s", "--memory", "1GB")
+    taken = taken["weight_bytes"] + taken["working_bytes"]
+    plan = answer("plan", file, "--bandwidth", "1GB/s", "--memory", str(taken + 640 * 100))
+    line = [line for line in plan["kv"] if line["format"] == "f16"][0]
+
+    equal((line["bytes_per_token"], line["limit"], line["context_tokens"]), (640, "memory", 96))
+    plan = answer("plan", file, "--bandwidth", "1GB/s", "--memory", str(taken - 1))
+    equal(plan["fits"], False)
+    equal({line["context_tokens"] for line in plan["kv"]}, {0})
+
+
+@fact
+def a_plan_for_a_family_that_is_not_there_is_refused():
+    code, _, err = sotto("plan", truth("tokenizers/ggml-vocab-gpt-2.gguf"), "--bandwidth", "1GB/s", "--memory", "1GB")
+
+    equal(code, 1)
+    holds("gpt2" in err, err)
 
 
 if __name__ == "__main__":

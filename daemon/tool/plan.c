@@ -1,0 +1,239 @@
+/*
+ * sotto plan: what a chip can give a model at best, before anyone buys or flashes anything
+ *
+ * The sizes are the file's own; bandwidth and memory are what the buyer is told. The figures are bounds: sotto and
+ * everybody else stay above the floor, and the context is what fits beside the weights and the working memory of
+ * sotto's engine.
+ */
+#include "base/num.h"
+#include "tool/kvsize.h"
+#include "tool/roofline.h"
+#include "tool/survey.h"
+#include "tool/table.h"
+#include <math.h>
+
+enum plan_row {
+    PLAN_BANDWIDTH = TOOL_ROWS_COUNT,
+    PLAN_MEMORY,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [PLAN_BANDWIDTH] = { "bandwidth", 0, ARG_TEXT, "BYTES/s", NULL, "of the memory: 34GB/s" },
+    [PLAN_MEMORY] = { "memory", 0, ARG_TEXT, "BYTES", NULL, "that the model may have in all: 4GB, 3.5GiB" },
+    { NULL },
+};
+
+#define STEP_ROWS   512 /* as the engine is set up for: prompts are read in pieces of so many rows */
+#define STEP_WANTED 32  /* streams that a step may serve */
+
+struct wish {
+    const char *path;
+    double bytes_per_s;
+    double memory_bytes;
+};
+
+/* One format of keys and values under the wish. */
+struct line {
+    const char *format;
+    uint64_t token_bytes;
+    double fits_bytes;
+    double context;  /* tokens */
+    bool is_trained; /* the model's own context is the limit, not memory */
+    double full_ms;  /* a token at the end of that context */
+};
+
+struct plan {
+    struct wish wish;
+    const struct survey *survey;
+    double scratch_bytes;
+    double floor_ms; /* a token, with nothing in the context */
+    struct line lines[KVSIZE_COUNT];
+    size_t n_lines;
+};
+
+/* Activations of a step: the residual stream and what a block reads and gives, queries, keys, values and heads, both
+ * halves of the feed-forward, and the logits of each stream. */
+static double scratch_of(const struct arch_params *params)
+{
+    double n_q = (double)params->n_heads * params->head_dim;
+    double n_kv = (double)params->n_kv_heads * params->head_dim;
+    double row = 3.0 * params->n_embd + 2 * n_q + 2 * n_kv + 2.0 * params->n_ff;
+
+    return sizeof(float) * (STEP_ROWS * row + (double)STEP_WANTED * params->n_tokens);
+}
+
+static void make(struct plan *plan)
+{
+    const struct survey *survey = plan->survey;
+    double taken;
+
+    plan->scratch_bytes = scratch_of(&survey->params);
+    plan->floor_ms = roofline_step_ms((double)survey->n_passed, 0, 0, 1, plan->wish.bytes_per_s);
+    taken = (double)survey->n_bytes + plan->scratch_bytes;
+    for (size_t i = 0; i < KVSIZE_COUNT; i++) {
+        uint64_t n = kvsize_token(&kvsizes[i], &survey->params);
+        struct line *line = &plan->lines[plan->n_lines];
+        double fits;
+
+        if (n == 0) {
+            continue;
+        }
+        fits = roofline_context(plan->wish.memory_bytes, taken, (double)n);
+        fits -= fmod(fits, EXEC_PAGE_TOK); /* memory goes by pages */
+        *line = (struct line){ .format = kvsizes[i].name, .token_bytes = n, .fits_bytes = fits * (double)n };
+        line->is_trained = fits >= survey->params.n_trained;
+        line->context = line->is_trained ? survey->params.n_trained : fits;
+        line->full_ms =
+            roofline_step_ms((double)survey->n_passed, (double)n, line->context, 1, plan->wish.bytes_per_s);
+        plan->n_lines++;
+    }
+}
+
+static void show_text(const struct plan *plan)
+{
+    const struct survey *survey = plan->survey;
+    char text[TOOL_BYTES];
+    bool fits = (double)survey->n_bytes + plan->scratch_bytes < plan->wish.memory_bytes;
+
+    printf("weights         %s, of which a token reads", tool_bytes(survey->n_bytes, text));
+    printf(" %s\n", tool_bytes(survey->n_passed, text));
+    printf("working memory  %s\n", tool_bytes((uint64_t)plan->scratch_bytes, text));
+    printf("floor           %.2f ms a token (%.1f tokens/s at most) while the context is short\n",
+           plan->floor_ms, 1000 / plan->floor_ms);
+    if (!fits) {
+        printf("does not fit    into %s\n", tool_bytes((uint64_t)plan->wish.memory_bytes, text));
+        return;
+    }
+    puts("\nKV    a token    room       longest context            ms a token there");
+    for (size_t i = 0; i < plan->n_lines; i++) {
+        const struct line *line = &plan->lines[i];
+
+        printf("%-5s %-10s ", line->format, tool_bytes(line->token_bytes, text));
+        printf("%-10s %-10.0f %-15s %.2f\n", tool_bytes((uint64_t)line->fits_bytes, text), line->context,
+               line->is_trained ? "(as trained)" : "(memory)", line->full_ms);
+    }
+}
+
+static json_t *json_of(const struct plan *plan)
+{
+    const struct survey *survey = plan->survey;
+    json_t *object = json_object();
+    json_t *lines = json_array();
+
+    for (size_t i = 0; i < plan->n_lines; i++) {
+        const struct line *line = &plan->lines[i];
+        json_t *one = json_object();
+
+        json_object_set_new(one, "format", json_string(line->format));
+        json_object_set_new(one, "bytes_per_token", tool_number(line->token_bytes));
+        json_object_set_new(one, "fits_bytes", tool_number((uint64_t)line->fits_bytes));
+        json_object_set_new(one, "context_tokens", tool_number((uint64_t)line->context));
+        json_object_set_new(one, "limit", json_string(line->is_trained ? "trained" : "memory"));
+        json_object_set_new(one, "ms_per_token", json_real(line->full_ms));
+        json_array_append_new(lines, one);
+    }
+    json_object_set_new(object, "bandwidth_bytes_per_second", json_real(plan->wish.bytes_per_s));
+    json_object_set_new(object, "memory_bytes", tool_number((uint64_t)plan->wish.memory_bytes));
+    json_object_set_new(object, "weight_bytes", tool_number(survey->n_bytes));
+    json_object_set_new(object, "weight_bytes_per_token", tool_number(survey->n_passed));
+    json_object_set_new(object, "working_bytes", tool_number((uint64_t)plan->scratch_bytes));
+    json_object_set_new(object, "fits",
+                        json_boolean((double)survey->n_bytes + plan->scratch_bytes <
+                                     plan->wish.memory_bytes));
+    json_object_set_new(object, "floor_ms_per_token", json_real(plan->floor_ms));
+    json_object_set_new(object, "kv", lines);
+    return object;
+}
+
+static int show(const struct tool_call *call, const struct wish *wish)
+{
+    struct plan plan = { .wish = *wish };
+    struct tool_file file = { .fd = -1 };
+    struct diag diag = DIAG_INIT;
+    struct survey survey;
+    int r = tool_file_open(&file, wish->path, &diag);
+
+    if (!r) {
+        r = survey_create(&survey, &file);
+    }
+    if (r) {
+        tool_file_close(&file);
+        return tool_fail(call, wish->path, &diag, r);
+    }
+    if (!survey.has_params || survey.n_passed == 0) {
+        int step = diag_is_set(&survey.refusals[SURVEY_FAMILY]) ? SURVEY_FAMILY : SURVEY_PARAMS;
+
+        diag_set(&diag, "%s",
+                 diag_is_set(&survey.refusals[step]) ? survey.refusals[step].text
+                                                     : "the file has no weights of its family");
+        r = tool_fail(call, wish->path, &diag, 0);
+    } else {
+        plan.survey = &survey;
+        make(&plan);
+        if (call->json) {
+            r = tool_print(call, json_of(&plan));
+        } else {
+            show_text(&plan);
+            r = tool_flush(call);
+        }
+    }
+    survey_finish(&survey);
+    tool_file_close(&file);
+    return r;
+}
+
+/* TOOL_OK, or the exit code of the usage error that was said. */
+static int take(const struct tool_call *call, const struct arg_found *found, struct wish *wish)
+{
+    bool is_memory = found->row == PLAN_MEMORY;
+
+    if (found->row == PLAN_BANDWIDTH || is_memory) {
+        if (roofline_read(found->text, is_memory ? &wish->memory_bytes : &wish->bytes_per_s)) {
+            return tool_usage(call, "--%s: \"%s\" is no number of bytes above 0, as %s is",
+                              rows[found->row].name, found->text, is_memory ? "4GB or 3.5GiB" : "34GB/s");
+        }
+    } else if (wish->path) {
+        return tool_usage(call, "\"%s\" is one argument too many", found->text);
+    } else {
+        wish->path = found->text;
+    }
+    return TOOL_OK;
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    struct wish wish = { .path = NULL };
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        int r = take(call, &found, &wish);
+
+        if (r) {
+            return r;
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (!wish.path || wish.bytes_per_s <= 0 || wish.memory_bytes <= 0) {
+        return tool_usage(call, "%s is missing",
+                          !wish.path              ? "FILE"
+                          : wish.bytes_per_s <= 0 ? "--bandwidth"
+                                                  : "--memory");
+    }
+    return show(call, &wish);
+}
+
+const struct tool tool_plan = {
+    .name = "plan",
+    .summary = "tell what a chip can give a model at best",
+    .words = "FILE --bandwidth BYTES/s --memory BYTES",
+    .about =
+        "Tells, from the sizes in the file, the floor of milliseconds a token that the memory's bandwidth\n"
+        "sets, and for each format of keys and values the room that is left for them and the longest\n"
+        "context. k, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024.",
+    .rows = rows,
+    .run = run,
+};
