@@ -6,6 +6,7 @@
 
 /* As `sotto-tool --list` tells them; tokenize is here by its own name, and there with --file. */
 const struct outside cli_outside[] = {
+    { "convert", "make a GGUF file of a Hugging Face folder" },
     { "inspect", "show what is in a model file and what sotto does with it" },
     { "logits", "show what a model gives after some tokens" },
     { "plan", "tell what a chip can give a model at best" },

@@ -4,5 +4,5 @@
 #include "tool/table.h"
 
 const struct tool *const tools[] = {
-    &tool_inspect, &tool_logits, &tool_plan, &tool_tokenize, NULL,
+    &tool_convert, &tool_inspect, &tool_logits, &tool_plan, &tool_tokenize, NULL,
 };

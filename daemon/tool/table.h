@@ -9,6 +9,7 @@
 
 #include "tool/tool.h"
 
+extern const struct tool tool_convert;
 extern const struct tool tool_inspect;
 extern const struct tool tool_logits;
 extern const struct tool tool_plan;
