@@ -1,0 +1,519 @@
+#include "paper.h"
+#include "base/clean.h"
+#include "maker.h"
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALIGN  32
+#define EPS    1e-6f
+#define N_Q    (PAPER_HEADS * PAPER_HEAD)
+#define N_KV   (PAPER_KV_HEADS * PAPER_HEAD)
+#define TWO_PI 6.283185307179586
+
+/* ---- the file ---- */
+
+/* splitmix64, as a number of -1 to 1. */
+static float random_float(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (float)((double)(int64_t)(z ^ z >> 31) * 0x1p-63);
+}
+
+/* Numbers of @middle plus or minus @spread. */
+static void add(struct paper_model *model, const char *name, uint32_t n_cols, uint32_t n_rows, float middle,
+                float spread)
+{
+    struct paper_tensor *tensor = &model->tensors[model->n_tensors];
+    uint64_t state = 77 + model->n_tensors;
+    size_t n = (size_t)n_cols * (n_rows ? n_rows : 1);
+
+    ck_assert_uint_lt(model->n_tensors++, PAPER_TENSORS);
+    snprintf(tensor->name, sizeof(tensor->name), "%s", name);
+    tensor->n_cols = n_cols;
+    tensor->n_rows = n_rows;
+    tensor->data = malloc(n * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        tensor->data[i] = middle + spread * random_float(&state);
+    }
+}
+
+static void add_norm(struct paper_model *model, uint32_t layer, const char *name, uint32_t n)
+{
+    char full[64];
+
+    snprintf(full, sizeof(full), "blk.%u.%s.weight", layer, name);
+    add(model, full, n, 0, 1.0f, 0.4f);
+}
+
+static void add_matrix(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols,
+                       uint32_t n_rows)
+{
+    char full[64];
+
+    snprintf(full, sizeof(full), "blk.%u.%s.weight", layer, name);
+    add(model, full, n_cols, n_rows, 0.0f, 2.5f / sqrtf((float)n_cols));
+}
+
+static void add_bias(struct paper_model *model, uint32_t layer, const char *name, uint32_t n)
+{
+    char full[64];
+
+    snprintf(full, sizeof(full), "blk.%u.%s.bias", layer, name);
+    add(model, full, n, 0, 0.0f, 1.0f);
+}
+
+static void add_layer(struct paper_model *model, uint32_t layer)
+{
+    const struct paper *paper = model->paper;
+
+    add_norm(model, layer, "attn_norm", PAPER_EMBD);
+    if (paper->is_fused) {
+        add_matrix(model, layer, "attn_qkv", PAPER_EMBD, N_Q + 2 * N_KV);
+        add_matrix(model, layer, "ffn_up", PAPER_EMBD, 2 * PAPER_FF);
+    } else {
+        add_matrix(model, layer, "attn_q", PAPER_EMBD, N_Q);
+        add_matrix(model, layer, "attn_k", PAPER_EMBD, N_KV);
+        add_matrix(model, layer, "attn_v", PAPER_EMBD, N_KV);
+        add_matrix(model, layer, "ffn_gate", PAPER_EMBD, PAPER_FF);
+        add_matrix(model, layer, "ffn_up", PAPER_EMBD, PAPER_FF);
+    }
+    if (paper->has_biases) {
+        add_bias(model, layer, "attn_q", N_Q);
+        add_bias(model, layer, "attn_k", N_KV);
+        add_bias(model, layer, "attn_v", N_KV);
+    }
+    if (paper->norms_heads) {
+        add_norm(model, layer, "attn_q_norm", PAPER_HEAD);
+        add_norm(model, layer, "attn_k_norm", PAPER_HEAD);
+    }
+    if (paper->norms_back) {
+        add_norm(model, layer, "post_attention_norm", PAPER_EMBD);
+        add_norm(model, layer, "post_ffw_norm", PAPER_EMBD);
+    }
+    add_matrix(model, layer, "attn_output", N_Q, PAPER_EMBD);
+    add_norm(model, layer, "ffn_norm", PAPER_EMBD);
+    add_matrix(model, layer, "ffn_down", PAPER_FF, PAPER_EMBD);
+}
+
+static uint32_t n_rot(const struct paper *paper)
+{
+    return paper->n_rot ? paper->n_rot : PAPER_HEAD;
+}
+
+static void add_tensors(struct paper_model *model)
+{
+    const struct paper *paper = model->paper;
+
+    add(model, "token_embd.weight", PAPER_EMBD, PAPER_TOKENS, 0.0f, 1.0f);
+    add(model, "output_norm.weight", PAPER_EMBD, 0, 1.0f, 0.4f);
+    if (!paper->is_gemma) {
+        add(model, "output.weight", PAPER_EMBD, PAPER_TOKENS, 0.0f, 1.0f);
+    }
+    if (paper->has_factors) {
+        add(model, "rope_freqs.weight", n_rot(paper) / 2, 0, 4.0f, 3.0f);
+    }
+    if (paper->has_lists) {
+        add(model, "rope_factors_long.weight", n_rot(paper) / 2, 0, 5.0f, 3.0f);
+        add(model, "rope_factors_short.weight", n_rot(paper) / 2, 0, 1.5f, 0.4f);
+    }
+    for (uint32_t layer = 0; layer < paper->n_layers; layer++) {
+        add_layer(model, layer);
+    }
+}
+
+static void key_u32(struct maker *maker, const struct paper *paper, const char *name, uint32_t value)
+{
+    char full[96];
+
+    snprintf(full, sizeof(full), "%s.%s", paper->family, name);
+    maker_key_u32(maker, full, value);
+}
+
+/* Not written where it is 0. */
+static void key_f32(struct maker *maker, const struct paper *paper, const char *name, float value)
+{
+    char full[96];
+
+    snprintf(full, sizeof(full), "%s.%s", paper->family, name);
+    if (value != 0.0f) {
+        maker_key(maker, full, GGUF_F32);
+        maker_bytes(maker, &value, sizeof(value));
+    }
+}
+
+static bool is_local(const struct paper *paper, uint32_t layer)
+{
+    return paper->window > 0 && (paper->global_every == 0 || (layer + 1) % paper->global_every != 0);
+}
+
+static void write_pattern(struct maker *maker, const struct paper *paper)
+{
+    char full[96];
+
+    if (paper->pattern_key == 1) {
+        key_u32(maker, paper, "attention.sliding_window_pattern", paper->global_every);
+    }
+    if (paper->pattern_key == 2) {
+        snprintf(full, sizeof(full), "%s.attention.sliding_window_pattern", paper->family);
+        maker_key_array(maker, full, GGUF_BOOL, paper->n_layers);
+        for (uint32_t i = 0; i < paper->n_layers; i++) {
+            maker_bytes(maker, &(uint8_t){ is_local(paper, i) }, 1);
+        }
+    }
+}
+
+static void write_keys(struct maker *maker, const struct paper *paper)
+{
+    char text[64];
+
+    maker_key_text(maker, "general.architecture", paper->family);
+    key_u32(maker, paper, "block_count", paper->n_layers);
+    key_u32(maker, paper, "embedding_length", PAPER_EMBD);
+    key_u32(maker, paper, "feed_forward_length", PAPER_FF);
+    key_u32(maker, paper, "context_length", PAPER_CONTEXT);
+    key_u32(maker, paper, "attention.head_count", PAPER_HEADS);
+    key_u32(maker, paper, "attention.head_count_kv", PAPER_KV_HEADS);
+    key_u32(maker, paper, "attention.key_length", PAPER_HEAD);
+    key_u32(maker, paper, "attention.value_length", PAPER_HEAD);
+    key_u32(maker, paper, "rope.dimension_count", n_rot(paper));
+    key_u32(maker, paper, "attention.sliding_window", paper->window);
+    if (paper->n_original) {
+        key_u32(maker, paper, "rope.scaling.original_context_length", paper->n_original);
+    }
+    write_pattern(maker, paper);
+    key_f32(maker, paper, "attention.layer_norm_rms_epsilon", EPS);
+    key_f32(maker, paper, "attention.scale", paper->attn_scale);
+    key_f32(maker, paper, "attn_logit_softcapping", paper->attn_cap);
+    key_f32(maker, paper, "final_logit_softcapping", paper->logit_cap);
+    key_f32(maker, paper, "rope.freq_base", paper->base);
+    key_f32(maker, paper, "rope.freq_base_swa", paper->has_local_key ? paper->base_local : 0.0f);
+    key_f32(maker, paper, "rope.scaling.factor", paper->factor);
+    key_f32(maker, paper, "rope.scaling.attn_factor", paper->magnitude);
+    if (paper->scaling) {
+        snprintf(text, sizeof(text), "%s.rope.scaling.type", paper->family);
+        maker_key_text(maker, text, paper->scaling);
+    }
+    maker_key_array(maker, "tokenizer.ggml.tokens", GGUF_STRING, PAPER_TOKENS);
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        snprintf(text, sizeof(text), "t%u", i);
+        maker_text(maker, text);
+    }
+}
+
+static size_t tensor_bytes(const struct paper_tensor *tensor)
+{
+    return (size_t)tensor->n_cols * (tensor->n_rows ? tensor->n_rows : 1) * sizeof(float);
+}
+
+void paper_make(struct paper_model *model, const struct paper *paper)
+{
+    struct maker maker;
+    const uint8_t *head;
+    uint64_t at = 0;
+    size_t n;
+    int fd = memfd_create("paper.gguf", MFD_CLOEXEC);
+
+    *model = (struct paper_model){ .paper = paper };
+    add_tensors(model);
+    maker_init(&maker, 3);
+    write_keys(&maker, paper);
+    for (uint32_t i = 0; i < model->n_tensors; i++) {
+        const struct paper_tensor *tensor = &model->tensors[i];
+
+        maker_tensor(&maker, tensor->name, tensor->n_rows ? 2 : 1,
+                     (uint64_t[]){ tensor->n_cols, tensor->n_rows }, ELEM_F32, at);
+        at += (tensor_bytes(tensor) + ALIGN - 1) / ALIGN * ALIGN;
+    }
+    maker_data(&maker, ALIGN, 0);
+    head = maker_file(&maker, &n);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, head, n), (ssize_t)n);
+    for (uint32_t i = 0; i < model->n_tensors; i++) {
+        size_t n_bytes = tensor_bytes(&model->tensors[i]);
+
+        ck_assert_int_eq(write(fd, model->tensors[i].data, n_bytes), (ssize_t)n_bytes);
+        ck_assert_int_ge(lseek(fd, (off_t)((ALIGN - n_bytes % ALIGN) % ALIGN), SEEK_END), 0);
+    }
+    ck_assert_int_eq(ftruncate(fd, (off_t)(n + at)), 0);
+    maker_finish(&maker);
+    snprintf(model->path, sizeof(model->path), "/proc/self/fd/%d", fd);
+}
+
+void paper_free(struct paper_model *model)
+{
+    for (uint32_t i = 0; i < model->n_tensors; i++) {
+        free(model->tensors[i].data);
+    }
+}
+
+/* ---- the formulas ---- */
+
+static const float *find(const struct paper_model *model, const char *name)
+{
+    for (uint32_t i = 0; i < model->n_tensors; i++) {
+        if (strcmp(model->tensors[i].name, name) == 0) {
+            return model->tensors[i].data;
+        }
+    }
+    return NULL;
+}
+
+static const float *in_layer(const struct paper_model *model, uint32_t layer, const char *name)
+{
+    char full[64];
+
+    snprintf(full, sizeof(full), "blk.%u.%s", layer, name);
+    return find(model, full);
+}
+
+static void multiply(const float *matrix, uint32_t n_cols, uint32_t n_rows, const double *x, double *out)
+{
+    for (uint32_t r = 0; r < n_rows; r++) {
+        out[r] = 0.0;
+        for (uint32_t c = 0; c < n_cols; c++) {
+            out[r] += (double)matrix[(size_t)r * n_cols + c] * x[c];
+        }
+    }
+}
+
+static void norm(const float *weight, uint32_t n, const double *x, double *out)
+{
+    double squares = 0.0;
+    double root;
+
+    for (uint32_t i = 0; i < n; i++) {
+        squares += x[i] * x[i];
+    }
+    root = sqrt(squares / n + (double)EPS);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = x[i] / root * (double)weight[i];
+    }
+}
+
+static double soft_limit(double x, float limit)
+{
+    return limit > 0.0f ? (double)limit * tanh(x / (double)limit) : x;
+}
+
+/* Angle of pair @i at position 1 in layers that see everything, and the factor of sines and cosines. */
+static double stretched(const struct paper_model *model, uint32_t i, uint32_t n_context, double *magnitude)
+{
+    const struct paper *paper = model->paper;
+    double base = paper->base > 0.0f ? (double)paper->base : 10000.0;
+    uint32_t n = n_rot(paper);
+    double angle = pow(base, -2.0 * i / n);
+    bool is_yarn = paper->scaling && strcmp(paper->scaling, "yarn") == 0;
+
+    *magnitude = paper->magnitude > 0.0f ? (double)paper->magnitude : 1.0;
+    if (is_yarn) { /* 32 turns and 1 turn in the original context, as pairs */
+        double low = floor(n * log(paper->n_original / (32.0 * TWO_PI)) / (2.0 * log(base)));
+        double high = ceil(n * log(paper->n_original / (1.0 * TWO_PI)) / (2.0 * log(base)));
+        double way;
+
+        low = low < 0.0 ? 0.0 : low;
+        high = high > n - 1.0 ? n - 1.0 : high;
+        way = (i - low) / (high == low ? 0.001 : high - low);
+        way = way < 0.0 ? 0.0 : way > 1.0 ? 1.0 : way;
+        angle = angle / (double)paper->factor * way + angle * (1.0 - way);
+        *magnitude *= 0.1 * log((double)paper->factor) + 1.0;
+    } else if (paper->factor > 0.0f) {
+        angle /= (double)paper->factor;
+    }
+    if (paper->has_factors) {
+        angle /= (double)find(model, "rope_freqs.weight")[i];
+    }
+    if (paper->has_lists) {
+        angle /= (double)find(model, n_context > paper->n_original ? "rope_factors_long.weight"
+                                                                   : "rope_factors_short.weight")[i];
+    }
+    return angle;
+}
+
+static void rotate(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
+                   double *head)
+{
+    const struct paper *paper = model->paper;
+    uint32_t n = n_rot(paper);
+    bool has_own = is_local(paper, layer) && paper->base_local > 0.0f;
+
+    if (paper->unturned_every > 0 && (layer + 1) % paper->unturned_every == 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t first = paper->turns_neighbours ? 2 * i : i;
+        uint32_t second = paper->turns_neighbours ? 2 * i + 1 : i + n / 2;
+        double magnitude = 1.0;
+        double angle = position * (has_own ? pow((double)paper->base_local, -2.0 * i / n)
+                                           : stretched(model, i, n_context, &magnitude));
+        double a = head[first];
+        double b = head[second];
+
+        head[first] = magnitude * (a * cos(angle) - b * sin(angle));
+        head[second] = magnitude * (a * sin(angle) + b * cos(angle));
+    }
+}
+
+/* What was computed of one sequence. */
+struct work {
+    double x[PAPER_EMBD];
+    double q[N_Q];
+    double k[PAPER_CONTEXT][N_KV];
+    double v[PAPER_CONTEXT][N_KV];
+};
+
+static void add_to(const float *bias, uint32_t n, double *x)
+{
+    for (uint32_t i = 0; bias && i < n; i++) {
+        x[i] += (double)bias[i];
+    }
+}
+
+/* Queries, keys and values of one position from its stream. */
+static void project(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
+                    struct work *work)
+{
+    double normed[PAPER_EMBD];
+    double *const parts[3] = { work->q, work->k[position], work->v[position] };
+    static const uint32_t sizes[3] = { N_Q, N_KV, N_KV };
+    static const char *const names[3] = { "attn_q", "attn_k", "attn_v" };
+    const float *fused = in_layer(model, layer, "attn_qkv.weight");
+    char name[32];
+
+    norm(in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, work->x, normed);
+    for (uint32_t p = 0; p < 3; p++) {
+        snprintf(name, sizeof(name), "%s.weight", names[p]);
+        multiply(fused ? fused : in_layer(model, layer, name), PAPER_EMBD, sizes[p], normed, parts[p]);
+        fused = fused ? fused + (size_t)sizes[p] * PAPER_EMBD : NULL;
+        snprintf(name, sizeof(name), "%s.bias", names[p]);
+        add_to(in_layer(model, layer, name), sizes[p], parts[p]);
+        snprintf(name, sizeof(name), "%s_norm.weight", names[p]);
+        for (uint32_t at = 0; p < 2 && at < sizes[p]; at += PAPER_HEAD) {
+            if (model->paper->norms_heads) {
+                norm(in_layer(model, layer, name), PAPER_HEAD, parts[p] + at, parts[p] + at);
+            }
+            rotate(model, layer, position, n_context, parts[p] + at);
+        }
+    }
+}
+
+/* One head of one position over what it sees. */
+static void attend(const struct paper *paper, uint32_t layer, uint32_t position, uint32_t head,
+                   const struct work *work, double *out)
+{
+    double scale = paper->attn_scale > 0.0f ? (double)paper->attn_scale
+                   : paper->n_layers == 46  ? 1.0 / sqrt((double)PAPER_EMBD / PAPER_HEADS)
+                                            : 1.0 / sqrt(PAPER_HEAD);
+    uint32_t at = head / (PAPER_HEADS / PAPER_KV_HEADS) * PAPER_HEAD;
+    double weights[PAPER_CONTEXT] = { 0.0 };
+    double sum = 0.0;
+
+    memset(out, 0, PAPER_HEAD * sizeof(*out));
+    for (uint32_t seen = 0; seen <= position; seen++) {
+        double score = 0.0;
+
+        if (is_local(paper, layer) && seen + paper->window <= position) {
+            continue;
+        }
+        for (uint32_t i = 0; i < PAPER_HEAD; i++) {
+            score += work->q[head * PAPER_HEAD + i] * work->k[seen][at + i];
+        }
+        weights[seen] = exp(soft_limit(score * scale, paper->attn_cap));
+        sum += weights[seen];
+    }
+    for (uint32_t seen = 0; seen <= position; seen++) {
+        for (uint32_t i = 0; i < PAPER_HEAD; i++) {
+            out[i] += weights[seen] / sum * work->v[seen][at + i];
+        }
+    }
+}
+
+/* x = x + @back, normed first where the family does so. */
+static void add_back(const struct paper_model *model, uint32_t layer, const char *post_norm, double *back,
+                     double *x)
+{
+    if (model->paper->norms_back) {
+        norm(in_layer(model, layer, post_norm), PAPER_EMBD, back, back);
+    }
+    for (uint32_t i = 0; i < PAPER_EMBD; i++) {
+        x[i] += back[i];
+    }
+}
+
+static void feed_forward(const struct paper_model *model, uint32_t layer, double *x)
+{
+    const float *second = in_layer(model, layer, "ffn_up.weight");
+    const float *first = model->paper->is_fused ? second : in_layer(model, layer, "ffn_gate.weight");
+    double normed[PAPER_EMBD];
+    double gate[PAPER_FF];
+    double up[PAPER_FF];
+    double back[PAPER_EMBD];
+
+    norm(in_layer(model, layer, "ffn_norm.weight"), PAPER_EMBD, x, normed);
+    multiply(first, PAPER_EMBD, PAPER_FF, normed, gate);
+    multiply(model->paper->is_fused ? second + (size_t)PAPER_FF * PAPER_EMBD : second, PAPER_EMBD, PAPER_FF,
+             normed, up);
+    for (uint32_t i = 0; i < PAPER_FF; i++) {
+        double g = gate[i];
+
+        if (model->paper->is_gemma) {
+            gate[i] = 0.5 * g * (1.0 + tanh(sqrt(4.0 / TWO_PI) * (g + 0.044715 * g * g * g))) * up[i];
+        } else {
+            gate[i] = g / (1.0 + exp(-g)) * up[i];
+        }
+    }
+    multiply(in_layer(model, layer, "ffn_down.weight"), PAPER_FF, PAPER_EMBD, gate, back);
+    add_back(model, layer, "post_ffw_norm.weight", back, x);
+}
+
+static void embed(const struct paper_model *model, uint32_t token, double *x)
+{
+    const float *row = find(model, "token_embd.weight") + (size_t)token * PAPER_EMBD;
+
+    for (uint32_t i = 0; i < PAPER_EMBD; i++) {
+        x[i] = (double)row[i] * (model->paper->is_gemma ? sqrt(PAPER_EMBD) : 1.0);
+    }
+}
+
+static void read_out(const struct paper_model *model, const double *x, double *logits)
+{
+    const float *output = find(model, "output.weight");
+    double normed[PAPER_EMBD];
+
+    norm(find(model, "output_norm.weight"), PAPER_EMBD, x, normed);
+    multiply(output ? output : find(model, "token_embd.weight"), PAPER_EMBD, PAPER_TOKENS, normed, logits);
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        logits[i] = soft_limit(logits[i], model->paper->logit_cap);
+    }
+}
+
+void paper_logits(const struct paper_model *model, const uint32_t *tokens, uint32_t n, uint32_t n_context,
+                  double *logits)
+{
+    static struct work layers[64];
+    double heads[N_Q];
+    double back[PAPER_EMBD];
+    double x[PAPER_EMBD];
+
+    ck_assert_uint_le(model->paper->n_layers, COUNTOF(layers));
+    for (uint32_t position = 0; position < n; position++) {
+        embed(model, tokens[position], x);
+        for (uint32_t layer = 0; layer < model->paper->n_layers; layer++) {
+            struct work *work = &layers[layer];
+
+            memcpy(work->x, x, sizeof(x));
+            project(model, layer, position, n_context, work);
+            for (uint32_t head = 0; head < PAPER_HEADS; head++) {
+                attend(model->paper, layer, position, head, work, heads + (size_t)head * PAPER_HEAD);
+            }
+            multiply(in_layer(model, layer, "attn_output.weight"), N_Q, PAPER_EMBD, heads, back);
+            add_back(model, layer, "post_attention_norm.weight", back, x);
+            feed_forward(model, layer, x);
+        }
+        read_out(model, x, logits + (size_t)position * PAPER_TOKENS);
+    }
+}

@@ -1,0 +1,131 @@
+/*
+ * Every family against its paper: logits after each token of a text that grows through every edge of a page and of a
+ * window, and the same bits when the same text comes as a prompt.
+ */
+#include "paper.h"
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+
+#define N_TEXT 100
+#define BOUND  1e-4 /* of a log-probability, in parts of the largest logit where that is above 1 */
+
+static double of_largest(const double *logits)
+{
+    double most = 1.0;
+
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        most = fmax(most, fabs(logits[i]));
+    }
+    return most;
+}
+
+static double difference(const double *logits, const float *logprobs)
+{
+    double top = -INFINITY;
+    double sum = 0.0;
+    double worst = 0.0;
+
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        top = fmax(top, logits[i]);
+    }
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        sum += exp(logits[i] - top);
+    }
+    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+        worst = fmax(worst, fabs(logits[i] - top - log(sum) - (double)logprobs[i]));
+    }
+    return worst / of_largest(logits);
+}
+
+/* What the model says after one token, token by token. */
+static struct rig_stream *grow(struct model *model)
+{
+    struct rig_stream *stream = calloc(1, sizeof(*stream));
+
+    *stream =
+        (struct rig_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
+    stream->prompt[0] = 3;
+    stream->logprobs = calloc((size_t)N_TEXT * RIG_VOCAB, sizeof(float));
+    rig_drive(model, stream, 1, 1, NULL, NULL);
+    return stream;
+}
+
+START_TEST(logits_at_every_length_are_those_of_the_paper)
+{
+    static struct paper_model paper;
+    double *expected = calloc((size_t)N_TEXT * PAPER_TOKENS, sizeof(*expected));
+    uint32_t text[N_TEXT] = { 3 };
+    struct rig_stream *stream;
+    struct model *model;
+    double worst = 0.0;
+
+    paper_make(&paper, &papers[_i]);
+    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f32" });
+    stream = grow(model);
+    memcpy(text + 1, stream->answer, (N_TEXT - 1) * sizeof(*text));
+    paper_logits(&paper, text, N_TEXT, PAPER_CONTEXT, expected);
+
+    for (uint32_t i = 0; i < N_TEXT; i++) {
+        double now =
+            difference(expected + (size_t)i * PAPER_TOKENS, stream->logprobs + (size_t)i * RIG_VOCAB);
+
+        ck_assert_msg(now <= BOUND, "%s: after %u tokens a log-probability is %.3g of the largest logit away",
+                      papers[_i].name, i + 1, now);
+        worst = fmax(worst, now);
+    }
+
+    fprintf(stderr, "%s: largest difference %.2g\n", papers[_i].name, worst);
+    model_close(model);
+    free(stream->logprobs);
+    free(stream);
+    free(expected);
+    paper_free(&paper);
+}
+END_TEST
+
+START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
+{
+    static const uint32_t lengths[] = {
+        1, 2, 15, 16, 17, 18, 19, 20, 21, 22, 31, 32, 33, 34, 48, 49, 99, 100
+    };
+    static struct paper_model paper;
+    struct rig_stream *single;
+    struct model *model;
+
+    paper_make(&paper, &papers[_i]);
+    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16" });
+    single = grow(model);
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct rig_stream *whole = calloc(1, sizeof(*whole));
+        const float *expected = single->logprobs + (size_t)(lengths[i] - 1) * RIG_VOCAB;
+
+        *whole = (struct rig_stream){ .id = 2, .n_prompt = lengths[i], .n_wanted = 1 };
+        whole->prompt[0] = 3;
+        memcpy(whole->prompt + 1, single->answer, (lengths[i] - 1) * sizeof(uint32_t));
+        whole->logprobs = calloc(RIG_VOCAB, sizeof(float));
+        rig_drive(model, whole, 1, 512, NULL, NULL);
+        ck_assert_msg(memcmp(whole->logprobs, expected, RIG_VOCAB * sizeof(float)) == 0,
+                      "%s: a prompt of %u tokens has other bits", papers[_i].name, lengths[i]);
+        free(whole->logprobs);
+        free(whole);
+    }
+
+    model_close(model);
+    free(single->logprobs);
+    free(single);
+    paper_free(&paper);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("model-families");
+    TCase *tcase = tcase_create("families");
+
+    tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_papers);
+    tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_papers);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
