@@ -3,12 +3,13 @@
  * others, however its prompt is cut, on any number of threads, with any kernels, stopped after each part, and whatever
  * was found in the pages of those before it.
  */
-#include "rig.h"
+#include "paper.h"
 #include "unit.h"
 #include <string.h>
 
-#define N_PROMPT 75 /* several pages and a piece of one */
-#define N_ANSWER 20
+#define N_PROMPT   75 /* several pages and a piece of one */
+#define N_ANSWER   20
+#define POOL_BYTES (64u << 20) /* room for all streams of any of the files */
 
 static const struct file {
     const char *name;
@@ -122,6 +123,7 @@ static struct rig_stream *serve(const char *path, const char *kv_format, const s
                                                               .n_threads = way->n_threads,
                                                               .cpu_mask = way->cpu_mask,
                                                               .n_rows = 16 * N_PROMPT,
+                                                              .kv_bytes = POOL_BYTES,
                                                               .n_parts = way->is_suspended ? 1 : 0 });
     struct model_facts facts;
 
@@ -142,18 +144,10 @@ static struct rig_stream *serve(const char *path, const char *kv_format, const s
     return streams;
 }
 
-START_TEST(a_stream_has_the_same_bits_however_it_is_served)
+static void serve_every_way(const char *name, const char *path, const char *kv_format,
+                            const struct rig_case *words)
 {
-    const struct file *file = &files[_i];
-    struct rig_case *words = rig_long_case("stories260K-long.json");
     struct rig_stream *first = NULL;
-    char path[512];
-    char name[128];
-
-    snprintf(name, sizeof(name), "models/%s.gguf", file->name);
-    if (!words || !unit_truth(name, path, sizeof(path))) {
-        return;
-    }
 
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct rig_stream *now;
@@ -161,13 +155,13 @@ START_TEST(a_stream_has_the_same_bits_however_it_is_served)
         if (rig_has_one_hash && i > 0 && ways[i].n_warm == 0 && ways[i].reopen_at == 0) {
             continue; /* no page is looked for */
         }
-        now = serve(path, file->kv_format, &ways[i], words);
+        now = serve(path, kv_format, &ways[i], words);
         first = first ? first : now;
         ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens",
-                      file->name, ways[i].what);
+                      name, ways[i].what);
         ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) ==
                           0,
-                      "%s, %s: other bits", file->name, ways[i].what);
+                      "%s, %s: other bits", name, ways[i].what);
         if (now != first) {
             free(now->logprobs);
             free(now);
@@ -176,7 +170,36 @@ START_TEST(a_stream_has_the_same_bits_however_it_is_served)
 
     free(first->logprobs);
     free(first);
+}
+
+START_TEST(a_stream_has_the_same_bits_however_it_is_served)
+{
+    const struct file *file = &files[_i];
+    struct rig_case *words = rig_long_case("stories260K-long.json");
+    char path[512];
+    char name[128];
+
+    snprintf(name, sizeof(name), "models/%s.gguf", file->name);
+    if (words && unit_truth(name, path, sizeof(path))) {
+        serve_every_way(file->name, path, file->kv_format, words);
+    }
     free(words);
+}
+END_TEST
+
+START_TEST(so_it_is_with_every_family)
+{
+    static struct paper_model paper;
+    static struct rig_case words = { .n_answer = 256 };
+
+    for (uint32_t i = 0; i < words.n_answer; i++) {
+        words.answer[i] = (i * i * 31 + i * 7 + 5) % PAPER_TOKENS;
+    }
+    paper_make(&paper, &papers[_i]);
+
+    serve_every_way(papers[_i].name, paper.path, "f16", &words);
+
+    paper_free(&paper);
 }
 END_TEST
 
@@ -187,6 +210,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, a_stream_has_the_same_bits_however_it_is_served, 0,
                         (int)(sizeof(files) / sizeof(files[0])));
+    tcase_add_loop_test(tcase, so_it_is_with_every_family, 0, n_papers);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
