@@ -337,6 +337,10 @@ struct sotto_engine {
     uint64_t weight_passes;
     uint64_t step_allocations;
     uint32_t sequences;
+    uint32_t pages_free;   /* of KV memory; free + cached + held = kv_pages of the model */
+    uint32_t pages_cached; /* kept for prompts that begin the same */
+    uint32_t pages_held;
+    uint64_t pages_evicted; /* cached ones that had to go */
 };
 
 struct sotto_counter {

@@ -147,6 +147,10 @@ static json_t *engine_of(const struct sotto_engine *engine)
     json_object_set_new(object, "weight_passes", number(engine->weight_passes));
     json_object_set_new(object, "step_allocations", number(engine->step_allocations));
     json_object_set_new(object, "sequences", number(engine->sequences));
+    json_object_set_new(object, "pages_free", number(engine->pages_free));
+    json_object_set_new(object, "pages_cached", number(engine->pages_cached));
+    json_object_set_new(object, "pages_held", number(engine->pages_held));
+    json_object_set_new(object, "pages_evicted", number(engine->pages_evicted));
     return object;
 }
 

@@ -329,6 +329,10 @@ static const struct sotto_engine *engines_of(struct sotto *sotto, const Sotto__V
             .weight_passes = one->weight_passes,
             .step_allocations = one->step_allocations,
             .sequences = one->sequences,
+            .pages_free = one->pages_free,
+            .pages_cached = one->pages_cached,
+            .pages_held = one->pages_held,
+            .pages_evicted = one->pages_evicted,
         };
     }
     return to;

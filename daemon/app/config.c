@@ -34,6 +34,7 @@ static const struct config_daemon daemon_usual = {
 static const struct hub_model model_usual = {
     .backend = "cpu",
     .kv_format = "f16",
+    .share_prefixes = true,
 };
 
 /* ---- models */

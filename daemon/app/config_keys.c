@@ -55,6 +55,7 @@ static const struct config_key model_keys[] = {
     { "threads", CONFIG_COUNT, AT(hub_model, n_threads), 1, 256 },
     { "sequences", CONFIG_COUNT, AT(hub_model, n_sequences), 1, 256 },
     { "step_rows", CONFIG_COUNT, AT(hub_model, n_step_rows), 1, 4096 },
+    { "share_prefixes", CONFIG_FLAG, AT(hub_model, share_prefixes) },
     { "load", CONFIG_FLAG, AT(hub_model, load_at_start) },
     { "default", CONFIG_FLAG, AT(hub_model, is_default) },
     { "fake_script", CONFIG_PATH, AT(hub_model, fake_script) },

@@ -72,6 +72,7 @@ void engine_say_stats(struct engine *engine)
     stats.rows = figures.n_rows - warm->n_rows;
     stats.tokens = figures.n_tokens - warm->n_tokens;
     stats.weight_passes = figures.n_weight_passes - warm->n_weight_passes;
+    stats.pages_evicted = figures.n_evicted;
     stats.step_allocations = figures.n_step_allocs - warm->n_step_allocs;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STATS;
     message.stats = &stats;

@@ -66,6 +66,7 @@ struct edition_figures {
     uint32_t n_pages_free;
     uint32_t n_pages_cached;
     uint32_t n_pages_held;
+    uint64_t n_pages_evicted; /* cached ones that had to go */
     uint64_t rss_bytes;
     uint64_t rss_file_bytes;
     struct {

@@ -338,6 +338,7 @@ static void tell_needs(const struct model *model, const struct hub_model *now,
         { "threads", was->n_threads != now->n_threads },
         { "sequences", was->n_sequences != now->n_sequences },
         { "step_rows", was->n_step_rows != now->n_step_rows },
+        { "share_prefixes", was->share_prefixes != now->share_prefixes },
     };
     char path[128];
 

@@ -46,6 +46,7 @@ struct hub_model {
     uint32_t n_sequences;
     uint32_t n_step_rows;
     const char *fake_script;
+    bool share_prefixes; /* a user's requests find what that user's earlier ones have computed */
     bool load_at_start;
     bool is_default;
 };

@@ -25,6 +25,7 @@ enum hub_count {
     HUB_REFUSED,
     HUB_PROMPT_TOK,
     HUB_CACHED_TOK,
+    HUB_PREFIX_HITS,
     HUB_GENERATED_TOK,
     HUB_STEPS,
     HUB_REBUILDS,

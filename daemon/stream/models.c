@@ -261,7 +261,7 @@ static int check_load(const struct hub *hub, const struct model *model, const ch
 /* Puts @file into the row of @name, which is made if there is none. */
 static int take_file(struct hub *hub, const char *name, const char *file, struct model **model)
 {
-    const struct hub_model fresh = { .name = name, .backend = "cpu" };
+    const struct hub_model fresh = { .name = name, .backend = "cpu", .share_prefixes = true };
     struct hub_model settings = *model ? (*model)->settings : fresh;
 
     settings.file = file;

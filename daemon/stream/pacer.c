@@ -39,8 +39,10 @@ static void tell_open(struct stream *stream, const struct ids *known)
     open.n_prompt = stream->journal.n_prompt;
     open.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
     open.sampler = &sampler;
-    open.salt = (ProtobufCBinaryData){ .data = salt,
-                                       .len = sizeof(salt) }; /* prefixes are shared inside one account */
+    if (edition->settings.share_prefixes) {
+        /* Inside one account, as the kernel names it; nothing that a client says widens that. */
+        open.salt = (ProtobufCBinaryData){ .data = salt, .len = sizeof(salt) };
+    }
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
     order.open = &open;
     engine_tell(edition->engine, &order);
@@ -148,7 +150,6 @@ static void on_opened(struct edition *edition, const Sotto__Engine__Opened *open
     struct stream *stream = find(edition, opened->sequence);
 
     answered_open(edition);
-    edition->figures.n_pages_free = opened->pages_free;
     if (!stream) {
         return; /* it ended meanwhile; Close is on its way */
     }
@@ -341,6 +342,7 @@ static void on_stats(struct edition *edition, const Sotto__Engine__Stats *stats)
     figures->n_pages_free = stats->pages_free;
     figures->n_pages_cached = stats->pages_cached;
     figures->n_pages_held = stats->pages_held;
+    figures->n_pages_evicted = stats->pages_evicted;
     figures->rss_bytes = stats->rss_bytes;
     figures->rss_file_bytes = stats->rss_file_bytes;
     figures->n_memory = 0;

@@ -15,6 +15,7 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_REFUSED] = "sotto_requests_refused_total",
     [HUB_PROMPT_TOK] = "sotto_prompt_tokens_total",
     [HUB_CACHED_TOK] = "sotto_cached_tokens_total",
+    [HUB_PREFIX_HITS] = "sotto_prefix_hits_total",
     [HUB_GENERATED_TOK] = "sotto_generated_tokens_total",
     [HUB_STEPS] = "sotto_steps_total",
     [HUB_REBUILDS] = "sotto_rebuilds_total",
@@ -187,6 +188,10 @@ static void fill_engine(const struct edition *edition, size_t i, void *owner)
     info->weight_passes = figures->n_weight_passes;
     info->step_allocations = figures->n_step_allocs;
     info->sequences = figures->n_sequences;
+    info->pages_free = figures->n_pages_free;
+    info->pages_cached = figures->n_pages_cached;
+    info->pages_held = figures->n_pages_held;
+    info->pages_evicted = figures->n_pages_evicted;
 }
 
 static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)

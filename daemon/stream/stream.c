@@ -363,6 +363,7 @@ void stream_seated(struct stream *stream, uint32_t n_cached)
         stream->seated_us = now_us;
         stream->n_cached = n_cached;
         stream->hub->counts[HUB_CACHED_TOK] += n_cached;
+        stream->hub->counts[HUB_PREFIX_HITS] += n_cached > 0;
     }
     stream->is_rebuilding = false;
     stream->is_preempted = false;

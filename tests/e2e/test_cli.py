@@ -516,7 +516,8 @@ REPORT = pb.StatusReport(
     memory=[pb.MemoryKind(kind="kv", holder="tiny", bytes=2048, peak_bytes=4096)], rss_bytes=1 << 20, descriptors=9,
     connections=2, classes=[pb.ClassCounts(priority=pb.CLASS_INTERACTIVE, queued=1, running=2, parked=3)],
     models=[pb.ModelInfo(name="tiny", state=pb.MODEL_FAILED, reason="no such file")],
-    engines=[pb.EngineInfo(model="tiny", pid=77, starts=2, last_exit="signal 9 (killed) after 12.3 s", steps=4)],
+    engines=[pb.EngineInfo(model="tiny", pid=77, starts=2, last_exit="signal 9 (killed) after 12.3 s", steps=4,
+                           pages_free=5, pages_cached=6, pages_held=7, pages_evicted=8)],
     counters=[pb.Counter(name="sotto_tokens_total", value=2**53)])
 
 
@@ -540,7 +541,8 @@ def status_for_people_names_what_failed():
     with Puppet(once({"status_report": REPORT})) as puppet:
         out = puppet.run("status")[1]
 
-        for words in "model tiny: failed: no such file", "signal 9 (killed)", "2 running, 1 queued", "2.0 KiB":
+        for words in "model tiny: failed: no such file", "signal 9 (killed)", "2 running, 1 queued", "2.0 KiB", \
+                "7 held, 6 cached, 5 free; 8 evicted":
             holds(words in out, out)
 
 

@@ -149,17 +149,18 @@ END_TEST
 START_TEST(every_setting_lands_where_it_belongs)
 {
     struct heard heard;
-    struct config *config = parse("{\"socket\": \"/run/x\", \"socket_group\": \"root\","
-                                  " \"daemon\": {\"stop_grace\": \"500ms\", \"load_stall\": \"2min\", "
-                                  "\"restart_pauses\": [\"1ms\", \"2s\", \"1h\"],"
-                                  "  \"connections\": 10, \"connections_a_uid\": 5, \"wire_bytes_a_uid\": "
-                                  "\"8MiB\", \"guard_allocations\": true},"
-                                  " \"models\": {\"a\": {\"file\": \"/a\"}, \"b\": {\"file\": \"/b\", "
-                                  "\"backend\": \"fake\", \"fake_script\": \"/s\","
-                                  "  \"kv_format\": \"f32\", \"kv_bytes\": \"2GiB\", \"context\": 2048, "
-                                  "\"threads\": 3, \"sequences\": 4,"
-                                  "  \"step_rows\": 5, \"load\": true, \"default\": true}}}",
-                                  &heard);
+    struct config *config =
+        parse("{\"socket\": \"/run/x\", \"socket_group\": \"root\","
+              " \"daemon\": {\"stop_grace\": \"500ms\", \"load_stall\": \"2min\", "
+              "\"restart_pauses\": [\"1ms\", \"2s\", \"1h\"],"
+              "  \"connections\": 10, \"connections_a_uid\": 5, \"wire_bytes_a_uid\": "
+              "\"8MiB\", \"guard_allocations\": true},"
+              " \"models\": {\"a\": {\"file\": \"/a\"}, \"b\": {\"file\": \"/b\", "
+              "\"backend\": \"fake\", \"fake_script\": \"/s\","
+              "  \"kv_format\": \"f32\", \"kv_bytes\": \"2GiB\", \"context\": 2048, "
+              "\"threads\": 3, \"sequences\": 4,"
+              "  \"step_rows\": 5, \"share_prefixes\": false, \"load\": true, \"default\": true}}}",
+              &heard);
 
     ck_assert_msg(config, "%s", heard.all);
     ck_assert_str_eq(config->socket, "/run/x");
@@ -172,11 +173,12 @@ START_TEST(every_setting_lands_where_it_belongs)
     ck_assert_uint_eq(config->n_models, 2);
     ck_assert_str_eq(config->models[0].backend, "cpu");
     ck_assert_str_eq(config->models[0].kv_format, "f16");
-    ck_assert(!config->models[0].is_default);
+    ck_assert(!config->models[0].is_default && config->models[0].share_prefixes);
     ck_assert_str_eq(config->models[1].name, "b");
     ck_assert_uint_eq(config->models[1].kv_bytes, UINT64_C(2) << 30);
     ck_assert_uint_eq(config->models[1].n_step_rows, 5);
     ck_assert(config->models[1].is_default && config->models[1].load_at_start);
+    ck_assert(!config->models[1].share_prefixes);
     config_destroy(config);
 }
 END_TEST

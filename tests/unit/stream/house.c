@@ -101,6 +101,7 @@ void house_prepare(struct house *house, const char *script)
         .file = house->model,
         .backend = "fake",
         .fake_script = house->script,
+        .share_prefixes = true,
         .load_at_start = true,
         .is_default = true,
     };

@@ -13,7 +13,7 @@ static struct house house;
 static struct guest guests[N_GUESTS];
 static json_t *cases;
 
-static bool begin(void)
+static bool begin_with(bool shares)
 {
     char truth[512];
     static char model[512];
@@ -31,11 +31,17 @@ static bool begin(void)
     house.settings.backend = "cpu";
     house.settings.kv_format = "f16";
     house.settings.n_threads = 1;
+    house.settings.share_prefixes = shares;
     house.config.engine_path = SOTTO_ENGINE;
     house.config.guard_allocations = true;
     house_open(&house);
     house_until_ready(&house);
     return true;
+}
+
+static bool begin(void)
+{
+    return begin_with(true);
 }
 
 /* Asks with the text of case @i, which our own tokenizer must read as the published ids. */
@@ -106,6 +112,73 @@ START_TEST(sigkill_changes_no_token_of_a_real_answer)
 }
 END_TEST
 
+/* Two requests with the same 40 tokens, one after the other; the second by user @uid. */
+static void ask_twice(uint32_t uid)
+{
+    for (int i = 0; i < 2; i++) {
+        house.grant.uid = i == 0 ? house.grant.uid : uid;
+        guest_init(&guests[i], 5, 40, N_ANSWER);
+        guest_ask(&house, &guests[i]);
+        guest_until_over(&house, &guests[i]);
+        ck_assert_msg(guests[i].code == SOTTO__V1__CODE__CODE_OK, "%s", guests[i].sentence);
+    }
+    ck_assert_uint_eq(guests[0].usage.cached_tokens, 0);
+    ck_assert_mem_eq(guests[0].tokens, guests[1].tokens, sizeof(guests[0].tokens));
+}
+
+static void leave(void)
+{
+    guest_finish(&guests[0]);
+    guest_finish(&guests[1]);
+    json_decref(cases);
+    house_end(&house);
+}
+
+START_TEST(a_second_request_of_a_user_finds_the_first_and_answers_the_same)
+{
+    if (!begin()) {
+        return;
+    }
+
+    ask_twice(house.grant.uid);
+
+    ck_assert_uint_eq(guests[1].usage.prompt_tokens, 40);
+    ck_assert_uint_eq(guests[1].usage.cached_tokens, 39);
+    ck_assert_uint_eq(house.hub->counts[HUB_CACHED_TOK], 39);
+    ck_assert_uint_eq(house.hub->counts[HUB_PREFIX_HITS], 1);
+    ck_assert_uint_gt(house_model(&house)->current->figures.n_pages_cached, 0);
+    leave();
+}
+END_TEST
+
+START_TEST(another_user_finds_nothing)
+{
+    if (!begin()) {
+        return;
+    }
+
+    ask_twice(house.grant.uid + 1);
+
+    ck_assert_uint_eq(guests[1].usage.cached_tokens, 0);
+    ck_assert_uint_eq(house.hub->counts[HUB_PREFIX_HITS], 0);
+    leave();
+}
+END_TEST
+
+START_TEST(a_model_that_is_told_not_to_share_computes_each_prompt)
+{
+    if (!begin_with(false)) {
+        return;
+    }
+
+    ask_twice(house.grant.uid);
+
+    ck_assert_uint_eq(guests[1].usage.cached_tokens, 0);
+    ck_assert_uint_eq(house_model(&house)->current->figures.n_pages_cached, 0);
+    leave();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream-real");
@@ -113,6 +186,9 @@ int main(void)
 
     tcase_add_test(tcase, answers_are_the_published_ones_together_and_each_step_reads_the_weights_once);
     tcase_add_test(tcase, sigkill_changes_no_token_of_a_real_answer);
+    tcase_add_test(tcase, a_second_request_of_a_user_finds_the_first_and_answers_the_same);
+    tcase_add_test(tcase, another_user_finds_nothing);
+    tcase_add_test(tcase, a_model_that_is_told_not_to_share_computes_each_prompt);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
