@@ -4,6 +4,7 @@
 #include "tensor/type.h"
 #include "unit.h"
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define N_COLS 32
@@ -16,12 +17,14 @@ struct bench {
     struct exec_program *program;
     struct exec_mem *square; /* [32][32] */
     struct exec_mem *row;    /* [1][32] */
+    struct exec_mem *half;   /* [1][16] */
+    struct exec_mem *odd;    /* [1][12] */
     struct exec_mem *rope;
     struct exec_mem *kv;
     uint32_t a, b, wide, wanted; /* slots */
 };
 
-static struct exec_mem *import(struct exec *exec, uint64_t n_rows)
+static struct exec_mem *import(struct exec *exec, uint64_t n_cols, uint64_t n_rows)
 {
     struct exec_mem *mem = NULL;
     struct diag diag = DIAG_INIT;
@@ -29,7 +32,7 @@ static struct exec_mem *import(struct exec *exec, uint64_t n_rows)
     ck_assert_int_eq(
         exec_import(exec,
                     &(struct exec_tensor){
-                        .name = "w", .type = ELEM_F32, .n_cols = N_COLS, .n_rows = n_rows, .bytes = ones },
+                        .name = "w", .type = ELEM_F32, .n_cols = n_cols, .n_rows = n_rows, .bytes = ones },
                     &mem, &diag),
         EXEC_OK);
     return mem;
@@ -48,8 +51,10 @@ static void set_up(struct bench *bench)
     ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag),
                      EXEC_OK);
     ck_assert_int_eq(exec_program_create(bench->exec, 4, 2, &bench->program), 0);
-    bench->square = import(bench->exec, N_COLS);
-    bench->row = import(bench->exec, 1);
+    bench->square = import(bench->exec, N_COLS, N_COLS);
+    bench->row = import(bench->exec, N_COLS, 1);
+    bench->half = import(bench->exec, 16, 1);
+    bench->odd = import(bench->exec, 12, 1);
     ck_assert_int_eq(
         exec_make_rope(bench->exec,
                        &(struct exec_rope){
@@ -128,6 +133,20 @@ static struct exec_op bad_op(const struct bench *bench, int which)
           .head_dim = 16 },
         { .kind = EXEC_GATHER, .in = bench->a, .out = bench->b },
         { .kind = EXEC_ADD, .in = bench->a, .in2 = bench->a, .out = bench->wide },
+        { .kind = EXEC_NORM, .in = bench->a, .out = bench->b, .weight = bench->odd }, /* no part of a row */
+        { .kind = EXEC_SCALE, .in = bench->b, .out = bench->a },
+        { .kind = EXEC_SCALE, .in = bench->a, .out = bench->wide },
+        { .kind = EXEC_CAP, .in = bench->a, .out = bench->wide, .cap = 1 },
+        { .kind = EXEC_CAP, .in = bench->a, .out = bench->b, .cap = 0 },
+        { .kind = EXEC_CAP, .in = bench->a, .out = bench->b, .cap = NAN },
+        { .kind = EXEC_ATTEND,
+          .in = bench->a,
+          .out = bench->b,
+          .kv = bench->kv,
+          .n_heads = 2,
+          .n_kv_heads = 2,
+          .head_dim = 16,
+          .cap = -1 },
         { .kind = EXEC_ADD, .in = 99, .in2 = bench->a, .out = bench->a },
         { .kind = EXEC_ADD, .in = bench->a, .in2 = bench->a, .out = EXEC_NO_SLOT },
         { .kind = EXEC_OP_COUNT },
@@ -137,7 +156,7 @@ static struct exec_op bad_op(const struct bench *bench, int which)
     return ops[which];
 }
 
-#define N_BAD_OPS 19
+#define N_BAD_OPS 26
 
 START_TEST(an_op_that_does_not_fit_is_refused_when_the_program_is_sealed)
 {
@@ -279,6 +298,65 @@ START_TEST(a_program_runs_part_by_part_and_reads_each_weight_once)
 }
 END_TEST
 
+START_TEST(heads_are_normed_by_themselves_scaled_and_capped)
+{
+    const uint32_t tokens[] = { 3 };
+    const uint32_t positions[] = { 0 };
+    const uint32_t *pages[] = { table };
+    const struct exec_batch batch = { .n_rows = 1, .tokens = tokens, .positions = positions, .pages = pages };
+    struct diag diag = DIAG_INIT;
+    struct bench bench;
+    float out[N_COLS];
+    uint64_t ticket;
+
+    set_up(&bench);
+    for (uint32_t i = 16; i < N_COLS; i++) {
+        ones[3 * N_COLS + i] = 100.0f; /* the second head of token 3 */
+    }
+    record_embed(&bench);
+    exec_record(bench.program,
+                &(struct exec_op){ .kind = EXEC_NORM, .in = bench.a, .out = bench.a, .weight = bench.half });
+    exec_record(bench.program,
+                &(struct exec_op){ .kind = EXEC_SCALE, .in = bench.a, .out = bench.b, .scale = 3.0f });
+    exec_record(bench.program,
+                &(struct exec_op){ .kind = EXEC_CAP, .in = bench.b, .out = bench.b, .cap = 2.0f });
+    ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
+    ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
+    while (exec_is_left(bench.program)) {
+        ck_assert_int_eq(exec_submit(bench.program, 1, &ticket), 0);
+    }
+
+    ck_assert_int_eq(exec_read(bench.program, bench.b, 0, out, N_COLS), 0);
+    for (uint32_t i = 0; i < N_COLS; i++) { /* each head is ones; 2 tanh(3 / 2) */
+        ck_assert_float_eq_tol(out[i], 1.8102965f, 1e-6f);
+    }
+    exec_close(bench.exec);
+}
+END_TEST
+
+START_TEST(a_program_of_many_windows_is_none_of_ours)
+{
+    struct diag diag = DIAG_INIT;
+    struct bench bench;
+
+    set_up(&bench);
+    record_embed(&bench);
+    for (uint32_t window = 0; window <= 4; window++) {
+        exec_record(bench.program, &(struct exec_op){ .kind = EXEC_ATTEND,
+                                                      .in = bench.a,
+                                                      .out = bench.b,
+                                                      .kv = bench.kv,
+                                                      .n_heads = 2,
+                                                      .n_kv_heads = 2,
+                                                      .head_dim = 16,
+                                                      .window = window });
+    }
+
+    ck_assert_int_eq(exec_seal(bench.program, &diag), -E2BIG);
+    exec_close(bench.exec);
+}
+END_TEST
+
 START_TEST(a_submission_ends_with_its_phase)
 {
     const uint32_t tokens[] = { 3 };
@@ -376,6 +454,8 @@ int main(void)
     tcase_add_test(tcase, a_slot_that_cannot_be_had_is_told_when_the_program_is_sealed);
     tcase_add_loop_test(tcase, rows_outside_the_tables_are_refused, 0, (int)COUNTOF(bad_batches));
     tcase_add_test(tcase, a_program_runs_part_by_part_and_reads_each_weight_once);
+    tcase_add_test(tcase, heads_are_normed_by_themselves_scaled_and_capped);
+    tcase_add_test(tcase, a_program_of_many_windows_is_none_of_ours);
     tcase_add_test(tcase, a_submission_ends_with_its_phase);
     tcase_add_loop_test(tcase, a_weight_that_cannot_be_is_refused_by_name, 0, (int)COUNTOF(bad_tensors));
     tcase_add_test(tcase, a_page_has_its_numbers_and_their_scales);

@@ -29,9 +29,15 @@ static void add(struct paper_model *model, const char *name, uint32_t n_cols, ui
                 float spread)
 {
     struct paper_tensor *tensor = &model->tensors[model->n_tensors];
+    const char *const *omits = model->paper->omits;
     uint64_t state = 77 + model->n_tensors;
     size_t n = (size_t)n_cols * (n_rows ? n_rows : 1);
 
+    for (size_t i = 0; i < COUNTOF(model->paper->omits) && omits[i]; i++) {
+        if (strcmp(omits[i], name) == 0) {
+            return;
+        }
+    }
     ck_assert_uint_lt(model->n_tensors++, PAPER_TENSORS);
     snprintf(tensor->name, sizeof(tensor->name), "%s", name);
     tensor->n_cols = n_cols;
@@ -158,10 +164,10 @@ static void write_pattern(struct maker *maker, const struct paper *paper)
     if (paper->pattern_key == 1) {
         key_u32(maker, paper, "attention.sliding_window_pattern", paper->global_every);
     }
-    if (paper->pattern_key == 2) {
+    if (paper->pattern_key >= 2) {
         snprintf(full, sizeof(full), "%s.attention.sliding_window_pattern", paper->family);
-        maker_key_array(maker, full, GGUF_BOOL, paper->n_layers);
-        for (uint32_t i = 0; i < paper->n_layers; i++) {
+        maker_key_array(maker, full, GGUF_BOOL, paper->n_layers + paper->pattern_key - 2);
+        for (uint32_t i = 0; i < paper->n_layers + paper->pattern_key - 2; i++) {
             maker_bytes(maker, &(uint8_t){ is_local(paper, i) }, 1);
         }
     }

@@ -35,7 +35,7 @@ struct paper {
     bool is_gemma;           /* GELU, and an embedding scaled by the root of its width */
     uint32_t window;         /* 0: none */
     uint32_t global_every;   /* layers without the window; 0: none */
-    uint32_t pattern_key;    /* the file says so: 1 as a number, 2 as an array */
+    uint32_t pattern_key;    /* the file says so: 1 as a number, 2 as an array, 3 as one too long */
     float attn_cap, logit_cap;
     float attn_scale; /* 0: 1 / sqrt(head) */
     float base;       /* 0: 10000, and no key */
@@ -44,9 +44,10 @@ struct paper {
     const char *scaling; /* "linear", "yarn"; or NULL */
     float factor;
     uint32_t n_original;
-    bool has_factors; /* rope_freqs.weight */
-    bool has_lists;   /* rope_factors_long.weight and _short.weight */
-    float magnitude;  /* 0: 1, and no key */
+    bool has_factors;     /* rope_freqs.weight */
+    bool has_lists;       /* rope_factors_long.weight and _short.weight */
+    const char *omits[4]; /* tensors that the file lacks; only for refusals */
+    float magnitude;      /* 0: 1, and no key */
 };
 
 struct paper_tensor {

@@ -2,6 +2,7 @@
  * Every family against its paper: logits after each token of a text that grows through every edge of a page and of a
  * window, and the same bits when the same text comes as a prompt.
  */
+#include "base/clean.h"
 #include "paper.h"
 #include "unit.h"
 #include <math.h>
@@ -119,6 +120,65 @@ START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
 }
 END_TEST
 
+static const struct refusal {
+    struct paper paper;
+    const char *says;
+} refusals[] = {
+    { { .family = "qwen3", .n_layers = 2, .norms_heads = true, .omits = { "blk.1.attn_k_norm.weight" } },
+      "lacks tensors: blk.1.attn_k_norm.weight" },
+    { { .family = "qwen2", .n_layers = 2, .norms_heads = true },
+      "blk.0.attn_q_norm.weight belongs to no model" },
+    { { .family = "gemma2", .n_layers = 2, .norms_back = true, .omits = { "blk.0.post_ffw_norm.weight" } },
+      "lacks tensors: blk.0.post_ffw_norm.weight" },
+    { { .family = "gemma3", .n_layers = 1, .norms_back = true },
+      "lacks tensors: blk.0.attn_q_norm.weight, blk.0.attn_k_norm.weight" },
+    { { .family = "phi3",
+        .n_layers = 1,
+        .is_fused = true,
+        .omits = { "blk.0.attn_qkv.weight", "blk.0.ffn_up.weight" } },
+      "lacks tensors: blk.0.attn_qkv.weight, blk.0.ffn_up.weight" },
+    { { .family = "phi3", .n_layers = 1 }, "tensor blk.0.ffn_up.weight is 32 x 48" },
+    { { .family = "phi3",
+        .n_layers = 1,
+        .is_fused = true,
+        .has_lists = true,
+        .omits = { "rope_factors_short.weight" } },
+      "only one is there" },
+    { { .family = "phi3", .n_layers = 1, .is_fused = true, .scaling = "longrope" },
+      "rope_factors_long.weight" },
+    { { .family = "llama", .n_layers = 1, .scaling = "dynamic" }, "rope.scaling.type is \"dynamic\"" },
+    { { .family = "llama", .n_layers = 1, .factor = 0.5f }, "rope.scaling.factor is 0.5" },
+    { { .family = "llama", .n_layers = 1, .base = 0.25f }, "rope.freq_base is 0.25" },
+    { { .family = "gemma2", .n_layers = 1, .norms_back = true, .attn_cap = -50.0f },
+      "gemma2.attn_logit_softcapping is -50" },
+    { { .family = "llama", .n_layers = 1, .attn_scale = -1.0f }, "attention.scale is -1" },
+    { { .family = "gemma3",
+        .n_layers = 2,
+        .norms_back = true,
+        .norms_heads = true,
+        .window = 9,
+        .pattern_key = 3 },
+      "one bool for each of the 2 layers" },
+    { { .family = "mamba", .n_layers = 1 }, "gemma, gemma2, gemma3, llama, phi3, qwen2, qwen3" },
+};
+
+START_TEST(what_does_not_belong_to_a_family_is_refused_by_name)
+{
+    const struct refusal *refusal = &refusals[_i];
+    static struct paper_model paper;
+    struct model *model = NULL;
+    struct diag diag = DIAG_INIT;
+
+    paper_make(&paper, &refusal->paper);
+
+    ck_assert_int_eq(rig_try(&model, paper.path, &(struct rig_setup){ .backend = "cpu" }, &diag),
+                     MODEL_REFUSED);
+
+    ck_assert_msg(strstr(diag.text, refusal->says), "\"%s\" does not say %s", diag.text, refusal->says);
+    paper_free(&paper);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model-families");
@@ -126,6 +186,8 @@ int main(void)
 
     tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_papers);
     tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_papers);
+    tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0,
+                        (int)COUNTOF(refusals));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
