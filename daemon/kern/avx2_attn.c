@@ -158,6 +158,7 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     const uint32_t stride = filled_up(dim);
     _Alignas(32) float filled[KERN_HEAD_MAX];
     _Alignas(32) float p[KERN_PAGE_TOK];
+    const __m256 scale = _mm256_set1_ps(op->scale * (1.0f / (float)kv_turn_width(op->shape.kv, dim)));
     const float *q = pass->q;
     __m256 first, second;
     float m, c;
@@ -169,8 +170,8 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
         }
         q = filled;
     }
-    first = _mm256_mul_ps(eight_dots(q, page->k, stride), _mm256_set1_ps(op->scale));
-    second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), _mm256_set1_ps(op->scale));
+    first = _mm256_mul_ps(eight_dots(q, page->k, stride), scale);
+    second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), scale);
     if (op->cap > 0.0f) {
         first = avx2_capped(first, _mm256_set1_ps(op->cap));
         second = avx2_capped(second, _mm256_set1_ps(op->cap));
@@ -189,7 +190,7 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     pass->m = m;
 }
 
-/* Where the page's V lies as floats: stored so, or turned in @page. */
+/* Where the page's V lies as floats: stored so, or made in @page. */
 static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head,
                               uint32_t n_pos, struct page *page)
 {
@@ -205,14 +206,28 @@ static const float *load_page(const struct kern_kv_shape *shape, uint32_t number
     return page->v;
 }
 
+/* Lets the items of a group ask with turned queries, made in @turned; where heads are stored as they are, nothing. */
+static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width,
+                         float (*turned)[KERN_HEAD_MAX])
+{
+    for (uint32_t i = 0; width > 1 && i < n; i++) {
+        memcpy(turned[i], group[i].q, dim * sizeof(float));
+        kv_turn(turned[i], dim, width);
+        group[i].q = turned[i];
+    }
+}
+
 /* All items of a group through all pages that any of them sees. */
 static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct pass *group, uint32_t n)
 {
     const uint32_t dim = op->shape.head_dim;
+    const uint32_t width = kv_turn_width(op->shape.kv, dim);
+    float turned[GROUP_ITEMS][KERN_HEAD_MAX];
     struct page page;
     uint32_t first = UINT32_MAX;
     uint32_t last = 0;
 
+    turn_queries(group, n, dim, width, turned);
     for (uint32_t i = 0; i < n; i++) {
         first = group[i].row->first < first ? group[i].row->first : first;
         last = group[i].row->pos > last ? group[i].row->pos : last;
@@ -234,8 +249,9 @@ static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct 
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high);
+        const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high) * (1.0f / (float)width);
 
+        kv_turn(group[i].out, dim, width);
         for (uint32_t j = 0; j < dim; j++) {
             group[i].out[j] *= inv;
         }

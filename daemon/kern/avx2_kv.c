@@ -167,6 +167,14 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
     }
 }
 
+/* @x turned, at @out. */
+static const float *turn(enum kern_kv kv, const float *x, uint32_t head_dim, float *out)
+{
+    memcpy(out, x, head_dim * sizeof(float));
+    kv_turn(out, head_dim, kv_turn_width(kv, head_dim));
+    return out;
+}
+
 static void put_f16(const float *x, uint32_t n, uint8_t *place)
 {
     uint32_t i = 0;
@@ -185,6 +193,7 @@ void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *st
 {
     uint8_t *numbers = kv_numbers(kv, head_dim, strip, lane);
     uint8_t *scales = kv_scales(kv, head_dim, strip, lane);
+    float turned[KERN_HEAD_MAX];
 
     switch (kv) {
     case KERN_KV_F16:
@@ -194,10 +203,10 @@ void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *st
         memcpy(numbers, x, head_dim * sizeof(float));
         break;
     case KERN_KV_Q8:
-        put_q8(x, head_dim, (int8_t *)numbers, scales);
+        put_q8(turn(kv, x, head_dim, turned), head_dim, (int8_t *)numbers, scales);
         break;
     case KERN_KV_Q4:
-        put_q4(x, head_dim, numbers, scales);
+        put_q4(turn(kv, x, head_dim, turned), head_dim, numbers, scales);
         break;
     case KERN_KV_COUNT:
         break;

@@ -50,12 +50,16 @@
  * 6. K and V are stored by position and kv head, its head_dim elements x together; half() rounds a float to the nearest
  *    half, to even; what a half stands for is used as a float.
  *        F32  as they are            F16  half(x)
- *        Q8   d = half(top / 127), top = largest |x|;   q = x * (1 / d), rounded to the nearest even integer, then
- *             cut to -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
- *        Q4   m = half(lo + 0), lo = smallest x;   d = half((hi - m) * (1 / 15)), hi = largest x;
- *             q = (x - m) * (1 / d), rounded likewise, cut to 0 .. 15; d not above 0: every q = 0.
+ *        Q8   y = turn(x);   d = half(top / 127), top = largest |y|;   q = y * (1 / d), rounded to the nearest even
+ *             integer, then cut to -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
+ *        Q4   y = turn(x);   m = half(lo + 0), lo = smallest y;   d = half((hi - m) * (1 / 15)), hi = largest y;
+ *             q = (y - m) * (1 / d), rounded likewise, cut to 0 .. 15; d not above 0: every q = 0.
  *             Read: fma(d, float(q), m)
- *    Where an x is an infinity or a NaN, or d or m is none but an infinity: d = NaN, m = 0, every q = 0.
+ *    turn() spreads what stands out in a head over all of it, so that one large element does not cost the others
+ *    their bits: with w the largest power of two that divides head_dim, for h = 1, 2, 4 .. w / 2 each (a, b) that are h
+ *    apart in a run of 2h becomes (a + b, a - b) (Walsh-Hadamard). Q8 and Q4 keep turned heads, so attention asks with
+ *    turn(q) and scale * (1 / w), and at its end out = turn(out) * ((1 / l) * (1 / w)).
+ *    Where a y is an infinity or a NaN, or d or m is an infinity: d = NaN, m = 0, every q = 0.
  *
  * Everything here trusts its arguments (the backend's front door checks them), allocates nothing and may be called
  * from any thread; ranges of one operation may run at the same time, since they write to disjoint places.

@@ -32,6 +32,28 @@ static inline size_t kv_head_bytes(enum kern_kv kv, uint32_t head_dim)
     return KERN_PAGE_TOK * (kv_row_bytes(kv, head_dim) + kv_scale_bytes(kv));
 }
 
+/* Elements of a head that are turned together; 1: the format stores heads as they are. */
+static inline uint32_t kv_turn_width(enum kern_kv kv, uint32_t head_dim)
+{
+    return kv_scale_bytes(kv) == 0 ? 1 : head_dim & (~head_dim + 1);
+}
+
+/* Turns the head @x; twice makes it @width times what it was. */
+static inline void kv_turn(float *x, uint32_t head_dim, uint32_t width)
+{
+    for (uint32_t half = 1; half < width; half *= 2) {
+        for (uint32_t at = 0; at < head_dim; at += 2 * half) {
+            for (uint32_t i = at; i < at + half; i++) {
+                const float a = x[i];
+                const float b = x[i + half];
+
+                x[i] = a + b;
+                x[i + half] = a - b;
+            }
+        }
+    }
+}
+
 /* The strip of K of kv head @head in page @page of the pool; n_kv_heads + head: of V. */
 static inline uint8_t *kv_strip(const struct kern_kv_shape *shape, uint32_t page, uint32_t head)
 {

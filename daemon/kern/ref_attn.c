@@ -33,6 +33,7 @@ struct pass {
     float m;          /* largest score so far */
     struct ref_sum l; /* of the p, by position mod 16 */
     float *out;
+    float scale; /* of scores */
 };
 
 /* Takes positions @from .. @to, all of one page, into @pass. */
@@ -53,7 +54,7 @@ static void take_page(const struct kern_attend *op, const struct kern_kv_row *ro
         float *score = &scores[pos % KERN_PAGE_TOK];
 
         ref_kv_get(shape->kv, k, pos % KERN_PAGE_TOK, dim, values);
-        *score = ref_sum_dot(q, values, dim) * op->scale;
+        *score = ref_sum_dot(q, values, dim) * pass->scale;
         if (op->cap > 0.0f) {
             *score = real_tanh(*score / op->cap) * op->cap;
         }
@@ -86,10 +87,15 @@ static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
     const struct kern_kv_row *row = &op->rows[r];
     const uint32_t dim = op->shape.head_dim;
     const uint32_t kv_head = head / (op->n_heads / op->shape.n_kv_heads);
-    const float *q = op->q + r * op->q_stride + (size_t)head * dim;
-    struct pass pass = { .m = -INFINITY, .out = op->out + r * op->out_stride + (size_t)head * dim };
+    const uint32_t width = kv_turn_width(op->shape.kv, dim);
+    struct pass pass = { .m = -INFINITY,
+                         .out = op->out + r * op->out_stride + (size_t)head * dim,
+                         .scale = op->scale * (1.0f / (float)width) };
+    float q[KERN_HEAD_MAX];
     float inv;
 
+    memcpy(q, op->q + r * op->q_stride + (size_t)head * dim, dim * sizeof(float));
+    kv_turn(q, dim, width);
     memset(pass.out, 0, dim * sizeof(float));
     for (uint32_t from = row->first; from <= row->pos;) {
         const uint32_t last = from | (KERN_PAGE_TOK - 1);
@@ -98,7 +104,8 @@ static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
         take_page(op, row, kv_head, q, from, to, &pass);
         from = to + 1;
     }
-    inv = 1.0f / ref_sum_join(&pass.l);
+    kv_turn(pass.out, dim, width);
+    inv = 1.0f / ref_sum_join(&pass.l) * (1.0f / (float)width);
     for (uint32_t i = 0; i < dim; i++) {
         pass.out[i] *= inv;
     }

@@ -11,8 +11,7 @@
 
 #define BOUND_F32    1e-4 /* F32 pages: nothing but the order of sums differs */
 #define BOUND_F16_KV 0.02 /* F16 pages; simulated: at most 0.0103 */
-#define BOUND_Q8_KV  0.8  /* measured: 0.49; heads of this model have but 8 elements */
-#define BOUND_Q4_KV  6.0  /* measured: 3.9 */
+#define BOUND_Q8_KV  0.6  /* measured: 0.35, in heads of but 8 elements; of q4: test_kv_format.c */
 #define BOUND_8BIT   0.6  /* activations in 8 bits; simulated: at most 0.3 */
 
 /* Every file, on every backend and page format that it is held to. */
@@ -40,8 +39,6 @@ static const struct row {
     { "stories260K-f32", "cpu", "q8", BOUND_Q8_KV, BOUND_Q8_KV },
     { "stories260K-wide-q4_k_m", "truth", "q8", BOUND_Q8_KV, BOUND_Q8_KV },
     { "stories260K-q8_0", "cpu", "q8", BOUND_Q8_KV, BOUND_Q8_KV },
-    { "stories260K-f32", "cpu", "q4", BOUND_Q4_KV, BOUND_Q4_KV },
-    { "stories260K-wide-q4_k_m", "truth", "q4", BOUND_Q4_KV, BOUND_Q4_KV },
     { "stories260K-q8_0", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
     { "stories260K-as-qwen2-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
     { "stories260K-as-qwen2-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
