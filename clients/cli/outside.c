@@ -9,7 +9,9 @@ const struct outside cli_outside[] = {
     { "convert", "make a GGUF file of a Hugging Face folder" },
     { "inspect", "show what is in a model file and what sotto does with it" },
     { "logits", "show what a model gives after some tokens" },
+    { "perplexity", "tell how well a model foretells a text, and what a format costs" },
     { "plan", "tell what a chip can give a model at best" },
+    { "quantize", "write a model file in fewer bits" },
     { NULL, NULL },
 };
 

@@ -22,7 +22,8 @@ static bool take_layer(struct gguf_text *name, uint32_t n_layers)
     return true;
 }
 
-bool arch_uses(const struct arch *arch, const struct arch_params *params, struct gguf_text name)
+const struct arch_tensor *arch_find_row(const struct arch *arch, const struct arch_params *params,
+                                        struct gguf_text name)
 {
     bool in_layer = take_layer(&name, params->n_layers);
 
@@ -32,9 +33,9 @@ bool arch_uses(const struct arch *arch, const struct arch_params *params, struct
 
             if (in_layer == ((row->flags & ARCH_LAYER) != 0) && strlen(row->name) == name.n &&
                 memcmp(row->name, name.bytes, name.n) == 0) {
-                return true;
+                return row;
             }
         }
     }
-    return false;
+    return NULL;
 }

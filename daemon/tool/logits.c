@@ -118,7 +118,7 @@ static int show(const struct tool_call *call, const struct wish *wish)
         r = READER_REFUSED;
     }
     if (r) {
-        r = tool_fail(call, wish->setup.path, &diag, r);
+        r = tool_fail(call, NULL, &diag, r);
     } else if (call->json) {
         r = tool_print(call, json_of(&reader, &ids, &logits));
     } else {

@@ -4,10 +4,8 @@
 #include "model/model.h"
 #include "model/step.h"
 
-#define SEQ_ID    1
-#define ROWS      512 /* of a step, where nobody looks at them */
-#define WATCHED   32  /* rows whose logits come out of one step */
-#define N_RESERVE 0   /* nothing is generated that is read again */
+#define SEQ_ID 1
+#define ROWS   512 /* of a step, where nobody looks at them */
 
 int reader_open(struct reader *reader, const struct reader_setup *setup, struct diag *diag)
 {
@@ -22,12 +20,15 @@ int reader_open(struct reader *reader, const struct reader_setup *setup, struct 
                                               .cpu_mask = "",
                                               .kv_format = setup->kv_format,
                                               .n_context = setup->n_context,
-                                              .n_sequences = WATCHED,
+                                              .n_sequences = READER_SHOWN,
                                               .n_rows = ROWS },
                        NULL, NULL, diag);
     }
     if (r) {
         reader_close(reader);
+        if (diag_is_set(diag)) {
+            diag_prefix(diag, setup->path);
+        }
         return r < 0 ? err_up(r) : READER_REFUSED;
     }
     model_facts(reader->model, &reader->facts);
@@ -60,32 +61,8 @@ static int refuse(const struct reader *reader, int outcome, uint32_t n, struct d
     return READER_REFUSED;
 }
 
-/* Steps until the last token is computed. */
-static int run(struct reader *reader, uint32_t n, struct diag *diag)
-{
-    struct step_report report;
-    uint32_t n_done = 0;
-
-    while (n_done < n) {
-        const struct step_entry entry = { .seq = SEQ_ID, .n_prefill = (uint32_t)num_min(n - n_done, ROWS) };
-        int r = step_begin(reader->model, &entry, 1, diag);
-
-        if (!r) {
-            r = step_run(reader->model, NULL, NULL, &report);
-        }
-        if (r) {
-            return r < 0 ? err_up(r) : READER_REFUSED;
-        }
-        if (report.results[0].outcome == STEP_ENTRY_NO_ROOM || report.results[0].n_rows == 0) {
-            return refuse(reader, SEQ_NEVER_FITS, n, diag);
-        }
-        n_done += report.results[0].n_rows;
-    }
-    return READER_OK;
-}
-
-int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint32_t from, seq_watch_fn watch,
-                void *watcher, struct diag *diag)
+int reader_begin(struct reader *reader, const uint32_t *tokens, uint32_t n, uint32_t from, seq_watch_fn watch,
+                 void *watcher, struct diag *diag)
 {
     const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     struct seq_room room;
@@ -94,7 +71,6 @@ int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint3
                                         .tokens = tokens,
                                         .n_tokens = n,
                                         .n_prompt = n,
-                                        .n_reserve = N_RESERVE,
                                         .params = &greedy,
                                         .watch = watch,
                                         .watcher = watcher,
@@ -104,7 +80,53 @@ int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint3
     if (r) {
         return r < 0 ? err_up(r) : refuse(reader, r, n, diag);
     }
-    r = run(reader, n, diag);
+    reader->n_tokens = n;
+    reader->n_done = 0;
+    return READER_OK;
+}
+
+bool reader_is_left(const struct reader *reader)
+{
+    return reader->n_done < reader->n_tokens;
+}
+
+int reader_step(struct reader *reader, struct diag *diag)
+{
+    const uint32_t n = (uint32_t)num_min(reader->n_tokens - reader->n_done, ROWS);
+    const struct step_entry entry = { .seq = SEQ_ID, .n_prefill = n };
+    struct step_report report;
+    int r = step_begin(reader->model, &entry, 1, diag);
+
+    if (!r) {
+        r = step_run(reader->model, NULL, NULL, &report);
+    }
+    if (r) {
+        return r < 0 ? err_up(r) : READER_REFUSED;
+    }
+    if (report.results[0].n_rows == 0) {
+        return refuse(reader, SEQ_NEVER_FITS, reader->n_tokens, diag);
+    }
+    reader->n_done += report.results[0].n_rows;
+    return READER_OK;
+}
+
+void reader_end(struct reader *reader)
+{
     seq_close(reader->model, SEQ_ID, false);
+    reader->n_tokens = reader->n_done = 0;
+}
+
+int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint32_t from, seq_watch_fn watch,
+                void *watcher, struct diag *diag)
+{
+    int r = reader_begin(reader, tokens, n, from, watch, watcher, diag);
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    while (!r && reader_is_left(reader)) {
+        r = reader_step(reader, diag);
+    }
+    reader_end(reader);
     return r < 0 ? err_up(r) : r;
 }

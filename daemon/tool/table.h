@@ -12,7 +12,9 @@
 extern const struct tool tool_convert;
 extern const struct tool tool_inspect;
 extern const struct tool tool_logits;
+extern const struct tool tool_perplexity;
 extern const struct tool tool_plan;
+extern const struct tool tool_quantize;
 extern const struct tool tool_tokenize;
 
 #endif

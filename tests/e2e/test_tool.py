@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """The commands on model files, as users run them: `sotto COMMAND`, and sotto-tool by its own name."""
 import json
+import math
 import os
 import subprocess
 import sys
+import tempfile
 
 import tap
 from tap import LeftOut, equal, fact, holds
@@ -76,6 +78,11 @@ def each_command_says_what_is_wrong_with_its_words():
             (["plan", "--bandwidth", "34GB/s", "--memory", "4GB"], "FILE is missing"),
             (["plan", "a", "--bandwidth", "fast"], '"fast" is no number of bytes'),
             (["plan", "a", "--memory", "0GB"], "as 4GB or 3.5GiB is"),
+            (["quantize", "a", "b"], "TYPE is missing"),
+            (["quantize", "a", "b", "Q9"], '"Q9" is none of F32'),
+            (["perplexity", "--file", "a"], "TEXTFILE is missing"),
+            (["perplexity", "b"], "--file is missing"),
+            (["perplexity", "--file", "a", "--chunk", "7", "b"], "at least 8"),
             (["tokenize", "--hex", "00"], "--hex goes with --file"),
     ]:
         code, out, err = sotto(*words)
@@ -86,7 +93,9 @@ def each_command_says_what_is_wrong_with_its_words():
 @fact
 def files_that_are_none_are_refused_with_their_name():
     for words in ["inspect", "/nowhere"], ["inspect", "/dev/null"], ["inspect", __file__], ["inspect", "/"], \
-            ["logits", "--file", __file__, "--tokens", "1"], ["tokenize", "--file", __file__, "x"]:
+            ["logits", "--file", __file__, "--tokens", "1"], ["quantize", __file__, "/nowhere/x", "F16"], \
+            ["plan", __file__, "--bandwidth", "1", "--memory", "1"], ["perplexity", "--file", __file__, __file__], \
+            ["tokenize", "--file", __file__, "x"]:
         code, out, err = sotto(*words)
         equal((code, out), (1, ""), words)
         holds(any(word in err for word in words[1:]), err)
@@ -209,6 +218,122 @@ def a_plan_for_a_family_that_is_not_there_is_refused():
 
     equal(code, 1)
     holds("gpt2" in err, err)
+
+
+def quantised(folder, source, kind):
+    """The facts told, the file's inspection, and its path."""
+    path = os.path.join(folder, "out.gguf")
+    told = answer("quantize", "--force", source, path, kind)
+    shown = answer("inspect", path)
+    equal(shown["verdict"]["runs"], True, shown["verdict"])
+    equal(told["tensor_bytes"], shown["tensor_bytes"])
+    equal(os.listdir(folder), ["out.gguf"])
+    return told, shown, path
+
+
+@fact
+def each_type_makes_a_file_that_runs_and_says_what_it_lost():
+    source = truth("models/stories260K-f32.gguf")
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, most, loss in [("F32", "F32", 0), ("F16", "F16", 0.001), ("BF16", "BF16", 0.005), ("Q8_0", "Q8_0", 0.01),
+                                 ("Q5_1", "Q5_1", 0.04), ("Q4_0", "Q4_0", 0.08), ("IQ4_NL", "IQ4_NL", 0.08)]:
+            told, shown, _ = quantised(folder, source, kind)
+
+            holds(told["relative_error"] <= loss, told)
+            formats = {name: one["elements"] for name, one in shown["formats"].items()}
+            equal(max(formats, key=formats.get), most)
+            equal([t["type"] for t in shown["tensors"] if "norm" in t["name"]], ["F32"] * 11)
+            if kind.startswith(("Q", "I")):  # rows of 172 are no whole blocks
+                equal({t["type"] for t in shown["tensors"] if "ffn_down" in t["name"]}, {"F16"})
+
+
+@fact
+def a_mix_has_finer_matrices_where_it_hurts():
+    with tempfile.TemporaryDirectory() as folder:
+        source = truth("models/stories260K-wide-q5_k.gguf")
+        told, shown, _ = quantised(folder, source, "Q4_K_M")
+        types = {t["name"]: t["type"] for t in shown["tensors"]}
+
+        equal(types["token_embd.weight"], "Q6_K" if "output.weight" not in types else "Q4_K")
+        equal({types[f"blk.{i}.attn_q.weight"] for i in range(5)}, {"Q4_K"})
+        values = [types[f"blk.{i}.attn_v.weight"] for i in range(5)]
+        equal(values, ["Q4_K", "Q4_K", "Q6_K", "Q4_K", "Q6_K"])
+        keys = {key["key"]: key.get("value") for key in shown["keys"]}
+        equal((keys["general.file_type"], keys["general.quantization_version"]), (15, 2))
+        equal(told["tensors"], len(types))
+
+
+@fact
+def a_copy_in_f32_gives_the_same_logits():
+    source = truth("models/stories260K-f32.gguf")
+    words = ["--tokens", "1,403,407", "--kv-format", "f32", "--file"]
+    with tempfile.TemporaryDirectory() as folder:
+        _, _, path = quantised(folder, source, "F32")
+
+        equal(answer("logits", *words, path), answer("logits", *words, source))
+
+
+@fact
+def a_file_that_is_there_is_replaced_with_force_only():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "out.gguf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("mine")
+        code, _, err = sotto("quantize", truth("models/stories260K-f32.gguf"), path, "F16")
+
+        equal(code, 1)
+        holds("there already; --force replaces it" in err, err)
+        with open(path, encoding="utf-8") as file:
+            equal(file.read(), "mine")
+        code, _, err = sotto("quantize", truth("models/stories260K-f32.gguf"), os.path.join(folder, "no/out.gguf"), "F16")
+        equal(code, 1)
+        holds("No such file" in err, err)
+
+
+@fact
+def perplexity_is_that_of_the_truth():
+    with open(truth("models/stories260K-long.json"), encoding="utf-8") as file:
+        forced = json.load(file)["teacher_forced"]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as text:
+        for name, cases_of in forced.items():
+            for case in cases_of:
+                text.seek(0)
+                text.truncate()
+                text.write(case["text"])
+                text.flush()
+                told = answer("perplexity", "--file", truth("models/" + name), "--backend", "truth", "--kv-format", "f32",
+                              text.name)
+
+                equal(told["scored_tokens"], len(case["ids"]) - 1)
+                holds(abs(math.log(told["perplexity"]) - case["mean_nll"]) < 1e-5, (told, case["mean_nll"]))
+                holds(0 <= told["kl_divergence"] < 1e-4, told)
+
+
+@fact
+def a_model_against_itself_diverges_by_nothing_and_against_a_coarser_one_by_more():
+    fine, coarse = truth("models/stories260K-f32.gguf"), truth("models/stories260K-q4_0.gguf")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as text:
+        text.write("Once upon a time, there was a little girl named Lily. She loved to play outside in the park. " * 8)
+        text.flush()
+        same = answer("perplexity", "--file", fine, "--against", fine, "--chunk", "64", text.name)
+        other = answer("perplexity", "--file", coarse, "--against", fine, "--chunk", "64", text.name)
+
+    equal((same["kl_divergence"], same["same_best"]), (0.0, 1.0))
+    equal(same["perplexity"], same["reference"]["perplexity"])
+    equal(other["reference"]["perplexity"], same["perplexity"])
+    holds(other["kl_divergence"] > 0.001, other)
+    # Chunks of 64 with BOS: of each whole one the tokens from its middle on.
+    equal(same["scored_tokens"], same["text_tokens"] // 63 * 32)
+
+
+@fact
+def a_text_of_one_token_is_refused():
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as text:
+        text.write("Once")
+        text.flush()
+        code, _, err = sotto("perplexity", "--file", truth("models/stories260K-f32.gguf"), text.name)
+        equal(code, 1)
+        holds("foretells nothing" in err, err)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,296 @@
+/*
+ * sotto quantize: a model file in fewer bits
+ *
+ * All keys are kept but those that tell the format; matrices get the formats of the mix, everything else stays as it
+ * is. The new file appears whole, at the end, and is then looked at as a load would: a file that sotto could run stays
+ * one.
+ */
+#include "base/clean.h"
+#include "base/err.h"
+#include "model/uses.h"
+#include "tool/mix.h"
+#include "tool/requant.h"
+#include "tool/survey.h"
+#include "tool/table.h"
+#include <errno.h>
+#include <string.h>
+
+#define QUANTISATION_VERSION 2 /* of the blocks' layouts: key general.quantization_version */
+
+enum quantize_row {
+    QUANTIZE_FORCE = TOOL_ROWS_COUNT,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [QUANTIZE_FORCE] = { "force", 0, ARG_FLAG, NULL, NULL, "replace OUT.gguf if it is there" },
+    { NULL },
+};
+
+struct wish {
+    const char *in;
+    const char *out;
+    const struct mix *mix;
+    bool force;
+};
+
+struct work {
+    const struct tool_call *call;
+    struct wish wish;
+    struct tool_file file;
+    struct survey survey;
+    struct gguf_writer *writer;
+    struct requant *requant;
+    struct requant_cost cost;
+    uint64_t n_rounded; /* tensors */
+    const char *about;  /* the file that the sentence in diag is about; NULL: it names one */
+    struct diag diag;
+};
+
+static bool is_named(struct gguf_text name, const char *text)
+{
+    return name.n == strlen(text) && memcmp(name.bytes, text, name.n) == 0;
+}
+
+/* The format that @tensor gets. */
+static uint32_t type_of(const struct work *work, const struct gguf_tensor *tensor)
+{
+    const struct survey *survey = &work->survey;
+    const struct arch_tensor *row =
+        survey->has_params ? arch_find_row(survey->arch, &survey->params, tensor->name) : NULL;
+    bool is_output =
+        is_named(tensor->name, "output.weight") ||
+        (is_named(tensor->name, "token_embd.weight") && !gguf_find_tensor(survey->gguf, "output.weight"));
+
+    if (!mix_may_round(tensor) || (row && row->flags & ARCH_FLOATS)) {
+        return tensor->type;
+    }
+    return mix_type(work->wish.mix, tensor, survey->has_params ? survey->params.n_layers : 0, is_output);
+}
+
+static void put_head(struct work *work)
+{
+    static const char *const own[] = { "general.file_type", "general.quantization_version",
+                                       "general.alignment" };
+    const struct gguf *gguf = work->file.gguf;
+
+    for (size_t i = 0; i < gguf_n_keys(gguf); i++) {
+        const struct gguf_key *key = gguf_key_at(gguf, i);
+        bool is_own = false;
+
+        for (size_t j = 0; j < COUNTOF(own); j++) {
+            is_own = is_own || is_named(key->name, own[j]);
+        }
+        if (!is_own) {
+            gguf_put_key(work->writer, key);
+        }
+    }
+    gguf_put_u32(work->writer, "general.file_type", work->wish.mix->file_type);
+    gguf_put_u32(work->writer, "general.quantization_version", QUANTISATION_VERSION);
+    for (size_t i = 0; i < gguf_n_tensors(gguf); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(gguf, i);
+
+        gguf_put_tensor(work->writer, tensor->name, type_of(work, tensor), tensor->n_dims, tensor->dims);
+    }
+}
+
+/* Formats that are only known by name can't be unpacked. */
+static bool may_read_all(struct work *work)
+{
+    for (size_t i = 0; i < gguf_n_tensors(work->file.gguf); i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(work->file.gguf, i);
+
+        if (type_of(work, tensor) != tensor->type && !elem_info(tensor->type)->computes) {
+            diag_set(&work->diag, "tensor %.*s has type %s, which can't be read here", (int)tensor->name.n,
+                     tensor->name.bytes, elem_info(tensor->type)->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static int put_data(struct work *work)
+{
+    const struct gguf *gguf = work->file.gguf;
+    size_t n = gguf_n_tensors(gguf);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor *tensor = gguf_tensor_at(gguf, i);
+        uint32_t type = type_of(work, tensor);
+        int r;
+
+        tool_progress("tensor", i, n);
+        r = requant_tensor(work->requant, tensor, work->file.map + tensor->offset, type, work->writer,
+                           &work->cost);
+        if (r == REQUANT_NOT_FINITE) {
+            diag_set(&work->diag, "tensor %.*s holds an infinity or a NaN, which %s has no room for",
+                     (int)tensor->name.n, tensor->name.bytes, elem_info(type)->name);
+        }
+        if (r) {
+            return r;
+        }
+        work->n_rounded += type != tensor->type;
+    }
+    tool_progress("tensor", n, n);
+    return 0;
+}
+
+/* Writes the new file; 0, a fault, or an outcome of somebody's with the sentence in work->diag. */
+static int write_file(struct work *work)
+{
+    int r = gguf_writer_create(&work->writer);
+
+    if (!r) {
+        r = requant_create(&work->requant);
+    }
+    if (r) {
+        return err_up(r);
+    }
+    put_head(work);
+    work->about = NULL;
+    r = gguf_writer_begin(work->writer, work->wish.out, work->wish.force, &work->diag);
+    if (r == GGUF_WRITE_REFUSED && !work->wish.force && strstr(work->diag.text, "there already")) {
+        diag_clear(&work->diag);
+        diag_set(&work->diag, "%s is there already; --force replaces it", work->wish.out);
+    }
+    if (!r) {
+        work->about = work->wish.in;
+        r = put_data(work);
+    }
+    if (!r) {
+        work->about = NULL;
+        r = gguf_writer_finish(work->writer, &work->diag);
+    }
+    return r;
+}
+
+/* Looks at the new file as a load would. */
+static int check(struct work *work, uint64_t *ret_bytes)
+{
+    struct tool_file file = { .fd = -1 };
+    struct survey survey;
+    int r = tool_file_open(&file, work->wish.out, &work->diag);
+
+    if (!r) {
+        r = survey_create(&survey, &file);
+    }
+    if (r) {
+        tool_file_close(&file);
+        return r;
+    }
+    *ret_bytes = survey.n_bytes;
+    for (int step = 0; step < SURVEY_TEMPLATE && survey_runs(&work->survey); step++) {
+        if (diag_is_set(&survey.refusals[step])) {
+            diag_set(&work->diag, "the new file would not run: %s", survey.refusals[step].text);
+            r = TOOL_FILE_REFUSED;
+        }
+    }
+    survey_finish(&survey);
+    tool_file_close(&file);
+    return r;
+}
+
+static int tell(const struct work *work, uint64_t n_bytes)
+{
+    const struct survey *survey = &work->survey;
+    double loss = requant_loss(&work->cost);
+    char before[TOOL_BYTES];
+    char after[TOOL_BYTES];
+    json_t *object;
+
+    if (!work->call->json) {
+        printf("%s: %s of tensors, were %s; %llu of %zu tensors rounded; weights off by %.3f %% (root mean "
+               "square)\n",
+               work->wish.out, tool_bytes(n_bytes, after), tool_bytes(survey->n_bytes, before),
+               (unsigned long long)work->n_rounded, gguf_n_tensors(survey->gguf), 100 * loss);
+        return tool_flush(work->call);
+    }
+    object = json_object();
+    json_object_set_new(object, "file", tool_text(work->wish.out, strlen(work->wish.out)));
+    json_object_set_new(object, "type", json_string(work->wish.mix->name));
+    json_object_set_new(object, "tensor_bytes", tool_number(n_bytes));
+    json_object_set_new(object, "tensor_bytes_before", tool_number(survey->n_bytes));
+    json_object_set_new(object, "tensors", tool_number(gguf_n_tensors(survey->gguf)));
+    json_object_set_new(object, "tensors_rounded", tool_number(work->n_rounded));
+    json_object_set_new(object, "relative_error", json_real(loss));
+    return tool_print(work->call, object);
+}
+
+static int quantize(const struct tool_call *call, const struct wish *wish)
+{
+    struct work work = { .call = call, .wish = *wish, .file = { .fd = -1 }, .diag = DIAG_INIT };
+    uint64_t n_bytes = 0;
+    int r = tool_file_open(&work.file, wish->in, &work.diag);
+
+    work.about = wish->in;
+    if (!r) {
+        r = survey_create(&work.survey, &work.file);
+    }
+    if (!r) {
+        r = may_read_all(&work) ? write_file(&work) : TOOL_FILE_REFUSED;
+    }
+    gguf_writer_destroy(work.writer);
+    requant_destroy(work.requant);
+    if (!r) {
+        work.about = wish->out;
+        r = check(&work, &n_bytes);
+    }
+    r = r ? tool_fail(call, work.about, &work.diag, r) : tell(&work, n_bytes);
+    survey_finish(&work.survey);
+    tool_file_close(&work.file);
+    return r;
+}
+
+static int bad_type(const struct tool_call *call, const char *name)
+{
+    char list[256] = "";
+    size_t n = 0;
+
+    for (const struct mix *mix = mixes; mix->name && n < sizeof(list); mix++) {
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", mix->name);
+    }
+    return tool_usage(call, "\"%s\" is none of %s", name, list);
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    const char *words[3] = { NULL, NULL, NULL };
+    struct wish wish = { .in = NULL };
+    struct arg_found found;
+    enum tool_next next;
+    size_t n = 0;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (found.row == QUANTIZE_FORCE) {
+            wish.force = true;
+        } else if (n == COUNTOF(words)) {
+            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        } else {
+            words[n++] = found.text;
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (n < COUNTOF(words)) {
+        return tool_usage(call, "%s is missing", n == 0 ? "IN.gguf" : n == 1 ? "OUT.gguf" : "TYPE");
+    }
+    wish.in = words[0];
+    wish.out = words[1];
+    wish.mix = mix_find(words[2]);
+    return wish.mix ? quantize(call, &wish) : bad_type(call, words[2]);
+}
+
+const struct tool tool_quantize = {
+    .name = "quantize",
+    .summary = "write a model file in fewer bits",
+    .words = "IN.gguf OUT.gguf TYPE",
+    .about =
+        "Writes the matrices of a model in another format: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,\n"
+        "IQ4_NL, IQ4_XS, Q2_K, Q3_K_S, Q3_K_M, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M or Q6_K. Below 8 bits the\n"
+        "output is Q6_K; with _M values and the feed-forward's way down are finer in half of the layers.\n"
+        "Rows that are no whole blocks get a format with smaller blocks, or stay F16. Norms and biases stay\n"
+        "as they are. OUT.gguf appears whole, at the end.",
+    .rows = rows,
+    .run = run,
+};
