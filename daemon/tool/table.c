@@ -3,7 +3,8 @@
  */
 #include "tool/table.h"
 
-/* clang-format off: a line each, so that two who add one do not meet. */
+/* A line each, so that two who add one do not meet. */
+/* clang-format off */
 const struct tool *const tools[] = {
     &tool_convert,
     &tool_inspect,
