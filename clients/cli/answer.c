@@ -50,7 +50,7 @@ static void on_delta(struct answer *answer, const struct sotto_delta *delta)
     }
     if (!answer->cli->json) {
         fwrite(delta->text, 1, delta->n_text, stdout);
-        fflush(stdout);
+        answer->unheard = !cli_show(answer->cli);
     }
     for (size_t i = 0; answer->logprobs && answer->facts && delta->logprobs && i < delta->n_tokens; i++) {
         json_t *list = json_object_get(answer->facts, "logprobs");
@@ -151,7 +151,7 @@ static void on_event(void *owner, const struct sotto_event *event)
     default: /* kinds of later libraries */
         break;
     }
-    answer->done = event->last;
+    answer->done = event->last || answer->unheard;
 }
 
 int answer_run(struct talk *talk, const struct sotto_generate *ask, struct answer *answer)
@@ -168,6 +168,10 @@ int answer_run(struct talk *talk, const struct sotto_generate *ask, struct answe
         answer->cut = true;
         sotto_cancel(talk->sotto, stream, NULL);
         r = talk_until(talk, &answer->done);
+    }
+    if (answer->unheard) {
+        sotto_drop(talk->sotto, stream);
+        return cli_flush(talk->cli);
     }
     if (!answer->done) {
         sotto_drop(talk->sotto, stream);

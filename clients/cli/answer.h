@@ -16,6 +16,7 @@ struct answer {
     json_t *facts; /* with --json: what Accepted and Done told, logprobs */
     uint64_t seed; /* in force */
     bool cut;      /* ended by Ctrl-C */
+    bool unheard;  /* standard output takes no more of it */
     bool done;
     int exit;
 };

@@ -83,6 +83,9 @@ int cli_fail(const struct cli *cli, const struct sotto_error *error);
  * negative exit code less 1 (-1 - CLI_USAGE) if the command is to end now. */
 int cli_words(struct cli *cli, struct args *args, const char **words, int cap);
 
+/* Sends what was printed on its way. False: standard output takes no more, and cli_flush() will say why. */
+bool cli_show(const struct cli *cli);
+
 /* After output: CLI_OK, or CLI_FAILED when standard output could not take it (said, unless its reader has gone). */
 int cli_flush(const struct cli *cli);
 

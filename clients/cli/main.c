@@ -4,6 +4,7 @@
  * `sotto [--socket PATH] COMMAND ...` runs a row of the table below. A command that is not in it but lies as
  * libexec/sotto/sotto-COMMAND (those that need no daemon) is run from there.
  */
+#include "base/stdfd.h"
 #include "cli.h"
 #include "outside.h"
 #include "suggest.h"
@@ -69,13 +70,28 @@ int cli_fail(const struct cli *cli, const struct sotto_error *error)
     return CLI_FAILED;
 }
 
+/* Why standard output took no more, at the first time that it did not. */
+static int out_fault;
+
+bool cli_show(const struct cli *cli)
+{
+    (void)cli;
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return true;
+    }
+    out_fault = out_fault ? out_fault : errno;
+    return false;
+}
+
 int cli_flush(const struct cli *cli)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
+    if (cli_show(cli)) {
         return CLI_OK;
     }
-    if (errno != EPIPE) {
-        fprintf(stderr, "sotto: can't write to standard output: %s\n", strerror(errno));
+    if (out_fault != EPIPE) {
+        fprintf(stderr, "sotto: can't write to standard output: %s\n",
+                out_fault ? strerror(out_fault) : "a part of it was lost");
     }
     return CLI_FAILED;
 }
@@ -207,6 +223,9 @@ int main(int argc, char **argv)
     struct args args;
     int r;
 
+    if (stdfd_hold()) {
+        return CLI_FAILED;
+    }
     args_init(&args, cli_rows, argc - 1, argv + 1);
     while ((r = args_next(&args, &found, &diag)) == ARGS_FOUND) {
         if (found.row < 0) {

@@ -5,11 +5,13 @@
 #include "clients/libsotto/handle.h"
 #include "proto/limit.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 /* Requests that the daemon has not taken yet: a few of the largest. */
 #define OUT_MAX (4 * (LIMIT_FRAME + FRAME_HEAD_BYTES))
@@ -47,6 +49,18 @@ static enum sotto_code explain(struct sotto_error *error, const char *path, int 
     }
 }
 
+/* A descriptor above the standard ones, or -1. In a program that was started with standard output closed, the socket
+ * would take its place, and what the program prints would go to the daemon. */
+static int open_socket(void)
+{
+    cleanup(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || fd > STDERR_FILENO) {
+        return fd_steal(&fd);
+    }
+    return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
 /* A descriptor, or -errno. */
 static int connect_to(const char *path)
 {
@@ -57,7 +71,7 @@ static int connect_to(const char *path)
         return -ENAMETOOLONG;
     }
     memcpy(name.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = open_socket();
     if (fd < 0) {
         return -errno;
     }

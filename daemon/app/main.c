@@ -7,6 +7,7 @@
 #include "app/options.h"
 #include "app/wire_up.h"
 #include "base/log.h"
+#include "base/stdfd.h"
 #include <jansson.h>
 #include <malloc.h>
 #include <signal.h>
@@ -56,6 +57,7 @@ static void give_back_at_once(void)
 static void protect(void)
 {
     signal(SIGPIPE, SIG_IGN); /* a peer that left is told by EPIPE */
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files, by EFBIG */
 #ifndef __SANITIZE_ADDRESS__  /* its search for leaks must look into the process */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
@@ -105,6 +107,9 @@ int main(int argc, char **argv)
     int code;
     int r;
 
+    if (stdfd_hold()) {
+        return EXIT_FAILURE;
+    }
     give_back_at_once();
     charge_libraries();
     protect();

@@ -159,15 +159,16 @@ static int read_holder(int fd)
     return pid > 0 && pid <= INT32_MAX ? (int)pid : 0;
 }
 
-static int write_holder(int fd)
+/* A courtesy to whoever finds the lock held: where there is no room for it (a full disk), the lock holds all the same,
+ * and no number stands in the file. */
+static void write_holder(int fd)
 {
     char text[16];
     int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
     if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n) {
-        return err_new(errno ? -errno : -EIO);
+        ftruncate(fd, 0);
     }
-    return 0;
 }
 
 /* True if @path still names the file that @fd has open: a lock on a removed file keeps nobody out. */
@@ -184,7 +185,6 @@ int lock_take(const char *path, int *ret_fd, int *ret_pid, struct diag *diag)
         cleanup(fd_closep) int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
         struct stat st;
         int fault;
-        int r;
 
         if (fd < 0) {
             fault = errno;
@@ -212,10 +212,7 @@ int lock_take(const char *path, int *ret_fd, int *ret_pid, struct diag *diag)
         if (!is_same_file(path, &st)) {
             continue;
         }
-        r = write_holder(fd);
-        if (r) {
-            return err_up(r);
-        }
+        write_holder(fd);
         *ret_fd = fd_steal(&fd);
         return LOCK_OK;
     }

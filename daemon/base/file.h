@@ -25,7 +25,8 @@ enum lock_outcome {
     LOCK_HELD, /* by a living process; *ret_pid says whose, 0 if unknown */
 };
 
-/* Creates or opens @path (0600, never through a link) and locks it whole (flock). The lock lives with *ret_fd. */
+/* Creates or opens @path (0600, never through a link) and locks it whole (flock). The lock lives with *ret_fd.
+ * The holder's number is written into it if there is room. */
 int lock_take(const char *path, int *ret_fd, int *ret_pid, struct diag *diag);
 
 #endif

@@ -300,7 +300,7 @@ static void try_again(struct edition *edition, const struct engine_end *end, uin
     }
     if (!end->was_ready && ++edition->n_tries >= LOAD_TRIES) {
         snprintf(text, sizeof(text), "model %s: the engine was lost %u times while loading, last: %s%s%s",
-                 name, edition->n_tries, end->exit, end->why[0] ? ": " : "", end->why);
+                 name, edition->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
         fail(edition, text);
         return;
     }

@@ -350,6 +350,9 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_bytes)
 
 static void on_ready(struct engine_link *link, const Sotto__Engine__Ready *ready)
 {
+    if (link->state == ENGINE_STOPPING) {
+        return; /* said before it read that it shall quit */
+    }
     if (link->state != ENGINE_STARTING && link->state != ENGINE_LOADING) {
         engine_kill(link, "it was ready twice");
         return;

@@ -4,6 +4,7 @@
  * Called as sotto-COMMAND, or as COMMAND (as `sotto COMMAND` does), it runs that command; called as sotto-tool its
  * first argument names it.
  */
+#include "base/stdfd.h"
 #include "tool/tool.h"
 #include <string.h>
 
@@ -59,6 +60,9 @@ int main(int argc, char **argv)
 {
     const struct tool *tool = argc > 0 ? find_called(argv[0]) : NULL;
 
+    if (stdfd_hold()) {
+        return TOOL_FAILED;
+    }
     if (tool) {
         return run(tool, argc - 1, argv + 1);
     }

@@ -4,7 +4,9 @@
 #include "failed_alloc.h"
 #include "unit.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -264,6 +266,27 @@ START_TEST(lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken)
 }
 END_TEST
 
+START_TEST(lock_is_taken_where_there_is_no_room_for_its_holders_number)
+{
+    const struct rlimit none = { .rlim_cur = 0, .rlim_max = RLIM_INFINITY };
+    struct stat st;
+    int other = -1;
+    int pid = -1;
+    int fd = -1;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &none), 0);
+
+    ck_assert_int_eq(lock_take(path, &fd, &pid, NULL), LOCK_OK);
+    ck_assert_int_eq(lock_take(path, &other, &pid, NULL), LOCK_HELD);
+    ck_assert_int_eq(pid, 0);
+    ck_assert_int_eq(fstat(fd, &st), 0);
+    ck_assert_int_eq(st.st_size, 0);
+
+    close(fd);
+}
+END_TEST
+
 START_TEST(lock_on_a_pipe_is_refused)
 {
     struct diag diag = DIAG_INIT;
@@ -281,6 +304,7 @@ int main(void)
     Suite *suite = suite_create("file");
     TCase *tcase = tcase_create("file");
 
+    tcase_set_timeout(tcase, 60); /* thousands of locks, on a machine that has other work */
     tcase_add_checked_fixture(tcase, make_dir, drop_dir);
     tcase_add_test(tcase, file_is_read_whole_with_a_zero_behind);
     tcase_add_test(tcase, empty_file_is_read);
@@ -297,6 +321,7 @@ int main(void)
     tcase_add_test(tcase, lock_ends_with_its_process);
     tcase_add_test(tcase, lock_does_not_follow_a_link);
     tcase_add_test(tcase, lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken);
+    tcase_add_test(tcase, lock_is_taken_where_there_is_no_room_for_its_holders_number);
     tcase_add_test(tcase, lock_on_a_pipe_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
