@@ -184,6 +184,10 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
 int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf,
               const uint8_t *file, struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
 
+/* rope.c: True if a context of @n_context goes beyond the one that the model was first trained for: of two lists of
+ * factors the long one holds, so it belongs to the numerics. */
+bool arch_is_stretched(const struct arch_params *params, uint32_t n_context);
+
 /* rope.c: the tables of a context of @n_context positions, one for all layers where they do not differ. */
 int arch_make_ropes(const struct arch_params *params, const struct arch_weights *weights, uint32_t n_context,
                     struct exec *exec, struct exec_mem **ret_rope, struct exec_mem **ret_local);

@@ -305,11 +305,23 @@ static int load(struct model *model, const struct model_setup *setup, struct dia
     return r < 0 ? err_up(r) : r;
 }
 
+/* Of two lists of rotary factors the context in force chooses one, so other contexts have other bits. */
+static void name_factors(struct model *model)
+{
+    size_t used = strlen(model->facts.numerics);
+
+    if (model->weights.rope_long) {
+        snprintf(model->facts.numerics + used, sizeof(model->facts.numerics) - used, "/rope-%s",
+                 arch_is_stretched(&model->params, model->n_context) ? "long" : "short");
+    }
+}
+
 static int prepare(struct model *model, const struct model_setup *setup, struct diag *diag)
 {
     int r = create_pool(model, setup, diag);
 
     if (!r) {
+        name_factors(model);
         r = record_programs(model, diag);
     }
     if (!r) {

@@ -53,12 +53,16 @@ static void divide_by_list(const float *list, uint32_t n, double *divisors)
     }
 }
 
+bool arch_is_stretched(const struct arch_params *params, uint32_t n_context)
+{
+    return n_context > (params->rope.n_original ? params->rope.n_original : params->n_trained);
+}
+
 /* Of the layers that see everything. */
 static struct exec_rope shape_of(const struct arch_params *params, const struct arch_weights *weights,
                                  uint32_t n_context, double *divisors)
 {
     const struct arch_rope *rope = &params->rope;
-    uint32_t n_original = rope->n_original ? rope->n_original : params->n_trained;
     struct exec_rope shape = { .n_positions = n_context,
                                .n_rot = params->n_rot,
                                .base = (double)rope->base,
@@ -85,8 +89,8 @@ static struct exec_rope shape_of(const struct arch_params *params, const struct 
         break;
     }
     divide_by_list(weights->rope_factors, params->n_rot / 2, divisors);
-    divide_by_list(n_context > n_original ? weights->rope_long : weights->rope_short, params->n_rot / 2,
-                   divisors);
+    divide_by_list(arch_is_stretched(params, n_context) ? weights->rope_long : weights->rope_short,
+                   params->n_rot / 2, divisors);
     return shape;
 }
 

@@ -120,6 +120,29 @@ START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
 }
 END_TEST
 
+START_TEST(the_context_in_force_chooses_the_factors_and_names_them)
+{
+    static const struct paper lists = {
+        .family = "phi3", .n_layers = 1, .is_fused = true, .has_lists = true, .n_original = 64
+    };
+    static struct paper_model paper;
+    struct model_facts facts;
+    struct model *model;
+
+    paper_make(&paper, &lists);
+
+    model = rig_open(paper.path, &(struct rig_setup){ .n_context = 64 });
+    model_facts(model, &facts);
+    ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-short");
+    model_close(model);
+    model = rig_open(paper.path, &(struct rig_setup){ .n_context = 65 });
+    model_facts(model, &facts);
+    ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-long");
+    model_close(model);
+    paper_free(&paper);
+}
+END_TEST
+
 static const struct refusal {
     struct paper paper;
     const char *says;
@@ -186,6 +209,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_papers);
     tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_papers);
+    tcase_add_test(tcase, the_context_in_force_chooses_the_factors_and_names_them);
     tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0,
                         (int)COUNTOF(refusals));
     suite_add_tcase(suite, tcase);
