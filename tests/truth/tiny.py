@@ -103,6 +103,17 @@ MODELS = {
         "Phi3", original_max_position_embeddings=64, sliding_window=None, rope_parameters=rope(
             kind="longrope", original_max_position_embeddings=64,
             short_factor=[1.0 + 0.05 * i for i in range(8)], long_factor=[1.0 + 0.9 * i for i in range(8)])), 200),
+    # Within its first context only: the short factors.
+    "phi3-longrope-short": ("Phi3", lambda: sentence_piece(True), lambda: config(
+        "Phi3", max_position_embeddings=64, original_max_position_embeddings=64, sliding_window=None,
+        rope_parameters=rope(
+            kind="longrope", original_max_position_embeddings=64,
+            short_factor=[1.0 + 0.05 * i for i in range(8)], long_factor=[1.0 + 0.9 * i for i in range(8)])), 63),
+    # Rows that are whole blocks of every format.
+    "wide": ("Qwen2", lambda: byte_level(QWEN2), lambda: config(
+        "Qwen2", hidden_size=256, intermediate_size=512, num_attention_heads=4, num_hidden_layers=2), 40),
+    "wide-llama": ("Llama", lambda: byte_level(LLAMA3), lambda: config(
+        "Llama", hidden_size=256, intermediate_size=512, num_attention_heads=4, num_hidden_layers=2), 40),
 }
 
 CLASSES = {"Gemma3": "Gemma3ForCausalLM"}
@@ -118,14 +129,15 @@ def widen(model):
         elif name.endswith(".bias"):
             parameter.data.copy_(0.2 * noise)
         elif "embed" in name:
-            parameter.data.copy_(noise)
+            # Gemma multiplies by the root of the width: nothing else would be seen behind the embedding.
+            parameter.data.copy_(noise / (parameter.shape[-1] ** 0.5 if "Gemma" in type(model).__name__ else 1.0))
         else:
             parameter.data.copy_(1.5 * noise / parameter.shape[-1] ** 0.5)
     model.tie_weights()
 
 
 def make(name, folder, dtype=torch.float32):
-    """Makes the model `name`, saves it below `folder`, and gives the model itself, ready to run in float32."""
+    """Makes the model `name`, saves it below `folder` in `dtype`, and gives it as saved, ready to run in float32."""
     kind, words, settings, _ = MODELS[name]
     torch.manual_seed(1)
     made = settings()
@@ -133,12 +145,14 @@ def make(name, folder, dtype=torch.float32):
     cls = getattr(transformers, CLASSES.get(kind, kind + "ForCausalLM"))
     model = cls(made).eval()
     widen(model)
-    model = model.to(dtype)
+    # Only what is saved is rounded: a whole model in half precision would round its frequencies as well.
+    for parameter in model.parameters():
+        parameter.data = parameter.data.to(dtype).float()
     os.makedirs(folder, exist_ok=True)
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, state_dict={key: value.to(dtype) for key, value in model.state_dict().items()})
     tokenizer, bos, eos = words()
     tokenizer.save(os.path.join(folder, "tokenizer.json"))
     with open(os.path.join(folder, "tokenizer_config.json"), "w") as out:
         json.dump({"bos_token": bos, "eos_token": eos,
                    "chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}, out)
-    return model.float()
+    return model
