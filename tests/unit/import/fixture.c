@@ -1,5 +1,7 @@
 #include "import/fixture.h"
+#include "import/import.h"
 #include <dirent.h>
+#include <fcntl.h>
 
 #define FOLDERS_MAX 8
 
@@ -171,4 +173,39 @@ const char *fixture_llama(const char *leave_out, const char *also)
     fixture_write_text(folder, "config.json", fixture_config);
     fixture_write_text(folder, "tokenizer.json", fixture_tokenizer);
     return folder;
+}
+
+void fixture_put(const char *folder, const char *name, const char *text, const char *from, const char *to)
+{
+    const char *at = strstr(text, from);
+    char out[4096];
+
+    ck_assert_msg(at != NULL, "not there: %s", from);
+    snprintf(out, sizeof(out), "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    fixture_write_text(folder, name, out);
+}
+
+struct gguf *fixture_head(struct import *import)
+{
+    const char *folder = fixture_folder();
+    struct gguf_writer *writer = import_writer(import);
+    struct diag diag = DIAG_INIT;
+    struct gguf *gguf = NULL;
+    int fd;
+
+    ck_assert_int_eq(gguf_writer_begin(writer, fixture_path(folder, "x.gguf"), false, &diag), GGUF_WRITE_OK);
+    ck_assert_int_eq(gguf_writer_finish(writer, &diag), GGUF_WRITE_OK);
+    fd = open(fixture_path(folder, "x.gguf"), O_RDONLY);
+    ck_assert_int_eq(gguf_read_head(&gguf, fd, 1u << 20, &diag), GGUF_OK);
+    close(fd);
+    return gguf;
+}
+
+uint32_t fixture_u32(const struct gguf *gguf, const char *name)
+{
+    struct diag diag = DIAG_INIT;
+    uint32_t value = 0;
+
+    ck_assert_msg(gguf_get_u32(gguf, name, &value, &diag) == GGUF_GOT, "key %s: %s", name, diag.text);
+    return value;
 }

@@ -45,7 +45,16 @@ float fixture_value(const char *name, size_t i);
  * (may be NULL) is not written; @also (may be NULL) is, as one number more.
  */
 const char *fixture_llama(const char *leave_out, const char *also);
+/* Writes @text with @to in place of @from, which must be there. */
+void fixture_put(const char *folder, const char *name, const char *text, const char *from, const char *to);
 extern const char fixture_config[];
 extern const char fixture_tokenizer[];
+
+struct gguf;
+struct import;
+
+/* The head of the file that the keys of @import make. The caller's. */
+struct gguf *fixture_head(struct import *import);
+uint32_t fixture_u32(const struct gguf *gguf, const char *name);
 
 #endif

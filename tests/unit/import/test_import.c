@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "import/fixture.h"
 #include "import/import.h"
-#include <fcntl.h>
 
 static size_t find(const struct import *import, const char *name)
 {
@@ -25,32 +24,6 @@ static struct import *open_llama(void)
 
     ck_assert_msg(r == IMPORT_OK, "%s", diag.text);
     return import;
-}
-
-/* The head that the import's keys and tensors make. */
-static struct gguf *write_head(struct import *import)
-{
-    const char *folder = fixture_folder();
-    struct gguf_writer *writer = import_writer(import);
-    struct diag diag = DIAG_INIT;
-    struct gguf *gguf = NULL;
-    int fd;
-
-    ck_assert_int_eq(gguf_writer_begin(writer, fixture_path(folder, "x.gguf"), false, &diag), GGUF_WRITE_OK);
-    ck_assert_int_eq(gguf_writer_finish(writer, &diag), GGUF_WRITE_OK);
-    fd = open(fixture_path(folder, "x.gguf"), O_RDONLY);
-    ck_assert_int_eq(gguf_read_head(&gguf, fd, 1u << 20, &diag), GGUF_OK);
-    close(fd);
-    return gguf;
-}
-
-static uint32_t get_u32(const struct gguf *gguf, const char *name)
-{
-    struct diag diag = DIAG_INIT;
-    uint32_t value = 0;
-
-    ck_assert_msg(gguf_get_u32(gguf, name, &value, &diag) == GGUF_GOT, "key %s: %s", name, diag.text);
-    return value;
 }
 
 START_TEST(a_llama_has_its_tensors_under_their_names)
@@ -75,17 +48,17 @@ END_TEST
 START_TEST(keys_say_what_the_configuration_says)
 {
     struct import *import = open_llama();
-    struct gguf *gguf = write_head(import);
+    struct gguf *gguf = fixture_head(import);
 
-    ck_assert_uint_eq(get_u32(gguf, "llama.block_count"), 1);
-    ck_assert_uint_eq(get_u32(gguf, "llama.embedding_length"), 8);
-    ck_assert_uint_eq(get_u32(gguf, "llama.feed_forward_length"), 12);
-    ck_assert_uint_eq(get_u32(gguf, "llama.attention.head_count"), 2);
-    ck_assert_uint_eq(get_u32(gguf, "llama.attention.head_count_kv"), 1);
-    ck_assert_uint_eq(get_u32(gguf, "llama.rope.dimension_count"), 4);
-    ck_assert_uint_eq(get_u32(gguf, "llama.context_length"), 64);
-    ck_assert_uint_eq(get_u32(gguf, "llama.vocab_size"), 8);
-    ck_assert_uint_eq(get_u32(gguf, "tokenizer.ggml.eos_token_id"), 5);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.block_count"), 1);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.embedding_length"), 8);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.feed_forward_length"), 12);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.attention.head_count"), 2);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.attention.head_count_kv"), 1);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.rope.dimension_count"), 4);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.context_length"), 64);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.vocab_size"), 8);
+    ck_assert_uint_eq(fixture_u32(gguf, "tokenizer.ggml.eos_token_id"), 5);
     gguf_destroy(gguf);
     import_close(import);
 }
@@ -212,23 +185,13 @@ static const struct {
     { "\"num_attention_heads\": 2", "\"num_attention_heads\": 2, \"head_dim\": 3", "can't rotate in pairs" },
 };
 
-static void put_instead(char *out, size_t cap, const char *text, const char *from, const char *to)
-{
-    const char *at = strstr(text, from);
-
-    ck_assert_ptr_nonnull(at);
-    snprintf(out, cap, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-}
-
 START_TEST(a_configuration_that_is_not_understood_is_refused_with_a_reason)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
-    char text[2048];
 
-    put_instead(text, sizeof(text), fixture_config, configs[_i].from, configs[_i].to);
-    fixture_write_text(folder, "config.json", text);
+    fixture_put(folder, "config.json", fixture_config, configs[_i].from, configs[_i].to);
 
     ck_assert_int_eq(import_open(&import, folder, &diag), IMPORT_REFUSED);
     ck_assert_msg(strstr(diag.text, configs[_i].says) != NULL, "said: %s", diag.text);
@@ -240,14 +203,12 @@ START_TEST(llama3_stretches_long_waves_only)
     const char *folder = fixture_llama(NULL, NULL);
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
-    char text[2048];
     float factors[2];
 
-    put_instead(
-        text, sizeof(text), fixture_config, "\"rope_theta\": 10000.0",
+    fixture_put(
+        folder, "config.json", fixture_config, "\"rope_theta\": 10000.0",
         "\"rope_parameters\": {\"rope_theta\": 10000.0, \"rope_type\": \"llama3\", \"factor\": 8.0,"
         " \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 32}");
-    fixture_write_text(folder, "config.json", text);
     ck_assert_int_eq(import_open(&import, folder, &diag), IMPORT_OK);
 
     ck_assert_int_eq(import_rows(import, find(import, "rope_freqs.weight"), 0, 1, factors, &diag), IMPORT_OK);
@@ -263,14 +224,12 @@ START_TEST(a_window_lists_its_layers)
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
     struct gguf *gguf;
-    char text[2048];
 
-    put_instead(text, sizeof(text), fixture_config, "\"rope_theta\": 10000.0", "\"sliding_window\": 16");
-    fixture_write_text(folder, "config.json", text);
+    fixture_put(folder, "config.json", fixture_config, "\"rope_theta\": 10000.0", "\"sliding_window\": 16");
     ck_assert_int_eq(import_open(&import, folder, &diag), IMPORT_OK);
-    gguf = write_head(import);
+    gguf = fixture_head(import);
 
-    ck_assert_uint_eq(get_u32(gguf, "llama.attention.sliding_window"), 16);
+    ck_assert_uint_eq(fixture_u32(gguf, "llama.attention.sliding_window"), 16);
     ck_assert_uint_eq(gguf_find_key(gguf, "llama.attention.sliding_window_pattern")->n, 1);
     ck_assert_uint_eq(gguf_find_key(gguf, "llama.attention.sliding_window_pattern")->value[0], 1);
     gguf_destroy(gguf);
