@@ -212,7 +212,7 @@ static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t 
 {
     for (uint32_t i = 0; width > 1 && i < n; i++) {
         memcpy(turned[i], group[i].q, dim * sizeof(float));
-        kv_turn(turned[i], dim, width);
+        avx2_kv_turn(turned[i], dim, width);
         group[i].q = turned[i];
     }
 }
@@ -251,7 +251,7 @@ static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct 
     for (uint32_t i = 0; i < n; i++) {
         const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high) * (1.0f / (float)width);
 
-        kv_turn(group[i].out, dim, width);
+        avx2_kv_turn(group[i].out, dim, width);
         for (uint32_t j = 0; j < dim; j++) {
             group[i].out[j] *= inv;
         }

@@ -167,11 +167,44 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
     }
 }
 
+/* The first three steps of a turn for eight elements: halves of 1, 2 and 4. */
+AVX2_INLINE __m256 turn_eight(__m256 x)
+{
+    const __m256 ones = _mm256_setr_ps(0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f);
+    const __m256 twos = _mm256_setr_ps(0.0f, 0.0f, -0.0f, -0.0f, 0.0f, 0.0f, -0.0f, -0.0f);
+    const __m256 fours = _mm256_setr_ps(0.0f, 0.0f, 0.0f, 0.0f, -0.0f, -0.0f, -0.0f, -0.0f);
+
+    /* The partner, plus what stands here, with its sign changed where it is the second of the two. */
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, ones));
+    x = _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, twos));
+    return _mm256_add_ps(_mm256_permute2f128_ps(x, x, 1), _mm256_xor_ps(x, fours));
+}
+
+void avx2_kv_turn(float *x, uint32_t head_dim, uint32_t width)
+{
+    if (width < 8) {
+        kv_turn(x, head_dim, width);
+        return;
+    }
+    for (uint32_t i = 0; i < head_dim; i += 8) {
+        _mm256_storeu_ps(x + i, turn_eight(_mm256_loadu_ps(x + i)));
+    }
+    for (uint32_t half = 8; half < width; half *= 2) {
+        for (uint32_t i = 0; i < head_dim; i += i % half == half - 8 ? half + 8 : 8) {
+            const __m256 a = _mm256_loadu_ps(x + i);
+            const __m256 b = _mm256_loadu_ps(x + i + half);
+
+            _mm256_storeu_ps(x + i, _mm256_add_ps(a, b));
+            _mm256_storeu_ps(x + i + half, _mm256_sub_ps(a, b));
+        }
+    }
+}
+
 /* @x turned, at @out. */
 static const float *turn(enum kern_kv kv, const float *x, uint32_t head_dim, float *out)
 {
     memcpy(out, x, head_dim * sizeof(float));
-    kv_turn(out, head_dim, kv_turn_width(kv, head_dim));
+    avx2_kv_turn(out, head_dim, kv_turn_width(kv, head_dim));
     return out;
 }
 

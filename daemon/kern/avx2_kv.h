@@ -6,6 +6,9 @@
 
 #include "kern/kv.h"
 
+/* kv_turn(), eight at a time. */
+void avx2_kv_turn(float *x, uint32_t head_dim, uint32_t width);
+
 void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
 
 /* Positions 0 .. @n - 1 as floats, @stride apart; between two of them -0. */

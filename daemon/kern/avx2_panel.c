@@ -9,8 +9,6 @@
 
 #include <stddef.h>
 
-#define FIFTH_BIT 0x10
-
 AVX2_INLINE void put(uint8_t place[32], __m256i bytes)
 {
     _mm256_store_si256((__m256i *)(void *)place, bytes);
@@ -229,15 +227,6 @@ static void open_q4_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
             put(panel->w[reg + 8 + k], high_four(words[k]));
         }
     }
-}
-
-/* Bit @n of each byte as its bit 4. */
-AVX2_INLINE __m256i as_fifth(__m256i bytes, uint32_t n)
-{
-    const __m256i bit = _mm256_srl_epi16(_mm256_slli_epi16(bytes, 4), _mm_cvtsi32_si128((int)n));
-    const __m256i top = _mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)n - 4));
-
-    return _mm256_and_si256(n < 4 ? bit : top, _mm256_set1_epi8(FIFTH_BIT));
 }
 
 static void open_q5_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS], uint32_t n_blocks)

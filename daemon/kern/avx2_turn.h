@@ -13,8 +13,9 @@
 
 #include <stddef.h>
 
-#define LOW_FOUR 0x0f
-#define LOW_TWO  0x03
+#define LOW_FOUR  0x0f
+#define LOW_TWO   0x03
+#define FIFTH_BIT 0x10
 
 AVX2_INLINE __m256i both(const uint8_t *low, const uint8_t *high)
 {
@@ -112,6 +113,15 @@ AVX2_INLINE __m256i as_top(__m256i bytes, uint32_t n)
         _mm256_and_si256(_mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)(2 * n))), _mm256_set1_epi8(LOW_TWO));
 
     return _mm256_slli_epi16(two, 4);
+}
+
+/* Bit @n of each byte as its bit 4. */
+AVX2_INLINE __m256i as_fifth(__m256i bytes, uint32_t n)
+{
+    const __m256i bit = _mm256_srl_epi16(_mm256_slli_epi16(bytes, 4), _mm_cvtsi32_si128((int)n));
+    const __m256i top = _mm256_srl_epi16(bytes, _mm_cvtsi32_si128((int)n - 4));
+
+    return _mm256_and_si256(n < 4 ? bit : top, _mm256_set1_epi8(FIFTH_BIT));
 }
 
 /* Bits @n and above of each byte, as many as @mask has from its bit 0 on; n + bits at most 8. */

@@ -107,11 +107,14 @@ static void run_attend(void *ctx)
 }
 
 /* Nine heads of 64 on three of KV, the last @n_rows rows of @n_pos. */
-static void bench_attend(const struct kern_ops *ops, uint32_t n_pos, uint32_t n_rows)
+static void bench_attend(const struct kern_ops *ops, enum kern_kv kv, uint32_t n_pos, uint32_t n_rows)
 {
+    static const char *const names[KERN_KV_COUNT] = {
+        [KERN_KV_F16] = "f16", [KERN_KV_F32] = "f32", [KERN_KV_Q8] = "q8", [KERN_KV_Q4] = "q4"
+    };
     struct fixture_random random = { 2 };
     struct bench_attend bench = { .ops = ops };
-    struct kern_kv_shape shape = { .kv = KERN_KV_F16, .n_kv_heads = 3, .head_dim = 64 };
+    struct kern_kv_shape shape = { .kv = kv, .n_kv_heads = 3, .head_dim = 64 };
     const uint32_t n_pages = (n_pos + KERN_PAGE_TOK - 1) / KERN_PAGE_TOK;
     struct kern_kv_row *rows = calloc(n_pos, sizeof(rows[0]));
     uint32_t *pages = calloc(n_pages, sizeof(pages[0]));
@@ -120,7 +123,7 @@ static void bench_attend(const struct kern_ops *ops, uint32_t n_pos, uint32_t n_
     struct kern_store store = { .rows = rows, .k = x, .v = x, .k_stride = 576, .v_stride = 576 };
     double us, n_seen = 0;
 
-    shape.page_bytes = kern_kv_page_bytes(KERN_KV_F16, 3, 64);
+    shape.page_bytes = kern_kv_page_bytes(kv, 3, 64);
     shape.base = aligned_alloc(64, shape.page_bytes * n_pages);
     fixture_fill(x, (size_t)n_pos * 576, FIXTURE_ORDINARY, &random);
     for (uint32_t i = 0; i < n_pages; i++) {
@@ -144,8 +147,8 @@ static void bench_attend(const struct kern_ops *ops, uint32_t n_pos, uint32_t n_
         n_seen += i + 1;
     }
     us = time_of(run_attend, &bench);
-    printf("%-7s attend 9/3 heads of 64, %4u positions, %3u rows: %8.1f us  %7.1f Gop/s\n", ops->name, n_pos,
-           n_rows, us, 4.0 * 64 * 9 * n_seen / us / 1e3);
+    printf("%-7s attend %s 9/3 heads of 64, %4u positions, %3u rows: %8.1f us  %7.1f Gop/s\n", ops->name,
+           names[kv], n_pos, n_rows, us, 4.0 * 64 * 9 * n_seen / us / 1e3);
     free(shape.base);
     free(rows);
     free(pages);
@@ -219,8 +222,10 @@ static void bench_set(const struct kern_ops *ops)
             bench_matmul(ops, type, 4096, 8192, 1);
         }
     }
-    bench_attend(ops, 500, 1);
-    bench_attend(ops, 256, fast ? 256 : 16);
+    for (int kv = 0; kv < KERN_KV_COUNT; kv++) {
+        bench_attend(ops, (enum kern_kv)kv, 500, 1);
+        bench_attend(ops, (enum kern_kv)kv, 256, fast ? 256 : 16);
+    }
     bench_elements(ops);
 }
 
