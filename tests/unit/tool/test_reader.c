@@ -69,10 +69,12 @@ START_TEST(every_row_has_the_bits_of_a_text_that_ends_there)
     ck_assert_uint_eq(all.n, N_TOKENS);
     for (size_t i = 0; i < COUNTOF(ends); i++) {
         one.n = 0;
-        ck_assert_int_eq(reader_read(&reader, tokens, ends[i], ends[i] - 1, on_logits, &one, &diag), READER_OK);
+        ck_assert_int_eq(reader_read(&reader, tokens, ends[i], ends[i] - 1, on_logits, &one, &diag),
+                         READER_OK);
         ck_assert_uint_eq(one.n, 1);
         ck_assert_uint_eq(one.first, ends[i] - 1);
-        ck_assert_msg(memcmp(one.logits[0], all.logits[ends[i] - 1], sizeof(one.logits[0])) == 0, "at %u", ends[i]);
+        ck_assert_msg(memcmp(one.logits[0], all.logits[ends[i] - 1], sizeof(one.logits[0])) == 0, "at %u",
+                      ends[i]);
     }
 }
 END_TEST

@@ -32,7 +32,8 @@ static bool copy(const char *const *more, const char *less)
     for (size_t i = 0; i < gguf_n_tensors(file.gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file.gguf, i);
 
-        if (!less || tensor->name.n != strlen(less) || memcmp(tensor->name.bytes, less, tensor->name.n) != 0) {
+        if (!less || tensor->name.n != strlen(less) ||
+            memcmp(tensor->name.bytes, less, tensor->name.n) != 0) {
             gguf_put_tensor(writer, tensor->name, tensor->type, tensor->n_dims, tensor->dims);
         }
     }
@@ -76,8 +77,8 @@ static void look(const char *at)
 
 START_TEST(each_family_of_the_truth_folder_runs_and_uses_all_its_tensors)
 {
-    static const char *const names[] = { "f32", "q4_0", "wide-q4_k_m", "as-qwen2-f32", "as-qwen3-f32", "as-phi3-f32",
-                                         "as-gemma-f32" };
+    static const char *const names[] = { "f32",          "q4_0",        "wide-q4_k_m", "as-qwen2-f32",
+                                         "as-qwen3-f32", "as-phi3-f32", "as-gemma-f32" };
     char name[64];
     char at[512];
 
@@ -90,7 +91,9 @@ START_TEST(each_family_of_the_truth_folder_runs_and_uses_all_its_tensors)
 
         ck_assert_msg(survey_runs(&survey), "%s: %s", names[i], survey.refusals[SURVEY_TENSORS].text);
         ck_assert_uint_eq(survey.n_surplus, 0);
-        ck_assert_uint_eq(survey.n_passed, survey.n_bytes); /* the embedding is the output, too */
+        /* The embedding is read as the output where there is no other. */
+        ck_assert(gguf_find_tensor(file.gguf, "output.weight") ? survey.n_passed < survey.n_bytes
+                                                               : survey.n_passed == survey.n_bytes);
         survey_finish(&survey);
         tool_file_close(&file);
     }
