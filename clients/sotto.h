@@ -214,6 +214,7 @@ enum sotto_notice_kind {
     SOTTO_NOTICE_MOVED = 6,      /* goes on with other numerics; tokens already sent never change */
     SOTTO_NOTICE_LOADING = 7,    /* waits for its model */
     SOTTO_NOTICE_REBUILDING = 8, /* its engine was lost; a new one catches up, then it goes on */
+    SOTTO_NOTICE_SLID = 9,       /* the context was full; the model has forgotten a part and goes on */
 };
 
 struct sotto_notice {
@@ -476,6 +477,10 @@ SOTTO_EXPORT void sotto_generate_set_key(struct sotto_generate *ask, const char 
 
 /* The model's end tokens don't end the answer. */
 SOTTO_EXPORT void sotto_generate_set_ignore_end(struct sotto_generate *ask, bool ignore);
+
+/* When prompt and answer fill the context: goes on with the first @keep tokens and the later half of the others (at
+ * most half of the context can be kept). Without: the answer ends. */
+SOTTO_EXPORT void sotto_generate_set_slide(struct sotto_generate *ask, uint32_t keep);
 
 /* ------------------------------------------------------------------------------------------------- sending
  *

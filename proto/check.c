@@ -74,6 +74,8 @@ static const struct rule generate_rules[] = {
     { "credit", RULE_ANY },
     { "key", RULE_UNNAMED },
     { "ignore_end", RULE_ANY },
+    { "keep_tokens", RULE_ANY },
+    { "on_full", RULE_ENUM },
 };
 
 static const struct rule token_ids_rules[] = {
@@ -466,9 +468,13 @@ static int check_hello(const void *message, const struct place *place, struct di
 static int check_generate(const void *message, const struct place *place, struct diag *diag)
 {
     const Sotto__V1__Generate *ask = message;
+    const struct place keep = { .up = place, .name = "keep_tokens" };
 
     if (ask->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET) {
         return refuse(place, diag, "has no input; give one of tokens, text, chat");
+    }
+    if (ask->opt_keep_tokens_case && ask->on_full != SOTTO__V1__ON_FULL__ON_FULL_SLIDE) {
+        return refuse(&keep, diag, "means something only with on_full ON_FULL_SLIDE");
     }
     return CHECK_OK;
 }

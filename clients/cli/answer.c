@@ -69,6 +69,7 @@ static void on_notice(const struct sotto_notice *notice)
         [SOTTO_NOTICE_LOADING] = "waiting for the model to load",
         [SOTTO_NOTICE_REBUILDING] = "the engine was lost; the answer goes on when a new one has caught up",
         [SOTTO_NOTICE_MOVED] = "the answer goes on with other numerics",
+        [SOTTO_NOTICE_SLID] = "the model has forgotten a part and goes on",
         [SOTTO_NOTICE_THROTTLED] = "slowed down, to keep the machine cool",
     };
     size_t kind = (size_t)notice->kind;

@@ -111,6 +111,7 @@ static int take_uint(const struct cli *cli, struct sotto_generate *to, const str
         [ASK_TOP_K] = sotto_generate_set_top_k,
         [ASK_PENALTY_WINDOW] = sotto_generate_set_penalty_window,
         [ASK_MAX_TOKENS] = sotto_generate_set_max_tokens,
+        [ASK_SLIDE] = sotto_generate_set_slide,
     };
 
     if (found->number > UINT32_MAX) {
@@ -139,6 +140,7 @@ int ask_take(const struct cli *cli, struct ask *ask, const struct arg_found *fou
     case ASK_TOP_K:
     case ASK_PENALTY_WINDOW:
     case ASK_MAX_TOKENS:
+    case ASK_SLIDE:
         return take_uint(cli, ask->generate, found);
     case ASK_SEED:
         sotto_generate_set_seed(ask->generate, found->number);

@@ -20,6 +20,7 @@ enum ask_row {
     ASK_BIAS,
     ASK_MAX_TOKENS,
     ASK_STOP,
+    ASK_SLIDE,
     ASK_CLASS,
     ASK_ROWS_COUNT,
 };
@@ -40,6 +41,7 @@ enum ask_row {
         { "bias", 0, ARG_TEXT, "ID:B", NULL, "adds B (-100 to 100, or -inf) to a token; may repeat" },       \
         { "max-tokens", 'n', ARG_UINT, "N", NULL, "ends the answer after N tokens" },                        \
         { "stop", 0, ARG_TEXT, "S", NULL, "ends the answer before the text S; may repeat" },                 \
+        { "slide", 0, ARG_UINT, "N", NULL, "a full context keeps its first N tokens and goes on" },          \
     {                                                                                                        \
         "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling"                 \
     }

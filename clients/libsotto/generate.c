@@ -299,6 +299,13 @@ void sotto_generate_set_credit(struct sotto_generate *ask, uint32_t tokens)
     ask->wire.credit = tokens;
 }
 
+void sotto_generate_set_slide(struct sotto_generate *ask, uint32_t keep)
+{
+    ask->wire.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    ask->wire.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS;
+    ask->wire.keep_tokens = keep;
+}
+
 void sotto_generate_set_ignore_end(struct sotto_generate *ask, bool ignore)
 {
     ask->wire.ignore_end = ignore;

@@ -21,6 +21,7 @@ struct fake_seq {
     uint32_t id;      /* 0: the place is empty */
     uint32_t *tokens; /* owned; room for all that was promised */
     uint32_t n_prompt;
+    uint32_t n_slid;
     uint32_t n_known;
     uint32_t n_done;
     uint32_t n_pages;

@@ -68,7 +68,8 @@ static int act_on_open(struct model *model, const struct seq_ask *ask, const str
     int r = SEQ_OK;
 
     while (ask->id != ENGINE_WARM_SEQ && r == SEQ_OK &&
-           (rule = script_find(&model->script, ask->tokens, ask->n_prompt, SCRIPT_AT_OPEN, &at))) {
+           (rule = script_find(&model->script, ask->tokens, (uint32_t)num_min(ask->n_prompt, ask->n_tokens),
+                               SCRIPT_AT_OPEN, &at))) {
         if (rule->action == SCRIPT_TOKENS) {
             *ret_list = rule;
         } else if (rule->action == SCRIPT_REFUSE) {
@@ -88,6 +89,7 @@ static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_
     *seq = (struct fake_seq){
         .id = ask->id,
         .n_prompt = ask->n_prompt,
+        .n_slid = ask->n_slid,
         .n_known = ask->n_tokens,
         .n_pages = n_pages,
         .seed = params->temperature > 0 ? params->seed : 0,
@@ -151,7 +153,7 @@ void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
 
     if (seq && n_tokens > 0 && n_tokens < seq->n_known) {
         seq->n_known = n_tokens;
-        seq->n_prompt = (uint32_t)num_min(seq->n_prompt, n_tokens);
+        seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
         /* The row of the last one is computed again: the next token is sampled from it. */
         seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
     }

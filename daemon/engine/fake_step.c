@@ -70,7 +70,7 @@ static uint32_t choose(const struct model *model, const struct fake_seq *seq)
 {
     const uint32_t first = (uint32_t)((uint64_t)model->facts.n_vocab * 5 / 8);
     const uint32_t n = (uint32_t)num_min(ORDINARY_IDS, model->facts.n_vocab - first);
-    const uint32_t n_answer = seq->n_known - seq->n_prompt;
+    const uint32_t n_answer = seq->n_known + seq->n_slid - seq->n_prompt;
     uint64_t hash = mix(seq->seed + 1);
 
     if (seq->list && n_answer < seq->list->n_tokens) {
@@ -128,9 +128,10 @@ static int act_on_entry(struct model *model, const struct step_entry *entry, con
     int r = 0;
 
     n_rows_of(entry, seq, &samples);
-    moment = samples ? (int64_t)seq->n_known - seq->n_prompt : SCRIPT_AT_ANY;
+    moment = samples ? (int64_t)seq->n_known + seq->n_slid - seq->n_prompt : SCRIPT_AT_ANY;
     while (seq->id != ENGINE_WARM_SEQ && r == 0 &&
-           (rule = script_find(&model->script, seq->tokens, seq->n_prompt, moment, &at))) {
+           (rule = script_find(&model->script, seq->tokens, (uint32_t)num_min(seq->n_prompt, seq->n_known),
+                               moment, &at))) {
         if (rule->action == SCRIPT_SLOW) {
             script_spend(&model->script, rule);
             model->slow_ms += rule->number;

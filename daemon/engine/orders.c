@@ -113,6 +113,7 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
         .tokens = open->tokens,
         .n_tokens = (uint32_t)open->n_tokens,
         .n_prompt = open->n_prompt,
+        .n_slid = open->slid_tokens,
         .n_reserve = open->reserve_tokens,
         .params = &params,
         .salt = open->salt.data,
@@ -150,7 +151,7 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
         fault_about(engine, "Open names a sequence that is open or may not be", open->sequence);
     } else if (!open->sampler || open->sampler->n_bias != open->sampler->n_bias_ids) {
         fault_about(engine, "Open has no sampler, or another number of biases than of ids", open->sequence);
-    } else if (open->n_prompt > open->n_tokens) {
+    } else if (open->n_prompt > (uint64_t)open->n_tokens + open->slid_tokens) {
         fault_about(engine, "Open has fewer tokens than its prompt", open->sequence);
     } else if (!is_supported(engine, open)) {
         say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);

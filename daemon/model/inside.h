@@ -16,6 +16,7 @@ struct seq {
     uint32_t *tokens; /* [n_context], owned */
     uint32_t n_known;
     uint32_t n_prompt;
+    uint32_t n_slid; /* known + slid - prompt: the answer's index of the next token */
     uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
     struct kv_pages pages;       /* the one store that families of today have */
     struct chain_domain *domain; /* whom it shares pages with, one reference; NULL: nobody */

@@ -48,6 +48,7 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     seq->id = ask->id;
     seq->n_known = ask->n_tokens;
     seq->n_prompt = ask->n_prompt;
+    seq->n_slid = ask->n_slid;
     seq->n_trim = UINT32_MAX;
     seq->watch = ask->watch;
     seq->watcher = ask->watcher;
@@ -75,7 +76,7 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
 
     room->n_free = kv_n_left(&model->kv);
     room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, KV_PAGE_TOK), UINT32_MAX);
-    if (ask->n_tokens == 0 || ask->n_prompt == 0 || ask->n_prompt > ask->n_tokens) {
+    if (ask->n_tokens == 0 || ask->n_prompt == 0 || ask->n_prompt > (uint64_t)ask->n_tokens + ask->n_slid) {
         return SEQ_BAD_TOKEN;
     }
     for (uint32_t i = 0; i < ask->n_tokens; i++) {
@@ -139,7 +140,7 @@ static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
         return;
     }
     seq->n_known = n_tokens;
-    seq->n_prompt = (uint32_t)num_min(seq->n_prompt, n_tokens);
+    seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
     /* The last row is computed again, for its logits: a row's bits are always the same. */
     seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
 }

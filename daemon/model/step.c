@@ -325,7 +325,7 @@ static int sample_share(struct model *model, struct step_share *share, struct st
         return err_up(r);
     }
     r = sample_draw(&seq->params, model->logits, model->params.n_tokens, seq->tokens, seq->n_known,
-                    seq->n_known - seq->n_prompt, model->scratch, &drawn);
+                    seq->n_known + seq->n_slid - seq->n_prompt, model->scratch, &drawn);
     if (r == SAMPLE_NUMERIC) {
         share->outcome = STEP_ENTRY_NUMERIC;
         seq->n_done = seq->n_known - 1; /* the next try needs these logits again */

@@ -188,6 +188,9 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
     } else if (stream->n_answer >= stream->max_tok) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_LENGTH);
+    } else if (stream->job.n_known >= stream->n_context && stream->slides) {
+        spend(stream);
+        stream_slide(stream);
     } else if (stream->job.n_known >= stream->n_context) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);

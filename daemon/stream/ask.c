@@ -18,6 +18,8 @@
 
 #define SWEEP_EVERY 64u /* requests between two looks for accounts that nobody needs any more */
 
+#define KEEP_UNSAID UINT32_MAX /* stream::n_keep before the context is known; more than any */
+
 #define RETRY_SOON_MS 1000u /* when the queue is full: an answer takes about so long to end */
 
 /* ---- the first look */
@@ -276,6 +278,8 @@ static int create(struct stream **ret_stream, struct hub *hub, struct account *a
         stream->max_tok = (uint32_t)num_min(stream->max_tok, ask->max_tokens);
     }
     stream->ignores_end = ask->ignore_end;
+    stream->slides = ask->on_full == SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    stream->n_keep = ask->opt_keep_tokens_case ? ask->keep_tokens : KEEP_UNSAID;
     stream->has_credit = ask->opt_credit_case != 0;
     stream->credit = ask->opt_credit_case ? (uint32_t)num_min(ask->credit, LIMIT_CREDIT) : 0;
     stream->opened_us = clock_mono_us();
@@ -435,6 +439,23 @@ static int check_size(const struct stream *stream, struct diag *diag)
     return 0;
 }
 
+/* A slide that keeps too much would free a few tokens each time, for the price of nearly a whole context. */
+static int check_slide(struct stream *stream, struct diag *diag)
+{
+    uint32_t n_most = stream->n_context / 2;
+
+    if (stream->n_keep == KEEP_UNSAID) {
+        stream->n_keep = (uint32_t)num_min(DEFAULT_KEEP_TOKENS, n_most);
+    }
+    if (stream->slides && stream->n_keep > n_most) {
+        diag_blame(diag, "generate.keep_tokens",
+                   "keep_tokens is %u and the context %u: at most half of it (%u) can be kept in every slide",
+                   stream->n_keep, stream->n_context, n_most);
+        return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
+    }
+    return 0;
+}
+
 static int start_journal(struct stream *stream)
 {
     cleanup(mem_freep) uint8_t *packed = NULL;
@@ -468,6 +489,7 @@ static void on_known(struct stream *stream)
         stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
     }
     r = check_size(stream, &diag);
+    r = r ? r : check_slide(stream, &diag);
     r = r ? r : check_vocabulary(stream, &diag);
     if (r) {
         stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);

@@ -156,6 +156,21 @@ int journal_token(struct journal *journal, uint32_t token)
     return 0;
 }
 
+int journal_slide(struct journal *journal, uint32_t n_keep, uint32_t n_gone)
+{
+    uint8_t record[HEAD_BYTES + 8];
+    int r;
+
+    put32(record + HEAD_BYTES, n_keep);
+    put32(record + HEAD_BYTES + 4, n_gone);
+    r = append(journal, JOURNAL_SLIDE, record, 8);
+    if (r) {
+        return err_up(r);
+    }
+    journal->n_slid += n_gone;
+    return 0;
+}
+
 int journal_delivered(struct journal *journal, uint32_t n_tok, uint64_t n_bytes)
 {
     uint8_t record[HEAD_BYTES + 12];
@@ -227,11 +242,21 @@ static int push_all(struct ids *ids, const uint8_t *bytes, size_t n)
     return 0;
 }
 
+/* Takes @n_gone tokens behind the first @n_keep out. False: there are not so many. */
+static bool slide(struct ids *ids, uint32_t n_keep, uint32_t n_gone)
+{
+    if (n_keep > ids->n || n_gone > ids->n - n_keep) {
+        return false;
+    }
+    memmove(ids->ids + n_keep, ids->ids + n_keep + n_gone, (ids->n - n_keep - n_gone) * sizeof(*ids->ids));
+    ids->n -= n_gone;
+    return true;
+}
+
 int journal_known(const struct journal *journal, struct ids *ids)
 {
     cleanup(buf_finish) struct buf room;
     struct journal_record record;
-    size_t n_before = ids->n;
     uint64_t at = 0;
     int r;
 
@@ -241,6 +266,9 @@ int journal_known(const struct journal *journal, struct ids *ids)
             r = push_all(ids, record.body, record.n);
         } else if (record.kind == JOURNAL_TOKENS && record.n >= 4) {
             r = push_all(ids, record.body + 4, record.n - 4);
+        } else if (record.kind == JOURNAL_SLIDE && record.n == 8 &&
+                   !slide(ids, get32(record.body), get32(record.body + 4))) {
+            return JOURNAL_TORN;
         }
         if (r) {
             return err_up(r);
@@ -249,5 +277,7 @@ int journal_known(const struct journal *journal, struct ids *ids)
     if (r < 0) {
         return err_up(r);
     }
-    return r == JOURNAL_END && ids->n - n_before == journal->n_prompt + journal->n_answer ? 0 : JOURNAL_TORN;
+    return r == JOURNAL_END && ids->n + journal->n_slid == journal->n_prompt + journal->n_answer
+               ? 0
+               : JOURNAL_TORN;
 }

@@ -25,6 +25,8 @@ enum journal_kind {
     JOURNAL_TOKENS = 4,    /* u32 index of the first, then u32 tokens of the answer */
     JOURNAL_DELIVERED = 5, /* u32 tokens, u64 bytes of text handed to the connection so far */
     JOURNAL_FINISH = 6,    /* u32 FinishReason (0: an error), u32 Code */
+    JOURNAL_SLIDE =
+        7, /* u32 n, u32 m: of the known tokens up to here, m behind the first n are known no more */
 };
 
 struct journal {
@@ -33,6 +35,7 @@ struct journal {
     struct account *account; /* pays; outlives it */
     uint32_t n_prompt;
     uint32_t n_answer; /* tokens in it */
+    uint32_t n_slid;   /* tokens of prompt and answer that slid away */
 };
 
 /* 0, or a fault: no descriptor, no memory. */
@@ -43,6 +46,7 @@ int journal_request(struct journal *journal, const void *sampler, size_t n);
 int journal_prompt(struct journal *journal, const uint32_t *tokens, size_t n);
 int journal_numerics(struct journal *journal, const char *numerics);
 int journal_token(struct journal *journal, uint32_t token);
+int journal_slide(struct journal *journal, uint32_t n_keep, uint32_t n_gone);
 int journal_delivered(struct journal *journal, uint32_t n_tok, uint64_t n_bytes);
 int journal_finish(struct journal *journal, uint32_t reason, uint32_t code);
 
@@ -63,7 +67,8 @@ enum journal_outcome {
 struct buf;
 int journal_read(int fd, uint64_t *at, struct buf *room, struct journal_record *ret_record);
 
-/* Appends all known tokens, prompt then answer, to @ids. 0, JOURNAL_TORN, or a fault. */
+/* Appends all known tokens, prompt then answer, to @ids, which is empty; without those that slid away. 0, JOURNAL_TORN,
+ * or a fault. */
 int journal_known(const struct journal *journal, struct ids *ids);
 
 #endif

@@ -37,9 +37,10 @@ static void tell_open(struct stream *stream, const struct ids *known)
     open.tokens = known->ids;
     open.n_tokens = known->n;
     open.n_prompt = stream->journal.n_prompt;
+    open.slid_tokens = stream->journal.n_slid;
     open.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
     open.sampler = &sampler;
-    if (edition->settings.share_prefixes) {
+    if (edition->settings.share_prefixes && stream->journal.n_slid == 0) {
         /* Inside one account, as the kernel names it; nothing that a client says widens that. */
         open.salt = (ProtobufCBinaryData){ .data = salt, .len = sizeof(salt) };
     }
@@ -114,7 +115,7 @@ void pacer_close(struct stream *stream)
         }
         /* What lies past a stop is no part of any later answer. */
         trim.sequence = stream->sequence;
-        trim.n_tokens = stream->journal.n_prompt + stream->journal.n_answer;
+        trim.n_tokens = stream->job.n_known;
         order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
         order.trim = &trim;
         engine_tell(edition->engine, &order);

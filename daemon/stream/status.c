@@ -20,6 +20,7 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_STEPS] = "sotto_steps_total",
     [HUB_REBUILDS] = "sotto_rebuilds_total",
     [HUB_PREEMPTIONS] = "sotto_preemptions_total",
+    [HUB_SLIDES] = "sotto_slides_total",
     [HUB_ENGINE_STARTS] = "sotto_engine_starts_total",
     [HUB_ENGINE_CRASHES] = "sotto_engine_crashes_total",
     [HUB_TOKENISED] = "sotto_texts_total",

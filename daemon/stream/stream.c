@@ -78,6 +78,9 @@ void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char
     if (kind == SOTTO__V1__NOTICE_KIND__NOTICE_RUNNING) {
         notice.to = stream->numerics;
     }
+    if (kind == SOTTO__V1__NOTICE_KIND__NOTICE_SLID) {
+        notice.first_token = stream->n_answer;
+    }
     stream->sink->on_notice(stream->owner, &notice);
 }
 
@@ -411,6 +414,32 @@ void stream_preempt(struct stream *stream)
     stream->hub->counts[HUB_PREEMPTIONS]++;
     stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_PREEMPTED,
                   "its place was needed while it was parked");
+}
+
+void stream_slide(struct stream *stream)
+{
+    struct job *job = &stream->job;
+    uint32_t n_free = job->n_known - stream->n_keep; /* to go or to stay */
+    uint32_t n_gone = n_free - n_free / 2;
+    char text[128];
+
+    if (journal_slide(&stream->journal, stream->n_keep, n_gone)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for the answer's journal");
+        return;
+    }
+    snprintf(text, sizeof(text),
+             "the context of %u tokens was full: the first %u and the last %u are known on", job->n_known,
+             stream->n_keep, n_free / 2);
+    pacer_close(stream);
+    job_forget(job);
+    job->n_known -= n_gone;
+    job->n_prompt = (uint32_t)num_min(job->n_prompt, job->n_known - 1); /* what is left is decoded on */
+    job->n_paid = 0; /* asked for, so what it costs to compute the rest again is the account's */
+    queue_want(&stream->hub->queue, job, clock_mono_us());
+    stream_move(stream, STREAM_WAITING);
+    stream->hub->counts[HUB_SLIDES]++;
+    stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_SLID, text);
 }
 
 void stream_throttled(struct stream *stream)

@@ -64,6 +64,8 @@ struct stream {
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;
     bool ignores_end;
+    bool slides;              /* when the context is full; else the answer ends */
+    uint32_t n_keep;          /* tokens at the beginning that never slide away */
     struct stage_text *stops; /* owned, with their bytes behind them */
     size_t n_stops;
     char key[72]; /* uid and key, as in hub::keys; n_key 0: none */
@@ -133,6 +135,9 @@ void stream_preempt(struct stream *stream);
 
 /* A token was sampled for it. @odds may be NULL. */
 void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *odds);
+
+/* Its context is full: forgets a part of what is known and asks for a sequence with the rest. */
+void stream_slide(struct stream *stream);
 
 /* Its account has spent its minute. */
 void stream_throttled(struct stream *stream);

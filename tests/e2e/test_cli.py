@@ -63,12 +63,12 @@ def every_option_arrives_and_none_else():
             "generate", "-m", "tiny", "--temperature", "0", "--top-k", "40", "--top-p=0.5", "--min-p", "0.25", "--seed",
             "18446744073709551615", "--repetition-penalty", "1.5", "--frequency-penalty", "-1", "--presence-penalty",
             "0.5", "--penalty-window", "9", "--bias", "7:-inf", "--bias", "8:2.5", "--max-tokens", "3", "--stop", "a",
-            "--stop", "", "--class", "realtime", "--ignore-end", "--logprobs", "5", "--key", "k", "Hi")
+            "--stop", "", "--slide", "9", "--class", "realtime", "--ignore-end", "--logprobs", "5", "--key", "k", "Hi")
 
         equal(code, 0, err)
         ask = puppet.peers[0].asked[2].generate
         want = pb.Generate(model="tiny", text=b"Hi", max_tokens=3, stop=[b"a", b""], priority=pb.CLASS_REALTIME,
-                           key="k", ignore_end=True)
+                           key="k", ignore_end=True, on_full=pb.ON_FULL_SLIDE, keep_tokens=9)
         want.sampling.CopyFrom(pb.Sampling(
             temperature=0, top_k=40, top_p=0.5, min_p=0.25, seed=2**64 - 1, repetition_penalty=1.5,
             frequency_penalty=-1, presence_penalty=0.5, penalty_window=9, logprobs=True, top_logprobs=5,

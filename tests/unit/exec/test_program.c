@@ -1,6 +1,6 @@
 /* What may be recorded, and that a program is checked before anything runs. */
 #include "base/clean.h"
-#include "exec/exec.h"
+#include "exec/backend.h"
 #include "tensor/type.h"
 #include "unit.h"
 #include <errno.h>
@@ -445,6 +445,42 @@ START_TEST(a_pool_that_cannot_be_is_refused)
 }
 END_TEST
 
+START_TEST(a_copied_page_has_every_byte_of_the_other_and_is_charged_once)
+{
+    struct bench bench;
+    struct mem_account before;
+    struct mem_account after;
+
+    set_up(&bench);
+    memset(bench.kv->owned + bench.kv->row_bytes, 0x5a, bench.kv->row_bytes);
+    mem_read(MEM_KV, &before);
+
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.kv, 1, 3), EXEC_OK);
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.kv, 1, 3), EXEC_OK);
+
+    mem_read(MEM_KV, &after);
+    ck_assert_mem_eq(bench.kv->owned + bench.kv->row_bytes, bench.kv->owned + 3 * bench.kv->row_bytes,
+                     bench.kv->row_bytes);
+    ck_assert_uint_eq(bench.kv->owned[2 * bench.kv->row_bytes], 0);
+    ck_assert_uint_eq(after.bytes - before.bytes, bench.kv->row_bytes);
+    exec_close(bench.exec);
+}
+END_TEST
+
+START_TEST(a_page_outside_the_pool_or_onto_itself_is_not_copied)
+{
+    struct bench bench;
+
+    set_up(&bench);
+
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.kv, 4, 0), -EINVAL);
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.kv, 0, 4), -EINVAL);
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.kv, 2, 2), -EINVAL);
+    ck_assert_int_eq(exec_copy_page(bench.exec, bench.rope, 0, 1), -EINVAL);
+    exec_close(bench.exec);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("exec-program");
@@ -460,6 +496,8 @@ int main(void)
     tcase_add_loop_test(tcase, a_weight_that_cannot_be_is_refused_by_name, 0, (int)COUNTOF(bad_tensors));
     tcase_add_test(tcase, a_page_has_its_numbers_and_their_scales);
     tcase_add_test(tcase, a_pool_that_cannot_be_is_refused);
+    tcase_add_test(tcase, a_copied_page_has_every_byte_of_the_other_and_is_charged_once);
+    tcase_add_test(tcase, a_page_outside_the_pool_or_onto_itself_is_not_copied);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

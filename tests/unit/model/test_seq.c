@@ -180,6 +180,47 @@ START_TEST(an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind
 }
 END_TEST
 
+/* The first token drawn after the puppet's prompt, as token @index of the answer. */
+static uint32_t draw_at(uint32_t n_prompt, uint32_t n_slid)
+{
+    const struct sample_params warm = {
+        .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3
+    };
+    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct seq_room room;
+    struct step_result result;
+    uint32_t token;
+
+    ck_assert_int_eq(seq_open(model,
+                              &(struct seq_ask){ .id = 1,
+                                                 .tokens = puppet_prompt,
+                                                 .n_tokens = PUPPET_PROMPT,
+                                                 .n_prompt = n_prompt,
+                                                 .n_slid = n_slid,
+                                                 .n_reserve = 4,
+                                                 .params = &warm },
+                              &room),
+                     SEQ_OK);
+    result = puppet_run_one(model, 1, PUPPET_PROMPT);
+    ck_assert_uint_eq(result.n_tokens, 1);
+    token = result.tokens[0];
+    model_close(model);
+    return token;
+}
+
+START_TEST(tokens_that_slid_away_count_for_the_draw)
+{
+    uint32_t n_same = 0;
+
+    for (uint32_t n = 1; n < PUPPET_PROMPT; n++) {
+        /* Token n of the answer, with the tokens there and with some of them gone. */
+        ck_assert_uint_eq(draw_at(PUPPET_PROMPT, n), draw_at(PUPPET_PROMPT - n, 0));
+        n_same += draw_at(PUPPET_PROMPT, n) == draw_at(PUPPET_PROMPT, 0);
+    }
+    ck_assert_uint_lt(n_same, PUPPET_PROMPT - 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model-seq");
@@ -193,6 +234,7 @@ int main(void)
     tcase_add_test(tcase, pages_cost_memory_once_their_rows_are_computed);
     tcase_add_test(tcase, an_id_in_use_is_a_fault);
     tcase_add_test(tcase, an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind);
+    tcase_add_test(tcase, tokens_that_slid_away_count_for_the_draw);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

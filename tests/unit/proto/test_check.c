@@ -193,6 +193,13 @@ CHANGE(credit_0, play->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDI
        play->generate.credit = 0)
 CHANGE(key_good, play->generate.key = word("trip/7"))
 CHANGE(key_odd, play->generate.key = word("trip 7"))
+CHANGE(slide_good, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+       play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
+CHANGE(slide_untold, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE)
+CHANGE(on_full_odd, play->generate.on_full = (Sotto__V1__OnFull)9)
+CHANGE(keep_alone, play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
+CHANGE(keep_to_end, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_END;
+       play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
 CHANGE(messages_none, play->chat.n_messages = 0)
 CHANGE(messages_most, play->chat.n_messages = LIMIT_MESSAGES)
 CHANGE(messages_many, play->chat.n_messages = LIMIT_MESSAGES + 1)
@@ -288,6 +295,11 @@ static const struct play_case {
     CASE(generate, credit_0, NULL),
     CASE(generate, key_good, NULL),
     CASE(generate, key_odd, "generate.key"),
+    CASE(generate, slide_good, NULL),
+    CASE(generate, slide_untold, NULL),
+    CASE(generate, on_full_odd, "generate.on_full"),
+    CASE(generate, keep_alone, "generate.keep_tokens"),
+    CASE(generate, keep_to_end, "generate.keep_tokens"),
     CASE(chat, nothing, NULL),
     CASE(chat, messages_none, "generate.chat.messages"),
     CASE(chat, messages_most, NULL),

@@ -5,6 +5,7 @@
 #include "maker.h"
 #include "tiny.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -89,6 +90,7 @@ bool house_had(const struct house *house, const char *event)
 void house_prepare(struct house *house, const char *script)
 {
     memset(house, 0, sizeof(*house));
+    signal(SIGPIPE, SIG_IGN); /* as sottod does */
     log_to(on_line, NULL);
     snprintf(house->dir, sizeof(house->dir), "/tmp/sotto-house-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(house->dir));

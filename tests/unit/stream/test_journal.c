@@ -62,6 +62,36 @@ START_TEST(what_is_known_is_prompt_then_answer)
 }
 END_TEST
 
+START_TEST(what_slid_away_is_known_no_more)
+{
+    struct ids ids = { 0 };
+
+    ck_assert_int_eq(journal_slide(&journal, 1, 2), 0);
+    ck_assert_int_eq(journal_token(&journal, 44), 0);
+    ck_assert_int_eq(journal_slide(&journal, 0, 1), 0);
+    ck_assert_int_eq(journal_known(&journal, &ids), 0);
+
+    ck_assert_uint_eq(journal.n_slid, 3);
+    ck_assert_uint_eq(ids.n, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq(ids.ids[i], 42 + i);
+    }
+    ids_finish(&ids);
+}
+END_TEST
+
+START_TEST(a_slide_over_more_than_there_is_is_not_believed)
+{
+    static const uint32_t slides[][2] = { { 5, 1 }, { 6, 0 }, { 0, 6 }, { UINT32_MAX, UINT32_MAX } };
+
+    ck_assert_int_eq(journal_slide(&journal, slides[_i][0], slides[_i][1]), 0);
+
+    struct ids ids = { 0 };
+    ck_assert_int_eq(journal_known(&journal, &ids), JOURNAL_TORN);
+    ids_finish(&ids);
+}
+END_TEST
+
 START_TEST(a_flipped_bit_anywhere_is_noticed)
 {
     struct ids ids = { 0 };
@@ -177,6 +207,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, every_record_comes_back_in_order);
     tcase_add_test(tcase, what_is_known_is_prompt_then_answer);
+    tcase_add_test(tcase, what_slid_away_is_known_no_more);
+    tcase_add_loop_test(tcase, a_slide_over_more_than_there_is_is_not_believed, 0, 4);
     tcase_add_test(tcase, a_flipped_bit_anywhere_is_noticed);
     tcase_add_test(tcase, a_torn_end_leaves_what_stands_before_it);
     tcase_add_test(tcase, a_later_version_is_foreign);
