@@ -37,6 +37,21 @@ static void acquit_device(struct blame *blame, uint64_t crash)
     }
 }
 
+/* Counts the kill for all that it found under way. True: for one of them it was one too many. */
+static bool is_no_stranger(struct blame_mark *const *marks, size_t n)
+{
+    bool too_many = false;
+
+    for (size_t i = 0; i < n; i++) {
+        marks[i]->n_tok = 0;
+        if (marks[i]->n_strangers < BLAME_STRANGERS) {
+            marks[i]->n_strangers++;
+        }
+        too_many = too_many || marks[i]->n_strangers == BLAME_STRANGERS;
+    }
+    return too_many;
+}
+
 void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger,
                  uint64_t now_us, struct blame_verdict *ret_verdict)
 {
@@ -44,6 +59,7 @@ void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n,
 
     *ret_verdict = (struct blame_verdict){ 0 };
     sweep(blame, now_us);
+    stranger = stranger && !is_no_stranger(marks, n);
     if (!stranger && n == 1 && marks[0]->suspect) {
         struct blame_mark *mark = marks[0];
 
@@ -61,7 +77,8 @@ void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n,
     keep(blame, crash, now_us);
     for (size_t i = 0; i < n && !stranger; i++) {
         if (!marks[i]->suspect) {
-            *marks[i] = (struct blame_mark){ .suspect = true, .crash = crash };
+            marks[i]->suspect = true;
+            marks[i]->crash = crash;
         }
     }
     ret_verdict->n_recent = sweep(blame, now_us);
@@ -73,9 +90,13 @@ void blame_suspect(struct blame_mark *mark)
     *mark = (struct blame_mark){ .suspect = true };
 }
 
-bool blame_served(struct blame_mark *mark, uint32_t n_tok)
+bool blame_served(struct blame_mark *mark, uint32_t n_tok, bool alone)
 {
-    if (!mark->suspect) {
+    mark->n_tok += n_tok;
+    if (mark->n_tok >= BLAME_CLEAR_TOK) {
+        mark->n_strangers = 0;
+    }
+    if (!mark->suspect || !alone) {
         return false;
     }
     mark->n_alone_tok += n_tok;

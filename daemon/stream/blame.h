@@ -5,7 +5,9 @@
  * suspect runs alone; the others go on together. Losing the engine under a suspect that runs alone is charged to its
  * request; after the second time the request fails and its account's next requests are suspects for a while. A
  * suspect is cleared by BLAME_CLEAR_TOK tokens sampled alone. A SIGKILL that sottod did not send is charged to no
- * request. What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
+ * request, unless it comes again and again: the kernel kills for memory, too, and a request that takes it all would
+ * else take down every engine that is started for it. From the BLAME_STRANGERS-th on that finds the same request
+ * under way, without BLAME_CLEAR_TOK tokens of it in between, a SIGKILL is a crash like any other. What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
  * When a request turns out to be guilty, the crash that made it a suspect is taken off the device's account again:
  * a request that always crashes is no fault of the device.
  *
@@ -20,6 +22,7 @@
 
 #define BLAME_STRIKES        2u
 #define BLAME_CLEAR_TOK      16u
+#define BLAME_STRANGERS      3u
 #define BLAME_DEVICE_CRASHES 3u
 #define BLAME_MINUTE_US      60000000ull
 #define BLAME_ACCOUNT_US     300000000ull /* how long the account of a guilty request stays suspect */
@@ -29,6 +32,8 @@
 struct blame_mark {
     bool suspect;
     uint8_t n_strikes;
+    uint8_t n_strangers;  /* SIGKILLs of others that found it under way */
+    uint32_t n_tok;       /* sampled since the last one of them */
     uint32_t n_alone_tok; /* sampled alone since it became a suspect */
     uint64_t crash;       /* that made it one; 0: its account's past did */
 };
@@ -59,7 +64,7 @@ void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n,
 /* A request of an account that is suspect begins. */
 void blame_suspect(struct blame_mark *mark);
 
-/* @n_tok tokens were sampled for a request in a step of its own. True: it is cleared by that. */
-bool blame_served(struct blame_mark *mark, uint32_t n_tok);
+/* @n_tok tokens were sampled for a request, @alone: in a step of its own. True: it is no suspect any more. */
+bool blame_served(struct blame_mark *mark, uint32_t n_tok, bool alone);
 
 #endif

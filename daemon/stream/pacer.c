@@ -266,7 +266,7 @@ static void take_result(struct edition *edition, struct job *job, const Sotto__E
     job->n_done += done->rows;
     queue_charge(&edition->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
     if (done->n_tokens == 1) {
-        if (edition->hub->pacer.plan.alone && blame_served(&stream->mark, 1)) {
+        if (blame_served(&stream->mark, 1, edition->hub->pacer.plan.alone)) {
             job->alone = false;
         }
         stream_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);

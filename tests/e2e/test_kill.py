@@ -85,6 +85,22 @@ def a_request_that_crashes_at_open_fails_alone_too():
 
 
 @fact
+def a_request_for_which_the_kernel_kills_each_engine_fails_alone():
+    for at in "open", 0, 3:
+        with Daemon(script=f"always do slow 2\nwhen {POISON} at {at} do kill\n",
+                    settings={"restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
+            daemon.wait_ready()
+            want = alone(daemon)
+            with daemon.client() as client, daemon.client() as poisoner:
+                streams = [client.ask(ask) for ask in ASKS]
+                equal(poisoner.generate(tokens=[1, POISON], max_tokens=20).reason, "CODE_INTERNAL", at)
+                answers = [client.answer(stream) for stream in streams]
+                equal([answer.tokens for answer in answers], want, "tokens of those beside it")
+                equal(client.generate("after it", max_tokens=5).reason, "FINISH_LENGTH")
+            note(f"at {at}: {daemon.engine_of().starts} starts")
+
+
+@fact
 def a_step_that_hangs_is_ended_by_its_watchdog():
     with Daemon(settings={"step_watchdog": "300ms", "restart_pauses": ["1ms", "10ms", "100ms"]}) as daemon:
         once = os.path.join(daemon.folder, "once")

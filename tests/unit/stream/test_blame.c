@@ -55,11 +55,11 @@ START_TEST(sixteen_tokens_alone_clear_a_suspect)
 
     crash(&a, NULL, 0);
     for (uint32_t i = 1; i < BLAME_CLEAR_TOK; i++) {
-        ck_assert(!blame_served(&a, 1));
+        ck_assert(!blame_served(&a, 1, true));
     }
 
     ck_assert(a.suspect);
-    ck_assert(blame_served(&a, 1));
+    ck_assert(blame_served(&a, 1, true));
     ck_assert(!a.suspect);
     ck_assert_uint_eq(a.n_strikes, 0);
 }
@@ -86,6 +86,60 @@ START_TEST(a_strangers_kill_makes_no_suspect)
     blame_crash(&blame, marks, 1, true, 0, &verdict);
 
     ck_assert(!a.suspect);
+}
+END_TEST
+
+static void stranger(struct blame_mark *a, struct blame_mark *b, uint64_t at_us)
+{
+    struct blame_mark *marks[2] = { a, b };
+
+    blame_crash(&blame, marks, b ? 2 : 1, true, at_us, &verdict);
+}
+
+START_TEST(a_stranger_that_kills_the_same_request_again_and_again_is_none)
+{
+    struct blame_mark a = { 0 };
+    struct blame_mark b = { 0 };
+
+    stranger(&a, &b, 0);
+    stranger(&a, NULL, 1);
+    ck_assert(!a.suspect && !b.suspect);
+    stranger(&a, &b, 2);
+    ck_assert(a.suspect && b.suspect);
+
+    stranger(&a, NULL, 3);
+    ck_assert(!verdict.fails);
+    stranger(&a, NULL, 4);
+    ck_assert_ptr_eq(verdict.charged, &a);
+    ck_assert(verdict.fails);
+}
+END_TEST
+
+START_TEST(strangers_kills_with_an_answer_that_goes_on_between_do_not_add_up)
+{
+    struct blame_mark a = { 0 };
+
+    for (uint64_t i = 0; i < 10; i++) {
+        stranger(&a, NULL, i);
+        ck_assert(!blame_served(&a, BLAME_CLEAR_TOK - 1, false));
+        ck_assert(!blame_served(&a, 1, i % 2 == 0));
+    }
+
+    ck_assert(!a.suspect);
+}
+END_TEST
+
+START_TEST(a_token_or_two_between_strangers_kills_are_no_going_on)
+{
+    struct blame_mark a = { 0 };
+
+    for (uint64_t i = 0; i < BLAME_STRANGERS; i++) {
+        ck_assert(!a.suspect);
+        blame_served(&a, BLAME_CLEAR_TOK - 1, false);
+        stranger(&a, NULL, i);
+    }
+
+    ck_assert(a.suspect);
 }
 END_TEST
 
@@ -153,7 +207,7 @@ static uint32_t simulate(uint32_t n_guilty, struct blame_mark *marks, bool *fail
                 failed[verdict.charged - marks] = true;
             }
         } else if (n == 1 && alone) {
-            blame_served(step[0], 1);
+            blame_served(step[0], 1, true);
         }
     }
     return n_crashes;
@@ -189,6 +243,9 @@ int main(void)
     tcase_add_test(tcase, sixteen_tokens_alone_clear_a_suspect);
     tcase_add_test(tcase, a_strangers_kill_charges_nobody_but_counts);
     tcase_add_test(tcase, a_strangers_kill_makes_no_suspect);
+    tcase_add_test(tcase, a_stranger_that_kills_the_same_request_again_and_again_is_none);
+    tcase_add_test(tcase, strangers_kills_with_an_answer_that_goes_on_between_do_not_add_up);
+    tcase_add_test(tcase, a_token_or_two_between_strangers_kills_are_no_going_on);
     tcase_add_test(tcase, three_crashes_of_nobody_in_a_minute_are_the_devices);
     tcase_add_test(tcase, crashes_a_minute_apart_do_not_add_up);
     tcase_add_test(tcase, a_request_of_a_suspect_account_has_two_strikes_as_well);
