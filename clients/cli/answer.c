@@ -79,14 +79,20 @@ static void on_notice(const struct sotto_notice *notice)
     }
 }
 
+/* On a terminal, what is said next begins a line of its own. */
+static void end_text(const struct answer *answer)
+{
+    if (!answer->cli->json && answer->text.n && isatty(STDOUT_FILENO)) {
+        putchar('\n');
+        fflush(stdout);
+    }
+}
+
 static void show_figures(const struct answer *answer, const struct sotto_done *done)
 {
     const struct sotto_usage *usage = &done->usage;
 
-    if (isatty(STDOUT_FILENO) && answer->text.n) {
-        putchar('\n');
-        fflush(stdout);
-    }
+    end_text(answer);
     fprintf(stderr,
             "%u prompt tokens (%u cached), %u generated (%s); first after %.0f ms, then %.1f tokens/s; "
             "seed %" PRIu64 "\n",
@@ -147,6 +153,7 @@ static void on_event(void *owner, const struct sotto_event *event)
         on_done(answer, event->done);
         break;
     case SOTTO_EVENT_ERROR:
+        end_text(answer);
         answer->exit = cli_fail(answer->cli, event->error);
         break;
     default: /* kinds of later libraries */

@@ -4,10 +4,14 @@
  * The sequences of the step (or of the opening) that was under way when an engine was lost become suspects. A
  * suspect runs alone; the others go on together. Losing the engine under a suspect that runs alone is charged to its
  * request; after the second time the request fails and its account's next requests are suspects for a while. A
- * suspect is cleared by BLAME_CLEAR_TOK tokens sampled alone. A SIGKILL that sottod did not send is charged to no
- * request, unless it comes again and again: the kernel kills for memory, too, and a request that takes it all would
- * else take down every engine that is started for it. From the BLAME_STRANGERS-th on that finds the same request
- * under way, without BLAME_CLEAR_TOK tokens of it in between, a SIGKILL is a crash like any other. What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
+ * suspect is cleared by BLAME_CLEAR_TOK tokens sampled alone.
+ *
+ * A SIGKILL that sottod did not send is charged to no request, unless it comes again and again: the kernel kills for
+ * memory, too, and a request that takes it all would else take down every engine that is started for it. From the
+ * BLAME_STRANGERS-th on that finds the same request under way, without BLAME_CLEAR_TOK tokens of it in between, a
+ * SIGKILL is a crash like any other.
+ *
+ * What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
  * When a request turns out to be guilty, the crash that made it a suspect is taken off the device's account again:
  * a request that always crashes is no fault of the device.
  *

@@ -404,6 +404,25 @@ def a_conversation_is_sent_whole_each_turn():
 
 
 @fact
+def on_a_terminal_a_failure_in_mid_answer_has_a_line_of_its_own():
+    def script(peer):
+        peer.greet()
+        peer.models()
+        stream = peer.read().stream
+        peer.send(stream, delta=pb.Delta(first=0, tokens=[1], text=b"Half an"))
+        peer.send(stream, error=pb.Error(code=pb.CODE_INTERNAL, message="it is broken"))
+
+    with Puppet(script) as puppet:
+        master, slave = os.openpty()
+        process = subprocess.Popen([os.path.join(BUILD, "clients/sotto"), "--socket", puppet.path, "generate", "Hi"],
+                                   stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
+        equal(process.wait(timeout=60), 1)
+        os.close(slave)
+        equal(os.read(master, 4096), b"Half an\r\nsotto: it is broken\r\n")
+        os.close(master)
+
+
+@fact
 def a_model_without_a_template_does_not_chat():
     def script(peer):
         peer.greet()

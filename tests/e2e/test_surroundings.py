@@ -57,8 +57,8 @@ def what_a_client_prints_never_goes_to_the_daemon():
 def a_full_disk_behind_standard_output_is_named_and_ends_the_answer():
     with Daemon(script="always do slow 20\n") as daemon:
         daemon.wait_ready()
-        for words in ["generate", "--raw", "--max-tokens", "400", "Hi"], ["generate", "--json", "--max-tokens", "2", "Hi"], \
-                ["status"], ["tokenize", "Hi"]:
+        for words in (["generate", "--raw", "--max-tokens", "400", "Hi"], ["status"], ["tokenize", "Hi"],
+                      ["generate", "--json", "--max-tokens", "2", "Hi"]):
             begun = time.monotonic()
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([program("sotto"), "--socket", daemon.socket, *words], stdout=full,
@@ -103,7 +103,8 @@ def a_load_without_descriptors_says_what_is_missing():
     def few():
         resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
 
-    with Daemon(models={"tiny": {"load": False}}, limits=few, settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
+    with Daemon(models={"tiny": {"load": False}}, limits=few,
+                settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
         with daemon.client() as client:
             got = client.one(pb.LoadModel(name="tiny"))
             note(got.message)
