@@ -133,6 +133,32 @@ START_TEST(nothing_of_one_domain_is_found_in_another)
 }
 END_TEST
 
+START_TEST(a_salt_that_looks_like_two_fields_is_one)
+{
+    /* What a key without lengths would be: the tag of the adapter, and a length that says nothing, inside a field. */
+    static const uint8_t looks[] = { 'a', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'b' };
+    static const uint8_t like[] = { 'b', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'c' };
+    const struct chain_key one = { .salt = looks,
+                                   .n_salt = sizeof(looks),
+                                   .adapter = (const uint8_t *)"c",
+                                   .n_adapter = 1,
+                                   .numerics = "n" };
+    const struct chain_key other = {
+        .salt = (const uint8_t *)"a", .n_salt = 1, .adapter = like, .n_adapter = sizeof(like), .numerics = "n"
+    };
+    struct chain chain;
+    struct chain_domain *domains[2];
+
+    make(&chain, _i);
+    ck_assert_int_eq(chain_get_domain(&chain, &one, &domains[0]), 0);
+    ck_assert_int_eq(chain_get_domain(&chain, &other, &domains[1]), 0);
+
+    ck_assert_ptr_ne(domains[0], domains[1]);
+    chain_drop_domain(domains[0]);
+    end(&chain, domains[1]);
+}
+END_TEST
+
 START_TEST(equal_keys_name_one_domain_as_long_as_anything_is_in_it)
 {
     struct chain chain;
@@ -293,6 +319,7 @@ int main(void)
                              equal_tokens_behind_another_page_are_another_page,
                              one_other_token_is_another_page,
                              nothing_of_one_domain_is_found_in_another,
+                             a_salt_that_looks_like_two_fields_is_one,
                              equal_keys_name_one_domain_as_long_as_anything_is_in_it,
                              the_longest_equal_beginning_is_found,
                              a_page_not_filled_is_never_found_whole,

@@ -263,6 +263,25 @@ START_TEST(a_limit_counts_cached_pages_and_lets_them_go)
 }
 END_TEST
 
+START_TEST(pages_given_back_beyond_the_limit_are_not_cached)
+{
+    struct kv kv;
+    struct kv_pages pages;
+    struct chain_domain *domain;
+
+    make(&kv, &pages, 1);
+    domain = domain_of(&kv);
+    publish(&kv, &pages, 5, domain, 1);
+    kv_limit(&kv, 4096 * 2);
+    ck_assert_uint_eq(kv.n_held, 5);
+
+    kv_pages_shrink(&kv, &pages, 0, true);
+
+    ck_assert_uint_eq(kv.n_cached, 2);
+    end_cached(&kv, &pages, 1, domain);
+}
+END_TEST
+
 START_TEST(a_cached_page_that_another_stands_behind_while_it_is_held_is_seen)
 {
     struct kv kv;
@@ -323,6 +342,7 @@ int main(void)
     tcase_add_test(tcase, pages_go_in_the_order_of_their_coming_back);
     tcase_add_test(tcase, what_is_not_kept_goes_unless_others_stand_behind_it);
     tcase_add_test(tcase, a_limit_counts_cached_pages_and_lets_them_go);
+    tcase_add_test(tcase, pages_given_back_beyond_the_limit_are_not_cached);
     tcase_add_test(tcase, a_cached_page_that_another_stands_behind_while_it_is_held_is_seen);
     tcase_add_test(tcase, an_allocation_that_fails_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);

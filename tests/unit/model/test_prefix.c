@@ -182,6 +182,41 @@ START_TEST(what_is_not_kept_is_forgotten_but_not_what_was_found)
 }
 END_TEST
 
+START_TEST(a_found_page_at_the_end_of_its_chain_is_not_forgotten)
+{
+    struct model *model = open_fake(16);
+    struct rig_stream kept = stream_of(28, 28, 1);
+    struct rig_stream passing = stream_of(50, 0, 1);
+
+    kept.n_wanted = 5; /* 32 rows: two pages, and no piece behind them */
+    drive(model, &kept);
+    ck_assert_uint_eq(figures_of(model).n_cached, 2);
+    memcpy(passing.prompt, kept.prompt, 28 * sizeof(uint32_t));
+    memcpy(passing.prompt + 28, kept.answer, 4 * sizeof(uint32_t));
+    passing.keeps = false;
+    drive(model, &passing);
+
+    ck_assert_uint_eq(passing.n_cached, 32);
+    ck_assert_uint_eq(figures_of(model).n_cached, 2);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_domain_goes_with_the_last_that_is_in_it)
+{
+    struct model *model = open_fake(16);
+    struct rig_stream stream = stream_of(40, 40, 1);
+
+    drive(model, &stream);
+    ck_assert(!list_is_empty(&model->kv.chain.domains));
+    model_limit_kv(model, 1);
+
+    ck_assert_uint_eq(figures_of(model).n_free, 16);
+    ck_assert(list_is_empty(&model->kv.chain.domains));
+    model_close(model);
+}
+END_TEST
+
 START_TEST(streams_that_compute_the_same_at_once_have_one_page_in_the_end)
 {
     struct model *model = open_fake(16);
@@ -332,6 +367,31 @@ START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
     /* Nobody waited for its rows: they were not computed, and nothing of them may be found. */
     ck_assert_uint_eq(must_open(model, &second), 0);
     model_close(model);
+}
+END_TEST
+
+START_TEST(a_sequence_closed_inside_a_step_that_computes_it_is_kept_or_not_as_told)
+{
+    for (int keep = 0; keep < 2; keep++) {
+        struct model *model = open_fake(16);
+        struct rig_stream closed = stream_of(40, 40, 1);
+        struct rig_stream other = stream_of(10, 0, 2);
+        struct rig_stream again = stream_of(40, 40, 1);
+        const struct step_entry entries[] = { { .seq = closed.id, .n_prefill = 40 },
+                                              { .seq = other.id, .n_prefill = 10 } };
+        struct step_report report;
+        struct diag diag = DIAG_INIT;
+
+        must_open(model, &closed);
+        must_open(model, &other);
+        ck_assert_int_eq(step_begin(model, entries, 2, &diag), 0);
+        seq_close(model, closed.id, keep);
+        ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+        figures_of(model);
+
+        ck_assert_uint_eq(must_open(model, &again), keep ? 39 : 0);
+        model_close(model);
+    }
 }
 END_TEST
 
@@ -491,11 +551,14 @@ int main(void)
     tcase_add_test(tcase, without_a_salt_nothing_is_found_and_nothing_stays);
     tcase_add_test(tcase, a_family_with_a_state_of_its_own_never_shares);
     tcase_add_test(tcase, what_is_not_kept_is_forgotten_but_not_what_was_found);
+    tcase_add_test(tcase, a_found_page_at_the_end_of_its_chain_is_not_forgotten);
+    tcase_add_test(tcase, a_domain_goes_with_the_last_that_is_in_it);
     tcase_add_test(tcase, streams_that_compute_the_same_at_once_have_one_page_in_the_end);
     tcase_add_test(tcase, a_running_sequence_shares_what_it_has_computed);
     tcase_add_test(tcase, a_trimmed_sequence_leaves_shared_pages_as_they_are);
     tcase_add_test(tcase, a_trimmed_sequence_goes_on_where_no_page_is_left_to_copy_into);
     tcase_add_test(tcase, a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends);
+    tcase_add_test(tcase, a_sequence_closed_inside_a_step_that_computes_it_is_kept_or_not_as_told);
     tcase_add_test(tcase, the_pages_that_were_used_longest_ago_go_first_and_from_the_end);
     tcase_add_test(tcase, cached_pages_that_are_taken_over_count_as_taken);
     tcase_add_test(tcase, the_page_to_copy_from_may_be_the_last_one_there_is);
