@@ -150,9 +150,9 @@ int awq_check(struct import *import, struct entry *entry, struct diag *diag)
                  stored->name, n_cols, n_rows);
         return IMPORT_REFUSED;
     }
-    if (source->head_dim && n_rows % source->head_dim != 0) {
-        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads of %u", stored->name,
-                 n_rows, source->head_dim);
+    if (!source_may_shuffle(&source->rows, n_rows) || source->cols.n_outer) {
+        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads", stored->name,
+                 n_rows);
         return IMPORT_REFUSED;
     }
     r = are_plain(source, &is_plain, diag);
@@ -221,7 +221,7 @@ int awq_rows(struct import *import, const struct entry *entry, uint64_t first, u
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < n_cols; col += BLOCK_SMALL) {
             const float scale = source_half(
-                unpack(import, entry, source_row(&entry->source, first + i), col, BLOCK_SMALL, q));
+                unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
 
             for (unsigned k = 0; k < BLOCK_SMALL; k++) {
                 out[i * n_cols + col + k] = scale * (float)q[k];
@@ -271,7 +271,7 @@ int awq_blocks(struct import *import, const struct entry *entry, uint64_t first,
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < entry->tensor.n_cols; col += BLOCK_SMALL) {
             const uint16_t scale =
-                unpack(import, entry, source_row(&entry->source, first + i), col, BLOCK_SMALL, q);
+                unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q);
 
             if ((scale >> 10 & 31u) == 31u) {
                 diag_set(diag, "tensor %.80s: a scale of its row %" PRIu64 " is no finite number",

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 static const struct family *const families[] = {
-    &family_llama, &family_smollm3, &family_qwen2,  &family_qwen3,
+    &family_llama, &family_smollm3, &family_qwen2,  &family_qwen3, &family_qwen35,
     &family_gemma, &family_gemma2,  &family_gemma3, &family_phi3,
 };
 
@@ -149,7 +149,12 @@ static int bind_one(struct binding *binding, const struct family_tensor *row, co
         }
         return IMPORT_OK;
     }
-    source.head_dim = row->flags & FAMILY_PAIRS ? import->facts.head_dim : 0;
+    if (row->flags & FAMILY_PAIRS) {
+        source.rows = (struct shuffle){ .n_outer = 2, .n_inner = import->facts.head_dim / 2, .n_unit = 1 };
+    }
+    if (import->family->place) {
+        import->family->place(import, row, &source);
+    }
     source.plus_one = row->flags & FAMILY_PLUS_ONE;
     entry = import_add(import, to);
     if (!entry) {
@@ -206,6 +211,7 @@ static int bind_ends(struct binding *binding, const struct family_table *table)
 
 static int bind_layer(struct binding *binding, const struct family_table *table, uint32_t layer)
 {
+    const struct family *family = binding->import->family;
     char from[256];
     char to[IMPORT_NAME_BYTES];
 
@@ -213,7 +219,7 @@ static int bind_layer(struct binding *binding, const struct family_table *table,
         const struct family_tensor *row = &table->rows[i];
         int r;
 
-        if (!(row->flags & FAMILY_LAYER)) {
+        if (!(row->flags & FAMILY_LAYER) || (family->has && !family->has(binding->import, row, layer))) {
             continue;
         }
         snprintf(from, sizeof(from), "%slayers.%u.%s", binding->import->prefix, layer, row->from);
@@ -233,10 +239,11 @@ static bool ends_with(const char *name, const char *end)
     return n >= strlen(end) && strcmp(name + n - strlen(end), end) == 0;
 }
 
-/* What old writers kept though it follows from the configuration. */
-static bool is_derived(const char *name)
+/* What the next token does not depend on: old writers kept what follows from the configuration, and some models come
+ * with heads that guess tokens further ahead. */
+static bool is_idle(const char *name)
 {
-    return ends_with(name, "rotary_emb.inv_freq");
+    return ends_with(name, "rotary_emb.inv_freq") || strncmp(name, "mtp.", 4) == 0;
 }
 
 /* True if @name is of the language model, and no other part of a larger one. */
@@ -255,7 +262,7 @@ static int refuse_surplus(const struct binding *binding)
             const char *name = st_tensor_at(folder->shards[i], k)->name;
 
             if (!map_find_bytes(&binding->used, name, strlen(name)) && is_ours(binding->import, name) &&
-                !is_derived(name)) {
+                !is_idle(name)) {
                 diag_set(
                     binding->diag,
                     "tensor %.100s has no place in the family %s: leaving it out would make another model",

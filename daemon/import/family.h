@@ -15,6 +15,8 @@ enum family_flag {
     FAMILY_PAIRS = 4,     /* rows of each head go from halves to neighbours */
     FAMILY_PLUS_ONE = 16, /* stored less one */
     FAMILY_FLOATS = 32,   /* stays F32 */
+    FAMILY_FULL = 64,     /* only in layers that the family takes for those of full attention */
+    FAMILY_LINEAR = 128,  /* only in the others */
 };
 
 struct family_tensor {
@@ -38,12 +40,19 @@ struct family {
 
     /* Writes keys and adds made tensors beyond the common ones. NULL: there are none. IMPORT_REFUSED, or a fault. */
     int (*more)(struct import *import, struct diag *diag);
+
+    /* Optional. True if @layer has the tensor of @row. NULL: every layer has every row. */
+    bool (*has)(const struct import *import, const struct family_tensor *row, uint32_t layer);
+
+    /* Optional. Says in @source how the lines of the tensor of @row change places. NULL: as the flags have it. */
+    void (*place)(const struct import *import, const struct family_tensor *row, struct source *source);
 };
 
 extern const struct family family_llama;
 extern const struct family family_smollm3;
 extern const struct family family_qwen2;
 extern const struct family family_qwen3;
+extern const struct family family_qwen35;
 extern const struct family family_gemma;
 extern const struct family family_gemma2;
 extern const struct family family_gemma3;

@@ -15,6 +15,17 @@ enum source_kind {
     SOURCE_KIND_COUNT,
 };
 
+/*
+ * How lines (rows or columns) change places: behind the first @n_kept, what lies as [n_outer][n_inner][n_unit] in the
+ * folder lies as [n_inner][n_outer][n_unit] in GGUF, over and over. n_outer 0: all stay.
+ */
+struct shuffle {
+    uint64_t n_kept;
+    uint64_t n_outer;
+    uint64_t n_inner;
+    uint64_t n_unit;
+};
+
 struct source {
     enum source_kind kind;
     const struct st_tensor *stored; /* STORED; AWQ: the packed weights, [n_cols][n_rows / 8] */
@@ -22,8 +33,10 @@ struct source {
     const struct st_tensor *scales; /* AWQ: [n_cols / group][n_rows] */
     uint32_t group;                 /* AWQ: columns that share a scale */
     float *made;                    /* MADE: owned */
-    uint32_t head_dim;              /* rows of a head go from halves to neighbours; 0: they stay */
-    bool plus_one;
+    struct shuffle rows;
+    struct shuffle cols; /* STORED only */
+    bool plus_one;       /* stored less one */
+    bool minus_exp;      /* stored as the logarithm of the negative */
 };
 
 struct entry {
@@ -96,8 +109,11 @@ int rope_import(struct import *import, struct diag *diag);
 /* The base of the rotation in layers of @kind ("sliding_attention"); @ret is untouched if nothing is said. */
 int rope_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag);
 
-/* The row of the source that row @row of the tensor is. */
-uint64_t source_row(const struct source *source, uint64_t row);
+/* The line of the folder that line @i of the tensor is. */
+uint64_t source_line(const struct shuffle *shuffle, uint64_t i);
+
+/* False: @n lines are no whole number of what changes places. */
+bool source_may_shuffle(const struct shuffle *shuffle, uint64_t n);
 
 /* An IEEE binary16 as what it is. */
 float source_half(uint16_t bits);

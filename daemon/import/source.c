@@ -1,13 +1,15 @@
 /*
  * Source: rows of floats out of the folder, in GGUF's order
  *
- * Where neighbours rotate, GGUF has element 2i of a head next to element 2i + 1, which the folder keeps half a head
- * apart. A permutation of rows, so it costs a seek a row and no arithmetic.
+ * Two worlds keep heads and halves of heads in different places, which is a change of places of whole rows (or of
+ * columns), so it costs a seek a row and no arithmetic. What is stored as something else (a norm less one, a logarithm)
+ * is turned into what it stands for.
  */
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "import/inside.h"
+#include "tensor/real.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -28,23 +30,47 @@ float source_half(uint16_t bits)
     return sign * ldexpf((float)(fraction | 1024u), (int)exponent - 25);
 }
 
-uint64_t source_row(const struct source *source, uint64_t row)
+uint64_t source_line(const struct shuffle *shuffle, uint64_t i)
 {
-    const uint64_t head_dim = source->head_dim;
-    uint64_t in_head;
+    const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
+    uint64_t in_period;
+    uint64_t unit;
 
-    if (head_dim == 0) {
-        return row;
+    if (period == 0 || i < shuffle->n_kept) {
+        return i;
     }
-    in_head = row % head_dim;
-    return row - in_head + in_head / 2 + (in_head % 2) * (head_dim / 2);
+    in_period = (i - shuffle->n_kept) % period;
+    unit = in_period / shuffle->n_unit;
+    return i - in_period + in_period % shuffle->n_unit +
+           (unit % shuffle->n_outer * shuffle->n_inner + unit / shuffle->n_outer) * shuffle->n_unit;
 }
 
-static int refuse_shape(const struct entry *entry, struct diag *diag)
+bool source_may_shuffle(const struct shuffle *shuffle, uint64_t n)
 {
-    diag_set(diag, "tensor %.80s: has %u dimensions, where 1 or 2 are expected", entry->source.stored->name,
-             entry->source.stored->n_dims);
-    return IMPORT_REFUSED;
+    const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
+
+    return period == 0 || (n > shuffle->n_kept && (n - shuffle->n_kept) % period == 0);
+}
+
+/* Dimensions of one line in the middle say nothing: [channels][1][width] is a matrix. */
+static int read_shape(struct entry *entry, struct diag *diag)
+{
+    const struct st_tensor *stored = entry->source.stored;
+    const bool is_thin = stored->n_dims == 3 && stored->dims[1] == 1;
+
+    if (stored->n_dims < 1 || (stored->n_dims > 2 && !is_thin)) {
+        diag_set(diag, "tensor %.80s: has %u dimensions, where 1 or 2 are expected", stored->name,
+                 stored->n_dims);
+        return IMPORT_REFUSED;
+    }
+    entry->tensor.n_dims = stored->n_dims == 1 ? 1 : 2;
+    entry->tensor.n_cols = stored->dims[stored->n_dims - 1];
+    entry->tensor.n_rows = stored->n_dims == 1 ? 1 : stored->dims[0];
+    if (entry->tensor.n_cols == 0 || entry->tensor.n_rows == 0) {
+        diag_set(diag, "tensor %.80s: is empty", stored->name);
+        return IMPORT_REFUSED;
+    }
+    return IMPORT_OK;
 }
 
 /* The type that holds the stored values exactly, after what is done to them. */
@@ -78,26 +104,20 @@ static int choose_type(struct entry *entry, struct diag *diag)
 
 int source_check(struct import *import, struct entry *entry, struct diag *diag)
 {
-    const struct st_tensor *stored = entry->source.stored;
-    uint64_t n_permuted;
+    const struct source *source = &entry->source;
+    uint64_t n_lines;
 
-    if (entry->source.kind == SOURCE_AWQ) {
+    if (source->kind == SOURCE_AWQ) {
         return awq_check(import, entry, diag);
     }
-    if (stored->n_dims < 1 || stored->n_dims > 2) {
-        return refuse_shape(entry, diag);
-    }
-    entry->tensor.n_dims = stored->n_dims;
-    entry->tensor.n_cols = stored->dims[stored->n_dims - 1];
-    entry->tensor.n_rows = stored->n_dims == 2 ? stored->dims[0] : 1;
-    if (entry->tensor.n_cols == 0 || entry->tensor.n_rows == 0) {
-        diag_set(diag, "tensor %.80s: is empty", stored->name);
+    if (read_shape(entry, diag)) {
         return IMPORT_REFUSED;
     }
-    n_permuted = stored->n_dims == 2 ? entry->tensor.n_rows : entry->tensor.n_cols;
-    if (entry->source.head_dim && n_permuted % entry->source.head_dim != 0) {
-        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads of %u", stored->name,
-                 n_permuted, entry->source.head_dim);
+    n_lines = entry->tensor.n_dims == 2 ? entry->tensor.n_rows : entry->tensor.n_cols;
+    if (!source_may_shuffle(&source->rows, n_lines) ||
+        !source_may_shuffle(&source->cols, entry->tensor.n_cols)) {
+        diag_set(diag, "tensor %.80s: its %" PRIu64 " by %" PRIu64 " numbers are no whole number of heads",
+                 source->stored->name, entry->tensor.n_rows, entry->tensor.n_cols);
         return IMPORT_REFUSED;
     }
     return choose_type(entry, diag);
@@ -133,14 +153,14 @@ static int read_rows(const struct source *source, uint64_t n_cols, uint64_t firs
                      struct diag *diag)
 {
     const uint64_t row_bytes = n_cols * st_elem_bytes(source->stored);
-    const uint64_t step = source->head_dim ? 1 : n;
+    const uint64_t step = source->rows.n_outer ? 1 : n;
     cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_SCRATCH, step * row_bytes);
 
     if (!bytes) {
         return err_new(-ENOMEM);
     }
     for (uint64_t done = 0; done < n; done += step) {
-        const int r = st_read(source->stored, source_row(source, first + done) * row_bytes, bytes,
+        const int r = st_read(source->stored, source_line(&source->rows, first + done) * row_bytes, bytes,
                               step * row_bytes, diag);
 
         if (r) {
@@ -151,20 +171,39 @@ static int read_rows(const struct source *source, uint64_t n_cols, uint64_t firs
     return IMPORT_OK;
 }
 
+static int shuffle_cols(const struct shuffle *shuffle, uint64_t n_cols, uint64_t n, float *rows)
+{
+    cleanup(mem_freep) float *row = mem_calloc(MEM_SCRATCH, n_cols, sizeof(float));
+
+    if (!row) {
+        return err_new(-ENOMEM);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        memcpy(row, rows + i * n_cols, n_cols * sizeof(float));
+        for (uint64_t col = 0; col < n_cols; col++) {
+            rows[i * n_cols + col] = row[source_line(shuffle, col)];
+        }
+    }
+    return 0;
+}
+
 static int read_stored(const struct entry *entry, uint64_t first, uint64_t n, float *out, struct diag *diag)
 {
     const struct source *source = &entry->source;
     const uint64_t n_cols = entry->tensor.n_cols;
     int r;
 
-    /* The elements of a permuted bias are rows of one. */
-    if (entry->tensor.n_dims == 1 && source->head_dim) {
+    /* The elements of a bias whose rows change places are rows of one. */
+    if (entry->tensor.n_dims == 1 && source->rows.n_outer) {
         r = read_rows(source, 1, 0, n_cols, out, diag);
     } else {
         r = read_rows(source, n_cols, first, n, out, diag);
     }
-    for (uint64_t i = 0; !r && source->plus_one && i < n * n_cols; i++) {
-        out[i] += 1.0f;
+    if (!r && source->cols.n_outer) {
+        r = shuffle_cols(&source->cols, n_cols, n, out);
+    }
+    for (uint64_t i = 0; !r && (source->plus_one || source->minus_exp) && i < n * n_cols; i++) {
+        out[i] = source->plus_one ? out[i] + 1.0f : -real_exp(out[i]);
     }
     return r;
 }

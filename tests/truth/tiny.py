@@ -18,6 +18,8 @@ CORPUS = ["the quick brown fox jumps over the lazy dog", "turn the heating up to
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"
           r"\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
+          r"\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 
@@ -103,6 +105,10 @@ MODELS = {
         "Phi3", original_max_position_embeddings=64, sliding_window=None, rope_parameters=rope(
             kind="longrope", original_max_position_embeddings=64,
             short_factor=[1.0 + 0.05 * i for i in range(8)], long_factor=[1.0 + 0.9 * i for i in range(8)])), 200),
+    "qwen35": ("Qwen3_5", lambda: byte_level(QWEN35), lambda: transformers.Qwen3_5TextConfig(**{
+        **COMMON, "head_dim": 32, "num_hidden_layers": 5, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+        "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4,
+        "rope_parameters": rope(10000.0, partial_rotary_factor=0.25)}), 100),
     # Within its first context only: the short factors.
     "phi3-longrope-short": ("Phi3", lambda: sentence_piece(True), lambda: config(
         "Phi3", max_position_embeddings=64, original_max_position_embeddings=64, sliding_window=None,
@@ -117,6 +123,8 @@ MODELS = {
 }
 
 CLASSES = {"Gemma3": "Gemma3ForCausalLM"}
+# Norms that multiply by one more than what is stored.
+LESS_ONE = ("Gemma", "Qwen3_5")
 
 
 def widen(model):
@@ -125,8 +133,11 @@ def widen(model):
     for name, parameter in sorted(model.named_parameters()):
         noise = torch.randn(parameter.shape, generator=generator)
         if name.endswith("norm.weight"):
-            parameter.data.copy_(0.3 * noise + (0.0 if "Gemma" in type(model).__name__ else 1.0))
-        elif name.endswith(".bias"):
+            less_one = type(model).__name__.startswith(LESS_ONE) and not name.endswith("linear_attn.norm.weight")
+            parameter.data.copy_(0.3 * noise + (0.0 if less_one else 1.0))
+        elif name.endswith("A_log"):
+            parameter.data.copy_(0.5 * noise)
+        elif name.endswith((".bias", "dt_bias")):
             parameter.data.copy_(0.2 * noise)
         elif "embed" in name:
             # Gemma multiplies by the root of the width: nothing else would be seen behind the embedding.
