@@ -428,9 +428,8 @@ void stream_slide(struct stream *stream)
                     "there is no memory for the answer's journal");
         return;
     }
-    snprintf(text, sizeof(text),
-             "the context of %u tokens was full: the first %u and the last %u are known on", job->n_known,
-             stream->n_keep, n_free / 2);
+    snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay",
+             job->n_known, stream->n_keep, n_free / 2);
     pacer_close(stream);
     job_forget(job);
     job->n_known -= n_gone;

@@ -13,7 +13,7 @@ static struct house house;
 static struct guest guests[N_GUESTS];
 static json_t *cases;
 
-static bool begin_with(bool shares)
+static bool begin_with(bool shares, uint32_t n_context)
 {
     char truth[512];
     static char model[512];
@@ -32,6 +32,7 @@ static bool begin_with(bool shares)
     house.settings.kv_format = "f16";
     house.settings.n_threads = 1;
     house.settings.share_prefixes = shares;
+    house.settings.n_context = n_context;
     house.config.engine_path = SOTTO_ENGINE;
     house.config.guard_allocations = true;
     house_open(&house);
@@ -41,7 +42,7 @@ static bool begin_with(bool shares)
 
 static bool begin(void)
 {
-    return begin_with(true);
+    return begin_with(true, 0);
 }
 
 /* Asks with the text of case @i, which our own tokenizer must read as the published ids. */
@@ -167,7 +168,7 @@ END_TEST
 
 START_TEST(a_model_that_is_told_not_to_share_computes_each_prompt)
 {
-    if (!begin_with(false)) {
+    if (!begin_with(false, 0)) {
         return;
     }
 
@@ -175,6 +176,45 @@ START_TEST(a_model_that_is_told_not_to_share_computes_each_prompt)
 
     ck_assert_uint_eq(guests[1].usage.cached_tokens, 0);
     ck_assert_uint_eq(house_model(&house)->current->figures.n_pages_cached, 0);
+    leave();
+}
+END_TEST
+
+START_TEST(an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_what_stayed)
+{
+    uint32_t known[64];
+
+    if (!begin_with(true, 64)) {
+        return;
+    }
+
+    for (int i = 0; i < 2; i++) {
+        guest_init(&guests[i], 5, 40, 60);
+        guests[i].ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+        guests[i].ask.ignore_end = true;
+        guest_ask(&house, &guests[i]);
+        if (i == 1) {
+            guest_until_tokens(&house, &guests[i], 35);
+            kill((pid_t)house_pid(&house), SIGKILL);
+        }
+        guest_until_over(&house, &guests[i]);
+        guest_assert_done(&guests[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
+    }
+    guest_assert_same(&guests[0], &guests[1]);
+    ck_assert_uint_eq(house.hub->counts[HUB_SLIDES], 4);
+
+    /* 24 tokens fill the context; of 64 then stay 4 and 30, and 30 more fill it again. */
+    memcpy(known, guests[0].ids.ids, 40 * sizeof(*known));
+    memcpy(known + 40, guests[0].tokens, 24 * sizeof(*known));
+    memmove(known + 4, known + 34, 30 * sizeof(*known));
+    guest_init(&guests[2], 5, 34, 30);
+    memcpy(guests[2].ids.ids, known, 34 * sizeof(*known));
+    guests[2].ask.ignore_end = true;
+    guest_ask(&house, &guests[2]);
+    guest_until_over(&house, &guests[2]);
+    ck_assert_mem_eq(guests[2].tokens, guests[0].tokens + 24, 30 * sizeof(*known));
+
+    guest_finish(&guests[2]);
     leave();
 }
 END_TEST
@@ -188,6 +228,7 @@ int main(void)
     tcase_add_test(tcase, sigkill_changes_no_token_of_a_real_answer);
     tcase_add_test(tcase, a_second_request_of_a_user_finds_the_first_and_answers_the_same);
     tcase_add_test(tcase, another_user_finds_nothing);
+    tcase_add_test(tcase, an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_what_stayed);
     tcase_add_test(tcase, a_model_that_is_told_not_to_share_computes_each_prompt);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
