@@ -36,7 +36,8 @@ struct gguf_writer {
 
     int fd; /* of the part; -1: not begun */
     char path[PATH_MAX];
-    char part[PATH_MAX];
+    char part[PATH_MAX]; /* name until it has its own */
+    bool has_part;       /* it stands under that name; else under none, and is gone with the descriptor */
     bool force;
     uint64_t i_tensor; /* at hand */
     uint64_t n_left;   /* bytes that it wants */
@@ -62,7 +63,9 @@ static void drop_part(struct gguf_writer *writer)
 {
     if (writer->fd >= 0) {
         close(writer->fd);
-        unlink(writer->part);
+        if (writer->has_part) {
+            unlink(writer->part);
+        }
         writer->fd = -1;
     }
 }
@@ -338,8 +341,34 @@ static int refuse(const char *path, int fault, struct diag *diag)
     return GGUF_WRITE_REFUSED;
 }
 
+/*
+ * Opens a file without a name in the folder of @path, which an interrupted program leaves no trace of; the file system
+ * or a missing /proc may not allow it. Else one under the name of the part. 0 or what errno said.
+ */
+static int open_part(struct gguf_writer *writer)
+{
+    char folder[PATH_MAX];
+    char *slash;
+
+    memcpy(folder, writer->path, sizeof(folder));
+    slash = strrchr(folder, '/');
+    if (slash) {
+        slash[slash == folder] = '\0';
+    }
+    if (access("/proc/self/fd", X_OK) == 0) {
+        writer->fd = open(slash ? folder : ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    }
+    if (writer->fd < 0) {
+        writer->fd = open(writer->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+        writer->has_part = writer->fd >= 0;
+    }
+    return writer->fd < 0 ? errno : 0;
+}
+
 int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag)
 {
+    int fault;
+
     assert(writer->fd < 0);
     if (diag_is_set(&writer->wrong)) {
         diag_set(diag, "%s", writer->wrong.text);
@@ -358,9 +387,9 @@ int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, 
         return refuse(path, ENAMETOOLONG, diag);
     }
     writer->force = force;
-    writer->fd = open(writer->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (writer->fd < 0) {
-        return refuse(writer->part, errno, diag);
+    fault = open_part(writer);
+    if (fault) {
+        return refuse(path, fault, diag);
     }
     write_head(writer);
     seek_tensor(writer);
@@ -384,9 +413,29 @@ uint64_t gguf_writer_left(const struct gguf_writer *writer)
     return writer->n_left;
 }
 
+/* Gives the file without a name this one. 0 or what errno said. */
+static int give_first_name(struct gguf_writer *writer, const char *name)
+{
+    char self[32];
+
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", writer->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+}
+
 /* Without force a file that came meanwhile stays: link() gives a name only where there is none. */
 static int give_name(struct gguf_writer *writer)
 {
+    if (!writer->has_part && !writer->force) {
+        return give_first_name(writer, writer->path);
+    }
+    if (!writer->has_part) { /* to replace takes a name to rename */
+        int fault = give_first_name(writer, writer->part);
+
+        if (fault) {
+            return fault;
+        }
+        writer->has_part = true;
+    }
     if (writer->force) {
         return rename(writer->part, writer->path) == 0 ? 0 : errno;
     }

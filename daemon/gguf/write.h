@@ -3,7 +3,8 @@
  *
  * Version 3, little endian, data aligned to 32 bytes. In this order: gguf_writer_create(), keys and tensors in any
  * order, gguf_writer_begin(), the data of every tensor in the order that they were added, gguf_writer_finish(). The
- * file appears under its name whole, at the end, or not at all: until then it is PATH.PID.part beside it.
+ * file appears under its name whole, at the end, or not at all: until then it has no name, or is PATH.PID.part where
+ * the file system knows no files without one.
  *
  * Adding a key or tensor can fail for want of memory only; the failure is kept for gguf_writer_begin(), so that a long
  * list of keys need not be checked one by one. What is added must be right: it is the program's own (names are not
