@@ -12,29 +12,38 @@
 #define BYTES  "bytes"       /* only maps bytes to letters */
 #define GPT2   "bytes gpt-2" /* cuts by GPT-2's pattern as well */
 
+/* What else a name stands for. */
+#define WHOLE_WORDS 1u /* a word that is a token by itself is not merged: "ignore_merges" */
+#define COMPOSED    2u /* texts are brought to NFC first */
+
 #define WORDS(contractions, letters, digits) SPLIT contractions "|[^\\r\\n\\p{L}\\p{N}]?" letters "|" digits
 #define CONTRACTIONS                         "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define MARKS                                "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 static const struct presplit_row {
     const char *name;
+    unsigned flags;
     const char *steps[STEPS_MAX]; /* up to a NULL */
 } rows[] = {
-    { "gpt-2", { GPT2 } },
-    { "smollm", { DIGITS, GPT2 } },
-    { "llama-bpe", { WORDS(CONTRACTIONS, "\\p{L}+", "\\p{N}{1,3}") MARKS, BYTES } },
-    { "qwen2", { WORDS(CONTRACTIONS, "\\p{L}+", "\\p{N}") MARKS, BYTES } },
+    { "gpt-2", 0, { GPT2 } },
+    { "smollm", 0, { DIGITS, GPT2 } },
+    { "llama-bpe", WHOLE_WORDS, { WORDS(CONTRACTIONS, "\\p{L}+", "\\p{N}{1,3}") MARKS, BYTES } },
+    { "dbrx", 0, { WORDS(CONTRACTIONS, "\\p{L}+", "\\p{N}{1,3}") MARKS, BYTES } },
+    { "qwen2", COMPOSED, { WORDS(CONTRACTIONS, "\\p{L}+", "\\p{N}") MARKS, BYTES } },
     { "qwen35",
+      COMPOSED,
       { SPLIT CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
                            "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         BYTES } },
     { "tekken",
+      WHOLE_WORDS,
       { SPLIT
         "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
         "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}"
         "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         BYTES } },
     { "gpt-4o",
+      0,
       { SPLIT "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
               "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
               "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*"
@@ -42,6 +51,7 @@ static const struct presplit_row {
               "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         BYTES } },
     { "deepseek-v3",
+      0,
       { SPLIT "\\p{N}{1,3}", SPLIT "[一-龥぀-ゟ゠-ヿ]+",
         SPLIT
         "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
@@ -88,10 +98,21 @@ static const json_t *step_at(const json_t *tokenizer, size_t i)
     return i == 0 && json_is_object(pre) ? pre : NULL;
 }
 
+static unsigned flags_of(const json_t *tokenizer)
+{
+    const bool is_whole = json_is_true(json_object_get(json_object_get(tokenizer, "model"), "ignore_merges"));
+    const bool is_nfc = strcmp(text_of(json_object_get(tokenizer, "normalizer"), "type"), "NFC") == 0;
+
+    return (is_whole ? WHOLE_WORDS : 0) | (is_nfc ? COMPOSED : 0);
+}
+
 static bool is_row(const json_t *tokenizer, const struct presplit_row *row)
 {
     size_t i = 0;
 
+    if (flags_of(tokenizer) != row->flags) {
+        return false;
+    }
     while (row->steps[i]) {
         if (!is_step(step_at(tokenizer, i), row->steps[i])) {
             return false;

@@ -2,10 +2,11 @@
 """The second implementation: tiny random models of every family, made by the transformers library, converted by
 `sotto convert`, and computed by both. With --keep the tables go into docs/truth.md.
 
-    names      every tensor lies under the name that the PyPI package gguf gives it, and holds every number
-    families   logits in float32 on both sides of every window and page edge
+    families   every tensor lies under the name that the PyPI package gguf gives it, and holds every number;
+               logits in float32 on both sides of every window and page edge
     formats    the file in each format, against the library with the weights that gguf's own code reads from that file
     awq        4-bit weights with zero points, packed by the published rule
+    words      ids of texts by the converted vocabulary
 """
 import argparse
 import json
@@ -253,6 +254,32 @@ def awq(folder):
     return [table]
 
 
+TEXTS = ["the one", " the on", "  two  blanks ", "Turn the heating up to 21.5 degrees, please!", "it's WE'LL they've", "\n\n\tthe\r\n",
+         "naïve café Ærøskøbing", "日本語のテキスト", "Привет, мир 123456", "😀👩‍👩‍👧 ok", "a\u0301 e\u0302", "x" * 70, "1234567890", "",
+         "¡Hola! ¿Qué?", "if (x<=10) { return y_1; } // the", "\u200bzero\ufeff", "ไทย हिन्दी العربية"]
+
+
+def words(folder):
+    """Ids of the tokenizers library against those that the converted vocabulary gives."""
+    from tokenizers import Tokenizer
+    table = sotto.Table("Vocabularies", "model", "texts with equal ids", "others")
+    for name in ("llama", "gemma", "llama3-scaled", "qwen2", "qwen35"):
+        place, path = os.path.join(folder, name), os.path.join(folder, name + ".gguf")
+        tiny.make(name, place)
+        sotto.convert(place, path)
+        library = Tokenizer.from_file(os.path.join(place, "tokenizer.json"))
+        n_good = n_bad = 0
+        for text in TEXTS:
+            want = library.encode(text).ids
+            got = json.loads(sotto.tool("tokenize", "--file", path, "--special", "--json", "--", text))["tokens"]
+            if got != want:
+                print(f"        {name}: {text!r}: {got}, and the library gives {want}", flush=True)
+            n_good += got == want
+            n_bad += got != want
+        table.row(n_bad == 0, name, n_good, n_bad)
+    return [table]
+
+
 ABOUT = f"""\
 ## The second implementation
 
@@ -266,7 +293,7 @@ format; {BITS8_BOUND:g} for the backend `cpu` in formats that meet activations o
 
 
 def main():
-    parts = {"families": families, "formats": formats, "awq": awq}
+    parts = {"families": families, "formats": formats, "awq": awq, "words": words}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*parts, []], help="some of: " + ", ".join(parts))
     parser.add_argument("--keep", action="store_true", help="put the tables into docs/truth.md")

@@ -24,9 +24,11 @@ QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 
 def byte_level(pattern):
-    """A byte-level BPE, cut as `pattern` says."""
+    """A byte-level BPE, cut as `pattern` says: Llama 3's takes whole words first, Qwen's composes characters."""
     from tokenizers import trainers
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer = Tokenizer(models.BPE(ignore_merges=pattern == LLAMA3))
+    if pattern != LLAMA3:
+        tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(pattern), "isolated", False),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

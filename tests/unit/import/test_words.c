@@ -200,6 +200,8 @@ static const struct {
 } refused[] = {
     { "\"BPE\"", "\"Unigram\"", "type \"Unigram\"; only BPE" },
     { "\"use_regex\": true", "\"use_regex\": false", "no name that is known" },
+    { "\"type\": \"BPE\",", "\"type\": \"BPE\", \"ignore_merges\": true,", "(whole words, ByteLevel)" },
+    { "{", "{\"normalizer\": {\"type\": \"NFC\"},", "(NFC, ByteLevel)" },
     { "\"ab\": 3", "\"ab\": 8", "has the id 8, but the embedding has 8 rows" },
     { "\"ab\": 3", "\"ab\": -1", "has the id -1" },
     { "\"ab\": 3", "\"ab\": 1", "is that of two tokens" },
