@@ -126,14 +126,14 @@ void edition_end(struct edition *edition, bool now)
     try_free(edition);
 }
 
-/* For good: its streams and waiters are told @sentence. */
-static void fail(struct edition *edition, const char *sentence)
+/* For good: its streams and waiters are told @sentence. @by_file: it will end the same until the file is another. */
+static void fail(struct edition *edition, bool by_file, const char *sentence)
 {
     char text[DIAG_BYTES];
 
     snprintf(text, sizeof(text), "%.*s", DIAG_BYTES - 1, sentence); /* it may lie in what ends now */
     edition_ref(edition);
-    models_on_failed(edition, text);
+    models_on_failed(edition, by_file, text);
     edition_end(edition, true);
     edition_unref(edition);
 }
@@ -179,7 +179,7 @@ static void on_head(void *owner, struct words_job *job)
 
     edition->head_job = NULL;
     if (job->outcome) {
-        fail(edition,
+        fail(edition, diag_is_set(&job->diag),
              diag_is_set(&job->diag) ? job->diag.text : "the vocabulary could not be read: out of memory");
         return;
     }
@@ -188,12 +188,12 @@ static void on_head(void *owner, struct words_job *job)
     edition->chat_diag = job->chat_diag;
     n_vocab = vocab_n(edition->vocab);
     if (edition->facts.n_vocab > n_vocab && edition->facts.n_vocab - n_vocab > PADDING_MAX) {
-        fail(edition,
+        fail(edition, true,
              "the output has many more rows than the token list has tokens: the file contradicts itself");
         return;
     }
     if (collect_never(edition)) {
-        fail(edition, "the vocabulary could not be kept: out of memory");
+        fail(edition, false, "the vocabulary could not be kept: out of memory");
         return;
     }
     if (edition->engine && engine_state(edition->engine) == ENGINE_READY) {
@@ -204,7 +204,7 @@ static void on_head(void *owner, struct words_job *job)
 static void read_vocabulary(struct edition *edition)
 {
     if (words_head(&edition->head_job, edition->fd)) {
-        fail(edition, "the vocabulary could not be read: out of memory");
+        fail(edition, false, "the vocabulary could not be read: out of memory");
         return;
     }
     edition_ref(edition);
@@ -295,13 +295,13 @@ static void try_again(struct edition *edition, const struct engine_end *end, uin
     uint32_t ms = 0;
 
     if (end->hopeless) {
-        fail(edition, end->why[0] ? end->why : "the engine refused the file");
+        fail(edition, true, end->why[0] ? end->why : "the engine refused the file");
         return;
     }
     if (!end->was_ready && ++edition->n_tries >= LOAD_TRIES) {
         snprintf(text, sizeof(text), "model %s: the engine was lost %u times while loading, last: %s%s%s",
                  name, edition->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
-        fail(edition, text);
+        fail(edition, false, text);
         return;
     }
     if (!end->was_ready) {
@@ -392,9 +392,9 @@ static void start_engine(struct edition *edition)
     if (fstat(edition->fd, &stat) == 0) {
         identity_of(&stat, &identity);
         if (!identity_is_same(&identity, &edition->identity)) {
-            fail(edition, "the model's file was changed in place while it was served; load it again to take "
-                          "it as it is "
-                          "now");
+            fail(edition, true,
+                 "the model's file was changed in place while it was served; load it again to take it as "
+                 "it is now");
             return;
         }
     }
@@ -415,7 +415,7 @@ static void start_engine(struct edition *edition)
     hub->counts[HUB_ENGINE_STARTS]++;
     edition->load_fraction = 0.0f;
     if (engine_start(&edition->engine, hub->loop, &spec, &start, &sink, edition)) {
-        fail(edition, "there is no memory to start an engine");
+        fail(edition, false, "there is no memory to start an engine");
         return;
     }
     hub_event(hub, UINT32_MAX, "engine", "engine-started", "model", settings->name, NULL);

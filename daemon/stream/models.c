@@ -1,5 +1,6 @@
 #include "stream/models.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "stream/stream.h"
@@ -142,6 +143,7 @@ static int load(struct model *model, struct diag *diag)
         if (!model->current) {
             model->has_failed = true;
             model->failed = (struct identity){ 0 };
+            model->retry_us = UINT64_MAX;
             snprintf(model->reason, sizeof(model->reason), "%s", diag->text);
         }
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
@@ -168,7 +170,7 @@ int models_want(struct model *model, bool admin, struct diag *diag)
                  model->settings.name);
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     }
-    if (model->has_failed && !admin && same_file_failed(model)) {
+    if (model->has_failed && !admin && same_file_failed(model) && clock_mono_us() < model->retry_us) {
         diag_set(diag, "model %s could not be loaded: %s", model->settings.name, model->reason);
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     }
@@ -447,7 +449,7 @@ void models_on_ready(struct edition *edition)
     stream_on_ready(edition);
 }
 
-void models_on_failed(struct edition *edition, const char *sentence)
+void models_on_failed(struct edition *edition, bool by_file, const char *sentence)
 {
     struct model *model = edition->model;
     bool was_next = model->next == edition;
@@ -459,6 +461,7 @@ void models_on_failed(struct edition *edition, const char *sentence)
     if (!model->current && !model->next) {
         model->has_failed = true;
         model->failed = edition->identity;
+        model->retry_us = by_file ? UINT64_MAX : clock_mono_us() + model->hub->pause_ms[2] * 1000ull;
         snprintf(model->reason, sizeof(model->reason), "%s", sentence);
     }
     log_error("stream", "event: model-failed, model: %s, why: %s", model->settings.name, sentence);

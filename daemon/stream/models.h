@@ -26,6 +26,7 @@ struct model {
     bool is_removed; /* no longer configured */
     bool has_failed;
     struct identity failed; /* of the file that was refused */
+    uint64_t retry_us; /* when who asks may try it again, as the file was not to blame; UINT64_MAX: it was */
     char reason[DIAG_BYTES];
     uint32_t n_tickets; /* that name it */
     uint32_t n_starts;
@@ -63,8 +64,10 @@ Sotto__V1__ModelState models_state(const struct model *model);
 /* From editions. */
 void models_on_progress(struct edition *edition);
 void models_on_ready(struct edition *edition);
-/* The edition is at its end for good, and @sentence says why: its streams and waiters are told. */
-void models_on_failed(struct edition *edition, const char *sentence);
+/* The edition is at its end for good, and @sentence says why: its streams and waiters are told. @by_file: the file
+ * is not tried again before it is another or an administrator asks; else (no memory, no descriptors, engines that were
+ * lost) whoever asks after the longest of the pauses between starts has it tried again. */
+void models_on_failed(struct edition *edition, bool by_file, const char *sentence);
 /* It is about to be freed. */
 void models_on_gone(struct edition *edition);
 /* The last stream or job of an edition has left. */

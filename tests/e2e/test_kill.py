@@ -169,6 +169,16 @@ def a_load_that_crashes_is_tried_again_and_then_given_up():
 
 
 @fact
+def a_load_that_was_given_up_without_a_fault_of_the_file_is_tried_again_after_a_pause():
+    with Daemon(script="load do kill\n", settings={"restart_pauses": ["1ms", "5ms", "700ms"]}) as daemon:
+        with daemon.client() as client:
+            equal(client.generate("please", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
+            daemon.play("")
+            equal(client.generate("at once", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
+            within(10, lambda: client.generate("later", max_tokens=3).reason == "FINISH_LENGTH", "it is tried again")
+
+
+@fact
 def one_load_serves_all_who_ask_and_outlives_the_first():
     with Daemon(script="load do stall 400\n", models={"tiny": {"load": False}}) as daemon:
         first = daemon.client()
