@@ -2,7 +2,9 @@
  * A reader shows the logits of every token that is looked at, with the bits of a text that ends there.
  */
 #include "base/clean.h"
+#include "tool/kvsize.h"
 #include "tool/reader.h"
+#include "tool/survey.h"
 #include "unit.h"
 #include <string.h>
 
@@ -133,6 +135,29 @@ START_TEST(what_does_not_fit_is_refused_with_a_sentence)
 }
 END_TEST
 
+START_TEST(what_a_token_is_said_to_take_is_what_an_engine_takes)
+{
+    struct diag diag = DIAG_INIT;
+
+    for (size_t i = 0; i < KVSIZE_COUNT; i++) {
+        struct survey survey;
+
+        if (!open_reader(kvsizes[i].name)) {
+            return;
+        }
+        ck_assert_int_eq(survey_create(&survey, &reader.file), 0);
+
+        ck_assert_uint_eq(kvsize_token(&kvsizes[i], &survey.params), reader.facts.kv_token_bytes);
+        survey_finish(&survey);
+        close_reader();
+    }
+    ck_assert_int_eq(reader_open(&reader, &(struct reader_setup){ .path = "/nowhere", .backend = "cpu" },
+                                 &diag),
+                     READER_REFUSED);
+    ck_assert_ptr_nonnull(strstr(diag.text, "/nowhere: can't be opened"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tool-reader");
@@ -142,6 +167,7 @@ int main(void)
     tcase_add_test(tcase, every_row_has_the_bits_of_a_text_that_ends_there);
     tcase_add_test(tcase, looking_begins_where_it_was_asked_for);
     tcase_add_test(tcase, a_step_shows_no_more_than_it_says);
+    tcase_add_test(tcase, what_a_token_is_said_to_take_is_what_an_engine_takes);
     tcase_add_test(tcase, what_does_not_fit_is_refused_with_a_sentence);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
