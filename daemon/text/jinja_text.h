@@ -1,0 +1,46 @@
+/*
+ * Jinja text: what filters and methods of strings share
+ *
+ * Every byte keeps its mark: what is cut keeps those of the whole, what is put in brings its own.
+ */
+#ifndef SOTTO_TEXT_JINJA_TEXT_H
+#define SOTTO_TEXT_JINJA_TEXT_H
+
+#include "text/jinja_value.h"
+
+enum jinja_case {
+    JINJA_CASE_UPPER,
+    JINJA_CASE_LOWER,
+    JINJA_CASE_SWAP,
+    JINJA_CASE_CAPITAL,       /* the first letter alone */
+    JINJA_CASE_TITLE,         /* str.title(): letters behind others are small */
+    JINJA_CASE_TITLE_FILTER   /* |title: what follows a blank or an opening bracket is large */
+};
+
+int jinja_change_case(struct jinja_run *run, const struct jinja_string *string, enum jinja_case how,
+                      struct jinja_value *ret);
+
+/* The first @max occurrences of @old (below 0: all) become @new_text. */
+int jinja_replace(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *old,
+                  const struct jinja_string *new_text, int64_t max, struct jinja_value *ret);
+
+/* str.splitlines(). */
+int jinja_split_lines(struct jinja_run *run, const struct jinja_string *string, bool keep_ends,
+                      struct jinja_value *ret);
+
+/* @fill (one character) on both sides until there are @width characters, @left of the missing ones in permille on the
+ * left; 500 is the middle. */
+int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width,
+              const struct jinja_string *fill, int left, struct jinja_value *ret);
+
+/* Offset of the first @what in @string from @from on, or -1. */
+int64_t jinja_search(const struct jinja_string *string, const struct jinja_string *what, size_t from);
+
+/* *ret: that of the last one, or -1. */
+int jinja_search_last(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *what,
+                      int64_t *ret);
+
+int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set, bool left,
+                bool right, struct jinja_value *ret);
+
+#endif
