@@ -85,11 +85,14 @@ static const struct rule token_ids_rules[] = {
 static const struct rule chat_rules[] = {
     { "messages", RULE_ANY, .most = LIMIT_MESSAGES },
     { "no_generation_prompt", RULE_ANY },
+    { "tools", RULE_TEXT, 1, LIMIT_TEXT, "1 byte to 2 MiB", LIMIT_TOOLS },
+    { "variables", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
 };
 
 static const struct rule message_rules[] = {
-    { "role", RULE_WORD, .allowed = "system, user, assistant" },
+    { "role", RULE_WORD, .allowed = "system, user, assistant, tool, developer" },
     { "content", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "fields", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
 };
 
 static const struct rule sampling_rules[] = {
@@ -494,16 +497,20 @@ static int check_chat(const void *message, const struct place *place, struct dia
 {
     const Sotto__V1__Chat *chat = message;
     const struct place messages = { .up = place, .name = "messages" };
-    size_t sum = 0;
+    size_t sum = chat->variables.len;
 
     if (!chat->n_messages) {
         return refuse(&messages, diag, "has 0 entries; a conversation has 1 or more");
     }
     for (size_t i = 0; i < chat->n_messages; i++) {
-        sum += chat->messages[i]->content.len; /* can't wrap: each came out of one frame */
+        /* Can't wrap: each came out of one frame. */
+        sum += chat->messages[i]->content.len + chat->messages[i]->fields.len;
+    }
+    for (size_t i = 0; i < chat->n_tools; i++) {
+        sum += chat->tools[i].len;
     }
     if (sum > LIMIT_TEXT) {
-        return refuse(&messages, diag, "have more than 2 MiB of content together");
+        return refuse(&messages, diag, "have more than 2 MiB of content together, with tools and variables");
     }
     return CHECK_OK;
 }

@@ -52,6 +52,7 @@
 #define LIMIT_BIASES         1024u
 #define LIMIT_TOP_LOGPROBS   1024u
 #define LIMIT_MESSAGES       1024u
+#define LIMIT_TOOLS          256u
 #define LIMIT_TOPICS         16u
 #define LIMIT_PENALTY_WINDOW 4096u
 #define LIMIT_CREDIT         (1u << 31)

@@ -544,12 +544,12 @@ void stream_begin(struct stream *stream)
     if (job->is_pushed) {
         return;
     }
-    if (job->kind == WORDS_CHAT && !edition->chatml) {
+    if (job->kind == WORDS_CHAT && !edition->chat) {
         stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &edition->chat_diag);
         return;
     }
     job->vocab = edition->vocab;
-    job->chatml = edition->chatml;
+    job->chat = edition->chat;
     job->flags = TOKENIZE_BOS;
     job->release = edition_unref;
     job->keeper = edition;

@@ -70,7 +70,7 @@ static void free_edition(struct edition *edition)
     struct hub *hub = edition->hub;
 
     models_on_gone(edition);
-    chatml_destroy(edition->chatml);
+    chat_destroy(edition->chat);
     vocab_destroy(edition->vocab);
     map_finish(&edition->sequences);
     mem_free(edition->never);
@@ -184,7 +184,7 @@ static void on_head(void *owner, struct words_job *job)
         return;
     }
     edition->vocab = steal(&job->head_vocab);
-    edition->chatml = steal(&job->head_chatml);
+    edition->chat = steal(&job->head_chat);
     edition->chat_diag = job->chat_diag;
     n_vocab = vocab_n(edition->vocab);
     if (edition->facts.n_vocab > n_vocab && edition->facts.n_vocab - n_vocab > PADDING_MAX) {

@@ -101,7 +101,7 @@ struct edition {
     uint64_t troubled_us; /* when crashes of nobody became too many; 0: never */
 
     struct vocab *vocab; /* NULL until the engine has accepted the file */
-    struct chatml *chatml;
+    struct chat *chat;   /* NULL: chat_diag says why */
     struct diag chat_diag;
     struct words_job *head_job;
     uint32_t *never; /* owned; ids that must not be sampled */

@@ -13,7 +13,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
-#include "text/chatml.h"
+#include "text/chat.h"
 #include "token/token.h"
 #include <sotto/v1/sotto.pb-c.h>
 #include <sys/types.h>

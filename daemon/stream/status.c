@@ -77,7 +77,7 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
     ret_info->kv_pages = facts->n_pages;
     ret_info->kv_pages_used = edition->figures.n_pages_held;
     ret_info->backend = packed(facts->backend);
-    ret_info->chat = edition->chatml != NULL;
+    ret_info->chat = edition->chat != NULL;
     ret_info->chat_reason = packed(edition->chat_diag.text);
     ret_info->load_fraction = edition->state == EDITION_READY ? 1.0f : edition->load_fraction;
     ret_info->load_us = facts->load_us;

@@ -1,5 +1,6 @@
 #include "stream/words.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include <errno.h>
 
@@ -47,10 +48,30 @@ static void read_head(struct words_job *job)
         r = vocab_create(&job->head_vocab, gguf, &job->diag);
     }
     if (r == 0) {
-        r = chatml_create(&job->head_chatml, job->head_vocab, &job->chat_diag);
-        r = r == CHATML_REFUSED ? 0 : r;
+        r = chat_create(&job->head_chat, job->head_vocab, &job->chat_diag);
+        r = r == CHAT_REFUSED ? 0 : r;
     }
     job->outcome = r > 0 ? 1 : r;
+}
+
+/* What the template refuses is the request's fault, as a bad text is. */
+static int chat(struct words_job *job)
+{
+    const time_t now = (time_t)(clock_real_us() / 1000000u);
+    int r;
+
+    localtime_r(&now, &job->input.now);
+    r = chat_tokenize(job->chat, &job->input, &job->cancel, &job->ids, &job->diag);
+    switch (r) {
+    case CHAT_REFUSED:
+        return TOKENIZE_BAD_TEXT;
+    case CHAT_TOO_MANY:
+        return TOKENIZE_TOO_MANY;
+    case CHAT_CANCELLED:
+        return TOKENIZE_CANCELLED;
+    default: /* done, or a fault */
+        return r;
+    }
 }
 
 static void run(uv_work_t *work)
@@ -63,8 +84,7 @@ static void run(uv_work_t *work)
                                       &job->diag);
         break;
     case WORDS_CHAT:
-        job->outcome = chatml_tokenize(job->chatml, job->messages, job->n_messages, job->generation_prompt,
-                                       &job->cancel, &job->ids, &job->diag);
+        job->outcome = chat(job);
         break;
     case WORDS_SPELL:
         job->outcome =
@@ -93,9 +113,10 @@ static void destroy(struct words_job *job)
     }
     mem_free(job->text);
     mem_free(job->messages);
+    mem_free(job->tools);
     ids_finish(&job->ids);
     buf_finish(&job->spelt);
-    chatml_destroy(job->head_chatml);
+    chat_destroy(job->head_chat);
     vocab_destroy(job->head_vocab);
     if (job->release) {
         job->release(job->keeper);
@@ -157,31 +178,63 @@ static struct gguf_text keep(struct words_job *job, size_t *at, const void *byte
     return text;
 }
 
-int words_chat(struct words_job **ret_job, struct account *account, const Sotto__V1__Chat *chat)
+/* Bytes of all texts of @chat. They came out of one frame: nothing wraps. */
+static size_t chat_text_bytes(const Sotto__V1__Chat *chat)
 {
-    cleanup(destroyp) struct words_job *job = create(account, WORDS_CHAT);
+    size_t n = chat->variables.len;
+
+    for (size_t i = 0; i < chat->n_messages; i++) {
+        const Sotto__V1__ChatMessage *message = chat->messages[i];
+
+        n += strlen(message->role) + message->content.len + message->fields.len;
+    }
+    for (size_t i = 0; i < chat->n_tools; i++) {
+        n += chat->tools[i].len;
+    }
+    return n;
+}
+
+static void keep_chat(struct words_job *job, const Sotto__V1__Chat *chat)
+{
     size_t at = 0;
 
-    if (!job) {
-        return err_new(-ENOMEM);
-    }
-    for (size_t i = 0; i < chat->n_messages; i++) {
-        job->n_text += strlen(chat->messages[i]->role) + chat->messages[i]->content.len;
-    }
-    job->text = mem_alloc(MEM_WORDS, job->n_text);
-    job->messages = mem_calloc(MEM_WORDS, chat->n_messages + 1, sizeof(*job->messages));
-    if (!job->text || !job->messages) {
-        return err_new(-ENOMEM);
-    }
     for (size_t i = 0; i < chat->n_messages; i++) {
         const Sotto__V1__ChatMessage *message = chat->messages[i];
 
         job->messages[i].role = keep(job, &at, message->role, strlen(message->role));
         job->messages[i].content = keep(job, &at, message->content.data, message->content.len);
+        job->messages[i].fields = keep(job, &at, message->fields.data, message->fields.len);
     }
-    job->n_messages = chat->n_messages;
-    job->generation_prompt = !chat->no_generation_prompt;
-    hold(job, job->n_text + (chat->n_messages + 1) * sizeof(*job->messages));
+    for (size_t i = 0; i < chat->n_tools; i++) {
+        job->tools[i] = keep(job, &at, chat->tools[i].data, chat->tools[i].len);
+    }
+    job->input = (struct chat_input){
+        .messages = job->messages,
+        .n_messages = chat->n_messages,
+        .tools = job->tools,
+        .n_tools = chat->n_tools,
+        .variables = keep(job, &at, chat->variables.data, chat->variables.len),
+        .generation_prompt = !chat->no_generation_prompt,
+    };
+}
+
+int words_chat(struct words_job **ret_job, struct account *account, const Sotto__V1__Chat *chat)
+{
+    cleanup(destroyp) struct words_job *job = create(account, WORDS_CHAT);
+
+    if (!job) {
+        return err_new(-ENOMEM);
+    }
+    job->n_text = chat_text_bytes(chat);
+    job->text = mem_alloc(MEM_WORDS, job->n_text);
+    job->messages = mem_calloc(MEM_WORDS, chat->n_messages + 1, sizeof(*job->messages));
+    job->tools = mem_calloc(MEM_WORDS, chat->n_tools + 1, sizeof(*job->tools));
+    if (!job->text || !job->messages || !job->tools) {
+        return err_new(-ENOMEM);
+    }
+    keep_chat(job, chat);
+    hold(job, job->n_text + (chat->n_messages + 1) * sizeof(*job->messages) +
+                  (chat->n_tools + 1) * sizeof(*job->tools));
     *ret_job = steal(&job);
     return 0;
 }

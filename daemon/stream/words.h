@@ -13,15 +13,15 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "sched/account.h"
-#include "text/chatml.h"
+#include "text/chat.h"
 #include <sotto/v1/sotto.pb-c.h>
 #include <uv.h>
 
 enum words_kind {
     WORDS_TEXT,  /* @text to @ids */
-    WORDS_CHAT,  /* @messages to @ids */
+    WORDS_CHAT,  /* @input to @ids */
     WORDS_SPELL, /* @ids to @spelt */
-    WORDS_HEAD,  /* the file at @fd to @vocab and @chatml */
+    WORDS_HEAD,  /* the file at @fd to @vocab and @chat */
 };
 
 struct words {
@@ -53,12 +53,12 @@ struct words_job {
 
     /* Input. */
     const struct vocab *vocab; /* @keeper's, as is the next */
-    const struct chatml *chatml;
+    const struct chat *chat;
     uint8_t *text; /* owned: the text, or all of the messages' bytes */
     size_t n_text;
-    struct chat_message *messages; /* owned; point into @text */
-    size_t n_messages;
-    bool generation_prompt;
+    struct chat_message *messages; /* owned; point into @text, as do the next two */
+    struct gguf_text *tools;       /* owned */
+    struct chat_input input;       /* of WORDS_CHAT */
     bool special;
     unsigned flags; /* enum tokenize_flag */
     int fd;         /* WORDS_HEAD: the caller's */
@@ -69,8 +69,8 @@ struct words_job {
     struct ids ids;
     struct buf spelt;
     struct vocab *head_vocab; /* owned until taken */
-    struct chatml *head_chatml;
-    struct diag chat_diag; /* why there is no chatml */
+    struct chat *head_chat;
+    struct diag chat_diag; /* why there is no head_chat */
 };
 
 void words_init(struct words *words, uv_loop_t *loop, uint32_t n_threads);

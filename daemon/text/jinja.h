@@ -83,7 +83,8 @@ void jinja_run_destroyp(struct jinja_run **run);
 
 /* Variables. @mark says whose text it is. The last one of a name counts. Outcomes as jinja_render(). */
 int jinja_set(struct jinja_run *run, const char *name, const struct jinja_value *value);
-int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n, enum jinja_mark mark);
+int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n,
+                   enum jinja_mark mark);
 int jinja_set_none(struct jinja_run *run, const char *name);
 int jinja_set_bool(struct jinja_run *run, const char *name, bool truth);
 

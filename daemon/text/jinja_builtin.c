@@ -73,8 +73,8 @@ static size_t count_params(const struct jinja_builtin *builtin)
 }
 
 /* Puts arguments by keyword where they belong. */
-static int place_named(struct jinja_run *run, const struct jinja_builtin *builtin, const struct jinja_dict *named,
-                       size_t n_params, struct jinja_value *values)
+static int place_named(struct jinja_run *run, const struct jinja_builtin *builtin,
+                       const struct jinja_dict *named, size_t n_params, struct jinja_value *values)
 {
     for (size_t i = 0; i < named->n; i++) {
         const struct jinja_string *name = named->pairs[i].key.string;
@@ -84,16 +84,16 @@ static int place_named(struct jinja_run *run, const struct jinja_builtin *builti
             k++;
         }
         if (k == n_params) {
-            return jinja_fail(run, "TypeError", "%s() got an unexpected keyword argument '%.*s'", builtin->name,
-                              (int)(name->n < 64 ? name->n : 64), name->bytes);
+            return jinja_fail(run, "TypeError", "%s() got an unexpected keyword argument '%.*s'",
+                              builtin->name, (int)(name->n < 64 ? name->n : 64), name->bytes);
         }
         values[k] = named->pairs[i].value;
     }
     return JINJA_OK;
 }
 
-int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin, const struct jinja_args *args,
-                       struct jinja_value *ret)
+int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin,
+                       const struct jinja_args *args, struct jinja_value *ret)
 {
     struct jinja_value values[JINJA_PARAMS_MAX];
     const size_t n_params = count_params(builtin);

@@ -83,10 +83,13 @@ static int merge(struct jinja_run *run, struct jinja_pair *pairs, struct jinja_p
         bool takes_b = a == middle;
 
         if (a < middle && b < to) {
-            int order;
-            int r = reverse ? jinja_compare(run, &pairs[a].key, &pairs[b].key, "<", &order)
-                            : jinja_compare(run, &pairs[b].key, &pairs[a].key, "<", &order);
+            const struct jinja_value *first = reverse ? &pairs[a].key : &pairs[b].key;
+            const struct jinja_value *second = reverse ? &pairs[b].key : &pairs[a].key;
+            bool same = false;
+            int order = 0;
+            int r = jinja_equal(run, first, second, &same); /* what is equal needs no order */
 
+            r = r || same ? r : jinja_compare(run, first, second, "<", &order);
             if (r) {
                 return r;
             }
@@ -164,8 +167,8 @@ static int filter_sort(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_elements(run, &args->values[0], &list);
 
     return r ? r
-             : jinja_sort(run, list, &args->values[3], jinja_truth(&args->values[2]), jinja_truth(&args->values[1]),
-                          ret);
+             : jinja_sort(run, list, &args->values[3], jinja_truth(&args->values[2]),
+                          jinja_truth(&args->values[1]), ret);
 }
 
 static int filter_dictsort(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -182,8 +185,8 @@ static int filter_dictsort(struct jinja_run *run, const struct jinja_args *args,
     r = r ? r : jinja_items(run, value->dict, JINJA_FLAVOUR_LIST, &items);
     place = jinja_int(by && jinja_is_text(by, "value"));
     return r ? r
-             : jinja_sort(run, items.list, &place, jinja_truth(&args->values[1]), jinja_truth(&args->values[3]),
-                          ret);
+             : jinja_sort(run, items.list, &place, jinja_truth(&args->values[1]),
+                          jinja_truth(&args->values[3]), ret);
 }
 
 /* ---- parts */
@@ -207,7 +210,8 @@ static int filter_last(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_elements(run, &args->values[0], &list);
 
     if (r || list->n == 0) {
-        return r ? r : jinja_new_undefined(run, "No last item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
+        return r ? r
+                 : jinja_new_undefined(run, "No last item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
     }
     *ret = list->items[list->n - 1];
     return JINJA_OK;
@@ -332,7 +336,8 @@ static int filter_slice(struct jinja_run *run, const struct jinja_args *args, st
 
 /* ---- of all */
 
-static int extreme(struct jinja_run *run, const struct jinja_args *args, bool largest, struct jinja_value *ret)
+static int extreme(struct jinja_run *run, const struct jinja_args *args, bool largest,
+                   struct jinja_value *ret)
 {
     const bool case_sensitive = jinja_truth(&args->values[1]);
     struct jinja_value best;

@@ -441,7 +441,8 @@ static int read_separators(struct jinja_run *run, const struct jinja_value *valu
 
 static int filter_tojson(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
-    static const char blanks[INDENT_MAX + 1] = "                                                                ";
+    static const char blanks[INDENT_MAX + 1] =
+        "                                                                ";
     const struct jinja_value *indent = &args->values[2];
     struct jinja_json how = { .ascii = jinja_truth(&args->values[1]), .sort = jinja_truth(&args->values[4]) };
     struct jinja_string some = { .bytes = blanks };

@@ -3,7 +3,7 @@
  */
 #include "text/jinja_format.h"
 #include "text/jinja_char.h"
-#include "text/jinja_eval.h"
+#include "text/jinja_list.h"
 #include "text/jinja_run.h"
 #include "text/jinja_show.h"
 #include "text/jinja_text.h"
@@ -123,13 +123,14 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     if (is_number && !jinja_is_number(value)) {
         return value->kind == JINJA_UNDEFINED
                    ? jinja_fail_undefined(run, value)
-                   : jinja_fail(run, "TypeError", "%%%c format: a real number is required, not %s", spec->kind,
-                                jinja_type(value));
+                   : jinja_fail(run, "TypeError", "%%%c format: a real number is required, not %s",
+                                spec->kind, jinja_type(value));
     }
     if (!is_number) {
         r = write_plain(run, spec, value);
     } else {
-        r = strchr("feg", spec->kind) ? write_real(run, spec, value, mark) : write_integer(run, spec, value, mark);
+        r = strchr("feg", spec->kind) ? write_real(run, spec, value, mark)
+                                      : write_integer(run, spec, value, mark);
     }
     r = r ? r : jinja_take(run, from, &text);
     if (r || spec->width == 0) {
@@ -143,7 +144,10 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     r = r ? r : jinja_write_string(run, sign.string);
     r = r ? r
           : jinja_pad(run, text.string, spec->width - (int)n_sign, &fill,
-                      align == '<' ? 0 : align == '^' ? 500 : 1000, &text);
+                      align == '<'   ? 0
+                      : align == '^' ? 500
+                                     : 1000,
+                      &text);
     return r ? r : jinja_write_string(run, text.string);
 }
 
@@ -174,8 +178,8 @@ static int next_value(struct jinja_run *run, struct values *values, struct jinja
 }
 
 /* "(name)" behind the %: the value of that key. */
-static int named_value(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values,
-                       struct jinja_value *ret)
+static int named_value(struct jinja_run *run, const struct jinja_string *format, size_t *at,
+                       struct values *values, struct jinja_value *ret)
 {
     const size_t from = *at + 1;
     struct jinja_value *found = NULL;
@@ -205,7 +209,8 @@ static int named_value(struct jinja_run *run, const struct jinja_string *format,
 }
 
 /* Behind a %, which stands at *at - 1. */
-static int percent(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values)
+static int percent(struct jinja_run *run, const struct jinja_string *format, size_t *at,
+                   struct values *values)
 {
     struct spec spec = { .precision = -1 };
     struct jinja_value value;
@@ -246,8 +251,8 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
     return r ? r : write_spec(run, &spec, &value);
 }
 
-int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format, const struct jinja_value *with,
-                         struct jinja_value *ret)
+int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format,
+                         const struct jinja_value *with, struct jinja_value *ret)
 {
     const bool is_tuple = with->kind == JINJA_LIST && with->list->flavour == JINJA_FLAVOUR_TUPLE;
     struct values values = { .with = with };
@@ -336,7 +341,7 @@ static int field_value(struct jinja_run *run, const struct jinja_string *field, 
         return JINJA_OK;
     }
     r = jinja_cut(run, field, at + 1, field->n - at - 1, &name);
-    return r ? r : jinja_get_attr(run, ret, name.string, ret);
+    return r ? r : jinja_get_path(run, ret, &name, ret);
 }
 
 /* One "{…}" whose inside is @field. */
@@ -362,8 +367,8 @@ static int write_field(struct jinja_run *run, const struct jinja_string *field, 
     return r ? r : write_spec(run, &spec, &value);
 }
 
-int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format, const struct jinja_args *with,
-                        struct jinja_value *ret)
+int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format,
+                        const struct jinja_args *with, struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     size_t next = 0;

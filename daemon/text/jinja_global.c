@@ -113,8 +113,8 @@ static int global_strftime(struct jinja_run *run, const struct jinja_args *args,
     if (write_time(text, sizeof(text), pattern, &run->now) == 0) {
         return jinja_fail(run, "ValueError", "a time is too long");
     }
-    return jinja_new_string(run, text + 1, strlen(text + 1),
-                            format->marks ? JINJA_FOREIGN : format->mark, ret);
+    return jinja_new_string(run, text + 1, strlen(text + 1), format->marks ? JINJA_FOREIGN : format->mark,
+                            ret);
 }
 
 static const struct jinja_builtin rows[] = {

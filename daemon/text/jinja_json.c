@@ -22,7 +22,8 @@ static int refuse(struct reader *reader, const char *what)
 
 static void skip_blanks(struct reader *reader)
 {
-    while (reader->at < reader->n && reader->bytes[reader->at] && strchr(" \t\r\n", reader->bytes[reader->at])) {
+    while (reader->at < reader->n && reader->bytes[reader->at] &&
+           strchr(" \t\r\n", reader->bytes[reader->at])) {
         reader->at++;
     }
 }

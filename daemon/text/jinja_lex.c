@@ -17,7 +17,7 @@ struct lexer {
     size_t n;
     size_t at;
     uint32_t line;
-    size_t counted; /* lines are counted up to here */
+    size_t counted;             /* lines are counted up to here */
     struct jinja_token *tokens; /* owned */
     size_t n_tokens;
     size_t cap;
@@ -199,9 +199,8 @@ static int take_string(struct lexer *lexer)
 /* Digits, with single underscores between them. */
 static size_t skip_digits(const struct lexer *lexer, size_t at)
 {
-    while (at < lexer->n &&
-           (is_digit(lexer->source[at]) ||
-            (lexer->source[at] == '_' && at + 1 < lexer->n && is_digit(lexer->source[at + 1])))) {
+    while (at < lexer->n && (is_digit(lexer->source[at]) || (lexer->source[at] == '_' && at + 1 < lexer->n &&
+                                                             is_digit(lexer->source[at + 1])))) {
         at++;
     }
     return at;

@@ -96,8 +96,8 @@ struct split {
     int64_t max;                   /* cuts still allowed; below 0: all */
 };
 
-static int push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string, size_t from,
-                    size_t to)
+static int push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string,
+                    size_t from, size_t to)
 {
     struct jinja_value piece;
     int r = jinja_cut(run, string, from, to - from, &piece);
@@ -140,10 +140,7 @@ static int split_blanks(struct jinja_run *run, struct split *split, struct jinja
             break;
         }
         if (split->max == 0) {
-            size_t n_rest;
-
-            jinja_char_strip(string, NULL, false, true, &from, &n_rest);
-            return push_cut(run, list, string, at, n_rest);
+            return push_cut(run, list, string, at, string->n); /* with the blanks at its end */
         }
         from = at;
         while (at < string->n && !jinja_char_is_space(jinja_char_at(string, at, &n))) {
@@ -179,7 +176,7 @@ static int str_split(struct jinja_run *run, const struct jinja_args *args, struc
     return split.by ? split_at(run, &split, ret->list) : split_blanks(run, &split, ret->list);
 }
 
-/* All pieces from the left; those that would be cuts too many are joined again, the string being one still. */
+/* All pieces from the left; those that would be cuts too many are joined again: they lie side by side. */
 static int str_rsplit(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     struct split split;
@@ -200,10 +197,8 @@ static int str_rsplit(struct jinja_run *run, const struct jinja_args *args, stru
     r = jinja_new_list(run, 0, JINJA_FLAVOUR_LIST, ret);
     if (!r) {
         const struct jinja_string *last = all.list->items[all.list->n - 1 - (size_t)max].string;
-        const size_t from = split.by ? 0 : (size_t)(all.list->items[0].string->bytes - split.string->bytes);
 
-        r = push_cut(run, ret->list, split.string, from,
-                     (size_t)(last->bytes + last->n - split.string->bytes));
+        r = push_cut(run, ret->list, split.string, 0, (size_t)(last->bytes + last->n - split.string->bytes));
     }
     for (size_t i = all.list->n - (size_t)max; !r && i < all.list->n; i++) {
         r = jinja_push(run, ret->list, &all.list->items[i]);
@@ -299,7 +294,8 @@ static int str_endswith(struct jinja_run *run, const struct jinja_args *args, st
     return is_edge(run, args, true, ret);
 }
 
-static int without_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end, struct jinja_value *ret)
+static int without_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end,
+                        struct jinja_value *ret)
 {
     const struct jinja_string *self = self_of(args);
     const struct jinja_string *edge;

@@ -77,7 +77,8 @@ static int binary_int(struct jinja_run *run, enum jinja_node_kind op, int64_t a,
     case JINJA_MOD:
         if (b == 0) {
             return jinja_fail(run, "ZeroDivisionError",
-                              op == JINJA_MOD ? "integer modulo by zero" : "integer division or modulo by zero");
+                              op == JINJA_MOD ? "integer modulo by zero"
+                                              : "integer division or modulo by zero");
         }
         if (b == -1) { /* the one quotient that does not fit */
             wraps = op == JINJA_FLOOR_DIV && __builtin_sub_overflow(0, a, ret);
@@ -129,8 +130,7 @@ static int binary_number(struct jinja_run *run, enum jinja_node_kind op, const s
     struct jinja_value value;
     int r;
 
-    if (jinja_is_int(a) && jinja_is_int(b) && op != JINJA_DIV &&
-        !(op == JINJA_POW && jinja_int_of(b) < 0)) {
+    if (jinja_is_int(a) && jinja_is_int(b) && op != JINJA_DIV && !(op == JINJA_POW && jinja_int_of(b) < 0)) {
         value = jinja_int(0);
         r = binary_int(run, op, jinja_int_of(a), jinja_int_of(b), &value.number);
     } else {
@@ -186,7 +186,8 @@ static int refuse_pair(struct jinja_run *run, enum jinja_node_kind op, const str
                       jinja_type(a), jinja_type(b));
 }
 
-static int repeat(struct jinja_run *run, const struct jinja_value *what, int64_t times, struct jinja_value *ret)
+static int repeat(struct jinja_run *run, const struct jinja_value *what, int64_t times,
+                  struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     int r = JINJA_OK;
@@ -255,18 +256,21 @@ int jinja_negate(struct jinja_run *run, const struct jinja_value *a, struct jinj
 
 /* ---- comparisons */
 
-static int equal_lists(struct jinja_run *run, const struct jinja_list *a, const struct jinja_list *b, bool *ret)
+static int equal_lists(struct jinja_run *run, const struct jinja_list *a, const struct jinja_list *b,
+                       bool *ret)
 {
     int r = JINJA_OK;
 
-    *ret = a == b || (a->n == b->n && (a->flavour == JINJA_FLAVOUR_TUPLE) == (b->flavour == JINJA_FLAVOUR_TUPLE));
+    *ret = a == b ||
+           (a->n == b->n && (a->flavour == JINJA_FLAVOUR_TUPLE) == (b->flavour == JINJA_FLAVOUR_TUPLE));
     for (size_t i = 0; !r && *ret && a != b && i < a->n; i++) {
         r = jinja_equal(run, &a->items[i], &b->items[i], ret);
     }
     return r;
 }
 
-static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const struct jinja_dict *b, bool *ret)
+static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const struct jinja_dict *b,
+                       bool *ret)
 {
     int r = JINJA_OK;
 
@@ -285,7 +289,8 @@ static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const 
 }
 
 /* Of one kind that is no number. */
-static int equal_alike(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, bool *ret)
+static int equal_alike(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
+                       bool *ret)
 {
     switch (a->kind) {
     case JINJA_STRING:

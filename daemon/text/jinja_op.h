@@ -22,7 +22,8 @@ int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const stru
                   const char *sign, int *ret);
 
 /* @a in @b. */
-int jinja_contains(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, bool *ret);
+int jinja_contains(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
+                   bool *ret);
 
 /* @a @sign @b, with @sign one of == != < <= > >=. */
 int jinja_relate(struct jinja_run *run, const struct jinja_value *a, const char *sign,

@@ -77,8 +77,8 @@ int jinja_refuse(struct jinja_parser *parser, const char *wanted)
     case JINJA_TOKEN_INT:
     case JINJA_TOKEN_FLOAT:
     case JINJA_TOKEN_SIGN:
-        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got '%.*s'", token->line, wanted, n,
-                 token->at);
+        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got '%.*s'", token->line, wanted,
+                 n, token->at);
         break;
     }
     return JINJA_FAILED;
@@ -240,7 +240,7 @@ static int parse_if(struct jinja_parser *parser, struct jinja_node **ret)
 
 static int parse_for(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    static const char *const ends[] = { "endfor", "else", NULL };
+    static const char *const ends[] = { "else", "endfor", NULL };
     static const char *const last[] = { "endfor", NULL };
     struct jinja_node *node;
     int r = jinja_new_node(parser, JINJA_FOR, ret);
@@ -423,10 +423,17 @@ static const struct {
     const char *name;
     statement_fn parse;
 } statements[] = {
-    { "if", parse_if },         { "for", parse_for },   { "set", parse_set },
-    { "macro", parse_macro },   { "call", parse_call }, { "filter", parse_filter },
-    { "with", parse_with },     { "break", parse_break }, { "continue", parse_continue },
-    { "print", parse_print },   { "generation", parse_generation },
+    { "if", parse_if },
+    { "for", parse_for },
+    { "set", parse_set },
+    { "macro", parse_macro },
+    { "call", parse_call },
+    { "filter", parse_filter },
+    { "with", parse_with },
+    { "break", parse_break },
+    { "continue", parse_continue },
+    { "print", parse_print },
+    { "generation", parse_generation },
 };
 
 /* Behind "{%": one statement with its end. */
@@ -442,7 +449,16 @@ static int parse_statement(struct jinja_parser *parser, struct jinja_node **ret)
             return r;
         }
     }
-    return r ? r : jinja_refuse(parser, "a tag that is known");
+    if (r) {
+        return r;
+    }
+    if (!jinja_token_is(parser, JINJA_TOKEN_NAME)) {
+        return jinja_refuse(parser, "the name of a tag");
+    }
+    diag_set(parser->diag, "TemplateSyntaxError: line %u: Encountered unknown tag '%.*s'.",
+             jinja_token(parser)->line, (int)(jinja_token(parser)->n < 40 ? jinja_token(parser)->n : 40),
+             jinja_token(parser)->at);
+    return JINJA_FAILED;
 }
 
 static bool sees_one_of(const struct jinja_parser *parser, const char *const *words)
@@ -495,6 +511,9 @@ static int parse_body(struct jinja_parser *parser, const char *const *ends, stru
         }
     }
     if (!r && *ends) {
+        while (ends[1]) { /* the last is the one that must come */
+            ends++;
+        }
         r = jinja_refuse(parser, *ends);
     }
     *ret = nodes.first;

@@ -73,4 +73,8 @@ int jinja_target(struct jinja_parser *parser, bool attribute, struct jinja_node 
 int jinja_filters(struct jinja_parser *parser, struct jinja_node *subject, bool is_begun,
                   struct jinja_node **ret);
 
+/* A name, a constant, or what stands in brackets; and a number alone (jinja_primary.c). */
+int jinja_primary(struct jinja_parser *parser, struct jinja_node **ret);
+int jinja_number(struct jinja_parser *parser, struct jinja_node **ret);
+
 #endif

@@ -53,7 +53,10 @@ size_t jinja_real_text(double real, char *text)
     size_t at = 0;
 
     if (isnan(real) || isinf(real)) {
-        return (size_t)snprintf(text, JINJA_REAL_BYTES, "%s", isnan(real) ? "nan" : real < 0 ? "-inf" : "inf");
+        return (size_t)snprintf(text, JINJA_REAL_BYTES, "%s",
+                                isnan(real) ? "nan"
+                                : real < 0  ? "-inf"
+                                            : "inf");
     }
     for (int precision = 0; precision <= 16; precision++) {
         snprintf(spelt, sizeof(spelt), "%.*e", precision, real);
@@ -69,7 +72,7 @@ size_t jinja_real_text(double real, char *text)
             digits[n++] = *from;
         }
     }
-    return at + lay_out(digits, n, atoi(strchr(spelt, 'e') + 1), text + at);
+    return at + lay_out(digits, n, (int)strtol(strchr(spelt, 'e') + 1, NULL, 10), text + at);
 }
 
 static int write_number(struct jinja_run *run, const struct jinja_value *value, bool python)
@@ -79,15 +82,16 @@ static int write_number(struct jinja_run *run, const struct jinja_value *value, 
     size_t n;
 
     if (value->kind == JINJA_BOOL) {
-        return jinja_write_text(run, python ? (value->truth ? "True" : "False") : (value->truth ? "true" : "false"),
-                                mark);
+        return jinja_write_text(
+            run, python ? (value->truth ? "True" : "False") : (value->truth ? "true" : "false"), mark);
     }
     if (value->kind == JINJA_INT) {
         n = (size_t)snprintf(text, sizeof(text), "%" PRId64, value->number);
     } else if (!python && !isfinite(value->real)) {
-        n = (size_t)snprintf(text, sizeof(text), "%s", isnan(value->real) ? "NaN"
-                                                       : value->real < 0  ? "-Infinity"
-                                                                          : "Infinity");
+        n = (size_t)snprintf(text, sizeof(text), "%s",
+                             isnan(value->real) ? "NaN"
+                             : value->real < 0  ? "-Infinity"
+                                                : "Infinity");
     } else {
         n = jinja_real_text(value->real, text);
     }
@@ -109,9 +113,10 @@ static size_t escape_repr(uint32_t point, uint8_t byte, char quote, char *text)
         return 0;
     }
     point = point == JINJA_CHAR_BAD ? byte : point;
-    return (size_t)snprintf(text, 12, point < 0x100     ? "\\x%02x"
-                                      : point < 0x10000 ? "\\u%04x"
-                                                        : "\\U%08x",
+    return (size_t)snprintf(text, 12,
+                            point < 0x100     ? "\\x%02x"
+                            : point < 0x10000 ? "\\u%04x"
+                                              : "\\U%08x",
                             point);
 }
 

@@ -26,7 +26,6 @@ struct jinja_json {
 /* json.dumps(). JINJA_FAILED: "TypeError: Object of type Undefined is not JSON serializable". */
 int jinja_write_json(struct jinja_run *run, const struct jinja_value *value, const struct jinja_json *how);
 
-
 /* The pairs of @dict as a list of tuples, by the order of their keys. */
 int jinja_sorted_items(struct jinja_run *run, const struct jinja_dict *dict, struct jinja_value *ret);
 

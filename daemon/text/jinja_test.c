@@ -133,7 +133,8 @@ static int test_divisibleby(struct jinja_run *run, const struct jinja_args *args
     return remainder_is(run, &args->values[0], &args->values[1], 0, ret);
 }
 
-static int relate(struct jinja_run *run, const struct jinja_args *args, const char *sign, struct jinja_value *ret)
+static int relate(struct jinja_run *run, const struct jinja_args *args, const char *sign,
+                  struct jinja_value *ret)
 {
     bool is_so = false;
     int r = jinja_relate(run, &args->values[0], sign, &args->values[1], &is_so);

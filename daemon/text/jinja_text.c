@@ -19,7 +19,8 @@ static bool is_large(enum jinja_case how, uint32_t before, bool is_first, uint32
     case JINJA_CASE_TITLE:
         return is_first || !(jinja_char_is_upper(before) || jinja_char_is_lower(before));
     case JINJA_CASE_TITLE_FILTER:
-        return is_first || jinja_char_is_space(before) || (before < 0x80 && before && strchr("-({[<", (int)before));
+        return is_first || jinja_char_is_space(before) ||
+               (before < 0x80 && before && strchr("-({[<", (int)before));
     }
     return false;
 }
@@ -72,8 +73,8 @@ int64_t jinja_search(const struct jinja_string *string, const struct jinja_strin
     return found ? found - string->bytes : -1;
 }
 
-int jinja_search_last(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *what,
-                      int64_t *ret)
+int jinja_search_last(struct jinja_run *run, const struct jinja_string *string,
+                      const struct jinja_string *what, int64_t *ret)
 {
     int r = jinja_count(run, string->n / 64);
 
@@ -202,8 +203,8 @@ int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t 
     return r ? r : jinja_take(run, from, ret);
 }
 
-int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set, bool left,
-                bool right, struct jinja_value *ret)
+int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set,
+                bool left, bool right, struct jinja_value *ret)
 {
     size_t from;
     size_t n;

@@ -12,9 +12,9 @@ enum jinja_case {
     JINJA_CASE_UPPER,
     JINJA_CASE_LOWER,
     JINJA_CASE_SWAP,
-    JINJA_CASE_CAPITAL,       /* the first letter alone */
-    JINJA_CASE_TITLE,         /* str.title(): letters behind others are small */
-    JINJA_CASE_TITLE_FILTER   /* |title: what follows a blank or an opening bracket is large */
+    JINJA_CASE_CAPITAL,     /* the first letter alone */
+    JINJA_CASE_TITLE,       /* str.title(): letters behind others are small */
+    JINJA_CASE_TITLE_FILTER /* |title: what follows a blank or an opening bracket is large */
 };
 
 int jinja_change_case(struct jinja_run *run, const struct jinja_string *string, enum jinja_case how,
@@ -37,10 +37,10 @@ int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t 
 int64_t jinja_search(const struct jinja_string *string, const struct jinja_string *what, size_t from);
 
 /* *ret: that of the last one, or -1. */
-int jinja_search_last(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *what,
-                      int64_t *ret);
+int jinja_search_last(struct jinja_run *run, const struct jinja_string *string,
+                      const struct jinja_string *what, int64_t *ret);
 
-int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set, bool left,
-                bool right, struct jinja_value *ret);
+int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set,
+                bool left, bool right, struct jinja_value *ret);
 
 #endif

@@ -293,7 +293,8 @@ static int grow_slots(struct jinja_run *run, struct jinja_dict *dict)
     return JINJA_OK;
 }
 
-static int is_pair(struct jinja_run *run, const struct jinja_pair *pair, const struct jinja_value *key, bool *ret)
+static int is_pair(struct jinja_run *run, const struct jinja_pair *pair, const struct jinja_value *key,
+                   bool *ret)
 {
     if (pair->key.kind == JINJA_STRING && key->kind == JINJA_STRING) {
         *ret = jinja_same_bytes(pair->key.string, key->string);

@@ -120,6 +120,7 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
     const bool spm = vocab->kind == VOCAB_SPM;
 
     if (get_id(vocab, gguf, KEY_PREFIX "bos_token_id", &vocab->bos, diag) ||
+        get_id(vocab, gguf, KEY_PREFIX "eos_token_id", &vocab->eos, diag) ||
         get_id(vocab, gguf, KEY_PREFIX "unknown_token_id", &vocab->unknown, diag) ||
         load_ends(vocab, gguf, diag)) {
         return VOCAB_REFUSED;

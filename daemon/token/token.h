@@ -50,6 +50,7 @@ struct gguf_text vocab_piece(const struct vocab *vocab, uint32_t id);
 #define VOCAB_NO_ID UINT32_MAX
 uint32_t vocab_bos(const struct vocab *vocab); /* or VOCAB_NO_ID */
 bool vocab_adds_bos(const struct vocab *vocab);
+uint32_t vocab_eos(const struct vocab *vocab); /* the one that the file names, or VOCAB_NO_ID */
 
 /* True for each token that ends an answer (eos, and end-of-turn as the file's keys or well-known texts have it). */
 bool vocab_ends(const struct vocab *vocab, uint32_t id);
@@ -99,6 +100,15 @@ enum tokenize_outcome {
  * -ENOMEM, or -E2BIG: the text drives the pre-split past its limits. Any thread. */
 int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
                    const atomic_bool *cancel, struct ids *ids, struct diag *diag);
+
+/*
+ * The same for a text of two sides, where marks[i] is 0 if byte i is ours and 1 if it is a stranger's: control tokens
+ * are recognised where all of their bytes are ours, and nowhere else. User-defined pieces match everywhere, but for
+ * those that end an answer or look like a marker ("<|...|>"). Where no stranger spells such a thing the ids are those
+ * of the whole text. Never puts BOS.
+ */
+int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n,
+                          const atomic_bool *cancel, struct ids *ids, struct diag *diag);
 
 /*
  * Appends the text of @ids to @out as bytes (not yet mended UTF-8), the prefix blank taken off again; @special

@@ -10,6 +10,7 @@
 #include "token/spm.h"
 #include "token/vocab.h"
 #include <errno.h>
+#include <string.h>
 
 /* Offsets inside are 32 bits wide, and SentencePiece's blanks take three bytes. Requests are held far below this. */
 #define TEXT_BYTES_MAX (1u << 30)
@@ -22,6 +23,8 @@ struct job {
     const struct vocab *vocab;
     const atomic_bool *cancel;
     struct ids *ids;
+    const uint8_t *marks; /* of the text's bytes, or NULL: all are ours */
+    size_t ours_to;       /* from where it was last asked for up to here, all bytes are ours */
     struct merge merge;
     struct buf spelled;            /* SPM: with its blanks; BPE: composed, where the vocabulary asks for it */
     struct split_scratch *scratch; /* BPE */
@@ -98,13 +101,59 @@ static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_
     return push_words(job, text, n);
 }
 
+/* How many bytes from @at on are ours, one after the other. @at never goes back. */
+static size_t count_ours(struct job *job, size_t at, size_t n)
+{
+    if (!job->marks) {
+        return n - at;
+    }
+    if (job->marks[at] != 0) {
+        return 0;
+    }
+    if (job->ours_to <= at) {
+        const uint8_t *foreign = memchr(job->marks + at, 1, n - at);
+
+        job->ours_to = foreign ? (size_t)(foreign - job->marks) : n;
+    }
+    return job->ours_to - at;
+}
+
+/* A piece that is no control token by its type, and yet would be taken for one. */
+static bool is_like_control(const struct vocab *vocab, uint32_t id)
+{
+    const struct gguf_text text = vocab_text(vocab, id);
+
+    return vocab_ends(vocab, id) ||
+           (text.n > 4 && memcmp(text.bytes, "<|", 2) == 0 && memcmp(text.bytes + text.n - 2, "|>", 2) == 0);
+}
+
+/* Length of the special entry at @at, and its id; 0: there is none that counts here. */
+static size_t match(struct job *job, const uint8_t *text, size_t n, size_t at, bool control, uint32_t *ret_id)
+{
+    const struct special *special = &job->vocab->special;
+    uint32_t id = VOCAB_NO_ID;
+    size_t n_ours;
+    size_t n_any;
+
+    if (!job->marks) {
+        return special_match(special, text + at, n - at, control, ret_id);
+    }
+    n_ours = control ? special_match(special, text + at, count_ours(job, at, n), true, ret_id) : 0;
+    n_any = special_match(special, text + at, n - at, false, &id);
+    if (n_any <= n_ours || (count_ours(job, at, n) < n_any && is_like_control(job->vocab, id))) {
+        return n_ours;
+    }
+    *ret_id = id;
+    return n_any;
+}
+
 /* The place of the next special entry from @at on, its length and id; @n if there is none. */
-static int find_special(const struct job *job, const uint8_t *text, size_t n, bool control, size_t *at,
+static int find_special(struct job *job, const uint8_t *text, size_t n, bool control, size_t *at,
                         size_t *ret_n, uint32_t *ret_id)
 {
     *ret_n = 0;
     for (; *at < n; (*at)++) {
-        *ret_n = special_match(&job->vocab->special, text + *at, n - *at, control, ret_id);
+        *ret_n = match(job, text, n, *at, control, ret_id);
         if (*ret_n > 0) {
             break;
         }
@@ -153,10 +202,10 @@ static void job_finish(struct job *job)
     split_scratch_destroy(job->scratch);
 }
 
-int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
-                   const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n,
+                    unsigned flags, const atomic_bool *cancel, struct ids *ids, struct diag *diag)
 {
-    cleanup(job_finish) struct job job = { .vocab = vocab, .cancel = cancel, .ids = ids };
+    cleanup(job_finish) struct job job = { .vocab = vocab, .cancel = cancel, .ids = ids, .marks = marks };
     size_t bad_at;
     int r;
 
@@ -185,4 +234,16 @@ int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsign
     }
     r = push_text(&job, text, n, flags);
     return r < 0 ? err_up(r) : r;
+}
+
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
+                   const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+{
+    return tokenize(vocab, text, NULL, n, flags, cancel, ids, diag);
+}
+
+int vocab_tokenize_marked(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n,
+                          const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+{
+    return tokenize(vocab, text, marks, n, TOKENIZE_SPECIAL, cancel, ids, diag);
 }

@@ -109,6 +109,11 @@ bool vocab_adds_bos(const struct vocab *vocab)
     return vocab->adds_bos;
 }
 
+uint32_t vocab_eos(const struct vocab *vocab)
+{
+    return vocab->eos;
+}
+
 bool vocab_ends(const struct vocab *vocab, uint32_t id)
 {
     for (size_t i = 0; i < vocab->n_ends; i++) {

@@ -42,7 +42,8 @@ struct vocab {
     uint32_t byte_ids[256]; /* VOCAB_NO_ID: it has no token */
     bool breaks_at_blanks; /* SPM: no entry has a blank behind another character, so no merge crosses there */
 
-    uint32_t bos; /* or VOCAB_NO_ID */
+    uint32_t bos; /* or VOCAB_NO_ID, as the next two */
+    uint32_t eos;
     uint32_t unknown;
     bool adds_bos;
     bool prefix_blank;

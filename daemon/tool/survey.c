@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "model/model.h"
 #include "model/uses.h"
-#include "text/chatml.h"
+#include "text/chat.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -75,14 +75,14 @@ static int try_bind(struct survey *survey, const uint8_t *map)
 static int try_words(struct survey *survey)
 {
     struct diag *diag = &survey->refusals[SURVEY_TEMPLATE];
-    struct chatml *chatml = NULL;
+    struct chat *chat = NULL;
     int r = vocab_create(&survey->vocab, survey->gguf, &survey->refusals[SURVEY_WORDS]);
 
     if (r) {
         return r < 0 ? err_up(r) : 0;
     }
-    r = chatml_create(&chatml, survey->vocab, diag);
-    chatml_destroy(chatml);
+    r = chat_create(&chat, survey->vocab, diag);
+    chat_destroy(chat);
     return r < 0 ? err_up(r) : 0;
 }
 

@@ -1,0 +1,322 @@
+#include "text/chat.h"
+#include "base/buf.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "text/jinja.h"
+#include "text/jinja_json.h"
+#include "text/jinja_run.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct chat {
+    const struct vocab *vocab; /* or NULL */
+    struct jinja *jinja;       /* owned */
+};
+
+static int compile(struct chat **ret_chat, const struct vocab *vocab, struct gguf_text source,
+                   struct diag *diag)
+{
+    cleanup(chat_destroyp) struct chat *chat = mem_calloc(MEM_WORDS, 1, sizeof(*chat));
+    int r;
+
+    if (!chat) {
+        return err_new(-ENOMEM);
+    }
+    chat->vocab = vocab;
+    r = jinja_compile(&chat->jinja, source.bytes, source.n, diag);
+    if (r) {
+        return r < 0 ? err_up(r) : CHAT_REFUSED;
+    }
+    *ret_chat = steal(&chat);
+    return CHAT_OK;
+}
+
+int chat_create(struct chat **ret_chat, const struct vocab *vocab, struct diag *diag)
+{
+    const struct gguf_text source = vocab_chat_template(vocab);
+    int r;
+
+    if (source.n == 0) {
+        diag_set(diag, "the model has no chat template");
+        return CHAT_REFUSED;
+    }
+    r = compile(ret_chat, vocab, source, diag);
+    if (r == CHAT_REFUSED) {
+        diag_prefix(diag, "the model's chat template");
+    }
+    return r < 0 ? err_up(r) : r;
+}
+
+int chat_create_alone(struct chat **ret_chat, struct gguf_text source, struct diag *diag)
+{
+    return compile(ret_chat, NULL, source, diag);
+}
+
+void chat_destroy(struct chat *chat)
+{
+    if (!chat) {
+        return;
+    }
+    jinja_destroy(chat->jinja);
+    mem_free(chat);
+}
+
+void chat_destroyp(struct chat **chat)
+{
+    chat_destroy(*chat);
+    *chat = NULL;
+}
+
+uint64_t chat_bytes(const struct chat *chat)
+{
+    return sizeof(*chat) + jinja_bytes(chat->jinja);
+}
+
+/* ---- variables */
+
+static int set_token(struct jinja_run *run, const struct vocab *vocab, const char *name, uint32_t id)
+{
+    struct gguf_text text;
+
+    if (id == VOCAB_NO_ID) {
+        return JINJA_OK;
+    }
+    text = vocab_text(vocab, id);
+    return jinja_set_text(run, name, text.bytes, text.n, JINJA_SCAFFOLD);
+}
+
+/* What transformers gives to every template. */
+static int set_common(struct jinja_run *run, const struct chat *chat, bool generation_prompt)
+{
+    int r = jinja_set_none(run, "tools");
+
+    r = r ? r : jinja_set_none(run, "documents");
+    r = r ? r : jinja_set_bool(run, "add_generation_prompt", generation_prompt);
+    if (r || !chat->vocab) {
+        return r;
+    }
+    r = set_token(run, chat->vocab, "bos_token", vocab_bos(chat->vocab));
+    return r ? r : set_token(run, chat->vocab, "eos_token", vocab_eos(chat->vocab));
+}
+
+/* Puts what @fields says into the message; its "content" takes the place of the plain one. */
+static int add_fields(struct jinja_run *run, const struct gguf_text *fields, struct jinja_dict *message)
+{
+    struct jinja_value more;
+    int r;
+
+    if (fields->n == 0) {
+        return JINJA_OK;
+    }
+    r = jinja_read_json(run, fields->bytes, fields->n, JINJA_FOREIGN, &more);
+    if (!r && more.kind != JINJA_DICT) {
+        r = jinja_fail(run, "JSON", "the fields of a message are no object");
+    }
+    for (size_t i = 0; !r && i < more.dict->n; i++) {
+        r = jinja_put(run, message, &more.dict->pairs[i].key, &more.dict->pairs[i].value);
+    }
+    return r;
+}
+
+static int add_text(struct jinja_run *run, struct jinja_dict *message, const char *name,
+                    struct gguf_text text)
+{
+    struct jinja_value key;
+    struct jinja_value value;
+    size_t bad_at;
+    int r;
+
+    if (!utf8_is_valid(text.bytes, text.n, &bad_at)) {
+        return jinja_fail(run, "ValueError", "the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there",
+                          name, bad_at, (uint8_t)text.bytes[bad_at]);
+    }
+    r = jinja_new_word(run, name, &key);
+    r = r ? r : jinja_new_string(run, text.bytes, text.n, JINJA_FOREIGN, &value);
+    return r ? r : jinja_put(run, message, &key, &value);
+}
+
+static int set_messages(struct jinja_run *run, const struct chat_input *input)
+{
+    struct jinja_value list;
+    struct jinja_value message;
+    int r = jinja_new_list(run, input->n_messages, JINJA_FLAVOUR_LIST, &list);
+
+    for (size_t i = 0; !r && i < input->n_messages; i++) {
+        const struct chat_message *from = &input->messages[i];
+
+        r = jinja_new_dict(run, &message);
+        r = r ? r : add_text(run, message.dict, "role", from->role);
+        r = r ? r : add_text(run, message.dict, "content", from->content);
+        r = r ? r : add_fields(run, &from->fields, message.dict);
+        if (r > 0) {
+            char place[32];
+
+            snprintf(place, sizeof(place), "messages[%zu]", i);
+            diag_prefix(run->diag, place);
+        }
+        r = r ? r : jinja_push(run, list.list, &message);
+    }
+    return r ? r : jinja_set(run, "messages", &list);
+}
+
+static int set_tools(struct jinja_run *run, const struct chat_input *input)
+{
+    struct jinja_value list;
+    struct jinja_value tool;
+    int r = JINJA_OK;
+
+    if (input->n_tools == 0) {
+        return JINJA_OK;
+    }
+    r = jinja_new_list(run, input->n_tools, JINJA_FLAVOUR_LIST, &list);
+    for (size_t i = 0; !r && i < input->n_tools; i++) {
+        r = jinja_read_json(run, input->tools[i].bytes, input->tools[i].n, JINJA_FOREIGN, &tool);
+        if (r > 0) {
+            char place[32];
+
+            snprintf(place, sizeof(place), "tools[%zu]", i);
+            diag_prefix(run->diag, place);
+        }
+        r = r ? r : jinja_push(run, list.list, &tool);
+    }
+    return r ? r : jinja_set(run, "tools", &list);
+}
+
+/* A request's own variables come first, so that none of them can stand for messages or tools. */
+static int set_input(struct jinja_run *run, const struct chat *chat, const struct chat_input *input)
+{
+    int r = set_common(run, chat, input->generation_prompt);
+
+    if (!r && input->variables.n > 0) {
+        r = jinja_set_json(run, input->variables.bytes, input->variables.n, JINJA_FOREIGN);
+        if (r > 0) {
+            diag_prefix(run->diag, "variables");
+        }
+        r = r ? r : jinja_set_bool(run, "add_generation_prompt", input->generation_prompt);
+        if (!r && input->n_tools == 0) {
+            r = jinja_set_none(run, "tools");
+        }
+    }
+    r = r ? r : set_messages(run, input);
+    return r ? r : set_tools(run, input);
+}
+
+/* ---- rendering */
+
+/* An outcome of the interpreter as ours. */
+static int outcome(int r)
+{
+    if (r < 0) {
+        return err_up(r);
+    }
+    return r == JINJA_OK ? CHAT_OK : r == JINJA_CANCELLED ? CHAT_CANCELLED : CHAT_REFUSED;
+}
+
+/* A run that has rendered @input. */
+static int render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
+                  struct jinja_run **ret_run, struct diag *diag)
+{
+    const struct jinja_limits limits = JINJA_LIMITS;
+    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
+    int r = jinja_run_create(&run, chat->jinja, &limits, &input->now, cancel, diag);
+
+    r = r ? r : set_input(run, chat, input);
+    if (r) {
+        return outcome(r);
+    }
+    r = jinja_render(run);
+    if (r == JINJA_FAILED) {
+        char place[64];
+
+        snprintf(place, sizeof(place), "the chat template, line %u", jinja_run_line(run));
+        diag_prefix(diag, place);
+    }
+    if (!r) {
+        *ret_run = steal(&run);
+    }
+    return outcome(r);
+}
+
+int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
+                  struct ids *ids, struct diag *diag)
+{
+    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
+    const uint32_t bos = vocab_bos(chat->vocab);
+    const size_t from = ids->n;
+    const struct jinja_out *out;
+    int r = render(chat, input, cancel, &run, diag);
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    out = jinja_run_out(run);
+    r = vocab_adds_bos(chat->vocab) ? ids_push(ids, bos) : TOKENIZE_OK;
+    if (!r && out->n > 0) {
+        r = vocab_tokenize_marked(chat->vocab, out->bytes, out->marks, out->n, cancel, ids, diag);
+    }
+    if (r) {
+        return r < 0                     ? err_up(r)
+               : r == TOKENIZE_TOO_MANY  ? CHAT_TOO_MANY
+               : r == TOKENIZE_CANCELLED ? CHAT_CANCELLED
+                                         : CHAT_REFUSED;
+    }
+    /* The template's own BOS behind the one that was put there. */
+    while (bos != VOCAB_NO_ID && ids->n > from + 1 && ids->ids[from] == bos && ids->ids[from + 1] == bos) {
+        ids->n--;
+        memmove(ids->ids + from, ids->ids + from + 1, (ids->n - from) * sizeof(*ids->ids));
+    }
+    return CHAT_OK;
+}
+
+static int copy_out(const struct jinja_run *run, struct buf *out)
+{
+    const struct jinja_out *text = jinja_run_out(run);
+    int r = buf_append(out, text->n > 0 ? text->bytes : (const uint8_t *)"", text->n);
+
+    return r < 0 ? err_up(r) : r == BUF_FULL ? CHAT_TOO_MANY : CHAT_OK;
+}
+
+int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
+                struct buf *out, struct diag *diag)
+{
+    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
+    int r = render(chat, input, cancel, &run, diag);
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    return copy_out(run, out);
+}
+
+/* Members of the object "extra" as variables. */
+static int open_extra(struct jinja_run *run)
+{
+    const struct jinja_value *extra = jinja_find_text(run->context, "extra", 5);
+    const struct jinja_dict *dict;
+    int r = JINJA_OK;
+
+    if (!extra || extra->kind != JINJA_DICT) {
+        return JINJA_OK;
+    }
+    dict = extra->dict;
+    for (size_t i = 0; !r && i < dict->n; i++) {
+        r = jinja_put(run, run->context, &dict->pairs[i].key, &dict->pairs[i].value);
+    }
+    return r;
+}
+
+int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now,
+                     struct buf *out, struct diag *diag)
+{
+    const struct jinja_limits limits = JINJA_LIMITS;
+    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
+    int r = jinja_run_create(&run, chat->jinja, &limits, now, NULL, diag);
+
+    r = r ? r : set_common(run, chat, false);
+    r = r ? r : jinja_set_json(run, variables.bytes, variables.n, JINJA_FOREIGN);
+    r = r ? r : open_extra(run);
+    r = r ? r : jinja_render(run);
+    return r ? outcome(r) : copy_out(run, out);
+}
