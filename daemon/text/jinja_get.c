@@ -1,5 +1,5 @@
 /*
- * What stands behind a dot or in brackets: attributes, keys, indices. The sandbox is here: what would change a value, or
+ * What stands behind a dot or in brackets: attributes, keys, indices. The sandbox is here: what would change a value or
  * lead to the insides of the interpreter that Python has, is undefined in a way that says so.
  */
 #include "text/jinja_char.h"
