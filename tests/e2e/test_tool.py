@@ -52,6 +52,19 @@ def the_list_of_sotto_is_that_of_the_program():
 
 
 @fact
+def shells_complete_commands_options_and_files():
+    script = sotto("completion", "bash")[1] + """
+        complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sotto; echo "${COMPREPLY[@]}"; }
+        complete_words sotto quan; complete_words sotto logits --back; complete_words sotto inspect ./sotto-insp
+        """
+    folder = os.path.join(BUILD, "clients")
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60, check=True, cwd=folder,
+                          env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]})
+
+    equal(done.stdout.decode().split("\n")[:3], ["quantize", "--backend", "./sotto-inspect"])
+
+
+@fact
 def the_program_answers_to_its_own_name_too():
     file = truth("models/stories260K-f32.gguf")
 
