@@ -2,7 +2,7 @@
 """seeds.py CORPUS_FOLDER: writes the first inputs of the fuzzers, from which they find the others.
 
 Frames are made by stock protobuf from our schemas: one of each request and each message of the engine, all fields set.
-Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats.
+Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats. A few heads of safetensors.
 """
 import glob
 import importlib
@@ -209,6 +209,19 @@ def models(folder):
     write(folder, "gguf", "tensors-cut", head([], tensors, more=100))
 
 
+def safetensors(folder):
+    def file(text, data=b""):
+        return struct.pack("<Q", len(text)) + text + data
+    write(folder, "safetensors", "none", file(b"{}"))
+    write(folder, "safetensors", "two", file(
+        b'{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},'
+        b'"b":{"dtype":"BF16","shape":[],"data_offsets":[8,10]}}', bytes(10)))
+    write(folder, "safetensors", "overlap", file(
+        b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}', bytes(3)))
+    write(folder, "safetensors", "past", file(b'{"a":{"dtype":"I32","shape":[2],"data_offsets":[0,8]}}', bytes(7)))
+    write(folder, "safetensors", "long", struct.pack("<Q", 2**63) + b"{}")
+
+
 def configs(folder):
     write(folder, "config", "empty", b"{}")
     for path in glob.glob(os.path.join(ROOT, "systemd", "*.json")):
@@ -234,4 +247,5 @@ if __name__ == "__main__":
     answers(sys.argv[1])
     orders(sys.argv[1])
     models(sys.argv[1])
+    safetensors(sys.argv[1])
     configs(sys.argv[1])

@@ -7,6 +7,7 @@
     formats    the file in each format, against the library with the weights that gguf's own code reads from that file
     awq        4-bit weights with zero points, packed by the published rule
     words      ids of texts by the converted vocabulary
+    writer     the same files, written by gguf's own writer
 """
 import argparse
 import json
@@ -254,6 +255,43 @@ def awq(folder):
     return [table]
 
 
+def rewrite(source, target):
+    """The same model, written by gguf's own writer."""
+    reader = gguf.GGUFReader(source)
+    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
+    for field in reader.fields.values():
+        if field.name.startswith("GGUF.") or field.name == "general.architecture":
+            continue
+        kind = field.types[0]
+        if kind == gguf.GGUFValueType.ARRAY:
+            writer.add_key_value(field.name, field.contents(), kind, sub_type=field.types[-1])
+        else:
+            writer.add_key_value(field.name, field.contents(), kind)
+    for tensor in reader.tensors:
+        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def writer(folder):
+    table = sotto.Table("Written by gguf", "model", "tensors used", "others", "logits")
+    for name in ("llama3-scaled", "smollm3", "qwen2", "qwen3", "gemma", "gemma2", "gemma3", "phi3-longrope", "qwen35"):
+        place, path = os.path.join(folder, name), os.path.join(folder, name + ".gguf")
+        tiny.make(name, place)
+        sotto.convert(place, path)
+        if not is_run(path):
+            print(f"        {name}: left out, this build has no such family", flush=True)
+            continue
+        rewrite(path, path + ".again")
+        uses = [tensor["use"] for tensor in json.loads(sotto.tool("inspect", "--json", path + ".again"))["tensors"]]
+        same = numpy.array_equal(sotto.logits(path, ids_of(33)), sotto.logits(path + ".again", ids_of(33)))
+        good = same and all(use == "used" for use in uses)
+        table.row(good, name, uses.count("used"), len(uses) - uses.count("used"), "the same" if same else "others")
+    return [table]
+
+
 TEXTS = ["the one", " the on", "  two  blanks ", "Turn the heating up to 21.5 degrees, please!", "it's WE'LL they've", "\n\n\tthe\r\n",
          "naïve café Ærøskøbing", "日本語のテキスト", "Привет, мир 123456", "😀👩‍👩‍👧 ok", "a\u0301 e\u0302", "x" * 70, "1234567890", "",
          "¡Hola! ¿Qué?", "if (x<=10) { return y_1; } // the", "\u200bzero\ufeff", "ไทย हिन्दी العربية"]
@@ -293,7 +331,7 @@ format; {BITS8_BOUND:g} for the backend `cpu` in formats that meet activations o
 
 
 def main():
-    parts = {"families": families, "formats": formats, "awq": awq, "words": words}
+    parts = {"families": families, "formats": formats, "awq": awq, "words": words, "writer": writer}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[*parts, []], help="some of: " + ", ".join(parts))
     parser.add_argument("--keep", action="store_true", help="put the tables into docs/truth.md")
