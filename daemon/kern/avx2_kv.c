@@ -139,7 +139,7 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
 {
     const struct reach reach = reach_of(x, n);
     const float m = put_half(scales + 2, reach.lo + 0.0f);
-    const float d = put_half(scales, (reach.hi - m) * (1.0f / 15.0f));
+    const float d = put_half(scales, (reach.hi + 0.0f - m) * (1.0f / 15.0f));
     const float inv = 1.0f / d;
     const uint32_t half = n / 2;
     uint32_t i = 0;

@@ -52,7 +52,7 @@
  *        F32  as they are            F16  half(x)
  *        Q8   y = turn(x);   d = half(top / 127), top = largest |y|;   q = y * (1 / d), rounded to the nearest even
  *             integer, then cut to -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
- *        Q4   y = turn(x);   m = half(lo + 0), lo = smallest y;   d = half((hi - m) * (1 / 15)), hi = largest y;
+ *        Q4   y = turn(x);   m = half(lo + 0), lo = smallest y;   d = half((hi + 0 - m) * (1 / 15)), hi = largest y;
  *             q = (y - m) * (1 / d), rounded likewise, cut to 0 .. 15; d not above 0: every q = 0.
  *             Read: fma(d, float(q), m)
  *    turn() spreads what stands out in a head over all of it, so that one large element does not cost the others

@@ -49,44 +49,6 @@ double fit_apply(const struct fit *fit, const float *x, uint32_t n, struct fit_r
     return error;
 }
 
-/* The d that suits @q best, m being 0; the present one if no q says anything. */
-static double best_scale(const float *x, const int8_t *q, uint32_t n, double d)
-{
-    double xq = 0.0;
-    double qq = 0.0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        xq += (double)x[i] * q[i];
-        qq += (double)q[i] * q[i];
-    }
-    return qq > 0.0 ? xq / qq : d;
-}
-
-/* The same for d and m together. */
-static struct fit best_line(const float *x, const int8_t *q, uint32_t n, struct fit fit, bool is_below)
-{
-    double sx = 0.0, sq = 0.0, xq = 0.0, qq = 0.0;
-    double det;
-
-    for (uint32_t i = 0; i < n; i++) {
-        sx += (double)x[i];
-        sq += q[i];
-        xq += (double)x[i] * q[i];
-        qq += (double)q[i] * q[i];
-    }
-    det = n * qq - sq * sq;
-    if (det <= 0.0) { /* all q alike */
-        return fit;
-    }
-    fit.d = (n * xq - sx * sq) / det;
-    fit.m = (qq * sx - sq * xq) / det;
-    if (is_below && fit.m > 0.0) {
-        fit.m = 0.0;
-        fit.d = xq / qq;
-    }
-    return fit;
-}
-
 /* A search over one run, and the best it has found. */
 struct search {
     const float *x;
@@ -94,27 +56,88 @@ struct search {
     struct fit_range range;
     bool has_m;
     bool is_below;
+    double sx; /* sum of x, */
+    double xx; /* of its squares */
     struct fit best;
     double least; /* error of @best */
 };
 
+/* Sums over a run whose q are those of some fit. */
+struct sums {
+    int sq;
+    int qq;
+    double xq;
+};
+
+static struct sums sum_up(const struct search *search, struct fit fit)
+{
+    const double inv = 1.0 / fit.d;
+    struct sums sums = { 0 };
+
+    for (uint32_t i = 0; i < search->n; i++) {
+        const double x = (double)search->x[i];
+        const int q = fit_round((x - fit.m) * inv, search->range);
+
+        sums.sq += q;
+        sums.qq += q * q;
+        sums.xq += x * q;
+    }
+    return sums;
+}
+
+/* What suits the same q best; @fit as it is where they tell too little. */
+static struct fit improve(const struct search *search, const struct sums *sums, struct fit fit)
+{
+    const double n = search->n;
+    const double det = n * sums->qq - (double)sums->sq * sums->sq;
+
+    if (!search->has_m) {
+        fit.d = sums->qq > 0 ? sums->xq / sums->qq : fit.d;
+        return fit;
+    }
+    if (det <= 0.0) { /* all q alike */
+        return fit;
+    }
+    fit.d = (n * sums->xq - search->sx * sums->sq) / det;
+    fit.m = (sums->qq * search->sx - sums->sq * sums->xq) / det;
+    if (search->is_below && fit.m > 0.0) {
+        fit.m = 0.0;
+        fit.d = sums->xq / sums->qq;
+    }
+    return fit;
+}
+
+/* The sum of (x - d q - m)^2, multiplied out. */
+static double error_of(const struct search *search, const struct sums *sums, struct fit fit)
+{
+    return search->xx - 2.0 * (fit.d * sums->xq + fit.m * search->sx) + fit.d * fit.d * sums->qq +
+           2.0 * fit.d * fit.m * sums->sq + search->n * fit.m * fit.m;
+}
+
 /* Improves @try and keeps it where it errs less. */
 static void try_it(struct search *search, struct fit try)
 {
-    int8_t q[FIT_RUN_MAX];
+    for (int round = 0; round < N_IMPROVED; round++) {
+        const struct sums sums = sum_up(search, try);
+        double error;
 
-    for (int round = 0; round <= N_IMPROVED; round++) {
-        const double error = fit_apply(&try, search->x, search->n, search->range, q);
-
+        try = improve(search, &sums, try);
+        error = error_of(search, &sums, try);
         if (error < search->least) {
             search->least = error;
             search->best = try;
         }
-        if (search->has_m) {
-            try = best_line(search->x, q, search->n, try, search->is_below);
-        } else {
-            try.d = best_scale(search->x, q, search->n, try.d);
+        if (try.d == 0.0) { /* nothing is left to divide by */
+            return;
         }
+    }
+}
+
+static void begin(struct search *search)
+{
+    for (uint32_t i = 0; i < search->n; i++) {
+        search->sx += (double)search->x[i];
+        search->xx += (double)search->x[i] * (double)search->x[i];
     }
 }
 
@@ -124,6 +147,7 @@ struct fit fit_scale(const float *x, uint32_t n, struct fit_range range)
     double top = 0.0;
 
     assert(n <= FIT_RUN_MAX);
+    begin(&search);
     for (uint32_t i = 0; i < n; i++) {
         top = fabs((double)x[i]) > fabs(top) ? (double)x[i] : top;
     }
@@ -142,6 +166,7 @@ struct fit fit_line(const float *x, uint32_t n, int hi, bool is_below)
     double lo = (double)x[0], top = (double)x[0];
 
     assert(n > 0 && n <= FIT_RUN_MAX);
+    begin(&search);
     for (uint32_t i = 1; i < n; i++) {
         lo = (double)x[i] < lo ? (double)x[i] : lo;
         top = (double)x[i] > top ? (double)x[i] : top;

@@ -68,7 +68,7 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
     }
     half_m = half_from_float(lo + 0.0f);
     m = half_to_float(half_m);
-    half_d = half_from_float((hi - m) * (1.0f / 15.0f));
+    half_d = half_from_float((hi + 0.0f - m) * (1.0f / 15.0f));
     d = half_to_float(half_d);
     if (!are_finite(x, n) || isinf(m) || isinf(d)) {
         half_d = HALF_NAN;
