@@ -12,7 +12,7 @@
 #include "exec/exec.h"
 #include "tensor/type.h"
 
-enum exec_mem_what { EXEC_MEM_WEIGHT, EXEC_MEM_ROPE, EXEC_MEM_KV };
+enum exec_mem_what { EXEC_MEM_WEIGHT, EXEC_MEM_ROPE, EXEC_MEM_KV, EXEC_MEM_STATES };
 
 struct exec_mem {
     struct list link; /* exec::mems */
@@ -21,12 +21,13 @@ struct exec_mem {
     uint64_t n_cols; /* of a weight */
     uint64_t n_rows;
     uint64_t row_bytes;
-    struct exec_kv_shape kv; /* of KV */
+    struct exec_kv_shape kv;       /* of KV */
+    struct exec_state_shape state; /* of states */
     uint64_t n_bytes;
     const uint8_t *bytes; /* a weight where it lies: the caller's, or @owned */
     uint8_t *owned;       /* NULL, or of exec_map(); goes with exec_close() */
     uint64_t n_charged;   /* bytes of @owned that have been touched */
-    bool *is_touched;     /* of KV: [n_pages], owned */
+    bool *is_touched;     /* of KV: [n_pages], of states: [n_states]; owned */
 };
 
 struct exec_slot {
@@ -51,9 +52,10 @@ struct exec_program {
     uint32_t cap_ops;
     uint64_t scratch_bytes;
     uint64_t weight_bytes;
-    uint32_t n_positions; /* that the rope tables have */
-    uint32_t n_tokens;    /* rows of the embedding */
-    struct exec_mem *kv;  /* the pool, or NULL */
+    uint32_t n_positions;    /* that the rope tables have */
+    uint32_t n_tokens;       /* rows of the embedding */
+    struct exec_mem *kv;     /* the pool, or NULL */
+    struct exec_mem *states; /* likewise */
     bool is_sealed;
     struct diag trouble; /* the first failure of recording */
     int fault;           /* or this */
@@ -135,7 +137,10 @@ void exec_unmap(void *bytes, uint64_t n_bytes);
 /* @n_bytes more of what @mem owns are touched now. */
 void exec_charge(struct exec_mem *mem, uint64_t n_bytes);
 
-/* Charges page @page of @kv, once. */
-void exec_touch_page(struct exec_mem *kv, uint32_t page);
+/* Charges page (or state) @page of @mem, once. */
+void exec_touch_page(struct exec_mem *mem, uint32_t page);
+
+/* Bytes from the beginning of a state to layer @layer of it: its window, then its matrices. */
+size_t exec_state_at(const struct exec_state_shape *shape, uint32_t layer);
 
 #endif

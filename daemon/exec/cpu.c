@@ -9,10 +9,10 @@
  * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each
  * product: where queries, keys and values read the same slot, the plan made at sealing quantises for the first.
  */
-#include "exec/cpu.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "exec/cpu_plan.h"
 #include "kern/rope.h"
 #include <assert.h>
 #include <errno.h>
@@ -25,35 +25,6 @@
  */
 #define PART_WORK_FAST   (UINT64_C(1) << 26)
 #define PART_WORK_SCALAR (UINT64_C(1) << 22)
-
-#define WORK_OF_A_COLUMN 8 /* of norms, sums and the like: reading and writing weighs more than arithmetic */
-
-struct cpu_op {
-    uint64_t acts;    /* MATMUL: offset into scratch of the rows that the weights meet */
-    size_t act_bytes; /* stride of such a row */
-    enum kern_act act;
-    bool quantises;  /* they have to be made from the op's input first */
-    uint32_t window; /* ATTEND: place in cpu_plan::windows */
-};
-
-#define WINDOWS_MAX 4 /* a family has one or two */
-
-/* One block: ops first, then rows. */
-struct cpu_plan {
-    struct cpu_op *ops;            /* [n_ops] */
-    uint32_t windows[WINDOWS_MAX]; /* that ops attend through; 0: all. The first is 0. */
-    uint32_t n_windows;
-    struct kern_kv_row *rows; /* [n_windows][n_rows] of the present batch */
-};
-
-/* What the workers are told of a part. */
-struct cpu_part {
-    const struct cpu *cpu;
-    const struct exec_program *program;
-    const struct exec_op *op;
-    const struct cpu_op *plan;
-    uint32_t first; /* unit */
-};
 
 static struct cpu *cpu_of(const struct exec *exec)
 {
@@ -190,13 +161,15 @@ int cpu_seal(struct exec_program *program)
     shadows = mem_calloc(MEM_SCRATCH, program->n_slots, sizeof(*shadows));
     plan = mem_calloc(MEM_SCRATCH, 1,
                       sizeof(*plan) + ops_bytes +
-                          (size_t)WINDOWS_MAX * program->n_rows * sizeof(struct kern_kv_row));
+                          program->n_rows *
+                              (WINDOWS_MAX * sizeof(struct kern_kv_row) + sizeof(struct kern_run)));
     program->private = plan;
     if (!shadows || !plan) {
         return err_new(-ENOMEM);
     }
     plan->ops = (struct cpu_op *)(void *)(plan + 1);
     plan->rows = (struct kern_kv_row *)(void *)(plan->ops + program->n_ops);
+    plan->runs = (struct kern_run *)(void *)(plan->rows + (size_t)WINDOWS_MAX * program->n_rows);
     plan->n_windows = 1;
     for (uint32_t i = 0; i < program->n_ops; i++) {
         const struct exec_op *op = &program->ops[i];
@@ -217,6 +190,8 @@ int cpu_seal(struct exec_program *program)
 void cpu_bind(struct exec_program *program)
 {
     struct cpu_plan *plan = program->private;
+
+    cpu_bind_runs(program);
 
     for (uint32_t w = 0; w < plan->n_windows; w++) {
         for (uint32_t i = 0; i < program->batch.n_rows; i++) {
@@ -389,6 +364,8 @@ static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n
 
         if (op->kind == EXEC_ADD) {
             part->cpu->kern.add(out, a, b, n_cols);
+        } else if (op->gate == EXEC_GATE_SIGMOID) {
+            part->cpu->kern.sigmoid_mul(out, a, b, n_cols);
         } else if (op->gate == EXEC_GATE_GELU) {
             part->cpu->kern.gelu_mul(out, a, b, n_cols);
         } else {
@@ -415,6 +392,23 @@ static void run_single(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
+static void run_unzip(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_out = program->slots[op->out].n_cols;
+    uint32_t step = program->slots[op->in].n_cols / n_out * op->head_dim;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = exec_slot_row(program, op->out, i);
+        const float *in = exec_slot_row(program, op->in, i) + (size_t)op->part * op->head_dim;
+
+        for (uint32_t run = 0; run < n_out / op->head_dim; run++) {
+            memcpy(out + (size_t)run * op->head_dim, in + (size_t)run * step, op->head_dim * sizeof(float));
+        }
+    }
+}
+
 static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
     const struct exec_program *program = part->program;
@@ -429,10 +423,11 @@ static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
 typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
 
 static const range_fn ranges[EXEC_OP_COUNT] = {
-    [EXEC_EMBED] = run_embed,  [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul,
-    [EXEC_ROPE] = run_rope,    [EXEC_STORE] = run_store,   [EXEC_ATTEND] = run_attend,
-    [EXEC_GLU] = run_pairwise, [EXEC_ADD] = run_pairwise,  [EXEC_SCALE] = run_single,
-    [EXEC_CAP] = run_single,   [EXEC_GATHER] = run_gather,
+    [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul,
+    [EXEC_ROPE] = run_rope,       [EXEC_STORE] = run_store,   [EXEC_ATTEND] = run_attend,
+    [EXEC_GLU] = run_pairwise,    [EXEC_ADD] = run_pairwise,  [EXEC_SCALE] = run_single,
+    [EXEC_CAP] = run_single,      [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
+    [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
 };
 
 /* ---- parts ---- */
@@ -444,6 +439,9 @@ static uint32_t count_units(const struct exec_program *program, const struct exe
     }
     if (op->kind == EXEC_ATTEND) {
         return op->n_heads * program->batch.n_rows;
+    }
+    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
+        return cpu_state_units(program, op);
     }
     return exec_op_rows(program, op);
 }
@@ -459,7 +457,10 @@ static uint64_t unit_work(const struct exec_program *program, const struct exec_
 
         return (op->window ? num_min(n_seen, op->window) : n_seen) * op->head_dim * 2;
     }
-    return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * WORK_OF_A_COLUMN;
+    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
+        return cpu_state_work(program, op, unit);
+    }
+    return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * CPU_WORK_OF_A_COLUMN;
 }
 
 /* Units of the next part: as many as the work allows, but a grain for each worker. Adds what they weigh. */
@@ -473,7 +474,11 @@ static uint32_t take_units(const struct cpu *cpu, const struct exec_program *pro
     uint64_t sum = 0;
     uint32_t n = 0;
 
-    if (op->kind != EXEC_ATTEND) {
+    if (op->kind == EXEC_DELTA) {
+        n_left = (uint32_t)num_min(n_left,
+                                   cpu_lap_units(program, op) - program->unit % cpu_lap_units(program, op));
+    }
+    if (op->kind != EXEC_ATTEND && op->kind != EXEC_DELTA) {
         n = (uint32_t)num_min(num_max(cpu->part_work / unit / grain * grain, least), n_left);
         *work += n * unit;
         return n;

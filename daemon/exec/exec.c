@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define COLS_MAX (1u << 24) /* of a row of weights */
+#define COLS_MAX    (1u << 24) /* of a row of weights */
+#define STATE_ALIGN 64         /* layers of a state begin on cache lines */
 
 static const struct exec_ops *const backends[] = {
     &exec_cpu,
@@ -37,17 +38,22 @@ void exec_unmap(void *bytes, uint64_t n_bytes)
     }
 }
 
+static enum mem_kind account_of(const struct exec_mem *mem)
+{
+    return mem->what == EXEC_MEM_KV || mem->what == EXEC_MEM_STATES ? MEM_KV : MEM_WEIGHTS;
+}
+
 void exec_charge(struct exec_mem *mem, uint64_t n_bytes)
 {
-    mem_charge(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, (int64_t)n_bytes);
+    mem_charge(account_of(mem), (int64_t)n_bytes);
     mem->n_charged += n_bytes;
 }
 
-void exec_touch_page(struct exec_mem *kv, uint32_t page)
+void exec_touch_page(struct exec_mem *mem, uint32_t page)
 {
-    if (!kv->is_touched[page]) {
-        kv->is_touched[page] = true;
-        exec_charge(kv, kv->row_bytes);
+    if (!mem->is_touched[page]) {
+        mem->is_touched[page] = true;
+        exec_charge(mem, mem->row_bytes);
     }
 }
 
@@ -92,7 +98,7 @@ int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct dia
 static void end_mem(struct exec_mem *mem)
 {
     list_remove(&mem->link);
-    mem_charge(mem->what == EXEC_MEM_KV ? MEM_KV : MEM_WEIGHTS, -(int64_t)mem->n_charged);
+    mem_charge(account_of(mem), -(int64_t)mem->n_charged);
     exec_unmap(mem->owned, mem->n_bytes);
     mem_free(mem->is_touched);
     mem_free(mem);
@@ -240,34 +246,85 @@ uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape)
     return num_mul(n, shape->n_kv_heads, &n) && num_mul(n, shape->n_layers, &n) ? n : 0;
 }
 
+/* Memory of @n rows of @row_bytes that counts once a row is touched. */
+static int new_rows(struct exec *exec, enum exec_mem_what what, uint64_t row_bytes, uint32_t n,
+                    struct exec_mem **ret_mem)
+{
+    struct exec_mem *mem = new_mem(exec, what);
+
+    if (!mem) {
+        return err_new(-ENOMEM);
+    }
+    mem->is_touched = mem_calloc(MEM_KV, n, sizeof(*mem->is_touched));
+    mem->owned = mem->is_touched ? exec_map(row_bytes * n) : NULL;
+    if (!mem->owned) {
+        end_mem(mem);
+        return err_new(-ENOMEM);
+    }
+    mem->bytes = mem->owned;
+    mem->row_bytes = row_bytes;
+    mem->n_rows = n;
+    mem->n_bytes = row_bytes * n;
+    *ret_mem = mem;
+    return 0;
+}
+
 int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
                   struct diag *diag)
 {
     uint64_t page = exec_kv_page_bytes(shape);
-    struct exec_mem *mem;
     uint64_t n_bytes;
+    int r;
 
     if (page == 0 || shape->n_pages == 0 || !num_mul(page, shape->n_pages, &n_bytes)) {
         diag_set(diag, "a pool of %u pages for %u heads of %u in %u layers cannot be had", shape->n_pages,
                  shape->n_kv_heads, shape->head_dim, shape->n_layers);
         return EXEC_REFUSED;
     }
-    mem = new_mem(exec, EXEC_MEM_KV);
-    if (!mem) {
-        return err_new(-ENOMEM);
+    r = new_rows(exec, EXEC_MEM_KV, page, shape->n_pages, ret_mem);
+    if (r) {
+        return err_up(r);
     }
-    mem->is_touched = mem_calloc(MEM_KV, shape->n_pages, sizeof(*mem->is_touched));
-    mem->owned = mem->is_touched ? exec_map(n_bytes) : NULL;
-    if (!mem->owned) {
-        end_mem(mem);
-        return err_new(-ENOMEM);
+    (*ret_mem)->kv = *shape;
+    return EXEC_OK;
+}
+
+static uint64_t state_layer_bytes(const struct exec_state_shape *shape)
+{
+    uint64_t n = ((uint64_t)shape->n_window + shape->n_matrix) * sizeof(float);
+
+    return num_align(n, STATE_ALIGN, &n) ? n : 0;
+}
+
+uint64_t exec_state_bytes(const struct exec_state_shape *shape)
+{
+    uint64_t n;
+
+    return num_mul(state_layer_bytes(shape), shape->n_layers, &n) ? n : 0;
+}
+
+size_t exec_state_at(const struct exec_state_shape *shape, uint32_t layer)
+{
+    return (size_t)state_layer_bytes(shape) * layer;
+}
+
+int exec_alloc_states(struct exec *exec, const struct exec_state_shape *shape, struct exec_mem **ret_mem,
+                      struct diag *diag)
+{
+    uint64_t state = exec_state_bytes(shape);
+    uint64_t n_bytes;
+    int r;
+
+    if (state == 0 || shape->n_states == 0 || !num_mul(state, shape->n_states, &n_bytes)) {
+        diag_set(diag, "%u states of %u layers with %u and %u numbers cannot be had", shape->n_states,
+                 shape->n_layers, shape->n_window, shape->n_matrix);
+        return EXEC_REFUSED;
     }
-    mem->bytes = mem->owned;
-    mem->kv = *shape;
-    mem->row_bytes = page;
-    mem->n_rows = shape->n_pages;
-    mem->n_bytes = n_bytes;
-    *ret_mem = mem;
+    r = new_rows(exec, EXEC_MEM_STATES, state, shape->n_states, ret_mem);
+    if (r) {
+        return err_up(r);
+    }
+    (*ret_mem)->state = *shape;
     return EXEC_OK;
 }
 

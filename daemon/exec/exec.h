@@ -7,8 +7,9 @@
  * time, and a backend is free to fuse, to pack and to queue.
  *
  * This file is the door: it checks what is asked, then calls the backend's table; backends trust. It alone hands
- * out memory: weights by exec_import() (a backend may repack them), pages of keys and values by exec_alloc_kv(),
- * activations by the program itself. What it gives out are handles; nobody above sees an address.
+ * out memory: weights by exec_import() (a backend may repack them), pages of keys and values by exec_alloc_kv(), states
+ * of sequences by exec_alloc_states(), activations by the program itself. What it gives out are handles; nobody above
+ * sees an address.
  *
  * Bits: what comes out for a row depends on that row's tokens, never on the other rows, on how the program was cut
  * into submissions, or on the number of threads.
@@ -115,6 +116,25 @@ int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct e
 /* Page @to begins as page @from does. Both are of @kv, and nothing is queued that writes to either. */
 int exec_copy_page(struct exec *exec, struct exec_mem *kv, uint32_t from, uint32_t to);
 
+/*
+ * States: what layers without keys keep of a sequence, of one size however long it is. Each of the n_states has for
+ * each layer a window of the last rows that a convolution read and the matrices of its heads. A row at position 0 finds
+ * zeros, whatever was there; every other one what the row before it left. A state can't go back.
+ */
+struct exec_state_shape {
+    uint32_t n_layers; /* that keep something */
+    uint32_t n_states;
+    uint32_t n_window; /* floats of a layer */
+    uint32_t n_matrix; /* floats of a layer */
+};
+
+#define EXEC_TAPS_MAX 16 /* of a convolution */
+
+/* Bytes of one state; 0: the size wraps. */
+uint64_t exec_state_bytes(const struct exec_state_shape *shape);
+int exec_alloc_states(struct exec *exec, const struct exec_state_shape *shape, struct exec_mem **ret_mem,
+                      struct diag *diag);
+
 /* ---- programs ---- */
 
 enum exec_rows {
@@ -133,6 +153,9 @@ enum exec_op_kind {
     EXEC_ADD,    /* out = in + in2 */
     EXEC_SCALE,  /* out = in * scale */
     EXEC_CAP,    /* out = cap * tanh(in / cap) */
+    EXEC_UNZIP, /* out = every n-th run of head_dim columns of in, from run `part` on; n: how much wider in is */
+    EXEC_CONV, /* out = silu(each column of in, convolved with those of the rows before it): weight [n_cols][taps] */
+    EXEC_DELTA,  /* out = what the value heads read from their matrices, once the row has changed them */
     EXEC_GATHER, /* out (wanted rows) = those rows of in (all rows) */
     EXEC_OP_COUNT,
 };
@@ -144,29 +167,33 @@ enum exec_pairs {
 };
 
 enum exec_gate {
-    EXEC_GATE_SILU, /* x / (1 + e^-x) */
-    EXEC_GATE_GELU, /* by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
+    EXEC_GATE_SILU,    /* x / (1 + e^-x) */
+    EXEC_GATE_SIGMOID, /* 1 / (1 + e^-x) */
+    EXEC_GATE_GELU,    /* by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) */
 };
 
 #define EXEC_NO_SLOT UINT32_MAX /* what exec_slot() gives when it can't; exec_seal() then refuses */
 
 struct exec_op {
     enum exec_op_kind kind;
-    uint8_t phase;                 /* the recorder's own tag, given back by exec_phase() */
-    uint32_t in;                   /* slots */
-    uint32_t in2;                  /* STORE, GLU, ADD */
-    uint32_t out;                  /* not with STORE */
-    uint32_t layer;                /* STORE, ATTEND */
-    const struct exec_mem *weight; /* EMBED, NORM (F32), MATMUL */
-    const struct exec_mem *bias;   /* MATMUL: F32, one row, or NULL */
+    uint8_t phase;  /* the recorder's own tag, given back by exec_phase() */
+    uint32_t in;    /* slots */
+    uint32_t in2;   /* STORE, GLU, ADD; DELTA: what makes a head forget, a column a value head */
+    uint32_t in3;   /* DELTA: how much a head learns, likewise */
+    uint32_t out;   /* not with STORE */
+    uint32_t layer; /* STORE, ATTEND: of the pages; CONV, DELTA: of the states */
+    const struct exec_mem *weight; /* EMBED, NORM (F32), MATMUL, CONV (F32); DELTA: rates, F32, one row */
+    const struct exec_mem *bias;   /* F32, one row: MATMUL, or NULL; DELTA: of in2 */
     const struct exec_mem *table;  /* ROPE: of exec_make_rope() */
     struct exec_mem *kv;           /* STORE, ATTEND; one pool for all of a program */
-    uint32_t n_heads;              /* ROPE, ATTEND: of queries (ROPE: of `out`) */
-    uint32_t n_kv_heads;           /* STORE, ATTEND; divides n_heads */
-    uint32_t head_dim;             /* ROPE, STORE, ATTEND */
+    struct exec_mem *states;       /* CONV, DELTA; one for all of a program */
+    uint32_t n_heads;              /* ROPE, ATTEND: of queries (ROPE: of `out`); DELTA: of values */
+    uint32_t n_kv_heads;           /* STORE, ATTEND; DELTA: of queries and keys; divides n_heads */
+    uint32_t head_dim;             /* ROPE, STORE, ATTEND, UNZIP; DELTA: of queries and keys */
+    uint32_t part;                 /* UNZIP */
     enum exec_pairs pairs;         /* ROPE */
-    float eps;                     /* NORM */
-    float scale;                   /* ATTEND, SCALE */
+    float eps;                     /* NORM, DELTA */
+    float scale;                   /* ATTEND, SCALE; DELTA: of queries */
     float cap;                     /* CAP; ATTEND: of scores, cap * tanh(score / cap); 0: none */
     uint32_t window;               /* ATTEND: positions that a row sees, its own included; 0: all up to it */
     enum exec_gate gate;           /* GLU */
@@ -201,13 +228,16 @@ struct exec_batch {
     const uint32_t *tokens;       /* [n_rows] */
     const uint32_t *positions;    /* [n_rows] in the row's sequence */
     const uint32_t *const *pages; /* [n_rows] the pages of the row's sequence, in order of position */
+    const uint32_t
+        *states; /* [n_rows] the state of the row's sequence, whose rows stand together and in order;
+                                   * NULL where the program has no states */
     uint32_t n_wanted;
     const uint32_t *wanted; /* [n_wanted] rows, ascending */
 };
 
 /*
  * Puts @batch before @program and the cursor at its beginning; a run that had not ended is dropped. Tokens,
- * positions and pages are checked against the program's tables here: -EINVAL for what lies outside.
+ * positions, pages and states are checked against the program's tables here: -EINVAL for what lies outside.
  */
 int exec_bind(struct exec_program *program, const struct exec_batch *batch);
 

@@ -17,22 +17,34 @@
 #define COLS_MAX         (1u << 24)
 #define FLOATS_OF_A_LINE 16u /* slots' rows begin on cache lines */
 
-enum need { NEED_IN = 1, NEED_IN2 = 2, NEED_OUT = 4, NEED_WEIGHT = 8, NEED_TABLE = 16, NEED_KV = 32 };
+enum need {
+    NEED_IN = 1,
+    NEED_IN2 = 2,
+    NEED_OUT = 4,
+    NEED_WEIGHT = 8,
+    NEED_TABLE = 16,
+    NEED_KV = 32,
+    NEED_STATES = 64,
+    NEED_ALL = 128, /* rows of sequences, so all of the step's */
+};
 
 static const struct op_row {
     const char *name;
     unsigned needs;
 } op_rows[EXEC_OP_COUNT] = {
-    [EXEC_EMBED] = { "embed", NEED_OUT | NEED_WEIGHT },
+    [EXEC_EMBED] = { "embed", NEED_OUT | NEED_WEIGHT | NEED_ALL },
     [EXEC_NORM] = { "norm", NEED_IN | NEED_OUT | NEED_WEIGHT },
     [EXEC_MATMUL] = { "matmul", NEED_IN | NEED_OUT | NEED_WEIGHT },
-    [EXEC_ROPE] = { "rope", NEED_IN | NEED_OUT | NEED_TABLE },
-    [EXEC_STORE] = { "store", NEED_IN | NEED_IN2 | NEED_KV },
-    [EXEC_ATTEND] = { "attend", NEED_IN | NEED_OUT | NEED_KV },
+    [EXEC_ROPE] = { "rope", NEED_IN | NEED_OUT | NEED_TABLE | NEED_ALL },
+    [EXEC_STORE] = { "store", NEED_IN | NEED_IN2 | NEED_KV | NEED_ALL },
+    [EXEC_ATTEND] = { "attend", NEED_IN | NEED_OUT | NEED_KV | NEED_ALL },
     [EXEC_GLU] = { "glu", NEED_IN | NEED_IN2 | NEED_OUT },
     [EXEC_ADD] = { "add", NEED_IN | NEED_IN2 | NEED_OUT },
     [EXEC_SCALE] = { "scale", NEED_IN | NEED_OUT },
     [EXEC_CAP] = { "cap", NEED_IN | NEED_OUT },
+    [EXEC_UNZIP] = { "unzip", NEED_IN | NEED_OUT },
+    [EXEC_CONV] = { "conv", NEED_IN | NEED_OUT | NEED_STATES | NEED_ALL },
+    [EXEC_DELTA] = { "delta", NEED_IN | NEED_OUT | NEED_STATES | NEED_ALL },
     [EXEC_GATHER] = { "gather", NEED_IN | NEED_OUT },
 };
 
@@ -132,13 +144,11 @@ static const char *check_rows(const struct exec_program *program, const struct e
 {
     const struct exec_slot *in = find_slot(program, op->in);
     const struct exec_slot *out = find_slot(program, op->out);
-    bool all_only =
-        op->kind == EXEC_EMBED || op->kind == EXEC_ROPE || op->kind == EXEC_STORE || op->kind == EXEC_ATTEND;
 
     if ((needs & NEED_OUT) && !out) {
         return "writes no slot";
     }
-    if (all_only && ((needs & NEED_OUT) ? out : in)->rows != EXEC_ROWS_ALL) {
+    if ((needs & NEED_ALL) && ((needs & NEED_OUT) ? out : in)->rows != EXEC_ROWS_ALL) {
         return "needs a slot of all rows";
     }
     if (op->kind == EXEC_GATHER) {
@@ -215,6 +225,72 @@ static const char *check_heads(const struct exec_program *program, const struct 
                : "has heads that do not fit";
 }
 
+/* F32, and one row of @n numbers. */
+static bool is_floats(const struct exec_mem *mem, uint32_t n)
+{
+    return mem && mem->what == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 &&
+           mem->n_cols == n;
+}
+
+static const char *check_conv(const struct exec_program *program, const struct exec_op *op)
+{
+    uint32_t n_cols = find_slot(program, op->in)->n_cols;
+    const struct exec_mem *taps = op->weight;
+
+    if (!taps || taps->what != EXEC_MEM_WEIGHT || taps->type != ELEM_F32 || taps->n_rows != n_cols ||
+        taps->n_cols < 2 || taps->n_cols > EXEC_TAPS_MAX || find_slot(program, op->out)->n_cols != n_cols ||
+        op->in == op->out) {
+        return "does not fit its weight";
+    }
+    return (taps->n_cols - 1) * n_cols == op->states->state.n_window ? NULL : "does not fit its states";
+}
+
+static const char *check_delta(const struct exec_program *program, const struct exec_op *op)
+{
+    const struct exec_slot *in2 = find_slot(program, op->in2);
+    const struct exec_slot *in3 = find_slot(program, op->in3);
+    uint32_t n_out = find_slot(program, op->out)->n_cols;
+    uint32_t n_v;
+
+    if (!in2 || !in2->is_written || !in3 || !in3->is_written || in2->rows != EXEC_ROWS_ALL ||
+        in3->rows != EXEC_ROWS_ALL || in2->n_cols != op->n_heads || in3->n_cols != op->n_heads) {
+        return "reads no two numbers for each of its heads";
+    }
+    if (op->n_heads == 0 || op->n_kv_heads == 0 || op->n_heads % op->n_kv_heads != 0 ||
+        n_out % op->n_heads != 0 || op->head_dim == 0 || op->head_dim > EXEC_HEAD_MAX ||
+        n_out / op->n_heads > EXEC_HEAD_MAX || op->in == op->out ||
+        find_slot(program, op->in)->n_cols != UINT64_C(2) * op->n_kv_heads * op->head_dim + n_out) {
+        return "has heads that do not fit";
+    }
+    if (!is_floats(op->weight, op->n_heads) || !is_floats(op->bias, op->n_heads)) {
+        return "does not fit its weights";
+    }
+    n_v = n_out / op->n_heads;
+    return (uint64_t)op->n_heads * op->head_dim * n_v == op->states->state.n_matrix
+               ? NULL
+               : "does not fit its states";
+}
+
+static const char *check_states(const struct exec_program *program, const struct exec_op *op)
+{
+    if (!op->states || op->states->what != EXEC_MEM_STATES || op->layer >= op->states->state.n_layers ||
+        (program->states && program->states != op->states)) {
+        return "does not fit its states";
+    }
+    return op->kind == EXEC_CONV ? check_conv(program, op) : check_delta(program, op);
+}
+
+static const char *check_unzip(const struct exec_program *program, const struct exec_op *op)
+{
+    uint32_t n_in = find_slot(program, op->in)->n_cols;
+    uint32_t n_out = find_slot(program, op->out)->n_cols;
+
+    return op->head_dim > 0 && n_out % op->head_dim == 0 && n_in % n_out == 0 && op->part < n_in / n_out &&
+                   op->in != op->out
+               ? NULL
+               : "has runs that do not fit";
+}
+
 static const char *check_same_width(const struct exec_program *program, const struct exec_op *op)
 {
     return find_slot(program, op->in)->n_cols == find_slot(program, op->out)->n_cols
@@ -236,6 +312,12 @@ static const char *check_op(const struct exec_program *program, const struct exe
     if (!wrong && (needs & (NEED_TABLE | NEED_KV))) {
         wrong = check_heads(program, op);
     }
+    if (!wrong && (needs & NEED_STATES)) {
+        wrong = check_states(program, op);
+    }
+    if (!wrong && op->kind == EXEC_UNZIP) {
+        wrong = check_unzip(program, op);
+    }
     if (!wrong &&
         (op->kind == EXEC_GLU || op->kind == EXEC_ADD || op->kind == EXEC_SCALE || op->kind == EXEC_CAP)) {
         wrong = check_same_width(program, op);
@@ -246,7 +328,7 @@ static const char *check_op(const struct exec_program *program, const struct exe
     return wrong;
 }
 
-/* What rows may name later: tokens of the embedding, positions of the tables, and the one pool of pages. */
+/* What rows may name later: tokens of the embedding, positions of the tables, the one pool of pages, the states. */
 static void note_bounds(struct exec_program *program, const struct exec_op *op)
 {
     if (op->kind == EXEC_EMBED) {
@@ -257,6 +339,9 @@ static void note_bounds(struct exec_program *program, const struct exec_op *op)
     }
     if (op->kv) {
         program->kv = op->kv;
+    }
+    if (op->states) {
+        program->states = op->states;
     }
     if (op->kind == EXEC_MATMUL) {
         program->weight_bytes += op->weight->row_bytes * find_slot(program, op->out)->n_cols;

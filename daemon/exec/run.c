@@ -27,6 +27,31 @@ static uint32_t page_of(const struct exec_batch *batch, uint32_t row)
     return batch->pages[row][batch->positions[row] / EXEC_PAGE_TOK];
 }
 
+/* Rows of a state stand together, each right behind the one before it. */
+static bool states_fit(const struct exec_program *program, const struct exec_batch *batch)
+{
+    if (!program->states) {
+        return true;
+    }
+    for (uint32_t i = 0; i < batch->n_rows; i++) {
+        if (!batch->states || batch->states[i] >= program->states->n_rows) {
+            return false;
+        }
+        if (i > 0 && batch->states[i] == batch->states[i - 1]) {
+            if (batch->positions[i] != batch->positions[i - 1] + 1) {
+                return false;
+            }
+            continue;
+        }
+        for (uint32_t k = 0; k + 1 < i; k++) {
+            if (batch->states[k] == batch->states[i]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static bool batch_fits(const struct exec_program *program, const struct exec_batch *batch)
 {
     if (batch->n_rows == 0 || batch->n_rows > program->n_rows || batch->n_wanted > program->n_wanted) {
@@ -39,6 +64,9 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
         if (program->kv && page_of(batch, i) >= program->kv->n_rows) {
             return false;
         }
+    }
+    if (!states_fit(program, batch)) {
+        return false;
     }
     for (uint32_t i = 0; i < batch->n_wanted; i++) {
         if (batch->wanted[i] >= batch->n_rows || (i > 0 && batch->wanted[i] <= batch->wanted[i - 1])) {
@@ -59,6 +87,9 @@ static void charge(struct exec_program *program)
     }
     for (uint32_t i = 0; program->kv && i < program->batch.n_rows; i++) {
         exec_touch_page(program->kv, page_of(&program->batch, i));
+    }
+    for (uint32_t i = 0; program->states && i < program->batch.n_rows; i++) {
+        exec_touch_page(program->states, program->batch.states[i]);
     }
 }
 

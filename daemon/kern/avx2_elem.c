@@ -150,6 +150,23 @@ static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
     }
 }
 
+static void sigmoid_mul(float *out, const float *gate, const float *x, uint32_t n)
+{
+    const __m256 one = _mm256_set1_ps(1.0f);
+    const __m256 minus = _mm256_set1_ps(-0.0f);
+    uint32_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_loadu_ps(gate + i), minus));
+
+        _mm256_storeu_ps(out + i,
+                         _mm256_mul_ps(_mm256_div_ps(one, _mm256_add_ps(one, e)), _mm256_loadu_ps(x + i)));
+    }
+    for (; i < n; i++) {
+        out[i] = (1.0f / (1.0f + real_exp(-gate[i]))) * x[i];
+    }
+}
+
 static void scale(float *out, const float *x, float by, uint32_t n)
 {
     uint32_t i = 0;
@@ -218,6 +235,7 @@ void kern_fill_avx2_elem(struct kern_ops *ops)
     ops->rope = rope;
     ops->silu_mul = silu_mul;
     ops->gelu_mul = gelu_mul;
+    ops->sigmoid_mul = sigmoid_mul;
     ops->scale = scale;
     ops->cap = cap;
     ops->add = add;

@@ -16,6 +16,7 @@ static void fill_ref(struct kern_ops *ops)
     kern_fill_ref_dot(ops);
     kern_fill_ref_elem(ops);
     kern_fill_ref_attn(ops);
+    kern_fill_ref_delta(ops);
 }
 
 #ifdef HAVE_KERN_AVX2
@@ -26,6 +27,7 @@ static void fill_avx2(struct kern_ops *ops)
     kern_fill_avx2_dot(ops);
     kern_fill_avx2_elem(ops);
     kern_fill_avx2_attn(ops);
+    kern_fill_avx2_delta(ops);
 }
 #endif
 

@@ -61,6 +61,18 @@
  *    turn(q) and scale * (1 / w), and at its end out = turn(out) * ((1 / l) * (1 / w)).
  *    Where a y is an infinity or a NaN, or d or m is an infinity: d = NaN, m = 0, every q = 0.
  *
+ * 7. Causal convolution of channel c: with taps w[0 .. n - 1] and x the n inputs up to the row's own, the oldest first
+ *    (0 before the sequence), acc starts at 0, acc = fma(w[j], x[j], acc) for j = 0, 1, ...; out = silu(acc).
+ *
+ * 8. The gated delta rule of one value head; S is its matrix [n_k][n_v], 0 before the sequence. dot() is a sum of 16.
+ *        decay = exp(rate * softplus(a + bias));   beta = 1 / (1 + exp(-b))
+ *        q' = q * (scale / sqrt(dot(q, q) + eps));   k' = k * (1 / sqrt(dot(k, k) + eps))
+ *        S[i][j] = S[i][j] * decay;   r[j] = fma(S[i][j], k'[i], r[j]) for i = 0, 1, ..., r[j] starts at 0
+ *        d[j] = (v[j] - r[j]) * beta
+ *        S[i][j] = fma(k'[i], d[j], S[i][j]);   out[j] = fma(S[i][j], q'[i], out[j]) likewise
+ *    softplus(x) is x above 0, else 0, plus l: with e = exp(-|x|) and u = 1 + e, l is e where u is 1, else
+ *    log(u) * (e / (u - 1)), which is log(1 + e) with the bits that u lost.
+ *
  * Everything here trusts its arguments (the backend's front door checks them), allocates nothing and may be called
  * from any thread; ranges of one operation may run at the same time, since they write to disjoint places.
  */
@@ -70,10 +82,12 @@
 #include "kern/cpu.h"
 #include "tensor/block.h"
 #include "tensor/type.h"
+#include <stdbool.h>
 
 #define KERN_PAGE_TOK  16  /* positions of a KV page, and of a step of the one-pass softmax */
 #define KERN_ROW_GRAIN 16  /* split weight rows at multiples of this: panels stay whole (speed, not bits) */
 #define KERN_HEAD_MAX  512 /* largest head_dim; a multiple of 2 */
+#define KERN_TAPS_MAX  16  /* of a convolution */
 #define KERN_GELU_LINE 0x1.988454p+0f /* 2 sqrt(2 / pi) */
 #define KERN_GELU_CUBE 0x1.2444f2p-4f /* 0.044715 of it */
 #define KERN_ACT_TINY  0x1p-100f      /* below this 127 / top nears the end of the range of a float */
@@ -211,6 +225,54 @@ struct kern_attend {
     size_t out_stride;
 };
 
+/* Neighbouring rows of one sequence: they go through its state one after the other. */
+struct kern_run {
+    uint32_t first; /* row of the step */
+    uint32_t n;
+    uint8_t *state; /* of the sequence, all layers */
+    bool is_new;    /* the sequence begins here: its state is 0, whatever lies there */
+};
+
+/* The state of a channel is its last n_taps - 1 inputs: [n_taps - 1][n_channels] floats, the oldest first. */
+struct kern_conv {
+    const struct kern_run *runs;
+    uint32_t n_runs;
+    size_t state_at; /* bytes: of this layer's window in a run's state */
+    uint32_t n_channels;
+    uint32_t n_taps;      /* 2 to KERN_TAPS_MAX */
+    const float *weights; /* [n_channels][n_taps] */
+    const float *in;      /* [n_rows][in_stride] */
+    float *out;           /* likewise; not in */
+    size_t in_stride;     /* floats */
+    size_t out_stride;
+};
+
+/*
+ * A row of x holds queries and keys of the n_key_heads key heads, n_k each, then values of the n_heads value heads, n_v
+ * each. Value head h goes with key head h mod n_key_heads. Its matrix is [n_k][n_v] floats at state_at + h of them.
+ */
+struct kern_delta {
+    const struct kern_run *runs;
+    uint32_t n_runs;
+    uint32_t from, to; /* of each run, the rows that are gone through now */
+    size_t state_at;   /* bytes */
+    uint32_t n_heads;
+    uint32_t n_key_heads; /* divides n_heads */
+    uint32_t n_k, n_v;    /* each at most KERN_HEAD_MAX */
+    const float *rate;    /* [n_heads], not above 0 */
+    const float *bias;    /* [n_heads] */
+    float eps;
+    float scale;
+    const float *x; /* [n_rows][x_stride] */
+    const float *a; /* [n_rows][a_stride], a column a value head */
+    const float *b;
+    float *out;      /* [n_rows][out_stride], value heads one after the other */
+    size_t x_stride; /* floats */
+    size_t a_stride;
+    size_t b_stride;
+    size_t out_stride;
+};
+
 struct kern_ops {
     const char *name; /* of the best set in use: "scalar", "avx2" */
 
@@ -236,6 +298,9 @@ struct kern_ops {
     /* out = gelu(gate) * up. In place allowed. */
     void (*gelu_mul)(float *out, const float *gate, const float *up, uint32_t n);
 
+    /* out = (1 / (1 + exp(-gate))) * x. In place allowed. */
+    void (*sigmoid_mul)(float *out, const float *gate, const float *x, uint32_t n);
+
     /* out = x * scale. In place allowed. */
     void (*scale)(float *out, const float *x, float scale, uint32_t n);
 
@@ -250,6 +315,12 @@ struct kern_ops {
 
     /* Items @first .. @first + @n - 1 of n_heads * n_rows, item = head * n_rows + row: neighbours share their KV. */
     void (*attend)(const struct kern_attend *op, uint32_t first, uint32_t n);
+
+    /* Channels @first .. @first + @n - 1 of all runs, with what their state is to be behind them. */
+    void (*conv)(const struct kern_conv *op, uint32_t first, uint32_t n);
+
+    /* Items @first .. @first + @n - 1 of n_runs * n_heads, item = run * n_heads + head. */
+    void (*delta)(const struct kern_delta *op, uint32_t first, uint32_t n);
 
     /* Index of the largest, the lowest among equals; NaN never wins. @n if nothing is above -infinity. */
     uint32_t (*argmax)(const float *x, uint32_t n);

@@ -64,6 +64,13 @@ static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
     }
 }
 
+static void sigmoid_mul(float *out, const float *gate, const float *x, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = (1.0f / (1.0f + real_exp(-gate[i]))) * x[i];
+    }
+}
+
 static void scale(float *out, const float *x, float by, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -105,6 +112,7 @@ void kern_fill_ref_elem(struct kern_ops *ops)
     ops->rope = rope;
     ops->silu_mul = silu_mul;
     ops->gelu_mul = gelu_mul;
+    ops->sigmoid_mul = sigmoid_mul;
     ops->scale = scale;
     ops->cap = cap;
     ops->add = add;

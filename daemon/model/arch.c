@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const struct arch *const families[] = {
-    &arch_gemma, &arch_gemma2, &arch_gemma3, &arch_llama, &arch_phi3, &arch_qwen2, &arch_qwen3, &arch_smollm3,
+    &arch_gemma, &arch_gemma2, &arch_gemma3, &arch_llama,   &arch_phi3,
+    &arch_qwen2, &arch_qwen3,  &arch_qwen35, &arch_smollm3,
 };
 
 static void refuse(struct gguf_text name, struct diag *diag)
@@ -44,4 +45,29 @@ int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag
 bool arch_is_local(const struct arch_params *params, uint32_t layer)
 {
     return params->window > 0 && (params->local[layer / 64] >> layer % 64 & 1);
+}
+
+bool arch_recurs(const struct arch_params *params, uint32_t layer)
+{
+    return params->recurs[layer / 64] >> layer % 64 & 1;
+}
+
+uint32_t arch_place(const struct arch_params *params, uint32_t layer)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < layer; i++) {
+        n += arch_recurs(params, i) == arch_recurs(params, layer);
+    }
+    return n;
+}
+
+uint32_t arch_n_channels(const struct arch_net *net)
+{
+    return 2 * net->n_keys * net->key_dim + net->n_inner;
+}
+
+bool arch_row_is_of(const struct arch_tensor *row, const struct arch_params *params, uint32_t layer)
+{
+    return !(row->flags & (arch_recurs(params, layer) ? ARCH_ATTENDS : ARCH_RECURS));
 }

@@ -36,6 +36,16 @@ struct arch_rope {
     float yarn_slow;     /* turns below which it is divided */
 };
 
+/* The gated delta net of layers that recur: heads of values, each with a head of keys that others may share. */
+struct arch_net {
+    uint32_t n_taps;    /* of the convolution before it */
+    uint32_t n_keys;    /* heads */
+    uint32_t n_values;  /* heads, a multiple of n_keys; value head h goes with key head h mod n_keys */
+    uint32_t key_dim;   /* of a head */
+    uint32_t value_dim; /* of a head */
+    uint32_t n_inner;   /* n_values * value_dim */
+};
+
 /* Hyperparameters, checked against their ranges and each other. */
 struct arch_params {
     uint32_t n_layers;
@@ -54,10 +64,23 @@ struct arch_params {
     uint32_t window;  /* positions that a row of a local layer sees, its own included; 0: no layer is local */
     uint64_t local[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_is_local() */
     struct arch_rope rope;
+    uint64_t recurs[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_recurs() */
+    uint32_t n_recurrent;                  /* layers */
+    uint32_t n_ahead; /* layers behind the last that guess further tokens: left alone, not in n_layers */
+    struct arch_net net;
 };
 
 /* True if @layer sees only the window. */
 bool arch_is_local(const struct arch_params *params, uint32_t layer);
+
+/* True if @layer keeps a state in place of keys and values. */
+bool arch_recurs(const struct arch_params *params, uint32_t layer);
+
+/* Place of @layer among its kind: those that recur, or those that keep keys and values. */
+uint32_t arch_place(const struct arch_params *params, uint32_t layer);
+
+/* Columns that the convolution of a layer that recurs goes over: queries, keys and values. */
+uint32_t arch_n_channels(const struct arch_net *net);
 
 struct arch_layer {
     struct exec_mem *attn_norm;
@@ -68,6 +91,11 @@ struct arch_layer {
     struct exec_mem *ffn_norm;
     struct exec_mem *gate, *up, *down;
     struct exec_mem *ffn_post_norm; /* of what the feed-forward adds, or NULL */
+    /* of layers that recur */
+    struct exec_mem *mix, *taps; /* queries, keys and values in one */
+    struct exec_mem *inner_gate, *inner_norm;
+    struct exec_mem *alpha, *beta; /* what a head forgets and learns */
+    struct exec_mem *rate, *dt_bias;
 };
 
 struct arch_weights {
@@ -87,11 +115,17 @@ enum arch_dim {
     ARCH_DIM_EMBD,
     ARCH_DIM_FF,
     ARCH_DIM_TWO_FF,
-    ARCH_DIM_Q,    /* n_heads * head_dim */
-    ARCH_DIM_KV,   /* n_kv_heads * head_dim */
-    ARCH_DIM_Q_KV, /* queries and keys */
-    ARCH_DIM_QKV,  /* queries, keys and values */
+    ARCH_DIM_Q,     /* n_heads * head_dim */
+    ARCH_DIM_KV,    /* n_kv_heads * head_dim */
+    ARCH_DIM_Q_KV,  /* queries and keys */
+    ARCH_DIM_QKV,   /* queries, keys and values */
+    ARCH_DIM_TWO_Q, /* queries, each head followed by its gate */
     ARCH_DIM_HEAD,
+    ARCH_DIM_CHANNELS, /* of struct arch_net */
+    ARCH_DIM_TAPS,
+    ARCH_DIM_INNER,
+    ARCH_DIM_VALUES,
+    ARCH_DIM_VALUE,
     ARCH_DIM_HALF_ROT,
     ARCH_DIM_TOKENS, /* at least so many: files pad */
 };
@@ -99,8 +133,10 @@ enum arch_dim {
 enum arch_tensor_flag {
     ARCH_LAYER = 1, /* named "blk.N.NAME", goes into an arch_layer */
     ARCH_OPTIONAL = 2,
-    ARCH_FLOATS = 4, /* must be F32: norms, biases, factors */
-    ARCH_RAW = 8,    /* stays a pointer to floats in the file */
+    ARCH_FLOATS = 4,   /* must be F32: norms, biases, factors */
+    ARCH_RAW = 8,      /* stays a pointer to floats in the file */
+    ARCH_ATTENDS = 16, /* only in layers that keep keys and values */
+    ARCH_RECURS = 32,  /* only in the others */
 };
 
 struct arch_tensor {
@@ -119,6 +155,9 @@ struct arch_table {
     size_t n;
 };
 
+/* True if @row of a table is of layers like @layer. */
+bool arch_row_is_of(const struct arch_tensor *row, const struct arch_params *params, uint32_t layer);
+
 #define ARCH_IN_MODEL(field) offsetof(struct arch_weights, field)
 #define ARCH_IN_LAYER(field) offsetof(struct arch_layer, field)
 
@@ -135,7 +174,8 @@ struct arch_habits {
     uint32_t global_every; /* every n-th layer sees everything; 0: all layers with a window are local */
     float attn_cap;
     float logit_cap;
-    float base_local; /* 0: that of all layers */
+    float base_local;       /* 0: that of all layers */
+    uint32_t attends_every; /* every n-th layer keeps keys and values, the others recur; 0: all do */
 };
 
 /* What a family's program is recorded from. */
@@ -145,6 +185,7 @@ struct arch_source {
     const struct exec_mem *rope;
     const struct exec_mem *rope_local; /* of local layers; may be the same */
     struct exec_mem *kv;
+    struct exec_mem *states; /* NULL: no layer recurs */
 };
 
 struct arch {
@@ -167,6 +208,7 @@ extern const struct arch arch_llama;
 extern const struct arch arch_phi3;
 extern const struct arch arch_qwen2;
 extern const struct arch arch_qwen3;
+extern const struct arch arch_qwen35;
 extern const struct arch arch_smollm3;
 
 /* MODEL_REFUSED naming the families that there are. */

@@ -92,12 +92,24 @@ static uint64_t dim_size(const struct arch_params *params, enum arch_dim dim)
         return n_q + n_kv;
     case ARCH_DIM_QKV:
         return n_q + 2 * n_kv;
+    case ARCH_DIM_TWO_Q:
+        return 2 * n_q;
     case ARCH_DIM_HEAD:
         return params->head_dim;
     case ARCH_DIM_HALF_ROT:
         return params->n_rot / 2;
     case ARCH_DIM_TOKENS:
         return params->n_tokens;
+    case ARCH_DIM_CHANNELS:
+        return arch_n_channels(&params->net);
+    case ARCH_DIM_TAPS:
+        return params->net.n_taps;
+    case ARCH_DIM_INNER:
+        return params->net.n_inner;
+    case ARCH_DIM_VALUES:
+        return params->net.n_values;
+    case ARCH_DIM_VALUE:
+        return params->net.value_dim;
     }
     return 0;
 }
@@ -210,7 +222,7 @@ static int bind_one(struct binder *binder, const struct arch_tensor *row, uint32
     return r;
 }
 
-/* Binds @row of a table in each layer, or once. */
+/* Binds @row of a table in each layer of its kind, or once. */
 static int bind_row(struct binder *binder, const struct arch_tensor *row)
 {
     uint32_t n = row->flags & ARCH_LAYER ? binder->params->n_layers : 1;
@@ -218,7 +230,12 @@ static int bind_row(struct binder *binder, const struct arch_tensor *row)
     for (uint32_t layer = 0; layer < n; layer++) {
         void *base =
             row->flags & ARCH_LAYER ? (void *)&binder->weights->layers[layer] : (void *)binder->weights;
-        int r = bind_one(binder, row, layer, base);
+        int r;
+
+        if (row->flags & ARCH_LAYER && !arch_row_is_of(row, binder->params, layer)) {
+            continue;
+        }
+        r = bind_one(binder, row, layer, base);
 
         if (r) {
             return r < 0 ? err_up(r) : r;

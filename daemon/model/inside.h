@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "model/arch.h"
 #include "model/kv.h"
+#include "model/state.h"
 #include "model/step.h"
 
 struct seq {
@@ -18,7 +19,8 @@ struct seq {
     uint32_t n_prompt;
     uint32_t n_slid; /* known + slid - prompt: the answer's index of the next token */
     uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
-    struct kv_pages pages;       /* the one store that families of today have */
+    struct kv_pages pages;       /* the store that grows with the sequence */
+    uint32_t state;              /* the one that does not: of model::states, or STATE_NONE */
     struct chain_domain *domain; /* whom it shares pages with, one reference; NULL: nobody */
     uint32_t n_published;        /* its first pages that are in the chain */
     uint32_t n_found;            /* of them, those that were there when it opened */
@@ -58,6 +60,7 @@ struct step {
     uint32_t *tokens; /* [n_rows], owned, as are the next */
     uint32_t *positions;
     const uint32_t **pages;
+    uint32_t *states; /* STATE_NONE where the family has none */
     uint32_t *wanted; /* [n_sequences] */
     uint32_t n_rows;
     uint32_t n_wanted;
@@ -85,6 +88,7 @@ struct model {
     struct arch_weights weights;
     struct exec_mem *kv_mem;
     struct kv kv;
+    struct states states;
     uint64_t kv_ceiling;                          /* bytes */
     struct model_program programs[MODEL_BUCKETS]; /* ascending */
     uint32_t n_programs;
@@ -105,7 +109,10 @@ struct model {
 struct seq *seq_find(const struct model *model, uint32_t id); /* or NULL */
 void seq_leave_step(struct model *model,
                     struct seq *seq); /* what had to wait for the step's end happens now */
-void seq_bury(struct model *model);   /* frees the closed ones */
+
+/* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first on. */
+void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done);
+void seq_bury(struct model *model); /* frees the closed ones */
 void seq_close_all(struct model *model);
 
 /* step.c */

@@ -108,10 +108,11 @@ static int choose_kv(const struct model *model, const struct model_setup *setup,
 
     for (int i = 0; i < EXEC_KV_FORMAT_COUNT; i++) {
         if (names[i] && strcmp(setup->kv_format, names[i]) == 0) {
-            *ret_shape = (struct exec_kv_shape){ .n_layers = model->params.n_layers,
-                                                 .n_kv_heads = model->params.n_kv_heads,
-                                                 .head_dim = model->params.head_dim,
-                                                 .format = (enum exec_kv_format)i };
+            *ret_shape =
+                (struct exec_kv_shape){ .n_layers = model->params.n_layers - model->params.n_recurrent,
+                                        .n_kv_heads = model->params.n_kv_heads,
+                                        .head_dim = model->params.head_dim,
+                                        .format = (enum exec_kv_format)i };
             return MODEL_OK;
         }
     }
@@ -163,6 +164,10 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
+    r = states_create(&model->states, model->exec, &model->params, model->n_sequences, diag);
+    if (r) {
+        return r < 0 ? err_up(r) : MODEL_REFUSED;
+    }
     r = kv_create(&model->kv, shape.n_pages, exec_kv_page_bytes(&shape), setup->prefix_hash);
     return r ? err_up(r) : MODEL_OK;
 }
@@ -204,6 +209,7 @@ static int record_programs(struct model *model, struct diag *diag)
         return err_up(r);
     }
     source.rope = rope;
+    source.states = model->states.mem;
     source.rope_local = rope_local;
     for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
         if (i < MODEL_BUCKETS - 1 && buckets[i] >= model->n_rows) {
@@ -233,6 +239,7 @@ static int warm_up(struct model *model)
                                                  .tokens = zeros,
                                                  .positions = zeros,
                                                  .pages = pages,
+                                                 .states = zeros,
                                                  .n_wanted = 1,
                                                  .wanted = zeros });
     while (!r && exec_is_left(program)) {
@@ -386,6 +393,7 @@ void model_close(struct model *model)
     sample_scratch_destroy(model->scratch);
     mem_free(model->logits);
     kv_finish(&model->kv);
+    states_finish(&model->states);
     exec_close(model->exec);
     mem_free(model->weights.layers);
     if (model->file) {

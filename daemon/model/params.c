@@ -21,6 +21,7 @@ static const struct param_row {
     uint32_t min;
     uint32_t max;
     bool is_required;
+    bool is_of_net; /* required where layers recur, else not looked at */
 } rows[] = {
     { "block_count", offsetof(struct arch_params, n_layers), 1, ARCH_LAYERS_MAX, true },
     { "embedding_length", offsetof(struct arch_params, n_embd), 1, COLS_MAX, true },
@@ -33,6 +34,12 @@ static const struct param_row {
     { "attention.sliding_window", offsetof(struct arch_params, window), 0, UINT32_MAX, false },
     { "rope.scaling.original_context_length", offsetof(struct arch_params, rope.n_original), 1, CONTEXT_MAX,
       false },
+    { "ssm.conv_kernel", offsetof(struct arch_params, net.n_taps), 2, EXEC_TAPS_MAX, true, true },
+    { "ssm.group_count", offsetof(struct arch_params, net.n_keys), 1, HEADS_MAX, true, true },
+    { "ssm.time_step_rank", offsetof(struct arch_params, net.n_values), 1, HEADS_MAX, true, true },
+    { "ssm.state_size", offsetof(struct arch_params, net.key_dim), 1, EXEC_HEAD_MAX, true, true },
+    { "ssm.inner_size", offsetof(struct arch_params, net.n_inner), 1, HEADS_MAX *EXEC_HEAD_MAX, true, true },
+    { "nextn_predict_layers", offsetof(struct arch_params, n_ahead), 0, ARCH_LAYERS_MAX, false, true },
 };
 
 /* Zero where an absent one has a meaning of its own; those have been set from the family's habits before. */
@@ -85,8 +92,12 @@ static int read_integers(struct reader *reader, struct arch_params *params)
 {
     for (size_t i = 0; i < COUNTOF(rows); i++) {
         uint32_t value;
-        int r = gguf_get_u32(reader->gguf, name_key(reader, rows[i].key), &value, reader->diag);
+        int r;
 
+        if (rows[i].is_of_net && reader->arch->habits.attends_every == 0) {
+            continue;
+        }
+        r = gguf_get_u32(reader->gguf, name_key(reader, rows[i].key), &value, reader->diag);
         if (r == GGUF_NONE) {
             if (rows[i].is_required) {
                 missing_add(&reader->missing, reader->key);
@@ -184,6 +195,66 @@ static int read_pattern(struct reader *reader, struct arch_params *params)
             key && key->type == GGUF_ARRAY ? key->value[i] != 0 : every == 0 || (i + 1) % every != 0;
 
         params->local[i / 64] |= (uint64_t)is_local << i % 64;
+    }
+    return MODEL_OK;
+}
+
+/* Layers that recur: all but every n-th (a number), or as the file says (an array of bools). */
+static int read_recurrent(struct reader *reader, struct arch_params *params)
+{
+    const char *name = name_key(reader, "attention.recurrent_layers");
+    const struct gguf_key *key = gguf_find_key(reader->gguf, name);
+    uint32_t every = reader->arch->habits.attends_every;
+
+    if (every == 0) {
+        return MODEL_OK;
+    }
+    if (key && (key->type != GGUF_ARRAY || key->elem != GGUF_BOOL || key->n != params->n_layers)) {
+        diag_blame(reader->diag, name, "key %s must be one bool for each of the %u layers", name,
+                   params->n_layers);
+        return MODEL_REFUSED;
+    }
+    if (gguf_get_u32(reader->gguf, name_key(reader, "full_attention_interval"), &every, reader->diag) ==
+            GGUF_WRONG ||
+        !in_range(reader, every, 1, ARCH_LAYERS_MAX)) {
+        return MODEL_REFUSED;
+    }
+    if (params->n_ahead >= params->n_layers) {
+        diag_blame(reader->diag, reader->key, "of %u layers, %u are said to guess ahead", params->n_layers,
+                   params->n_ahead);
+        return MODEL_REFUSED;
+    }
+    params->n_layers -= params->n_ahead;
+    for (uint32_t i = 0; i < params->n_layers; i++) {
+        bool recurs = key ? key->value[i] != 0 : (i + 1) % every != 0;
+
+        params->recurs[i / 64] |= (uint64_t)recurs << i % 64;
+        params->n_recurrent += recurs;
+    }
+    return MODEL_OK;
+}
+
+static int derive_net(struct reader *reader, struct arch_params *params)
+{
+    struct arch_net *net = &params->net;
+
+    if (reader->arch->habits.attends_every == 0) {
+        return MODEL_OK;
+    }
+    if (net->n_values % net->n_keys != 0 || net->n_inner % net->n_values != 0 ||
+        net->n_inner / net->n_values > EXEC_HEAD_MAX) {
+        diag_set(reader->diag,
+                 "%u heads of values in %u columns cannot share %u heads of keys: multiples are needed, and "
+                 "heads of "
+                 "at most %u",
+                 net->n_values, net->n_inner, net->n_keys, EXEC_HEAD_MAX);
+        return MODEL_REFUSED;
+    }
+    net->value_dim = net->n_inner / net->n_values;
+    if (params->n_recurrent == params->n_layers) {
+        diag_set(reader->diag, "none of the %u layers attends; such models are not known here",
+                 params->n_layers);
+        return MODEL_REFUSED;
     }
     return MODEL_OK;
 }
@@ -288,7 +359,8 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
                      struct diag *diag)
 {
     static int (*const steps[])(struct reader *, struct arch_params *) = {
-        read_integers, read_floats, derive, read_scaling, read_pattern, refuse_unknown, count_tokens,
+        read_integers, read_floats,  read_recurrent, derive_net,   derive,
+        read_scaling,  read_pattern, refuse_unknown, count_tokens,
     };
     struct reader reader = { .arch = arch, .gguf = gguf, .diag = diag };
     struct arch_params params = {

@@ -1,9 +1,9 @@
 #include "model/pen.h"
 
-static void put(struct pen *pen, struct exec_op op)
+void pen_put(struct pen *pen, struct exec_op op)
 {
     op.phase = (uint8_t)pen->phase;
-    op.layer = pen->layer;
+    op.layer = pen->layer < pen->source->params->n_layers ? arch_place(pen->source->params, pen->layer) : 0;
     exec_record(pen->program, &op);
 }
 
@@ -11,40 +11,41 @@ static void put(struct pen *pen, struct exec_op op)
 
 void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight)
 {
-    put(pen,
-        (struct exec_op){
-            .kind = EXEC_NORM, .in = in, .out = out, .weight = weight, .eps = pen->source->params->eps });
+    pen_put(pen,
+            (struct exec_op){
+                .kind = EXEC_NORM, .in = in, .out = out, .weight = weight, .eps = pen->source->params->eps });
 }
 
 void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
                 const struct exec_mem *bias)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_MATMUL, .in = in, .out = out, .weight = weight, .bias = bias });
+    pen_put(pen,
+            (struct exec_op){ .kind = EXEC_MATMUL, .in = in, .out = out, .weight = weight, .bias = bias });
 }
 
 void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up, enum exec_gate act)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_GLU, .in = gate, .in2 = up, .out = out, .gate = act });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_GLU, .in = gate, .in2 = up, .out = out, .gate = act });
 }
 
 void pen_add(struct pen *pen, uint32_t out, uint32_t a, uint32_t b)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_ADD, .in = a, .in2 = b, .out = out });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_ADD, .in = a, .in2 = b, .out = out });
 }
 
 void pen_scale(struct pen *pen, uint32_t x, float scale)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_SCALE, .in = x, .out = x, .scale = scale });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_SCALE, .in = x, .out = x, .scale = scale });
 }
 
 void pen_cap(struct pen *pen, uint32_t x, float cap)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_CAP, .in = x, .out = x, .cap = cap });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_CAP, .in = x, .out = x, .cap = cap });
 }
 
 void pen_gather(struct pen *pen, uint32_t out, uint32_t in)
 {
-    put(pen, (struct exec_op){ .kind = EXEC_GATHER, .in = in, .out = out });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_GATHER, .in = in, .out = out });
 }
 
 static void rope(struct pen *pen, uint32_t x, uint32_t n_heads, enum exec_pairs pairs)
@@ -52,13 +53,13 @@ static void rope(struct pen *pen, uint32_t x, uint32_t n_heads, enum exec_pairs 
     const struct arch_source *source = pen->source;
     bool is_local = arch_is_local(source->params, pen->layer);
 
-    put(pen, (struct exec_op){ .kind = EXEC_ROPE,
-                               .in = x,
-                               .out = x,
-                               .table = is_local ? source->rope_local : source->rope,
-                               .n_heads = n_heads,
-                               .head_dim = source->params->head_dim,
-                               .pairs = pairs });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_ROPE,
+                                   .in = x,
+                                   .out = x,
+                                   .table = is_local ? source->rope_local : source->rope,
+                                   .n_heads = n_heads,
+                                   .head_dim = source->params->head_dim,
+                                   .pairs = pairs });
 }
 
 /* ---- blocks ---- */
@@ -89,7 +90,7 @@ struct pen pen_begin(const struct arch_source *source, struct exec_program *prog
         .program = program, .source = source, .at = slots_of(source->params, program), .phase = STEP_EMBED
     };
 
-    put(&pen, (struct exec_op){ .kind = EXEC_EMBED, .out = pen.at.x, .weight = source->weights->embd });
+    pen_put(&pen, (struct exec_op){ .kind = EXEC_EMBED, .out = pen.at.x, .weight = source->weights->embd });
     return pen;
 }
 
@@ -126,22 +127,22 @@ void pen_attention(struct pen *pen)
     const struct pen_slots *at = &pen->at;
 
     pen->phase = STEP_ATTEND;
-    put(pen, (struct exec_op){ .kind = EXEC_STORE,
-                               .in = at->k,
-                               .in2 = at->v,
-                               .kv = pen->source->kv,
-                               .n_kv_heads = params->n_kv_heads,
-                               .head_dim = params->head_dim });
-    put(pen, (struct exec_op){ .kind = EXEC_ATTEND,
-                               .in = at->q,
-                               .out = at->heads,
-                               .kv = pen->source->kv,
-                               .n_heads = params->n_heads,
-                               .n_kv_heads = params->n_kv_heads,
-                               .head_dim = params->head_dim,
-                               .scale = params->attn_scale,
-                               .cap = params->attn_cap,
-                               .window = arch_is_local(params, pen->layer) ? params->window : 0 });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_STORE,
+                                   .in = at->k,
+                                   .in2 = at->v,
+                                   .kv = pen->source->kv,
+                                   .n_kv_heads = params->n_kv_heads,
+                                   .head_dim = params->head_dim });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_ATTEND,
+                                   .in = at->q,
+                                   .out = at->heads,
+                                   .kv = pen->source->kv,
+                                   .n_heads = params->n_heads,
+                                   .n_kv_heads = params->n_kv_heads,
+                                   .head_dim = params->head_dim,
+                                   .scale = params->attn_scale,
+                                   .cap = params->attn_cap,
+                                   .window = arch_is_local(params, pen->layer) ? params->window : 0 });
 }
 
 void pen_add_back(struct pen *pen, enum step_phase phase, uint32_t in, const struct exec_mem *weight,

@@ -71,4 +71,7 @@ void pen_scale(struct pen *pen, uint32_t x, float scale);
 void pen_cap(struct pen *pen, uint32_t x, float cap);
 void pen_gather(struct pen *pen, uint32_t out, uint32_t in);
 
+/* @op with the pen's phase, and its layer's place among its kind. */
+void pen_put(struct pen *pen, struct exec_op op);
+
 #endif

@@ -20,6 +20,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
         return;
     }
     prefix_end(model, seq, false);
+    states_give(&model->states, &seq->state);
     mem_free((void *)seq->params.biases);
     mem_free((void *)seq->params.never);
     mem_free(seq->top_ids);
@@ -50,6 +51,7 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     seq->n_prompt = ask->n_prompt;
     seq->n_slid = ask->n_slid;
     seq->n_trim = UINT32_MAX;
+    seq->state = STATE_NONE;
     seq->watch = ask->watch;
     seq->watcher = ask->watcher;
     seq->watch_from = ask->watch_from;
@@ -115,6 +117,7 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         seq_destroy(model, seq);
         return r < 0 ? err_up(r) : SEQ_NO_PAGES;
     }
+    seq->state = states_take(&model->states);
     r = map_put(&model->seqs, ask->id, (union map_value){ .pointer = seq });
     if (r) {
         seq_destroy(model, seq);
@@ -134,6 +137,13 @@ void seq_stop(struct model *model, uint32_t id)
     }
 }
 
+void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done)
+{
+    if (n_done < seq->n_done) {
+        seq->n_done = model->states.mem ? 0 : n_done;
+    }
+}
+
 static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
     if (n_tokens == 0 || n_tokens >= seq->n_known) {
@@ -142,7 +152,7 @@ static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
     seq->n_known = n_tokens;
     seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
     /* The last row is computed again, for its logits: a row's bits are always the same. */
-    seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
+    seq_go_back(model, seq, n_tokens - 1);
 }
 
 void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
@@ -164,6 +174,7 @@ static void retire(struct model *model, struct seq *seq, bool keep)
 {
     map_remove(&model->seqs, seq->id);
     prefix_end(model, seq, keep);
+    states_give(&model->states, &seq->state);
     list_append(&model->closed, &seq->link);
 }
 

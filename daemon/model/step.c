@@ -50,10 +50,11 @@ int step_create(struct model *model)
     step->tokens = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->tokens));
     step->positions = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->positions));
     step->pages = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->pages));
+    step->states = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->states));
     step->wanted = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->wanted));
     step->n_parts = 1;
     if (!step->shares || !step->results || !step->tokens || !step->positions || !step->pages ||
-        !step->wanted) {
+        !step->states || !step->wanted) {
         return err_new(-ENOMEM);
     }
     return 0;
@@ -68,6 +69,7 @@ void step_finish(struct model *model)
     mem_free(step->tokens);
     mem_free(step->positions);
     mem_free(step->pages);
+    mem_free(step->states);
     mem_free(step->wanted);
     *step = (struct step){ .state = STEP_NONE };
 }
@@ -157,6 +159,7 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
         step->tokens[step->n_rows] = seq->tokens[seq->n_done + i];
         step->positions[step->n_rows] = seq->n_done + i;
         step->pages[step->n_rows] = seq->pages.list;
+        step->states[step->n_rows] = seq->state;
         want_watched(model, share, step->n_rows);
     }
     if (reaches && share->n_watched > 0) {
@@ -231,6 +234,7 @@ int step_begin(struct model *model, const struct step_entry *entries, uint32_t n
                                                                  .tokens = step->tokens,
                                                                  .positions = step->positions,
                                                                  .pages = step->pages,
+                                                                 .states = step->states,
                                                                  .n_wanted = step->n_wanted,
                                                                  .wanted = step->wanted });
         if (r) {
@@ -328,7 +332,7 @@ static int sample_share(struct model *model, struct step_share *share, struct st
                     seq->n_known + seq->n_slid - seq->n_prompt, model->scratch, &drawn);
     if (r == SAMPLE_NUMERIC) {
         share->outcome = STEP_ENTRY_NUMERIC;
-        seq->n_done = seq->n_known - 1; /* the next try needs these logits again */
+        seq_go_back(model, seq, seq->n_known - 1); /* the next try needs these logits again */
         return 0;
     }
     if (r) {
@@ -374,10 +378,13 @@ static int make_result(struct model *model, uint32_t i, bool computed)
             return err_up(r);
         }
     }
+    if (model->states.mem && share->seq && share->n_rows > 0 && !computed) {
+        seq_go_back(model, share->seq, 0); /* its state is somewhere among these rows */
+    }
     if (share->seq && share->seq->is_stopped) {
         share->outcome = STEP_ENTRY_STOPPED;
         /* Its last row stays to be computed, should it be read again after all. */
-        share->seq->n_done = (uint32_t)num_min(share->seq->n_done, share->seq->n_known - 1);
+        seq_go_back(model, share->seq, share->seq->n_known - 1);
     } else if (share->wanted != STEP_NOT_WANTED) {
         r = sample_share(model, share, result);
     }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 /* Takes "blk.N." off @name where N is a layer. False: it is not there, or no such layer. */
-static bool take_layer(struct gguf_text *name, uint32_t n_layers)
+static bool take_layer(struct gguf_text *name, uint32_t n_layers, uint32_t *ret_layer)
 {
     static const char lead[] = "blk.";
     size_t at = sizeof(lead) - 1;
@@ -17,6 +17,7 @@ static bool take_layer(struct gguf_text *name, uint32_t n_layers)
     if (at == sizeof(lead) - 1 || at == name->n || name->bytes[at] != '.' || layer >= n_layers) {
         return false;
     }
+    *ret_layer = layer;
     name->bytes += at + 1;
     name->n -= at + 1;
     return true;
@@ -25,13 +26,15 @@ static bool take_layer(struct gguf_text *name, uint32_t n_layers)
 const struct arch_tensor *arch_find_row(const struct arch *arch, const struct arch_params *params,
                                         struct gguf_text name)
 {
-    bool in_layer = take_layer(&name, params->n_layers);
+    uint32_t layer = 0;
+    bool in_layer = take_layer(&name, params->n_layers, &layer);
 
     for (size_t t = 0; t < ARCH_TABLES_MAX && arch->tables[t]; t++) {
         for (size_t i = 0; i < arch->tables[t]->n; i++) {
             const struct arch_tensor *row = &arch->tables[t]->rows[i];
 
-            if (in_layer == ((row->flags & ARCH_LAYER) != 0) && strlen(row->name) == name.n &&
+            if (in_layer == ((row->flags & ARCH_LAYER) != 0) &&
+                (!in_layer || arch_row_is_of(row, params, layer)) && strlen(row->name) == name.n &&
                 memcmp(row->name, name.bytes, name.n) == 0) {
                 return row;
             }

@@ -9,7 +9,7 @@ const struct kvsize kvsizes[KVSIZE_COUNT] = {
 
 uint64_t kvsize_token(const struct kvsize *kvsize, const struct arch_params *params)
 {
-    const struct exec_kv_shape shape = { .n_layers = params->n_layers,
+    const struct exec_kv_shape shape = { .n_layers = params->n_layers - params->n_recurrent,
                                          .n_kv_heads = params->n_kv_heads,
                                          .head_dim = params->head_dim,
                                          .format = kvsize->format };

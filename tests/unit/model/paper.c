@@ -1,13 +1,12 @@
-#include "paper.h"
 #include "base/clean.h"
-#include "maker.h"
+#include "paper_parts.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define ALIGN  32
-#define EPS    1e-6f
+#define EPS    PAPER_EPS
 #define N_Q    (PAPER_HEADS * PAPER_HEAD)
 #define N_KV   (PAPER_KV_HEADS * PAPER_HEAD)
 #define TWO_PI 6.283185307179586
@@ -48,6 +47,15 @@ static void add(struct paper_model *model, const char *name, uint32_t n_cols, ui
     }
 }
 
+void paper_add(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols, uint32_t n_rows,
+               float middle, float spread)
+{
+    char full[64];
+
+    snprintf(full, sizeof(full), "blk.%u.%s", layer, name);
+    add(model, full, n_cols, n_rows, middle, spread);
+}
+
 static void add_norm(struct paper_model *model, uint32_t layer, const char *name, uint32_t n)
 {
     char full[64];
@@ -78,6 +86,10 @@ static void add_layer(struct paper_model *model, uint32_t layer)
     const struct paper *paper = model->paper;
 
     add_norm(model, layer, "attn_norm", PAPER_EMBD);
+    if (paper->attends_every > 0) {
+        paper_net_add(model, layer);
+        return;
+    }
     if (paper->is_fused) {
         add_matrix(model, layer, "attn_qkv", PAPER_EMBD, N_Q + 2 * N_KV);
         add_matrix(model, layer, "ffn_up", PAPER_EMBD, 2 * PAPER_FF);
@@ -132,7 +144,7 @@ static void add_tensors(struct paper_model *model)
     }
 }
 
-static void key_u32(struct maker *maker, const struct paper *paper, const char *name, uint32_t value)
+void paper_key(struct maker *maker, const struct paper *paper, const char *name, uint32_t value)
 {
     char full[96];
 
@@ -162,7 +174,7 @@ static void write_pattern(struct maker *maker, const struct paper *paper)
     char full[96];
 
     if (paper->pattern_key == 1) {
-        key_u32(maker, paper, "attention.sliding_window_pattern", paper->global_every);
+        paper_key(maker, paper, "attention.sliding_window_pattern", paper->global_every);
     }
     if (paper->pattern_key >= 2) {
         snprintf(full, sizeof(full), "%s.attention.sliding_window_pattern", paper->family);
@@ -178,20 +190,21 @@ static void write_keys(struct maker *maker, const struct paper *paper)
     char text[64];
 
     maker_key_text(maker, "general.architecture", paper->family);
-    key_u32(maker, paper, "block_count", paper->n_layers);
-    key_u32(maker, paper, "embedding_length", PAPER_EMBD);
-    key_u32(maker, paper, "feed_forward_length", PAPER_FF);
-    key_u32(maker, paper, "context_length", PAPER_CONTEXT);
-    key_u32(maker, paper, "attention.head_count", PAPER_HEADS);
-    key_u32(maker, paper, "attention.head_count_kv", PAPER_KV_HEADS);
-    key_u32(maker, paper, "attention.key_length", PAPER_HEAD);
-    key_u32(maker, paper, "attention.value_length", PAPER_HEAD);
-    key_u32(maker, paper, "rope.dimension_count", n_rot(paper));
-    key_u32(maker, paper, "attention.sliding_window", paper->window);
+    paper_key(maker, paper, "block_count", paper->n_layers + paper->n_ahead);
+    paper_key(maker, paper, "embedding_length", PAPER_EMBD);
+    paper_key(maker, paper, "feed_forward_length", PAPER_FF);
+    paper_key(maker, paper, "context_length", PAPER_CONTEXT);
+    paper_key(maker, paper, "attention.head_count", PAPER_HEADS);
+    paper_key(maker, paper, "attention.head_count_kv", PAPER_KV_HEADS);
+    paper_key(maker, paper, "attention.key_length", PAPER_HEAD);
+    paper_key(maker, paper, "attention.value_length", PAPER_HEAD);
+    paper_key(maker, paper, "rope.dimension_count", n_rot(paper));
+    paper_key(maker, paper, "attention.sliding_window", paper->window);
     if (paper->n_original) {
-        key_u32(maker, paper, "rope.scaling.original_context_length", paper->n_original);
+        paper_key(maker, paper, "rope.scaling.original_context_length", paper->n_original);
     }
     write_pattern(maker, paper);
+    paper_net_keys(maker, paper);
     key_f32(maker, paper, "attention.layer_norm_rms_epsilon", EPS);
     key_f32(maker, paper, "attention.scale", paper->attn_scale);
     key_f32(maker, paper, "attn_logit_softcapping", paper->attn_cap);
@@ -269,7 +282,7 @@ static const float *find(const struct paper_model *model, const char *name)
     return NULL;
 }
 
-static const float *in_layer(const struct paper_model *model, uint32_t layer, const char *name)
+const float *paper_in_layer(const struct paper_model *model, uint32_t layer, const char *name)
 {
     char full[64];
 
@@ -277,7 +290,7 @@ static const float *in_layer(const struct paper_model *model, uint32_t layer, co
     return find(model, full);
 }
 
-static void multiply(const float *matrix, uint32_t n_cols, uint32_t n_rows, const double *x, double *out)
+void paper_multiply(const float *matrix, uint32_t n_cols, uint32_t n_rows, const double *x, double *out)
 {
     for (uint32_t r = 0; r < n_rows; r++) {
         out[r] = 0.0;
@@ -287,7 +300,7 @@ static void multiply(const float *matrix, uint32_t n_cols, uint32_t n_rows, cons
     }
 }
 
-static void norm(const float *weight, uint32_t n, const double *x, double *out)
+void paper_norm(const float *weight, uint32_t n, const double *x, double *out)
 {
     double squares = 0.0;
     double root;
@@ -368,6 +381,7 @@ static void rotate(const struct paper_model *model, uint32_t layer, uint32_t pos
 struct work {
     double x[PAPER_EMBD];
     double q[N_Q];
+    double gates[N_Q];
     double k[PAPER_CONTEXT][N_KV];
     double v[PAPER_CONTEXT][N_KV];
 };
@@ -379,6 +393,21 @@ static void add_to(const float *bias, uint32_t n, double *x)
     }
 }
 
+/* Each head's query is followed by its gate. */
+static void project_gated(const struct paper_model *model, uint32_t layer, const double *normed,
+                          struct work *work)
+{
+    const float *weight = paper_in_layer(model, layer, "attn_q.weight");
+
+    for (uint32_t head = 0; head < PAPER_HEADS; head++) {
+        const float *rows = weight + (size_t)2 * head * PAPER_HEAD * PAPER_EMBD;
+
+        paper_multiply(rows, PAPER_EMBD, PAPER_HEAD, normed, work->q + (size_t)head * PAPER_HEAD);
+        paper_multiply(rows + (size_t)PAPER_HEAD * PAPER_EMBD, PAPER_EMBD, PAPER_HEAD, normed,
+                       work->gates + (size_t)head * PAPER_HEAD);
+    }
+}
+
 /* Queries, keys and values of one position from its stream. */
 static void project(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
                     struct work *work)
@@ -387,20 +416,25 @@ static void project(const struct paper_model *model, uint32_t layer, uint32_t po
     double *const parts[3] = { work->q, work->k[position], work->v[position] };
     static const uint32_t sizes[3] = { N_Q, N_KV, N_KV };
     static const char *const names[3] = { "attn_q", "attn_k", "attn_v" };
-    const float *fused = in_layer(model, layer, "attn_qkv.weight");
+    const float *fused = paper_in_layer(model, layer, "attn_qkv.weight");
     char name[32];
 
-    norm(in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, work->x, normed);
+    paper_norm(paper_in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, work->x, normed);
     for (uint32_t p = 0; p < 3; p++) {
         snprintf(name, sizeof(name), "%s.weight", names[p]);
-        multiply(fused ? fused : in_layer(model, layer, name), PAPER_EMBD, sizes[p], normed, parts[p]);
+        if (p == 0 && model->paper->attends_every > 0) {
+            project_gated(model, layer, normed, work);
+        } else {
+            paper_multiply(fused ? fused : paper_in_layer(model, layer, name), PAPER_EMBD, sizes[p], normed,
+                           parts[p]);
+        }
         fused = fused ? fused + (size_t)sizes[p] * PAPER_EMBD : NULL;
         snprintf(name, sizeof(name), "%s.bias", names[p]);
-        add_to(in_layer(model, layer, name), sizes[p], parts[p]);
+        add_to(paper_in_layer(model, layer, name), sizes[p], parts[p]);
         snprintf(name, sizeof(name), "%s_norm.weight", names[p]);
         for (uint32_t at = 0; p < 2 && at < sizes[p]; at += PAPER_HEAD) {
             if (model->paper->norms_heads) {
-                norm(in_layer(model, layer, name), PAPER_HEAD, parts[p] + at, parts[p] + at);
+                paper_norm(paper_in_layer(model, layer, name), PAPER_HEAD, parts[p] + at, parts[p] + at);
             }
             rotate(model, layer, position, n_context, parts[p] + at);
         }
@@ -438,12 +472,28 @@ static void attend(const struct paper *paper, uint32_t layer, uint32_t position,
     }
 }
 
+/* All heads of one position, and what they add. */
+static void attend_all(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
+                       struct work *work, double *back)
+{
+    double heads[N_Q];
+
+    project(model, layer, position, n_context, work);
+    for (uint32_t head = 0; head < PAPER_HEADS; head++) {
+        attend(model->paper, layer, position, head, work, heads + (size_t)head * PAPER_HEAD);
+    }
+    for (uint32_t i = 0; model->paper->attends_every > 0 && i < N_Q; i++) {
+        heads[i] /= 1.0 + exp(-work->gates[i]);
+    }
+    paper_multiply(paper_in_layer(model, layer, "attn_output.weight"), N_Q, PAPER_EMBD, heads, back);
+}
+
 /* x = x + @back, normed first where the family does so. */
 static void add_back(const struct paper_model *model, uint32_t layer, const char *post_norm, double *back,
                      double *x)
 {
     if (model->paper->norms_back) {
-        norm(in_layer(model, layer, post_norm), PAPER_EMBD, back, back);
+        paper_norm(paper_in_layer(model, layer, post_norm), PAPER_EMBD, back, back);
     }
     for (uint32_t i = 0; i < PAPER_EMBD; i++) {
         x[i] += back[i];
@@ -452,17 +502,19 @@ static void add_back(const struct paper_model *model, uint32_t layer, const char
 
 static void feed_forward(const struct paper_model *model, uint32_t layer, double *x)
 {
-    const float *second = in_layer(model, layer, "ffn_up.weight");
-    const float *first = model->paper->is_fused ? second : in_layer(model, layer, "ffn_gate.weight");
+    const float *second = paper_in_layer(model, layer, "ffn_up.weight");
+    const float *first = model->paper->is_fused ? second : paper_in_layer(model, layer, "ffn_gate.weight");
     double normed[PAPER_EMBD];
     double gate[PAPER_FF];
     double up[PAPER_FF];
     double back[PAPER_EMBD];
 
-    norm(in_layer(model, layer, "ffn_norm.weight"), PAPER_EMBD, x, normed);
-    multiply(first, PAPER_EMBD, PAPER_FF, normed, gate);
-    multiply(model->paper->is_fused ? second + (size_t)PAPER_FF * PAPER_EMBD : second, PAPER_EMBD, PAPER_FF,
-             normed, up);
+    paper_norm(paper_in_layer(model, layer,
+                              model->paper->attends_every ? "post_attention_norm.weight" : "ffn_norm.weight"),
+               PAPER_EMBD, x, normed);
+    paper_multiply(first, PAPER_EMBD, PAPER_FF, normed, gate);
+    paper_multiply(model->paper->is_fused ? second + (size_t)PAPER_FF * PAPER_EMBD : second, PAPER_EMBD,
+                   PAPER_FF, normed, up);
     for (uint32_t i = 0; i < PAPER_FF; i++) {
         double g = gate[i];
 
@@ -472,7 +524,7 @@ static void feed_forward(const struct paper_model *model, uint32_t layer, double
             gate[i] = g / (1.0 + exp(-g)) * up[i];
         }
     }
-    multiply(in_layer(model, layer, "ffn_down.weight"), PAPER_FF, PAPER_EMBD, gate, back);
+    paper_multiply(paper_in_layer(model, layer, "ffn_down.weight"), PAPER_FF, PAPER_EMBD, gate, back);
     add_back(model, layer, "post_ffw_norm.weight", back, x);
 }
 
@@ -490,8 +542,9 @@ static void read_out(const struct paper_model *model, const double *x, double *l
     const float *output = find(model, "output.weight");
     double normed[PAPER_EMBD];
 
-    norm(find(model, "output_norm.weight"), PAPER_EMBD, x, normed);
-    multiply(output ? output : find(model, "token_embd.weight"), PAPER_EMBD, PAPER_TOKENS, normed, logits);
+    paper_norm(find(model, "output_norm.weight"), PAPER_EMBD, x, normed);
+    paper_multiply(output ? output : find(model, "token_embd.weight"), PAPER_EMBD, PAPER_TOKENS, normed,
+                   logits);
     for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
         logits[i] = soft_limit(logits[i], model->paper->logit_cap);
     }
@@ -501,7 +554,7 @@ void paper_logits(const struct paper_model *model, const uint32_t *tokens, uint3
                   double *logits)
 {
     static struct work layers[64];
-    double heads[N_Q];
+    double normed[PAPER_EMBD];
     double back[PAPER_EMBD];
     double x[PAPER_EMBD];
 
@@ -512,11 +565,12 @@ void paper_logits(const struct paper_model *model, const uint32_t *tokens, uint3
             struct work *work = &layers[layer];
 
             memcpy(work->x, x, sizeof(x));
-            project(model, layer, position, n_context, work);
-            for (uint32_t head = 0; head < PAPER_HEADS; head++) {
-                attend(model->paper, layer, position, head, work, heads + (size_t)head * PAPER_HEAD);
+            if (paper_net_recurs(model->paper, layer)) {
+                paper_norm(paper_in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, x, normed);
+                paper_net_take(model, layer, position, normed, back);
+            } else {
+                attend_all(model, layer, position, n_context, work, back);
             }
-            multiply(in_layer(model, layer, "attn_output.weight"), N_Q, PAPER_EMBD, heads, back);
             add_back(model, layer, "post_attention_norm.weight", back, x);
             feed_forward(model, layer, x);
         }

@@ -44,10 +44,14 @@ struct paper {
     const char *scaling; /* "linear", "yarn"; or NULL */
     float factor;
     uint32_t n_original;
-    bool has_factors;     /* rope_freqs.weight */
-    bool has_lists;       /* rope_factors_long.weight and _short.weight */
-    const char *omits[4]; /* tensors that the file lacks; only for refusals */
-    float magnitude;      /* 0: 1, and no key */
+    bool has_factors;       /* rope_freqs.weight */
+    bool has_lists;         /* rope_factors_long.weight and _short.weight */
+    const char *omits[4];   /* tensors that the file lacks; only for refusals */
+    float magnitude;        /* 0: 1, and no key */
+    uint32_t attends_every; /* layers, the others are gated delta nets; 0: all attend */
+    bool lists_layers;      /* the file says layer by layer which recur */
+    uint32_t n_ahead;       /* layers behind the last that guess ahead, of which the file has nothing */
+    uint32_t n_values;      /* heads of values; 0: as many as the sizes in paper_parts.h say */
 };
 
 struct paper_tensor {
