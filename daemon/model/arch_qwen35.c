@@ -14,8 +14,8 @@
  *     q, g = Wq norm(x)                                       head by head: its query, its gate
  *     x = x + Wo (attention(rope(norm(q)), rope(norm(k)), v) * sigmoid(g))
  *
- * and all have x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x)). Prompts go through S row by row as well: the form
- * that takes many rows at once rounds by where they are cut.
+ * and all have x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x)). Prompts go through S row by row, too: the form that
+ * takes many rows at once rounds by where they are cut.
  *
  * Files hold -A, 1 + w of norms that multiply by it, and value heads in the order in which neighbours have different key
  * heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).

@@ -1,6 +1,6 @@
 /*
- * Convolution, delta rule and the sigmoid gate: the same bits in every set, at any width, however rows are cut into runs
- * and heads or channels into ranges; and the definition near the truth
+ * Convolution, delta rule and the sigmoid gate: the same bits in every set, at any width, however rows are cut into
+ * runs and heads or channels into ranges; and the definition near the truth
  */
 #include "fixture.h"
 #include "unit.h"
