@@ -17,8 +17,8 @@
  * and all have x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x)). Prompts go through S row by row, too: the form that
  * takes many rows at once rounds by where they are cut.
  *
- * Files hold -A, 1 + w of norms that multiply by it, and value heads in the order in which neighbours have different key
- * heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).
+ * Files hold -A, 1 + w of norms that multiply by it, and value heads in the order in which neighbours have different
+ * key heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).
  */
 #include "base/clean.h"
 #include "model/pen.h"
