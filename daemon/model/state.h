@@ -3,8 +3,8 @@
  *
  * Families whose layers recur (arch_recurs()) keep for each sequence one state of the backend's beside its pages. It
  * is the sequence's own: no prefix is shared through it, and it can't go back, so what has to be computed again is
- * computed from the first row on. There is one for each sequence that may be open. The backend gives zeros to a sequence's first
- * row, so nothing is cleared here. Its memory is touched when it is first used.
+ * computed from the first row on. There is one for each sequence that may be open. The backend gives zeros to a
+ * sequence's first row, so nothing is cleared here. Its memory is touched when it is first used.
  */
 #ifndef SOTTO_MODEL_STATE_H
 #define SOTTO_MODEL_STATE_H
