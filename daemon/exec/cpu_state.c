@@ -1,8 +1,8 @@
 /*
  * Cpu_state: ops that go through the states of sequences, row by row
  *
- * The rows of a run follow each other, so what is split is what stands beside each other: channels of a convolution, and
- * the heads of all runs of a delta rule. A long run is gone through in laps, so that no part takes long.
+ * The rows of a run follow each other, so what is split is what stands beside each other: channels of a convolution,
+ * and the heads of all runs of a delta rule. A long run is gone through in laps, so that no part takes long.
  */
 #include "base/num.h"
 #include "exec/cpu_plan.h"
