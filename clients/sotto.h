@@ -445,9 +445,18 @@ SOTTO_EXPORT void sotto_generate_set_text(struct sotto_generate *ask, const char
 /* Exactly these, nothing added. */
 SOTTO_EXPORT void sotto_generate_set_tokens(struct sotto_generate *ask, const uint32_t *ids, size_t n);
 
-/* One more message of a conversation ("system", "user", "assistant"), put through the model's own template. */
+/* One more message of a conversation ("system", "user", "assistant", "tool"), put through the model's own template. */
 SOTTO_EXPORT void sotto_generate_add_message(struct sotto_generate *ask, const char *role, const char *text,
                                              size_t n);
+
+/* What else the template may read of the last message added: a JSON object with "name", "tool_calls" and the like; its
+ * "content" (null, or parts) takes the place of the text. Without a message it does nothing. */
+SOTTO_EXPORT void sotto_generate_set_message_fields(struct sotto_generate *ask, const char *json, size_t n);
+
+/* One more tool that the template shows to the model, as JSON; and what else the template may read, as a JSON object:
+ * {"enable_thinking": false}. Both go with messages only. */
+SOTTO_EXPORT void sotto_generate_add_tool(struct sotto_generate *ask, const char *json, size_t n);
+SOTTO_EXPORT void sotto_generate_set_variables(struct sotto_generate *ask, const char *json, size_t n);
 
 SOTTO_EXPORT void sotto_generate_set_temperature(struct sotto_generate *ask,
                                                  float temperature); /* 0: greedy */

@@ -12,6 +12,7 @@ const struct outside cli_outside[] = {
     { "perplexity", "tell how well a model foretells a text, and what a format costs" },
     { "plan", "tell what a chip can give a model at best" },
     { "quantize", "write a model file in fewer bits" },
+    { "render", "put a conversation through a chat template" },
     { NULL, NULL },
 };
 

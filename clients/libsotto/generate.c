@@ -44,11 +44,17 @@ static void free_messages(Sotto__V1__Chat *chat)
     for (size_t i = 0; i < chat->n_messages; i++) {
         free_string(chat->messages[i]->role);
         mem_free(chat->messages[i]->content.data);
+        mem_free(chat->messages[i]->fields.data);
         mem_free(chat->messages[i]);
     }
     mem_free(chat->messages);
     chat->messages = NULL;
     chat->n_messages = 0;
+    for (size_t i = 0; i < chat->n_tools; i++) {
+        mem_free(chat->tools[i].data);
+    }
+    mem_free(chat->tools);
+    mem_free(chat->variables.data);
 }
 
 void sotto_generate_destroy(struct sotto_generate *ask)
@@ -180,6 +186,31 @@ void sotto_generate_add_message(struct sotto_generate *ask, const char *role, co
     *room = steal(&message);
     ask->chat.n_messages++;
     ask->wire.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+}
+
+void sotto_generate_set_message_fields(struct sotto_generate *ask, const char *json, size_t n)
+{
+    if (ask->chat.n_messages > 0) {
+        put_bytes(ask, &ask->chat.messages[ask->chat.n_messages - 1]->fields, json, n);
+    }
+}
+
+void sotto_generate_add_tool(struct sotto_generate *ask, const char *json, size_t n)
+{
+    ProtobufCBinaryData *room = grow(ask, &ask->chat.tools, ask->chat.n_tools, sizeof(*ask->chat.tools));
+
+    if (!room) {
+        return;
+    }
+    *room = (ProtobufCBinaryData){ .len = 0 };
+    if (put_bytes(ask, room, json, n)) {
+        ask->chat.n_tools++;
+    }
+}
+
+void sotto_generate_set_variables(struct sotto_generate *ask, const char *json, size_t n)
+{
+    put_bytes(ask, &ask->chat.variables, json, n);
 }
 
 void sotto_generate_set_temperature(struct sotto_generate *ask, float temperature)

@@ -12,7 +12,7 @@ const struct tool *const tools[] = {
     &tool_perplexity,
     &tool_plan,
     &tool_quantize,
-    &tool_tokenize,
+    &tool_render, &tool_tokenize,
     NULL,
 };
 /* clang-format on */

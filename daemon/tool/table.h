@@ -15,6 +15,7 @@ extern const struct tool tool_logits;
 extern const struct tool tool_perplexity;
 extern const struct tool tool_plan;
 extern const struct tool tool_quantize;
+extern const struct tool tool_render;
 extern const struct tool tool_tokenize;
 
 #endif

@@ -93,6 +93,9 @@ def each_command_says_what_is_wrong_with_its_words():
             (["plan", "a", "--memory", "0GB"], "as 4GB or 3.5GiB is"),
             (["quantize", "a", "b"], "TYPE is missing"),
             (["quantize", "a", "b", "Q9"], '"Q9" is none of F32'),
+            (["render", "--template", "a"], "--input is missing"),
+            (["render", "--input", "a"], "--template is missing"),
+            (["render", "a"], '"a" is one argument too many'),
             (["perplexity", "--file", "a"], "TEXTFILE is missing"),
             (["perplexity", "b"], "--file is missing"),
             (["perplexity", "--file", "a", "--chunk", "7", "b"], "at least 8"),
@@ -112,6 +115,55 @@ def files_that_are_none_are_refused_with_their_name():
         code, out, err = sotto(*words)
         equal((code, out), (1, ""), words)
         holds(any(word in err for word in words[1:]), err)
+
+
+def put(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    return path
+
+
+@fact
+def a_conversation_is_put_through_a_template():
+    with tempfile.TemporaryDirectory() as folder:
+        template = put(folder, "t.jinja", "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+                       "{% if tools %}{{ tools | tojson }}{% endif %}{{ think }}")
+        talk = {"messages": [{"role": "user", "content": "Wärmer"}], "tools": [{"a": 1}], "bos_token": "<s>",
+                "extra": {"think": True}}
+        wanted = '<s>[user] Wärmer\n[{"a": 1}]True'
+        words = ["render", "--template", template, "--input", put(folder, "i.json", json.dumps(talk))]
+
+        equal(sotto(*words), (0, wanted, ""))
+        equal(answer(*words), {"text": wanted})
+        stern = put(folder, "stern.jinja", "{{ raise_exception('no ' + messages[0].role) }}")
+        words[2] = stern
+        equal(sotto(*words), (1, "", f"sotto render: {stern}: TemplateError: no user\n"))
+        code, out, _ = sotto(*words, "--json")
+        equal((code, json.loads(out)), (1, {"error": "TemplateError: no user"}))
+        words[2] = put(folder, "broken.jinja", "{% if %}")
+        holds("TemplateSyntaxError: line 1" in sotto(*words)[2], words)
+        words[4] = put(folder, "none.json", "[1]")
+        words[2] = template
+        holds("an object with variables" in sotto(*words)[2], sotto(*words)[2])
+        words[4] = os.path.join(folder, "nowhere")
+        holds("no such file" in sotto(*words)[2], sotto(*words)[2])
+
+
+@fact
+def published_templates_are_rendered_as_published():
+    folder = truth("templates")
+    for name in "SmolLM2-Instruct", "Qwen3-0.6B", "Hermes-2-Pro-Llama-3-8B-tool_use":
+        with open(os.path.join(folder, "expected", name + ".json"), encoding="utf-8") as file:
+            expected = json.load(file)
+        with open(os.path.join(folder, "conversations.json"), encoding="utf-8") as file:
+            talk = next(row for row in json.load(file) if row["id"] == "tool-call-and-result")
+        with open(os.path.join(folder, "tokens.json"), encoding="utf-8") as file:
+            talk.update(json.load(file)[name])
+        with tempfile.TemporaryDirectory() as place:
+            code, out, err = sotto("render", "--template", os.path.join(folder, name + ".jinja"), "--input",
+                                   put(place, "i.json", json.dumps(talk)))
+        equal((code, out), (0, expected[talk["id"]]["text"]), err)
 
 
 @fact

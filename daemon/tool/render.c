@@ -1,0 +1,171 @@
+/*
+ * sotto render: a conversation through a chat template, without a daemon
+ *
+ * The template is a file of its own or a model's; the conversation is one JSON object whose members are the template's
+ * variables. What comes out is what the model would read.
+ */
+#include "base/buf.h"
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "text/chat.h"
+#include "token/token.h"
+#include "tool/file.h"
+#include "tool/table.h"
+#include <string.h>
+#include <time.h>
+
+/* More than the interpreter takes of either: the refusal is its. */
+#define INPUT_MAX (16u << 20)
+
+#define OUTPUT_MAX (32u << 20)
+
+enum render_row {
+    RENDER_TEMPLATE = TOOL_ROWS_COUNT,
+    RENDER_INPUT,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [RENDER_TEMPLATE] = { "template", 0, ARG_TEXT, "PATH", NULL, "a template, or a GGUF file that has one" },
+    [RENDER_INPUT] = { "input", 0, ARG_TEXT, "PATH", NULL, "JSON object with messages, tools and the like" },
+    { NULL },
+};
+
+/* What the template is taken from; both live until the text is written. */
+struct source {
+    struct vocab *vocab;
+    char *text;
+    struct chat *chat;
+};
+
+static void source_finish(struct source *source)
+{
+    chat_destroy(source->chat);
+    vocab_destroy(source->vocab);
+    mem_free(source->text);
+}
+
+/* A file that begins as GGUF files do. */
+static bool is_model(const char *text, size_t n)
+{
+    return n >= 4 && memcmp(text, "GGUF", 4) == 0;
+}
+
+static int open_model(struct source *source, struct tool_file *file, struct diag *diag)
+{
+    int r = vocab_create(&source->vocab, file->gguf, diag);
+
+    tool_file_close(file);
+    return r ? r : chat_create(&source->chat, source->vocab, diag);
+}
+
+/* A model if it is one, else a template. 0, or what tool_fail() takes. */
+static int open_source(struct source *source, const char *path, struct diag *diag)
+{
+    struct tool_file file = { .fd = -1 };
+    struct diag of_model = DIAG_INIT;
+    size_t n;
+    int r = tool_file_open(&file, path, &of_model);
+
+    if (r <= 0) {
+        return r ? r : open_model(source, &file, diag);
+    }
+    r = file_read(path, MEM_WORDS, INPUT_MAX, &source->text, &n, diag);
+    if (r) {
+        diag_set(diag, "there is no such file");
+        return r;
+    }
+    if (is_model(source->text, n)) { /* a model with something wrong */
+        *diag = of_model;
+        return TOOL_FILE_REFUSED;
+    }
+    return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
+}
+
+/* With --json a refusal is an answer, too. */
+static int tell_refusal(const struct tool_call *call, const char *path, const struct diag *diag, int r)
+{
+    json_t *object;
+
+    if (!call->json || r < 0) {
+        return tool_fail(call, path, diag, r);
+    }
+    object = json_object();
+    json_object_set_new(object, "error", tool_text(diag->text, strlen(diag->text)));
+    tool_print(call, object);
+    return TOOL_FAILED;
+}
+
+static int render(const struct tool_call *call, const char *template_path, const char *input_path)
+{
+    cleanup(source_finish) struct source source = { .chat = NULL };
+    cleanup(mem_freep) char *input = NULL;
+    cleanup(buf_finish) struct buf out;
+    struct diag diag = DIAG_INIT;
+    const time_t now = (time_t)(clock_real_us() / 1000000u);
+    struct tm local;
+    size_t n = 0;
+    int r;
+
+    localtime_r(&now, &local);
+    buf_init(&out, MEM_WORDS, OUTPUT_MAX);
+    r = file_read(input_path, MEM_WORDS, INPUT_MAX, &input, &n, &diag);
+    if (r) {
+        diag_set(&diag, "there is no such file");
+        return tool_fail(call, input_path, &diag, r);
+    }
+    r = open_source(&source, template_path, &diag);
+    if (r) {
+        return tell_refusal(call, template_path, &diag, r);
+    }
+    r = chat_render_json(source.chat, (struct gguf_text){ .bytes = input, .n = n }, &local, &out, &diag);
+    if (r) {
+        diag_set(&diag, "the text is too long");
+        return tell_refusal(call, template_path, &diag, r);
+    }
+    if (call->json) {
+        json_t *object = json_object();
+
+        json_object_set_new(object, "text", tool_text((const char *)buf_data(&out), out.n));
+        return tool_print(call, object);
+    }
+    fwrite(buf_data(&out), 1, out.n, stdout);
+    return tool_flush(call);
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    const char *template_path = NULL;
+    const char *input_path = NULL;
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (found.row == RENDER_TEMPLATE) {
+            template_path = found.text;
+        } else if (found.row == RENDER_INPUT) {
+            input_path = found.text;
+        } else {
+            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (!template_path || !input_path) {
+        return tool_usage(call, "%s is missing", template_path ? "--input" : "--template");
+    }
+    return render(call, template_path, input_path);
+}
+
+const struct tool tool_render = {
+    .name = "render",
+    .summary = "put a conversation through a chat template",
+    .words = "--template FILE.jinja|MODEL.gguf --input CONVERSATION.json",
+    .about = "Prints the text that the model would read. The conversation is a JSON object: its members (messages,\n"
+             "tools, add_generation_prompt, bos_token and any others) are the template's variables, and so are\n"
+             "those of its member \"extra\". What the template refuses is told in its own words.",
+    .rows = rows,
+    .run = run,
+};
