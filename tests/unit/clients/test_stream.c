@@ -167,6 +167,38 @@ START_TEST(the_last_prompt_set_is_the_one_sent)
 }
 END_TEST
 
+static bool is_text(const ProtobufCBinaryData *data, const char *text)
+{
+    return data->len == strlen(text) && memcmp(data->data, text, data->len) == 0;
+}
+
+START_TEST(tools_variables_and_fields_go_with_the_messages)
+{
+    struct sotto_generate *generate = sotto_generate_create();
+    const Sotto__V1__Chat *got;
+
+    greet();
+    sotto_generate_set_message_fields(generate, "{}", 2); /* no message yet: nothing happens */
+    sotto_generate_add_message(generate, "user", "Hello", 5);
+    sotto_generate_add_message(generate, "tool", "5", 1);
+    sotto_generate_set_message_fields(generate, "{\"name\":\"f\"}", 12);
+    sotto_generate_add_tool(generate, "{\"a\":1}", 7);
+    sotto_generate_add_tool(generate, "7", 1);
+    sotto_generate_set_variables(generate, "{}", 2);
+    sotto_generate_set_variables(generate, "{\"b\":2}", 7);
+    sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error);
+
+    got = peer_read(&peer)->generate->chat;
+    ck_assert_uint_eq(got->messages[0]->fields.len, 0);
+    ck_assert(is_text(&got->messages[1]->fields, "{\"name\":\"f\"}"));
+    ck_assert_uint_eq(got->n_tools, 2);
+    ck_assert(is_text(&got->tools[0], "{\"a\":1}"));
+    ck_assert(is_text(&got->tools[1], "7"));
+    ck_assert(is_text(&got->variables, "{\"b\":2}"));
+    sotto_generate_destroy(generate);
+}
+END_TEST
+
 START_TEST(events_are_fetched_in_order_until_the_last)
 {
     const struct sotto_event *event;
@@ -514,6 +546,7 @@ int main(void)
     tcase_add_test(facts, nothing_set_is_nothing_sent_but_the_prompt);
     tcase_add_test(facts, an_answer_without_tokens_has_no_speed);
     tcase_add_test(facts, the_last_prompt_set_is_the_one_sent);
+    tcase_add_test(facts, tools_variables_and_fields_go_with_the_messages);
     tcase_add_test(facts, events_are_fetched_in_order_until_the_last);
     tcase_add_test(facts, two_requests_on_one_connection_keep_apart);
     tcase_add_test(facts, a_stream_torn_at_every_byte_is_read_whole);
