@@ -182,6 +182,16 @@ static const struct refusal {
         .window = 9,
         .pattern_key = 3 },
       "one bool for each of the 2 layers" },
+    { { .family = "qwen35", .n_layers = 2, .norms_heads = true },
+      "lacks keys: qwen35.ssm.conv_kernel, qwen35.ssm.group_count, qwen35.ssm.time_step_rank, "
+      "qwen35.ssm.state_size, qwen35.ssm.inner_size" },
+    { { .family = "qwen35", .n_layers = 2, .attends_every = 2, .n_values = 3 }, "3 heads of values" },
+    { { .family = "qwen35", .n_layers = 2, .attends_every = 2, .n_values = 10 }, "10 heads of values" },
+    { { .family = "qwen35", .n_layers = 2, .attends_every = 3 }, "none of the 2 layers attends" },
+    { { .family = "qwen35", .n_layers = 2, .attends_every = 2, .omits = { "blk.0.ssm_a" } },
+      "lacks tensors: blk.0.ssm_a" },
+    { { .family = "qwen35", .n_layers = 2, .attends_every = 2, .omits = { "blk.1.attn_q.weight" } },
+      "lacks tensors: blk.1.attn_q.weight" },
     { { .family = "mamba", .n_layers = 1 }, "gemma, gemma2, gemma3, llama, phi3, qwen2, qwen3" },
 };
 
