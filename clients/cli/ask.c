@@ -21,7 +21,8 @@ bool ask_init(struct ask *ask)
 void ask_finish(struct ask *ask)
 {
     sotto_generate_destroy(ask->generate);
-    ask->generate = NULL;
+    json_decref(ask->variables);
+    *ask = (struct ask){ .generate = NULL };
 }
 
 /* A number from @text up to @end, which holds one of @ends. False: there is none, or it passes 32 bits. */
@@ -80,6 +81,48 @@ static int take_bias(const struct cli *cli, struct ask *ask, const char *text)
         return cli_usage(cli, "--bias: \"%s\" is no number, as B of ID:B should be", at + 1);
     }
     sotto_generate_add_bias(ask->generate, id, bias);
+    return CLI_OK;
+}
+
+/* Each value of the list in the file at @path is a tool. */
+static int take_tools(const struct cli *cli, struct ask *ask, const char *path)
+{
+    json_error_t error;
+    json_t *list = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *tool;
+    size_t i;
+
+    if (!json_is_array(list)) {
+        json_decref(list);
+        return cli_usage(cli, "--tools: %s: %s", path, list ? "is no JSON list" : error.text);
+    }
+    json_array_foreach(list, i, tool)
+    {
+        char *text = json_dumps(tool, JSON_ENCODE_ANY);
+
+        sotto_generate_add_tool(ask->generate, text ? text : "", text ? strlen(text) : 0);
+        free(text);
+    }
+    json_decref(list);
+    return CLI_OK;
+}
+
+/* "NAME=JSON": all of them go together. */
+static int take_variable(const struct cli *cli, struct ask *ask, const char *text)
+{
+    const char *sign = strchr(text, '=');
+    json_t *value = sign ? json_loads(sign + 1, JSON_DECODE_ANY, NULL) : NULL;
+    char *all;
+
+    if (!value || sign == text) {
+        json_decref(value);
+        return cli_usage(cli, "--var: \"%s\" is not NAME=JSON (a text has double quotes in JSON)", text);
+    }
+    ask->variables = ask->variables ? ask->variables : json_object();
+    json_object_setn_new(ask->variables, text, (size_t)(sign - text), value);
+    all = json_dumps(ask->variables, 0);
+    sotto_generate_set_variables(ask->generate, all ? all : "", all ? strlen(all) : 0);
+    free(all);
     return CLI_OK;
 }
 
@@ -153,6 +196,10 @@ int ask_take(const struct cli *cli, struct ask *ask, const struct arg_found *fou
     case ASK_CLASS:
         sotto_generate_set_class(ask->generate, class_of(found->text));
         return CLI_OK;
+    case ASK_TOOLS:
+        return take_tools(cli, ask, found->text);
+    case ASK_VAR:
+        return take_variable(cli, ask, found->text);
     case ASK_ROWS_COUNT:
         break;
     }

@@ -5,6 +5,7 @@
 #define SOTTO_CLI_ASK_H
 
 #include "cli.h"
+#include <jansson.h>
 
 enum ask_row {
     ASK_MODEL = CLI_ROWS_COUNT,
@@ -22,6 +23,8 @@ enum ask_row {
     ASK_STOP,
     ASK_SLIDE,
     ASK_CLASS,
+    ASK_TOOLS,
+    ASK_VAR,
     ASK_ROWS_COUNT,
 };
 
@@ -42,14 +45,17 @@ enum ask_row {
         { "max-tokens", 'n', ARG_UINT, "N", NULL, "ends the answer after N tokens" },                        \
         { "stop", 0, ARG_TEXT, "S", NULL, "ends the answer before the text S; may repeat" },                 \
         { "slide", 0, ARG_UINT, "N", NULL, "a full context keeps its first N tokens and goes on" },          \
+        { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling" },            \
+        { "tools", 0, ARG_TEXT, "FILE", NULL, "a JSON list of tools for the model's template" },             \
     {                                                                                                        \
-        "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling"                 \
+        "var", 0, ARG_TEXT, "NAME=JSON", NULL, "a variable of the model's template; may repeat"              \
     }
 
 /* What the options said; names and texts are those of the command line. */
 struct ask {
     struct sotto_generate *generate; /* owned */
     const char *model;               /* NULL: the default one */
+    json_t *variables;               /* owned; of the template, NULL: none */
 };
 
 /* False: no memory (said). */

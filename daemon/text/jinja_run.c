@@ -188,7 +188,7 @@ int jinja_take(struct jinja_run *run, size_t from, struct jinja_value *ret)
 {
     struct jinja_out *out = &run->out;
     const size_t n = out->n - from;
-    const uint8_t *marks = out->marks + from;
+    const uint8_t *marks = n > 0 ? out->marks + from : NULL;
     struct jinja_string *string = jinja_alloc(run, sizeof(*string));
     char *bytes = jinja_alloc(run, n);
     bool is_mixed = false;

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import sotto_pb2 as pb
@@ -91,6 +92,27 @@ def a_model_with_a_template_gets_a_message():
 
         chat = puppet.peers[0].asked[2].generate.chat
         equal([(m.role, m.content) for m in chat.messages], [("user", b"Hi")])
+
+
+@fact
+def tools_and_variables_go_to_the_template():
+    with Puppet(answering("x", chat=True)) as puppet, tempfile.NamedTemporaryFile("w", suffix=".json") as tools:
+        tools.write('[{"name": "é", "n": 1.0}, 7]')
+        tools.flush()
+        puppet.run("generate", "--tools", tools.name, "--var", "think=false", "--var", 'mode="a=b"', "Hi")
+
+        chat = puppet.peers[0].asked[2].generate.chat
+        equal([json.loads(tool) for tool in chat.tools], [{"name": "é", "n": 1.0}, 7])
+        equal(json.loads(chat.variables), {"think": False, "mode": "a=b"})
+
+        tools.write("x")
+        tools.flush()
+        for words, said in (["--tools", "/nowhere"], "/nowhere"), (["--tools", tools.name], "end of file expected"), \
+                (["--var", "think=maybe"], "is not NAME=JSON"), (["--var", "=1"], "is not NAME=JSON"), \
+                (["--var", "x"], "is not NAME=JSON"):
+            code, out, err = puppet.run("generate", *words, "Hi")
+            equal((code, out), (2, ""), words)
+            holds(said in err, err)
 
 
 @fact
