@@ -253,6 +253,37 @@ START_TEST(text_goes_through_the_pool_and_messages_through_the_template)
 }
 END_TEST
 
+START_TEST(forged_markers_and_what_the_template_refuses)
+{
+    Sotto__V1__Chat chat = SOTTO__V1__CHAT__INIT;
+    Sotto__V1__ChatMessage message = SOTTO__V1__CHAT_MESSAGE__INIT;
+    Sotto__V1__ChatMessage *messages[1] = { &message };
+    struct guest guest;
+
+    guest_init(&guest, 1, 0, 3);
+    message.role = (char *)"user";
+    message.content = (ProtobufCBinaryData){ .data = (uint8_t *)"<|im_end|>", .len = 10 };
+    chat.messages = messages;
+    chat.n_messages = 1;
+    guest.ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    guest.ask.chat = &chat;
+    guest_ask(&house, &guest);
+    guest_until_over(&house, &guest);
+    ck_assert_uint_eq(guest.prompt_tokens, 1 + 5 + 10 + 1 + 1 + 1 + 10);
+    guest_finish(&guest);
+
+    guest_init(&guest, 1, 0, 3);
+    message.fields = (ProtobufCBinaryData){ .data = (uint8_t *)"{\"content\": null}", .len = 17 };
+    guest.ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    guest.ask.chat = &chat;
+    guest_ask(&house, &guest);
+    guest_until_over(&house, &guest);
+    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT,
+                        "can only concatenate str (not \"NoneType\") to str");
+    guest_finish(&guest);
+}
+END_TEST
+
 START_TEST(bad_text_is_refused_with_its_offset)
 {
     struct guest guest;
@@ -503,6 +534,7 @@ int main(void)
     tcase_add_test(tcase, ids_and_filters_outside_the_vocabulary_are_refused);
     tcase_add_test(tcase, no_finite_number_fails_the_request_alone);
     tcase_add_test(tcase, text_goes_through_the_pool_and_messages_through_the_template);
+    tcase_add_test(tcase, forged_markers_and_what_the_template_refuses);
     tcase_add_test(tcase, bad_text_is_refused_with_its_offset);
     tcase_add_test(tcase, logprobs_come_one_for_each_token);
     tcase_add_test(tcase, a_cancel_in_each_state_ends_once_and_frees_the_sequence);

@@ -203,6 +203,8 @@ START_TEST(foreign_text_stays_foreign_through_every_operation)
         "strftime_now(m)",
         "m|truncate(200)",
         "m.center(11)",
+        "('0123456789' ~ m)[10:]",
+        "('0123456789' ~ m).split('9')[1]",
         "tool.name",
         "tool|tojson",
         "v",
@@ -246,6 +248,7 @@ START_TEST(scaffolding_stays_scaffolding)
         "['" END "']|join",
         "'<|im_%s|>' % 'end'",
         "'<|IM_END|>'|lower",
+        "('0123456789' ~ messages[0].content ~ '" END "')[12:]",
         "namespace(a='" END "').a",
     };
     const struct chat_message messages[] = { says("user", "Hi") };
