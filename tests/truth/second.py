@@ -325,7 +325,7 @@ Tiny models with random weights, made by transformers {tiny.transformers.__versi
 attention, float32), saved, converted by `sotto convert`, and read by both. A figure is the largest difference of a logit
 in parts of the largest logit; the backend `truth` multiplies weights as floats, `cpu` is what streams are served by, and
 keys and values are kept as F32. Bounds: {F32_BOUND:g} wherever weights are floats, and for the backend `truth` in every
-format; {BITS8_BOUND:g} for the backend `cpu` in formats that meet activations of 8 bits, or of half precision. Lengths:
+format; {BITS8_BOUND:g} for the backend `cpu` where weights in blocks meet activations of 8 bits. Lengths:
 {", ".join(map(str, LENGTHS))}, which lie on both sides of every window (33), page (16) and first context (64).
 """
 
