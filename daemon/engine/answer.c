@@ -63,6 +63,8 @@ static void fill_row(struct answer_row *row, const struct step_result *result, c
     row->entry.n_tokens = result->n_tokens;
     row->entry.tokens = packed(result->tokens);
     row->entry.outcome = outcome_of(result->outcome);
+    row->entry.n_hidden = result->n_hidden;
+    row->entry.hidden = packed(result->hidden);
     if (!asked || !asked->logprobs || result->n_tokens == 0) {
         return;
     }

@@ -51,6 +51,9 @@ static enum seq_outcome check_room(struct model *model, const struct seq_ask *as
     if (ask->n_tokens == 0) {
         return SEQ_BAD_TOKEN;
     }
+    if (ask->hidden) {
+        return SEQ_UNSUPPORTED; /* it has no hidden states */
+    }
     if (n_tokens > model->facts.n_context || ret_room->n_needed > model->facts.n_pages) {
         return SEQ_NEVER_FITS;
     }

@@ -60,6 +60,7 @@ static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, uint64_t
     ready.pages = facts->n_pages;
     ready.backend = packed(facts->backend);
     ready.numerics = packed(facts->numerics);
+    ready.hidden = facts->n_hidden;
     ready.load_us = load_us;
     ready.cost = cost;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_READY;

@@ -62,6 +62,8 @@ static Sotto__Engine__Refusal refusal_of(enum seq_outcome outcome)
         return SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY;
     case SEQ_BAD_TOKEN:
         return SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN;
+    case SEQ_UNSUPPORTED:
+        return SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED;
     case SEQ_OK:
         break;
     }
@@ -118,6 +120,7 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
         .params = &params,
         .salt = open->salt.data,
         .n_salt = open->salt.len,
+        .hidden = open->hidden,
     };
     int r;
 
@@ -191,7 +194,6 @@ static bool read_entry(const Sotto__Engine__Entry *entry, struct step_entry *ret
         ret_entry->n_decode = entry->decode;
         return entry->decode > 0;
     case SOTTO__ENGINE__ENTRY__WORK__NOT_SET:
-    case SOTTO__ENGINE__ENTRY__WORK_HIDDEN:
     case SOTTO__ENGINE__ENTRY__WORK_LOGITS:
         return false;
     }

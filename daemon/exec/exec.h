@@ -209,6 +209,9 @@ int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
 /* A named place for rows of @n_cols floats. A failure is kept for exec_seal(). */
 uint32_t exec_slot(struct exec_program *program, const char *name, uint32_t n_cols, enum exec_rows rows);
 
+/* The slot of that name; EXEC_NO_SLOT: there is none. */
+uint32_t exec_find_slot(const struct exec_program *program, const char *name);
+
 /* Appends a copy of @op. A failure is kept for exec_seal(). */
 void exec_record(struct exec_program *program, const struct exec_op *op);
 

@@ -97,6 +97,16 @@ uint32_t exec_slot(struct exec_program *program, const char *name, uint32_t n_co
     return program->n_slots++;
 }
 
+uint32_t exec_find_slot(const struct exec_program *program, const char *name)
+{
+    for (uint32_t i = 0; i < program->n_slots; i++) {
+        if (strncmp(program->slots[i].name, name, sizeof(program->slots[i].name) - 1) == 0) {
+            return i;
+        }
+    }
+    return EXEC_NO_SLOT;
+}
+
 void exec_record(struct exec_program *program, const struct exec_op *op)
 {
     struct exec_op *ops;

@@ -30,6 +30,7 @@ struct seq {
     seq_watch_fn watch;  /* or NULL */
     void *watcher;
     uint32_t watch_from;
+    struct gist *gist; /* owned; NULL: it is sampled */
     bool is_stopped;
     bool is_in_step; /* pages and tokens must stay until it ends */
     bool is_closed;  /* close when the step ends, */
@@ -75,6 +76,7 @@ struct model_program {
     struct exec_program *exec;
     uint32_t n_rows;
     uint32_t logits; /* slot */
+    uint32_t hidden; /* slot, of all rows; only in a model that is made for embedding */
 };
 
 #define MODEL_BUCKETS 4

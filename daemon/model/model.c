@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "model/inside.h"
+#include "model/pen.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -187,6 +188,7 @@ static int record_program(struct model *model, const struct arch_source *source,
     }
     program->n_rows = n_rows;
     program->logits = model->arch->record(source, program->exec);
+    program->hidden = exec_find_slot(program->exec, PEN_HIDDEN);
     r = exec_seal(program->exec, diag);
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
@@ -281,6 +283,7 @@ static void state_facts(struct model *model)
     mem_read(MEM_WEIGHTS, &copied);
     model->facts.architecture = model->arch->name;
     model->facts.n_vocab = model->params.n_tokens;
+    model->facts.n_hidden = model->params.pooling != GIST_NONE ? model->params.n_embd : 0;
     model->facts.n_trained = model->params.n_trained;
     model->facts.n_context = model->n_context;
     model->facts.n_page_tok = KV_PAGE_TOK;

@@ -15,6 +15,8 @@
 #define COLS_MAX    (1u << 20)
 #define CONTEXT_MAX (1u << 24)
 
+#define POOLING_RANK 4u /* of ARCH.pooling_type; the others are enum gist_pooling */
+
 static const struct param_row {
     const char *key; /* behind "ARCH." */
     size_t place;
@@ -262,9 +264,16 @@ static int derive_net(struct reader *reader, struct arch_params *params)
 /* What would change the arithmetic and is not computed here must not be passed over in silence. */
 static int refuse_unknown(struct reader *reader, struct arch_params *params)
 {
+    bool is_causal = true;
     uint32_t n;
     int r;
 
+    r = gguf_get_bool(reader->gguf, name_key(reader, "attention.causal"), &is_causal, reader->diag);
+    if (r == GGUF_WRONG || !is_causal) {
+        diag_blame(reader->diag, reader->key,
+                   "key %s says that rows see those behind them, too, which is not supported", reader->key);
+        return MODEL_REFUSED;
+    }
     r = gguf_get_u32(reader->gguf, "split.count", &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n > 1)) {
         diag_blame(reader->diag, "split.count",
@@ -326,6 +335,24 @@ static int derive(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
+/* Ranks (4) are made by a head of their own, which is not computed here: such a model embeds nothing. */
+static int read_pooling(struct reader *reader, struct arch_params *params)
+{
+    uint32_t type = GIST_NONE;
+
+    if (gguf_get_u32(reader->gguf, name_key(reader, "pooling_type"), &type, reader->diag) == GGUF_WRONG ||
+        !in_range(reader, type, GIST_NONE, POOLING_RANK)) {
+        return MODEL_REFUSED;
+    }
+    params->pooling = type == POOLING_RANK ? GIST_NONE : (enum gist_pooling)type;
+    if (params->pooling != GIST_NONE && params->n_embd > GIST_VALUES_MAX) {
+        diag_blame(reader->diag, reader->key, "key %s asks for vectors of %u values; at most %u are possible",
+                   reader->key, params->n_embd, GIST_VALUES_MAX);
+        return MODEL_REFUSED;
+    }
+    return MODEL_OK;
+}
+
 /* The vocabulary itself is read by sottod; here counts its length, which tells rows of text from padding. */
 static int count_tokens(struct reader *reader, struct arch_params *params)
 {
@@ -360,7 +387,7 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
 {
     static int (*const steps[])(struct reader *, struct arch_params *) = {
         read_integers, read_floats,  read_recurrent, derive_net,   derive,
-        read_scaling,  read_pattern, refuse_unknown, count_tokens,
+        read_scaling,  read_pattern, refuse_unknown, read_pooling, count_tokens,
     };
     struct reader reader = { .arch = arch, .gguf = gguf, .diag = diag };
     struct arch_params params = {

@@ -71,7 +71,7 @@ static struct pen_slots slots_of(const struct arch_params *params, struct exec_p
 
     return (struct pen_slots){
         .x = exec_slot(program, "x", params->n_embd, EXEC_ROWS_ALL),
-        .normed = exec_slot(program, "normed", params->n_embd, EXEC_ROWS_ALL),
+        .normed = exec_slot(program, PEN_HIDDEN, params->n_embd, EXEC_ROWS_ALL),
         .q = exec_slot(program, "q", n_q, EXEC_ROWS_ALL),
         .k = exec_slot(program, "k", n_kv, EXEC_ROWS_ALL),
         .v = exec_slot(program, "v", n_kv, EXEC_ROWS_ALL),
@@ -174,8 +174,13 @@ uint32_t pen_logits(struct pen *pen)
     const struct pen_slots *at = &pen->at;
 
     pen->phase = STEP_HEAD;
-    pen_gather(pen, at->last, at->x);
-    pen_norm(pen, at->last, at->last, weights->output_norm);
+    if (pen->source->params->pooling != GIST_NONE) {
+        pen_norm(pen, at->normed, at->x, weights->output_norm);
+        pen_gather(pen, at->last, at->normed);
+    } else {
+        pen_gather(pen, at->last, at->x);
+        pen_norm(pen, at->last, at->last, weights->output_norm);
+    }
     pen_matmul(pen, at->logits, at->last, weights->output, NULL);
     if (pen->source->params->logit_cap > 0.0f) {
         pen_cap(pen, at->logits, pen->source->params->logit_cap);

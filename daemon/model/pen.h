@@ -12,7 +12,7 @@
 /* Rows of activations, [rows][...]. */
 struct pen_slots {
     uint32_t x;        /* [n_embd] residual stream */
-    uint32_t normed;   /* [n_embd] what a block reads */
+    uint32_t normed;   /* [n_embd] what a block reads; named PEN_HIDDEN */
     uint32_t q;        /* [n_heads * head_dim] */
     uint32_t k, v;     /* [n_kv_heads * head_dim] */
     uint32_t heads;    /* [n_heads * head_dim] what attention gives */
@@ -21,6 +21,8 @@ struct pen_slots {
     uint32_t last;     /* [n_embd] x of the wanted rows */
     uint32_t logits;   /* [n_tokens] of the wanted rows */
 };
+
+#define PEN_HIDDEN "normed"
 
 struct pen {
     struct exec_program *program;
@@ -57,7 +59,8 @@ void pen_add_back(struct pen *pen, enum step_phase phase, uint32_t in, const str
 /* x = x + Wdown (act(Wgate normed) * Wup normed). */
 void pen_feed_forward(struct pen *pen, const struct arch_layer *layer, enum exec_gate gate);
 
-/* logits = Wout norm(x) of the wanted rows, softly limited where the family does so. Gives their slot. */
+/* logits = Wout norm(x) of the wanted rows, softly limited where the family does so. Gives their slot. In a model that
+ * is made for embedding, PEN_HIDDEN then holds norm(x) of all rows. */
 uint32_t pen_logits(struct pen *pen);
 
 /* ---- single ops ---- */

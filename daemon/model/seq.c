@@ -25,6 +25,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
     mem_free((void *)seq->params.never);
     mem_free(seq->top_ids);
     mem_free(seq->top_logprobs);
+    gist_destroy(seq->gist);
     mem_free(seq->tokens);
     mem_free(seq);
 }
@@ -63,6 +64,10 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     seq->tokens = mem_calloc(MEM_SCRATCH, model->n_context, sizeof(*seq->tokens));
     seq->top_ids = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_ids));
     seq->top_logprobs = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_logprobs));
+    if (ask->hidden) {
+        seq->gist = gist_create(model->params.pooling, model->params.n_embd);
+        ok = ok && seq->gist;
+    }
     if (!ok || !seq->tokens || !seq->top_ids || !seq->top_logprobs ||
         kv_pages_create(&seq->pages, model->n_context)) {
         return false;
@@ -86,7 +91,10 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
             return SEQ_BAD_TOKEN;
         }
     }
-    if (ask->n_tokens >= model->n_context || n_tokens > model->n_context ||
+    if (ask->hidden && (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->watch)) {
+        return SEQ_UNSUPPORTED;
+    }
+    if ((ask->n_tokens >= model->n_context && !ask->hidden) || n_tokens > model->n_context ||
         room->n_needed > model->kv.n_pages) {
         return SEQ_NEVER_FITS;
     }
@@ -146,8 +154,8 @@ void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done)
 
 static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
-    if (n_tokens == 0 || n_tokens >= seq->n_known) {
-        return;
+    if (n_tokens == 0 || n_tokens >= seq->n_known || seq->gist) {
+        return; /* nothing changes, or what was pooled can't be taken out again */
     }
     seq->n_known = n_tokens;
     seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);

@@ -26,6 +26,10 @@ struct seq_ask {
     const uint8_t *salt;                /* sharing domain; n_salt 0: never shared */
     size_t n_salt;
 
+    /* Nothing is sampled: the rows are pooled (gist.h), and the step with the last one gives what they come to. The
+     * sequence is not shared (no salt), and tokens may fill the context. */
+    bool hidden;
+
     /* For tools that look at every row. A step computes at most as many watched rows as the model has sequences. */
     seq_watch_fn watch; /* NULL: nobody looks */
     void *watcher;
@@ -38,6 +42,7 @@ enum seq_outcome {
     SEQ_NEVER_FITS,
     SEQ_TOO_MANY,
     SEQ_BAD_TOKEN,
+    SEQ_UNSUPPORTED, /* hidden: the model is not made for embedding, or it was to be shared or watched */
 };
 
 struct seq_room {

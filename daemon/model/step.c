@@ -142,13 +142,13 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
     uint32_t n_rows = (uint32_t)num_min(entry->n_prefill ? entry->n_prefill : 1, n_left);
     bool reaches;
 
-    assert(n_left > 0);
+    assert(n_left > 0 || seq->gist);
     if (r < 0) {
         return err_up(r);
     }
     n_rows = seq->watch ? limit_watched(model, share, n_rows) : n_rows;
     reaches = n_rows == n_left;
-    if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context) ||
+    if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context && !seq->gist) ||
         kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK) {
         share->outcome = STEP_ENTRY_NO_ROOM;
         return 0;
@@ -164,7 +164,7 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
     }
     if (reaches && share->n_watched > 0) {
         share->wanted = step->n_wanted - 1;
-    } else if (reaches) {
+    } else if (reaches && !seq->gist) {
         share->wanted = step->n_wanted;
         step->wanted[step->n_wanted++] = step->n_rows - 1;
     }
@@ -363,6 +363,38 @@ static int show_watched(struct model *model, const struct step_share *share)
     return 0;
 }
 
+/* Takes the rows of @share that count; behind the last of all, what they come to is the result. */
+static int pool_share(struct model *model, struct step_share *share, struct step_result *result)
+{
+    const struct model_program *program = model->step.program;
+    struct seq *seq = share->seq;
+    uint32_t first = seq->n_done - share->n_rows; /* position */
+
+    for (uint32_t i = 0; i < share->n_rows; i++) {
+        int r;
+
+        if (!gist_wants(seq->gist, first + i, seq->n_known - 1)) {
+            continue;
+        }
+        r = exec_read(program->exec, program->hidden, share->first + i, seq->gist->values,
+                      seq->gist->n_values);
+        if (r) {
+            return err_up(r);
+        }
+        gist_add(seq->gist);
+    }
+    if (share->n_rows == 0 || seq->n_done < seq->n_known) {
+        return 0;
+    }
+    if (!gist_pool(seq->gist)) {
+        share->outcome = STEP_ENTRY_NUMERIC;
+        return 0;
+    }
+    result->n_hidden = seq->gist->n_values;
+    result->hidden = seq->gist->values;
+    return 0;
+}
+
 /* @computed: the program ran to its end. */
 static int make_result(struct model *model, uint32_t i, bool computed)
 {
@@ -385,6 +417,8 @@ static int make_result(struct model *model, uint32_t i, bool computed)
         share->outcome = STEP_ENTRY_STOPPED;
         /* Its last row stays to be computed, should it be read again after all. */
         seq_go_back(model, share->seq, share->seq->n_known - 1);
+    } else if (share->seq && share->seq->gist) {
+        r = pool_share(model, share, result);
     } else if (share->wanted != STEP_NOT_WANTED) {
         r = sample_share(model, share, result);
     }

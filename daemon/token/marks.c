@@ -131,6 +131,11 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
         get_flag(gguf, KEY_PREFIX "add_space_prefix", spm, &vocab->prefix_blank, diag)) {
         return VOCAB_REFUSED;
     }
+    if (get_id(vocab, gguf, KEY_PREFIX "eos_token_id", &vocab->eos, diag) ||
+        get_flag(gguf, KEY_PREFIX "add_eos_token", false, &vocab->adds_eos, diag)) {
+        return VOCAB_REFUSED;
+    }
+    vocab->adds_eos = vocab->adds_eos && vocab->eos != VOCAB_NO_ID;
     vocab->prefix_blank = vocab->prefix_blank && spm;
     if (vocab->adds_bos && vocab->bos == VOCAB_NO_ID) {
         diag_blame(diag, KEY_PREFIX "add_bos_token",

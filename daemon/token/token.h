@@ -85,6 +85,7 @@ enum tokenize_flag {
     TOKENIZE_BOS = 1,     /* BOS first, if the vocabulary adds one */
     TOKENIZE_SPECIAL = 2, /* control tokens spelled in the text are recognised */
     TOKENIZE_MIDDLE = 4,  /* the text goes on from an earlier part: no prefix blank */
+    TOKENIZE_EOS = 8,     /* EOS last, if the vocabulary adds one */
 };
 
 enum tokenize_outcome {

@@ -233,6 +233,9 @@ static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *
         }
     }
     r = push_text(&job, text, n, flags);
+    if (r == TOKENIZE_OK && (flags & TOKENIZE_EOS) && vocab->adds_eos) {
+        r = ids_push(ids, vocab->eos);
+    }
     return r < 0 ? err_up(r) : r;
 }
 

@@ -46,6 +46,7 @@ struct vocab {
     uint32_t eos;
     uint32_t unknown;
     bool adds_bos;
+    bool adds_eos;
     bool prefix_blank;
     uint32_t ends[VOCAB_ENDS_MAX];
     size_t n_ends;
