@@ -176,6 +176,7 @@ enum sotto_event_kind {
     SOTTO_EVENT_STATUS,      /* last */
     SOTTO_EVENT_WATCHED,     /* watch */
     SOTTO_EVENT_RELOADED,    /* last */
+    SOTTO_EVENT_EMBEDDED,    /* last */
 };
 
 struct sotto_accepted {
@@ -301,6 +302,7 @@ struct sotto_model {
     const char *chat_reason;
     float load_fraction; /* LOADING */
     uint64_t load_us;
+    uint32_t embedding_values; /* of an embedding; 0: not made for it, or not loaded yet */
 };
 
 struct sotto_models {
@@ -392,6 +394,15 @@ struct sotto_reloaded {
     const char *const *needs_restart;
 };
 
+/* What a text comes to. */
+struct sotto_embedding {
+    size_t n_values;
+    const float *values;
+    uint32_t prompt_tokens;
+    const char *model;    /* in force */
+    const char *numerics; /* what decides the bits */
+};
+
 struct sotto_event {
     enum sotto_event_kind kind;
     uint32_t stream;
@@ -410,6 +421,7 @@ struct sotto_event {
         const struct sotto_status *status;
         const struct sotto_watched *watched;
         const struct sotto_reloaded *reloaded;
+        const struct sotto_embedding *embedded;
     };
 };
 
@@ -516,6 +528,21 @@ SOTTO_EXPORT enum sotto_code sotto_send_detokenize(struct sotto *sotto, const ch
                                                    const uint32_t *ids, size_t n, bool special,
                                                    sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                                    struct sotto_error *error);
+
+#define SOTTO_EMBED_RAW 1u /* as the model pools it; without: divided by its length */
+
+/* EMBEDDED, of a model that is made for it (sotto_model::embedding_values); FAILED_PRECONDITION of another one. */
+SOTTO_EXPORT enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text,
+                                              size_t n, uint32_t flags, enum sotto_class priority,
+                                              sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                              struct sotto_error *error);
+
+/* The same of exactly these tokens: nothing is put around them. */
+SOTTO_EXPORT enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model,
+                                                     const uint32_t *ids, size_t n, uint32_t flags,
+                                                     enum sotto_class priority, sotto_event_fn fn,
+                                                     void *owner, uint32_t *ret_stream,
+                                                     struct sotto_error *error);
 
 /* MODELS. */
 SOTTO_EXPORT enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner,

@@ -134,6 +134,14 @@ static const struct rule detokenize_rules[] = {
     { "special", RULE_ANY },
 };
 
+static const struct rule embed_rules[] = {
+    { "model", RULE_UNNAMED },
+    { "tokens", RULE_ANY },
+    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "raw", RULE_ANY },
+    { "priority", RULE_ENUM },
+};
+
 static const struct rule load_rules[] = {
     { "name", RULE_NAME },
     { "file", RULE_PATH },
@@ -150,6 +158,7 @@ static const struct rule watch_rules[] = {
 
 static int check_hello(const void *message, const struct place *place, struct diag *diag);
 static int check_generate(const void *message, const struct place *place, struct diag *diag);
+static int check_embed(const void *message, const struct place *place, struct diag *diag);
 static int check_token_ids(const void *message, const struct place *place, struct diag *diag);
 static int check_chat(const void *message, const struct place *place, struct diag *diag);
 static int check_sampling(const void *message, const struct place *place, struct diag *diag);
@@ -168,6 +177,7 @@ static const struct rule_list lists[] = {
     { &sotto__v1__cancel__descriptor, NULL, 0, NULL },
     { &sotto__v1__tokenize__descriptor, ROWS(tokenize_rules), NULL },
     { &sotto__v1__detokenize__descriptor, ROWS(detokenize_rules), NULL },
+    { &sotto__v1__embed__descriptor, ROWS(embed_rules), check_embed },
     { &sotto__v1__list_models__descriptor, NULL, 0, NULL },
     { &sotto__v1__load_model__descriptor, ROWS(load_rules), NULL },
     { &sotto__v1__unload_model__descriptor, ROWS(unload_rules), NULL },
@@ -478,6 +488,16 @@ static int check_generate(const void *message, const struct place *place, struct
     }
     if (ask->opt_keep_tokens_case && ask->on_full != SOTTO__V1__ON_FULL__ON_FULL_SLIDE) {
         return refuse(&keep, diag, "means something only with on_full ON_FULL_SLIDE");
+    }
+    return CHECK_OK;
+}
+
+static int check_embed(const void *message, const struct place *place, struct diag *diag)
+{
+    const Sotto__V1__Embed *ask = message;
+
+    if (ask->input_case == SOTTO__V1__EMBED__INPUT__NOT_SET) {
+        return refuse(place, diag, "has no input; give one of tokens, text");
     }
     return CHECK_OK;
 }

@@ -126,7 +126,7 @@ static int take_variable(const struct cli *cli, struct ask *ask, const char *tex
     return CLI_OK;
 }
 
-static enum sotto_class class_of(const char *name)
+enum sotto_class ask_class(const char *name)
 {
     if (strcmp(name, "background") == 0) {
         return SOTTO_CLASS_BACKGROUND;
@@ -194,7 +194,7 @@ int ask_take(const struct cli *cli, struct ask *ask, const struct arg_found *fou
         sotto_generate_add_stop(ask->generate, found->text, strlen(found->text));
         return CLI_OK;
     case ASK_CLASS:
-        sotto_generate_set_class(ask->generate, class_of(found->text));
+        sotto_generate_set_class(ask->generate, ask_class(found->text));
         return CLI_OK;
     case ASK_TOOLS:
         return take_tools(cli, ask, found->text);

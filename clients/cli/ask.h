@@ -65,6 +65,9 @@ void ask_finish(struct ask *ask);
 /* Takes an option of ASK_ROWS. CLI_OK, or CLI_USAGE (said). */
 int ask_take(const struct cli *cli, struct ask *ask, const struct arg_found *found);
 
+/* The class of one of ASK_CLASSES. */
+enum sotto_class ask_class(const char *word);
+
 /* ID,ID,... as token ids: allocated (mem_free()), with their number. CLI_OK, or CLI_USAGE (said). */
 int ask_read_ids(const struct cli *cli, const char *text, uint32_t **ret_ids, size_t *ret_n);
 

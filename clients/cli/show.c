@@ -93,6 +93,7 @@ json_t *show_model(const struct sotto_model *model)
     json_object_set_new(object, "chat_reason", name(model->chat_reason));
     json_object_set_new(object, "load_fraction", json_real((double)model->load_fraction));
     json_object_set_new(object, "load_us", number(model->load_us));
+    json_object_set_new(object, "embedding_values", number(model->embedding_values));
     return object;
 }
 

@@ -232,6 +232,7 @@ static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
         .chat_reason = from->chat_reason,
         .load_fraction = from->load_fraction,
         .load_us = from->load_us,
+        .embedding_values = from->embedding_values,
     };
 }
 
@@ -421,6 +422,23 @@ static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
     return 0;
 }
 
+static int make_embedded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_embedding *to = scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__Embedding *from = frame->embedding;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    to->n_values = from->n_values;
+    to->values = from->values;
+    to->prompt_tokens = from->prompt_tokens;
+    to->model = from->model;
+    to->numerics = from->numerics;
+    sotto->event.embedded = to;
+    return 0;
+}
+
 /* By body of ServerFrame. One without a maker is none for the caller. */
 static const struct maker {
     enum sotto_event_kind kind;
@@ -441,6 +459,7 @@ static const struct maker {
     [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, make_status },
     [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, make_watched },
     [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, make_reloaded },
+    [SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING] = { SOTTO_EVENT_EMBEDDED, true, make_embedded },
 };
 
 static const struct maker *maker_of(const Sotto__V1__ServerFrame *frame)

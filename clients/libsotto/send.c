@@ -46,6 +46,45 @@ enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model, co
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
+static enum sotto_code send_embed(struct sotto *sotto, Sotto__V1__Embed *embed, const char *model,
+                                  uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
+                                  uint32_t *ret_stream, struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+
+    embed->model = name(model);
+    embed->raw = (flags & SOTTO_EMBED_RAW) != 0;
+    embed->priority = (Sotto__V1__PriorityClass)priority;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_EMBED;
+    frame.embed = embed;
+    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text, size_t n,
+                                 uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
+                                 uint32_t *ret_stream, struct sotto_error *error)
+{
+    Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
+
+    embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
+    embed.text = bytes(text, n);
+    return send_embed(sotto, &embed, model, flags, priority, fn, owner, ret_stream, error);
+}
+
+enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model, const uint32_t *ids, size_t n,
+                                        uint32_t flags, enum sotto_class priority, sotto_event_fn fn,
+                                        void *owner, uint32_t *ret_stream, struct sotto_error *error)
+{
+    Sotto__V1__TokenIds tokens = SOTTO__V1__TOKEN_IDS__INIT;
+    Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
+
+    tokens.n_ids = n;
+    tokens.ids = (uint32_t *)ids;
+    embed.input_case = SOTTO__V1__EMBED__INPUT_TOKENS;
+    embed.tokens = &tokens;
+    return send_embed(sotto, &embed, model, flags, priority, fn, owner, ret_stream, error);
+}
+
 enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                   struct sotto_error *error)
 {

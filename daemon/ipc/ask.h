@@ -16,7 +16,7 @@ struct ask {
     struct list watch; /* ipc::watches; in no list unless it is a Watch */
     struct conn *conn;
     uint32_t label;
-    struct stream *stream;     /* Generate; the hub's */
+    struct stream *stream;     /* Generate, Embed; the hub's */
     struct hub_ticket *ticket; /* a question to the hub */
     uint32_t credit;           /* tokens that may still come, or ASK_CREDIT_ENDLESS */
     uint64_t moved_ms;         /* when the stream last gave something */

@@ -11,6 +11,7 @@
 static char *const capabilities[] = {
     (char *)(uintptr_t) "chat",     (char *)(uintptr_t) "logprobs", (char *)(uintptr_t) "credit",
     (char *)(uintptr_t) "tokenize", (char *)(uintptr_t) "watch",    (char *)(uintptr_t) "half-close",
+    (char *)(uintptr_t) "embed",
 };
 
 static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)

@@ -26,6 +26,7 @@ static const struct route {
     [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = { "status", ROUTE_ASK, false, on_status },
     [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = { "watch", ROUTE_ASK, false, on_watch },
     [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = { "reload", ROUTE_ASK, true, on_reload },
+    [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = { "embed", ROUTE_ASK, false, on_embed },
 };
 
 static const struct route *find_route(const Sotto__V1__ClientFrame *frame)

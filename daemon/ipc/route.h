@@ -24,6 +24,7 @@ typedef void (*route_fn)(struct conn *conn, struct ask *ask, const Sotto__V1__Cl
 
 void on_hello(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_generate(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
+void on_embed(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_credit(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_cancel(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_tokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);

@@ -341,9 +341,9 @@ static int refuse(struct hub *hub, int code)
     return code;
 }
 
-int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
-                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                uint32_t *ret_retry_ms, struct diag *diag)
+int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
+                const struct grant *grant, const struct stream_sink *sink, void *owner,
+                struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag)
 {
     cleanup(drop) struct stream *stream = NULL;
     struct model *model = models_find(hub, ask->model);
@@ -385,11 +385,23 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
         diag_blame(diag, "generate.key", "a live answer of this user has that key already");
         return refuse(hub, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
     }
+    if (embed) {
+        stream->embeds = true;
+        stream->is_raw = embed->raw;
+        stream->max_tok = 0;
+    }
     stream->sink = sink;
     stream->owner = owner;
     enter(stream, models_pick(model), class);
     *ret_stream = steal(&stream);
     return 0;
+}
+
+int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                uint32_t *ret_retry_ms, struct diag *diag)
+{
+    return stream_make(hub, ask, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }
 
 /* ---- the second look */
@@ -428,12 +440,12 @@ static int check_size(const struct stream *stream, struct diag *diag)
                        "must be a text");
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
-    if (stream->prompt.n >= stream->n_context) {
+    if (stream->prompt.n + !stream->embeds > stream->n_context) {
         diag_set(
             diag,
-            "the prompt has %zu tokens and the context %u%s: there must be room for one token of the answer",
-            stream->prompt.n, stream->n_context,
-            stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "");
+            "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, stream->n_context,
+            stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
+            stream->embeds ? "" : ": there must be room for one token of the answer");
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
     }
     return 0;
@@ -536,7 +548,13 @@ void stream_begin(struct stream *stream)
 {
     struct edition *edition = stream->edition;
     struct words_job *job = stream->words;
+    struct diag diag = DIAG_INIT;
+    int r = embed_check(stream, &diag);
 
+    if (r) {
+        stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
+        return;
+    }
     if (!job) {
         on_known(stream);
         return;
@@ -550,7 +568,7 @@ void stream_begin(struct stream *stream)
     }
     job->vocab = edition->vocab;
     job->chat = edition->chat;
-    job->flags = TOKENIZE_BOS;
+    job->flags = stream->embeds ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
     job->release = edition_unref;
     job->keeper = edition;
     edition_ref(edition);

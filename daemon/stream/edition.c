@@ -226,6 +226,7 @@ static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *read
     facts->n_vocab = ready->vocabulary;
     facts->n_context = ready->context_tokens;
     facts->n_trained = ready->trained_context_tokens;
+    facts->n_hidden = ready->hidden;
     facts->n_page_tok = ready->page_tokens ? ready->page_tokens : 1;
     facts->kv_token_bytes = ready->kv_bytes_per_token;
     facts->n_pages = ready->pages;

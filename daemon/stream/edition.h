@@ -49,6 +49,7 @@ struct edition_facts {
     uint32_t n_vocab; /* rows of the output */
     uint32_t n_context;
     uint32_t n_trained;
+    uint32_t n_hidden; /* values of an embedding; 0: not made for it */
     uint32_t n_page_tok;
     uint32_t kv_token_bytes;
     uint32_t n_pages;

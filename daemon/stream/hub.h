@@ -95,11 +95,13 @@ int hub_configure(struct hub *hub, const struct hub_config *config,
 
 /* ---- generating */
 
-/* Calls back the owner of a stream. Messages live for the call. After on_done or on_error the stream is gone. */
+/* Calls back the owner of a stream. Messages live for the call. After on_done, on_embedding or on_error the stream is
+ * gone. */
 struct stream_sink {
     void (*on_accepted)(void *owner, const Sotto__V1__Accepted *accepted);
     void (*on_delta)(void *owner, const Sotto__V1__Delta *delta);
     void (*on_notice)(void *owner, const Sotto__V1__Notice *notice);
+    void (*on_embedding)(void *owner, const Sotto__V1__Embedding *embedding); /* of stream_embed() alone */
     void (*on_done)(void *owner, const Sotto__V1__Done *done);
     void (*on_error)(void *owner, const Sotto__V1__Error *error);
 };
@@ -116,6 +118,14 @@ struct stream_sink {
 int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
                 uint32_t *ret_retry_ms, struct diag *diag);
+
+/*
+ * The same for an embedding: a stream that samples nothing. Instead of on_delta and on_done it ends in on_embedding;
+ * in on_done only when it is cancelled. A model that is not made for it: on_error, CODE_FAILED_PRECONDITION.
+ */
+int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                 uint32_t *ret_retry_ms, struct diag *diag);
 
 void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit);
 

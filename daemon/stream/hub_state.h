@@ -34,6 +34,7 @@ enum hub_count {
     HUB_ENGINE_STARTS,
     HUB_ENGINE_CRASHES,
     HUB_TOKENISED,
+    HUB_EMBEDDED,
     HUB_COUNT_COUNT,
 };
 

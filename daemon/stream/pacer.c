@@ -40,7 +40,8 @@ static void tell_open(struct stream *stream, const struct ids *known)
     open.slid_tokens = stream->journal.n_slid;
     open.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
     open.sampler = &sampler;
-    if (edition->settings.share_prefixes && stream->journal.n_slid == 0) {
+    open.hidden = stream->embeds;
+    if (edition->settings.share_prefixes && stream->journal.n_slid == 0 && !stream->embeds) {
         /* Inside one account, as the kernel names it; nothing that a client says widens that. */
         open.salt = (ProtobufCBinaryData){ .data = salt, .len = sizeof(salt) };
     }
@@ -271,11 +272,16 @@ static void take_result(struct edition *edition, struct job *job, const Sotto__E
         }
         stream_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);
     }
-    if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
+    if (done->n_hidden > 0) {
+        embed_take(stream, done->hidden, done->n_hidden);
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM && stream->embeds) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no room left for the text: try again later");
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
     } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL,
-                    "the model gave no finite number for this request's next token");
+                    "the model gave no finite number for this request");
     }
 }
 
@@ -316,7 +322,8 @@ static void on_step_done(struct edition *edition, const Sotto__Engine__StepDone 
     for (uint32_t i = 0; i < pacer->plan.n_entries; i++) {
         struct job *job = pacer->plan.entries[i].job;
 
-        if (!is_plausible(edition, job, stream_of(job)->sequence, done->entries[i])) {
+        if (!is_plausible(edition, job, stream_of(job)->sequence, done->entries[i]) ||
+            !embed_is_plausible(stream_of(job), done->entries[i])) {
             engine_kill(edition->engine, "its answer to a step contradicts what it was asked");
             return; /* the step is still under way: the end of the engine finds who was in it */
         }

@@ -24,6 +24,7 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_ENGINE_STARTS] = "sotto_engine_starts_total",
     [HUB_ENGINE_CRASHES] = "sotto_engine_crashes_total",
     [HUB_TOKENISED] = "sotto_texts_total",
+    [HUB_EMBEDDED] = "sotto_embeddings_total",
 };
 
 /* protobuf-c's strings are not const; packing leaves them alone. */
@@ -81,6 +82,7 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
     ret_info->chat_reason = packed(edition->chat_diag.text);
     ret_info->load_fraction = edition->state == EDITION_READY ? 1.0f : edition->load_fraction;
     ret_info->load_us = facts->load_us;
+    ret_info->embedding_values = facts->n_hidden;
     if (edition_is_troubled(edition) && ret_info->reason[0] == '\0') {
         ret_info->reason =
             packed("its engine was lost three times in a minute: it is started again after pauses");

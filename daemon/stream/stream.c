@@ -163,6 +163,7 @@ static void free_stream(struct stream *stream)
         mem_free(stream->odds[i].top_ids);
     }
     mem_free(stream->odds);
+    mem_free(stream->hidden);
     stream_free_ask(stream);
     mem_free(stream);
     edition_unref(edition);
@@ -198,6 +199,10 @@ static void tell_end(struct stream *stream)
         error.message = stream->end.sentence;
         error.field = stream->end.field;
         stream->sink->on_error(stream->owner, &error);
+        return;
+    }
+    if (stream->hidden) {
+        embed_tell(stream);
         return;
     }
     fill_usage(stream, &usage);
@@ -272,6 +277,9 @@ void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct 
 {
     if (!stream_is_over(stream)) {
         snprintf(stream->end.field, sizeof(stream->end.field), "%s", diag->field);
+        if (stream->embeds) {
+            embed_name_field(stream->end.field);
+        }
     }
     stream_fail(stream, code, diag->text);
 }

@@ -1,5 +1,5 @@
 /*
- * Stream: one Generate, from its words to its last message
+ * Stream: one Generate or Embed, from its words to its last message
  *
  * Text to tokens in the pool, a place in the queue, a sequence in an engine, tokens to text through the stage, credit
  * and parking, and exactly one end. All that is needed to go on after an engine is lost stands in the journal, and a
@@ -64,6 +64,8 @@ struct stream {
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;
     bool ignores_end;
+    bool embeds; /* samples nothing: it ends with the pooled hidden state of the prompt, */
+    bool is_raw; /* as it is, and not of length 1 */
     bool slides;              /* when the context is full; else the answer ends */
     uint32_t n_keep;          /* tokens at the beginning that never slide away */
     struct stage_text *stops; /* owned, with their bytes behind them */
@@ -81,6 +83,8 @@ struct stream {
     size_t cap_odds;
     uint32_t n_context; /* in force, prompt and answer */
     uint32_t n_answer;  /* tokens sampled, whether shown or not */
+    float *hidden;      /* owned; what it embeds to, once that is there */
+    size_t n_hidden;
     uint32_t sequence;  /* 0: none */
     bool has_credit;
     uint32_t credit; /* tokens left */
@@ -161,6 +165,26 @@ void stream_accept(struct stream *stream);
 /* Credit or its reader's state has changed: parks it, or lets it run. */
 void stream_repark(struct stream *stream);
 void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail);
+
+/* ask.c: stream_open(); and with @embed stream_embed(), @ask saying the same in a Generate's terms. */
+int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
+                const struct grant *grant, const struct stream_sink *sink, void *owner,
+                struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag);
+
+/* embed.c, of streams that embed: what is refused of a Generate's field is refused of an Embed's. */
+void embed_name_field(char *field);
+
+/* Whether its model is made for it: 0, or a Code with a sentence. Of any stream. */
+int embed_check(const struct stream *stream, struct diag *diag);
+
+/* False: the hidden states of an answer contradict what was asked. Of any stream. */
+bool embed_is_plausible(const struct stream *stream, const Sotto__Engine__EntryDone *done);
+
+/* Its prompt's pooled hidden state is there: it ends. */
+void embed_take(struct stream *stream, const float *hidden, size_t n);
+
+/* Tells the end. */
+void embed_tell(struct stream *stream);
 
 /* ask.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they won't
  * do. */

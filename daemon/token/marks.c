@@ -128,11 +128,8 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
     /* Writers leave these keys out where they equal what the kind has always done. */
     if (get_flag(gguf, KEY_PREFIX "add_bos_token", spm && vocab->bos != VOCAB_NO_ID, &vocab->adds_bos,
                  diag) ||
+        get_flag(gguf, KEY_PREFIX "add_eos_token", false, &vocab->adds_eos, diag) ||
         get_flag(gguf, KEY_PREFIX "add_space_prefix", spm, &vocab->prefix_blank, diag)) {
-        return VOCAB_REFUSED;
-    }
-    if (get_id(vocab, gguf, KEY_PREFIX "eos_token_id", &vocab->eos, diag) ||
-        get_flag(gguf, KEY_PREFIX "add_eos_token", false, &vocab->adds_eos, diag)) {
         return VOCAB_REFUSED;
     }
     vocab->adds_eos = vocab->adds_eos && vocab->eos != VOCAB_NO_ID;

@@ -55,6 +55,7 @@ static int refuse(const struct reader *reader, int outcome, uint32_t n, struct d
         break;
     case SEQ_OK:
     case SEQ_TOO_MANY:
+    case SEQ_UNSUPPORTED:
         diag_set(diag, "the model takes no sequence");
         break;
     }

@@ -217,6 +217,9 @@ def usage_errors_have_exit_code_2_and_say_what_is_wrong():
         (["generate", "--max-tokens"], "needs a value"),
         (["tokenize"], "TEXT"),
         (["detokenize", "x"], "token ids"),
+        (["embed"], "TEXT"),
+        (["embed", "--tokens", "x"], "token ids"),
+        (["embed", "a", "b"], "one argument too many"),
         (["load"], "NAME"),
         (["unload", "a", "b"], "too many"),
         (["models", "a"], "too many"),
@@ -246,7 +249,7 @@ def a_terminal_without_a_prompt_is_a_usage_error():
 def every_command_has_a_page():
     commands = [line.split()[0] for line in sotto("--help")[1].splitlines() if line.startswith("  ") and
                 not line.strip().startswith("-")]
-    holds({"chat", "completion", "detokenize", "generate", "load", "models", "reload", "status", "tokenize", "unload",
+    holds({"chat", "completion", "detokenize", "embed", "generate", "load", "models", "reload", "status", "tokenize", "unload",
            "watch", "inspect"} <= set(commands), commands)
     for command in commands:
         for words in [command, "--help"], ["help", command]:
@@ -508,6 +511,21 @@ def tokenize_prints_ids_that_generate_takes():
         code, out, _ = puppet.run("tokenize", "--json", "--pieces", "--special", "-m", "tiny", "Hi")
         equal((code, json.loads(out)), (0, {"tokens": [1, 22], "pieces": ["a", "\ufffd"]}))
         equal(puppet.peers[0].asked[1].tokenize, pb.Tokenize(model="tiny", text=b"Hi", special=True, pieces=True))
+
+
+@fact
+def embed_prints_values():
+    embedding = pb.Embedding(values=[0.5, -0.25, 1e-9], prompt_tokens=2, model="tiny", numerics="n")
+    with Puppet(once({"embedding": embedding})) as puppet:
+        equal(puppet.run("embed", "Hi")[:2], (0, "0.5 -0.25 9.99999972e-10\n"))
+        equal(puppet.peers[0].asked[1].embed, pb.Embed(text=b"Hi"))
+    with Puppet(once({"embedding": embedding})) as puppet:
+        code, out, _ = puppet.run("embed", "--json", "--raw", "--tokens", "--class", "background", "-m", "tiny", "7,8")
+        told = json.loads(out)
+        equal((code, told["values"], told["prompt_tokens"], told["model"], told["numerics"]),
+              (0, list(embedding.values), 2, "tiny", "n"))
+        equal(puppet.peers[0].asked[1].embed, pb.Embed(model="tiny", tokens=pb.TokenIds(ids=[7, 8]), raw=True,
+                                                       priority="CLASS_BACKGROUND"))
 
 
 @fact

@@ -81,6 +81,13 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
     return 0;
 }
 
+int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                 uint32_t *ret_retry_ms, struct diag *diag)
+{
+    return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
+}
+
 static void end(struct stream *stream)
 {
     list_remove(&stream->link);
@@ -113,6 +120,19 @@ void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sente
 {
     (void)sentence;
     stream->aborted = code;
+}
+
+void fake_embed(struct stream *stream)
+{
+    Sotto__V1__Embedding embedding = SOTTO__V1__EMBEDDING__INIT;
+    float values[] = { 0.6f, -0.8f };
+    const struct stream_sink *sink = stream->sink;
+    void *owner = stream->owner;
+
+    embedding.values = values;
+    embedding.n_values = COUNTOF(values);
+    end(stream);
+    sink->on_embedding(owner, &embedding);
 }
 
 void fake_accept(struct stream *stream)

@@ -42,6 +42,7 @@ void fake_hub_turn(struct hub *hub);
 struct stream *fake_stream(struct hub *hub, unsigned i);
 
 void fake_accept(struct stream *stream);
+void fake_embed(struct stream *stream);
 void fake_delta(struct stream *stream, uint32_t n_tokens, size_t n_text);
 void fake_notice(struct stream *stream, Sotto__V1__NoticeKind kind);
 void fake_done(struct stream *stream, Sotto__V1__FinishReason reason);

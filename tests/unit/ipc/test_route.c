@@ -32,6 +32,7 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
     static Sotto__V1__UnloadModel unload = SOTTO__V1__UNLOAD_MODEL__INIT;
     static Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
     static Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
+    static Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
     static Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
     void *bodies[] = {
         [SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS] = &list,
@@ -42,9 +43,11 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
         [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = &status,
         [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = &watch,
         [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = &reload,
+        [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = &embed,
     };
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
 
+    embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
     load.name = (char *)(uintptr_t) "tiny";
     unload.name = (char *)(uintptr_t) "tiny";
     frame.stream = 3;
@@ -72,6 +75,41 @@ START_TEST(detokenize_is_answered)
     ASK(&one, DETOKENIZE);
 
     client_expect(&world, &one, HAS(DETOKENIZED), 3);
+}
+END_TEST
+
+START_TEST(an_embed_is_answered_by_its_vector_alone)
+{
+    const Sotto__V1__Embedding *embedding;
+
+    client_hello(&world, &one);
+    ASK(&one, EMBED);
+    client_expect_silence(&world, &one, 20);
+    fake_accept(fake_stream(&world.hub, 0));
+    fake_notice(fake_stream(&world.hub, 0), SOTTO__V1__NOTICE_KIND__NOTICE_LOADING);
+    client_expect_silence(&world, &one, 20);
+    fake_embed(fake_stream(&world.hub, 0));
+
+    embedding = client_expect(&world, &one, HAS(EMBEDDING), 3)->embedding;
+    ck_assert_uint_eq(embedding->n_values, 2);
+    ck_assert(embedding->values[1] == -0.8f);
+}
+END_TEST
+
+START_TEST(a_cancelled_embed_ends_in_done)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Cancel cancel = SOTTO__V1__CANCEL__INIT;
+
+    client_hello(&world, &one);
+    ASK(&one, EMBED);
+    frame.stream = 3;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
+    frame.cancel = &cancel;
+    client_send(&world, &one, &frame);
+
+    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 3)->done->reason,
+                     SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
 }
 END_TEST
 
@@ -129,7 +167,7 @@ START_TEST(a_question_that_the_hub_refuses_is_answered_with_its_code)
     static const Sotto__V1__ClientFrame__BodyCase bodies[] = {
         SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE,   SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE,
         SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL, SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL,
-        SOTTO__V1__CLIENT_FRAME__BODY_STATUS,
+        SOTTO__V1__CLIENT_FRAME__BODY_STATUS,     SOTTO__V1__CLIENT_FRAME__BODY_EMBED,
     };
 
     client_hello(&world, &one);
@@ -404,12 +442,14 @@ int main(void)
     tcase_set_timeout(facts, 20);
     tcase_add_test(facts, tokenize_is_answered);
     tcase_add_test(facts, detokenize_is_answered);
+    tcase_add_test(facts, an_embed_is_answered_by_its_vector_alone);
+    tcase_add_test(facts, a_cancelled_embed_ends_in_done);
     tcase_add_test(facts, models_are_listed);
     tcase_add_test(facts, a_load_tells_its_progress_and_ends_with_the_model);
     tcase_add_test(facts, an_unload_is_answered);
     tcase_add_test(facts, a_reload_is_answered_with_its_generation);
     tcase_add_test(facts, a_reload_that_fails_passes_on_the_sentence);
-    tcase_add_loop_test(facts, a_question_that_the_hub_refuses_is_answered_with_its_code, 0, 5);
+    tcase_add_loop_test(facts, a_question_that_the_hub_refuses_is_answered_with_its_code, 0, 6);
     tcase_add_loop_test(facts, who_is_no_administrator_may_not_reload_or_unload, 0, 2);
     tcase_add_test(facts, only_an_administrator_names_a_file_to_load);
     tcase_add_test(facts, control_tokens_need_the_policys_word);

@@ -200,6 +200,7 @@ static void write_keys(struct maker *maker, const struct paper *paper)
     paper_key(maker, paper, "attention.value_length", PAPER_HEAD);
     paper_key(maker, paper, "rope.dimension_count", n_rot(paper));
     paper_key(maker, paper, "attention.sliding_window", paper->window);
+    paper_key(maker, paper, "pooling_type", paper->pooling);
     if (paper->n_original) {
         paper_key(maker, paper, "rope.scaling.original_context_length", paper->n_original);
     }
@@ -550,30 +551,51 @@ static void read_out(const struct paper_model *model, const double *x, double *l
     }
 }
 
+/* The stream behind all layers, of one row after the other. */
+static void walk(const struct paper_model *model, struct work *layers, uint32_t position, uint32_t token,
+                 uint32_t n_context, double *x)
+{
+    double normed[PAPER_EMBD];
+    double back[PAPER_EMBD];
+
+    embed(model, token, x);
+    for (uint32_t layer = 0; layer < model->paper->n_layers; layer++) {
+        struct work *work = &layers[layer];
+
+        memcpy(work->x, x, PAPER_EMBD * sizeof(*x));
+        if (paper_net_recurs(model->paper, layer)) {
+            paper_norm(paper_in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, x, normed);
+            paper_net_take(model, layer, position, normed, back);
+        } else {
+            attend_all(model, layer, position, n_context, work, back);
+        }
+        add_back(model, layer, "post_attention_norm.weight", back, x);
+        feed_forward(model, layer, x);
+    }
+}
+
 void paper_logits(const struct paper_model *model, const uint32_t *tokens, uint32_t n, uint32_t n_context,
                   double *logits)
 {
     static struct work layers[64];
-    double normed[PAPER_EMBD];
-    double back[PAPER_EMBD];
     double x[PAPER_EMBD];
 
     ck_assert_uint_le(model->paper->n_layers, COUNTOF(layers));
     for (uint32_t position = 0; position < n; position++) {
-        embed(model, tokens[position], x);
-        for (uint32_t layer = 0; layer < model->paper->n_layers; layer++) {
-            struct work *work = &layers[layer];
-
-            memcpy(work->x, x, sizeof(x));
-            if (paper_net_recurs(model->paper, layer)) {
-                paper_norm(paper_in_layer(model, layer, "attn_norm.weight"), PAPER_EMBD, x, normed);
-                paper_net_take(model, layer, position, normed, back);
-            } else {
-                attend_all(model, layer, position, n_context, work, back);
-            }
-            add_back(model, layer, "post_attention_norm.weight", back, x);
-            feed_forward(model, layer, x);
-        }
+        walk(model, layers, position, tokens[position], n_context, x);
         read_out(model, x, logits + (size_t)position * PAPER_TOKENS);
+    }
+}
+
+void paper_hidden(const struct paper_model *model, const uint32_t *tokens, uint32_t n, uint32_t n_context,
+                  double *hidden)
+{
+    static struct work layers[64];
+    double x[PAPER_EMBD];
+
+    ck_assert_uint_le(model->paper->n_layers, COUNTOF(layers));
+    for (uint32_t position = 0; position < n; position++) {
+        walk(model, layers, position, tokens[position], n_context, x);
+        paper_norm(find(model, "output_norm.weight"), PAPER_EMBD, x, hidden + (size_t)position * PAPER_EMBD);
     }
 }

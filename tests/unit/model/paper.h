@@ -51,6 +51,7 @@ struct paper {
     uint32_t attends_every; /* layers, the others are gated delta nets; 0: all attend */
     bool lists_layers;      /* the file says layer by layer which recur */
     uint32_t n_ahead;       /* layers behind the last that guess ahead, of which the file has nothing */
+    uint32_t pooling;       /* 0: none */
     uint32_t n_values;      /* heads of values; 0: as many as the sizes in paper_parts.h say */
 };
 
@@ -74,6 +75,10 @@ void paper_free(struct paper_model *model);
 /* Logits after each of the @n tokens, [n][PAPER_TOKENS], for a context of @n_context in force. */
 void paper_logits(const struct paper_model *model, const uint32_t *tokens, uint32_t n, uint32_t n_context,
                   double *logits);
+
+/* The states behind the last norm, [n][PAPER_EMBD]. */
+void paper_hidden(const struct paper_model *model, const uint32_t *tokens, uint32_t n, uint32_t n_context,
+                  double *hidden);
 
 /* One of each family, and of each way to stretch positions. */
 extern const struct paper papers[];

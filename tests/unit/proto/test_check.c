@@ -25,6 +25,7 @@ struct play {
     Sotto__V1__LogitBias *biases[LIMIT_BIASES + 1];
     ProtobufCBinaryData stops[LIMIT_STOPS + 1];
     Sotto__V1__Tokenize tokenize;
+    Sotto__V1__Embed embed;
     Sotto__V1__LoadModel load;
     Sotto__V1__UnloadModel unload;
     Sotto__V1__Watch watch;
@@ -105,6 +106,15 @@ static void play_tokenize(struct play *play)
     sotto__v1__tokenize__init(&play->tokenize);
     play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
     play->frame.tokenize = &play->tokenize;
+}
+
+static void play_embed(struct play *play)
+{
+    sotto__v1__embed__init(&play->embed);
+    play->embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
+    play->embed.text = bytes("Once", 4);
+    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_EMBED;
+    play->frame.embed = &play->embed;
 }
 
 static void play_load(struct play *play)
@@ -236,6 +246,10 @@ CHANGE(top_logprobs_many, play->sampling.logprobs = 1; play->sampling.top_logpro
 CHANGE(top_logprobs_alone, play->sampling.top_logprobs = 1)
 CHANGE(tokenize_bad, play->tokenize.text = bytes("\xC3", 1))
 CHANGE(tokenize_model_odd, play->tokenize.model = word("../x y"))
+CHANGE(embed_bad, play->embed.text = bytes("\xC3", 1))
+CHANGE(embed_model_odd, play->embed.model = word("../x y"))
+CHANGE(embed_class_odd, play->embed.priority = 4)
+CHANGE(embed_nothing, play->embed.input_case = SOTTO__V1__EMBED__INPUT__NOT_SET)
 CHANGE(load_nameless, play->load.name = word(""))
 CHANGE(load_absolute, play->load.file = word("/srv/m.gguf"))
 CHANGE(load_relative, play->load.file = word("m.gguf"))
@@ -337,6 +351,11 @@ static const struct play_case {
     CASE(tokenize, nothing, NULL),
     CASE(tokenize, tokenize_bad, "tokenize.text"),
     CASE(tokenize, tokenize_model_odd, "tokenize.model"),
+    CASE(embed, nothing, NULL),
+    CASE(embed, embed_bad, "embed.text"),
+    CASE(embed, embed_model_odd, "embed.model"),
+    CASE(embed, embed_class_odd, "embed.priority"),
+    CASE(embed, embed_nothing, "embed"),
     CASE(load, nothing, NULL),
     CASE(load, load_nameless, "load_model.name"),
     CASE(load, load_absolute, NULL),

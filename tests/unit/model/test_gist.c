@@ -1,0 +1,390 @@
+/*
+ * Gists: what the rows of a text come to, by the written definition, against the papers' formulas in float64, and with
+ * the same bits however the text is served.
+ */
+#include "base/clean.h"
+#include "model/gist.h"
+#include "paper.h"
+#include "tiny.h"
+#include "unit.h"
+#include <math.h>
+#include <string.h>
+
+#define N_TEXT 100
+#define BOUND  1e-4 /* of a value, in parts of the largest */
+
+static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
+
+/* ---- the definition */
+
+static const float rows[3][2] = { { 1.0f, 1e8f }, { 0.1f, 1.0f }, { 0.2f, -1e8f } };
+
+static void add_rows(struct gist *gist)
+{
+    for (uint32_t i = 0; i < COUNTOF(rows); i++) {
+        if (gist_wants(gist, i, COUNTOF(rows) - 1)) {
+            memcpy(gist->values, rows[i], sizeof(rows[i]));
+            gist_add(gist);
+        }
+    }
+}
+
+START_TEST(a_mean_is_summed_in_float64_and_rounded_once)
+{
+    struct gist *gist = gist_create(GIST_MEAN, 2);
+
+    add_rows(gist);
+
+    ck_assert(gist_pool(gist));
+    ck_assert(gist->values[0] == (float)(((double)1.0f + (double)0.1f + (double)0.2f) / 3));
+    ck_assert(gist->values[1] == (float)(1.0 / 3));
+    gist_destroy(gist);
+}
+END_TEST
+
+START_TEST(the_first_and_the_last_row_come_out_as_they_are)
+{
+    struct gist *first = gist_create(GIST_FIRST, 2);
+    struct gist *last = gist_create(GIST_LAST, 2);
+
+    add_rows(first);
+    add_rows(last);
+
+    ck_assert(gist_pool(first) && gist_pool(last));
+    ck_assert_mem_eq(first->values, rows[0], sizeof(rows[0]));
+    ck_assert_mem_eq(last->values, rows[2], sizeof(rows[2]));
+    gist_destroy(first);
+    gist_destroy(last);
+}
+END_TEST
+
+START_TEST(what_is_not_finite_is_no_gist)
+{
+    struct gist *gist = gist_create(GIST_MEAN, 2);
+
+    add_rows(gist);
+    gist->values[1] = NAN;
+    gist_add(gist);
+
+    ck_assert(!gist_pool(gist));
+    gist_destroy(gist);
+    gist_destroy(NULL);
+}
+END_TEST
+
+/* ---- in a model */
+
+static int open_hidden(struct model *model, uint32_t id, const uint32_t *tokens, uint32_t n)
+{
+    struct seq_room room;
+
+    return seq_open(model,
+                    &(struct seq_ask){ .id = id,
+                                       .tokens = tokens,
+                                       .n_tokens = n,
+                                       .n_prompt = n,
+                                       .params = &greedy,
+                                       .hidden = true },
+                    &room);
+}
+
+static struct step_report run_step(struct model *model, const struct step_entry *entries, uint32_t n,
+                                   step_poll_fn poll)
+{
+    struct step_report report;
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
+    while ((r = step_run(model, poll, NULL, &report)) == STEP_SUSPENDED) {
+        continue;
+    }
+    ck_assert_int_eq(r, STEP_DONE);
+    ck_assert_uint_eq(report.n_allocs, 0);
+    return report;
+}
+
+/* Sequence @id to its end in pieces of @n_chunk rows, before it the rows of @n_others that are open. */
+static void embed(struct model *model, uint32_t id, uint32_t n_text, uint32_t n_chunk, uint32_t n_others,
+                  step_poll_fn poll, float *ret_values)
+{
+    struct step_entry entries[8] = { { .seq = 0 } };
+    uint32_t done = 0;
+
+    while (done < n_text) {
+        struct step_report report;
+        const struct step_result *result;
+        uint32_t n = n_text - done < n_chunk ? n_text - done : n_chunk;
+
+        for (uint32_t i = 0; i < n_others; i++) {
+            entries[i] = (struct step_entry){ .seq = 100 + i, .n_decode = 1 };
+        }
+        entries[n_others] = (struct step_entry){ .seq = id, .n_prefill = n };
+        report = run_step(model, entries, n_others + 1, poll);
+        result = &report.results[n_others];
+        done += n;
+        ck_assert_int_eq(result->outcome, STEP_ENTRY_DONE);
+        ck_assert_uint_eq(result->n_rows, n);
+        ck_assert_uint_eq(result->n_tokens, 0);
+        ck_assert_uint_eq(result->n_hidden, done == n_text ? PAPER_EMBD : 0);
+        if (done == n_text) {
+            memcpy(ret_values, result->hidden, PAPER_EMBD * sizeof(float));
+        }
+    }
+}
+
+static void fill_text(uint32_t *text)
+{
+    for (uint32_t i = 0; i < N_TEXT; i++) {
+        text[i] = (i * 37 + 3) % PAPER_TOKENS;
+    }
+}
+
+static struct model *open_paper(struct paper *paper, struct paper_model *made, enum gist_pooling pooling,
+                                uint32_t n_threads)
+{
+    paper->pooling = pooling;
+    paper_make(made, paper);
+    return rig_open(made->path,
+                    &(struct rig_setup){ .kv_format = "f32", .n_threads = n_threads, .n_rows = 256 });
+}
+
+static double expected_value(const double *hidden, enum gist_pooling pooling, uint32_t i)
+{
+    double sum = 0.0;
+
+    if (pooling != GIST_MEAN) {
+        return hidden[(size_t)(pooling == GIST_LAST ? N_TEXT - 1 : 0) * PAPER_EMBD + i];
+    }
+    for (uint32_t row = 0; row < N_TEXT; row++) {
+        sum += hidden[(size_t)row * PAPER_EMBD + i];
+    }
+    return sum / N_TEXT;
+}
+
+/* _i: three poolings of each family. */
+START_TEST(a_gist_is_that_of_the_papers_hidden_states)
+{
+    static struct paper_model made;
+    static double hidden[N_TEXT * PAPER_EMBD];
+    struct paper paper = papers[_i / 3];
+    enum gist_pooling pooling = (enum gist_pooling)(GIST_MEAN + _i % 3);
+    struct model *model = open_paper(&paper, &made, pooling, 1);
+    float values[PAPER_EMBD];
+    uint32_t text[N_TEXT];
+    double worst = 0.0;
+    double most = 0.0;
+
+    fill_text(text);
+    paper_hidden(&made, text, N_TEXT, PAPER_CONTEXT, hidden);
+    ck_assert_int_eq(open_hidden(model, 1, text, N_TEXT), SEQ_OK);
+    embed(model, 1, N_TEXT, 64, 0, NULL, values);
+
+    for (uint32_t i = 0; i < PAPER_EMBD; i++) {
+        double expected = expected_value(hidden, pooling, i);
+
+        worst = fmax(worst, fabs(expected - (double)values[i]));
+        most = fmax(most, fabs(expected));
+    }
+    ck_assert_msg(worst <= BOUND * most, "%s: %g of %g", paper.name, worst, most);
+    model_close(model);
+    paper_free(&made);
+}
+END_TEST
+
+static bool stop_each_time(void *owner)
+{
+    return false;
+}
+
+START_TEST(a_gist_has_the_same_bits_however_it_is_served)
+{
+    static const uint32_t chunks[] = { 1, 7, 16, 64, 100 };
+    static struct paper_model made;
+    struct paper paper = papers[0];
+    uint32_t text[N_TEXT];
+    float first[PAPER_EMBD];
+    float values[PAPER_EMBD];
+
+    fill_text(text);
+    for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
+        struct model *model = open_paper(&paper, &made, GIST_MEAN, n_threads);
+        struct seq_room room;
+        uint32_t id = 1;
+
+        for (uint32_t i = 0; i < 3; i++) {
+            ck_assert_int_eq(seq_open(model,
+                                      &(struct seq_ask){ .id = 100 + i,
+                                                         .tokens = text,
+                                                         .n_tokens = 5,
+                                                         .n_prompt = 5,
+                                                         .n_reserve = 120,
+                                                         .params = &greedy },
+                                      &room),
+                             SEQ_OK);
+        }
+        for (uint32_t i = 0; i < 2 * COUNTOF(chunks); i++, id++) {
+            bool is_first = n_threads == 1 && i == 0;
+
+            ck_assert_int_eq(open_hidden(model, id, text, N_TEXT), SEQ_OK);
+            embed(model, id, N_TEXT, chunks[i / 2], i % 2 && chunks[i / 2] > 1 ? 3 : 0,
+                  i % 2 ? stop_each_time : NULL, is_first ? first : values);
+            seq_close(model, id, true);
+            ck_assert_msg(is_first || memcmp(first, values, sizeof(first)) == 0, "chunk %u, way %u",
+                          chunks[i / 2], i % 2);
+        }
+        model_close(model);
+        paper_free(&made);
+    }
+}
+END_TEST
+
+START_TEST(a_model_for_embedding_answers_with_the_bits_that_it_had)
+{
+    static struct paper_model made;
+    struct paper paper = papers[0];
+    struct rig_stream *streams = calloc(2, sizeof(*streams));
+
+    for (uint32_t i = 0; i < 2; i++) {
+        struct model *model = open_paper(&paper, &made, i ? GIST_MEAN : GIST_NONE, 1);
+
+        streams[i] = (struct rig_stream){ .id = 1, .n_prompt = 3, .prompt = { 3, 4, 5 }, .n_wanted = 20 };
+        streams[i].logprobs = calloc((size_t)20 * RIG_VOCAB, sizeof(float));
+        rig_drive(model, &streams[i], 1, 3, NULL, NULL);
+        model_close(model);
+        paper_free(&made);
+    }
+
+    ck_assert_mem_eq(streams[0].answer, streams[1].answer, 20 * sizeof(uint32_t));
+    ck_assert_mem_eq(streams[0].logprobs, streams[1].logprobs, (size_t)20 * RIG_VOCAB * sizeof(float));
+    free(streams[0].logprobs);
+    free(streams[1].logprobs);
+    free(streams);
+}
+END_TEST
+
+START_TEST(a_text_may_fill_the_context_and_leaves_nothing_behind)
+{
+    static struct paper_model made;
+    struct paper paper = papers[0];
+    struct model *model = open_paper(&paper, &made, GIST_LAST, 1);
+    uint32_t text[PAPER_CONTEXT + 1] = { 3 };
+    struct model_figures figures;
+    float values[PAPER_EMBD];
+
+    ck_assert_int_eq(open_hidden(model, 1, text, PAPER_CONTEXT + 1), SEQ_NEVER_FITS);
+    ck_assert_int_eq(open_hidden(model, 1, text, PAPER_CONTEXT), SEQ_OK);
+    embed(model, 1, PAPER_CONTEXT, 50, 0, NULL, values);
+    seq_trim(model, 1, 5); /* nothing: what was pooled stays */
+    seq_close(model, 1, true);
+
+    model_figures(model, &figures);
+    ck_assert_uint_eq(figures.n_held, 0);
+    ck_assert_uint_eq(figures.n_cached, 0);
+    ck_assert(model_check(model));
+    model_close(model);
+    paper_free(&made);
+}
+END_TEST
+
+START_TEST(a_stopped_text_gives_nothing)
+{
+    static struct paper_model made;
+    struct paper paper = papers[0];
+    struct model *model = open_paper(&paper, &made, GIST_MEAN, 1);
+    struct step_report report;
+    uint32_t text[N_TEXT];
+
+    fill_text(text);
+    ck_assert_int_eq(open_hidden(model, 1, text, N_TEXT), SEQ_OK);
+    seq_stop(model, 1);
+    report = run_step(model, &(struct step_entry){ .seq = 1, .n_prefill = N_TEXT }, 1, NULL);
+
+    ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
+    ck_assert_uint_eq(report.results[0].n_hidden, 0);
+    model_close(model);
+    paper_free(&made);
+}
+END_TEST
+
+START_TEST(a_text_is_not_embedded_by_a_model_that_is_not_made_for_it_or_shared)
+{
+    static struct paper_model made;
+    struct paper paper = papers[0];
+    struct model *model = open_paper(&paper, &made, GIST_NONE, 1);
+    uint32_t text[N_TEXT];
+    struct seq_room room;
+
+    fill_text(text);
+    ck_assert_int_eq(open_hidden(model, 1, text, N_TEXT), SEQ_UNSUPPORTED);
+    model_close(model);
+    paper_free(&made);
+    model = open_paper(&paper, &made, GIST_MEAN, 1);
+    ck_assert_int_eq(seq_open(model,
+                              &(struct seq_ask){ .id = 1,
+                                                 .tokens = text,
+                                                 .n_tokens = 5,
+                                                 .n_prompt = 5,
+                                                 .params = &greedy,
+                                                 .salt = (const uint8_t *)"s",
+                                                 .n_salt = 1,
+                                                 .hidden = true },
+                              &room),
+                     SEQ_UNSUPPORTED);
+    model_close(model);
+    paper_free(&made);
+}
+END_TEST
+
+/* ---- the keys */
+
+START_TEST(a_file_says_how_it_is_pooled)
+{
+    static const uint32_t n_hidden[] = { 0, 256, 256, 256, 0 };
+    struct model_facts facts;
+    struct model *model;
+    char path[64];
+
+    tiny_file(&(struct tiny){ .key = "llama.pooling_type", .value = (uint32_t)_i }, path, sizeof(path));
+    model = rig_open(path, &(struct rig_setup){ .n_threads = 1 });
+    model_facts(model, &facts);
+
+    ck_assert_uint_eq(facts.n_hidden, n_hidden[_i]);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_pooling_that_nobody_knows_and_rows_that_see_ahead_are_refused)
+{
+    static const char *const keys[] = { "llama.pooling_type", "llama.attention.causal" };
+    struct diag diag = DIAG_INIT;
+    struct model *model;
+    char path[64];
+
+    tiny_file(&(struct tiny){ .key = keys[_i], .value = 5 }, path, sizeof(path));
+
+    ck_assert_int_eq(rig_try(&model, path, &(struct rig_setup){ .n_threads = 1 }, &diag), MODEL_REFUSED);
+    ck_assert_ptr_nonnull(strstr(diag.text, keys[_i]));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gist");
+    TCase *facts = tcase_create("facts");
+
+    tcase_set_timeout(facts, 120);
+    tcase_add_test(facts, a_mean_is_summed_in_float64_and_rounded_once);
+    tcase_add_test(facts, the_first_and_the_last_row_come_out_as_they_are);
+    tcase_add_test(facts, what_is_not_finite_is_no_gist);
+    tcase_add_loop_test(facts, a_gist_is_that_of_the_papers_hidden_states, 0, 3 * n_papers);
+    tcase_add_test(facts, a_gist_has_the_same_bits_however_it_is_served);
+    tcase_add_test(facts, a_model_for_embedding_answers_with_the_bits_that_it_had);
+    tcase_add_test(facts, a_text_may_fill_the_context_and_leaves_nothing_behind);
+    tcase_add_test(facts, a_stopped_text_gives_nothing);
+    tcase_add_test(facts, a_text_is_not_embedded_by_a_model_that_is_not_made_for_it_or_shared);
+    tcase_add_loop_test(facts, a_file_says_how_it_is_pooled, 0, 5);
+    tcase_add_loop_test(facts, a_pooling_that_nobody_knows_and_rows_that_see_ahead_are_refused, 0, 2);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
