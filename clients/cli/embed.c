@@ -19,8 +19,7 @@ static const struct arg_row rows[] = {
     [EMBED_MODEL] = { "model", 'm', ARG_TEXT, "NAME", NULL, "the model; without: the daemon's default" },
     [EMBED_TOKENS] = { "tokens", 0, ARG_FLAG, NULL, NULL, "TEXT is ID,ID,...: exactly these tokens" },
     [EMBED_RAW] = { "raw", 0, ARG_FLAG, NULL, NULL, "as the model pools it; without: of length 1" },
-    [EMBED_CLASS] = { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES,
-                      "how urgent it is; policy sets a ceiling" },
+    [EMBED_CLASS] = { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling" },
     { NULL },
 };
 
@@ -131,7 +130,8 @@ const struct command cmd_embed = {
     .name = "embed",
     .summary = "show what a text comes to as a vector",
     .words = "TEXT",
-    .about = "Prints the values that a model made for it embeds TEXT in, on one line. Their length is 1, so that the\n"
+    .about = "Prints the values that a model made for it embeds TEXT in, on one line. Their length is 1, so "
+             "that the\n"
              "sum of products of two of them tells how alike two texts are.",
     .rows = rows,
     .run = run,

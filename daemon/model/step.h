@@ -40,7 +40,7 @@ struct step_result { /* of one entry */
     uint32_t n_top;
     const uint32_t *top_ids; /* live until the next step begins */
     const float *top_logprobs;
-    uint32_t n_hidden; /* of a hidden sequence all of whose rows are computed; else 0 */
+    uint32_t n_hidden;   /* of a hidden sequence all of whose rows are computed; else 0 */
     const float *hidden; /* likewise live */
     enum step_entry_outcome outcome;
 };

@@ -441,11 +441,10 @@ static int check_size(const struct stream *stream, struct diag *diag)
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     if (stream->prompt.n + !stream->embeds > stream->n_context) {
-        diag_set(
-            diag,
-            "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, stream->n_context,
-            stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
-            stream->embeds ? "" : ": there must be room for one token of the answer");
+        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n,
+                 stream->n_context,
+                 stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
+                 stream->embeds ? "" : ": there must be room for one token of the answer");
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
     }
     return 0;

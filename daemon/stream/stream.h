@@ -64,8 +64,8 @@ struct stream {
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;
     bool ignores_end;
-    bool embeds; /* samples nothing: it ends with the pooled hidden state of the prompt, */
-    bool is_raw; /* as it is, and not of length 1 */
+    bool embeds;              /* samples nothing: it ends with the pooled hidden state of the prompt, */
+    bool is_raw;              /* as it is, and not of length 1 */
     bool slides;              /* when the context is full; else the answer ends */
     uint32_t n_keep;          /* tokens at the beginning that never slide away */
     struct stage_text *stops; /* owned, with their bytes behind them */
@@ -85,7 +85,7 @@ struct stream {
     uint32_t n_answer;  /* tokens sampled, whether shown or not */
     float *hidden;      /* owned; what it embeds to, once that is there */
     size_t n_hidden;
-    uint32_t sequence;  /* 0: none */
+    uint32_t sequence; /* 0: none */
     bool has_credit;
     uint32_t credit; /* tokens left */
     bool is_stalled; /* its connection asks to wait */

@@ -17,10 +17,13 @@ class File:
         assert magic == b"GGUF"
         self.at = 24
         self.keys = {}
-        self.n_keys = n_keys
+        self.raw = {}  # as they stand in the file
         for _ in range(n_keys):
+            at = self.at
             name = self.string()
             self.keys[name] = self.value(self.number("<I"))
+            self.raw[name] = self.data[at:self.at]
+        self.infos = self.at
         infos = [self.info() for _ in range(n_tensors)]
         self.end = self.at
         begin = -(-self.at // ALIGNMENT) * ALIGNMENT
@@ -57,9 +60,10 @@ class File:
         return [flat[i * dims[0]:(i + 1) * dims[0]] for i in range(n_rows)]
 
     def write_with(self, path, *keys):
-        """The same file with @keys (maker.key()) in front of the others."""
-        head = struct.pack("<4sIQQ", b"GGUF", 3, len(self.tensors), self.n_keys + len(keys)) + b"".join(keys)
-        head += self.data[24:self.end]
+        """The same file with @keys (name, maker.key()), also in place of those of that name."""
+        raw = {**self.raw, **dict(keys)}
+        head = struct.pack("<4sIQQ", b"GGUF", 3, len(self.tensors), len(raw)) + b"".join(raw.values())
+        head += self.data[self.infos:self.end]
         with open(path, "wb") as file:
             file.write(head + bytes(-len(head) % ALIGNMENT) + self.data[self.body:])
         return path

@@ -78,14 +78,11 @@ static int open_hidden(struct model *model, uint32_t id, const uint32_t *tokens,
 {
     struct seq_room room;
 
-    return seq_open(model,
-                    &(struct seq_ask){ .id = id,
-                                       .tokens = tokens,
-                                       .n_tokens = n,
-                                       .n_prompt = n,
-                                       .params = &greedy,
-                                       .hidden = true },
-                    &room);
+    return seq_open(
+        model,
+        &(struct seq_ask){
+            .id = id, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &greedy, .hidden = true },
+        &room);
 }
 
 static struct step_report run_step(struct model *model, const struct step_entry *entries, uint32_t n,
