@@ -65,7 +65,7 @@
 #define DEFAULT_TOP_P          0.95f
 #define DEFAULT_PENALTY_WINDOW 64u
 
-/* Engine socketpair: a prompt of the longest context with its sampler; logprobs or hidden states of a full batch back. */
+/* Engine socketpair: a prompt of the longest context with its sampler; logprobs or hidden states of a batch back. */
 #define LIMIT_TO_ENGINE   (16u << 20)
 #define LIMIT_FROM_ENGINE (16u << 20)
 

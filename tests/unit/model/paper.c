@@ -593,7 +593,6 @@ void paper_hidden(const struct paper_model *model, const uint32_t *tokens, uint3
     static struct work layers[64];
     double x[PAPER_EMBD];
 
-    ck_assert_uint_le(model->paper->n_layers, COUNTOF(layers));
     for (uint32_t position = 0; position < n; position++) {
         walk(model, layers, position, tokens[position], n_context, x);
         paper_norm(find(model, "output_norm.weight"), PAPER_EMBD, x, hidden + (size_t)position * PAPER_EMBD);
