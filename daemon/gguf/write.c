@@ -367,6 +367,7 @@ static int open_part(struct gguf_writer *writer)
 
 int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag)
 {
+    struct stat there;
     int fault;
 
     assert(writer->fd < 0);
@@ -376,6 +377,11 @@ int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, 
     }
     if (writer->fault) {
         return err_up(writer->fault);
+    }
+    /* To replace is to rename over it: of a device or a pipe nothing would be left. */
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
+        diag_set(diag, "%s is no regular file; it is not replaced", path);
+        return GGUF_WRITE_REFUSED;
     }
     if (!force && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         diag_set(diag, "%s is there already", path);

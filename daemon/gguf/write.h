@@ -53,8 +53,8 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
                      const uint64_t *dims);
 
 /*
- * Ends the head and writes it beside @path, which is copied. Refused: a file at @path unless @force, a folder that
- * can't be written, anything that was added and is not right.
+ * Ends the head and writes it beside @path, which is copied. Refused: a file at @path unless @force, what is no
+ * regular file in any case, a folder that can't be written, anything that was added and is not right.
  */
 int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag);
 

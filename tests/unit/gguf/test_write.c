@@ -297,6 +297,37 @@ START_TEST(a_folder_that_is_not_there_is_named)
 }
 END_TEST
 
+/* Else root's "--force ... /dev/null" would leave the machine without one. */
+START_TEST(what_is_no_regular_file_is_never_replaced)
+{
+    struct stat about;
+
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    for (int force = 0; force < 2; force++) {
+        cleanup(gguf_writer_destroyp) struct gguf_writer *writer = new_writer();
+        struct diag diag = DIAG_INIT;
+
+        gguf_put_u32(writer, "key", 1);
+        ck_assert_int_eq(gguf_writer_begin(writer, path, force, &diag), GGUF_WRITE_REFUSED);
+        ck_assert_msg(strstr(diag.text, "no regular file") != NULL, "%s", diag.text);
+    }
+    ck_assert_int_eq(lstat(path, &about), 0);
+    ck_assert(S_ISFIFO(about.st_mode));
+}
+END_TEST
+
+START_TEST(a_link_to_no_regular_file_is_never_replaced)
+{
+    cleanup(gguf_writer_destroyp) struct gguf_writer *writer = new_writer();
+    struct diag diag = DIAG_INIT;
+
+    ck_assert_int_eq(symlink("/dev/zero", path), 0);
+    gguf_put_u32(writer, "key", 1);
+
+    ck_assert_int_eq(gguf_writer_begin(writer, path, true, &diag), GGUF_WRITE_REFUSED);
+}
+END_TEST
+
 START_TEST(a_full_disk_is_told_at_the_end)
 {
     cleanup(gguf_writer_destroyp) struct gguf_writer *writer = new_writer();
@@ -373,6 +404,8 @@ int main(void)
     tcase_add_test(tcase, an_empty_tensor_wants_no_data);
     tcase_add_test(tcase, what_is_not_right_is_refused_with_a_sentence);
     tcase_add_test(tcase, a_folder_that_is_not_there_is_named);
+    tcase_add_test(tcase, what_is_no_regular_file_is_never_replaced);
+    tcase_add_test(tcase, a_link_to_no_regular_file_is_never_replaced);
     tcase_add_test(tcase, a_full_disk_is_told_at_the_end);
     tcase_add_test(tcase, each_allocation_may_fail);
     suite_add_tcase(suite, tcase);
