@@ -11,9 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Wider than this no number is asked for in earnest. */
-#define WIDTH_MAX     1000
-#define PRECISION_MAX 50
+/* What stands in a format; larger is read as this, which no budget pays for. */
+#define COUNT_MAX (1 << 30)
+
+/* Digits behind the point: a double has no more to say. */
+#define DIGITS_MAX 50
 
 struct spec {
     char kind;  /* s d x X o f e g, or 0: as str() */
@@ -31,11 +33,12 @@ static bool is_digit(char c)
 }
 
 /* Reads digits at *at; *ret stays where there are none. */
-static void read_digits(const struct jinja_string *format, size_t *at, int max, int *ret)
+static void read_digits(const struct jinja_string *format, size_t *at, int *ret)
 {
     for (bool first = true; *at < format->n && is_digit(format->bytes[*at]); ++*at, first = false) {
-        *ret = (first ? 0 : *ret) * 10 + (format->bytes[*at] - '0');
-        *ret = *ret > max ? max : *ret;
+        const int64_t number = (first ? 0 : (int64_t)*ret) * 10 + (format->bytes[*at] - '0');
+
+        *ret = number > COUNT_MAX ? COUNT_MAX : (int)number;
     }
 }
 
@@ -75,8 +78,11 @@ static int write_real(struct jinja_run *run, const struct spec *spec, const stru
     const int precision = spec->precision < 0 ? 6 : spec->precision;
     const double real = jinja_real_of(value);
     const char *sign = real < 0 ? "" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "";
-    char text[420];
+    char text[420]; /* 309 digits, the point, DIGITS_MAX more, and a sign */
 
+    if (precision > DIGITS_MAX) {
+        return jinja_fail(run, "ValueError", "precision %d of a number is above %d", precision, DIGITS_MAX);
+    }
     switch (spec->kind) {
     case 'e':
         snprintf(text, sizeof(text), "%s%.*e", sign, precision, real);
@@ -228,11 +234,11 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
         spec.zero = spec.zero || flag == '0';
         spec.sign = flag == '+' || flag == ' ' ? flag : spec.sign;
     }
-    read_digits(format, at, WIDTH_MAX, &spec.width);
+    read_digits(format, at, &spec.width);
     if (*at < format->n && format->bytes[*at] == '.') {
         ++*at;
         spec.precision = 0;
-        read_digits(format, at, PRECISION_MAX, &spec.precision);
+        read_digits(format, at, &spec.precision);
     }
     if (r || *at == format->n) {
         return r ? r : jinja_fail(run, "ValueError", "incomplete format");
@@ -300,11 +306,11 @@ static int read_spec(struct jinja_run *run, const struct jinja_string *format, s
         ret->zero = true;
         at++;
     }
-    read_digits(format, &at, WIDTH_MAX, &ret->width);
+    read_digits(format, &at, &ret->width);
     if (at < format->n && format->bytes[at] == '.') {
         at++;
         ret->precision = 0;
-        read_digits(format, &at, PRECISION_MAX, &ret->precision);
+        read_digits(format, &at, &ret->precision);
     }
     if (at < format->n && format->bytes[at] && strchr("sdxXofeg", format->bytes[at])) {
         ret->kind = format->bytes[at++];
@@ -323,7 +329,7 @@ static int field_value(struct jinja_run *run, const struct jinja_string *field, 
 
     while (at < field->n && field->bytes[at] != '.') {
         number = number * 10 + (size_t)(uint8_t)(field->bytes[at] - '0');
-        number = number > WIDTH_MAX || !is_digit(field->bytes[at]) ? SIZE_MAX / 16 : number;
+        number = number > COUNT_MAX || !is_digit(field->bytes[at]) ? SIZE_MAX / 16 : number;
         at++;
     }
     number = at == 0 ? (*next)++ : number;

@@ -37,6 +37,10 @@ static const struct rig_row filters[] = {
       "'b') }} {{ '%(a)s' % {'a': 1} }} {{ '%s' % [1,2] }} {{ '%x %X %o' % (255,255,8) }} {{ '%+d' % 5 }} {{ "
       "\"%s-%s\"|format('a', 1) }}",
       "a 5  3.14 'q' % x 00042|a    |    b 1 [1, 2] ff FF 10 +5 a-1" },
+    { "{{ ('%.60s' % ('a' * 70))|length }} {{ ('{:.60}'.format('a' * 70))|length }} {{ ('%1200s' % "
+      "'a')|length }} "
+      "{{ '{:<1200}'.format('a')|length }}",
+      "60 60 1200 1200" },
     { "{{ l|sort }} {{ l|sort(reverse=true) }} {{ ['b','A','c']|sort }} {{ "
       "['b','A','c']|sort(case_sensitive=true) }} {{ "
       "messages|sort(attribute='role')|map(attribute='role')|list }}",
@@ -142,6 +146,8 @@ static const struct rig_row json[] = {
 
 static const struct rig_row refusals[] = {
     { "{{ undefd.foo }}", "UndefinedError: 'undefd' is undefined" },
+    { "{{ '%.51f' % 1.5 }}", "ValueError: precision 51 of a number is above 50" },
+    { "{{ '%.4294967298f' % 1.5 }}", "ValueError: precision 1073741824 of a number is above 50" },
     { "{{ undefd['foo'] }}", "UndefinedError: 'undefd' is undefined" },
     { "{{ undefd + 1 }}", "UndefinedError: 'undefd' is undefined" },
     { "{{ 'a' + undefd }}", "UndefinedError: 'undefd' is undefined" },

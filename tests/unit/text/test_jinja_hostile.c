@@ -45,6 +45,13 @@ START_TEST(objects_have_no_insides)
 }
 END_TEST
 
+START_TEST(a_wide_format_is_paid_for_in_steps)
+{
+    refused("{{ '%99999999999d' % 1 }}", "TimeoutError");
+    refused("{{ '{:99999999999}'.format(1) }}", "TimeoutError");
+}
+END_TEST
+
 START_TEST(loops_end)
 {
     refused("{% for i in range(10000000000) %}{% endfor %}x", "Range too big");
@@ -200,6 +207,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 30);
     tcase_add_test(tcase, objects_have_no_insides);
+    tcase_add_test(tcase, a_wide_format_is_paid_for_in_steps);
     tcase_add_test(tcase, loops_end);
     tcase_add_test(tcase, texts_and_lists_have_a_ceiling);
     tcase_add_test(tcase, quadratic_searches_are_paid_for);
