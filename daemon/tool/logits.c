@@ -3,6 +3,7 @@
  */
 #include "base/clean.h"
 #include "base/mem.h"
+#include "token/token.h"
 #include "tool/ids.h"
 #include "tool/reader.h"
 #include "tool/table.h"
@@ -95,12 +96,23 @@ static void show_best(const struct logits *logits)
     }
 }
 
+/* The words play no part in the numbers, but a file that no daemon would load has none to compare. */
+static int check_words(const struct reader *reader, struct diag *diag)
+{
+    struct vocab *vocab = NULL;
+    int r = vocab_create(&vocab, reader->file.gguf, diag);
+
+    vocab_destroy(vocab);
+    return r;
+}
+
 static int show(const struct tool_call *call, const struct wish *wish)
 {
     struct ids ids = { .n = 0 };
     struct logits logits = { .n = 0 };
     struct reader reader = { .model = NULL };
     struct diag diag = DIAG_INIT;
+    const char *path = NULL;
     int r = ids_read(&ids, wish->tokens, &diag);
 
     if (r == IDS_BAD) {
@@ -111,6 +123,10 @@ static int show(const struct tool_call *call, const struct wish *wish)
         r = reader_open(&reader, &wish->setup, &diag);
     }
     if (!r) {
+        r = check_words(&reader, &diag);
+        path = r ? wish->setup.path : NULL;
+    }
+    if (!r) {
         r = reader_read(&reader, ids.ids, (uint32_t)ids.n, (uint32_t)ids.n - 1, on_logits, &logits, &diag);
     }
     if (!r && logits.n == 0) {
@@ -118,7 +134,7 @@ static int show(const struct tool_call *call, const struct wish *wish)
         r = READER_REFUSED;
     }
     if (r) {
-        r = tool_fail(call, NULL, &diag, r);
+        r = tool_fail(call, path, &diag, r);
     } else if (call->json) {
         r = tool_print(call, json_of(&reader, &ids, &logits));
     } else {

@@ -1,5 +1,6 @@
 #include "tool/mix.h"
 #include <string.h>
+#include <strings.h>
 
 #define ONE(name, file_type, type)                                                                           \
     {                                                                                                        \
@@ -39,7 +40,7 @@ const struct mix mixes[] = {
 const struct mix *mix_find(const char *name)
 {
     for (const struct mix *mix = mixes; mix->name; mix++) {
-        if (strcmp(mix->name, name) == 0) {
+        if (strcasecmp(mix->name, name) == 0) {
             return mix;
         }
     }

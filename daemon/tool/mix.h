@@ -26,7 +26,7 @@ struct mix {
 /* Ends with a row without a name. */
 extern const struct mix mixes[];
 
-const struct mix *mix_find(const char *name); /* or NULL */
+const struct mix *mix_find(const char *name); /* in any case of letters; or NULL */
 
 /* True if @tensor is a matrix that may be rounded; norms, biases and other vectors stay as they are. */
 bool mix_may_round(const struct gguf_tensor *tensor);

@@ -190,7 +190,7 @@ static int take(const struct tool_call *call, const struct arg_found *found, str
 
     if (found->row == PLAN_BANDWIDTH || is_memory) {
         if (roofline_read(found->text, is_memory ? &wish->memory_bytes : &wish->bytes_per_s)) {
-            return tool_usage(call, "--%s: \"%s\" is no number of bytes above 0, as %s is",
+            return tool_usage(call, "--%s: \"%s\" is no number of bytes from 1 to 10^18, as %s is",
                               rows[found->row].name, found->text, is_memory ? "4GB or 3.5GiB" : "34GB/s");
         }
     } else if (wish->path) {

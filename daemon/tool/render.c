@@ -60,20 +60,21 @@ static int open_model(struct source *source, struct tool_file *file, struct diag
     return r ? r : chat_create(&source->chat, source->vocab, diag);
 }
 
-/* A model if it is one, else a template. 0, or what tool_fail() takes. */
-static int open_source(struct source *source, const char *path, struct diag *diag)
+/* A model if it is one, else a template. 0, or what tool_fail() takes, with whom @diag is about. */
+static int open_source(struct source *source, const char *path, const char **ret_about, struct diag *diag)
 {
     struct tool_file file = { .fd = -1 };
     struct diag of_model = DIAG_INIT;
     size_t n;
     int r = tool_file_open(&file, path, &of_model);
 
+    *ret_about = path;
     if (r <= 0) {
         return r ? r : open_model(source, &file, diag);
     }
     r = file_read(path, MEM_WORDS, INPUT_MAX, &source->text, &n, diag);
     if (r) {
-        diag_set(diag, "there is no such file");
+        *ret_about = NULL; /* its sentence begins with the path */
         return r;
     }
     if (is_model(source->text, n)) { /* a model with something wrong */
@@ -82,6 +83,9 @@ static int open_source(struct source *source, const char *path, struct diag *dia
     }
     return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
 }
+
+/* What the interpreter says of variables that are no JSON begins with this (text/jinja_json.h): the input's fault. */
+#define BAD_INPUT "JSON: "
 
 /* With --json a refusal is an answer, too. */
 static int tell_refusal(const struct tool_call *call, const char *path, const struct diag *diag, int r)
@@ -103,6 +107,7 @@ static int render(const struct tool_call *call, const char *template_path, const
     cleanup(mem_freep) char *input = NULL;
     cleanup(buf_finish) struct buf out;
     struct diag diag = DIAG_INIT;
+    const char *about = NULL;
     const time_t now = (time_t)(clock_real_us() / 1000000u);
     struct tm local;
     size_t n = 0;
@@ -112,17 +117,18 @@ static int render(const struct tool_call *call, const char *template_path, const
     buf_init(&out, MEM_WORDS, OUTPUT_MAX);
     r = file_read(input_path, MEM_WORDS, INPUT_MAX, &input, &n, &diag);
     if (r) {
-        diag_set(&diag, "there is no such file");
-        return tool_fail(call, input_path, &diag, r);
+        return tool_fail(call, NULL, &diag, r); /* the sentence begins with the path */
     }
-    r = open_source(&source, template_path, &diag);
+    r = open_source(&source, template_path, &about, &diag);
     if (r) {
-        return tell_refusal(call, template_path, &diag, r);
+        return tell_refusal(call, about, &diag, r);
     }
     r = chat_render_json(source.chat, (struct gguf_text){ .bytes = input, .n = n }, &local, &out, &diag);
     if (r) {
+        bool is_input = strncmp(diag.text, BAD_INPUT, sizeof(BAD_INPUT) - 1) == 0;
+
         diag_set(&diag, "the text is too long");
-        return tell_refusal(call, template_path, &diag, r);
+        return tell_refusal(call, is_input ? input_path : template_path, &diag, r);
     }
     if (call->json) {
         json_t *object = json_object();

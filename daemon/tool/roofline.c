@@ -59,7 +59,7 @@ int roofline_read(const char *text, double *ret_bytes)
     memcpy(digits, text, n);
     digits[n] = '\0';
     value = strtod(digits, &end) * factor_of(text + n + (text[n] == ' '));
-    if (*end || !isfinite(value) || value <= 0) {
+    if (*end || !(value >= 1 && value <= ROOFLINE_MOST)) {
         return ROOFLINE_NO_QUANTITY;
     }
     *ret_bytes = value;

@@ -26,12 +26,14 @@ double roofline_step_ms(double weight_bytes, double kv_token_bytes, double n_tok
 /* Tokens whose keys and values fit into @memory_bytes beside @taken_bytes; whole ones. */
 double roofline_context(double memory_bytes, double taken_bytes, double kv_token_bytes);
 
+#define ROOFLINE_MOST 1e18 /* an exabyte: beyond any memory, and a double still becomes a uint64_t */
+
 enum roofline_outcome {
     ROOFLINE_OK,
-    ROOFLINE_NO_QUANTITY, /* not a number above 0 with a unit of bytes behind it */
+    ROOFLINE_NO_QUANTITY, /* not a number of 1 to ROOFLINE_MOST bytes with a unit behind it */
 };
 
-/* Reads "34GB/s", "4GiB", "512 MB", "1e9": k, M, G, T are powers of 1000, with an "i" of 1024; "B" and "/s" may be left
+/* Reads "34GB/s", "4GiB", "512 MB", "7": k, M, G, T are powers of 1000, with an "i" of 1024; "B" and "/s" may be left
  * out. */
 int roofline_read(const char *text, double *ret_bytes);
 

@@ -111,10 +111,22 @@ def files_that_are_none_are_refused_with_their_name():
     for words in ["inspect", "/nowhere"], ["inspect", "/dev/null"], ["inspect", __file__], ["inspect", "/"], \
             ["logits", "--file", __file__, "--tokens", "1"], ["quantize", __file__, "/nowhere/x", "F16"], \
             ["plan", __file__, "--bandwidth", "1", "--memory", "1"], ["perplexity", "--file", __file__, __file__], \
-            ["tokenize", "--file", __file__, "x"]:
+            ["tokenize", "--file", __file__, "x"], ["render", "--template", __file__, "--input", "/nowhere/i.json"], \
+            ["render", "--template", "/nowhere/t.jinja", "--input", __file__]:
         code, out, err = sotto(*words)
         equal((code, out), (1, ""), words)
-        holds(any(word in err for word in words[1:]), err)
+        holds(any(err.count(word) == 1 for word in words[1:]), err)
+
+
+@fact
+def a_conversation_that_is_none_is_named_and_not_its_template():
+    with tempfile.TemporaryDirectory() as folder:
+        template = put(folder, "t.jinja", "{{ x }}")
+        for text in "", "[]", "{", "\xe4":
+            talk = put(folder, "i.json", text)
+            code, out, err = sotto("render", "--template", template, "--input", talk)
+            equal((code, out), (1, ""))
+            holds(err.startswith(f"sotto render: {talk}: JSON: "), err)
 
 
 def put(folder, name, text):

@@ -100,9 +100,9 @@ def tokenize_gives_ids_or_a_sentence():
 
 
 @fact
-def logits_come_or_a_sentence():
+def logits_come_of_what_a_daemon_would_load():
     all_files("logits", lambda path: ["--file", path, "--tokens", "1,5,9", "--json"],
-              lambda path, verdict, code: verdict == "load" and code)
+              lambda path, verdict, code: (verdict == "load" and code) or (verdict == "reject" and not code))
 
 
 @fact

@@ -159,8 +159,10 @@ END_TEST
 
 START_TEST(what_is_no_quantity_is_refused)
 {
-    static const char *const texts[] = { "",    "GB",     "0GB",  "-1GB", "4XB", "4GBs", "4GB/m",
-                                         "nan", "1..2GB", "0x1f", " 4GB", "4gb", "1e9",  "4  GB" };
+    static const char *const texts[] = {
+        "",     "GB",   "0GB", "-1GB", "4XB",   "4GBs", "4GB/m",  "nan",       "1..2GB",
+        "0x1f", " 4GB", "4gb", "1e9",  "4  GB", "0.5",  "0.1B/s", "1000001TB", "99999999999999999999GB"
+    };
     double bytes = 0;
 
     for (size_t i = 0; i < COUNTOF(texts); i++) {
