@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "import/import.h"
 #include "kern/quant.h"
+#include "tool/survey.h"
 #include "tool/table.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -220,13 +221,19 @@ static int tell(const struct conversion *conversion)
 static int convert(struct conversion *conversion)
 {
     struct diag diag = DIAG_INIT;
+    const char *about = NULL;
+    uint64_t n_bytes;
     int r = import_open(&conversion->import, conversion->from, &diag);
 
     if (r) {
         return tool_fail(conversion->call, NULL, &diag, r);
     }
     r = write_file(conversion, &diag);
-    r = r ? tool_fail(conversion->call, NULL, &diag, r) : tell(conversion);
+    if (!r) {
+        about = conversion->to;
+        r = survey_new_file(conversion->to, true, &n_bytes, &diag);
+    }
+    r = r ? tool_fail(conversion->call, about, &diag, r) : tell(conversion);
     import_close(conversion->import);
     return r;
 }

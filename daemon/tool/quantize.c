@@ -164,32 +164,6 @@ static int write_file(struct work *work)
     return r;
 }
 
-/* Looks at the new file as a load would. */
-static int check(struct work *work, uint64_t *ret_bytes)
-{
-    struct tool_file file = { .fd = -1 };
-    struct survey survey;
-    int r = tool_file_open(&file, work->wish.out, &work->diag);
-
-    if (!r) {
-        r = survey_create(&survey, &file);
-    }
-    if (r) {
-        tool_file_close(&file);
-        return r;
-    }
-    *ret_bytes = survey.n_bytes;
-    for (int step = 0; step < SURVEY_TEMPLATE && survey_runs(&work->survey); step++) {
-        if (diag_is_set(&survey.refusals[step])) {
-            diag_set(&work->diag, "the new file would not run: %s", survey.refusals[step].text);
-            r = TOOL_FILE_REFUSED;
-        }
-    }
-    survey_finish(&survey);
-    tool_file_close(&file);
-    return r;
-}
-
 static int tell(const struct work *work, uint64_t n_bytes)
 {
     const struct survey *survey = &work->survey;
@@ -233,7 +207,7 @@ static int quantize(const struct tool_call *call, const struct wish *wish)
     requant_destroy(work.requant);
     if (!r) {
         work.about = wish->out;
-        r = check(&work, &n_bytes);
+        r = survey_new_file(wish->out, survey_runs(&work.survey), &n_bytes, &work.diag);
     }
     r = r ? tool_fail(call, work.about, &work.diag, r) : tell(&work, n_bytes);
     survey_finish(&work.survey);

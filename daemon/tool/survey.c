@@ -127,3 +127,28 @@ bool survey_runs(const struct survey *survey)
     }
     return true;
 }
+
+int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct diag *diag)
+{
+    struct tool_file file = { .fd = -1 };
+    struct survey survey;
+    int r = tool_file_open(&file, path, diag);
+
+    if (!r) {
+        r = survey_create(&survey, &file);
+    }
+    if (r) {
+        tool_file_close(&file);
+        return r;
+    }
+    *ret_bytes = survey.n_bytes;
+    for (int step = 0; step < SURVEY_TEMPLATE && must_run; step++) {
+        if (diag_is_set(&survey.refusals[step])) {
+            diag_set(diag, "the new file would not run: %s", survey.refusals[step].text);
+            r = TOOL_FILE_REFUSED;
+        }
+    }
+    survey_finish(&survey);
+    tool_file_close(&file);
+    return r;
+}

@@ -49,6 +49,10 @@ void survey_finish(struct survey *survey);
 /* No step refuses that a load would end with. */
 bool survey_runs(const struct survey *survey);
 
+/* Looks at a file that was just written as a load would: 0 with the bytes of its tensors, a fault, or, if it would not
+ * run though it @must_run, TOOL_FILE_REFUSED with @diag. */
+int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct diag *diag);
+
 /* "used" or "surplus" (not read by the family); "unknown" where the family is. */
 const char *survey_use(const struct survey *survey, const struct gguf_tensor *tensor);
 

@@ -129,6 +129,19 @@ def what_is_refused_leaves_no_file():
 
 
 @fact
+def a_file_that_would_not_run_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        write_folder(folder)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({**CONFIG, "num_key_value_heads": 3}, file)
+        path = os.path.join(folder, "out.gguf")
+        code, out, err = sotto("convert", folder, path)
+
+        equal((code, out), (1, ""))
+        holds(f"{path}: the new file would not run: 4 heads cannot share 3 heads of keys" in err, err)
+
+
+@fact
 def wrong_words_are_told():
     for words, said in [([], "DIR and OUT.gguf are wanted"), (["a"], "DIR and OUT.gguf are wanted"),
                         (["a", "b", "c"], '"c" is one argument too many'),
