@@ -112,6 +112,20 @@ static int write_plain(struct jinja_run *run, const struct spec *spec, const str
     return jinja_write_part(run, text, 0, jinja_char_offset(text, (size_t)spec->precision));
 }
 
+static int refuse(struct jinja_run *run, const char *what)
+{
+    return jinja_fail(run, "ValueError", "unsupported format: %s", what);
+}
+
+/* Texts are cut and floats rounded; of the rest a precision means what is rarely meant, or nothing. */
+static bool has_odd_precision(const struct spec *spec, const struct jinja_value *value)
+{
+    if (spec->precision < 0) {
+        return false;
+    }
+    return spec->kind ? !strchr("fegs", spec->kind) : jinja_is_number(value);
+}
+
 /* Writes @value as @spec says, with its width. */
 static int write_spec(struct jinja_run *run, const struct spec *spec, const struct jinja_value *value)
 {
@@ -131,6 +145,9 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
                    ? jinja_fail_undefined(run, value)
                    : jinja_fail(run, "TypeError", "%%%c format: a real number is required, not %s",
                                 spec->kind, jinja_type(value));
+    }
+    if (has_odd_precision(spec, value)) {
+        return refuse(run, "a precision of what is no %f %e %g %s");
     }
     if (!is_number) {
         r = write_plain(run, spec, value);
@@ -155,11 +172,6 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
                                      : 1000,
                       &text);
     return r ? r : jinja_write_string(run, text.string);
-}
-
-static int refuse(struct jinja_run *run, const char *what)
-{
-    return jinja_fail(run, "ValueError", "unsupported format: %s", what);
 }
 
 /* ---- "%-5.2f" % value */

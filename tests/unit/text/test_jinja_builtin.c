@@ -146,6 +146,10 @@ static const struct rig_row json[] = {
 
 static const struct rig_row refusals[] = {
     { "{{ undefd.foo }}", "UndefinedError: 'undefd' is undefined" },
+    { "{{ '%.3d' % 5 }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
+    { "{{ '%.1r' % 'ab' }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
+    { "{{ '{:.2}'.format(1.239) }}",
+      "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
     { "{{ '%.51f' % 1.5 }}", "ValueError: precision 51 of a number is above 50" },
     { "{{ '%.4294967298f' % 1.5 }}", "ValueError: precision 1073741824 of a number is above 50" },
     { "{{ undefd['foo'] }}", "UndefinedError: 'undefd' is undefined" },
