@@ -155,7 +155,7 @@ def a_conversation_over_the_context_is_refused_with_its_numbers():
 
 @fact
 def a_model_without_a_template_that_is_understood_refuses_a_chat():
-    for template in None, "{{ strange }}":
+    for template in None, "{% strange %}":
         with Daemon(template=template) as daemon, daemon.client() as client:
             info = daemon.wait_ready()
             equal(info.chat, False)
