@@ -25,6 +25,19 @@ static inline int unit_run(Suite *suite)
 }
 
 /*
+ * True under ThreadSanitizer: it makes arithmetic tens of times slower and looks for races alone, so a test that does one
+ * thing in many ways keeps those that have threads in them.
+ */
+static inline bool unit_looks_for_races(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return true;
+#else
+    return false;
+#endif
+}
+
+/*
  * Path of @name below the folder of truth made by other programs, in @path (@cap bytes). False: it is not there.
  * Under CI (CI=true) that is a failure; in a stranger's clone the test says what it left out and passes.
  */

@@ -157,6 +157,9 @@ static void serve_every_way(const char *name, const char *path, const char *kv_f
         if (rig_has_one_hash && i > 0 && ways[i].n_warm == 0 && ways[i].reopen_at == 0) {
             continue; /* no page is looked for */
         }
+        if (unit_looks_for_races() && i > 0 && ways[i].n_threads == 1) {
+            continue;
+        }
         now = serve(path, kv_format, &ways[i], words, shares);
         first = first ? first : now;
         ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens",
@@ -210,6 +213,7 @@ int main(void)
     Suite *suite = suite_create("model-invariance");
     TCase *tcase = tcase_create("invariance");
 
+    tcase_set_timeout(tcase, 30); /* a file is served in every way */
     tcase_add_loop_test(tcase, a_stream_has_the_same_bits_however_it_is_served, 0,
                         (int)(sizeof(files) / sizeof(files[0])));
     tcase_add_loop_test(tcase, so_it_is_with_every_family, 0, n_papers);
