@@ -25,8 +25,8 @@ static inline int unit_run(Suite *suite)
 }
 
 /*
- * True under ThreadSanitizer: it makes arithmetic tens of times slower and looks for races alone, so a test that does one
- * thing in many ways keeps those that have threads in them.
+ * True under ThreadSanitizer: it makes arithmetic tens of times slower and looks for races alone, so a test that does
+ * one thing in many ways keeps those that have threads in them.
  */
 static inline bool unit_looks_for_races(void)
 {
