@@ -71,6 +71,9 @@ def a_full_disk_behind_standard_output_is_named_and_ends_the_answer():
 
 @fact
 def a_limit_on_the_size_of_files_ends_no_daemon():
+    if os.path.basename(os.environ["SOTTO_BUILD"]) == "tsan":
+        raise tap.LeftOut("ThreadSanitizer makes a file of its own before main() and is ended by the limit")
+
     def small():
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
