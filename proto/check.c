@@ -74,6 +74,9 @@ static const struct rule generate_rules[] = {
     { "credit", RULE_ANY },
     { "key", RULE_UNNAMED },
     { "ignore_end", RULE_ANY },
+    { "first_token_by_ms", RULE_RANGE, 1, LIMIT_DEADLINE_MS, "1 to 3600000 (an hour)" },
+    { "finish_by_ms", RULE_RANGE, 1, LIMIT_DEADLINE_MS, "1 to 3600000 (an hour)" },
+    { "session", RULE_ANY },
     { "keep_tokens", RULE_ANY },
     { "on_full", RULE_ENUM },
 };
@@ -142,6 +145,26 @@ static const struct rule embed_rules[] = {
     { "priority", RULE_ENUM },
 };
 
+static const struct rule open_session_rules[] = {
+    { "model", RULE_UNNAMED },
+    { "tokens", RULE_ANY },
+    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "chat", RULE_ANY },
+    { "idle_ms", RULE_RANGE, 1, UINT32_MAX, "1 or more" },
+    { "priority", RULE_ENUM },
+    { "on_full", RULE_ENUM },
+};
+
+static const struct rule close_session_rules[] = {
+    { "session", RULE_RANGE, 1, (double)UINT64_MAX, "what SessionOpened named" },
+};
+
+static const struct rule hint_rules[] = {
+    { "frame_budget_us", RULE_RANGE, LIMIT_FRAME_LEAST_US, LIMIT_FRAME_MOST_US, "1000 to 1000000" },
+    { "missed_frames", RULE_ANY },
+    { "busy_for_us", RULE_RANGE, 0, LIMIT_BUSY_MOST_US, "0 to 60000000 (a minute)" },
+};
+
 static const struct rule load_rules[] = {
     { "name", RULE_NAME },
     { "file", RULE_PATH },
@@ -178,6 +201,9 @@ static const struct rule_list lists[] = {
     { &sotto__v1__tokenize__descriptor, ROWS(tokenize_rules), NULL },
     { &sotto__v1__detokenize__descriptor, ROWS(detokenize_rules), NULL },
     { &sotto__v1__embed__descriptor, ROWS(embed_rules), check_embed },
+    { &sotto__v1__open_session__descriptor, ROWS(open_session_rules), NULL },
+    { &sotto__v1__close_session__descriptor, ROWS(close_session_rules), NULL },
+    { &sotto__v1__graphics_hint__descriptor, ROWS(hint_rules), NULL },
     { &sotto__v1__list_models__descriptor, NULL, 0, NULL },
     { &sotto__v1__load_model__descriptor, ROWS(load_rules), NULL },
     { &sotto__v1__unload_model__descriptor, ROWS(unload_rules), NULL },

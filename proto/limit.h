@@ -69,4 +69,14 @@
 #define LIMIT_TO_ENGINE   (16u << 20)
 #define LIMIT_FROM_ENGINE (16u << 20)
 
+/* A deadline further away than this is none. */
+#define LIMIT_DEADLINE_MS 3600000u
+
+/* Frames of a screen: 1,000 to 1 a second. */
+#define LIMIT_FRAME_LEAST_US 1000u
+#define LIMIT_FRAME_MOST_US  1000000u
+
+/* Nobody knows an animation longer ahead. */
+#define LIMIT_BUSY_MOST_US 60000000u
+
 #endif

@@ -1,11 +1,15 @@
 /*
- * Governor: how much of the device is ours now
+ * Governor: how much of the chip is ours now
  *
- * What is known of the machine in, limits out, asked before each plan. On the CPU alone there is nothing to give way
- * to yet: the answer is always the whole device. The shape is that of the full governor (graphics load, heat, power,
- * pressure in; mode, slice, duty, ceiling, gate out), so that the plan and the engines obey it already.
+ * What is known of the machine in, limits out: graphics load, a compositor's hints, temperatures, power, pressure and
+ * sleep become a mode, the longest slice, the duty, a ceiling for steps and a gate for classes. It is asked every 50 ms
+ * while there is work and never else, and it tells its cause with every change.
  *
- * Pure.
+ * There are two places to compute: the device that draws the screen, and the cores. Heat, power, pressure and sleep
+ * bound both. Graphics bound the device, and the cores only where policy says that they cost the screen frames too
+ * (one memory for both).
+ *
+ * Pure: time is an argument. The same object code runs in sottod and under the simulator's virtual clock.
  */
 #ifndef SOTTO_SCHED_GOVERNOR_H
 #define SOTTO_SCHED_GOVERNOR_H
@@ -13,26 +17,133 @@
 #include "sched/account.h"
 
 enum governor_mode {
-    GOVERNOR_FULL,
-    GOVERNOR_SHARED,
-    GOVERNOR_THIN,
-    GOVERNOR_CPU,
-    GOVERNOR_PAUSED,
+    GOVERNOR_FULL,   /* the place is ours alone */
+    GOVERNOR_SHARED, /* somebody draws: short slices, pauses between them */
+    GOVERNOR_THIN,   /* next to nothing is left: the highest class only, or what min_share leaves */
+    GOVERNOR_CPU,    /* the device is full of graphics: new streams compute on the cores */
+    GOVERNOR_PAUSED, /* nothing runs */
     GOVERNOR_MODE_COUNT,
 };
 
+/* Why the limits are what they are: the tightest bound. */
+enum governor_cause {
+    GOVERNOR_FREE, /* nothing bounds */
+    GOVERNOR_GRAPHICS,
+    GOVERNOR_HINT, /* a compositor's word */
+    GOVERNOR_HEAT, /* the controller holds the target */
+    GOVERNOR_TRIP, /* a trip point of the kernel's is near or passed */
+    GOVERNOR_POWER,
+    GOVERNOR_PRESSURE,
+    GOVERNOR_SLEEP,
+    GOVERNOR_BLIND_GRAPHICS, /* a load that should be seen is not: taken for busy */
+    GOVERNOR_BLIND_HEAT,     /* a temperature that should be seen is not: taken for hot */
+    GOVERNOR_CAUSE_COUNT,
+};
+
+enum governor_place {
+    GOVERNOR_DEVICE,
+    GOVERNOR_CORES,
+    GOVERNOR_PLACE_COUNT,
+};
+
+/* How well an input is seen. Unknown is never idle, and never cool. */
+enum governor_sight {
+    GOVERNOR_NONE,  /* the machine has no such thing and policy names none: nothing to protect */
+    GOVERNOR_SEEN,  /* read at at_us */
+    GOVERNOR_BLIND, /* there is one, or policy demands one, and it can't be read */
+};
+
+#define GOVERNOR_ZONES_MAX 16u
+
+/* No such trip point. */
+#define GOVERNOR_NO_TRIP INT32_MAX
+
+struct governor_zone {
+    enum governor_sight sight;
+    uint64_t at_us;
+    int32_t temp_mc;
+    int32_t passive_mc;  /* the kernel begins to throttle; GOVERNOR_NO_TRIP */
+    int32_t critical_mc; /* the kernel switches off; GOVERNOR_NO_TRIP */
+};
+
 struct governor_input {
-    uint64_t now_us;
+    uint64_t now_us; /* monotonic */
+
+    struct {
+        enum governor_sight sight;
+        uint64_t at_us;
+        uint32_t busy_permille;  /* all other clients of the device, 3D and compute */
+        uint32_t blind_permille; /* clients that may not be read: taken for busy */
+        uint64_t cur_hz;         /* 0: unknown */
+        uint64_t max_hz;
+    } graphics;
+
+    struct {
+        uint64_t at_us;         /* of the last GraphicsHint; 0: none ever */
+        uint32_t frame_us;      /* budget of a frame; 0: not told */
+        uint32_t n_missed;      /* frames missed since the last tick */
+        uint64_t busy_until_us; /* monotonic; drawing hard until then */
+    } hint;
+
+    struct governor_zone zones[GOVERNOR_ZONES_MAX];
+    uint32_t n_zones;
+
+    struct {
+        enum governor_sight sight;
+        uint64_t at_us;
+        uint32_t mw; /* of the whole chip, ours included */
+    } power;
+
+    uint32_t pressure_permille;             /* PSI memory "some", ten seconds */
+    bool is_asleep;                         /* from PrepareForSleep until awake */
+    uint64_t held_us[GOVERNOR_PLACE_COUNT]; /* time that our work held the place since the last tick */
+    uint32_t delay_permille; /* how long our submissions took, of what was foretold; 0: none ended */
 };
 
 struct governor_limits {
     enum governor_mode mode;
-    uint32_t slice_us;           /* longest unbroken time on the device; 0: no bound */
-    uint32_t duty_permille;      /* share of time that the device may be ours */
-    uint32_t n_rows;             /* of a step at most; 0: what the engine takes */
+    enum governor_cause cause;
+    uint32_t slice_us; /* longest unbroken time on the place; 0: no bound */
+    uint32_t
+        duty_permille; /* share of time that the place may be ours: after t idle for t (1000 / duty - 1) */
+    uint32_t n_rows;   /* of a step at most; 0: what the engine takes */
     enum sched_class class_gate; /* lower classes wait */
+    uint32_t kv_permille;        /* of its ceiling that an engine's pages may use */
 };
 
-void governor_decide(const struct governor_input *input, struct governor_limits *ret_limits);
+/* Policy. Zero of a field: its default (governor.c says which and why). */
+struct governor_policy {
+    int32_t target_mc;           /* hold the hottest zone here; 0: 5 degrees below the lowest passive trip */
+    uint32_t frame_us;           /* until a compositor tells its own: 16667 */
+    uint32_t max_slice_us;       /* while the screen is active: 2000 */
+    uint32_t idle_slice_us;      /* while it is not: 100000 at the very most */
+    uint32_t headroom_permille;  /* left free beside graphics */
+    uint32_t min_share_permille; /* for realtime alone, however busy the screen is */
+    uint32_t power_mw;           /* hold the chip's power here; 0: no bound */
+    uint32_t heat_grace_ms;      /* a zone that can't be read counts as hot after so long */
+    uint32_t graphics_grace_ms;  /* the same for the load */
+    bool cores_share;  /* the cores cost the screen frames, too: graphics bound them as the device */
+    bool trusts_blind; /* blind means free, not busy and hot: for machines on a desk */
+};
+
+struct governor {
+    struct governor_policy policy;
+    struct governor_limits limits[GOVERNOR_PLACE_COUNT]; /* in force */
+    uint64_t since_us[GOVERNOR_PLACE_COUNT];             /* of the mode */
+    uint64_t n_changes;                                  /* of modes, ever */
+};
+
+void governor_init(struct governor *governor, const struct governor_policy *policy);
+
+/* A new policy holds from the next tick; what was learnt stays. */
+void governor_configure(struct governor *governor, const struct governor_policy *policy);
+
+/* One tick. True if a mode or a cause changed: worth an event. Uneven periods are fine; a gap above a second (sleep,
+ * no work) starts the filters anew. */
+bool governor_tick(struct governor *governor, const struct governor_input *input);
+
+/* Words of the interface: "shared", "graphics". */
+const char *governor_mode_name(enum governor_mode mode);
+const char *governor_cause_name(enum governor_cause cause);
 
 #endif

@@ -160,6 +160,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     list_init(&hub->asking);
     map_init(&hub->keys, MEM_STREAM);
     queue_init(&hub->queue);
+    governor_init(&hub->governor, &(struct governor_policy){ 0 });
     words_init(&hub->words, loop, config->n_pool_threads ? config->n_pool_threads : DEFAULT_POOL_THREADS);
     take_numbers(hub, config);
     hub->engine_path = copy(config->engine_path);

@@ -68,6 +68,7 @@ struct hub {
     struct map keys;     /* uid and key of a live stream to the stream */
     struct queue queue;
     struct planner planner;
+    struct governor governor;
     struct pacer pacer;
     struct words words;
     uint64_t n_made; /* streams, for their numbers in lines and events */

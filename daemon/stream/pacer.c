@@ -560,9 +560,8 @@ static void sleep_until(struct hub *hub, uint64_t wake_us, uint64_t boot_us)
 void pacer_run(struct hub *hub)
 {
     struct plan_input in = { .now_us = clock_mono_us(), .boot_us = clock_boot_us() };
-    const struct governor_input world = { .now_us = in.now_us };
 
-    governor_decide(&world, &in.limits);
+    in.limits = hub->governor.limits[GOVERNOR_CORES];
     seat(hub, &in);
     if (hub->pacer.edition || is_opening(hub)) {
         return;

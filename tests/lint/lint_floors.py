@@ -56,7 +56,7 @@ def room_included(header, includer):
         return "proto-schema" if header == PUBLIC_SCHEMA else "proto"
     if "/" not in header:
         return room_of(includer)
-    return room_of(header) or room_of("daemon/" + header)
+    return room_of(header) or room_of("daemon/" + header) or room_of("driver-shim/" + header)
 
 
 def judge(path, quote, header):
@@ -110,6 +110,9 @@ RULES = [
         Sample("clients/a.c", '#include "proto/frame.h"\n', True),
         Sample("clients/libsotto/a.c", '#include "proto/frame.h"\n', False),
         Sample("daemon/app/a.c", "#include <curl/curl.h>\n", True),
+        Sample("daemon/sensor/a.c", '#include "sense/reading.h"\n', False),
+        Sample("daemon/stream/a.c", '#include "sense/reading.h"\n', True),
+        Sample("driver-shim/sense/a.c", '#include "gguf/gguf.h"\n', True),
         Sample("daemon/token/a.c", '#include "vocab.h"\n', False),
         Sample("daemon/token/a.c", '#include "cellar/wine.h"\n', True),
     ]),

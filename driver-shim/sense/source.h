@@ -1,0 +1,63 @@
+/*
+ * Source: something that can be read again and again
+ *
+ * A temperature zone, a power meter, the clients of a device. It is found once (and anew when the machine changes),
+ * read on a thread of its own if it may block, and gives one reading each time. A source never decides what its value
+ * means to anybody.
+ *
+ * Made and destroyed on one thread; source_read() runs on any one thread at a time.
+ */
+#ifndef SOTTO_SENSE_SOURCE_H
+#define SOTTO_SENSE_SOURCE_H
+
+#include "base/list.h"
+#include "sense/reading.h"
+#include "sense/root.h"
+
+struct source;
+struct source_client;
+
+struct source_table {
+    const char *
+        kind; /* "thermal", "hwmon", "powercap", "psi", "meminfo", "fdinfo", "pvr-status", "drm-sched", ... */
+    void (*read)(struct source *source, uint64_t now_us, struct reading *ret_reading);
+    void (*destroy)(struct source *source);
+    uint32_t (*clients)(const struct source *source, struct source_client *clients,
+                        uint32_t cap); /* or NULL */
+};
+
+struct source {
+    struct list link; /* of whoever keeps it */
+    const struct source_table *table;
+    enum reading_quantity quantity;
+    char name[64];       /* "zone gpu-thermal", "fdinfo renderD128" */
+    char path[160];      /* below the root */
+    uint32_t rank;       /* among sources of one quantity: the lowest that is OK decides */
+    uint32_t slow_ms;    /* its usual period: 1000 for heat, 50 for load */
+    bool may_block;      /* wants a thread of its own */
+    int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
+    int32_t critical_mc; /* of a zone: lowest hot or critical trip; INT32_MAX: none */
+    char why[96];        /* chosen, or passed over and why */
+};
+
+void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading);
+void source_destroy(struct source *source); /* NULL is allowed */
+
+/* How many clients a load source can tell apart; more are added up in the last. */
+#define SOURCE_CLIENTS_MAX 64u
+
+/* One DRM client (an open file of a device), however many descriptors and processes share it. */
+struct source_client {
+    uint32_t minor; /* of its device */
+    uint64_t id;    /* drm-client-id */
+    uint32_t pid;   /* of one process that holds it */
+    uint32_t graphics_permille;
+    uint32_t compute_permille;
+    uint64_t memory_kb;
+    char name[16]; /* of the process */
+};
+
+/* Clients as of a load source's last read, if it tells them apart; else 0. */
+uint32_t source_clients(const struct source *source, struct source_client *clients, uint32_t cap);
+
+#endif
