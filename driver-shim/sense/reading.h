@@ -12,9 +12,9 @@
 
 enum reading_state {
     READING_OK,
-    READING_STALE,  /* too old: the source hangs, or is gone for the moment; value is the last */
-    READING_ABSENT, /* there is no such thing (any more), or it has nothing to say (ENODATA) */
-    READING_IMPLAUSIBLE, /* a value came that can't be true, or a single jump not yet confirmed; value is the last good */
+    READING_STALE,       /* too old: the source hangs, or is gone for the moment; value is the last */
+    READING_ABSENT,      /* there is no such thing (any more), or it has nothing to say (ENODATA) */
+    READING_IMPLAUSIBLE, /* it can't be true, or is a single jump not yet confirmed; value is the last good one */
     READING_FORBIDDEN, /* EACCES, EPERM: it is there and may not be read */
     READING_STATE_COUNT,
 };
