@@ -351,6 +351,63 @@ struct sotto_counter {
     uint64_t value;
 };
 
+/* A device that draws, or could compute. */
+struct sotto_device {
+    const char *node;   /* "/dev/dri/renderD128" */
+    const char *driver; /* "powervr 1.0.0" */
+    const char *chip;
+    bool chosen;
+    bool claimed; /* for this daemon */
+    const char *why;
+    const char *load_source; /* "fdinfo"; empty: its load is unknown */
+};
+
+enum sotto_sensor_state {
+    SOTTO_SENSOR_UNSPECIFIED = 0,
+    SOTTO_SENSOR_OK = 1,
+    SOTTO_SENSOR_STALE = 2,
+    SOTTO_SENSOR_ABSENT = 3,
+    SOTTO_SENSOR_IMPLAUSIBLE = 4,
+    SOTTO_SENSOR_FORBIDDEN = 5,
+};
+
+struct sotto_sensor {
+    const char *quantity; /* "temperature" */
+    const char *name;     /* "zone gpu-thermal" */
+    const char *unit;     /* "m°C" */
+    enum sotto_sensor_state state;
+    const char *state_name; /* "ok" */
+    int64_t value;          /* of OK, STALE and IMPLAUSIBLE */
+    uint32_t age_ms;
+    bool in_use; /* the one that decides for its quantity */
+    const char *why;
+    size_t n_history; /* oldest first, a value a second */
+    const int64_t *history;
+    uint32_t blind_permille; /* of a load: the share that could not be seen */
+};
+
+/* How much of a place to compute is the daemon's now. */
+struct sotto_governor {
+    const char *place; /* "device", "cores" */
+    const char *mode;  /* "full", "shared", "thin", "cpu", "paused" */
+    const char *cause; /* "heat" */
+    uint32_t slice_us; /* 0: no bound */
+    uint32_t duty_permille;
+    uint32_t rows;               /* of a step at most; 0: the engine's own */
+    enum sotto_class class_gate; /* lower classes wait */
+    uint64_t since_ms;           /* in this mode */
+    uint64_t changes;            /* of modes, since start */
+};
+
+struct sotto_account {
+    uint32_t uid;
+    uint64_t tokens; /* computed for it, prompts and answers */
+    uint64_t energy_uj;
+    uint32_t energy_source; /* 0 unknown, 1 estimated, 2 measured */
+    uint32_t requests;      /* live */
+    uint64_t refused;
+};
+
 struct sotto_status {
     const char *instance;
     const char *server;
@@ -370,6 +427,15 @@ struct sotto_status {
     const struct sotto_engine *engines;
     size_t n_counters;
     const struct sotto_counter *counters;
+    size_t n_devices;
+    const struct sotto_device *devices;
+    size_t n_sensors;
+    const struct sotto_sensor *sensors;
+    size_t n_governor;
+    const struct sotto_governor *governor; /* one for each place */
+    size_t n_accounts;
+    const struct sotto_account *accounts; /* one's own; all, for those who may observe */
+    uint32_t sessions;
 };
 
 struct sotto_pair {

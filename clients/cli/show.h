@@ -11,12 +11,18 @@
 
 /* A string of bytes that should be UTF-8; what is not becomes U+FFFD. Never NULL while there is memory. */
 json_t *show_text(const char *text, size_t n);
+json_t *show_name(const char *text); /* the same, up to a zero */
+json_t *show_number(uint64_t value);
 json_t *show_ids(const uint32_t *ids, size_t n);
 json_t *show_usage(const struct sotto_done *done);
 json_t *show_model(const struct sotto_model *model);
 json_t *show_status(const struct sotto_status *status);
 json_t *show_watched(const struct sotto_watched *watched);
 json_t *show_reloaded(const struct sotto_reloaded *reloaded);
+
+/* Words of the interface: "realtime", "measured". */
+const char *show_class(enum sotto_class priority);
+const char *show_energy_source(uint32_t source);
 
 /* Prints @object on a line of standard output and frees it. */
 void show_line(json_t *object);

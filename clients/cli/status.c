@@ -33,6 +33,103 @@ static void print_models(const struct sotto_status *status)
     }
 }
 
+static void print_devices(const struct sotto_status *status)
+{
+    for (size_t i = 0; i < status->n_devices; i++) {
+        const struct sotto_device *device = &status->devices[i];
+
+        printf("device %s: %s%s%s%s%s\n", device->node, device->driver, *device->chip ? ", " : "",
+               device->chip, device->chosen ? ", chosen" : "", device->claimed ? ", claimed" : "");
+        printf("    load %s%s%s%s\n", *device->load_source ? "from " : "unknown", device->load_source,
+               *device->why ? ": " : "", device->why);
+    }
+}
+
+/* "61.5 °C": the unit of a person for that of the interface. */
+static void print_value(const struct sotto_sensor *sensor)
+{
+    static const struct {
+        const char *unit;
+        const char *shown;
+        double divisor;
+        int digits;
+    } rows_of_units[] = {
+        { "m°C", "°C", 1000, 1 },  { "mW", "W", 1000, 2 },     { "uJ", "J", 1e6, 1 },
+        { "kHz", "MHz", 1000, 0 }, { "permille", "%", 10, 1 }, { "kB", "MB", 1000, 0 },
+    };
+
+    for (size_t i = 0; i < COUNTOF(rows_of_units); i++) {
+        if (strcmp(sensor->unit, rows_of_units[i].unit) == 0) {
+            printf("%.*f %s", rows_of_units[i].digits, (double)sensor->value / rows_of_units[i].divisor,
+                   rows_of_units[i].shown);
+            return;
+        }
+    }
+    printf("%" PRId64 "%s%s", sensor->value, *sensor->unit ? " " : "", sensor->unit);
+}
+
+static void print_sensors(const struct sotto_status *status)
+{
+    for (size_t i = 0; i < status->n_sensors; i++) {
+        const struct sotto_sensor *sensor = &status->sensors[i];
+
+        printf("%s %s%s: ", sensor->quantity, sensor->name, sensor->in_use ? " (in use)" : "");
+        if (sensor->state == SOTTO_SENSOR_OK) {
+            print_value(sensor);
+        } else {
+            printf("%s", sensor->state_name);
+        }
+        if (sensor->state == SOTTO_SENSOR_STALE || sensor->state == SOTTO_SENSOR_IMPLAUSIBLE) {
+            printf(", last ");
+            print_value(sensor);
+            printf(" %.1f s ago", sensor->age_ms / 1000.0);
+        }
+        if (sensor->blind_permille > 0) {
+            printf(", %.1f %% of it not seen", sensor->blind_permille / 10.0);
+        }
+        printf("%s%s\n", *sensor->why ? ": " : "", sensor->why);
+    }
+}
+
+static void print_governor(const struct sotto_status *status)
+{
+    for (size_t i = 0; i < status->n_governor; i++) {
+        const struct sotto_governor *governor = &status->governor[i];
+
+        printf("%s: %s for %.1f s, because of %s; %.1f %% of the time", governor->place, governor->mode,
+               (double)governor->since_ms / 1000, governor->cause, governor->duty_permille / 10.0);
+        if (governor->slice_us > 0) {
+            printf(", %.1f ms at a stretch", governor->slice_us / 1000.0);
+        }
+        if (governor->rows > 0) {
+            printf(", %u rows a step", governor->rows);
+        }
+        if (governor->class_gate > SOTTO_CLASS_BACKGROUND) {
+            printf(", only %s%s", show_class(governor->class_gate),
+                   governor->class_gate == SOTTO_CLASS_REALTIME ? "" : " and above");
+        }
+        printf("\n");
+    }
+}
+
+static void print_accounts(const struct sotto_status *status)
+{
+    for (size_t i = 0; i < status->n_accounts; i++) {
+        const struct sotto_account *account = &status->accounts[i];
+
+        printf("user %u: %u requests, %" PRIu64 " tokens, %" PRIu64 " refused", account->uid,
+               account->requests, account->tokens, account->refused);
+        if (account->energy_source != 0) {
+            printf(", %.1f J %s", (double)account->energy_uj / 1e6,
+                   show_energy_source(account->energy_source));
+        }
+        printf("\n");
+    }
+    if (status->sessions > 0) {
+        printf("sessions: %u\n", status->sessions);
+    }
+}
+
 static void print_memory(const struct sotto_status *status)
 {
     char bytes[SHOW_BYTES];
@@ -67,6 +164,10 @@ static void print_status(const struct sotto_status *status)
                (size_t)counts->priority < COUNTOF(classes) ? classes[counts->priority] : "another class",
                counts->running, counts->queued, counts->parked);
     }
+    print_accounts(status);
+    print_devices(status);
+    print_sensors(status);
+    print_governor(status);
     print_memory(status);
     for (size_t i = 0; i < status->n_counters; i++) {
         printf("%s %" PRIu64 "\n", status->counters[i].name, status->counters[i].value);
@@ -140,7 +241,9 @@ const struct command cmd_status = {
     .name = "status",
     .summary = "show what the daemon is doing",
     .words = "",
-    .about = "Shows models, engines, queues, memory by kind and holder, and counters.",
+    .about = "Shows models, engines, queues, accounts, devices, sensors, the governor, memory by kind and "
+             "holder,\n"
+             "and counters.",
     .rows = rows,
     .run = run_status,
 };

@@ -9,7 +9,7 @@
 #include "clients/libsotto/handle.h"
 #include <errno.h>
 
-static void *scratch(struct sotto *sotto, size_t n, size_t size)
+void *event_scratch(struct sotto *sotto, size_t n, size_t size)
 {
     void *block = arena_alloc(&sotto->scratch, n * size + 1);
 
@@ -22,7 +22,7 @@ static void *scratch(struct sotto *sotto, size_t n, size_t size)
 /* A copy with a zero behind it, or NULL. */
 static const char *text_of(struct sotto *sotto, ProtobufCBinaryData from)
 {
-    char *text = scratch(sotto, from.len, 1);
+    char *text = event_scratch(sotto, from.len, 1);
 
     if (text && from.len) {
         memcpy(text, from.data, from.len);
@@ -30,7 +30,7 @@ static const char *text_of(struct sotto *sotto, ProtobufCBinaryData from)
     return text;
 }
 
-static const char *name_in(const char *const *names, size_t n, uint64_t value)
+const char *event_name_in(const char *const *names, size_t n, uint64_t value)
 {
     return value < n && names[value] ? names[value] : "unknown";
 }
@@ -39,7 +39,7 @@ static const char *name_in(const char *const *names, size_t n, uint64_t value)
 
 static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_accepted *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_accepted *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Accepted *from = frame->accepted;
 
     if (!to) {
@@ -60,9 +60,9 @@ static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
 
 static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_delta *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_delta *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Delta *from = frame->delta;
-    struct sotto_logprobs *logprobs = scratch(sotto, from->n_logprobs, sizeof(*logprobs));
+    struct sotto_logprobs *logprobs = event_scratch(sotto, from->n_logprobs, sizeof(*logprobs));
 
     if (!to || !logprobs) {
         return err_new(-ENOMEM);
@@ -87,7 +87,7 @@ static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 
 static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_notice *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_notice *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Notice *from = frame->notice;
 
     if (!to) {
@@ -140,14 +140,14 @@ static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
         [SOTTO_FINISH_CONTEXT] = "context",
         [SOTTO_FINISH_CANCELLED] = "cancelled",
     };
-    struct sotto_done *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_done *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Done *from = frame->done;
 
     if (!to) {
         return err_new(-ENOMEM);
     }
     to->reason = (enum sotto_finish)from->reason;
-    to->reason_name = name_in(reasons, COUNTOF(reasons), (uint64_t)from->reason);
+    to->reason_name = event_name_in(reasons, COUNTOF(reasons), (uint64_t)from->reason);
     to->n_stop = from->stop.len;
     to->stop = text_of(sotto, from->stop);
     if (from->usage) {
@@ -167,9 +167,9 @@ static int make_error(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 
 static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_tokenized *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_tokenized *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Tokenized *from = frame->tokenized;
-    struct sotto_bytes *pieces = scratch(sotto, from->n_pieces, sizeof(*pieces));
+    struct sotto_bytes *pieces = event_scratch(sotto, from->n_pieces, sizeof(*pieces));
 
     if (!to || !pieces) {
         return err_new(-ENOMEM);
@@ -191,7 +191,7 @@ static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *fra
 
 static int make_detokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_bytes *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_bytes *to = event_scratch(sotto, 1, sizeof(*to));
 
     if (!to) {
         return err_new(-ENOMEM);
@@ -213,7 +213,7 @@ static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
     *to = (struct sotto_model){
         .name = from->name,
         .state = (enum sotto_model_state)from->state,
-        .state_name = name_in(states, COUNTOF(states), (uint64_t)from->state),
+        .state_name = event_name_in(states, COUNTOF(states), (uint64_t)from->state),
         .reason = from->reason,
         .is_default = from->is_default,
         .file = from->file,
@@ -236,10 +236,9 @@ static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
     };
 }
 
-/* A new array, or NULL. */
-static const struct sotto_model *models_of(struct sotto *sotto, Sotto__V1__ModelInfo **from, size_t n)
+const struct sotto_model *event_models(struct sotto *sotto, Sotto__V1__ModelInfo **from, size_t n)
 {
-    struct sotto_model *models = scratch(sotto, n, sizeof(*models));
+    struct sotto_model *models = event_scratch(sotto, n, sizeof(*models));
 
     for (size_t i = 0; models && i < n; i++) {
         copy_model(&models[i], from[i]);
@@ -249,20 +248,20 @@ static const struct sotto_model *models_of(struct sotto *sotto, Sotto__V1__Model
 
 static int make_models(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_models *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_models *to = event_scratch(sotto, 1, sizeof(*to));
 
     if (!to) {
         return err_new(-ENOMEM);
     }
     to->n = frame->models->n_models;
-    to->models = models_of(sotto, frame->models->models, to->n);
+    to->models = event_models(sotto, frame->models->models, to->n);
     sotto->event.models = to;
     return to->models ? 0 : err_new(-ENOMEM);
 }
 
 static int make_progress(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_progress *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_progress *to = event_scratch(sotto, 1, sizeof(*to));
 
     if (!to) {
         return err_new(-ENOMEM);
@@ -277,7 +276,7 @@ static int make_model(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
     Sotto__V1__ModelInfo *from = frame->model_info;
 
-    sotto->event.model = models_of(sotto, &from, 1);
+    sotto->event.model = event_models(sotto, &from, 1);
     return sotto->event.model ? 0 : err_new(-ENOMEM);
 }
 
@@ -286,107 +285,11 @@ static int make_unloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
     return 0;
 }
 
-static const struct sotto_memory_kind *memory_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
-{
-    struct sotto_memory_kind *to = scratch(sotto, from->n_memory, sizeof(*to));
-
-    for (size_t i = 0; to && i < from->n_memory; i++) {
-        to[i].kind = from->memory[i]->kind;
-        to[i].holder = from->memory[i]->holder;
-        to[i].bytes = from->memory[i]->bytes;
-        to[i].peak_bytes = from->memory[i]->peak_bytes;
-    }
-    return to;
-}
-
-static const struct sotto_class_counts *classes_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
-{
-    struct sotto_class_counts *to = scratch(sotto, from->n_classes, sizeof(*to));
-
-    for (size_t i = 0; to && i < from->n_classes; i++) {
-        to[i].priority = (enum sotto_class)from->classes[i]->priority;
-        to[i].queued = from->classes[i]->queued;
-        to[i].running = from->classes[i]->running;
-        to[i].parked = from->classes[i]->parked;
-    }
-    return to;
-}
-
-static const struct sotto_engine *engines_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
-{
-    struct sotto_engine *to = scratch(sotto, from->n_engines, sizeof(*to));
-
-    for (size_t i = 0; to && i < from->n_engines; i++) {
-        const Sotto__V1__EngineInfo *one = from->engines[i];
-
-        to[i] = (struct sotto_engine){
-            .model = one->model,
-            .pid = one->pid,
-            .starts = one->starts,
-            .last_exit = one->last_exit,
-            .steps = one->steps,
-            .tokens = one->tokens,
-            .rows = one->rows,
-            .weight_passes = one->weight_passes,
-            .step_allocations = one->step_allocations,
-            .sequences = one->sequences,
-            .pages_free = one->pages_free,
-            .pages_cached = one->pages_cached,
-            .pages_held = one->pages_held,
-            .pages_evicted = one->pages_evicted,
-        };
-    }
-    return to;
-}
-
-static const struct sotto_counter *counters_of(struct sotto *sotto, const Sotto__V1__StatusReport *from)
-{
-    struct sotto_counter *to = scratch(sotto, from->n_counters, sizeof(*to));
-
-    for (size_t i = 0; to && i < from->n_counters; i++) {
-        to[i].name = from->counters[i]->name;
-        to[i].value = from->counters[i]->value;
-    }
-    return to;
-}
-
-static int make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
-{
-    struct sotto_status *to = scratch(sotto, 1, sizeof(*to));
-    const Sotto__V1__StatusReport *from = frame->status_report;
-
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
-    *to = (struct sotto_status){
-        .instance = from->instance,
-        .server = from->server,
-        .uptime_ms = from->uptime_ms,
-        .config_file = from->config_file,
-        .config_generation = from->config_generation,
-        .n_memory = from->n_memory,
-        .memory = memory_of(sotto, from),
-        .rss_bytes = from->rss_bytes,
-        .descriptors = from->descriptors,
-        .connections = from->connections,
-        .n_classes = from->n_classes,
-        .classes = classes_of(sotto, from),
-        .n_models = from->n_models,
-        .models = models_of(sotto, from->models, from->n_models),
-        .n_engines = from->n_engines,
-        .engines = engines_of(sotto, from),
-        .n_counters = from->n_counters,
-        .counters = counters_of(sotto, from),
-    };
-    sotto->event.status = to;
-    return to->memory && to->classes && to->models && to->engines && to->counters ? 0 : err_new(-ENOMEM);
-}
-
 static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_watched *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_watched *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Event *from = frame->event;
-    struct sotto_pair *pairs = scratch(sotto, from->n_pairs, sizeof(*pairs));
+    struct sotto_pair *pairs = event_scratch(sotto, from->n_pairs, sizeof(*pairs));
 
     if (!to || !pairs) {
         return err_new(-ENOMEM);
@@ -407,7 +310,7 @@ static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame
 
 static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_reloaded *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_reloaded *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Reloaded *from = frame->reloaded;
 
     if (!to) {
@@ -424,7 +327,7 @@ static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
 
 static int make_embedded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
-    struct sotto_embedding *to = scratch(sotto, 1, sizeof(*to));
+    struct sotto_embedding *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Embedding *from = frame->embedding;
 
     if (!to) {
@@ -456,7 +359,7 @@ static const struct maker {
     [SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS] = { SOTTO_EVENT_PROGRESS, false, make_progress },
     [SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO] = { SOTTO_EVENT_MODEL, true, make_model },
     [SOTTO__V1__SERVER_FRAME__BODY_UNLOADED] = { SOTTO_EVENT_UNLOADED, true, make_unloaded },
-    [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, make_status },
+    [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, event_make_status },
     [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, make_watched },
     [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, make_reloaded },
     [SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING] = { SOTTO_EVENT_EMBEDDED, true, make_embedded },

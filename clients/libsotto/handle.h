@@ -86,6 +86,20 @@ bool event_is_last(const Sotto__V1__ServerFrame *frame);
 /* Keeps what Welcome says. 0 or -ENOMEM. */
 int event_welcome(struct sotto *sotto, const Sotto__V1__Welcome *from);
 
+/* @n zeroed ones of @size, that live until the next event; NULL: no memory. */
+void *event_scratch(struct sotto *sotto, size_t n, size_t size);
+
+/* A new array, or NULL. */
+const struct sotto_model *event_models(struct sotto *sotto, Sotto__V1__ModelInfo **from, size_t n);
+
+/* The name of @value, or "unknown". */
+const char *event_name_in(const char *const *names, size_t n, uint64_t value);
+
+/* ---- event_status.c */
+
+/* The maker of a StatusReport. */
+int event_make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame);
+
 /* ---- pump.c */
 
 /* Sends what the socket takes. Never waits, calls nobody. */

@@ -577,7 +577,17 @@ REPORT = pb.StatusReport(
     models=[pb.ModelInfo(name="tiny", state=pb.MODEL_FAILED, reason="no such file")],
     engines=[pb.EngineInfo(model="tiny", pid=77, starts=2, last_exit="signal 9 (killed) after 12.3 s", steps=4,
                            pages_free=5, pages_cached=6, pages_held=7, pages_evicted=8)],
-    counters=[pb.Counter(name="sotto_tokens_total", value=2**53)])
+    counters=[pb.Counter(name="sotto_tokens_total", value=2**53)],
+    devices=[pb.DeviceInfo(node="/dev/dri/renderD128", driver="powervr 1.0.0", chip="AXE-1-16M", chosen=True,
+                           why="it draws", load_source="fdinfo")],
+    sensors=[pb.SensorInfo(quantity="temperature", name="zone gpu", unit="m°C", state=pb.SENSOR_STALE, value=61500,
+                           age_ms=2500, in_use=True, why="it hangs", history=[60000, 61500]),
+             pb.SensorInfo(quantity="graphics load", name="fdinfo", unit="permille", state=pb.SENSOR_OK, value=123,
+                           blind_permille=45)],
+    governor=[pb.GovernorInfo(place="cores", mode="shared", cause="heat", slice_us=2000, duty_permille=456, rows=8,
+                              class_gate=pb.CLASS_INTERACTIVE, since_ms=1500, changes=3)],
+    accounts=[pb.AccountInfo(uid=1000, tokens=77, energy_uj=2500000, energy_source=pb.ENERGY_MEASURED, requests=2,
+                             refused=1)], sessions=3)
 
 
 @fact
@@ -586,13 +596,17 @@ def status_in_json_has_the_names_of_the_protocol():
         status = json.loads(puppet.run("status", "--json")[1])
 
         equal(set(status), {field.name for field in pb.StatusReport.DESCRIPTOR.fields})
-        for name in "memory", "classes", "engines", "counters", "models":
+        for name in "memory", "classes", "engines", "counters", "models", "devices", "sensors", "governor", "accounts":
             kind = pb.StatusReport.DESCRIPTOR.fields_by_name[name].message_type
             equal(set(status[name][0]), {field.name for field in kind.fields}, name)
         equal(status["engines"][0]["pid"], 77)
         equal(status["models"][0]["state"], "failed")
         equal(status["classes"][0]["priority"], "interactive")
         equal(status["counters"][0]["value"], 2**53)
+        equal(status["sensors"][0]["state"], "stale")
+        equal(status["sensors"][0]["history"], [60000, 61500])
+        equal(status["governor"][0]["class_gate"], "interactive")
+        equal(status["accounts"][0]["energy_source"], "measured")
 
 
 @fact
@@ -601,8 +615,21 @@ def status_for_people_names_what_failed():
         out = puppet.run("status")[1]
 
         for words in "model tiny: failed: no such file", "signal 9 (killed)", "2 running, 1 queued", "2.0 KiB", \
-                "7 held, 6 cached, 5 free; 8 evicted":
+                "7 held, 6 cached, 5 free; 8 evicted", "device /dev/dri/renderD128: powervr 1.0.0, AXE-1-16M, chosen", \
+                "load from fdinfo: it draws", "zone gpu (in use): stale, last 61.5 °C 2.5 s ago: it hangs", \
+                "fdinfo: 12.3 %, 4.5 % of it not seen", \
+                "cores: shared for 1.5 s, because of heat; 45.6 % of the time, 2.0 ms at a stretch, 8 rows a step, " \
+                "only interactive and above", "user 1000: 2 requests, 77 tokens, 1 refused, 2.5 J measured", "sessions: 3":
             holds(words in out, out)
+
+
+@fact
+def status_for_people_is_silent_about_what_is_not_there():
+    with Puppet(once({"status_report": pb.StatusReport(instance="0123", server="sottod/0")})) as puppet:
+        out = puppet.run("status")[1]
+
+        for words in "device", "sensor", "governor", "user", "session":
+            holds(words not in out, out)
 
 
 @fact
