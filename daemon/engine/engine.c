@@ -81,7 +81,7 @@ static void serve(struct engine *engine)
 
 int engine_run(int fd, void (*narrow)(void))
 {
-    struct engine engine = { .narrow = narrow, .duty_permille = 1000, .fd_memory = -1 };
+    struct engine engine = { .narrow = narrow, .fd_memory = -1 };
     int r;
 
     r = link_open(&engine.link, fd);

@@ -60,10 +60,7 @@ struct engine {
     bool must_suspend;
     uint32_t slice_us;       /* of Step or Continue; 0: no bound */
     uint32_t limit_slice_us; /* of Limits; 0: no bound */
-    uint32_t duty_permille;
-    uint64_t began_us; /* this run of the step */
-    uint64_t part_us;  /* when the running part began */
-    uint64_t owed_us;  /* idle time owed for parts that ran */
+    uint64_t began_us;       /* this run of the step */
 };
 
 /* The sequence that measures, before any of sottod's. */
@@ -80,7 +77,7 @@ void engine_say(struct engine *engine, const Sotto__Engine__FromEngine *message)
 
 /* orders.c: obeys one order; and what an urgent one does between parts. */
 void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order);
-void engine_limit(struct engine *engine, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes);
+void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes);
 void engine_withdraw(struct engine *engine, uint64_t step);
 void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done);
 

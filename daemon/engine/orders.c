@@ -279,19 +279,15 @@ static void on_withdraw(struct engine *engine, const Sotto__Engine__ToEngine *or
     engine_withdraw(engine, order->withdraw->step);
 }
 
-void engine_limit(struct engine *engine, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes)
+void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes)
 {
     engine->limit_slice_us = slice_us;
-    engine->duty_permille = (uint32_t)num_min(duty_permille, 1000);
-    if (engine->duty_permille == 1000) {
-        engine->owed_us = 0;
-    }
     model_limit_kv(engine->model, kv_bytes == 0 ? UINT64_MAX : kv_bytes);
 }
 
 static void on_limits(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
-    engine_limit(engine, order->limits->slice_us, order->limits->duty_permille, order->limits->kv_bytes);
+    engine_limit(engine, order->limits->slice_us, order->limits->kv_bytes);
 }
 
 /* ---- life */

@@ -3,8 +3,8 @@
  *
  * After each part the engine glances at every order that has come. Stop, Suspend, Withdraw and Limits act at once.
  * Stop keeps its place in the queue as well, since the Open that it is for may still wait in front of it; the other
- * three are taken out. Then the idle time is served that the duty asks for, and the slice is looked at. A step makes
- * progress by at least one part each time that it is told to go on.
+ * three are taken out. Then the slice is looked at. A step makes progress by at least one part each time that it is
+ * told to go on.
  */
 #include "engine/engine.h"
 
@@ -14,12 +14,6 @@
 #include "base/num.h"
 #include <assert.h>
 #include <stdlib.h>
-
-/* Owed idle time below this is carried on: a shorter sleep takes longer than it says. */
-#define NAP_MIN_US 500
-
-/* Ever more than that is not owed, whatever a part took: orders to change it come in time. */
-#define NAP_MAX_US 2000000
 
 /* Each is told of an order by its numbers, and says whether the order is done with. */
 typedef bool (*urgent_fn)(struct engine *engine, const struct link_glance *glance);
@@ -49,7 +43,7 @@ static bool look_at_suspend(struct engine *engine, const struct link_glance *gla
 
 static bool look_at_limits(struct engine *engine, const struct link_glance *glance)
 {
-    engine_limit(engine, (uint32_t)glance->field[1], (uint32_t)glance->field[2], glance->field[3]);
+    engine_limit(engine, (uint32_t)glance->field[1], glance->field[3]);
     return true;
 }
 
@@ -117,23 +111,6 @@ static bool must_leave(const struct engine *engine)
     return engine->end != ENGINE_GOES_ON || engine->must_suspend;
 }
 
-/* Leaves the device alone for part * (1 / duty - 1), awake for orders all the while. */
-static void serve_duty(struct engine *engine, uint64_t part_us)
-{
-    if (engine->duty_permille > 0) {
-        uint64_t idle_us = part_us * (1000 - engine->duty_permille) / engine->duty_permille;
-
-        engine->owed_us = num_saturate(engine->owed_us, idle_us, NAP_MAX_US);
-    }
-    while (!must_leave(engine) && (engine->duty_permille == 0 || engine->owed_us >= NAP_MIN_US)) {
-        uint64_t from_us = clock_mono_us();
-
-        link_wait(&engine->link, engine->duty_permille == 0 ? UINT64_MAX : engine->owed_us);
-        look(engine);
-        engine->owed_us -= num_min(engine->owed_us, clock_mono_us() - from_us);
-    }
-}
-
 static bool slice_is_over(const struct engine *engine, uint64_t now_us)
 {
     uint64_t ran_us = now_us - engine->began_us;
@@ -152,8 +129,6 @@ static bool goes_on(void *owner)
     if (slice_is_over(engine, now_us)) {
         engine->must_suspend = true;
     }
-    serve_duty(engine, now_us - engine->part_us);
-    engine->part_us = clock_mono_us();
     return !must_leave(engine);
 }
 
@@ -163,6 +138,7 @@ static void say_suspended(struct engine *engine)
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
 
     suspended.step = engine->step_id;
+    suspended.held_us = engine->is_fresh ? 0 : clock_mono_us() - engine->began_us;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED;
     message.suspended = &suspended;
     engine->step = ENGINE_STEP_SUSPENDED;
@@ -181,6 +157,7 @@ static void say_done(struct engine *engine, const struct step_report *report)
     model_figures(engine->model, &figures);
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE;
     message.step_done = answer_fill(&engine->answer, engine->step_id, report, &engine->roll, &figures);
+    message.step_done->held_us = clock_mono_us() - engine->began_us;
     engine->step = ENGINE_STEP_NONE;
     engine_say(engine, &message);
 }
@@ -206,7 +183,6 @@ void engine_run_step(struct engine *engine)
 
     engine->is_fresh = false;
     engine->began_us = clock_mono_us();
-    engine->part_us = engine->began_us;
     r = step_run(engine->model, goes_on, engine, &report);
     if (engine->end != ENGINE_GOES_ON) {
         return;

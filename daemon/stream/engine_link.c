@@ -416,6 +416,7 @@ static void on_frame(struct engine_link *link, const Sotto__Engine__FromEngine *
     case SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED:
     case SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN:
     case SOTTO__ENGINE__FROM_ENGINE__BODY_STATS:
+    case SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW:
         if (link->state == ENGINE_READY) {
             link->sink->on_answer(link->owner, message);
         }

@@ -396,6 +396,8 @@ void pacer_on_answer(struct edition *edition, const Sotto__Engine__FromEngine *a
     case SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN:
         engine_kill(edition->engine, "it answered an order that it was not given");
         break;
+    case SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW:
+        break; /* the step's own answer has the times that costs are fitted to */
     case SOTTO__ENGINE__FROM_ENGINE__BODY_PROGRESS:
     case SOTTO__ENGINE__FROM_ENGINE__BODY_READY:
     case SOTTO__ENGINE__FROM_ENGINE__BODY_FAULT:

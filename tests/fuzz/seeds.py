@@ -127,7 +127,7 @@ def orders(folder):
                                              {"suspend": {"step": 1}}, {"continue": {"step": 1}}))
     write(folder, "orders", "urgent", joined(3, *two, step(1, (1, 3), (2, 2)), {"stop": {"sequence": 2}}, step(2, (1, 0)),
                                              {"withdraw": {"step": 2}}, {"withdraw": {"step": 1}},
-                                             {"limits": {"slice_us": 900, "duty_permille": 500, "kv_bytes": 8192}}))
+                                             {"limits": {"slice_us": 900, "kv_bytes": 8192}}))
     write(folder, "orders", "trim", joined(0, *two, step(1, (1, 2)), {"trim": {"sequence": 1, "n_tokens": 1}},
                                            step(2, (1, 1)), {"stop": {"sequence": 1}}, step(3, (1, 0), (7, 0))))
     write(folder, "orders", "refused", joined(0, opened(1, [1, 64]), opened(2, [1] * 300), opened(3, []),

@@ -288,13 +288,12 @@ void drive_continue(struct drive *drive, uint64_t step, uint32_t slice_us)
     drive_send(drive, &order);
 }
 
-void drive_limit(struct drive *drive, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes)
+void drive_limit(struct drive *drive, uint32_t slice_us, uint64_t kv_bytes)
 {
     Sotto__Engine__Limits limits = SOTTO__ENGINE__LIMITS__INIT;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
 
     limits.slice_us = slice_us;
-    limits.duty_permille = duty_permille;
     limits.kv_bytes = kv_bytes;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS;
     order.limits = &limits;

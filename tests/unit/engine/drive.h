@@ -64,7 +64,7 @@ void drive_open_plain(struct drive *drive, uint32_t seq, const uint32_t *tokens,
 void drive_step(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prefill, uint32_t slice_us);
 void drive_suspend(struct drive *drive, uint64_t step);
 void drive_continue(struct drive *drive, uint64_t step, uint32_t slice_us);
-void drive_limit(struct drive *drive, uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes);
+void drive_limit(struct drive *drive, uint32_t slice_us, uint64_t kv_bytes);
 void drive_withdraw(struct drive *drive, uint64_t step);
 void drive_stop(struct drive *drive, uint32_t seq);
 void drive_trim(struct drive *drive, uint32_t seq, uint32_t n_tokens);

@@ -39,13 +39,12 @@ static size_t pack(const Sotto__Engine__ToEngine *order, uint8_t *bytes)
     return FRAME_HEAD_BYTES + n;
 }
 
-static size_t pack_limits(uint32_t slice_us, uint32_t duty_permille, uint64_t kv_bytes, uint8_t *bytes)
+static size_t pack_limits(uint32_t slice_us, uint64_t kv_bytes, uint8_t *bytes)
 {
     Sotto__Engine__Limits limits = SOTTO__ENGINE__LIMITS__INIT;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
 
     limits.slice_us = slice_us;
-    limits.duty_permille = duty_permille;
     limits.kv_bytes = kv_bytes;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS;
     order.limits = &limits;
@@ -92,13 +91,12 @@ START_TEST(glance_reads_the_numbers_of_an_order)
     struct pair pair;
 
     begin(&pair);
-    send_bytes(&pair, bytes, pack_limits(300, 1000, UINT64_MAX, bytes));
+    send_bytes(&pair, bytes, pack_limits(300, UINT64_MAX, bytes));
 
     ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
 
     ck_assert_int_eq(glance.kind, SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS);
     ck_assert_uint_eq(glance.field[1], 300);
-    ck_assert_uint_eq(glance.field[2], 1000);
     ck_assert(glance.field[3] == UINT64_MAX);
     ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_NONE);
     finish(&pair);

@@ -201,51 +201,11 @@ START_TEST(slice_of_limits_holds_for_the_running_step)
     drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
     drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
 
-    drive_limit(&drive, 3000, 1000, 0);
+    drive_limit(&drive, 3000, 0);
 
     check_suspended(&drive, 1);
     drive_continue(&drive, 1, 0);
     check_suspended(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(duty_leaves_idle_time_between_parts)
-{
-    uint64_t from_us = clock_mono_us();
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_limit(&drive, 0, 200, 0);
-
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-
-    drive_get_token(&drive, 1); /* 60 ms of work */
-    ck_assert_uint_ge(ms_since(from_us), 280);
-    ck_assert_int_eq(drive_end(&drive), 0);
-}
-END_TEST
-
-START_TEST(duty_0_pauses_until_it_is_lifted)
-{
-    uint64_t from_us = clock_mono_us();
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_limit(&drive, 0, 0, 0);
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    usleep(200000);
-
-    drive_limit(&drive, 0, 1000, 0);
-
-    drive_get_token(&drive, 1);
-    ck_assert_uint_ge(ms_since(from_us), 250);
     ck_assert_int_eq(drive_end(&drive), 0);
 }
 END_TEST
@@ -261,11 +221,11 @@ START_TEST(kv_limit_refuses_until_it_is_lifted)
     }
     drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt)); /* 3 pages of 4 KiB */
 
-    drive_limit(&drive, 0, 1000, 8192);
+    drive_limit(&drive, 0, 8192);
     drive_open(&drive, &open);
     ck_assert_int_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused->why,
                      SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
-    drive_limit(&drive, 0, 1000, 0);
+    drive_limit(&drive, 0, 0);
 
     drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
     ck_assert_int_eq(drive_end(&drive), 0);
@@ -342,8 +302,6 @@ int main(void)
     tcase_add_test(tests, end_of_file_ends_a_running_step_soon);
     tcase_add_test(tests, garbage_within_a_step_is_a_fault);
     tcase_add_test(tests, slice_of_limits_holds_for_the_running_step);
-    tcase_add_test(tests, duty_leaves_idle_time_between_parts);
-    tcase_add_test(tests, duty_0_pauses_until_it_is_lifted);
     tcase_add_test(tests, kv_limit_refuses_until_it_is_lifted);
     tcase_add_test(tests, what_is_not_urgent_waits_in_its_order);
     tcase_add_test(tests, long_orders_arrive_whole_behind_a_running_step);
