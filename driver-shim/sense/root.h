@@ -5,8 +5,11 @@
  * machine. "/" is the machine itself. Paths are given from the root with a leading slash ("/sys/class/thermal"). A
  * symbolic link inside a tree is followed below the root only (openat2, RESOLVE_IN_ROOT).
  *
- * A recorded tree may hold, beside a file NAME, a file NAME.sotto-errno with a number: reading NAME then fails with it.
- * That is how a tree says EAGAIN, EIO or EACCES.
+ * A recorded tree may hold, beside a file or folder NAME, a file NAME.sotto-errno with a number: opening NAME then fails
+ * with it. That is how a tree says EAGAIN, EIO or EACCES. The machine itself has no such files, and none is looked for.
+ *
+ * Files are opened and read as they are, with waiting: a sensor that hangs hangs its reader, who has a thread for that,
+ * and a pipe without a writer in a tree stands in for one.
  *
  * Any thread; a root is read-only once open.
  */
@@ -44,7 +47,15 @@ int root_read_word(const struct root *root, const char *path, char *buf, size_t 
 int root_open_file(const struct root *root, const char *path, int *ret_fd);
 int root_open_folder(const struct root *root, const char *path, DIR **ret_dir);
 
+/* True if something is there, or a NAME.sotto-errno stands for it. Nothing is opened for reading: never waits for a
+ * sensor, so a search may ask it of files that a read would hang on. */
+bool root_has(const struct root *root, const char *path);
+
 /* Where a symbolic link points (its text), or a fault. */
 int root_read_link(const struct root *root, const char *path, char *buf, size_t cap);
+
+/* @path with all its links followed below the root, without ".": two ways to one thing give one text. Faults: -ENOENT,
+ * -ELOOP, -ENAMETOOLONG (also when @cap is too small), ... */
+int root_real_path(const struct root *root, const char *path, char *buf, size_t cap);
 
 #endif
