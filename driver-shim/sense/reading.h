@@ -1,8 +1,8 @@
 /*
  * Reading: one value of the machine, and how far it may be trusted
  *
- * Unknown is a state of its own, never a value: a load that can't be read is not idle, a temperature that can't be read
- * is not cool. Every reading says when it was taken and, if it is not OK, why in words.
+ * Unknown is a state of its own, never a value: a load that can't be read is not idle, a temperature that can't be
+ * read is not cool. Every reading says when it was taken and, if it is not OK, why in words.
  */
 #ifndef SOTTO_SENSE_READING_H
 #define SOTTO_SENSE_READING_H

@@ -8,8 +8,8 @@
  * A recorded tree may hold, beside a file or folder NAME, a file NAME.sotto-errno with a number: opening NAME then
  * fails with it. That is how a tree says EAGAIN, EIO or EACCES. The machine itself has no such files: none is sought.
  *
- * Files are opened and read as they are, with waiting: a sensor that hangs hangs its reader, who has a thread for that,
- * and a pipe without a writer in a tree stands in for one.
+ * Files are opened and read as they are, with waiting: a sensor that hangs hangs its reader, who has a thread for
+ * that, and a pipe without a writer in a tree stands in for one.
  *
  * Any thread; a root is read-only once open.
  */

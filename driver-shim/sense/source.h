@@ -37,7 +37,10 @@ struct source {
     bool may_block;      /* wants a thread of its own */
     int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
     int32_t critical_mc; /* of a zone: lowest hot or critical trip; INT32_MAX: none */
-    char why[96];        /* chosen, or passed over and why */
+    int64_t most;  /* of a clock: the highest there is, kHz; of a throttle: deepest state; 0: not known */
+    bool is_mixed; /* of a load: our own work is in it and can't be told apart; true only while we are idle */
+    bool is_bound; /* of a load: not the load itself but what it is at most */
+    char why[96];  /* chosen, or passed over and why */
 };
 
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading);

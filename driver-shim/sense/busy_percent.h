@@ -1,0 +1,23 @@
+/*
+ * Busy percent: one figure that the device or its driver measures, everybody's work in it
+ *
+ * amdgpu: gpu_busy_percent. Qualcomm's own kernels: kgsl gpubusy ("busy total", us of the last interval), else
+ * gpu_busy_percentage.
+ */
+#ifndef SOTTO_SENSE_BUSY_PERCENT_H
+#define SOTTO_SENSE_BUSY_PERCENT_H
+
+#include "sense/load.h"
+
+#define BUSY_PERCENT_KGSL "/sys/class/kgsl/kgsl-3d0"
+
+/* Pure. "42", "42 %", "42%". */
+bool busy_percent_parse(const char *text, uint32_t *ret_permille);
+
+/* Pure. "1234 10000"; "0 0" is a device that sleeps. */
+bool busy_percent_parse_pair(const char *text, uint32_t *ret_permille);
+
+bool busy_percent_has(const struct root *root, const struct load_device *device);
+int busy_percent_open(struct source **ret_source, const struct root *root, const struct load_device *device);
+
+#endif
