@@ -1,8 +1,11 @@
 /*
- * Words for states and quantities.
+ * Words for states and quantities, and the one place that says what a fault means for a reading.
  */
 #include "sense/reading.h"
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 static const char *const states[] = {
     [READING_OK] = "ok",
@@ -43,4 +46,59 @@ const char *reading_unit_name(enum reading_quantity quantity)
 {
     assert(quantity < READING_QUANTITY_COUNT);
     return quantities[quantity].unit;
+}
+
+void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us)
+{
+    *ret_reading = (struct reading){ .state = READING_OK, .value = value, .at_us = at_us };
+}
+
+static enum reading_state state_of(int fault)
+{
+    switch (-fault) {
+    case EACCES:
+    case EPERM:
+        return READING_FORBIDDEN;
+    case ENOENT:
+    case ENOTDIR:
+    case ENODEV:
+    case ENXIO:
+    case ENODATA:
+    case EINVAL:     /* a thermal zone without a sensor */
+    case EOPNOTSUPP: /* pressure files of a kernel started with psi=0 */
+    case ENOTCONN:
+        return READING_ABSENT;
+    case EPROTO:
+    case EFBIG:
+    case ERANGE:
+        return READING_IMPLAUSIBLE;
+    default:
+        return READING_STALE;
+    }
+}
+
+void reading_fail(struct reading *ret_reading, int fault, const struct reading *last)
+{
+    static const char *const words[] = {
+        [READING_OK] = "",
+        [READING_STALE] = "can't be read now",
+        [READING_ABSENT] = "has nothing to say",
+        [READING_IMPLAUSIBLE] = "says something that is no value",
+        [READING_FORBIDDEN] = "may not be read",
+    };
+    enum reading_state state = state_of(fault);
+    const char *reason = strerrordesc_np(-fault);
+
+    *ret_reading = (struct reading){ .state = state };
+    if (last && (state == READING_STALE || state == READING_IMPLAUSIBLE)) {
+        ret_reading->value = last->value;
+        ret_reading->at_us = last->at_us;
+        ret_reading->blind_permille = last->blind_permille;
+    }
+    if (state == READING_IMPLAUSIBLE) {
+        snprintf(ret_reading->why, sizeof(ret_reading->why), "%s", words[state]);
+    } else {
+        snprintf(ret_reading->why, sizeof(ret_reading->why), "%s: %s", words[state],
+                 reason ? reason : "unknown error");
+    }
 }

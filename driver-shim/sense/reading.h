@@ -44,4 +44,18 @@ const char *reading_state_name(enum reading_state state);          /* "ok" */
 const char *reading_quantity_name(enum reading_quantity quantity); /* "temperature" */
 const char *reading_unit_name(enum reading_quantity quantity);     /* "m°C" */
 
+/* A good value. */
+void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us);
+
+/*
+ * What became of a reading that failed with @fault (-errno) and gave no value:
+ *   -EACCES, -EPERM                                    FORBIDDEN
+ *   -ENOENT, -ENOTDIR, -ENODEV, -ENXIO, -ENODATA, -EINVAL, -EOPNOTSUPP, -ENOTCONN   ABSENT
+ *   -EPROTO, -EFBIG, -ERANGE                           IMPLAUSIBLE: something was read that is no value
+ *   all others (-EAGAIN, -EBUSY, -EIO, -ETIMEDOUT, ...) STALE: there is one, and it can't be read now
+ * @last: the last good reading, whose value and time stand in for it where the state has a value; NULL: none yet, the
+ * value is 0 and its time 0, which is before any other.
+ */
+void reading_fail(struct reading *ret_reading, int fault, const struct reading *last);
+
 #endif

@@ -1,10 +1,32 @@
 /*
- * The calls of a source's table.
+ * What all sources have in common.
  */
 #include "sense/source.h"
+#include "base/clean.h"
+#include "base/utf8.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity)
+{
+    *source = (struct source){
+        .table = table,
+        .quantity = quantity,
+        .slow_ms = 1000,
+        .passive_mc = INT32_MAX,
+        .critical_mc = INT32_MAX,
+    };
+    list_init(&source->link);
+}
 
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
+    if (source->rank == SOURCE_PASSED_OVER) {
+        *ret_reading = (struct reading){ .state = READING_ABSENT };
+        source_say(ret_reading->why, sizeof(ret_reading->why), "%s", source->why);
+        return;
+    }
     source->table->read(source, now_us, ret_reading);
 }
 
@@ -13,6 +35,34 @@ void source_destroy(struct source *source)
     if (source) {
         source->table->destroy(source);
     }
+}
+
+struct source *source_find(const struct list *sources, const char *kind, const char *id)
+{
+    struct list *link;
+
+    list_for_each (link, sources) {
+        struct source *source = container_of(link, struct source, link);
+
+        if (strcmp(source->table->kind, kind) == 0 && strcmp(source->id, id) == 0) {
+            return source;
+        }
+    }
+    return NULL;
+}
+
+void source_say(char *text, size_t cap, const char *format, ...)
+{
+    char raw[1024];
+    va_list args;
+    size_t n;
+    int said;
+
+    va_start(args, format);
+    said = vsnprintf(raw, sizeof(raw), format, args);
+    va_end(args);
+    n = said < 0 ? 0 : strnlen(raw, sizeof(raw));
+    text[utf8_mend_line((const uint8_t *)raw, n, (uint8_t *)text, cap - 1)] = '\0';
 }
 
 uint32_t source_clients(const struct source *source, struct source_client *clients, uint32_t cap)

@@ -17,9 +17,12 @@
 struct source;
 struct source_client;
 
+/* Rank of a source that was found and isn't wanted: it is told of with why, and never read. */
+#define SOURCE_PASSED_OVER UINT32_MAX
+
 struct source_table {
-    const char *
-        kind; /* "thermal", "hwmon", "powercap", "psi", "meminfo", "fdinfo", "pvr-status", "drm-sched", ... */
+    /* "thermal", "hwmon", "powercap", "psi", "meminfo", "fdinfo", "pvr-status", "drm-sched", ... */
+    const char *kind;
     void (*read)(struct source *source, uint64_t now_us, struct reading *ret_reading);
     void (*destroy)(struct source *source);
     uint32_t (*clients)(const struct source *source, struct source_client *clients,
@@ -30,9 +33,10 @@ struct source {
     struct list link; /* of whoever keeps it */
     const struct source_table *table;
     enum reading_quantity quantity;
-    char name[64];       /* "zone gpu-thermal", "fdinfo renderD128" */
-    char path[160];      /* below the root */
-    uint32_t rank;       /* among sources of one quantity: the lowest that is OK decides */
+    char name[64];  /* "zone gpu-thermal", "fdinfo renderD128" */
+    char id[192];   /* what it is, whatever its number is today: equal only for one and the same of a kind */
+    char path[160]; /* below the root */
+    uint32_t rank;  /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
     uint32_t slow_ms;    /* its usual period: 1000 for heat, 50 for load */
     bool may_block;      /* wants a thread of its own */
     int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
@@ -43,8 +47,19 @@ struct source {
     char why[96];  /* chosen, or passed over and why */
 };
 
+/* Fills what every source has; name, id, path, why are empty, there are no trips, rank is 0, slow_ms 1000. */
+void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity);
+
+/* One that was passed over is ABSENT without a look at it. */
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading);
 void source_destroy(struct source *source); /* NULL is allowed */
+
+/* The one of @kind and @id in the list @sources (source::link), or NULL. */
+struct source *source_find(const struct list *sources, const char *kind, const char *id);
+
+/* Writes into one of the texts of a source or reading: names from files are strangers' bytes, so what is no well-formed
+ * text on one line becomes U+FFFD, and what is too long is cut at a whole character. */
+void source_say(char *text, size_t cap, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* How many clients a load source can tell apart; more are added up in the last. */
 #define SOURCE_CLIENTS_MAX 64u
