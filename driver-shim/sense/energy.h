@@ -2,8 +2,8 @@
  * Energy: microjoules since the first reading
  *
  * A counter of the machine runs round at some point (powercap says where) or begins again at 0 (a driver that was
- * loaded anew); unrolled it only rises. Where there is only a power meter, its watts are added up over time. Where there
- * is neither there is no figure: energy is never invented.
+ * loaded anew); unrolled it only rises. Where there is only a power meter, its watts are added up over time. Where
+ * there is neither there is no figure: energy is never invented.
  *
  * Pure: no clock, no file.
  */
@@ -36,8 +36,8 @@ struct energy_integral {
 /* Between watts that are further apart nothing is added: what happened there is not known. */
 #define ENERGY_GAP_US 5000000u
 
-/* Adds the mean of these and the last watts over the time between (mW times us are nJ). Power below 0 (charging) counts
- * as none. Returns the total in uJ. */
+/* Adds the mean of these and the last watts over the time between (mW times us are nJ). Power below 0 (charging)
+ * counts as none. Returns the total in uJ. */
 uint64_t energy_integrate(struct energy_integral *integral, int64_t mw, uint64_t at_us);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * Genl: what the kernel's thermal family says, from bytes
  *
- * Pure and bounded: lengths from the bytes are checked before they are used, what is not understood is stepped over, and
- * what is cut short ends the reading of that message, not of the ones before it.
+ * Pure and bounded: lengths from the bytes are checked before they are used, what is not understood is stepped
+ * over, and what is cut short ends the reading of that message, not of the ones before it.
  */
 #ifndef SOTTO_SENSE_GENL_H
 #define SOTTO_SENSE_GENL_H
@@ -43,8 +43,9 @@ struct thermal_event {
 
 typedef void (*thermal_event_fn)(void *owner, const struct thermal_event *event);
 
-/* Calls @fn for each message of @family (type) in @bytes, a datagram. Those of other families are passed over. Returns
- * how many there were. @from_sampling: the datagram came for that group, whose numbers mean something else. */
+/* Calls @fn for each message of @family (type) in @bytes, a datagram. Those of other families are passed over.
+ * Returns how many there were. @from_sampling: the datagram came for that group, whose numbers mean something else.
+ * */
 uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, uint32_t sampling_group,
                            thermal_event_fn fn, void *owner);
 
@@ -54,7 +55,8 @@ struct genl_family {
     uint32_t sampling_group;
 };
 
-/* Reads the answer to genl_ask(). 0, the fault in the answer (-ENOENT: this kernel has no such family), or -EPROTO. */
+/* Reads the answer to genl_ask(). 0, the fault in the answer (-ENOENT: this kernel has no such family), or -EPROTO.
+ * */
 int genl_parse_family(const void *bytes, size_t n, struct genl_family *ret_family);
 
 /* The question for the family thermal. Returns its length; @cap of 64 is enough. */

@@ -2,8 +2,8 @@
  * Inventory: all sources that a machine has
  *
  * A scan looks through the folders of the kernel and makes a source of each thing that fits, chosen or passed over.
- * Nothing is read that could hang: names, limits, and whether a file is there. Scanning again is cheap and is done when
- * the kernel tells of a change, and once a minute.
+ * Nothing is read that could hang: names, limits, and whether a file is there. Scanning again is cheap and is done
+ * when the kernel tells of a change, and once a minute.
  */
 #ifndef SOTTO_SENSE_INVENTORY_H
 #define SOTTO_SENSE_INVENTORY_H
@@ -17,13 +17,13 @@
 #define INVENTORY_SOURCES_MAX 256u
 
 /*
- * Adds to the list @sources (source::link; empty at first) what it does not hold yet, sorted by quantity and rank. Known
- * sources stay the objects they are, with new ranks, paths and trips; one that is gone stays as well, reads as absent
- * and finds itself again. The list owns its sources: inventory_clear().
+ * Adds to the list @sources (source::link; empty at first) what it does not hold yet, sorted by quantity and rank.
+ * Known sources stay the objects they are, with new ranks, paths and trips; one that is gone stays as well, reads
+ * as absent and finds itself again. The list owns its sources: inventory_clear().
  *
  * 0 or -ENOMEM, with what was found until then in the list. A folder that can't be read is a folder without anything.
- * @root and what @policy points to live longer than the sources. Thread: that which makes and destroys sources; others
- * may be in source_read() meanwhile.
+ * @root and what @policy points to live longer than the sources. Thread: that which makes and destroys sources;
+ * others may be in source_read() meanwhile.
  */
 int inventory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources);
 

@@ -2,9 +2,9 @@
  * Memory: how much more may be taken
  *
  * The machine's available memory (not its free memory: pages of files can be dropped), and the same for each control
- * group above a process, version 2 or 1: its limit less what it uses, with pages of files that nobody used lately given
- * back. The least of all is what a daemon may budget with. A chip with one memory for processor and GPU has one such
- * number.
+ * group above a process, version 2 or 1: its limit less what it uses, with pages of files that nobody used lately
+ * given back. The least of all is what a daemon may budget with. A chip with one memory for processor and GPU has
+ * one such number.
  */
 #ifndef SOTTO_SENSE_MEMORY_H
 #define SOTTO_SENSE_MEMORY_H
@@ -22,8 +22,8 @@ struct memory {
     char group[160]; /* folder of the group that leaves least, below the root; empty: the machine does */
 };
 
-/* As process @pid has it; 0: this one. 0, or the fault of /proc/meminfo (-EPROTO: it doesn't tell what is available). A
- * group that can't be read bounds nothing. */
+/* As process @pid has it; 0: this one. 0, or the fault of /proc/meminfo (-EPROTO: it doesn't tell what is
+ * available). A group that can't be read bounds nothing. */
 int memory_read(const struct root *root, uint32_t pid, struct memory *ret_memory);
 
 /* Pure parts. Value of "KEY: number" lines in kB, as /proc/meminfo has them; or of "key number" lines of memory.stat.

@@ -19,9 +19,9 @@ int netlink_open(struct netlink *ret_netlink);
 void netlink_close(struct netlink *netlink); /* NULL is allowed */
 
 /*
- * Reads what has come, and calls @fn for each event. Only what the kernel sent counts. Returns 0, or a fault after which
- * the descriptor is to be closed; when events were lost (the socket was full) one of kind THERMAL_OTHER is told, so that
- * everything is read anew.
+ * Reads what has come, and calls @fn for each event. Only what the kernel sent counts. Returns 0, or a fault after
+ * which the descriptor is to be closed; when events were lost (the socket was full) one of kind THERMAL_OTHER is
+ * told, so that everything is read anew.
  */
 int netlink_read(struct netlink *netlink, thermal_event_fn fn, void *owner);
 

@@ -2,9 +2,10 @@
  * Plausible: may this value be believed?
  *
  * Sensors give -650788984 now and then, or 85 degrees once among 45s, and some kernels give whole degrees where
- * thousandths are meant. A value outside the range is never believed. One that jumps is set aside until the next agrees
- * with it. Temperatures that look like whole degrees are not believed and not guessed at: a multiplier in the policy is
- * the cure. Around freezing, where 45 may well be 45 thousandths, they are believed beside a believed value.
+ * thousandths are meant. A value outside the range is never believed. One that jumps is set aside until the next
+ * agrees with it. Temperatures that look like whole degrees are not believed and not guessed at: a multiplier in
+ * the policy is the cure. Around freezing, where 45 may well be 45 thousandths, they are believed beside a believed
+ * value.
  *
  * Pure: no clock, no file.
  */
@@ -25,7 +26,8 @@ struct plausible {
     struct reading last; /* the last good one */
 };
 
-/* A step of 15 degrees between two readings is set aside: chips do it when a load begins, so the second is believed. */
+/* A step of 15 degrees between two readings is set aside: chips do it when a load begins, so the second is
+ * believed. */
 #define PLAUSIBLE_JUMP_MC 15000
 
 void plausible_init_temperature(struct plausible *plausible, int64_t low_mc, int64_t high_mc, int32_t scale);

@@ -1,9 +1,9 @@
 /*
  * Policy: which of a machine's sensors are meant
  *
- * Zones and meters are chosen by what they are called, never by their number: patterns of the shell (fnmatch, case does
- * not matter), the first that matches gives the rank. The defaults fit the boards that we know; a configuration may put
- * its own in front of them.
+ * Zones and meters are chosen by what they are called, never by their number: patterns of the shell (fnmatch, case
+ * does not matter), the first that matches gives the rank. The defaults fit the boards that we know; a
+ * configuration may put its own in front of them.
  */
 #ifndef SOTTO_SENSE_POLICY_H
 #define SOTTO_SENSE_POLICY_H
@@ -17,7 +17,8 @@ struct policy_list {
     const char *const *patterns; /* lives as long as the policy */
 };
 
-/* Some kernels of vendors give whole degrees, or tenths. What is read of a source whose name matches is multiplied. */
+/* Some kernels of vendors give whole degrees, or tenths. What is read of a source whose name matches is multiplied.
+ * */
 struct policy_scale {
     const char *pattern; /* of a zone's type, or "chip/label" of hwmon */
     int32_t permille;    /* 1000000: whole degrees into thousandths */

@@ -19,9 +19,9 @@ int psi_parse(const char *text, struct psi *ret_psi);
 #define PSI_WINDOW_US 2000000u
 
 /*
- * Asks the kernel to wake us, with POLLPRI, at most once a window, when something has waited for memory for @stall_us of
- * PSI_WINDOW_US. POLLERR: it will not come any more. Faults: -EOPNOTSUPP for a root that is no machine or a kernel
- * without, -EACCES, -EBUSY, -EINVAL.
+ * Asks the kernel to wake us, with POLLPRI, at most once a window, when something has waited for memory for
+ * @stall_us of PSI_WINDOW_US. POLLERR: it will not come any more. Faults: -EOPNOTSUPP for a root that is no machine
+ * or a kernel without, -EACCES, -EBUSY, -EINVAL.
  */
 int psi_open_trigger(const struct root *root, uint32_t stall_us, int *ret_fd);
 

@@ -5,8 +5,8 @@
  * their clients, pressure, memory, control groups and modules is copied file by file. What can't be read becomes
  * NAME.sotto-errno.
  *
- * Nothing private is copied: no command lines, no environment, no names of users, no contents of anything but the files
- * named in record.c. Of other processes there are those that have a DRM device open: pid, name (comm) and the
+ * Nothing private is copied: no command lines, no environment, no names of users, no contents of anything but the
+ * files named in record.c. Of other processes there are those that have a DRM device open: pid, name (comm) and the
  * descriptors of such devices. Serial numbers and network addresses are not among the files.
  */
 #ifndef SOTTO_SENSE_RECORD_H
@@ -31,8 +31,8 @@ enum record_outcome {
     RECORD_REFUSED, /* @into exists and is no empty folder, or can't be made: @diag says which */
 };
 
-/* Copies from @from into the folder @into, which is made (0700) unless it is there and empty. Reads sensors, so it may
- * take as long as the slowest of them. RECORD_OK, RECORD_REFUSED, or a fault with a sentence in @diag. */
+/* Copies from @from into the folder @into, which is made (0700) unless it is there and empty. Reads sensors, so it
+ * may take as long as the slowest of them. RECORD_OK, RECORD_REFUSED, or a fault with a sentence in @diag. */
 int record_machine(const struct root *from, const char *into, struct record *ret_record, struct diag *diag);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A root keeps a descriptor of its folder; the kernel resolves paths below it (openat2). Where a kernel or a filter of
- * system calls has no openat2, we follow the links ourselves, as text.
+ * A root keeps a descriptor of its folder; the kernel resolves paths below it (openat2). Where a kernel or a filter
+ * of system calls has no openat2, we follow the links ourselves, as text.
  */
 #include "sense/root.h"
 #include "base/clean.h"

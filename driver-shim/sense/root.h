@@ -54,8 +54,8 @@ bool root_has(const struct root *root, const char *path);
 /* Where a symbolic link points (its text), or a fault. */
 int root_read_link(const struct root *root, const char *path, char *buf, size_t cap);
 
-/* @path with all its links followed below the root, without ".": two ways to one thing give one text. Faults: -ENOENT,
- * -ELOOP, -ENAMETOOLONG (also when @cap is too small), ... */
+/* @path with all its links followed below the root, without ".": two ways to one thing give one text. Faults:
+ * -ENOENT, -ELOOP, -ENAMETOOLONG (also when @cap is too small), ... */
 int root_real_path(const struct root *root, const char *path, char *buf, size_t cap);
 
 #endif

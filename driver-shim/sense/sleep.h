@@ -1,8 +1,8 @@
 /*
  * Sleep: how long the machine slept, from two clocks
  *
- * The boot clock runs on while the machine sleeps, the monotonic one stands still: what lies between them grows by the
- * time slept. Pure.
+ * The boot clock runs on while the machine sleeps, the monotonic one stands still: what lies between them grows by
+ * the time slept. Pure.
  */
 #ifndef SOTTO_SENSE_SLEEP_H
 #define SOTTO_SENSE_SLEEP_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two clocks are never read in one instant; a thread may even wait between the two. Shorter sleeps than this don't count,
- * and are not lost: they add up. */
+/* Two clocks are never read in one instant; a thread may even wait between the two. Shorter sleeps than this don't
+ * count, and are not lost: they add up. */
 #define SLEEP_LEAST_US 100000u
 
 struct sleep {

@@ -57,8 +57,8 @@ void source_destroy(struct source *source); /* NULL is allowed */
 /* The one of @kind and @id in the list @sources (source::link), or NULL. */
 struct source *source_find(const struct list *sources, const char *kind, const char *id);
 
-/* Writes into one of the texts of a source or reading: names from files are strangers' bytes, so what is no well-formed
- * text on one line becomes U+FFFD, and what is too long is cut at a whole character. */
+/* Writes into one of the texts of a source or reading: names from files are strangers' bytes, so what is no
+ * well-formed text on one line becomes U+FFFD, and what is too long is cut at a whole character. */
 void source_say(char *text, size_t cap, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* How many clients a load source can tell apart; more are added up in the last. */
