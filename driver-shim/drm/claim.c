@@ -1,0 +1,72 @@
+/*
+ * The lock is flock() on a file that stays: removing it would let two daemons lock two files of one name.
+ */
+#include "drm/claim.h"
+
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/file.h"
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+/* A file name out of a device's: what is no letter, digit, dot or dash becomes a dash. */
+static void write_name(const char *folder, const char *device, char *path, size_t cap)
+{
+    int n = snprintf(path, cap, "%s/claim-", folder);
+
+    for (size_t at = (size_t)n; *device && at + sizeof(".lock") < cap; device++) {
+        path[at++] = (char)(isalnum((unsigned char)*device) || *device == '.' ? *device : '-');
+        path[at] = '\0';
+    }
+    strcat(path, ".lock");
+}
+
+/* Name of the program of process @pid, or "". */
+static void read_comm(int pid, char *name, size_t cap)
+{
+    char path[48];
+    cleanup(fd_closep) int fd = -1;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? 0 : read(fd, name, cap - 1);
+    name[n > 0 ? n : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+}
+
+int claim_take(struct claim *ret_claim, const char *folder, const char *device, struct diag *diag)
+{
+    struct diag why = DIAG_INIT;
+    char path[512];
+    char name[32] = "";
+    int pid = 0;
+    int fd = -1;
+    int r;
+
+    write_name(folder, device, path, sizeof(path));
+    r = lock_take(path, &fd, &pid, &why);
+    if (r == LOCK_HELD) {
+        if (pid > 0) {
+            read_comm(pid, name, sizeof(name));
+        }
+        diag_set(diag, "device %s is claimed by process %d (%s): stop it, or name another device", device, pid,
+                 name[0] ? name : "not visible from here");
+        return CLAIM_HELD;
+    }
+    if (r) {
+        diag_set(diag, "device %s can't be claimed: %s", device, why.text);
+        return err_up(r);
+    }
+    ret_claim->fd = fd;
+    return CLAIM_OK;
+}
+
+void claim_drop(struct claim *claim)
+{
+    if (claim) {
+        fd_closep(&claim->fd);
+    }
+}
