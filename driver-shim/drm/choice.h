@@ -13,9 +13,9 @@
 #include "drm/device.h"
 
 struct choice_policy {
-    const char *node;           /* "/dev/dri/renderD128": this or none; NULL: by itself */
-    bool allow_software;        /* devices made of nothing serve as well: for tests */
-    bool needs_gpu;             /* without one, start-up fails: "GPU required" */
+    const char *node;    /* "/dev/dri/renderD128": this or none; NULL: by itself */
+    bool allow_software; /* devices made of nothing serve as well: for tests */
+    bool needs_gpu;      /* without one, start-up fails: "GPU required" */
 };
 
 enum choice_outcome {
@@ -25,8 +25,8 @@ enum choice_outcome {
 };
 
 struct choice {
-    uint32_t chosen;               /* index of the device, with CHOICE_OK */
-    char why[DEVICES_MAX][160];    /* of each device */
+    uint32_t chosen;            /* index of the device, with CHOICE_OK */
+    char why[DEVICES_MAX][160]; /* of each device */
 };
 
 int choice_make(const struct device *devices, uint32_t n, const struct choice_policy *policy,

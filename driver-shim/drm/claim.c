@@ -11,16 +11,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* A file name out of a device's: what is no letter, digit, dot or dash becomes a dash. */
-static void write_name(const char *folder, const char *device, char *path, size_t cap)
+/* A file name out of a device's: what is no letter, digit or dot becomes a dash. */
+static void write_path(const char *folder, const char *device, char *path, size_t cap)
 {
-    int n = snprintf(path, cap, "%s/claim-", folder);
+    char name[128];
+    size_t n = 0;
 
-    for (size_t at = (size_t)n; *device && at + sizeof(".lock") < cap; device++) {
-        path[at++] = (char)(isalnum((unsigned char)*device) || *device == '.' ? *device : '-');
-        path[at] = '\0';
+    for (; device[n] && n + 1 < sizeof(name); n++) {
+        name[n] = (char)(isalnum((unsigned char)device[n]) || device[n] == '.' ? device[n] : '-');
     }
-    strcat(path, ".lock");
+    name[n] = '\0';
+    snprintf(path, cap, "%s/claim-%s.lock", folder, name);
 }
 
 /* Name of the program of process @pid, or "". */
@@ -46,14 +47,14 @@ int claim_take(struct claim *ret_claim, const char *folder, const char *device, 
     int fd = -1;
     int r;
 
-    write_name(folder, device, path, sizeof(path));
+    write_path(folder, device, path, sizeof(path));
     r = lock_take(path, &fd, &pid, &why);
     if (r == LOCK_HELD) {
         if (pid > 0) {
             read_comm(pid, name, sizeof(name));
         }
-        diag_set(diag, "device %s is claimed by process %d (%s): stop it, or name another device", device, pid,
-                 name[0] ? name : "not visible from here");
+        diag_set(diag, "device %s is claimed by process %d (%s): stop it, or name another device", device,
+                 pid, name[0] ? name : "not visible from here");
         return CLAIM_HELD;
     }
     if (r) {

@@ -1,8 +1,8 @@
 /*
- * One walk over /sys/class/drm for everything that a file tells; libdrm for what only the kernel tells.
+ * One walk over /sys/class/drm for all that a file tells; libdrm for what only the kernel tells.
  *
- * A device has up to two nodes with different numbers. They belong together by the link "device" beside them, by its PCI
- * slot or device-tree name in a tree without links, else they are two devices.
+ * A device has up to two nodes with different numbers. They belong together by the link "device" beside them; in a tree
+ * without links by PCI slot or device-tree name; else they are two devices.
  */
 #include "drm/device.h"
 
@@ -26,6 +26,12 @@ const char *device_bus_name(enum device_bus bus)
 {
     assert(bus < DEVICE_BUS_COUNT);
     return bus_names[bus];
+}
+
+/* As much of @text as @into holds. */
+static void copy(char *into, size_t cap, const char *text)
+{
+    snprintf(into, cap, "%.*s", (int)cap - 1, text);
 }
 
 /* ---- what sysfs tells */
@@ -57,8 +63,8 @@ static void read_compatibles(struct device *device, const char *uevent)
             at + strlen(value) + 2 > sizeof(device->compatible)) {
             return;
         }
-        at += (size_t)snprintf(device->compatible + at, sizeof(device->compatible) - at, "%s%s", at ? " " : "",
-                               value);
+        at += (size_t)snprintf(device->compatible + at, sizeof(device->compatible) - at, "%s%s",
+                               at ? " " : "", value);
     }
 }
 
@@ -89,10 +95,10 @@ static void identify(struct device *device, const struct root *root, const char 
 
     snprintf(path, sizeof(path), "%s/device", folder);
     if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        snprintf(device->bus_name, sizeof(device->bus_name), "%s", base_of(link));
+        copy(device->bus_name, sizeof(device->bus_name), base_of(link));
     } else if (!find_value(uevent, "PCI_SLOT_NAME", device->bus_name, sizeof(device->bus_name)) &&
                !find_value(uevent, "OF_FULLNAME", device->bus_name, sizeof(device->bus_name))) {
-        snprintf(device->bus_name, sizeof(device->bus_name), "%s", base_of(folder));
+        copy(device->bus_name, sizeof(device->bus_name), base_of(folder));
     }
 }
 
@@ -109,7 +115,8 @@ static enum device_bus bus_of(const struct device *device, const char *uevent)
     return device->compatible[0] ? DEVICE_ON_PLATFORM : DEVICE_ON_VIRTUAL;
 }
 
-static void read_driver(struct device *device, const struct root *root, const char *folder, const char *uevent)
+static void read_driver(struct device *device, const struct root *root, const char *folder,
+                        const char *uevent)
 {
     char path[256];
     char link[512];
@@ -119,10 +126,10 @@ static void read_driver(struct device *device, const struct root *root, const ch
     }
     snprintf(path, sizeof(path), "%s/device/driver", folder);
     if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        snprintf(device->driver, sizeof(device->driver), "%s", base_of(link));
+        copy(device->driver, sizeof(device->driver), base_of(link));
     } else {
         /* Without a bus driver the parent's name is all there is: "vgem". */
-        snprintf(device->driver, sizeof(device->driver), "%s", device->bus_name);
+        copy(device->driver, sizeof(device->driver), device->bus_name);
     }
 }
 
@@ -342,7 +349,7 @@ static void give_name(struct device *device)
     } else if (device->chip) {
         snprintf(device->name, sizeof(device->name), "%s", device->chip->name);
     } else {
-        snprintf(device->name, sizeof(device->name), "unknown chip (%.24s %.60s)",
+        snprintf(device->name, sizeof(device->name), "unknown chip (%.24s %.48s)",
                  device->driver[0] ? device->driver : "no driver",
                  device->compatible[0] ? device->compatible : device->bus_name);
     }

@@ -38,13 +38,13 @@ struct device {
     char compatible[192]; /* of the device tree, most telling first, blanks between */
     uint16_t pci_vendor;
     uint16_t pci_device;
-    bool has_display;     /* a connector with something plugged in */
+    bool has_display; /* a connector with something plugged in */
     bool has_connectors;
-    uint32_t features;    /* enum device_feature; 0 when not opened */
-    bool has_core;        /* the powervr driver told its core */
+    uint32_t features; /* enum device_feature; 0 when not opened */
+    bool has_core;     /* the powervr driver told its core */
     struct pvr_core core;
     const struct chip *chip; /* NULL: in no row */
-    char name[96];        /* for people: of the chip, or what is known */
+    char name[96];           /* for people: of the chip, or what is known */
 };
 
 /*

@@ -16,8 +16,8 @@
 #include <sys/sysmacros.h>
 
 static const char *const access_names[] = {
-    [NODE_NONE] = "none", [NODE_OPENS] = "opens",     [NODE_FORBIDDEN] = "forbidden",
-    [NODE_GONE] = "gone", [NODE_BROKEN] = "broken",   [NODE_UNTRIED] = "not tried",
+    [NODE_NONE] = "none", [NODE_OPENS] = "opens",   [NODE_FORBIDDEN] = "forbidden",
+    [NODE_GONE] = "gone", [NODE_BROKEN] = "broken", [NODE_UNTRIED] = "not tried",
 };
 
 const char *node_access_name(enum node_access access)
@@ -133,17 +133,20 @@ static void explain_forbidden(const struct node *node, struct diag *diag)
     user_name(user, sizeof(user));
     if (group_may && node->gid != 0 && !is_in_group(node->gid)) {
         diag_set(diag,
-                 "%s belongs to group %s, and user %s is not in it: run \"usermod -aG %s %s\" and log in anew, or in a "
+                 "%s belongs to group %s, and user %s is not in it: run \"usermod -aG %s %s\" and log in "
+                 "anew, or in a "
                  "unit SupplementaryGroups=%s",
                  node->path, group, user, group, user, group);
     } else if (group_may) {
-        diag_set(diag,
-                 "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit "
-                 "DeviceAllow=char-drm rw and PrivateDevices=no",
-                 node->path, (unsigned)node->mode);
+        diag_set(
+            diag,
+            "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit "
+            "DeviceAllow=char-drm rw and PrivateDevices=no",
+            node->path, (unsigned)node->mode);
     } else {
         diag_set(diag,
-                 "%s has mode %04o and group %s: give it to a group that %s is in (udev's rule is group render, mode "
+                 "%s has mode %04o and group %s: give it to a group that %s is in (udev's rule is group "
+                 "render, mode "
                  "0660)",
                  node->path, (unsigned)node->mode, group, user);
     }
@@ -160,7 +163,8 @@ void node_explain(const struct node *node, struct diag *diag)
         break;
     case NODE_GONE:
         diag_set(diag,
-                 "%s is not there although the kernel has the device: in a unit PrivateDevices=no; in a container, pass "
+                 "%s is not there although the kernel has the device: in a unit PrivateDevices=no; in a "
+                 "container, pass "
                  "it in",
                  node->path);
         break;

@@ -16,18 +16,18 @@ enum node_access {
     NODE_NONE,      /* the device has no such node */
     NODE_OPENS,     /* for reading and writing */
     NODE_FORBIDDEN, /* it is there, and may not be opened */
-    NODE_GONE,      /* sysfs names it, /dev has no such file (a unit with PrivateDevices, a device just unplugged) */
-    NODE_BROKEN,    /* it is there, and opening it fails for another reason */
-    NODE_UNTRIED,   /* recorded: nothing can be opened */
+    NODE_GONE, /* sysfs names it, /dev has no such file (a unit with PrivateDevices, a device just unplugged) */
+    NODE_BROKEN,  /* it is there, and opening it fails for another reason */
+    NODE_UNTRIED, /* recorded: nothing can be opened */
     NODE_ACCESS_COUNT,
 };
 
 struct node {
-    char path[48];   /* "/dev/dri/renderD128"; empty: none */
-    uint32_t minor;  /* of major 226 */
+    char path[48];  /* "/dev/dri/renderD128"; empty: none */
+    uint32_t minor; /* of major 226 */
     enum node_access access;
-    int fault;       /* -errno of the attempt */
-    mode_t mode;     /* 0: unknown */
+    int fault;   /* -errno of the attempt */
+    mode_t mode; /* 0: unknown */
     uid_t uid;
     gid_t gid;
 };

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <sys/ioctl.h>
 #include <xf86drm.h>
@@ -27,7 +28,7 @@ void share_finish(struct share *share)
     size_t at = 0;
 
     while ((entry = map_next(&share->uses, &at))) {
-        close_handle(share->fd, (uint32_t)entry->key);
+        close_handle(share->fd, (uint32_t)entry->n_key);
     }
     map_finish(&share->uses);
 }
@@ -99,8 +100,8 @@ static int order(int fd, unsigned long request, void *arg)
 
 int share_cpu_begin(int dmabuf_fd, bool writes)
 {
-    struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START |
-                                          (writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
+    struct dma_buf_sync sync = { .flags =
+                                     DMA_BUF_SYNC_START | (writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
 
     return order(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
 }

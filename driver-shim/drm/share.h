@@ -2,8 +2,8 @@
  * Share: buffers of a device as dma-bufs, in and out
  *
  * The kernel counts no references to a handle: importing a buffer that came from the same file gives the handle that it
- * has already, and closing it once closes it for all. So handles of one open file are counted here, and nobody closes one
- * by himself.
+ * has already, and closing it once closes it for all. So handles of one open file are counted here, and nobody closes
+ * one by himself.
  *
  * One thread at a time for each struct share.
  */
@@ -41,7 +41,7 @@ void share_drop(struct share *share, uint32_t handle);
 int share_cpu_begin(int dmabuf_fd, bool writes);
 int share_cpu_end(int dmabuf_fd, bool wrote);
 
-/* A sync file that ends when all work on the dma-buf (writers only, or also readers if @writes) has ended, in *ret_fd.
+/* A sync file that ends when all work on the dma-buf has ended (of writers; if @writes, of readers, too), in *ret_fd.
  * -ENOTTY: the kernel is older than 6.0. */
 int share_fence(int dmabuf_fd, bool writes, int *ret_fd);
 

@@ -1,0 +1,50 @@
+/*
+ * FakeDrmNode: what both halves of the fake share: its open nodes
+ */
+#ifndef SOTTO_TESTS_FAKEDRM_NODE_H
+#define SOTTO_TESTS_FAKEDRM_NODE_H
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define NODES   32
+#define OBJECTS 64
+
+/* An open node. Handles are 1 above their index. */
+struct open_node {
+    int fd; /* -1: free */
+    char file[PATH_MAX];
+    char driver[32];
+    unsigned minor;
+    struct {
+        int fd; /* memfd; 0: free */
+        ino_t ino;
+    } buffers[OBJECTS];
+    struct {
+        bool live;
+        bool signalled;
+        uint64_t point;
+    } syncs[OBJECTS];
+};
+
+extern struct open_node fakedrm_nodes[NODES];
+extern pthread_mutex_t fakedrm_lock;
+
+/* The C library's own function of that name. */
+#define REAL(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+
+/* NULL: @fd is no fake node. */
+struct open_node *fakedrm_node(int fd);
+
+/* The value of @key in the node's file, or "". */
+void fakedrm_knob(const char *file, const char *key, char *value, size_t cap);
+
+/* What the node's driver says to an ioctl; the lock is held. As ioctl(). */
+int fakedrm_answer(struct open_node *node, unsigned long request, void *arg);
+
+#endif
