@@ -2,6 +2,9 @@
  * Which paths lead into the tree, and which descriptors are nodes. The functions here stand in for those of the C library
  * that libdrm calls.
  */
+/* Both names of each call are defined here, so none may stand for the other. */
+#undef _FILE_OFFSET_BITS
+
 #include "fakedrm.h"
 
 #include "fakedrm_node.h"
@@ -12,13 +15,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))
 
-struct open_node fakedrm_nodes[NODES] = { [0 ... NODES - 1] = { .fd = -1 } };
+static const char *tree;
+
+struct open_node fakedrm_nodes[NODES];
 pthread_mutex_t fakedrm_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void fakedrm_use(const char *path)
@@ -84,7 +90,7 @@ static int fault_named(const char *name)
 struct open_node *fakedrm_node(int fd)
 {
     for (size_t i = 0; fd >= 0 && i < NODES; i++) {
-        if (fakedrm_nodes[i].fd == fd) {
+        if (fakedrm_nodes[i].live && fakedrm_nodes[i].fd == fd) {
             return &fakedrm_nodes[i];
         }
     }
@@ -98,10 +104,11 @@ static int enter(const char *file, int fd)
 
     pthread_mutex_lock(&fakedrm_lock);
     for (size_t i = 0; i < NODES && !node; i++) {
-        node = fakedrm_nodes[i].fd < 0 ? &fakedrm_nodes[i] : NULL;
+        node = fakedrm_nodes[i].live ? NULL : &fakedrm_nodes[i];
     }
     if (node) {
         memset(node, 0, sizeof(*node));
+        node->live = true;
         node->fd = fd;
         snprintf(node->file, sizeof(node->file), "%s", file);
         fakedrm_knob(file, "driver", node->driver, sizeof(node->driver));
@@ -171,7 +178,6 @@ SHOWN int close(int fd)
     }
     if (node) {
         memset(node, 0, sizeof(*node));
-        node->fd = -1;
     }
     pthread_mutex_unlock(&fakedrm_lock);
     return REAL(close)(fd);

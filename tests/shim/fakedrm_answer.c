@@ -152,7 +152,7 @@ unsigned fakedrm_n_handles(void)
     unsigned n = 0;
 
     for (size_t i = 0; i < NODES; i++) {
-        for (size_t k = 0; fakedrm_nodes[i].fd >= 0 && k < OBJECTS; k++) {
+        for (size_t k = 0; fakedrm_nodes[i].live && k < OBJECTS; k++) {
             n += fakedrm_nodes[i].buffers[k].fd > 0;
         }
     }
