@@ -1,6 +1,6 @@
 /*
- * The table of chips. Sources: the drivers of Linux 7.2 (names, compatibles, timeouts, features), Mesa's device tables
- * (PowerVR cores). Where one column of a row is tighter than another row's, the row with more columns wins.
+ * The table of chips. Sources: the drivers of Linux 7.2 (names, compatibles, timeouts, features), Mesa's device
+ * tables (PowerVR cores). Where one column of a row is tighter than another row's, the row with more columns wins.
  */
 #include "drm/chip.h"
 

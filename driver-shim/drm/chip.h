@@ -1,9 +1,9 @@
 /*
  * Chip: what is known of a GPU ahead of asking it, as data
  *
- * A row a family: by driver, device-tree compatible or PowerVR core. Features and quirks have numbers, so that
- * a log line, an issue and a row can speak of the same thing. Later rows are never guessed from earlier ones: what is in
- * no row is unknown, and treated with the care that the least of them needs.
+ * A row a family: by driver, device-tree compatible or PowerVR core. Features and quirks have numbers, so that a
+ * log line, an issue and a row can speak of the same thing. Later rows are never guessed from earlier ones: what is
+ * in no row is unknown, and treated with the care that the least of them needs.
  */
 #ifndef SOTTO_DRM_CHIP_H
 #define SOTTO_DRM_CHIP_H

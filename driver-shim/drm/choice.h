@@ -1,9 +1,9 @@
 /*
  * Choice: which device computes, and why that one
  *
- * By policy: a path that the configuration names; else the device that drives the display, since that is the one that
- * apps share; else the first render node. On chips whose display is a device of its own (it shows pictures, and draws
- * none) that is the first GPU beside it. Each device gets a sentence.
+ * By policy: a path that the configuration names; else the device that drives the display, since that is the one
+ * that apps share; else the first render node. On chips whose display is a device of its own (it shows pictures,
+ * and draws none) that is the first GPU beside it. Each device gets a sentence.
  *
  * Pure.
  */

@@ -1,10 +1,10 @@
 /*
  * Claim: this daemon, and no second one, computes on a device
  *
- * A render node has no exclusive open: whoever may open it may submit. So what the kernel does not offer is agreed upon:
- * a lock file a device, in a folder that all daemons of the machine share, held for the claim's life and free when its
- * process is gone, however it went. Apps that do not ask are kept out by the node's group and by control groups, and seen
- * by their load.
+ * A render node has no exclusive open: whoever may open it may submit. So what the kernel does not offer is agreed
+ * upon: a lock file a device, in a folder that all daemons of the machine share, held for the claim's life and free
+ * when its process is gone, however it went. Apps that do not ask are kept out by the node's group and by control
+ * groups, and seen by their load.
  */
 #ifndef SOTTO_DRM_CLAIM_H
 #define SOTTO_DRM_CLAIM_H
@@ -26,8 +26,8 @@ struct claim {
 
 /*
  * Claims the device of name @device (a bus name, "0000:03:00.0", or a Vulkan UUID where there is no DRM node) in
- * @folder. CLAIM_OK: held until claim_drop() or the end of this process (the lock is not inherited over exec). A fault
- * comes with a sentence.
+ * @folder. CLAIM_OK: held until claim_drop() or the end of this process (the lock is not inherited over exec). A
+ * fault comes with a sentence.
  */
 int claim_take(struct claim *ret_claim, const char *folder, const char *device, struct diag *diag);
 

@@ -1,8 +1,8 @@
 /*
  * One walk over /sys/class/drm for all that a file tells; libdrm for what only the kernel tells.
  *
- * A device has up to two nodes with different numbers. They belong together by the link "device" beside them; in a tree
- * without links by PCI slot or device-tree name; else they are two devices.
+ * A device has up to two nodes with different numbers. They belong together by the link "device" beside them; in a
+ * tree without links by PCI slot or device-tree name; else they are two devices.
  */
 #include "drm/device.h"
 

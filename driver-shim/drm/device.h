@@ -1,8 +1,9 @@
 /*
  * Device: a GPU or a display that the kernel knows, and its name
  *
- * Found with libdrm on the machine itself (platform, PCI, USB, host1x and virtual buses), and by the same files of /sys
- * below a recorded root. Driver and version come from the node where it opens, else from sysfs; the chip from a table.
+ * Found with libdrm on the machine itself (platform, PCI, USB, host1x and virtual buses), and by the same files of
+ * /sys below a recorded root. Driver and version come from the node where it opens, else from sysfs; the chip from
+ * a table.
  */
 #ifndef SOTTO_DRM_DEVICE_H
 #define SOTTO_DRM_DEVICE_H
@@ -48,15 +49,15 @@ struct device {
 };
 
 /*
- * Finds all devices below @root, in the order of their render nodes, at most DEVICES_MAX. 0 devices is no fault. A node
- * that can't be opened leaves its device in the list. Faults: of memory or of reading /sys/class/drm otherwise.
- * Opens nodes for a moment: in the pool, never on the loop.
+ * Finds all devices below @root, in the order of their render nodes, at most DEVICES_MAX. 0 devices is no fault. A
+ * node that can't be opened leaves its device in the list. Faults: of memory or of reading /sys/class/drm
+ * otherwise. Opens nodes for a moment: in the pool, never on the loop.
  */
 int device_find_all(const struct root *root, struct device devices[DEVICES_MAX], uint32_t *ret_n);
 
 /*
- * True once the device behind @fd is lost: unplugged, or given up by its driver. Each ioctl of such a node fails with
- * ENODEV for good.
+ * True once the device behind @fd is lost: unplugged, or given up by its driver. Each ioctl of such a node fails
+ * with ENODEV for good.
  */
 bool device_is_lost(int fd);
 

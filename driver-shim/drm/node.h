@@ -1,8 +1,8 @@
 /*
  * Node: one file below /dev/dri, and whether this process may use it
  *
- * The file's owner, group and mode are read; whether it opens is tried, never computed from them: control groups, name
- * spaces and access lists decide as well. What is missing is said in words that a person can act on.
+ * The file's owner, group and mode are read; whether it opens is tried, never computed from them: control groups,
+ * name spaces and access lists decide as well. What is missing is said in words that a person can act on.
  */
 #ifndef SOTTO_DRM_NODE_H
 #define SOTTO_DRM_NODE_H

@@ -1,11 +1,12 @@
 /*
  * PvrUapi: the part of the mainline powervr driver's interface that only asks
  *
- * Our own definitions, after the kernel's include/uapi/drm/pvr_drm.h as of Linux 6.12 to 7.2: no distribution's libdrm
- * has them. Only queries: command streams can be made by the driver's own compiler alone, so sotto never submits here.
+ * Our own definitions, after the kernel's include/uapi/drm/pvr_drm.h as of Linux 6.12 to 7.2: no distribution's
+ * libdrm has them. Only queries: command streams can be made by the driver's own compiler alone, so sotto never
+ * submits here.
  *
- * All structures are padded to 64 bits and every padding must be zero. The kernel goes by the number of a request, not
- * by its whole word, and copies the smaller of both sizes.
+ * All structures are padded to 64 bits and every padding must be zero. The kernel goes by the number of a request,
+ * not by its whole word, and copies the smaller of both sizes.
  */
 #ifndef SOTTO_DRM_PVR_UAPI_H
 #define SOTTO_DRM_PVR_UAPI_H

@@ -1,9 +1,9 @@
 /*
  * Share: buffers of a device as dma-bufs, in and out
  *
- * The kernel counts no references to a handle: importing a buffer that came from the same file gives the handle that it
- * has already, and closing it once closes it for all. So handles of one open file are counted here, and nobody closes
- * one by himself.
+ * The kernel counts no references to a handle: importing a buffer that came from the same file gives the handle
+ * that it has already, and closing it once closes it for all. So handles of one open file are counted here, and
+ * nobody closes one by himself.
  *
  * One thread at a time for each struct share.
  */

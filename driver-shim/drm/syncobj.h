@@ -1,8 +1,9 @@
 /*
  * Syncobj: the kernel's sync objects, where the driver has them
  *
- * A binary one is signalled or not; a timeline holds a number that rises. Work on a device signals them, the CPU waits
- * for them with a limit, always. Drivers without them answer -EOPNOTSUPP, and device.features says so beforehand.
+ * A binary one is signalled or not; a timeline holds a number that rises. Work on a device signals them, the CPU
+ * waits for them with a limit, always. Drivers without them answer -EOPNOTSUPP, and device.features says so
+ * beforehand.
  */
 #ifndef SOTTO_DRM_SYNCOBJ_H
 #define SOTTO_DRM_SYNCOBJ_H

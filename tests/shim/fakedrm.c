@@ -1,6 +1,6 @@
 /*
- * Which paths lead into the tree, and which descriptors are nodes. The functions here stand in for those of the C library
- * that libdrm calls.
+ * Which paths lead into the tree, and which descriptors are nodes. The functions here stand in for those of the C
+ * library that libdrm calls.
  */
 /* Both names of each call are defined here, so none may stand for the other. */
 #undef _FILE_OFFSET_BITS

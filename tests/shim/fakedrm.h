@@ -1,8 +1,8 @@
 /*
  * FakeDrm: DRM devices made of files, below libdrm
  *
- * Stands between a program (with libdrm) and the C library: paths below /dev/dri and /sys lead into a tree, and the tree's
- * nodes answer ioctls as their driver would. Linked into a test, or preloaded (FAKEDRM names the tree then).
+ * Stands between a program (with libdrm) and the C library: paths below /dev/dri and /sys lead into a tree, and the
+ * tree's nodes answer ioctls as their driver would. Linked into a test, or preloaded (FAKEDRM names the tree then).
  *
  * A node is a file DIR/dev/dri/NAME with lines KEY=VALUE, read anew at every call, so that a test changes the world
  * under a running program:
