@@ -11,8 +11,8 @@
 
 #include "base/diag.h"
 
-/* Where daemons of the machine meet; a user's own daemon that may not write there uses its runtime folder, and keeps out
- * only that user's others. */
+/* Where daemons of the machine meet. A user's own daemon that may not write there uses its runtime folder, and keeps
+ * out only that user's others. */
 #define CLAIM_FOLDER "/run/sotto"
 
 enum claim_outcome {

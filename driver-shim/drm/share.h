@@ -41,8 +41,8 @@ void share_drop(struct share *share, uint32_t handle);
 int share_cpu_begin(int dmabuf_fd, bool writes);
 int share_cpu_end(int dmabuf_fd, bool wrote);
 
-/* A sync file that ends when all work on the dma-buf has ended (of writers; if @writes, of readers, too), in *ret_fd.
- * -ENOTTY: the kernel is older than 6.0. */
+/* A sync file that ends when all work on the dma-buf has ended (of writers; if @writes, of readers, too), in
+ * *ret_fd. -ENOTTY: the kernel is older than 6.0. */
 int share_fence(int dmabuf_fd, bool writes, int *ret_fd);
 
 #endif

@@ -37,7 +37,7 @@ extern struct open_node fakedrm_nodes[NODES];
 extern pthread_mutex_t fakedrm_lock;
 
 /* The C library's own function of that name. */
-#define REAL(name) (__extension__(__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+#define REAL(name) (__extension__(__typeof__(name) *) dlsym(RTLD_NEXT, #name))
 
 /* NULL: @fd is no fake node. */
 struct open_node *fakedrm_node(int fd);
