@@ -37,7 +37,7 @@ int share_import(struct share *share, int dmabuf_fd, uint32_t *ret_handle);
 /* One holder less; the last one closes the handle. */
 void share_drop(struct share *share, uint32_t handle);
 
-/* Before and after the CPU reads (and writes, if @writes) a mapped dma-buf: caches are brought in line. 0 or a fault. */
+/* Before and after the CPU reads (and writes, if @writes) a mapped dma-buf: brings caches in line. 0 or a fault. */
 int share_cpu_begin(int dmabuf_fd, bool writes);
 int share_cpu_end(int dmabuf_fd, bool wrote);
 
