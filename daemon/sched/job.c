@@ -1,4 +1,5 @@
-#include "sched/job.h"
+#include "base/num.h"
+#include "sched/queue.h"
 #include <assert.h>
 
 #define TO(state) (1u << (state))
@@ -24,11 +25,25 @@ static bool waits(enum job_state state)
     return state == JOB_HELD || state == JOB_WAITING || state == JOB_OPENING;
 }
 
+static bool holds_seat(enum job_state state)
+{
+    return state == JOB_OPENING || state == JOB_SEATED;
+}
+
 void job_move(struct job *job, enum job_state to, uint64_t now_us)
 {
     assert(job_may_move(job, to));
     job->account->n_waiting -= waits(job->state);
     job->account->n_waiting += waits(to);
+    if (job->lane) {
+        job->lane->n_held[job->class] -= holds_seat(job->state);
+        job->lane->n_held[job->class] += holds_seat(to);
+    }
+    if (to == JOB_OPENING) {
+        job->seated_by_age = queue_rank(job, now_us) > job->class;
+        job->seated_us = now_us;
+        job->n_paid_seat = job->n_paid;
+    }
     job->state = to;
     job->since_us = now_us;
 }
@@ -37,9 +52,48 @@ void job_forget(struct job *job)
 {
     job->n_done = 0;
     job->n_sent = 0;
+    job->n_due = 0;
+    job->n_steps = 0;
+    job->n_pages = 0;
+}
+
+void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok)
+{
+    assert(job_may_step(job));
+    job->n_sent += n_rows;
+    job->n_due += n_tok;
+    job->n_steps++;
+}
+
+void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok)
+{
+    assert(job->n_steps > 0 && job->n_sent >= n_rows && job->n_due >= n_tok);
+    job->n_sent -= n_rows;
+    job->n_due -= n_tok;
+    job->n_steps--;
+}
+
+uint32_t job_rows_left(const struct job *job)
+{
+    uint32_t n_known = job->n_known + job->n_due;
+    uint32_t n_planned = job->n_done + job->n_sent;
+
+    return n_known > n_planned ? n_known - n_planned : 0;
 }
 
 bool job_decodes(const struct job *job)
 {
-    return job->n_done + 1 == job->n_known && job->n_known > job->n_prompt;
+    return job_rows_left(job) == 1 && job->n_known + job->n_due > job->n_prompt;
+}
+
+bool job_may_step(const struct job *job)
+{
+    return job->n_steps < JOB_STEPS_MAX && job->n_due < job->n_left && job_rows_left(job) > 0;
+}
+
+uint32_t job_tokens_left(const struct job *job)
+{
+    uint32_t n_most = job->n_most > job->n_known ? job->n_most - job->n_known : 0;
+
+    return job->n_most == 0 ? job->n_left : (uint32_t)num_min(n_most, job->n_left);
 }

@@ -51,12 +51,17 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
     ret_alone->n = 0;
     ret_rest->n = 0;
     *ret_wake_us = 0;
-    for (size_t i = in->limits.class_gate; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
+            const struct governor_limits *limits;
             uint64_t wait_us;
 
             if ((job->state != JOB_SEATED && job->state != JOB_WAITING) || job->parked || !job->lane->open) {
+                continue;
+            }
+            limits = &in->limits[job->lane->place];
+            if (limits->mode == GOVERNOR_PAUSED || job->class < limits->class_gate) {
                 continue;
             }
             wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us);
@@ -75,9 +80,9 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
-    /* Rows at positions n_done .. n_done + n_rows - 1, each looking at position / page_tokens pages: an arithmetic
+    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an arithmetic
      * series, rounded down once. */
-    uint64_t first = job->n_done;
+    uint64_t first = (uint64_t)job->n_done + job->n_sent;
     uint64_t positions = first * n_rows + (uint64_t)n_rows * (n_rows ? n_rows - 1 : 0) / 2;
 
     return (uint32_t)num_min(positions / page_tokens, UINT32_MAX / 2);
@@ -97,18 +102,27 @@ static struct cost_load with(const struct cost_load *load, const struct job *job
     return sum;
 }
 
-/* How long a step of @lane should take at most. */
-static double target_ns(const struct lane *lane)
+double plan_target_ns(const struct lane *lane, const struct governor_limits *limits)
 {
-    double weights_ns = lane->cost.ns[COST_FIXED];
+    double least_ns = 2.0 * lane->cost.ns[COST_FIXED];
+    double most_ns = PLAN_STEP_US * 1.0 * limits->duty_permille;
+    double slice_ns = limits->slice_us * 1000.0;
 
-    return PLAN_STEP_US * 1000.0 > 2.0 * weights_ns ? PLAN_STEP_US * 1000.0 : 2.0 * weights_ns;
+    if (slice_ns >= least_ns && slice_ns < most_ns) {
+        most_ns = slice_ns;
+    }
+    return most_ns > least_ns ? most_ns : least_ns;
 }
 
 static void take(struct plan *plan, struct job *job, uint32_t n_prefill)
 {
     plan->load = with(&plan->load, job, n_prefill, plan->lane->page_tokens);
-    plan->entries[plan->n_entries++] = (struct plan_entry){ .job = job, .n_prefill = n_prefill };
+    plan->entries[plan->n_entries++] = (struct plan_entry){
+        .job = job,
+        .n_prefill = n_prefill,
+        .n_rows = n_prefill ? n_prefill : 1,
+        .n_tok = n_prefill == 0 || n_prefill == job_rows_left(job),
+    };
     plan->n_rows += n_prefill ? n_prefill : 1;
 }
 
@@ -116,7 +130,7 @@ static void take(struct plan *plan, struct job *job, uint32_t n_prefill)
 static uint32_t piece(const struct plan *plan, const struct job *job, uint32_t room, uint32_t least,
                       double limit_ns)
 {
-    uint32_t left = job->n_known - job->n_done;
+    uint32_t left = job_rows_left(job);
     uint32_t low = (uint32_t)num_min(num_min(least, left), room);
     uint32_t high = (uint32_t)num_min(left, room);
 
@@ -156,7 +170,7 @@ static void keep_free(const struct plan *plan, const struct job *prompt, uint32_
     if (!prompt || room < 2) {
         return;
     }
-    *ret_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, prompt->n_known - prompt->n_done), room - 1);
+    *ret_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, job_rows_left(prompt)), room - 1);
     load = with(&none, prompt, *ret_rows, plan->lane->page_tokens);
     *ret_ns = cost_of(&plan->lane->cost, &load);
 }
@@ -165,13 +179,14 @@ static void keep_free(const struct plan *plan, const struct job *prompt, uint32_
 static void fill(struct plan *plan, const struct line *line, const struct plan_input *in)
 {
     const struct cost *cost = &plan->lane->cost;
-    double limit_ns = target_ns(plan->lane);
+    double limit_ns = plan_target_ns(plan->lane, &in->limits[plan->lane->place]);
+    const struct governor_limits *limits = &in->limits[plan->lane->place];
     uint32_t room = plan->lane->n_rows;
     uint32_t kept_rows;
     double kept_ns;
 
-    if (in->limits.n_rows > 0) {
-        room = (uint32_t)num_min(room, in->limits.n_rows);
+    if (limits->n_rows > 0) {
+        room = (uint32_t)num_min(room, limits->n_rows);
     }
     keep_free(plan, first_prompt(line, plan->lane), room, &kept_rows, &kept_ns);
     for (uint32_t i = 0; i < line->n && plan->n_rows < room && plan->n_entries < PLAN_ENTRIES; i++) {
@@ -217,7 +232,7 @@ static struct lane *turn_of(const struct line *line, uint64_t now_us)
     return best->lane;
 }
 
-void plan_make(struct planner *planner, const struct queue *queue, const struct plan_input *in,
+void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
                struct plan *ret_plan)
 {
     struct line alone;
@@ -231,7 +246,7 @@ void plan_make(struct planner *planner, const struct queue *queue, const struct 
     ret_plan->foretold_ns = 0.0;
     ret_plan->alone = false;
     gather(queue, in, &alone, &rest, &ret_plan->wake_us);
-    if (in->limits.mode == GOVERNOR_PAUSED || alone.n + rest.n == 0) {
+    if (alone.n + rest.n == 0) {
         return;
     }
     ret_plan->alone = alone.n > 0 && (rest.n == 0 || !planner->last_alone);

@@ -23,15 +23,26 @@
  * that a prompt waits for, so that prompts move however many answers run. */
 #define PLAN_PIECE_ROWS 16u
 
+enum plan_kind {
+    PLAN_NEXT, /* nothing is under way, or it stands still: whoever's turn it is */
+    PLAN_BEHIND, /* a step of @lane runs: the one that follows it there; none if another lane or a suspect is next */
+    PLAN_OVERTAKE, /* runs before steps that are under way: only jobs that stand in none, and no suspect */
+};
+
 struct plan_input {
     uint64_t now_us;  /* monotonic: ages */
-    uint64_t boot_us; /* boot clock: budgets */
-    struct governor_limits limits;
+    uint64_t boot_us; /* boot clock: budgets and deadlines */
+    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+    enum plan_kind kind;
+    const struct lane *lane; /* PLAN_BEHIND: see there. Else NULL, or the only lane that is asked about */
+    enum sched_class class_least; /* lower classes, without ageing, are left out */
 };
 
 struct plan_entry {
     struct job *job;
     uint32_t n_prefill; /* rows of what is known; 0: one token more */
+    uint32_t n_rows;    /* n_prefill, or the answer's one: for job_send() */
+    uint32_t n_tok;     /* that will be sampled behind them */
 };
 
 struct plan {
@@ -41,8 +52,9 @@ struct plan {
     uint32_t n_rows;
     struct cost_load load;
     double foretold_ns;
-    uint64_t wake_us; /* boot clock: ask again then, though nothing happened; 0: no need */
-    bool alone;       /* a suspect's step */
+    uint64_t
+        wake_us; /* boot clock: ask again then, though nothing happened (a budget, a deadline); 0: no need */
+    bool alone;  /* a suspect's step */
 };
 
 struct planner {
@@ -50,11 +62,19 @@ struct planner {
     bool last_alone; /* whose turn it is between suspects and the rest */
 };
 
-/* Nobody of @queue may stand in a step already (n_sent 0): the device has one turn. */
-void plan_make(struct planner *planner, const struct queue *queue, const struct plan_input *in,
+/*
+ * The next step, or none (lane NULL). Jobs may stand in one step already (n_steps): then theirs is the one that comes
+ * after it. Nothing is counted as sent: whoever sends the plan calls job_send() for each entry. A plan that is made and
+ * not sent has taken a turn, which is small harm.
+ */
+void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
                struct plan *ret_plan);
 
-/* Pages of earlier positions that @n_rows more rows of @job look at, added up over the rows. */
+/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
+ * has it, one slice where a slice can hold a step, and never less than two readings of the weights. */
+double plan_target_ns(const struct lane *lane, const struct governor_limits *limits);
+
+/* Pages of earlier positions that the next @n_rows rows of @job look at, added up over the rows. */
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens);
 
 #endif

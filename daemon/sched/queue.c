@@ -23,6 +23,7 @@ void queue_finish(struct queue *queue)
 void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
 {
     job->state = JOB_HELD;
+    job->n_left = JOB_NO_END;
     job->order = queue->n_arrived++;
     job->since_us = now_us;
     job->account->n_live++;
@@ -118,17 +119,22 @@ static bool lane_is_full(const struct lane *lane)
     return lane->n_taken >= lane->n_seats || lane->no_room;
 }
 
-struct job *queue_next_seat(const struct queue *queue, enum sched_class class_gate, uint64_t now_us,
+static bool is_gated(const struct job *job, const struct governor_limits *limits)
+{
+    return job->class < limits[job->lane->place].class_gate;
+}
+
+struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                             uint64_t boot_us)
 {
     struct job *best = NULL;
     struct list *link;
 
-    for (size_t i = class_gate; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
 
-            if (!seeks(job, boot_us) || lane_is_full(job->lane)) {
+            if (!seeks(job, boot_us) || is_gated(job, limits) || lane_is_full(job->lane)) {
                 continue;
             }
             if (!best || queue_before(job, best, now_us)) {
@@ -156,11 +162,13 @@ static bool is_wanted(const struct queue *queue, const struct lane *lane, uint64
     return false;
 }
 
-struct job *queue_find_victim(const struct queue *queue, uint64_t now_us, uint64_t boot_us)
+struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
+                              uint64_t now_us, uint64_t boot_us)
 {
     struct job *victim = NULL;
     struct list *link;
 
+    (void)limits;
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
@@ -175,6 +183,65 @@ struct job *queue_find_victim(const struct queue *queue, uint64_t now_us, uint64
         }
     }
     return victim;
+}
+
+void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
+{
+    job->n_aside += !job->parked;
+    job_forget(job);
+    queue_want(queue, job, now_us);
+}
+
+/* The deadline of @job that is not met yet; 0: none. */
+static uint64_t deadline_us(const struct job *job)
+{
+    uint64_t first_us = job->has_first ? 0 : job->first_by_us;
+
+    if (first_us == 0 || job->finish_by_us == 0) {
+        return first_us + job->finish_by_us;
+    }
+    return num_min(first_us, job->finish_by_us);
+}
+
+void queue_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
+{
+    (void)queue;
+    (void)limits;
+    (void)boot_us;
+}
+
+struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+            uint64_t due_us = deadline_us(job);
+
+            if (due_us > 0 && due_us <= boot_us) {
+                return job;
+            }
+        }
+    }
+    return NULL;
+}
+
+uint64_t queue_next_deadline_us(const struct queue *queue)
+{
+    uint64_t next_us = 0;
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            uint64_t due_us = deadline_us(container_of(link, struct job, link));
+
+            if (due_us > 0 && (next_us == 0 || due_us < next_us)) {
+                next_us = due_us;
+            }
+        }
+    }
+    return next_us;
 }
 
 void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
@@ -193,6 +260,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
         account_spend(account, job->limits.tokens_a_minute, n_new, boot_us);
         job->n_paid = n_due;
     }
+    job->has_first = job->has_first || n_tok > 0;
     if (n_rows > 0) {
         job->since_us = now_us;
     }

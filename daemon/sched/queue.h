@@ -11,6 +11,7 @@
 #define SOTTO_SCHED_QUEUE_H
 
 #include "sched/cost.h"
+#include "sched/governor.h"
 #include "sched/job.h"
 
 /* A seated job without service this long counts as one class up: background moves at least once in twice this. */
@@ -20,14 +21,20 @@
 
 /* What an engine takes. Belongs to whoever keeps the engine. */
 struct lane {
-    uint32_t n_seats;     /* sequences at most */
-    uint32_t n_taken;     /* sequences open or being opened */
-    uint32_t n_rows;      /* of a step at most */
-    uint32_t page_tokens; /* above 0 */
+    enum governor_place place;
+    uint32_t n_seats;          /* sequences at most */
+    uint32_t n_taken;          /* sequences open or being opened */
+    uint32_t n_rows;           /* of a step at most */
+    uint32_t n_context;        /* tokens of one sequence; 0: not known */
+    uint32_t page_tokens;      /* above 0 */
+    uint32_t n_pages;          /* of the pool; 0: not known */
+    uint32_t n_pages_promised; /* of them, to open sequences (job::n_pages) */
     struct cost cost;
-    uint64_t turn; /* number of its last turn, of all lanes' */
-    bool open;     /* the engine takes orders */
-    bool no_room;  /* refused a sequence for want of pages; until one is closed nobody is seated */
+    uint64_t turn;                      /* number of its last turn, of all lanes' */
+    uint32_t n_held[SCHED_CLASS_COUNT]; /* of n_taken, by class; job_move() keeps it */
+    bool open;                          /* the engine takes orders */
+    bool stopped; /* it begins nothing now (somebody is being opened): left out of plans */
+    bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */
 };
 
 struct queue {
@@ -43,7 +50,8 @@ struct queue {
 void queue_init(struct queue *queue);
 void queue_finish(struct queue *queue); /* the jobs are not the queue's */
 
-/* Takes in @job (zeroed but for account, limits, class, n_prompt) as JOB_HELD. */
+/* Takes in @job (zeroed but for account, limits, class, lane, n_prompt, n_known, n_most and deadlines) as JOB_HELD. Its
+ * n_left is JOB_NO_END until the stream says more. */
 void queue_add(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Ends and forgets @job. */
@@ -55,15 +63,42 @@ void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 /* Jobs that will be seated before @job, all of its lane: its place. */
 uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t now_us);
 
-/* The waiting job that a free seat of any open lane belongs to, or NULL. @class_gate: lower classes wait. */
-struct job *queue_next_seat(const struct queue *queue, enum sched_class class_gate, uint64_t now_us,
+/* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower classes than the
+ * gate wait, and pages that the governor has taken back are no room. */
+struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                             uint64_t boot_us);
 
 /*
- * A full lane with somebody waiting: the parked job that has been so longest and holds a sequence there, whose seat
- * may be taken, or NULL.
+ * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_put_aside() it waits once
+ * more and is recomputed later; its pages may stay (Close with keep). It may stand in steps that are under way: what
+ * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
+ * - anybody, from a parked job: that which has been so longest;
+ * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
+ * - an account that holds no seat of its class and has had less, from one that holds at least two: so one user's
+ *   requests don't shut another's out, and nobody takes back and forth;
+ * - a class that holds no seat and has waited long, from a higher class, but not before its first token. It keeps that
+ *   seat until it has got further than it was.
+ * Where pages are short nobody is closed unless the pages of all who could be closed are enough.
  */
-struct job *queue_find_victim(const struct queue *queue, uint64_t now_us, uint64_t boot_us);
+struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
+                              uint64_t now_us, uint64_t boot_us);
+
+/* Its seat was taken: forgets what was computed, and waits again with its old place among its account's. */
+void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us);
+
+/* Reads all deadlines anew: job::urgent. plan_make() does it; others call it before they ask for the order. */
+void queue_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
+
+/* A job whose deadline has passed unmet, or NULL. To be ended (queue_remove), then asked again. */
+struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
+
+/* The next deadline of all that is not met yet (boot clock); 0: none. */
+uint64_t queue_next_deadline_us(const struct queue *queue);
+
+/* When a request of @account and @class that is refused now for want of a place may find one: as long as one of its
+ * places takes to come free, measured; before there is anything to measure, foretold from the work of its requests. */
+uint32_t queue_retry_ms(const struct queue *queue, const struct account *account, enum sched_class class,
+                        const struct governor_limits *limits, uint64_t now_us);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and @n_tok tokens
  * behind them. What was charged once, before an engine was lost, is not charged again. */

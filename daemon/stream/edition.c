@@ -467,6 +467,7 @@ int edition_open(struct edition **ret_edition, struct hub *hub, struct model *mo
     map_init(&edition->sequences, MEM_STREAM);
     edition->lane.n_seats = settings->n_sequences ? settings->n_sequences : DEFAULT_SEQUENCES;
     edition->lane.n_rows = settings->n_step_rows ? settings->n_step_rows : DEFAULT_STEP_ROWS;
+    edition->lane.place = GOVERNOR_CORES;
     edition->lane.page_tokens = 1;
     uv_timer_init(hub->loop, &edition->rest);
     edition->rest.data = edition;

@@ -8,6 +8,7 @@
 #include "stream/models.h"
 #include "stream/status.h"
 #include <stdio.h>
+#include <string.h>
 
 static struct stream *stream_of(struct job *job)
 {
@@ -504,10 +505,10 @@ static void seat(struct hub *hub, const struct plan_input *in)
 {
     struct job *job;
 
-    while ((job = queue_find_victim(&hub->queue, in->now_us, in->boot_us))) {
+    while ((job = queue_find_victim(&hub->queue, in->limits, in->now_us, in->boot_us))) {
         stream_preempt(stream_of(job));
     }
-    while ((job = queue_next_seat(&hub->queue, in->limits.class_gate, in->now_us, in->boot_us))) {
+    while ((job = queue_next_seat(&hub->queue, in->limits, in->now_us, in->boot_us))) {
         struct stream *stream = stream_of(job);
         struct edition *edition = stream->edition;
         bool busy = hub->pacer.edition == edition || edition->n_opening > 0;
@@ -563,7 +564,7 @@ void pacer_run(struct hub *hub)
 {
     struct plan_input in = { .now_us = clock_mono_us(), .boot_us = clock_boot_us() };
 
-    in.limits = hub->governor.limits[GOVERNOR_CORES];
+    memcpy(in.limits, hub->governor.limits, sizeof(in.limits));
     seat(hub, &in);
     if (hub->pacer.edition || is_opening(hub)) {
         return;

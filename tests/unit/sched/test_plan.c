@@ -18,7 +18,9 @@ static void setup(void)
     queue_init(&queue);
     planner = (struct planner){ 0 };
     in = (struct plan_input){ 0 };
-    in.limits = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
+    }
     lane = (struct lane){ .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true };
     cost_init(&lane.cost, first_ns);
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);

@@ -8,10 +8,14 @@ static struct queue queue;
 static struct lane lane;
 static struct account *alice;
 static struct account *bob;
+static struct governor_limits limits[GOVERNOR_PLACE_COUNT];
 
 static void setup(void)
 {
     queue_init(&queue);
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
+    }
     lane = (struct lane){ .n_seats = 1, .n_rows = 64, .page_tokens = 16, .open = true };
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
@@ -44,7 +48,7 @@ START_TEST(a_higher_class_is_seated_first)
     wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
     wait_for_seat(&high, bob, SCHED_REALTIME, 1);
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 2, 2), &high);
+    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 2, 2), &high);
     ck_assert_uint_eq(queue_place(&queue, &low, 2), 1);
     ck_assert_uint_eq(queue_place(&queue, &high, 2), 0);
 }
@@ -58,7 +62,7 @@ START_TEST(long_waiting_background_comes_before_fresh_realtime)
     wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
     wait_for_seat(&high, bob, SCHED_REALTIME, 2 * QUEUE_AGE_WAITING_US);
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 2 * QUEUE_AGE_WAITING_US, 0), &low);
+    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 2 * QUEUE_AGE_WAITING_US, 0), &low);
 }
 END_TEST
 
@@ -71,7 +75,7 @@ START_TEST(who_was_served_less_comes_first)
     wait_for_seat(&second, bob, SCHED_INTERACTIVE, 0);
     alice->served[SCHED_INTERACTIVE] = 10;
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0), &second);
+    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 0, 0), &second);
 }
 END_TEST
 
@@ -120,13 +124,13 @@ START_TEST(a_full_lane_seats_nobody)
 
     wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
     lane.n_taken = lane.n_seats;
-    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
     lane.n_taken = 0;
     lane.no_room = true;
-    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
     lane.no_room = false;
     lane.open = false;
-    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 0));
+    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
 }
 END_TEST
 
@@ -138,10 +142,10 @@ START_TEST(a_parked_job_gives_its_seat_to_who_waits)
     wait_for_seat(&parked, alice, SCHED_REALTIME, 0);
     seat(&parked, 0);
     parked.parked = true;
-    ck_assert_ptr_null(queue_find_victim(&queue, 1, 1));
+    ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
     wait_for_seat(&waiting, bob, SCHED_BACKGROUND, 1);
 
-    ck_assert_ptr_eq(queue_find_victim(&queue, 1, 1), &parked);
+    ck_assert_ptr_eq(queue_find_victim(&queue, limits, 1, 1), &parked);
 }
 END_TEST
 
@@ -154,7 +158,7 @@ START_TEST(a_running_job_keeps_its_seat)
     seat(&running, 0);
     wait_for_seat(&waiting, bob, SCHED_REALTIME, 1);
 
-    ck_assert_ptr_null(queue_find_victim(&queue, 1, 1));
+    ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
 }
 END_TEST
 
@@ -163,12 +167,14 @@ START_TEST(who_is_out_of_budget_or_gated_waits)
     struct job job;
 
     wait_for_seat(&job, alice, SCHED_BACKGROUND, 0);
-    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_INTERACTIVE, 0, 0));
+    limits[lane.place].class_gate = SCHED_INTERACTIVE;
+    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
+    limits[lane.place].class_gate = SCHED_BACKGROUND;
     job.limits.tokens_a_minute = 60;
     account_spend(alice, 60, 60, SECOND_US);
 
-    ck_assert_ptr_null(queue_next_seat(&queue, SCHED_BACKGROUND, 0, SECOND_US));
-    ck_assert_ptr_eq(queue_next_seat(&queue, SCHED_BACKGROUND, 0, 3 * SECOND_US), &job);
+    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, SECOND_US));
+    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 0, 3 * SECOND_US), &job);
 }
 END_TEST
 
