@@ -1,0 +1,221 @@
+#include "stream/sense_fill.h"
+#include <fnmatch.h>
+#include <string.h>
+
+/* A load that is so many periods old has stopped; never less than the longest hiccup of a busy machine. */
+#define OLD_PERIODS  5u
+#define OLD_LEAST_US 500000u
+
+static uint64_t seen_us(const struct sense_source *source, const struct sense_view *view)
+{
+    return source->now.at_us ? source->now.at_us : view->since_us;
+}
+
+static Sotto__Sense__State state_of(const struct sense_source *source, const struct sense_view *view,
+                                    uint64_t most_us)
+{
+    return sense_book_state(source, view->now_us, most_us, view->is_alive);
+}
+
+static bool is_ok(const struct sense_source *source, const struct sense_view *view, uint64_t most_us)
+{
+    return state_of(source, view, most_us) == SOTTO__SENSE__STATE__STATE_OK;
+}
+
+/* ---- graphics */
+
+uint32_t sense_device_minor(const struct sense_book *book)
+{
+    for (uint32_t i = 0; i < book->n_devices; i++) {
+        if (book->devices[i].has_display) {
+            return book->devices[i].minor;
+        }
+    }
+    return book->n_devices ? book->devices[0].minor : UINT32_MAX;
+}
+
+/* The sum over all clients but ours, in permille; several engines of the device may be busy at once. */
+static uint32_t sum_of_others(const struct sense_book *book, const struct sense_view *view)
+{
+    uint32_t minor = sense_device_minor(book);
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < book->n_clients; i++) {
+        const struct sense_client *client = &book->clients[i];
+
+        if (minor != UINT32_MAX && client->minor != minor) {
+            continue;
+        }
+        if (view->is_ours && view->is_ours(view->owner, client->minor, client->id, client->pid)) {
+            continue;
+        }
+        sum += client->graphics_permille + client->compute_permille;
+    }
+    return sum < 1000 ? sum : 1000;
+}
+
+static void fill_clock(const struct sense_book *book, const struct sense_view *view,
+                       struct governor_input *input)
+{
+    const struct sense_source *clock =
+        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
+
+    input->graphics.cur_hz = 0;
+    input->graphics.max_hz = 0;
+    if (clock && is_ok(clock, view, SENSE_OLD_US) && clock->now.value > 0) {
+        input->graphics.cur_hz = (uint64_t)clock->now.value * 1000;
+        input->graphics.max_hz = (uint64_t)clock->most * 1000;
+    }
+}
+
+static void fill_graphics(const struct sense_book *book, const struct sense_view *view,
+                          struct governor_input *input)
+{
+    const struct sense_source *load =
+        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
+    uint64_t old_us = OLD_PERIODS * view->period_us;
+    bool counts_clients;
+
+    old_us = old_us > OLD_LEAST_US ? old_us : OLD_LEAST_US;
+    input->graphics.busy_permille = 0;
+    input->graphics.blind_permille = 0;
+    fill_clock(book, view, input);
+    if (!load) {
+        /* A device whose load nobody can tell is not idle. */
+        input->graphics.sight =
+            view->is_alive && book->n_devices == 0 ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        input->graphics.at_us = view->since_us;
+        return;
+    }
+    input->graphics.at_us = seen_us(load, view);
+    if (load->id == 0 || !is_ok(load, view, old_us)) {
+        input->graphics.sight = GOVERNOR_BLIND;
+        return;
+    }
+    counts_clients = load->tells_clients && book->clients_us > 0;
+    input->graphics.sight = GOVERNOR_SEEN;
+    input->graphics.busy_permille =
+        counts_clients ? sum_of_others(book, view) : (uint32_t)load->now.value;
+    input->graphics.blind_permille = load->now.blind_permille;
+}
+
+/* ---- heat */
+
+static bool matches(const char *pattern, const char *name)
+{
+    const char *second = strchr(name, ' '); /* "zone gpu-thermal": people know it as "gpu-thermal" */
+
+    return fnmatch(pattern, name, 0) == 0 || (second && fnmatch(pattern, second + 1, 0) == 0);
+}
+
+bool sense_is_zone(const struct sense_source *source, const struct sense_view *view)
+{
+    if (source->quantity != SOTTO__SENSE__QUANTITY__QUANTITY_TEMPERATURE) {
+        return false;
+    }
+    for (size_t i = 0; i < view->n_zones; i++) {
+        if (matches(view->zones[i], source->name)) {
+            return true;
+        }
+    }
+    return view->n_zones == 0 && source->in_use;
+}
+
+static void add_zone(const struct sense_source *source, const struct sense_view *view,
+                     struct governor_input *input)
+{
+    bool is_seen = source->id != 0 && is_ok(source, view, SENSE_OLD_US);
+
+    if (input->n_zones == GOVERNOR_ZONES_MAX) {
+        return;
+    }
+    input->zones[input->n_zones++] = (struct governor_zone){
+        .sight = is_seen ? GOVERNOR_SEEN : GOVERNOR_BLIND,
+        .at_us = seen_us(source, view),
+        .temp_mc = (int32_t)source->now.value,
+        .passive_mc = source->passive_mc,
+        .critical_mc = source->critical_mc,
+    };
+}
+
+static void add_zones(const struct sense_book *book, const struct sense_view *view, bool ever_ok,
+                      struct governor_input *input)
+{
+    for (uint32_t i = 0; i < book->n_sources; i++) {
+        if (book->sources[i].was_ok == ever_ok && sense_is_zone(&book->sources[i], view)) {
+            add_zone(&book->sources[i], view, input);
+        }
+    }
+}
+
+static void fill_zones(const struct sense_book *book, const struct sense_view *view,
+                       struct governor_input *input)
+{
+    input->n_zones = 0;
+    add_zones(book, view, true, input);
+    if (input->n_zones == 0) {
+        add_zones(book, view, false, input);
+    }
+    if (input->n_zones == 0 && (view->n_zones > 0 || !view->is_alive)) {
+        input->zones[input->n_zones++] = (struct governor_zone){
+            .sight = GOVERNOR_BLIND,
+            .at_us = view->since_us,
+            .passive_mc = GOVERNOR_NO_TRIP,
+            .critical_mc = GOVERNOR_NO_TRIP,
+        };
+    }
+}
+
+/* ---- the rest */
+
+static void fill_power(const struct sense_book *book, const struct sense_view *view,
+                       struct governor_input *input)
+{
+    const struct sense_source *power =
+        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
+
+    input->power.mw = 0;
+    input->power.at_us = view->since_us;
+    if (!power) {
+        input->power.sight = view->is_alive ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        return;
+    }
+    input->power.at_us = seen_us(power, view);
+    input->power.sight = GOVERNOR_BLIND;
+    if (power->id != 0 && is_ok(power, view, SENSE_OLD_US)) {
+        input->power.sight = GOVERNOR_SEEN;
+        input->power.mw = (uint32_t)power->now.value;
+    }
+}
+
+static void fill_pressure(const struct sense_book *book, const struct sense_view *view,
+                          struct governor_input *input)
+{
+    const struct sense_source *pressure =
+        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE);
+    bool is_seen = pressure && is_ok(pressure, view, SENSE_OLD_US);
+
+    input->pressure_permille = is_seen ? (uint32_t)pressure->now.value : 0;
+}
+
+static void fill_nothing(struct governor_input *input)
+{
+    memset(&input->graphics, 0, sizeof(input->graphics));
+    memset(&input->power, 0, sizeof(input->power));
+    input->graphics.sight = GOVERNOR_NONE;
+    input->power.sight = GOVERNOR_NONE;
+    input->n_zones = 0;
+    input->pressure_permille = 0;
+}
+
+void sense_fill(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
+{
+    if (!view->is_wanted) {
+        fill_nothing(input);
+        return;
+    }
+    fill_graphics(book, view, input);
+    fill_zones(book, view, input);
+    fill_power(book, view, input);
+    fill_pressure(book, view, input);
+}

@@ -1,0 +1,41 @@
+/*
+ * Sense fill: from what sotto-sense has said to what the governor asks
+ *
+ * Unknown is never idle and never cool. NONE is said only where sotto-sense is there and has found no such thing, or
+ * where nobody wants to know; all else that is not read now is BLIND, with the time when it was seen last.
+ *
+ * Graphics: where the load source in use tells clients apart, the sum of all but ours, on the device that drives the
+ * display (else on the first); where it does not, its value as it stands. Heat: the zones that the configuration names,
+ * else those that sotto-sense chose. A zone that never gave a value counts only if no other does: many boards have
+ * zones for what is switched off. Clock: the highest ever seen stands for the highest there is; it can only be too
+ * low, which makes the load look larger.
+ *
+ * Pure.
+ */
+#ifndef SOTTO_STREAM_SENSE_FILL_H
+#define SOTTO_STREAM_SENSE_FILL_H
+
+#include "stream/sense_book.h"
+
+struct sense_view {
+    uint64_t now_us;
+    uint64_t since_us;  /* since when sotto-sense should be there: what was never seen is blind since then */
+    uint64_t period_us; /* of load, as asked for */
+    bool is_wanted;     /* false: everything is NONE */
+    bool is_alive;      /* the inventory is here, and it is not silent */
+    const char *const *zones;
+    size_t n_zones;
+    bool (*is_ours)(void *owner, uint32_t minor, uint64_t client, uint32_t pid); /* or NULL */
+    void *owner;
+};
+
+/* Fills graphics, zones, power and pressure; leaves the rest. */
+void sense_fill(const struct sense_book *book, const struct sense_view *view, struct governor_input *input);
+
+/* The minor number of the device that the load is of; UINT32_MAX: none is known. */
+uint32_t sense_device_minor(const struct sense_book *book);
+
+/* Does this zone count? */
+bool sense_is_zone(const struct sense_source *source, const struct sense_view *view);
+
+#endif
