@@ -17,6 +17,8 @@ enum trace_what {
     TRACE_PARK,        /* a: stream, b: reason */
     TRACE_ENGINE_LOST, /* a: pid, b: signal */
     TRACE_MODE,        /* a: from, b: to */
+    TRACE_SENSE,       /* a: permille of the device that others use, b: millidegrees of the hottest zone */
+    TRACE_SENSE_STATE, /* a: source, b: state */
     TRACE_WHAT_COUNT,
 };
 

@@ -4,6 +4,7 @@
 #include "stream/hub_state.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/sensing.h"
 #include "stream/stream.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 #define DEFAULT_LOAD_STALL_MS 30000u
 #define DEFAULT_STEP_FLOOR_MS 2000u
 #define DEFAULT_POOL_THREADS  4u /* libuv's own number */
-#define HANDLES               4u /* turn, wake, figures, grace */
+#define HANDLES               5u /* turn, wake, figures, grace, and the senses as one */
 #define EVENT_PAIRS           12u
 
 static const uint32_t default_pause_ms[3] = { 100, 1000, 10000 };
@@ -128,6 +129,7 @@ static void free_hub(struct hub *hub)
     free_models(hub);
     map_finish(&hub->keys);
     queue_finish(&hub->queue);
+    senses_destroy(hub->senses);
     mem_free(hub->engine_path);
     mem_free(hub->cpu_mask);
     mem_free(hub);
@@ -174,6 +176,10 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
             return err_up(r);
         }
     }
+    r = sensing_create(hub, &config->senses); /* last: its handles are in the loop from here on */
+    if (r) {
+        return err_up(r);
+    }
     init_handles(hub);
     *ret_hub = steal(&hub);
     return 0;
@@ -197,6 +203,7 @@ static void load_at_start(struct hub *hub)
 
 void hub_start(struct hub *hub)
 {
+    senses_begin(hub->senses);
     load_at_start(hub);
 }
 
@@ -228,13 +235,16 @@ bool hub_is_well(const struct hub *hub)
 
 /* ---- the end */
 
-static void on_closed(uv_handle_t *handle)
+void hub_handle_closed(struct hub *hub)
 {
-    struct hub *hub = handle->data;
-
     if (--hub->n_handles == 0 && hub->stopped) {
         hub->stopped(hub->stopped_owner);
     }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    hub_handle_closed(handle->data);
 }
 
 static bool has_editions(const struct hub *hub)
@@ -276,6 +286,7 @@ void hub_try_close(struct hub *hub)
     uv_close((uv_handle_t *)&hub->wake, on_closed);
     uv_close((uv_handle_t *)&hub->figures, on_closed);
     uv_close((uv_handle_t *)&hub->grace, on_closed);
+    sensing_end(hub);
 }
 
 static void on_grace(uv_timer_t *timer)
@@ -469,6 +480,9 @@ int hub_configure(struct hub *hub, const struct hub_config *config,
     while ((link = list_first(&added))) {
         list_remove(link);
         list_append(&hub->models, link);
+    }
+    if (senses_configure(hub->senses, &config->senses)) {
+        log_warn("stream", "no memory for other settings of the senses: the old ones stay");
     }
     take_numbers(hub, config);
     drop_missing(hub, config);

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "stream/senses.h"
 #include "text/chat.h"
 #include "token/token.h"
 #include <sotto/v1/sotto.pb-c.h>
@@ -61,6 +62,7 @@ struct hub_config {
     uint32_t load_stall_ms;  /* a load without progress is lost; 0: 30000 */
     uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
     uint32_t n_pool_threads; /* of libuv's pool; at most half of them work for one account; 0: 4, as libuv */
+    struct senses_config senses;
 };
 
 struct hub;

@@ -71,6 +71,7 @@ struct hub {
     struct governor governor;
     struct pacer pacer;
     struct words words;
+    struct senses *senses;
     uint64_t n_made; /* streams, for their numbers in lines and events */
     uint64_t counts[HUB_COUNT_COUNT];
 
@@ -92,6 +93,9 @@ void hub_poke(struct hub *hub);
 
 /* An event for those who watch; pairs end with NULL. @uid: whose stream it is, or UINT32_MAX. */
 void hub_event(struct hub *hub, uint32_t uid, const char *topic, const char *name, ...);
+
+/* One of the hub's handles, or what counts as one, is closed. */
+void hub_handle_closed(struct hub *hub);
 
 /* True once nothing is left that could call back: the handles may be closed. */
 void hub_try_close(struct hub *hub);

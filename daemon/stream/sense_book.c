@@ -2,6 +2,7 @@
  * A message is looked through first and taken afterwards, so that one wrong field leaves all as it was.
  */
 #include "stream/sense_book.h"
+#include "base/clean.h"
 #include "base/utf8.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,18 +66,6 @@ void sense_book_restart(struct sense_book *book)
     book->n_clients = 0;
     book->clients_us = 0;
     book->has_inventory = false;
-}
-
-void sense_book_forget(struct sense_book *book)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        if (book->sources[i].id != 0) {
-            book->sources[n++] = book->sources[i];
-        }
-    }
-    book->n_sources = n;
 }
 
 /* ---- inventory */
@@ -189,6 +178,7 @@ static void take_source(struct sense_book *book, const Sotto__Sense__Source *sou
     copy_line(record->why, sizeof(record->why), source->why);
     record->in_use = source->in_use;
     record->tells_clients = source->tells_clients;
+    record->most = source->most > 0 ? source->most : record->most;
     record->passive_mc = source->opt_passive_case ? source->passive_mc : GOVERNOR_NO_TRIP;
     record->critical_mc = source->opt_critical_case ? source->critical_mc : GOVERNOR_NO_TRIP;
     record->seen_in = book->n_messages;
@@ -213,24 +203,21 @@ static void let_go(struct sense_book *book, const Sotto__Sense__Inventory *inven
 
         if (source->id != 0 && (!same_connection || !is_named(inventory, source->id))) {
             source->id = 0;
+            source->now.state = SOTTO__SENSE__STATE__STATE_ABSENT;
+            snprintf(source->now.why, sizeof(source->now.why), "it was there and is gone");
         }
     }
 }
 
-/* What is gone now: remembered if it counted, or else dropped. */
-static void sweep(struct sense_book *book)
+void sense_book_sweep(struct sense_book *book, bool all)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < book->n_sources; i++) {
-        struct sense_source *source = &book->sources[i];
+        const struct sense_source *source = &book->sources[i];
 
-        if (source->id == 0) {
-            if (!source->in_use || !source->was_ok) {
-                continue;
-            }
-            source->now.state = SOTTO__SENSE__STATE__STATE_ABSENT;
-            snprintf(source->now.why, sizeof(source->now.why), "it was there and is gone");
+        if (source->id == 0 && (all || !source->in_use || !source->was_ok)) {
+            continue;
         }
         if (n != i) {
             book->sources[n] = *source;
@@ -264,7 +251,6 @@ int sense_book_inventory(struct sense_book *book, const Sotto__Sense__Inventory 
     for (size_t i = 0; i < inventory->n_sources; i++) {
         take_source(book, inventory->sources[i], same_connection);
     }
-    sweep(book);
     take_devices(book, inventory);
     book->is_limited = inventory->is_limited;
     book->has_inventory = true;

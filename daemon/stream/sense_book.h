@@ -32,7 +32,7 @@ struct sense_reading {
 };
 
 struct sense_source {
-    uint32_t id; /* 0: it is gone, and remembered since it counted */
+    uint32_t id; /* 0: it is gone; remembered if it counted */
     Sotto__Sense__Quantity quantity;
     char name[64];
     char unit[16];
@@ -43,16 +43,16 @@ struct sense_source {
     int32_t critical_mc;
     bool was_read; /* @now is of this source, not yet empty */
     bool was_ok;   /* once, ever */
-    int64_t most;  /* highest value that was OK */
+    int64_t most;  /* the highest there is, as told; else the highest that was seen */
     struct sense_reading now;
     uint32_t n_history;
     uint32_t history_at; /* where the next value goes */
     int64_t history[SENSE_HISTORY];
-    Sotto__Sense__State told; /* state that watchers know */
-    bool was_told;
+    bool was_listed; /* watchers know of it */
+    bool was_told;   /* and of its state: @told, since @told_us */
+    Sotto__Sense__State told;
     uint64_t told_us;
-    uint32_t n_unsaid; /* changes of state since then */
-    uint64_t seen_in;  /* number of the message that names it: once in each */
+    uint64_t seen_in; /* number of the message that names it: once in each */
 };
 
 struct sense_device {
@@ -95,8 +95,8 @@ void sense_book_init(struct sense_book *book);
 /* The connection is new: ids and times start anew; readings stay and grow old. */
 void sense_book_restart(struct sense_book *book);
 
-/* Forgets what is gone. */
-void sense_book_forget(struct sense_book *book);
+/* After an inventory, once it was told who is gone: forgets those of them that never counted. @all: every one. */
+void sense_book_sweep(struct sense_book *book, bool all);
 
 /* @build: what ours is called. */
 int sense_book_inventory(struct sense_book *book, const Sotto__Sense__Inventory *inventory, const char *build,

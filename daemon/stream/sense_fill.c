@@ -57,8 +57,7 @@ static uint32_t sum_of_others(const struct sense_book *book, const struct sense_
 static void fill_clock(const struct sense_book *book, const struct sense_view *view,
                        struct governor_input *input)
 {
-    const struct sense_source *clock =
-        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
+    const struct sense_source *clock = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
 
     input->graphics.cur_hz = 0;
     input->graphics.max_hz = 0;
@@ -71,8 +70,7 @@ static void fill_clock(const struct sense_book *book, const struct sense_view *v
 static void fill_graphics(const struct sense_book *book, const struct sense_view *view,
                           struct governor_input *input)
 {
-    const struct sense_source *load =
-        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
+    const struct sense_source *load = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
     uint64_t old_us = OLD_PERIODS * view->period_us;
     bool counts_clients;
 
@@ -82,8 +80,7 @@ static void fill_graphics(const struct sense_book *book, const struct sense_view
     fill_clock(book, view, input);
     if (!load) {
         /* A device whose load nobody can tell is not idle. */
-        input->graphics.sight =
-            view->is_alive && book->n_devices == 0 ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        input->graphics.sight = view->is_alive && book->n_devices == 0 ? GOVERNOR_NONE : GOVERNOR_BLIND;
         input->graphics.at_us = view->since_us;
         return;
     }
@@ -94,8 +91,7 @@ static void fill_graphics(const struct sense_book *book, const struct sense_view
     }
     counts_clients = load->tells_clients && book->clients_us > 0;
     input->graphics.sight = GOVERNOR_SEEN;
-    input->graphics.busy_permille =
-        counts_clients ? sum_of_others(book, view) : (uint32_t)load->now.value;
+    input->graphics.busy_permille = counts_clients ? sum_of_others(book, view) : (uint32_t)load->now.value;
     input->graphics.blind_permille = load->now.blind_permille;
 }
 
@@ -171,8 +167,7 @@ static void fill_zones(const struct sense_book *book, const struct sense_view *v
 static void fill_power(const struct sense_book *book, const struct sense_view *view,
                        struct governor_input *input)
 {
-    const struct sense_source *power =
-        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
+    const struct sense_source *power = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
 
     input->power.mw = 0;
     input->power.at_us = view->since_us;

@@ -7,15 +7,17 @@
  * Graphics: where the load source in use tells clients apart, the sum of all but ours, on the device that drives the
  * display (else on the first); where it does not, its value as it stands. Heat: the zones that the configuration names,
  * else those that sotto-sense chose. A zone that never gave a value counts only if no other does: many boards have
- * zones for what is switched off. Clock: the highest ever seen stands for the highest there is; it can only be too
- * low, which makes the load look larger.
+ * zones for what is switched off. Clock: where the highest is not told, the highest ever seen stands for it; it can only
+ * be too low, which makes the load look larger.
  *
  * Pure.
  */
 #ifndef SOTTO_STREAM_SENSE_FILL_H
 #define SOTTO_STREAM_SENSE_FILL_H
 
+#include "base/arena.h"
 #include "stream/sense_book.h"
+#include <sotto/v1/sotto.pb-c.h>
 
 struct sense_view {
     uint64_t now_us;
@@ -34,6 +36,10 @@ void sense_fill(const struct sense_book *book, const struct sense_view *view, st
 
 /* The minor number of the device that the load is of; UINT32_MAX: none is known. */
 uint32_t sense_device_minor(const struct sense_book *book);
+
+/* sense_report.c: fills devices and sensors of @report from @arena. 0 or -ENOMEM, with what was filled until then. */
+int sense_report(const struct sense_book *book, uint64_t now_us, bool alive, struct arena *arena,
+                 Sotto__V1__StatusReport *report);
 
 /* Does this zone count? */
 bool sense_is_zone(const struct sense_source *source, const struct sense_view *view);

@@ -19,6 +19,9 @@
 #include <sotto/v1/sotto.pb-c.h>
 #include <uv.h>
 
+/* All texts of a senses_config together. */
+#define SENSES_CONFIG_BYTES (64u << 10)
+
 enum senses_start {
     SENSES_NEVER,  /* no sotto-sense: nothing is protected */
     SENSES_AUTO,   /* the socket, if one is named or the usual one lets us in; else a child */
@@ -28,11 +31,14 @@ enum senses_start {
 
 struct senses_config {
     enum senses_start start;
-    const char *socket;       /* absolute; NULL: the usual one */
-    const char *program;      /* of the child; NULL: there is none */
-    const char *root;         /* the child's --root; NULL: the machine */
-    const char *const *zones; /* patterns (fnmatch) of the zones that count; none: those that sotto-sense chose */
+    const char *socket;  /* absolute; NULL: the usual one */
+    const char *program; /* of the child; NULL: there is none */
+    const char *root;    /* the child's --root; NULL: the machine */
+    const char *const
+        *zones; /* patterns (fnmatch) of the zones that count; none: those that sotto-sense chose */
     size_t n_zones;
+    const char *const *scales; /* the child's --scale, "PATTERN=FACTOR" */
+    size_t n_scales;
     uint32_t uid;         /* of the peer, beside root and our own; UINT32_MAX: nobody else */
     uint32_t pause_ms[3]; /* before the second, third, and all further starts; 0: 100, 1000, 10000 */
 };

@@ -1,5 +1,6 @@
 #include "stream/status.h"
 #include "base/clean.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "stream/pacer.h"
 #include <errno.h>
@@ -340,6 +341,7 @@ void status_call(struct hub_ticket *ticket)
     r = r ? r : fill_memory(hub, &arena, &report);
     r = r ? r : fill_classes(hub, &arena, &report);
     r = r ? r : fill_counters(hub, &arena, &report);
+    r = r ? r : senses_report(hub->senses, clock_mono_us(), &arena, &report);
     (void)r; /* what found no memory is left out: the rest is still true */
     ticket->done.status(ticket->owner, &report, &arena);
     arena_finish(&arena);
