@@ -13,9 +13,12 @@ struct netlink {
     struct genl_family family;
 };
 
-/* Finds the family and joins its group of events. -ENOENT: this kernel has none (not an error: it is polled), or the
- * fault of a socket call (-EAFNOSUPPORT, -EPERM in a sandbox). Answers come from the kernel itself, at once. */
-int netlink_open(struct netlink *ret_netlink);
+/*
+ * Finds the family and joins its group of events; @with_samples: that of temperatures as well, which wakes as often
+ * as the kernel looks at any zone. -ENOENT: this kernel has no such family (not an error: zones are polled), or the
+ * fault of a socket call (-EAFNOSUPPORT, -EPERM in a sandbox). Answers come from the kernel itself, at once.
+ */
+int netlink_open(struct netlink *ret_netlink, bool with_samples);
 void netlink_close(struct netlink *netlink); /* NULL is allowed */
 
 /*

@@ -13,6 +13,7 @@
 #define SOTTO_SENSE_PLAUSIBLE_H
 
 #include "sense/reading.h"
+#include <stdbool.h>
 
 struct plausible {
     int64_t low; /* the range, both ends in it */

@@ -24,7 +24,7 @@ void source_read(struct source *source, uint64_t now_us, struct reading *ret_rea
 {
     if (source->rank == SOURCE_PASSED_OVER) {
         *ret_reading = (struct reading){ .state = READING_ABSENT };
-        source_say(ret_reading->why, sizeof(ret_reading->why), "%s", source->why);
+        source_say(ret_reading->why, sizeof(ret_reading->why), "passed over");
         return;
     }
     source->table->read(source, now_us, ret_reading);

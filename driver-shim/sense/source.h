@@ -50,7 +50,7 @@ struct source {
 /* Fills what every source has; name, id, path, why are empty, there are no trips, rank is 0, slow_ms 1000. */
 void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity);
 
-/* One that was passed over is ABSENT without a look at it. */
+/* One that was passed over is ABSENT without a look at it. A scan may change ranks meanwhile. */
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading);
 void source_destroy(struct source *source); /* NULL is allowed */
 

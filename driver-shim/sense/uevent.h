@@ -58,8 +58,7 @@ int uevent_open(int *ret_fd);
 typedef void (*uevent_fn)(void *owner, const struct uevent *uevent);
 
 /* Reads what has come, and calls @fn for each message of ours that the kernel sent (nobody else is believed).
- * *ret_lost: some were lost, so look at everything anew. 0, or a fault after which the descriptor is to be closed.
- * */
+ * *ret_lost: some were lost, so look at everything anew. 0, or a fault after which the descriptor is to be closed. */
 int uevent_read(int fd, uevent_fn fn, void *owner, bool *ret_lost);
 
 const char *uevent_subsystem_name(enum uevent_subsystem subsystem); /* "drm" */

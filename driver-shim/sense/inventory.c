@@ -1,0 +1,105 @@
+#include "sense/inventory.h"
+#include "base/clean.h"
+#include "base/err.h"
+
+typedef int (*scan_fn)(const struct root *root, const struct inventory_policy *policy, struct list *sources);
+
+static const scan_fn scans[] = {
+    psi_scan, memory_scan, thermal_scan, cooling_scan, hwmon_scan, powercap_scan,
+};
+
+typedef bool (*is_behind_fn)(const struct source *a, const struct source *b);
+
+/* The order of the list: by quantity, then by rank. */
+static bool is_listed_behind(const struct source *a, const struct source *b)
+{
+    return a->quantity != b->quantity ? a->quantity > b->quantity : a->rank > b->rank;
+}
+
+/* The order of what is worth keeping. */
+static bool is_worth_less(const struct source *a, const struct source *b)
+{
+    return a->rank > b->rank;
+}
+
+/* Puts the sources into an order; those that are equal stay as they were found. */
+static void sort(struct list *sources, is_behind_fn is_behind)
+{
+    struct list sorted;
+    struct list *link;
+
+    list_init(&sorted);
+    while ((link = list_first(sources))) {
+        const struct source *source = container_of(link, struct source, link);
+        struct list *at = sorted.prev;
+
+        while (at != &sorted && is_behind(container_of(at, struct source, link), source)) {
+            at = at->prev;
+        }
+        list_remove(link);
+        list_insert(at, link);
+    }
+    while ((link = list_first(&sorted))) {
+        list_remove(link);
+        list_append(sources, link);
+    }
+}
+
+static uint32_t count(const struct list *sources)
+{
+    const struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, sources) {
+        n++;
+    }
+    return n;
+}
+
+/* Keeps the @n_old first, which somebody may be reading, and of those behind them the best, up to the bound. */
+static void bound(struct list *sources, uint32_t n_old)
+{
+    uint32_t n_room = INVENTORY_SOURCES_MAX > n_old ? INVENTORY_SOURCES_MAX - n_old : 0;
+    struct list fresh;
+    struct list *link;
+
+    list_init(&fresh);
+    for (uint32_t n = count(sources); n > n_old; n--) {
+        link = sources->prev;
+        list_remove(link);
+        list_insert(&fresh, link);
+    }
+    sort(&fresh, is_worth_less);
+    while ((link = list_first(&fresh))) {
+        list_remove(link);
+        if (n_room > 0) {
+            list_append(sources, link);
+            n_room--;
+        } else {
+            source_destroy(container_of(link, struct source, link));
+        }
+    }
+}
+
+int inventory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources)
+{
+    const uint32_t n_old = count(sources);
+    int r = 0;
+
+    for (size_t i = 0; i < COUNTOF(scans) && !r; i++) {
+        r = scans[i](root, policy, sources);
+    }
+    bound(sources, n_old);
+    sort(sources, is_listed_behind);
+    return err_up(r);
+}
+
+void inventory_clear(struct list *sources)
+{
+    struct list *link;
+
+    while ((link = list_first(sources))) {
+        list_remove(link);
+        source_destroy(container_of(link, struct source, link));
+    }
+}
