@@ -31,6 +31,10 @@ static const struct config_daemon daemon_usual = {
     .wire_bytes_a_uid = LIMIT_WIRE_A_UID,
 };
 
+static const struct config_device device_usual = {
+    .gpu = "preferred",
+};
+
 static const struct hub_model model_usual = {
     .backend = "cpu",
     .kv_format = "f16",
@@ -289,28 +293,46 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
 
 /* ---- the whole */
 
-static int read_daemon(struct reading *reading, const struct where *root, json_t *part)
+/* The plain part @which into its place in the configuration. */
+static int read_plain(struct reading *reading, const struct where *root, json_t *top, enum config_part which,
+                      uint64_t *ret_present)
 {
-    const struct where where = { .up = root, .key = "daemon" };
-    struct config_daemon *daemon = &reading->config->daemon;
-    uint64_t present;
-    int r;
+    const struct config_list *list = config_keys(which);
+    const struct where where = { .up = root, .key = list->name };
+    json_t *part = json_object_get(top, list->name);
 
-    if (!part) {
-        return 0;
-    }
-    if (!json_is_object(part)) {
+    if (part && !json_is_object(part)) {
         reading_complain_value(reading, &where, part, "an object");
         return 0;
     }
-    r = reading_part(reading, &where, part, CONFIG_DAEMON, daemon, &present);
-    if (r) {
-        return err_up(r);
-    }
+    return part ? reading_part(reading, &where, part, which, (char *)reading->config + list->offset,
+                               ret_present)
+                : 0;
+}
+
+static void check_daemon(struct reading *reading, const struct where *root, uint64_t present)
+{
+    const struct where where = { .up = root, .key = "daemon" };
+    const struct config_daemon *daemon = &reading->config->daemon;
+
     if (daemon->n_conns_a_uid > daemon->n_conns &&
         reading_was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
         reading_complain(reading, &where, "allows more connections_a_uid than connections");
     }
+}
+
+static int read_plains(struct reading *reading, const struct where *root, json_t *top)
+{
+    uint64_t present[CONFIG_PART_COUNT] = { 0 };
+
+    for (enum config_part which = CONFIG_PLAIN_FIRST; which < CONFIG_PART_COUNT; which++) {
+        int r = read_plain(reading, root, top, which, &present[which]);
+
+        if (r) {
+            return err_up(r);
+        }
+    }
+    check_daemon(reading, root, present[CONFIG_DAEMON]);
     return 0;
 }
 
@@ -356,7 +378,7 @@ static int read_root(struct reading *reading, json_t *root, const struct config_
         r = read_policy(reading, &where, json_object_get(root, "policy"));
     }
     if (!r) {
-        r = read_daemon(reading, &where, json_object_get(root, "daemon"));
+        r = read_plains(reading, &where, root);
     }
     if (!r && extra->socket) {
         config->socket = config_copy_text(&config->arena, extra->socket);
@@ -372,6 +394,7 @@ static struct config *make(void)
     if (config) {
         arena_init(&config->arena, MEM_MISC, MEMORY_MOST);
         config->daemon = daemon_usual;
+        config->device = device_usual;
         config->socket_gid = (gid_t)-1;
     }
     return config;

@@ -22,6 +22,13 @@ struct config_daemon {
     bool guard_allocations;
 };
 
+struct config_device {
+    const char *gpu;  /* "off", "preferred", "required" */
+    const char *node; /* or NULL: by itself */
+    const char *root; /* tests: the folder below which devices are looked for; NULL: the machine */
+    bool allow_software_gpu;
+};
+
 struct config {
     struct arena arena;
     const char *file;         /* or NULL: nothing but what is built in and the command line */
@@ -32,6 +39,7 @@ struct config {
     size_t n_models;
     struct policy policy;
     struct config_daemon daemon;
+    struct config_device device;
 };
 
 /* What the command line adds: it wins over the file, also after a reload. */

@@ -94,7 +94,12 @@ void config_compare(const struct config *from, const struct config *to, config_c
     const struct comparison comparison = { .changed = changed, .owner = owner };
 
     compare_part(&comparison, CONFIG_TOP, "", from, to);
-    compare_part(&comparison, CONFIG_DAEMON, "daemon", &from->daemon, &to->daemon);
+    for (enum config_part which = CONFIG_PLAIN_FIRST; which < CONFIG_PART_COUNT; which++) {
+        const struct config_list *list = config_keys(which);
+
+        compare_part(&comparison, which, list->name, (const char *)from + list->offset,
+                     (const char *)to + list->offset);
+    }
     compare_models(&comparison, from, to);
     if (!policy_is_equal(&from->policy, &to->policy)) {
         changed(owner, "policy", false);

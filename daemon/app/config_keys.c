@@ -33,6 +33,7 @@ static const struct config_key top_keys[] = {
     { "models", CONFIG_PART },
     { "policy", CONFIG_PART },
     { "daemon", CONFIG_PART },
+    { "device", CONFIG_PART },
 };
 
 static const struct config_key daemon_keys[] = {
@@ -44,6 +45,13 @@ static const struct config_key daemon_keys[] = {
     { "connections_a_uid", CONFIG_COUNT, AT(config_daemon, n_conns_a_uid), 1, 4096 },
     { "wire_bytes_a_uid", CONFIG_BYTES, AT(config_daemon, wire_bytes_a_uid), 8 * MIB, GIB },
     { "guard_allocations", CONFIG_FLAG, AT(config_daemon, guard_allocations) },
+};
+
+static const struct config_key device_keys[] = {
+    { "gpu", CONFIG_CHOICE, AT(config_device, gpu), .choices = "off|preferred|required", .restart = true },
+    { "node", CONFIG_PATH, AT(config_device, node), .restart = true },
+    { "allow_software_gpu", CONFIG_FLAG, AT(config_device, allow_software_gpu), .restart = true },
+    { "root", CONFIG_PATH, AT(config_device, root), .restart = true },
 };
 
 static const struct config_key model_keys[] = {
@@ -81,16 +89,17 @@ static const struct config_key rule_keys[] = {
 
 #undef AT
 
-#define LIST(name, keys)                                                                                     \
+#define LIST(name, keys, offset)                                                                             \
     {                                                                                                        \
-        name, keys, COUNTOF(keys)                                                                            \
+        name, keys, COUNTOF(keys), offset                                                                    \
     }
 
 static const struct config_list lists[CONFIG_PART_COUNT] = {
-    [CONFIG_TOP] = LIST("", top_keys),
-    [CONFIG_DAEMON] = LIST("daemon", daemon_keys),
-    [CONFIG_MODEL] = LIST("models.NAME", model_keys),
-    [CONFIG_RULE] = LIST("policy[N]", rule_keys),
+    [CONFIG_TOP] = LIST("", top_keys, 0),
+    [CONFIG_MODEL] = LIST("models.NAME", model_keys, 0),
+    [CONFIG_RULE] = LIST("policy[N]", rule_keys, 0),
+    [CONFIG_DAEMON] = LIST("daemon", daemon_keys, offsetof(struct config, daemon)),
+    [CONFIG_DEVICE] = LIST("device", device_keys, offsetof(struct config, device)),
 };
 
 #undef LIST
@@ -340,6 +349,18 @@ static size_t field_bytes(enum config_kind kind)
 void config_key_copy(const struct config_key *key, const void *from, void *to)
 {
     memcpy(field_of(key, to), (const char *)from + key->offset, field_bytes(key->kind));
+}
+
+int config_key_keep(const struct config_key *key, const void *from, void *to, struct arena *arena)
+{
+    const char **text = field_of(key, to);
+
+    config_key_copy(key, from, to);
+    if (!is_text(key->kind) || !*text) {
+        return 0;
+    }
+    *text = config_copy_text(arena, *text);
+    return *text ? 0 : err_new(-ENOMEM);
 }
 
 bool config_key_equal(const struct config_key *key, const void *a, const void *b)

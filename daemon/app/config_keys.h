@@ -42,15 +42,19 @@ struct config_list {
     const char *name; /* of the part, for the manual: "models.NAME" */
     const struct config_key *keys;
     size_t n;
+    size_t offset; /* of a plain part in struct config; 0: it is none */
 };
 
 enum config_part {
     CONFIG_TOP,
-    CONFIG_DAEMON,
     CONFIG_MODEL,
     CONFIG_RULE,
+    CONFIG_DAEMON, /* from here on plain parts: one object of that name at the top, read by its rows alone */
+    CONFIG_DEVICE,
     CONFIG_PART_COUNT,
 };
+
+#define CONFIG_PLAIN_FIRST CONFIG_DAEMON
 
 const struct config_list *config_keys(enum config_part part);
 
@@ -67,6 +71,9 @@ const char *config_copy_text(struct arena *arena, const char *text);
 
 /* Copies the field of @key; texts stay where they are. */
 void config_key_copy(const struct config_key *key, const void *from, void *to);
+
+/* The same with a copy of its text in @arena. 0 or -ENOMEM. */
+int config_key_keep(const struct config_key *key, const void *from, void *to, struct arena *arena);
 
 bool config_key_equal(const struct config_key *key, const void *a, const void *b);
 

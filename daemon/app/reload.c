@@ -75,12 +75,32 @@ static void hear(void *owner, const char *sentence)
 }
 
 /* The old value stays in force until the restart: the next reload must find the difference again. */
-static int keep_socket(const struct config *from, struct config *to)
+static int keep_part(enum config_part which, const struct config *from, struct config *to)
 {
-    to->socket = from->socket ? config_copy_text(&to->arena, from->socket) : NULL;
-    to->socket_group = from->socket_group ? config_copy_text(&to->arena, from->socket_group) : NULL;
+    const struct config_list *list = config_keys(which);
+
+    for (size_t i = 0; i < list->n; i++) {
+        const struct config_key *key = &list->keys[i];
+        int r = key->restart ? config_key_keep(key, (const char *)from + list->offset,
+                                               (char *)to + list->offset, &to->arena)
+                             : 0;
+
+        if (r) {
+            return err_up(r);
+        }
+    }
+    return 0;
+}
+
+static int keep_what_waits(const struct config *from, struct config *to)
+{
+    int r = keep_part(CONFIG_TOP, from, to);
+
+    for (enum config_part which = CONFIG_PLAIN_FIRST; !r && which < CONFIG_PART_COUNT; which++) {
+        r = keep_part(which, from, to);
+    }
     to->socket_gid = from->socket_gid;
-    return (from->socket && !to->socket) || (from->socket_group && !to->socket_group) ? err_new(-ENOMEM) : 0;
+    return r;
 }
 
 static int swap(struct sottod *sottod, struct config **next, struct changes *changes)
@@ -91,7 +111,7 @@ static int swap(struct sottod *sottod, struct config **next, struct changes *cha
     int r;
 
     config_compare(sottod->config, *next, on_changed, changes);
-    r = keep_socket(sottod->config, *next);
+    r = keep_what_waits(sottod->config, *next);
     if (r) {
         return err_up(r);
     }

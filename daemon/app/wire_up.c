@@ -64,12 +64,13 @@ static int on_reload(void *owner, Sotto__V1__Reloaded *ret_reloaded, struct diag
 
 static void on_describe(void *owner, const struct grant *grant, Sotto__V1__StatusReport *report)
 {
-    const struct sottod *sottod = owner;
+    struct sottod *sottod = owner;
 
     if (grant->admin && sottod->config->file) {
         report->config_file = (char *)(uintptr_t)sottod->config->file;
     }
     report->config_generation = sottod->generation;
+    devices_describe(&sottod->devices, report);
 }
 
 static const struct ipc_ops ipc_ops = {
@@ -168,17 +169,17 @@ static void on_last_resort(uv_timer_t *timer)
     _exit(EXIT_FAILURE); /* engines end with their parent */
 }
 
-static void stop(struct sottod *sottod, int signum)
+static void stop(struct sottod *sottod, const char *reason)
 {
     if (sottod->state == SOTTOD_DRAINING) {
-        log_info("app", "%s again: streams get no more time", strsignal(signum));
+        log_info("app", "%s again: streams get no more time", reason);
         hub_stop(sottod->hub, 0, on_hub_stopped, sottod);
         return;
     }
     if (sottod->state != SOTTOD_SERVING) {
         return;
     }
-    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", strsignal(signum),
+    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason,
              sottod->config->daemon.stop_grace_ms);
     notify_stopping(STOP_MOST_MS * UINT64_C(1000));
     move(sottod, SOTTOD_DRAINING);
@@ -194,9 +195,22 @@ static void on_signal(uv_signal_t *handle, int signum)
     struct diag diag = DIAG_INIT;
 
     if (signum != SIGHUP) {
-        stop(sottod, signum);
+        stop(sottod, strsignal(signum));
     } else if (sottod_reload(sottod, &reloaded, &diag)) {
         log_error("app", "reload: nothing was changed: %s", diag.text);
+    }
+}
+
+/* Devices were looked for. A GPU that must be there and is not ends the daemon, as a start that failed. */
+static void on_devices(void *owner)
+{
+    struct sottod *sottod = owner;
+    const char *why;
+
+    if (devices_are_missing(&sottod->devices, &why)) {
+        log_error("app", "the configuration requires a GPU (device.gpu), and there is none: %s", why);
+        sottod->exit_code = EXIT_FAILURE;
+        stop(sottod, "no GPU");
     }
 }
 
@@ -384,6 +398,7 @@ static void free_all(struct sottod *sottod)
 {
     ipc_destroy(sottod->ipc);
     hub_destroy(sottod->hub);
+    devices_finish(&sottod->devices);
     config_destroy(sottod->config);
     arena_finish(&sottod->answer);
     if (uv_loop_close(&sottod->loop)) {
@@ -406,11 +421,12 @@ static int serve(struct sottod *sottod)
     move(sottod, SOTTOD_SERVING);
     notify_ready();
     log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
+    devices_look(&sottod->devices);
     hub_start(sottod->hub);
     tell_status(sottod);
     uv_run(&sottod->loop, UV_RUN_DEFAULT);
     log_info("app", "ended");
-    return EXIT_SUCCESS;
+    return sottod->exit_code;
 }
 
 int sottod_run(const struct options *options, struct config *config)
@@ -429,6 +445,7 @@ int sottod_run(const struct options *options, struct config *config)
     sottod->config = config;
     sottod->generation = 1;
     arena_init(&sottod->answer, MEM_MISC, STATUS_BYTES);
+    devices_init(&sottod->devices, &sottod->loop, &config->device, on_devices, sottod);
     code = serve(sottod);
     free_all(sottod);
     mem_free(sottod);

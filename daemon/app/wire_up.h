@@ -8,6 +8,7 @@
 #ifndef SOTTO_APP_WIRE_UP_H
 #define SOTTO_APP_WIRE_UP_H
 
+#include "app/devices.h"
 #include "app/options.h"
 #include "ipc/ipc.h"
 
@@ -29,6 +30,8 @@ struct sottod {
     uv_loop_t loop;
     struct hub *hub;
     struct ipc *ipc;
+    struct devices devices;
+    int exit_code; /* of a daemon that ends by itself */
     enum sottod_state state;
     uv_signal_t signals[SOTTOD_SIGNALS];
     uv_timer_t watchdog;    /* feeds the service manager's */

@@ -1,0 +1,199 @@
+/*
+ * A look is made on a copy: the pool fills `fresh`, the loop takes it over and claims. Claiming is a lock that nobody
+ * waits for.
+ */
+#include "app/devices.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_off(const struct devices *devices)
+{
+    return strcmp(devices->config.gpu, "off") == 0;
+}
+
+static bool is_required(const struct devices *devices)
+{
+    return strcmp(devices->config.gpu, "required") == 0;
+}
+
+/* A copy of @text in @place; NULL stays NULL. */
+static const char *own_text(char place[512], const char *text)
+{
+    if (!text) {
+        return NULL;
+    }
+    snprintf(place, 512, "%s", text);
+    return place;
+}
+
+void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
+                  void (*done)(void *owner), void *owner)
+{
+    *devices = (struct devices){ .loop = loop, .config = *config, .done = done, .owner = owner };
+    devices->config.gpu = own_text(devices->texts[0], config->gpu);
+    devices->config.node = own_text(devices->texts[1], config->node);
+    devices->config.root = own_text(devices->texts[2], config->root);
+    devices->claim.fd = -1;
+    devices->root.fd = -1;
+}
+
+/* ---- claiming */
+
+/* Where this user's daemons meet: the machine's folder, else his own. */
+static const char *claim_folder(void)
+{
+    const char *own = getenv("XDG_RUNTIME_DIR");
+
+    return access(CLAIM_FOLDER, W_OK) == 0 || !own ? CLAIM_FOLDER : own;
+}
+
+static void drop_claim(struct devices *devices)
+{
+    claim_drop(&devices->claim);
+    devices->claimed[0] = '\0';
+}
+
+static void claim_chosen(struct devices *devices)
+{
+    struct devices_view *view = &devices->view;
+    const struct device *device = &view->found[view->choice.chosen];
+    int r;
+
+    if (strcmp(devices->claimed, device->bus_name) == 0) {
+        return;
+    }
+    drop_claim(devices);
+    r = claim_take(&devices->claim, claim_folder(), device->bus_name, &view->diag);
+    if (r == CLAIM_OK) {
+        snprintf(devices->claimed, sizeof(devices->claimed), "%s", device->bus_name);
+        log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);
+    } else {
+        log_warn("device", "event: not-claimed, node: %s: %s", device->render.path, view->diag.text);
+    }
+}
+
+/* ---- looking */
+
+static void look(uv_work_t *work)
+{
+    struct devices *devices = work->data;
+    struct devices_view *view = &devices->fresh;
+    const struct choice_policy policy = {
+        .node = devices->config.node,
+        .allow_software = devices->config.allow_software_gpu,
+        .needs_gpu = is_required(devices),
+    };
+
+    memset(view, 0, sizeof(*view));
+    devices->fault = device_find_all(&devices->root, view->found, &view->n);
+    if (devices->fault) {
+        diag_set(&view->diag, "the devices below %s/sys/class/drm can't be read: %s", devices->root.path,
+                 strerrordesc_np(-devices->fault));
+        view->n = 0;
+        view->outcome = policy.needs_gpu ? CHOICE_REFUSED : CHOICE_NONE;
+        return;
+    }
+    view->outcome = choice_make(view->found, view->n, &policy, &view->choice, &view->diag);
+}
+
+static void on_looked(uv_work_t *work, int status)
+{
+    struct devices *devices = work->data;
+
+    devices->is_looking = false;
+    if (status == UV_ECANCELED) {
+        return;
+    }
+    devices->view = devices->fresh;
+    devices->has_looked = true;
+    if (devices->view.outcome == CHOICE_OK) {
+        claim_chosen(devices);
+    } else {
+        drop_claim(devices);
+        log_info("device", "event: none, %s", devices->view.diag.text);
+    }
+    if (devices->again) {
+        devices->again = false;
+        devices_look(devices);
+    }
+    devices->done(devices->owner);
+}
+
+void devices_look(struct devices *devices)
+{
+    const char *path = devices->config.root ? devices->config.root : "/";
+    int r;
+
+    if (is_off(devices)) {
+        return;
+    }
+    if (devices->is_looking) {
+        devices->again = true;
+        return;
+    }
+    if (devices->root.fd < 0) {
+        r = root_open(&devices->root, path);
+        if (r) {
+            log_error("device", "%s can't be read: %s", path, strerrordesc_np(-r));
+            return;
+        }
+    }
+    devices->work.data = devices;
+    devices->is_looking = uv_queue_work(devices->loop, &devices->work, look, on_looked) == 0;
+}
+
+/* ---- what is told */
+
+bool devices_are_missing(const struct devices *devices, const char **ret_why)
+{
+    if (!is_required(devices) || !devices->has_looked || devices->claimed[0]) {
+        return false;
+    }
+    *ret_why = devices->view.diag.text;
+    return true;
+}
+
+const struct device *devices_ours(const struct devices *devices)
+{
+    return devices->claimed[0] ? &devices->view.found[devices->view.choice.chosen] : NULL;
+}
+
+void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
+{
+    struct devices_view *view = &devices->view;
+
+    for (uint32_t i = 0; i < view->n; i++) {
+        const struct device *device = &view->found[i];
+        Sotto__V1__DeviceInfo *info = &devices->infos[i];
+        const char *node = device->render.path[0] ? device->render.path : device->card.path;
+
+        snprintf(devices->versions[i], sizeof(devices->versions[i]), "%s %d.%d.%d", device->driver,
+                 device->version[0], device->version[1], device->version[2]);
+        sotto__v1__device_info__init(info);
+        info->node = (char *)(uintptr_t)node;
+        info->driver = device->version[0] || device->version[1] ? devices->versions[i]
+                                                                : (char *)(uintptr_t)device->driver;
+        info->chip = (char *)(uintptr_t)device->name;
+        info->chosen = view->outcome == CHOICE_OK && view->choice.chosen == i;
+        info->claimed = info->chosen && devices->claimed[0];
+        info->why = info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text
+                                                                                     : view->choice.why[i];
+        devices->list[i] = info;
+    }
+    report->devices = devices->list;
+    report->n_devices = view->n;
+}
+
+void devices_finish(struct devices *devices)
+{
+    drop_claim(devices);
+    if (devices->root.fd >= 0) {
+        root_close(&devices->root);
+        devices->root.fd = -1;
+    }
+}
