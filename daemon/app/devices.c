@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,9 +31,11 @@ static const char *own_text(char place[512], const char *text)
 }
 
 void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
-                  void (*done)(void *owner), void *owner)
+                  const char *runtime, void (*done)(void *owner), void *owner)
 {
-    *devices = (struct devices){ .loop = loop, .config = *config, .done = done, .owner = owner };
+    *devices = (struct devices){
+        .loop = loop, .config = *config, .runtime = runtime, .done = done, .owner = owner
+    };
     devices->config.gpu = own_text(devices->texts[0], config->gpu);
     devices->config.node = own_text(devices->texts[1], config->node);
     devices->config.root = own_text(devices->texts[2], config->root);
@@ -45,11 +46,9 @@ void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_
 /* ---- claiming */
 
 /* Where this user's daemons meet: the machine's folder, else his own. */
-static const char *claim_folder(void)
+static const char *claim_folder(const struct devices *devices)
 {
-    const char *own = getenv("XDG_RUNTIME_DIR");
-
-    return access(CLAIM_FOLDER, W_OK) == 0 || !own ? CLAIM_FOLDER : own;
+    return access(CLAIM_FOLDER, W_OK) == 0 || !devices->runtime ? CLAIM_FOLDER : devices->runtime;
 }
 
 static void drop_claim(struct devices *devices)
@@ -68,7 +67,7 @@ static void claim_chosen(struct devices *devices)
         return;
     }
     drop_claim(devices);
-    r = claim_take(&devices->claim, claim_folder(), device->bus_name, &view->diag);
+    r = claim_take(&devices->claim, claim_folder(devices), device->bus_name, &view->diag);
     if (r == CLAIM_OK) {
         snprintf(devices->claimed, sizeof(devices->claimed), "%s", device->bus_name);
         log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);

@@ -29,6 +29,7 @@ struct devices {
     struct config_device
         config; /* of the start, with texts of its own: none of it changes before a restart */
     char texts[3][512];
+    const char *runtime;
     void (*done)(void *owner);
     void *owner;
 
@@ -50,9 +51,10 @@ struct devices {
     char versions[DEVICES_MAX][48];
 };
 
-/* @done is called from the loop after each look. Nothing is looked for where @config says "off". */
+/* @done is called from the loop after each look. Nothing is looked for where @config says "off". @runtime: this user's
+ * own folder (or NULL), where his daemons meet if he may not write into the machine's. It outlives @devices. */
 void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
-                  void (*done)(void *owner), void *owner);
+                  const char *runtime, void (*done)(void *owner), void *owner);
 
 /* Looks (again). One look at a time: a call during one makes another behind it. */
 void devices_look(struct devices *devices);
