@@ -33,9 +33,8 @@ static const char *own_text(char place[512], const char *text)
 void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
                   const char *runtime, void (*done)(void *owner), void *owner)
 {
-    *devices = (struct devices){
-        .loop = loop, .config = *config, .runtime = runtime, .done = done, .owner = owner
-    };
+    *devices =
+        (struct devices){ .loop = loop, .config = *config, .runtime = runtime, .done = done, .owner = owner };
     devices->config.gpu = own_text(devices->texts[0], config->gpu);
     devices->config.node = own_text(devices->texts[1], config->node);
     devices->config.root = own_text(devices->texts[2], config->root);
@@ -162,6 +161,17 @@ const struct device *devices_ours(const struct devices *devices)
     return devices->claimed[0] ? &devices->view.found[devices->view.choice.chosen] : NULL;
 }
 
+/* What the readings of load come from, as @report has it of the same node; "" if it has not. */
+static char *load_source(const Sotto__V1__StatusReport *report, const char *node)
+{
+    for (size_t i = 0; i < report->n_devices; i++) {
+        if (strcmp(report->devices[i]->node, node) == 0) {
+            return report->devices[i]->load_source;
+        }
+    }
+    return (char *)(uintptr_t) "";
+}
+
 void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
 {
     struct devices_view *view = &devices->view;
@@ -175,6 +185,7 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
                  device->version[0], device->version[1], device->version[2]);
         sotto__v1__device_info__init(info);
         info->node = (char *)(uintptr_t)node;
+        info->load_source = load_source(report, node);
         info->driver = device->version[0] || device->version[1] ? devices->versions[i]
                                                                 : (char *)(uintptr_t)device->driver;
         info->chip = (char *)(uintptr_t)device->name;
@@ -184,8 +195,10 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
                                                                                      : view->choice.why[i];
         devices->list[i] = info;
     }
-    report->devices = devices->list;
-    report->n_devices = view->n;
+    if (view->n > 0) {
+        report->devices = devices->list;
+        report->n_devices = view->n;
+    }
 }
 
 void devices_finish(struct devices *devices)

@@ -65,7 +65,8 @@ bool devices_are_missing(const struct devices *devices, const char **ret_why);
 /* The device that is ours, or NULL. */
 const struct device *devices_ours(const struct devices *devices);
 
-/* Sets the devices of @report; what it points to is @devices' own. */
+/* Sets the devices of @report in place of those that the readings know, whose source of load is kept. What it points to
+ * is @devices' own. */
 void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report);
 
 /* Drops the claim. After the loop has ended. */

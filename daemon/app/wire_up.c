@@ -445,7 +445,8 @@ int sottod_run(const struct options *options, struct config *config)
     sottod->config = config;
     sottod->generation = 1;
     arena_init(&sottod->answer, MEM_MISC, STATUS_BYTES);
-    devices_init(&sottod->devices, &sottod->loop, &config->device, options->runtime_folder, on_devices, sottod);
+    devices_init(&sottod->devices, &sottod->loop, &config->device, options->runtime_folder, on_devices,
+                 sottod);
     code = serve(sottod);
     free_all(sottod);
     mem_free(sottod);
