@@ -97,6 +97,7 @@ Sotto__Engine__StepDone *answer_fill(struct answer *answer, uint64_t id, const s
     done->entries = answer->entries;
     done->host_us = report->host_us;
     done->device_us = report->device_us;
+    done->longest_us = (uint32_t)report->longest_us;
     done->n_phase_us = STEP_PHASE_COUNT;
     done->phase_us = answer->phase_us;
     done->pages_free = figures->n_free;

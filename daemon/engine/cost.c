@@ -40,8 +40,8 @@ static bool time_step(struct model *model, uint32_t n_rows, uint64_t *ret_ns, ui
     struct step_report report;
     uint64_t head_us;
 
-    if (step_begin(model, &entry, 1, NULL) != STEP_DONE ||
-        step_run(model, goes_on_always, NULL, &report) != STEP_DONE) {
+    if (step_begin(model, 1, &entry, 1, NULL) != STEP_DONE ||
+        step_run(model, 1, goes_on_always, NULL, &report) != STEP_DONE) {
         return false;
     }
     head_us = (uint64_t)report.phase_us[STEP_HEAD] + report.phase_us[STEP_SAMPLE];

@@ -32,11 +32,16 @@ enum engine_end {
     ENGINE_FAULTED, /* Fault was sent, or could not be */
 };
 
-/* States of the one step that the model may have begun. */
-enum engine_step {
-    ENGINE_STEP_NONE,
-    ENGINE_STEP_RUNNING,
-    ENGINE_STEP_SUSPENDED,
+/* A step that the model has begun. */
+struct begun {
+    bool is_there;
+    bool is_fresh; /* it has run no part: it may be withdrawn */
+    bool is_slow;  /* and that was told */
+    uint64_t id;
+    uint32_t slice_us;    /* of Step or Continue; 0: no bound */
+    uint32_t foretold_us; /* the whole of it; 0: nobody knows */
+    uint64_t held_us;     /* in all runs before this one */
+    uint64_t began_us;    /* this run */
 };
 
 struct engine {
@@ -52,15 +57,13 @@ struct engine {
     bool guards; /* an allocation inside a step aborts */
 
     enum engine_end end;
-    enum engine_step step;
-    bool is_fresh; /* the step has run no part: it may be withdrawn */
-    uint64_t step_id;
+    struct begun begun[STEP_MAX];
+    struct begun *running;      /* one of them, or NULL */
     struct step_entry *entries; /* owned; room for the largest step */
     struct link_glance waiting; /* the next Step, seen behind the running one; n 0: none was */
     bool must_suspend;
-    uint32_t slice_us;       /* of Step or Continue; 0: no bound */
     uint32_t limit_slice_us; /* of Limits; 0: no bound */
-    uint64_t began_us;       /* this run of the step */
+    uint32_t n_halvings;     /* of the next part, since parts took longer than foretold */
 };
 
 /* The sequence that measures, before any of sottod's. */
@@ -87,8 +90,16 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start);
 /* cost.c: foretells steps by running a few small ones. */
 void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost);
 
-/* running.c: runs the begun step until it is done or stands still, and answers. */
-void engine_run_step(struct engine *engine);
+/* running.c: runs a begun step until it is done or stands still, and answers. @from_us: when the order for it was
+ * obeyed. */
+void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_us);
+struct begun *engine_find_begun(struct engine *engine, uint64_t id); /* or NULL */
+
+/* drm.c: what this process has open of graphics devices. Empty, if it has none or can't know. */
+#define ENGINE_DRM_MOST 16
+size_t engine_find_drm(Sotto__Engine__DrmClient clients[ENGINE_DRM_MOST]);
+bool engine_read_drm_id(const char *info,
+                        uint64_t *ret_id); /* from the lines of a descriptor; false: it has none */
 
 /* stats.c: answers Query. */
 void engine_say_stats(struct engine *engine);

@@ -142,9 +142,16 @@ static int set_aside(struct model *model, const struct model_setup *setup)
     model->n_seqs = setup->n_sequences;
     model->n_rows = setup->n_rows;
     model->seqs = mem_calloc(MEM_KV, model->n_seqs, sizeof(*model->seqs));
-    model->entries = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*model->entries));
-    model->results = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*model->results));
-    return model->seqs && model->entries && model->results ? 0 : err_new(-ENOMEM);
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        struct fake_step *step = &model->steps[i];
+
+        step->entries = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->entries));
+        step->results = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->results));
+        if (!step->entries || !step->results) {
+            return err_new(-ENOMEM);
+        }
+    }
+    return model->seqs ? 0 : err_new(-ENOMEM);
 }
 
 int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress,
@@ -191,8 +198,10 @@ void model_close(struct model *model)
     }
     script_finish(&model->script);
     mem_free(model->seqs);
-    mem_free(model->entries);
-    mem_free(model->results);
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        mem_free(model->steps[i].entries);
+        mem_free(model->steps[i].results);
+    }
     mem_free(model);
 }
 

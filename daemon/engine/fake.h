@@ -26,6 +26,9 @@ struct fake_seq {
     uint32_t n_done;
     uint32_t n_pages;
     bool is_stopped;
+    bool is_in_step;
+    bool is_closed;  /* when the step ends */
+    uint32_t n_trim; /* likewise; 0: no */
     uint64_t seed;   /* 0 when greedy */
     uint32_t *never; /* owned */
     size_t n_never;
@@ -33,6 +36,21 @@ struct fake_seq {
     uint32_t *top_ids; /* owned, n_top */
     float *top_logprobs;
     const struct script_rule *list; /* tokens to say first, or NULL */
+};
+
+struct fake_step {
+    uint64_t id;
+    struct step_entry *entries; /* owned, n_rows places */
+    struct step_result *results;
+    uint32_t n_entries; /* 0: it is not begun */
+    bool has_run;
+    uint32_t at;         /* the entry that the cursor stands at */
+    bool is_entered;     /* its rules have acted */
+    uint32_t slow_ms;    /* that it still takes */
+    bool numeric;        /* it samples nothing */
+    uint64_t run_us;     /* of this step, so far */
+    uint64_t longest_us; /* of its parts */
+    uint32_t n_allocs;   /* that its script had it make */
 };
 
 struct model {
@@ -43,15 +61,7 @@ struct model {
     struct fake_seq *seqs; /* owned, n_seqs places */
     uint32_t n_seqs;
     uint32_t n_rows;
-    struct step_entry *entries; /* owned, n_rows places; of the begun step */
-    struct step_result *results;
-    uint32_t n_entries; /* 0: no step is begun */
-    uint32_t at;        /* the entry that the cursor stands at */
-    bool is_entered;    /* its rules have acted */
-    uint32_t slow_ms;   /* that it still takes */
-    bool numeric;       /* it samples nothing */
-    uint64_t run_us;    /* of this step, so far */
-    uint32_t n_allocs;  /* that its script had it make */
+    struct fake_step steps[STEP_MAX];
 };
 
 /* The sequence, or NULL; 0: an empty place. */
@@ -59,6 +69,9 @@ struct fake_seq *fake_find(struct model *model, uint32_t id);
 
 /* Gives the pages back and empties the place. */
 void fake_end_seq(struct model *model, struct fake_seq *seq);
+
+/* The step that it stood in is over: what had to wait happens now. */
+void fake_leave_step(struct model *model, struct fake_seq *seq);
 
 /* Pages that may be promised now. */
 uint32_t fake_n_free(const struct model *model);

@@ -150,11 +150,9 @@ void seq_stop(struct model *model, uint32_t id)
     }
 }
 
-void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
+static void trim(struct fake_seq *seq, uint32_t n_tokens)
 {
-    struct fake_seq *seq = id ? fake_find(model, id) : NULL;
-
-    if (seq && n_tokens > 0 && n_tokens < seq->n_known) {
+    if (n_tokens > 0 && n_tokens < seq->n_known) {
         seq->n_known = n_tokens;
         seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
         /* The row of the last one is computed again: the next token is sampled from it. */
@@ -162,11 +160,35 @@ void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
     }
 }
 
+void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
+{
+    struct fake_seq *seq = id ? fake_find(model, id) : NULL;
+
+    if (seq && seq->is_in_step) {
+        seq->n_trim = seq->n_trim && seq->n_trim < n_tokens ? seq->n_trim : n_tokens;
+    } else if (seq) {
+        trim(seq, n_tokens);
+    }
+}
+
+void fake_leave_step(struct model *model, struct fake_seq *seq)
+{
+    seq->is_in_step = false;
+    trim(seq, seq->n_trim);
+    seq->n_trim = 0;
+    if (seq->is_closed) {
+        fake_end_seq(model, seq);
+    }
+}
+
 void seq_close(struct model *model, uint32_t id, bool keep)
 {
     struct fake_seq *seq = id ? fake_find(model, id) : NULL;
 
-    if (seq) {
+    if (seq && seq->is_in_step) {
+        seq->is_stopped = true;
+        seq->is_closed = true;
+    } else if (seq) {
         fake_end_seq(model, seq);
     }
 }

@@ -7,20 +7,31 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "engine/engine.h"
+#include <errno.h>
 #include <string.h>
 
 /* Answers are made of this many ids, from five eighths of the vocabulary on: past control tokens and bytes in all
  * published vocabularies, and before what was added at their ends. */
 #define ORDINARY_IDS 64
 
-int step_begin(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
+/* A begun step; with id 0, a place for one. */
+static struct fake_step *find_step(struct model *model, uint64_t id, bool is_begun)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        struct fake_step *step = &model->steps[i];
+
+        if (is_begun ? step->n_entries > 0 && step->id == id : step->n_entries == 0) {
+            return step;
+        }
+    }
+    return NULL;
+}
+
+static int check_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries,
+                         struct diag *diag)
 {
     uint64_t n_rows = 0;
 
-    if (model->n_entries > 0) {
-        diag_set(diag, "a step is begun already");
-        return STEP_REFUSED;
-    }
     for (uint32_t i = 0; i < n_entries; i++) {
         n_rows += num_max(entries[i].n_prefill, 1);
         for (uint32_t k = 0; k < i; k++) {
@@ -34,18 +45,80 @@ int step_begin(struct model *model, const struct step_entry *entries, uint32_t n
         diag_set(diag, "a step of %llu rows: 1 to %u are allowed", (unsigned long long)n_rows, model->n_rows);
         return STEP_REFUSED;
     }
-    memcpy(model->entries, entries, n_entries * sizeof(*entries));
-    model->n_entries = n_entries;
-    model->at = 0;
-    model->is_entered = false;
-    model->run_us = 0;
-    model->n_allocs = 0;
+    for (uint32_t i = 0; i < n_entries; i++) {
+        const struct fake_seq *seq = entries[i].seq ? fake_find(model, entries[i].seq) : NULL;
+
+        if (seq && seq->is_in_step) {
+            diag_set(diag, "sequence %u stands in a step that is begun", entries[i].seq);
+            return STEP_BUSY;
+        }
+    }
+    return 0;
+}
+
+int step_begin(struct model *model, uint64_t id, const struct step_entry *entries, uint32_t n_entries,
+               struct diag *diag)
+{
+    struct fake_step *step = find_step(model, 0, false);
+    int r;
+
+    if (find_step(model, id, true)) {
+        diag_set(diag, "step %llu is begun already", (unsigned long long)id);
+        return STEP_REFUSED;
+    }
+    r = check_entries(model, entries, n_entries, diag);
+    if (r) {
+        return r;
+    }
+    if (!step) {
+        diag_set(diag, "%d steps are begun already", STEP_MAX);
+        return STEP_BUSY;
+    }
+    memcpy(step->entries, entries, n_entries * sizeof(*entries));
+    *step = (struct fake_step){
+        .id = id, .entries = step->entries, .results = step->results, .n_entries = n_entries
+    };
+    for (uint32_t i = 0; i < n_entries; i++) {
+        struct fake_seq *seq = entries[i].seq ? fake_find(model, entries[i].seq) : NULL;
+
+        if (seq) {
+            seq->is_in_step = true;
+        }
+    }
     return STEP_DONE;
 }
 
-void step_withdraw(struct model *model)
+static void end_step(struct model *model, struct fake_step *step)
 {
-    model->n_entries = 0;
+    for (uint32_t i = 0; i < step->n_entries; i++) {
+        struct fake_seq *seq = step->entries[i].seq ? fake_find(model, step->entries[i].seq) : NULL;
+
+        if (seq) {
+            fake_leave_step(model, seq);
+        }
+    }
+    step->n_entries = 0;
+}
+
+bool step_withdraw(struct model *model, uint64_t id)
+{
+    struct fake_step *step = find_step(model, id, true);
+
+    if (!step || step->has_run) {
+        return false;
+    }
+    end_step(model, step);
+    return true;
+}
+
+void step_bound(struct model *model, uint32_t bound_us)
+{
+    /* A part is a millisecond or an entry, whatever the bound. */
+}
+
+void step_pace(const struct model *model, struct step_pace *ret_pace)
+{
+    *ret_pace = (struct step_pace){ 0 };
 }
 
 /* splitmix64's finaliser. */
@@ -117,9 +190,9 @@ static uint32_t n_rows_of(const struct step_entry *entry, const struct fake_seq 
     return n;
 }
 
-/* The rules of the entry act; *ret_numeric as one of them says. 0 or a fault. */
-static int act_on_entry(struct model *model, const struct step_entry *entry, const struct fake_seq *seq,
-                        bool *ret_numeric)
+/* The rules of the entry act. 0 or a fault. */
+static int act_on_entry(struct model *model, struct fake_step *step, const struct step_entry *entry,
+                        const struct fake_seq *seq)
 {
     const struct script_rule *rule;
     bool samples;
@@ -134,13 +207,13 @@ static int act_on_entry(struct model *model, const struct step_entry *entry, con
                                moment, &at))) {
         if (rule->action == SCRIPT_SLOW) {
             script_spend(&model->script, rule);
-            model->slow_ms += rule->number;
+            step->slow_ms += rule->number;
         } else if (rule->action == SCRIPT_ALLOCATE) {
             script_spend(&model->script, rule);
-            model->n_allocs++;
+            step->n_allocs++;
         } else if (rule->action == SCRIPT_NUMERIC && samples) {
             script_spend(&model->script, rule);
-            *ret_numeric = true;
+            step->numeric = true;
         } else {
             r = fake_act(&model->script, rule);
         }
@@ -182,64 +255,73 @@ static void compute(struct model *model, const struct step_entry *entry, struct 
 }
 
 /* One entry from where the cursor stands. STEP_DONE, STEP_SUSPENDED, or a fault. */
-static int run_entry(struct model *model, step_poll_fn poll, void *owner)
+static int run_entry(struct model *model, struct fake_step *step, step_poll_fn poll, void *owner)
 {
-    const struct step_entry *entry = &model->entries[model->at];
-    struct step_result *result = &model->results[model->at];
-    struct fake_seq *seq = fake_find(model, entry->seq);
+    const struct step_entry *entry = &step->entries[step->at];
+    struct step_result *result = &step->results[step->at];
+    struct fake_seq *seq = entry->seq ? fake_find(model, entry->seq) : NULL;
     bool goes_on = true;
     int r;
 
-    if (!model->is_entered) {
+    if (!step->is_entered) {
         *result = (struct step_result){ .seq = entry->seq, .outcome = STEP_ENTRY_UNKNOWN };
-        model->slow_ms = 0;
-        model->numeric = false;
-        model->is_entered = true;
+        step->slow_ms = 0;
+        step->numeric = false;
+        step->is_entered = true;
         if (seq && !seq->is_stopped) {
-            r = act_on_entry(model, entry, seq, &model->numeric);
+            r = act_on_entry(model, step, entry, seq);
             if (r) {
                 return err_up(r);
             }
         }
     }
-    while (goes_on && model->slow_ms > 0 && !(seq && seq->is_stopped)) {
+    while (goes_on && step->slow_ms > 0 && !(seq && seq->is_stopped)) {
+        uint64_t from_us = clock_mono_us();
+
         fake_nap_ms(1);
-        model->slow_ms--;
+        step->longest_us = num_max(step->longest_us, clock_mono_us() - from_us);
+        step->slow_ms--;
         goes_on = poll(owner);
     }
     if (!goes_on) {
         return STEP_SUSPENDED;
     }
     if (seq) {
-        compute(model, entry, seq, model->numeric, result);
+        compute(model, entry, seq, step->numeric, result);
     }
-    model->is_entered = false;
-    model->at++;
-    return model->at == model->n_entries || poll(owner) ? STEP_DONE : STEP_SUSPENDED;
+    step->is_entered = false;
+    step->at++;
+    return step->at == step->n_entries || poll(owner) ? STEP_DONE : STEP_SUSPENDED;
 }
 
-int step_run(struct model *model, step_poll_fn poll, void *owner, struct step_report *ret_report)
+int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, struct step_report *ret_report)
 {
+    struct fake_step *step = find_step(model, id, true);
     uint64_t from_us = clock_mono_us();
     int r = STEP_DONE;
 
-    while (r == STEP_DONE && model->at < model->n_entries) {
-        r = run_entry(model, poll, owner);
+    if (!step) {
+        return err_new(-EINVAL);
     }
-    model->run_us += clock_mono_us() - from_us;
+    step->has_run = true;
+    while (r == STEP_DONE && step->at < step->n_entries) {
+        r = run_entry(model, step, poll, owner);
+    }
+    step->run_us += clock_mono_us() - from_us;
     if (r) {
         return r;
     }
     *ret_report = (struct step_report){
-        .results = model->results,
-        .n_results = model->n_entries,
-        .host_us = model->run_us,
+        .results = step->results,
+        .n_results = step->n_entries,
+        .host_us = step->run_us,
+        .longest_us = step->longest_us,
         .n_weight_passes = 1,
-        .n_allocs = model->n_allocs,
+        .n_allocs = step->n_allocs,
     };
-    model->figures.n_step_allocs += model->n_allocs;
+    model->figures.n_step_allocs += step->n_allocs;
     model->figures.n_steps++;
     model->figures.n_weight_passes++;
-    model->n_entries = 0;
+    end_step(model, step);
     return STEP_DONE;
 }

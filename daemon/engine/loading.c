@@ -42,7 +42,23 @@ static char *packed(const char *text)
     return same;
 }
 
-static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, uint64_t load_us)
+/* What is read while files can still be opened. */
+struct clients {
+    Sotto__Engine__DrmClient list[ENGINE_DRM_MOST];
+    Sotto__Engine__DrmClient *places[ENGINE_DRM_MOST];
+    size_t n;
+};
+
+static void find_clients(struct clients *clients)
+{
+    clients->n = engine_find_drm(clients->list);
+    for (size_t i = 0; i < clients->n; i++) {
+        clients->places[i] = &clients->list[i];
+    }
+}
+
+static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct clients *clients,
+                      uint64_t load_us)
 {
     Sotto__Engine__Ready ready = SOTTO__ENGINE__READY__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -63,6 +79,8 @@ static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, uint64_t
     ready.hidden = facts->n_hidden;
     ready.load_us = load_us;
     ready.cost = cost;
+    ready.n_drm_clients = clients->n;
+    ready.drm_clients = clients->places;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_READY;
     message.ready = &ready;
     engine_say(engine, &message);
@@ -152,6 +170,7 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
     };
     Sotto__Engine__Cost cost = SOTTO__ENGINE__COST__INIT;
     uint64_t from_us = clock_mono_us();
+    struct clients clients;
     char text[DIAG_BYTES];
 
     if (engine->model) {
@@ -174,10 +193,11 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
     model_facts(engine->model, &engine->facts);
     engine_measure(engine, &cost);
     model_figures(engine->model, &engine->warm);
+    find_clients(&clients);
     if (engine->narrow) {
         engine->narrow();
     }
     if (engine->end == ENGINE_GOES_ON) {
-        say_ready(engine, &cost, clock_mono_us() - from_us);
+        say_ready(engine, &cost, &clients, clock_mono_us() - from_us);
     }
 }

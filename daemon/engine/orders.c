@@ -8,7 +8,8 @@
 #include "engine/engine.h"
 
 #include "base/clean.h"
-#include "base/num.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -200,16 +201,38 @@ static bool read_entry(const Sotto__Engine__Entry *entry, struct step_entry *ret
     return false;
 }
 
+static struct begun *find_place(struct engine *engine)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        if (!engine->begun[i].is_there) {
+            return &engine->begun[i];
+        }
+    }
+    return NULL;
+}
+
+/* The model has begun it; now it runs. */
+static void run_new(struct engine *engine, const Sotto__Engine__Step *step, uint64_t from_us)
+{
+    struct begun *begun = find_place(engine);
+
+    *begun = (struct begun){
+        .is_there = true,
+        .is_fresh = true,
+        .id = step->id,
+        .slice_us = step->slice_us,
+        .foretold_us = step->foretold_us,
+    };
+    engine_run_step(engine, begun, from_us);
+}
+
 static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
     const Sotto__Engine__Step *step = order->step;
+    uint64_t from_us = clock_mono_us();
     struct diag diag = DIAG_INIT;
     int r;
 
-    if (engine->step != ENGINE_STEP_NONE) {
-        fault_about(engine, "Step came while another one stands still", step->id);
-        return;
-    }
     if (step->n_entries > engine->answer.cap) {
         fault_about(engine, "Step has more entries than a step may have rows", step->id);
         return;
@@ -222,17 +245,17 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
         }
     }
 
-    r = step_begin(engine->model, engine->entries, (uint32_t)step->n_entries, &diag);
+    r = step_begin(engine->model, step->id, engine->entries, (uint32_t)step->n_entries, &diag);
     if (r < 0) {
         engine_fault_of(engine, "a step could not be begun", r);
+    } else if (r == STEP_BUSY) {
+        /* In good order: it waited behind a step that was to end first, and came to stand still instead. */
+        log_info("engine", "step %llu goes back: %s", (unsigned long long)step->id, diag.text);
+        engine_say_withdrawn(engine, step->id, true);
     } else if (r != STEP_DONE) {
         engine_fault(engine, false, diag.text);
     } else {
-        engine->step = ENGINE_STEP_SUSPENDED;
-        engine->is_fresh = true;
-        engine->step_id = step->id;
-        engine->slice_us = step->slice_us;
-        engine_run_step(engine);
+        run_new(engine, step, from_us);
     }
 }
 
@@ -243,12 +266,14 @@ static void on_suspend(struct engine *engine, const Sotto__Engine__ToEngine *ord
 
 static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
-    if (engine->step != ENGINE_STEP_SUSPENDED || engine->step_id != order->continue_->step) {
+    struct begun *begun = engine_find_begun(engine, order->continue_->step);
+
+    if (!begun) {
         fault_about(engine, "Continue names a step that does not stand still", order->continue_->step);
         return;
     }
-    engine->slice_us = order->continue_->slice_us;
-    engine_run_step(engine);
+    begun->slice_us = order->continue_->slice_us;
+    engine_run_step(engine, begun, clock_mono_us());
 }
 
 void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done)
@@ -265,11 +290,11 @@ void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done)
 
 void engine_withdraw(struct engine *engine, uint64_t step)
 {
-    bool done = engine->step != ENGINE_STEP_NONE && engine->step_id == step && engine->is_fresh;
+    struct begun *begun = engine_find_begun(engine, step);
+    bool done = begun && begun->is_fresh && step_withdraw(engine->model, step);
 
     if (done) {
-        step_withdraw(engine->model);
-        engine->step = ENGINE_STEP_NONE;
+        begun->is_there = false;
     }
     engine_say_withdrawn(engine, step, done);
 }

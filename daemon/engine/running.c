@@ -3,8 +3,9 @@
  *
  * After each part the engine glances at every order that has come. Stop, Suspend, Withdraw and Limits act at once.
  * Stop keeps its place in the queue as well, since the Open that it is for may still wait in front of it; the other
- * three are taken out. Then the slice is looked at. A step makes progress by at least one part each time that it is
- * told to go on.
+ * three are taken out. Then the slice is looked at: a step stands still before it has run so long, so parts are cut
+ * to a quarter of the slice, and the last ones to what is left of it. A step makes progress by at least one part
+ * each time that it is told to go on.
  */
 #include "engine/engine.h"
 
@@ -14,6 +15,14 @@
 #include "base/num.h"
 #include <assert.h>
 #include <stdlib.h>
+
+/* A part is foretold to take at most so much of a slice. */
+#define PARTS_OF_A_SLICE 4
+
+#define PART_LEAST_US 50 /* shorter ones are mostly waking workers and looking at the socket */
+#define PART_US                                                                                              \
+    8000 /* without a slice: a Stop is to be seen within 20 ms, also where parts take twice as long */
+#define SLOW_LEAST_US 500 /* what was foretold to take less says nothing by taking more */
 
 /* Each is told of an order by its numbers, and says whether the order is done with. */
 typedef bool (*urgent_fn)(struct engine *engine, const struct link_glance *glance);
@@ -34,7 +43,7 @@ static bool look_at_stop(struct engine *engine, const struct link_glance *glance
 
 static bool look_at_suspend(struct engine *engine, const struct link_glance *glance)
 {
-    if (glance->field[1] != engine->step_id) {
+    if (glance->field[1] != engine->running->id) {
         return false; /* of the step that waits, perhaps: its turn will come */
     }
     engine->must_suspend = true;
@@ -106,46 +115,98 @@ static void look(struct engine *engine)
     }
 }
 
-static bool must_leave(const struct engine *engine)
+/* The bound on this run of the step; 0: none. */
+static uint64_t slice_of(const struct engine *engine, const struct begun *begun)
 {
-    return engine->end != ENGINE_GOES_ON || engine->must_suspend;
+    uint64_t own = begun->slice_us ? begun->slice_us : UINT64_MAX;
+    uint64_t limit = engine->limit_slice_us ? engine->limit_slice_us : UINT64_MAX;
+
+    return num_min(own, limit) == UINT64_MAX ? 0 : num_min(own, limit);
 }
 
-static bool slice_is_over(const struct engine *engine, uint64_t now_us)
+/* Cuts the next part. False: what is left of the slice is too short for one. */
+static bool bound_part(struct engine *engine, uint64_t ran_us)
 {
-    uint64_t ran_us = now_us - engine->began_us;
+    uint64_t slice_us = slice_of(engine, engine->running);
+    uint64_t part_us = num_max(slice_us / PARTS_OF_A_SLICE, PART_LEAST_US) >> engine->n_halvings;
+    uint64_t left_us = slice_us - num_min(ran_us, slice_us);
 
-    return (engine->slice_us > 0 && ran_us >= engine->slice_us) ||
-           (engine->limit_slice_us > 0 && ran_us >= engine->limit_slice_us);
+    if (slice_us == 0) {
+        step_bound(engine->model, (uint32_t)(PART_US >> engine->n_halvings));
+        return true;
+    }
+    if (ran_us > 0 && left_us < part_us / 2) {
+        return false;
+    }
+    part_us = ran_us > 0 ? num_min(part_us, left_us) : part_us;
+    step_bound(engine->model, (uint32_t)num_max(part_us, 1));
+    return true;
+}
+
+static void say_slow(struct engine *engine, uint64_t took_us, uint64_t foretold_us)
+{
+    Sotto__Engine__Slow slow = SOTTO__ENGINE__SLOW__INIT;
+    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
+
+    engine->running->is_slow = true;
+    slow.step = engine->running->id;
+    slow.took_us = took_us;
+    slow.foretold_us = foretold_us;
+    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW;
+    message.slow = &slow;
+    engine_say(engine, &message);
+}
+
+/* The reflex: what took more than twice what was foretold halves the next part at once, and is told once a step. */
+static void watch_pace(struct engine *engine, uint64_t ran_us)
+{
+    const struct begun *begun = engine->running;
+    uint64_t held_us = begun->held_us + ran_us;
+    struct step_pace pace;
+
+    step_pace(engine->model, &pace);
+    if (pace.foretold_us >= SLOW_LEAST_US && pace.took_us > 2 * pace.foretold_us) {
+        engine->n_halvings = 1;
+        if (!begun->is_slow) {
+            say_slow(engine, pace.took_us, pace.foretold_us);
+        }
+        return;
+    }
+    engine->n_halvings = 0;
+    if (!begun->is_slow && begun->foretold_us > 0 &&
+        held_us > 2 * (uint64_t)num_max(begun->foretold_us, SLOW_LEAST_US)) {
+        say_slow(engine, held_us, begun->foretold_us);
+    }
 }
 
 /* Between parts: may the step go on? */
 static bool goes_on(void *owner)
 {
     struct engine *engine = owner;
-    uint64_t now_us = clock_mono_us();
+    uint64_t ran_us = clock_mono_us() - engine->running->began_us;
 
     look(engine);
-    if (slice_is_over(engine, now_us)) {
+    watch_pace(engine, ran_us);
+    if (!bound_part(engine, num_max(ran_us, 1))) {
         engine->must_suspend = true;
     }
-    return !must_leave(engine);
+    return engine->end == ENGINE_GOES_ON && !engine->must_suspend;
 }
 
-static void say_suspended(struct engine *engine)
+static void say_suspended(struct engine *engine, struct begun *begun)
 {
     Sotto__Engine__Suspended suspended = SOTTO__ENGINE__SUSPENDED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
 
-    suspended.step = engine->step_id;
-    suspended.held_us = engine->is_fresh ? 0 : clock_mono_us() - engine->began_us;
+    suspended.step = begun->id;
+    suspended.held_us = clock_mono_us() - begun->began_us;
+    begun->held_us += suspended.held_us;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED;
     message.suspended = &suspended;
-    engine->step = ENGINE_STEP_SUSPENDED;
     engine_say(engine, &message);
 }
 
-static void say_done(struct engine *engine, const struct step_report *report)
+static void say_done(struct engine *engine, struct begun *begun, const struct step_report *report)
 {
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
     struct model_figures figures;
@@ -156,41 +217,60 @@ static void say_done(struct engine *engine, const struct step_report *report)
     }
     model_figures(engine->model, &figures);
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE;
-    message.step_done = answer_fill(&engine->answer, engine->step_id, report, &engine->roll, &figures);
-    message.step_done->held_us = clock_mono_us() - engine->began_us;
-    engine->step = ENGINE_STEP_NONE;
+    message.step_done = answer_fill(&engine->answer, begun->id, report, &engine->roll, &figures);
+    message.step_done->held_us = clock_mono_us() - begun->began_us;
+    begun->is_there = false;
     engine_say(engine, &message);
 }
 
-void engine_run_step(struct engine *engine)
+/* True: an order that had come already keeps @begun from running. */
+static bool is_kept(struct engine *engine, struct begun *begun)
+{
+    link_rewind(&engine->link);
+    look(engine);
+    if (engine->end == ENGINE_GOES_ON && begun->is_there && engine->must_suspend) {
+        say_suspended(engine, begun);
+    }
+    return engine->end != ENGINE_GOES_ON || !begun->is_there || engine->must_suspend;
+}
+
+struct begun *engine_find_begun(struct engine *engine, uint64_t id)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        if (engine->begun[i].is_there && engine->begun[i].id == id) {
+            return &engine->begun[i];
+        }
+    }
+    return NULL;
+}
+
+void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_us)
 {
     struct step_report report;
     int r;
 
-    assert(engine->step != ENGINE_STEP_NONE);
-    engine->step = ENGINE_STEP_RUNNING;
+    assert(begun->is_there && !engine->running);
+    engine->running = begun;
     engine->must_suspend = false;
     engine->waiting.n = 0;
-    link_rewind(&engine->link);
-    look(engine);
-    if (engine->end != ENGINE_GOES_ON || engine->step == ENGINE_STEP_NONE) {
-        return;
-    }
-    if (engine->must_suspend) {
-        say_suspended(engine);
+    begun->began_us = from_us;
+    if (is_kept(engine, begun)) {
+        engine->running = NULL;
         return;
     }
 
-    engine->is_fresh = false;
-    engine->began_us = clock_mono_us();
-    r = step_run(engine->model, goes_on, engine, &report);
+    begun->is_fresh = false;
+    engine->n_halvings = 0;
+    bound_part(engine, 0);
+    r = step_run(engine->model, begun->id, goes_on, engine, &report);
+    engine->running = NULL;
     if (engine->end != ENGINE_GOES_ON) {
         return;
     }
     if (r == STEP_SUSPENDED) {
-        say_suspended(engine);
+        say_suspended(engine, begun);
     } else if (r == STEP_DONE) {
-        say_done(engine, &report);
+        say_done(engine, begun, &report);
     } else {
         engine_fault_of(engine, "a step failed", r);
     }

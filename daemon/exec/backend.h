@@ -36,14 +36,15 @@ struct exec_slot {
     uint32_t stride; /* floats from row to row */
     uint32_t n_rows; /* at most */
     enum exec_rows rows;
-    uint64_t offset; /* bytes into exec::scratch */
+    uint64_t offset; /* bytes into the program's scratch */
     bool is_written; /* by an op recorded before; of use while sealing */
 };
 
 struct exec_program {
     struct list link; /* exec::programs */
     struct exec *exec;
-    uint32_t n_rows; /* at most */
+    uint32_t scratch; /* of exec::scratches */
+    uint32_t n_rows;  /* at most */
     uint32_t n_wanted;
     struct exec_slot *slots; /* owned */
     uint32_t n_slots;
@@ -70,14 +71,19 @@ struct exec_program {
     void *private; /* the backend's; owned, a mem block */
 };
 
+/* Activations of all programs that are recorded into it: as large as the largest needs. */
+struct exec_scratch {
+    uint8_t *bytes; /* owned, mapped */
+    uint64_t n_bytes;
+    uint64_t n_charged; /* of them, touched */
+};
+
 struct exec {
     const struct exec_ops *ops;
     struct list mems;
     struct list programs;
-    uint8_t *scratch; /* owned; shared by all programs, mapped */
-    uint64_t scratch_bytes;
-    uint64_t n_scratch_charged; /* of them, touched */
-    void *private;              /* the backend's */
+    struct exec_scratch scratches[EXEC_SCRATCHES];
+    void *private; /* the backend's */
 };
 
 struct exec_ops {
@@ -105,10 +111,10 @@ struct exec_ops {
     void (*bind)(struct exec_program *program);
 
     /* Runs or queues the next parts from the cursor on, and moves it. */
-    int (*submit)(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket);
+    int (*submit)(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);
     int (*wait)(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
 
-    /* Optional. NULL: the slots' rows lie in exec->scratch. */
+    /* Optional. NULL: the slots' rows lie in the program's scratch. */
     int (*read)(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n);
 
     /* Optional. NULL: pages lie in kv->owned, kv->row_bytes each. */

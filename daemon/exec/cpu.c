@@ -1,10 +1,9 @@
 /*
  * Cpu: programs over kernels and worker pool
  *
- * An op is cut into parts by work, at unit boundaries that no bit depends on: weight rows of a product (so a part
- * reads its weights once for all rows of the step), rows of everything else, (head, row) pairs of attention. A part
- * is split over the pool; one barrier each. A submission runs within exec_submit(), so that its ticket is done
- * before anybody waits.
+ * An op goes over units that no bit depends on: weight rows of a product (so a part reads its weights once for all
+ * rows of the step), rows of everything else, (head, row) pairs of attention. How many make a part, and when, is
+ * cpu_part.c's.
  *
  * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each
  * product: where queries, keys and values read the same slot, the plan made at sealing quantises for the first.
@@ -19,12 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/*
- * Multiply-adds of one part. A part must stay below 20 ms, since that is how long a cancel or a more urgent step
- * waits. One AVX2 thread does more than 8 000 000 000 a second, the scalar set about 300 000 000 in floats.
- */
-#define PART_WORK_FAST   (UINT64_C(1) << 26)
-#define PART_WORK_SCALAR (UINT64_C(1) << 22)
+/* Speeds before anything was measured: one AVX2 thread does more than 8 000 000 000 multiply-adds a second, the
+ * scalar set about 300 000 000 in floats. */
+#define SPEED_FAST   8192
+#define SPEED_SCALAR 512
 
 static struct cpu *cpu_of(const struct exec *exec)
 {
@@ -52,7 +49,9 @@ int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *dia
         return err_new(-ENOMEM);
     }
     kern_choose(&cpu->kern, cpu_detect() & mask);
-    cpu->part_work = strcmp(cpu->kern.name, "scalar") == 0 ? PART_WORK_SCALAR : PART_WORK_FAST;
+    for (uint32_t i = 0; i < CPU_SPEEDS; i++) {
+        cpu->speeds[i] = strcmp(cpu->kern.name, "scalar") == 0 ? SPEED_SCALAR : SPEED_FAST;
+    }
     r = pool_create(&cpu->pool, &(struct pool_setup){ .n_workers = setup->n_threads });
     if (r) {
         mem_free(cpu);
@@ -236,10 +235,10 @@ static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
-static void run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
+void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
     const struct exec_slot *in = &part->program->slots[part->op->in];
-    uint8_t *acts = part->program->exec->scratch + part->plan->acts;
+    uint8_t *acts = part->program->exec->scratches[part->program->scratch].bytes + part->plan->acts;
 
     for (uint32_t i = first; i < first + n; i++) {
         part->cpu->kern.quantise(part->plan->act, exec_slot_row(part->program, part->op->in, i), in->n_cols,
@@ -256,7 +255,7 @@ static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
         .n_cols = (uint32_t)op->weight->n_cols,
         .weights = op->weight->bytes,
         .weight_bytes = op->weight->row_bytes,
-        .acts = program->exec->scratch + part->plan->acts,
+        .acts = program->exec->scratches[program->scratch].bytes + part->plan->acts,
         .act_bytes = part->plan->act_bytes,
         .n_rows = exec_op_rows(program, op),
         .out = exec_slot_row(program, op->out, 0),
@@ -430,110 +429,9 @@ static const range_fn ranges[EXEC_OP_COUNT] = {
     [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
 };
 
-/* ---- parts ---- */
-
-static uint32_t count_units(const struct exec_program *program, const struct exec_op *op)
+void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
-    if (op->kind == EXEC_MATMUL) {
-        return program->slots[op->out].n_cols;
-    }
-    if (op->kind == EXEC_ATTEND) {
-        return op->n_heads * program->batch.n_rows;
-    }
-    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
-        return cpu_state_units(program, op);
-    }
-    return exec_op_rows(program, op);
-}
-
-/* Multiply-adds of unit @unit, or what weighs as much. */
-static uint64_t unit_work(const struct exec_program *program, const struct exec_op *op, uint32_t unit)
-{
-    if (op->kind == EXEC_MATMUL) {
-        return op->weight->n_cols * exec_op_rows(program, op);
-    }
-    if (op->kind == EXEC_ATTEND) {
-        uint64_t n_seen = program->batch.positions[unit % program->batch.n_rows] + UINT64_C(1);
-
-        return (op->window ? num_min(n_seen, op->window) : n_seen) * op->head_dim * 2;
-    }
-    if (op->kind == EXEC_CONV || op->kind == EXEC_DELTA) {
-        return cpu_state_work(program, op, unit);
-    }
-    return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * CPU_WORK_OF_A_COLUMN;
-}
-
-/* Units of the next part: as many as the work allows, but a grain for each worker. Adds what they weigh. */
-static uint32_t take_units(const struct cpu *cpu, const struct exec_program *program,
-                           const struct exec_op *op, uint64_t *work)
-{
-    uint32_t n_left = count_units(program, op) - program->unit;
-    uint32_t grain = op->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1;
-    uint32_t least = grain * pool_n_workers(cpu->pool);
-    uint64_t unit = unit_work(program, op, program->unit);
-    uint64_t sum = 0;
-    uint32_t n = 0;
-
-    if (op->kind == EXEC_DELTA) {
-        n_left = (uint32_t)num_min(n_left,
-                                   cpu_lap_units(program, op) - program->unit % cpu_lap_units(program, op));
-    }
-    if (op->kind != EXEC_ATTEND && op->kind != EXEC_DELTA) {
-        n = (uint32_t)num_min(num_max(cpu->part_work / unit / grain * grain, least), n_left);
-        *work += n * unit;
-        return n;
-    }
-    for (; n < n_left && (sum < cpu->part_work || n < least); n++) {
-        sum += unit_work(program, op, program->unit + n);
-    }
-    *work += sum;
-    return n;
-}
-
-static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
-{
-    const struct cpu_part *part = ctx;
-
-    ranges[part->op->kind](part, part->first + first, n);
-}
-
-static void run_quantise_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
-{
-    run_quantise(ctx, first, n);
-}
-
-/* Runs the part under the cursor. Adds what it weighed. */
-static void run_part(struct cpu *cpu, struct exec_program *program, uint64_t *work)
-{
-    const struct exec_op *op = &program->ops[program->op];
-    const struct cpu_plan *plan = program->private;
-    struct cpu_part part = {
-        .cpu = cpu, .program = program, .op = op, .plan = &plan->ops[program->op], .first = program->unit
-    };
-    uint32_t n = take_units(cpu, program, op, work);
-
-    if (op->kind == EXEC_MATMUL) {
-        if (part.plan->quantises && program->unit == 0) {
-            pool_run(cpu->pool, run_quantise_piece, &part, exec_op_rows(program, op), 1);
-        }
-        program->figures.weight_bytes += n * op->weight->row_bytes;
-    }
-    pool_run(cpu->pool, run_piece, &part, n, op->kind == EXEC_MATMUL ? KERN_ROW_GRAIN : 1);
-    exec_advance(program, n, program->unit + n == count_units(program, op));
-}
-
-int cpu_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
-{
-    struct cpu *cpu = cpu_of(program->exec);
-    uint8_t phase = exec_phase(program);
-    uint64_t work = 0;
-
-    do {
-        run_part(cpu, program, &work);
-    } while (--n_parts > 0 && work < cpu->part_work / 2 && exec_is_left(program) &&
-             exec_phase(program) == phase);
-    *ret_ticket = ++cpu->n_tickets;
-    return 0;
+    ranges[part->op->kind](part, first, n);
 }
 
 int cpu_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)

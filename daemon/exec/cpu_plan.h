@@ -39,6 +39,12 @@ struct cpu_part {
     uint32_t first; /* unit */
 };
 
+/* ---- cpu.c ---- */
+
+/* Units of the part's op (of a product: weight rows); rows that a product rounds to 8 bits first. Any worker. */
+void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n);
+void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n);
+
 /* ---- cpu_state.c: ops that go through the states of sequences ---- */
 
 /* Runs of the present batch. */

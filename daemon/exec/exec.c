@@ -130,8 +130,10 @@ void exec_close(struct exec *exec)
     list_for_each_safe (link, after, &exec->mems) {
         end_mem(container_of(link, struct exec_mem, link));
     }
-    mem_charge(MEM_SCRATCH, -(int64_t)exec->n_scratch_charged);
-    exec_unmap(exec->scratch, exec->scratch_bytes);
+    for (uint32_t i = 0; i < EXEC_SCRATCHES; i++) {
+        mem_charge(MEM_SCRATCH, -(int64_t)exec->scratches[i].n_charged);
+        exec_unmap(exec->scratches[i].bytes, exec->scratches[i].n_bytes);
+    }
     mem_free(exec);
 }
 

@@ -7,9 +7,9 @@
  * time, and a backend is free to fuse, to pack and to queue.
  *
  * This file is the door: it checks what is asked, then calls the backend's table; backends trust. It alone hands
- * out memory: weights by exec_import() (a backend may repack them), pages of keys and values by exec_alloc_kv(), states
- * of sequences by exec_alloc_states(), activations by the program itself. What it gives out are handles; nobody above
- * sees an address.
+ * out memory: weights by exec_import() (a backend may repack them), pages of keys and values by exec_alloc_kv(),
+ * states of sequences by exec_alloc_states(), activations by the program itself. What it gives out are handles;
+ * nobody above sees an address.
  *
  * Bits: what comes out for a row depends on that row's tokens, never on the other rows, on how the program was cut
  * into submissions, or on the number of threads.
@@ -118,8 +118,8 @@ int exec_copy_page(struct exec *exec, struct exec_mem *kv, uint32_t from, uint32
 
 /*
  * States: what layers without keys keep of a sequence, of one size however long it is. Each of the n_states has for
- * each layer a window of the last rows that a convolution read and the matrices of its heads. A row at position 0 finds
- * zeros, whatever was there; every other one what the row before it left. A state can't go back.
+ * each layer a window of the last rows that a convolution read and the matrices of its heads. A row at position 0
+ * finds zeros, whatever was there; every other one what the row before it left. A state can't go back.
  */
 struct exec_state_shape {
     uint32_t n_layers; /* that keep something */
@@ -199,11 +199,14 @@ struct exec_op {
     enum exec_gate gate;           /* GLU */
 };
 
+#define EXEC_SCRATCHES 2 /* a run may stand still while another goes on */
+
 /*
- * Begins a program for at most @n_rows rows, of which at most @n_wanted are wanted. All programs of a backend share
- * one scratch: only one run is live at a time.
+ * Begins a program for at most @n_rows rows, of which at most @n_wanted are wanted. All programs of one @scratch
+ * share its memory: of them only one run is live at a time. Runs of different ones do not see each other, if no
+ * sequence's rows are in both.
  */
-int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
+int exec_program_create(struct exec *exec, uint32_t scratch, uint32_t n_rows, uint32_t n_wanted,
                         struct exec_program **ret_program);
 
 /* A named place for rows of @n_cols floats. A failure is kept for exec_seal(). */
@@ -251,9 +254,10 @@ bool exec_is_begun(const struct exec_program *program);
 /* Phase tag of the op under the cursor. Only while parts are left. */
 uint8_t exec_phase(const struct exec_program *program);
 
-/* Queues the next @n_parts parts: fewer at the end of a phase, and once they weigh half of what one part may. A part is
- * at most some 20 ms of work, and so is a submission of many small ones. One submission at a time. */
-int exec_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket);
+/* Queues the next @n_parts parts: fewer at the end of a phase, and only so many as are foretold to take @bound_us (0:
+ * what the backend finds good, below 20 ms) together. How fast parts are is measured as they run, so what took too
+ * long is cut finer the next time: no bit depends on that. At least a unit is done. One submission at a time. */
+int exec_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);
 
 /* EXEC_OK: done. EXEC_PENDING: @timeout_ms passed first. A fault: the device is lost. */
 int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms);
@@ -263,6 +267,7 @@ int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *
 
 struct exec_figures {
     uint64_t n_parts;      /* run since exec_bind() */
+    uint64_t foretold_ns;  /* of the last submission, from how fast such parts were before; 0: nobody knows */
     uint64_t weight_bytes; /* of weights that matrix products read, each time they did, since exec_bind() */
 };
 

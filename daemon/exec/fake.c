@@ -362,7 +362,7 @@ static void write_logits(const struct exec_program *program, uint32_t row, float
 
 /* ---- parts: an op each; the rows' tokens are taken at the first one ---- */
 
-static int submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
+static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
 {
     struct fake *fake = program->exec->private;
     uint8_t phase = exec_phase(program);

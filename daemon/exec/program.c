@@ -48,12 +48,12 @@ static const struct op_row {
     [EXEC_GATHER] = { "gather", NEED_IN | NEED_OUT },
 };
 
-int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
+int exec_program_create(struct exec *exec, uint32_t scratch, uint32_t n_rows, uint32_t n_wanted,
                         struct exec_program **ret_program)
 {
     struct exec_program *program;
 
-    if (n_rows == 0 || n_wanted == 0 || n_wanted > n_rows) {
+    if (scratch >= EXEC_SCRATCHES || n_rows == 0 || n_wanted == 0 || n_wanted > n_rows) {
         return err_new(-EINVAL);
     }
     program = mem_calloc(MEM_SCRATCH, 1, sizeof(*program));
@@ -61,6 +61,7 @@ int exec_program_create(struct exec *exec, uint32_t n_rows, uint32_t n_wanted,
         return err_new(-ENOMEM);
     }
     program->exec = exec;
+    program->scratch = scratch;
     program->n_rows = n_rows;
     program->n_wanted = n_wanted;
     program->n_positions = UINT32_MAX;
@@ -358,23 +359,20 @@ static void note_bounds(struct exec_program *program, const struct exec_op *op)
     }
 }
 
-/* The scratch of a backend is as large as its largest program needs. */
-static int grow_scratch(struct exec *exec, uint64_t n_bytes)
+static int grow_scratch(struct exec_scratch *scratch, uint64_t n_bytes)
 {
-    uint8_t *scratch;
+    uint8_t *bytes;
 
-    if (n_bytes <= exec->scratch_bytes) {
+    if (n_bytes <= scratch->n_bytes) {
         return 0;
     }
-    scratch = exec_map(n_bytes);
-    if (!scratch) {
+    bytes = exec_map(n_bytes);
+    if (!bytes) {
         return err_new(-ENOMEM);
     }
-    mem_charge(MEM_SCRATCH, -(int64_t)exec->n_scratch_charged);
-    exec->n_scratch_charged = 0;
-    exec_unmap(exec->scratch, exec->scratch_bytes);
-    exec->scratch = scratch;
-    exec->scratch_bytes = n_bytes;
+    mem_charge(MEM_SCRATCH, -(int64_t)scratch->n_charged);
+    exec_unmap(scratch->bytes, scratch->n_bytes);
+    *scratch = (struct exec_scratch){ .bytes = bytes, .n_bytes = n_bytes };
     return 0;
 }
 
@@ -406,7 +404,7 @@ int exec_seal(struct exec_program *program, struct diag *diag)
     }
     r = program->exec->ops->seal(program);
     if (!r) {
-        r = grow_scratch(program->exec, program->scratch_bytes);
+        r = grow_scratch(&program->exec->scratches[program->scratch], program->scratch_bytes);
     }
     if (r) {
         return err_up(r);

@@ -11,7 +11,8 @@ float *exec_slot_row(const struct exec_program *program, uint32_t slot, uint32_t
 {
     const struct exec_slot *at = &program->slots[slot];
 
-    return (float *)(void *)(program->exec->scratch + at->offset) + (size_t)row * at->stride;
+    return (float *)(void *)(program->exec->scratches[program->scratch].bytes + at->offset) +
+           (size_t)row * at->stride;
 }
 
 uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *op)
@@ -79,11 +80,11 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
 /* Counts the memory that this run is the first to touch. */
 static void charge(struct exec_program *program)
 {
-    struct exec *exec = program->exec;
+    struct exec_scratch *scratch = &program->exec->scratches[program->scratch];
 
-    if (program->scratch_bytes > exec->n_scratch_charged) {
-        mem_charge(MEM_SCRATCH, (int64_t)(program->scratch_bytes - exec->n_scratch_charged));
-        exec->n_scratch_charged = program->scratch_bytes;
+    if (program->scratch_bytes > scratch->n_charged) {
+        mem_charge(MEM_SCRATCH, (int64_t)(program->scratch_bytes - scratch->n_charged));
+        scratch->n_charged = program->scratch_bytes;
     }
     for (uint32_t i = 0; program->kv && i < program->batch.n_rows; i++) {
         exec_touch_page(program->kv, page_of(&program->batch, i));
@@ -144,12 +145,12 @@ void exec_advance(struct exec_program *program, uint32_t n_units, bool op_done)
     }
 }
 
-int exec_submit(struct exec_program *program, uint32_t n_parts, uint64_t *ret_ticket)
+int exec_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
 {
     if (!exec_is_left(program) || n_parts == 0) {
         return err_new(-EINVAL);
     }
-    return err_up(program->exec->ops->submit(program, n_parts, ret_ticket));
+    return err_up(program->exec->ops->submit(program, n_parts, bound_us, ret_ticket));
 }
 
 int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)

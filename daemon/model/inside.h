@@ -32,7 +32,7 @@ struct seq {
     uint32_t watch_from;
     struct gist *gist; /* owned; NULL: it is sampled */
     bool is_stopped;
-    bool is_in_step; /* pages and tokens must stay until it ends */
+    bool is_in_step; /* that is begun: pages and tokens must stay until it ends */
     bool is_closed;  /* close when the step ends, */
     bool keeps;      /* and so */
     uint32_t n_trim; /* trim to so many when the step ends; UINT32_MAX: no */
@@ -51,25 +51,9 @@ struct step_share {
 
 #define STEP_NOT_WANTED UINT32_MAX
 
-enum step_state { STEP_NONE, STEP_BEGUN, STEP_RUNNING, STEP_STATE_COUNT };
+enum result_stage { RESULT_NEW, RESULT_POOLS, RESULT_SAMPLES };
 
-struct step {
-    enum step_state state;
-    struct step_share *shares; /* [n_sequences], owned, as is */
-    struct step_result *results;
-    uint32_t n_entries;
-    uint32_t *tokens; /* [n_rows], owned, as are the next */
-    uint32_t *positions;
-    const uint32_t **pages;
-    uint32_t *states; /* STATE_NONE where the family has none */
-    uint32_t *wanted; /* [n_sequences] */
-    uint32_t n_rows;
-    uint32_t n_wanted;
-    struct model_program *program; /* of the bucket; NULL: no row is left to compute */
-    uint32_t n_sampled;            /* cursor behind the program: entries whose results are made */
-    uint32_t n_parts;              /* of the next submission; adapts to their speed */
-    struct step_report report;
-};
+enum step_state { STEP_NONE, STEP_BEGUN, STEP_RUNNING, STEP_STATE_COUNT };
 
 /* A program for steps of at most n_rows rows. */
 struct model_program {
@@ -81,6 +65,35 @@ struct model_program {
 
 #define MODEL_BUCKETS 4
 
+struct step {
+    uint64_t id;
+    enum step_state state;
+    struct model_program programs[MODEL_BUCKETS]; /* ascending; over activations of this step's own */
+    uint32_t n_programs;
+    struct step_share *shares; /* [n_sequences], owned, as is */
+    struct step_result *results;
+    uint32_t n_entries;
+    uint32_t *tokens; /* [n_rows], owned, as are the next */
+    uint32_t *positions;
+    const uint32_t **pages;
+    uint32_t *states; /* STATE_NONE where the family has none */
+    uint32_t *wanted; /* [n_sequences] */
+    uint32_t n_rows;
+    uint32_t n_wanted;
+    struct model_program *program; /* of the bucket; NULL: no row is left to compute */
+    uint32_t n_parts;              /* of the next submission; adapts to their speed */
+
+    /* Cursor behind the program: */
+    uint32_t n_made;                 /* entries whose results are made; */
+    enum result_stage stage;         /* where the next one stands, */
+    uint32_t n_pooled;               /* rows of it that were looked at for pooling, */
+    float *logits;                   /* [n_tokens], owned: its logits, */
+    struct sample_scratch *sampling; /* owned: and its draw, */
+    struct sample_result drawn;      /* which ends here */
+
+    struct step_report report;
+};
+
 struct model {
     const uint8_t *file; /* mapped */
     uint64_t file_bytes;
@@ -91,18 +104,17 @@ struct model {
     struct exec_mem *kv_mem;
     struct kv kv;
     struct states states;
-    uint64_t kv_ceiling;                          /* bytes */
-    struct model_program programs[MODEL_BUCKETS]; /* ascending */
-    uint32_t n_programs;
+    uint64_t kv_ceiling; /* bytes */
     uint32_t n_context;
     uint32_t n_rows; /* of a step */
     uint32_t n_sequences;
     uint32_t n_parts_max; /* of a submission */
     struct map seqs;      /* id to struct seq */
     struct list closed;   /* sequences whose results may still be looked at */
-    struct sample_scratch *scratch;
-    float *logits; /* [n_tokens], owned */
-    struct step step;
+    struct step steps[STEP_MAX];
+    uint32_t bound_us;       /* of the next part; 0: as long as is good */
+    struct step_pace pace;   /* of the last submission */
+    uint32_t sampling_speed; /* what sampling looks at in a microsecond; above 0 */
     struct model_facts facts;
     struct model_figures figures;
 };
@@ -112,13 +124,18 @@ struct seq *seq_find(const struct model *model, uint32_t id); /* or NULL */
 void seq_leave_step(struct model *model,
                     struct seq *seq); /* what had to wait for the step's end happens now */
 
-/* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first on. */
+/* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first
+ * on. */
 void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done);
 void seq_bury(struct model *model); /* frees the closed ones */
 void seq_close_all(struct model *model);
 
 /* step.c */
-int step_create(struct model *model); /* 0 or -ENOMEM */
-void step_finish(struct model *model);
+int step_create(struct model *model, struct step *step); /* 0 or -ENOMEM */
+void step_finish(struct step *step);
+
+/* result.c: the next piece of what the rows of entry step->n_made come to; *ret_made once that is whole. @computed:
+ * the program ran to its end. 0 or a fault. */
+int result_go(struct model *model, struct step *step, bool computed, bool *ret_made);
 
 #endif

@@ -18,6 +18,8 @@
 #define SEQUENCES_DEFAULT 32
 #define ROWS_DEFAULT      512 /* of a step */
 #define SUBMISSION_PARTS  64  /* at most, where parts are quick */
+#define SAMPLING_SPEED    100 /* logits looked at in a microsecond, before it was measured: a slow core's */
+_Static_assert(STEP_MAX == EXEC_SCRATCHES, "each begun step has activations of its own");
 
 /* ---- the file ---- */
 
@@ -175,13 +177,14 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
 
 /* ---- programs ---- */
 
-static int record_program(struct model *model, const struct arch_source *source, uint32_t n_rows,
-                          struct diag *diag)
+static int record_program(struct model *model, uint32_t place, const struct arch_source *source,
+                          uint32_t n_rows, struct diag *diag)
 {
-    struct model_program *program = &model->programs[model->n_programs];
+    struct step *step = &model->steps[place];
+    struct model_program *program = &step->programs[step->n_programs];
     int r;
 
-    r = exec_program_create(model->exec, n_rows, (uint32_t)num_min(n_rows, model->n_sequences),
+    r = exec_program_create(model->exec, place, n_rows, (uint32_t)num_min(n_rows, model->n_sequences),
                             &program->exec);
     if (r) {
         return err_up(r);
@@ -193,7 +196,7 @@ static int record_program(struct model *model, const struct arch_source *source,
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
-    model->n_programs++;
+    step->n_programs++;
     return MODEL_OK;
 }
 
@@ -213,11 +216,13 @@ static int record_programs(struct model *model, struct diag *diag)
     source.rope = rope;
     source.states = model->states.mem;
     source.rope_local = rope_local;
-    for (uint32_t i = 0; i < MODEL_BUCKETS; i++) {
-        if (i < MODEL_BUCKETS - 1 && buckets[i] >= model->n_rows) {
+    for (uint32_t i = 0; i < MODEL_BUCKETS * STEP_MAX; i++) {
+        uint32_t bucket = i % MODEL_BUCKETS;
+
+        if (bucket < MODEL_BUCKETS - 1 && buckets[bucket] >= model->n_rows) {
             continue; /* the last one does it */
         }
-        r = record_program(model, &source, buckets[i], diag);
+        r = record_program(model, i / MODEL_BUCKETS, &source, buckets[bucket], diag);
         if (r) {
             return r < 0 ? err_up(r) : r;
         }
@@ -233,7 +238,7 @@ static int warm_up(struct model *model)
 {
     static const uint32_t zeros[1] = { 0 };
     const uint32_t *pages[1] = { zeros };
-    struct exec_program *program = model->programs[0].exec;
+    struct exec_program *program = model->steps[0].programs[0].exec;
     uint64_t ticket;
     int r;
 
@@ -245,7 +250,7 @@ static int warm_up(struct model *model)
                                                  .n_wanted = 1,
                                                  .wanted = zeros });
     while (!r && exec_is_left(program)) {
-        r = exec_submit(program, SUBMISSION_PARTS, &ticket);
+        r = exec_submit(program, SUBMISSION_PARTS, 0, &ticket);
         while (!r && (r = exec_wait(model->exec, ticket, 1000)) == EXEC_PENDING) {
             r = 0;
         }
@@ -262,16 +267,8 @@ static int create_tables(struct model *model)
     map_init(&model->seqs, MEM_SCRATCH);
     list_init(&model->closed);
     r = map_reserve(&model->seqs, model->n_sequences);
-    if (r) {
-        return err_up(r);
-    }
-    model->logits = mem_calloc(MEM_SCRATCH, model->params.n_tokens, sizeof(*model->logits));
-    if (!model->logits) {
-        return err_new(-ENOMEM);
-    }
-    r = sample_scratch_create(&model->scratch, model->params.n_tokens);
-    if (!r) {
-        r = step_create(model);
+    for (uint32_t i = 0; !r && i < STEP_MAX; i++) {
+        r = step_create(model, &model->steps[i]);
     }
     return r ? err_up(r) : 0;
 }
@@ -360,6 +357,7 @@ int model_open(struct model **ret_model, const struct model_setup *setup, model_
     model->n_rows = setup->n_rows ? setup->n_rows : ROWS_DEFAULT;
     model->n_sequences = setup->n_sequences ? setup->n_sequences : SEQUENCES_DEFAULT;
     model->n_parts_max = setup->n_parts ? setup->n_parts : SUBMISSION_PARTS;
+    model->sampling_speed = SAMPLING_SPEED;
 
     tell(progress, owner, 0.0f, "mapping");
     r = map_file(model, setup->fd, diag);
@@ -392,9 +390,9 @@ void model_close(struct model *model)
         seq_close_all(model);
         map_finish(&model->seqs);
     }
-    step_finish(model);
-    sample_scratch_destroy(model->scratch);
-    mem_free(model->logits);
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        step_finish(&model->steps[i]);
+    }
     kv_finish(&model->kv);
     states_finish(&model->states);
     exec_close(model->exec);

@@ -77,39 +77,107 @@ void pick_best(struct pick *picks, size_t n, size_t k)
     }
 }
 
+/* Hoare's partition as in part(), left whenever @n picks were looked at. True: it is done. */
+static bool part_some(struct pick_reach *reach, size_t *n)
+{
+    struct pick *picks = reach->picks;
+
+    while (reach->left <= reach->right) {
+        while (*n > 0 && pick_before(picks[reach->left], reach->pivot)) {
+            reach->left++;
+            --*n;
+        }
+        while (*n > 0 && pick_before(reach->pivot, picks[reach->right])) {
+            reach->right--;
+            --*n;
+        }
+        if (*n == 0) {
+            return false;
+        }
+        if (reach->left <= reach->right) {
+            swap(&picks[reach->left++], &picks[reach->right--]);
+            --*n;
+        }
+    }
+    return true;
+}
+
+static void begin_part(struct pick_reach *reach)
+{
+    size_t first = (size_t)reach->first;
+    size_t last = (size_t)reach->last;
+    const struct pick *picks = reach->picks;
+
+    reach->pivot =
+        middle_of(picks[any_place(first, last, &reach->state)], picks[any_place(first, last, &reach->state)],
+                  picks[any_place(first, last, &reach->state)]);
+    reach->left = reach->first;
+    reach->right = reach->last;
+    reach->at = reach->first;
+    reach->part_sum = reach->sum;
+    reach->is_parting = true;
+}
+
+/* The parts stand and are weighed: narrows the search to one of them. True: it has ended. */
+static bool end_part(struct pick_reach *reach)
+{
+    reach->is_parting = false;
+    if (reach->right >= reach->first && reach->part_sum >= reach->wanted) {
+        reach->found = reach->picks[reach->first];
+        reach->last = reach->right;
+        return reach->first == reach->right;
+    }
+    if (reach->right + 1 < reach->left) { /* the pivot, between both parts */
+        reach->found = reach->picks[reach->right + 1];
+        reach->part_sum += reach->weights[reach->found.id];
+        if (reach->part_sum >= reach->wanted) {
+            return true;
+        }
+    }
+    reach->sum = reach->part_sum;
+    reach->first = reach->left;
+    return false;
+}
+
+void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights,
+                      double wanted)
+{
+    *reach = (struct pick_reach){
+        .picks = picks, .weights = weights, .wanted = wanted, .state = n, .last = (ptrdiff_t)n - 1
+    };
+}
+
+bool pick_reach_go(struct pick_reach *reach, size_t *n)
+{
+    while (reach->first <= reach->last) {
+        if (!reach->is_parting) {
+            begin_part(reach);
+        }
+        if (!part_some(reach, n)) {
+            return false;
+        }
+        for (; *n > 0 && reach->at <= reach->right; reach->at++, --*n) {
+            reach->part_sum += reach->weights[reach->picks[reach->at].id];
+        }
+        if (reach->at <= reach->right) {
+            return false;
+        }
+        if (end_part(reach)) {
+            return true;
+        }
+    }
+    reach->found = PICK_END;
+    return true;
+}
+
 struct pick pick_reach(struct pick *picks, size_t n, const float *weights, double wanted)
 {
-    uint64_t state = n;
-    ptrdiff_t first = 0;
-    ptrdiff_t last = (ptrdiff_t)n - 1;
-    ptrdiff_t left;
-    ptrdiff_t right;
-    double sum = 0; /* of those before @first */
+    struct pick_reach reach;
+    size_t budget = SIZE_MAX;
 
-    while (first <= last) {
-        double part_sum = sum;
-
-        part(picks, (size_t)first, (size_t)last, &state, &left, &right);
-        for (ptrdiff_t i = first; i <= right; i++) {
-            part_sum += weights[picks[i].id];
-        }
-        if (right >= first && part_sum >= wanted) {
-            if (first == right) {
-                return picks[first];
-            }
-            last = right;
-            continue;
-        }
-        if (right + 1 < left) { /* the pivot, between both parts */
-            part_sum += weights[picks[right + 1].id];
-            if (part_sum >= wanted) {
-                return picks[right + 1];
-            }
-        }
-        sum = part_sum;
-        first = left;
-    }
-    return PICK_END;
+    pick_reach_begin(&reach, picks, n, weights, wanted);
+    pick_reach_go(&reach, &budget);
+    return reach.found;
 }
 
 /* Lets picks[at] sink until both below it stand before it: the last one in order is at the top. */

@@ -33,6 +33,34 @@ void pick_best(struct pick *picks, size_t n, size_t k);
  */
 struct pick pick_reach(struct pick *picks, size_t n, const float *weights, double wanted);
 
+/* The same, a little at a time. */
+struct pick_reach {
+    struct pick *picks; /* [n], the caller's */
+    const float *weights;
+    double wanted;
+
+    uint64_t state; /* of choosing pivots */
+    ptrdiff_t first;
+    ptrdiff_t last;
+    double sum; /* of the weights before @first */
+    bool
+        is_parting; /* picks[first .. last] are being parted around @pivot: all before @left stand before it or
+                          * are it, all behind @right are it or stand behind */
+    struct pick pivot;
+    ptrdiff_t left;
+    ptrdiff_t right;
+    ptrdiff_t at; /* once they are: weights of first .. at - 1 are in @part_sum */
+    double part_sum;
+    struct pick found;
+};
+
+void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights,
+                      double wanted);
+
+/* Looks at about *n picks and takes those that it looked at off *n. True: reach->found is the answer. However it is
+ * cut, the answer is the same. */
+bool pick_reach_go(struct pick_reach *reach, size_t *n);
+
 /* Behind everything. */
 #define PICK_END ((struct pick){ .value = -INFINITY, .id = UINT32_MAX })
 

@@ -2,6 +2,9 @@
  * A filter never builds a new list of candidates: it lowers a cutoff, a place in the order (value, then id). Whoever
  * stands before the cutoff is kept. So the draw can walk the vocabulary in ascending id whatever was selected how,
  * and the sums behind it have one order.
+ *
+ * A draw goes through stages, each of which looks at a row of things one after the other: it can be left between any
+ * two of them. The table at the end says what each looks at, and each says which one comes next.
  */
 #include "model/sample.h"
 
@@ -16,16 +19,61 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 /* Room beside twice the best that are looked for, so that looking for one does not select at every second value. */
 #define GATHER_MORE 64
 
+enum stage {
+    STAGE_TAME,
+    STAGE_BIAS,
+    STAGE_COUNT_TOKENS,
+    STAGE_PENALISE,
+    STAGE_MASK,
+    STAGE_BEST,
+    STAGE_TOP_K,
+    STAGE_WEIGH,
+    STAGE_TOTAL,
+    STAGE_LIKELY,
+    STAGE_REACH,
+    STAGE_CUT,
+    STAGE_SUM,
+    STAGE_DRAW,
+    STAGE_RAW,
+    STAGE_RAW_SUM,
+    STAGE_TOPS,
+    STAGE_COUNT,
+    STAGE_DONE = STAGE_COUNT,
+    STAGE_NUMERIC,
+};
+
 struct sample_scratch {
-    uint32_t n_vocab;
+    uint32_t n_vocab_most;
     float *values;      /* owned, as all below; logits after bias and penalties, never NaN */
     float *weights;     /* e^((value - best) / temperature): the best has 1 */
-    uint32_t *counts;   /* in the window; all 0 between calls */
+    uint32_t *counts;   /* in the window; all 0 but between the stages of penalties */
     struct pick *picks; /* for selecting */
+
+    /* the draw */
+    const struct sample_params *params;
+    const float *logits;
+    uint32_t n_vocab;
+    const uint32_t *tokens; /* of the window */
+    size_t n_tokens;
+    uint32_t n_answer;
+    struct sample_result *result;
+
+    enum stage stage;
+    size_t at; /* what the stage looks at next */
+    struct pick best;
+    struct pick cutoff;
+    size_t n_picks;
+    struct pick least; /* while gathering: what does not stand before it is none of the best */
+    size_t n_weighed;  /* above 0 */
+    double sum;        /* of weights, running */
+    double wanted;     /* LIKELY: the least weight; DRAW: where the random number falls */
+    uint32_t last;     /* kept, so far */
+    struct pick_reach reach;
 };
 
 int sample_scratch_create(struct sample_scratch **ret_scratch, uint32_t n_vocab)
@@ -35,7 +83,8 @@ int sample_scratch_create(struct sample_scratch **ret_scratch, uint32_t n_vocab)
     if (!scratch) {
         return err_new(-ENOMEM);
     }
-    scratch->n_vocab = n_vocab;
+    scratch->n_vocab_most = n_vocab;
+    scratch->stage = STAGE_DONE;
     scratch->values = mem_calloc(MEM_SCRATCH, n_vocab, sizeof(*scratch->values));
     scratch->weights = mem_calloc(MEM_SCRATCH, n_vocab, sizeof(*scratch->weights));
     scratch->counts = mem_calloc(MEM_SCRATCH, n_vocab, sizeof(*scratch->counts));
@@ -81,13 +130,25 @@ static float tame(float value)
 
 /* ---- what changes values */
 
-static void add_biases(const struct sample_params *params, float *values, uint32_t n_vocab)
+static void tame_some(struct sample_scratch *draw, size_t from, size_t to)
 {
-    for (size_t i = 0; i < params->n_biases; i++) {
-        const struct sample_bias *bias = &params->biases[i];
+    for (size_t id = from; id < to; id++) {
+        draw->values[id] = tame(draw->logits[id]);
+    }
+}
 
-        if (bias->id < n_vocab) {
-            values[bias->id] = tame(values[bias->id] + bias->bias);
+static enum stage end_tame(struct sample_scratch *draw)
+{
+    return STAGE_BIAS;
+}
+
+static void add_biases(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct sample_bias *bias = &draw->params->biases[i];
+
+        if (bias->id < draw->n_vocab) {
+            draw->values[bias->id] = tame(draw->values[bias->id] + bias->bias);
         }
     }
 }
@@ -96,6 +157,25 @@ static bool has_penalties(const struct sample_params *params)
 {
     return params->n_window > 0 && (params->repetition_penalty != 1 || params->frequency_penalty != 0 ||
                                     params->presence_penalty != 0);
+}
+
+static enum stage end_biases(struct sample_scratch *draw)
+{
+    return has_penalties(draw->params) ? STAGE_COUNT_TOKENS : STAGE_MASK;
+}
+
+static void count_tokens(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        if (draw->tokens[i] < draw->n_vocab) {
+            draw->counts[draw->tokens[i]]++;
+        }
+    }
+}
+
+static enum stage end_count(struct sample_scratch *draw)
+{
+    return STAGE_PENALISE;
 }
 
 /* Repetition scales towards less likely on either side of 0; the other two subtract. */
@@ -107,46 +187,76 @@ static float penalise(const struct sample_params *params, float value, uint32_t 
 }
 
 /* Each distinct token of the window once, by how often it stands there. */
-static void add_penalties(const struct sample_params *params, const uint32_t *tokens, size_t n_tokens,
-                          float *values, uint32_t n_vocab, uint32_t *counts)
+static void add_penalties(struct sample_scratch *draw, size_t from, size_t to)
 {
-    const size_t first = n_tokens - num_min(n_tokens, params->n_window);
+    for (size_t i = from; i < to; i++) {
+        const uint32_t id = draw->tokens[i];
 
-    for (size_t i = first; i < n_tokens; i++) {
-        if (tokens[i] < n_vocab) {
-            counts[tokens[i]]++;
-        }
-    }
-    for (size_t i = first; i < n_tokens; i++) {
-        const uint32_t id = tokens[i];
-
-        if (id < n_vocab && counts[id] > 0) {
-            values[id] = penalise(params, values[id], counts[id]);
-            counts[id] = 0;
+        if (id < draw->n_vocab && draw->counts[id] > 0) {
+            draw->values[id] = penalise(draw->params, draw->values[id], draw->counts[id]);
+            draw->counts[id] = 0;
         }
     }
 }
 
-static void mask(const uint32_t *never, size_t n_never, float *values, uint32_t n_vocab)
+static enum stage end_penalties(struct sample_scratch *draw)
 {
-    for (size_t i = 0; i < n_never; i++) {
-        if (never[i] < n_vocab) {
-            values[never[i]] = -INFINITY;
+    return STAGE_MASK;
+}
+
+static void mask_some(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        if (draw->params->never[i] < draw->n_vocab) {
+            draw->values[draw->params->never[i]] = -INFINITY;
         }
     }
+}
+
+static enum stage end_mask(struct sample_scratch *draw)
+{
+    draw->best = (struct pick){ .value = -INFINITY };
+    return STAGE_BEST;
 }
 
 /* The best value, ties to the lowest id; -infinity: there is no candidate. */
-static struct pick find_best(const float *values, uint32_t n_vocab)
+static void find_best(struct sample_scratch *draw, size_t from, size_t to)
 {
-    struct pick best = { .value = -INFINITY };
-
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        if (values[id] > best.value) {
-            best = (struct pick){ .value = values[id], .id = id };
+    for (size_t id = from; id < to; id++) {
+        if (draw->values[id] > draw->best.value) {
+            draw->best = (struct pick){ .value = draw->values[id], .id = (uint32_t)id };
         }
     }
-    return best;
+}
+
+static void begin_gather(struct sample_scratch *draw)
+{
+    draw->n_picks = 0;
+    draw->least = (struct pick){ .value = -INFINITY };
+}
+
+/* A token is chosen: what is left to be told of it? */
+static enum stage end_choice(struct sample_scratch *draw, uint32_t id)
+{
+    draw->result->id = id;
+    draw->best = (struct pick){ .value = -INFINITY };
+    return draw->params->logprobs || draw->params->n_top > 0 ? STAGE_RAW : STAGE_DONE;
+}
+
+static enum stage end_best(struct sample_scratch *draw)
+{
+    const uint32_t top_k = draw->params->top_k;
+
+    if (draw->best.value == -INFINITY) {
+        return STAGE_NUMERIC;
+    }
+    if (!(draw->params->temperature > 0)) {
+        return end_choice(draw, draw->best.id);
+    }
+    draw->cutoff = PICK_END;
+    draw->n_weighed = 0;
+    begin_gather(draw);
+    return top_k > 0 && top_k < draw->n_vocab ? STAGE_TOP_K : STAGE_WEIGH;
 }
 
 /* ---- what narrows the choice */
@@ -165,181 +275,302 @@ static struct pick find_last(const struct pick *picks, size_t n)
 }
 
 /*
- * Brings the best @k candidates of @values to the front of @picks, in no order, and returns how many there are. Of what
- * was gathered so far only the best @k are kept whenever the room for more is used up: soon few values pass.
+ * Brings the best @k candidates of the values to the front of the picks, in no order. Of what was gathered so far
+ * only the best @k are kept whenever the room for more is used up: soon few values pass.
  */
-static size_t gather_best(const float *values, uint32_t n_vocab, size_t k, struct pick *picks)
+static void gather_best(struct sample_scratch *draw, size_t k, size_t from, size_t to)
 {
-    const size_t cap = num_min(2 * k + GATHER_MORE, n_vocab);
-    struct pick least = { .value = -INFINITY };
-    size_t n = 0;
+    const size_t cap = num_min(2 * k + GATHER_MORE, draw->n_vocab);
 
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        const struct pick own = { .value = values[id], .id = id };
+    for (size_t id = from; id < to; id++) {
+        const struct pick own = { .value = draw->values[id], .id = (uint32_t)id };
 
-        if (!pick_before(own, least)) {
+        if (!pick_before(own, draw->least)) {
             continue;
         }
-        picks[n++] = own;
-        if (n == cap && n > k) {
-            pick_best(picks, n, k);
-            n = k;
-            least = find_last(picks, k);
+        draw->picks[draw->n_picks++] = own;
+        if (draw->n_picks == cap && draw->n_picks > k) {
+            pick_best(draw->picks, draw->n_picks, k);
+            draw->n_picks = k;
+            draw->least = find_last(draw->picks, k);
         }
     }
-    pick_best(picks, n, k);
-    return num_min(n, k);
 }
 
-/* The last place that top-k keeps. */
-static struct pick cut_top_k(struct sample_scratch *scratch, uint32_t n_vocab, uint32_t top_k)
+/* How many there are, @k at most. */
+static size_t end_gather(struct sample_scratch *draw, size_t k)
 {
-    if (top_k == 0 || top_k >= n_vocab) {
-        return PICK_END;
-    }
-    return find_last(scratch->picks, gather_best(scratch->values, n_vocab, top_k, scratch->picks));
+    pick_best(draw->picks, draw->n_picks, k);
+    return num_min(draw->n_picks, k);
 }
 
-/* Fills the weights, 0 behind @cutoff. Returns how many are above 0. */
-static size_t weigh(struct sample_scratch *scratch, uint32_t n_vocab, struct pick cutoff, float best,
-                    float temperature)
+static void gather_top_k(struct sample_scratch *draw, size_t from, size_t to)
 {
-    size_t n = 0;
-
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        const float value = scratch->values[id];
-        const bool is_kept = !pick_before(cutoff, (struct pick){ .value = value, .id = id });
-
-        scratch->weights[id] = is_kept ? weight_of((value - best) / temperature) : 0;
-        n += scratch->weights[id] > 0;
-    }
-    return n;
+    gather_best(draw, draw->params->top_k, from, to);
 }
 
-static double sum_weights(const float *weights, uint32_t n_vocab)
+static enum stage end_top_k(struct sample_scratch *draw)
 {
-    double sum = 0;
+    draw->cutoff = find_last(draw->picks, end_gather(draw, draw->params->top_k));
+    return STAGE_WEIGH;
+}
 
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        sum += weights[id];
+/* Fills the weights, 0 behind the cutoff. */
+static void weigh(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t id = from; id < to; id++) {
+        const float value = draw->values[id];
+        const bool is_kept = !pick_before(draw->cutoff, (struct pick){ .value = value, .id = (uint32_t)id });
+
+        draw->weights[id] = is_kept ? weight_of((value - draw->best.value) / draw->params->temperature) : 0;
+        draw->n_weighed += draw->weights[id] > 0;
     }
-    return sum;
+}
+
+static enum stage end_weigh(struct sample_scratch *draw)
+{
+    draw->sum = 0;
+    return draw->params->top_p < 1 ? STAGE_TOTAL : STAGE_CUT;
+}
+
+static void sum_weights(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t id = from; id < to; id++) {
+        draw->sum += draw->weights[id];
+    }
 }
 
 /*
- * The last place that top-p keeps, of the @n weights above 0. Tokens that have each less than their part of what top-p
- * leaves out can't be among the kept: together they are less than it. Half of that part, so that rounding is no matter.
+ * Tokens that have each less than their part of what top-p leaves out can't be among the kept: together they are less
+ * than it. Half of that part, so that rounding is no matter.
  */
-static struct pick cut_top_p(struct sample_scratch *scratch, uint32_t n_vocab, size_t n, float top_p)
+static enum stage end_total(struct sample_scratch *draw)
 {
-    const double total = sum_weights(scratch->weights, n_vocab);
-    const double least = (1 - (double)top_p) * total / (double)n / 2;
-    size_t n_picks = 0;
-
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        if (scratch->weights[id] > 0 && scratch->weights[id] >= least) {
-            scratch->picks[n_picks++] = (struct pick){ .value = scratch->values[id], .id = id };
-        }
-    }
-    return pick_reach(scratch->picks, n_picks, scratch->weights, (double)top_p * total);
+    draw->wanted = (1 - (double)draw->params->top_p) * draw->sum / (double)draw->n_weighed / 2;
+    draw->n_picks = 0;
+    return STAGE_LIKELY;
 }
 
-/* Fills the weights: 0 for all that the filters leave out. The best is always kept. */
-static void narrow(const struct sample_params *params, struct sample_scratch *scratch, uint32_t n_vocab,
-                   float best)
+static void gather_likely(struct sample_scratch *draw, size_t from, size_t to)
 {
-    const float min_p = params->min_p > 1 ? 1 : params->min_p; /* which the best has */
-    float *weights = scratch->weights;
-    struct pick cutoff = cut_top_k(scratch, n_vocab, params->top_k);
-    const size_t n = weigh(scratch, n_vocab, cutoff, best, params->temperature);
-
-    if (params->top_p < 1) {
-        cutoff = cut_top_p(scratch, n_vocab, n, params->top_p);
-    }
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        const struct pick own = { .value = scratch->values[id], .id = id };
-
-        if (pick_before(cutoff, own) || weights[id] < min_p) {
-            weights[id] = 0;
+    for (size_t id = from; id < to; id++) {
+        if (draw->weights[id] > 0 && draw->weights[id] >= draw->wanted) {
+            draw->picks[draw->n_picks++] = (struct pick){ .value = draw->values[id], .id = (uint32_t)id };
         }
     }
 }
 
-/* Walks the kept in ascending id to where the random number falls. */
-static uint32_t draw(const float *weights, uint32_t n_vocab, double random)
+static enum stage end_likely(struct sample_scratch *draw)
 {
-    const double wanted = random * sum_weights(weights, n_vocab);
-    uint32_t last = 0;
-    double sum = 0;
-
-    for (uint32_t id = 0; id < n_vocab && sum <= wanted; id++) {
-        sum += weights[id];
-        last = weights[id] > 0 ? id : last;
-    }
-    return last; /* where rounding let no sum pass: the last of the kept */
+    pick_reach_begin(&draw->reach, draw->picks, draw->n_picks, draw->weights,
+                     (double)draw->params->top_p * draw->sum);
+    return STAGE_REACH;
 }
 
-/* ---- log-probabilities of what the model said */
-
-/* Of the logits as they came; the scratch's values are used up. */
-static void fill_logprobs(const struct sample_params *params, const float *logits, uint32_t n_vocab,
-                          struct sample_scratch *scratch, struct sample_result *result)
+static enum stage end_reach(struct sample_scratch *draw)
 {
-    float best;
-    double sum = 0;
-    float log_sum;
+    draw->cutoff = draw->reach.found;
+    return STAGE_CUT;
+}
 
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        scratch->values[id] = tame(logits[id]);
-    }
-    best = find_best(scratch->values, n_vocab).value;
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        sum += weight_of(scratch->values[id] - best);
-    }
-    log_sum = real_log((float)sum);
-    result->logprob = (scratch->values[result->id] - best) - log_sum;
-    if (params->n_top == 0) {
-        return;
-    }
+/* 0 for all that the filters leave out. The best is always kept. */
+static void cut(struct sample_scratch *draw, size_t from, size_t to)
+{
+    const float min_p = draw->params->min_p > 1 ? 1 : draw->params->min_p; /* which the best has */
 
-    result->n_top = (uint32_t)gather_best(scratch->values, n_vocab, params->n_top, scratch->picks);
-    pick_sort(scratch->picks, result->n_top);
+    for (size_t id = from; id < to; id++) {
+        const struct pick own = { .value = draw->values[id], .id = (uint32_t)id };
+
+        if (pick_before(draw->cutoff, own) || draw->weights[id] < min_p) {
+            draw->weights[id] = 0;
+        }
+    }
+}
+
+static enum stage end_cut(struct sample_scratch *draw)
+{
+    draw->sum = 0;
+    return STAGE_SUM;
+}
+
+static enum stage end_sum(struct sample_scratch *draw)
+{
+    draw->wanted = sample_random(draw->params->seed, draw->n_answer) * draw->sum;
+    draw->sum = 0;
+    draw->last = 0;
+    return STAGE_DRAW;
+}
+
+/* Walks the kept in ascending id to where the random number falls. Where rounding lets no sum pass: the last of
+ * them. */
+static void walk(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t id = from; id < to && draw->sum <= draw->wanted; id++) {
+        draw->sum += draw->weights[id];
+        draw->last = draw->weights[id] > 0 ? (uint32_t)id : draw->last;
+    }
+}
+
+static enum stage end_walk(struct sample_scratch *draw)
+{
+    return end_choice(draw, draw->last);
+}
+
+/* ---- log-probabilities of what the model said: of the logits as they came */
+
+static void tame_raw(struct sample_scratch *draw, size_t from, size_t to)
+{
+    tame_some(draw, from, to);
+    find_best(draw, from, to);
+}
+
+static enum stage end_raw(struct sample_scratch *draw)
+{
+    draw->sum = 0;
+    return STAGE_RAW_SUM;
+}
+
+static void sum_raw(struct sample_scratch *draw, size_t from, size_t to)
+{
+    for (size_t id = from; id < to; id++) {
+        draw->sum += weight_of(draw->values[id] - draw->best.value);
+    }
+}
+
+static enum stage end_raw_sum(struct sample_scratch *draw)
+{
+    const float log_sum = real_log((float)draw->sum);
+
+    draw->result->logprob = (draw->values[draw->result->id] - draw->best.value) - log_sum;
+    begin_gather(draw);
+    return draw->params->n_top > 0 ? STAGE_TOPS : STAGE_DONE;
+}
+
+static void gather_tops(struct sample_scratch *draw, size_t from, size_t to)
+{
+    gather_best(draw, draw->params->n_top, from, to);
+}
+
+static enum stage end_tops(struct sample_scratch *draw)
+{
+    const float log_sum = real_log((float)draw->sum);
+    struct sample_result *result = draw->result;
+
+    result->n_top = (uint32_t)end_gather(draw, draw->params->n_top);
+    pick_sort(draw->picks, result->n_top);
     for (uint32_t i = 0; i < result->n_top; i++) {
-        result->top_ids[i] = scratch->picks[i].id;
-        result->top_logprobs[i] = (scratch->picks[i].value - best) - log_sum;
+        result->top_ids[i] = draw->picks[i].id;
+        result->top_logprobs[i] = (draw->picks[i].value - draw->best.value) - log_sum;
     }
+    return STAGE_DONE;
+}
+
+/* ---- stages */
+
+enum things { THE_VOCABULARY, THE_BIASES, THE_WINDOW, THE_MASKED, THE_PICKS };
+
+#define WEIGHING 4 /* an exponential takes as long as looking at so many values */
+
+static const struct row {
+    enum things things;
+    uint32_t cost; /* of looking at one */
+    void (*look)(struct sample_scratch *draw, size_t from, size_t to);
+    enum stage (*end)(struct sample_scratch *draw);
+} rows[STAGE_COUNT] = {
+    [STAGE_TAME] = { THE_VOCABULARY, 1, tame_some, end_tame },
+    [STAGE_BIAS] = { THE_BIASES, 1, add_biases, end_biases },
+    [STAGE_COUNT_TOKENS] = { THE_WINDOW, 1, count_tokens, end_count },
+    [STAGE_PENALISE] = { THE_WINDOW, 1, add_penalties, end_penalties },
+    [STAGE_MASK] = { THE_MASKED, 1, mask_some, end_mask },
+    [STAGE_BEST] = { THE_VOCABULARY, 1, find_best, end_best },
+    [STAGE_TOP_K] = { THE_VOCABULARY, 1, gather_top_k, end_top_k },
+    [STAGE_WEIGH] = { THE_VOCABULARY, WEIGHING, weigh, end_weigh },
+    [STAGE_TOTAL] = { THE_VOCABULARY, 1, sum_weights, end_total },
+    [STAGE_LIKELY] = { THE_VOCABULARY, 1, gather_likely, end_likely },
+    [STAGE_REACH] = { THE_PICKS, 1, NULL, end_reach },
+    [STAGE_CUT] = { THE_VOCABULARY, 1, cut, end_cut },
+    [STAGE_SUM] = { THE_VOCABULARY, 1, sum_weights, end_sum },
+    [STAGE_DRAW] = { THE_VOCABULARY, 1, walk, end_walk },
+    [STAGE_RAW] = { THE_VOCABULARY, 1, tame_raw, end_raw },
+    [STAGE_RAW_SUM] = { THE_VOCABULARY, WEIGHING, sum_raw, end_raw_sum },
+    [STAGE_TOPS] = { THE_VOCABULARY, 1, gather_tops, end_tops },
+};
+
+static size_t count_things(const struct sample_scratch *draw, enum things things)
+{
+    switch (things) {
+    case THE_VOCABULARY:
+        return draw->n_vocab;
+    case THE_BIASES:
+        return draw->params->n_biases;
+    case THE_WINDOW:
+        return draw->n_tokens;
+    case THE_MASKED:
+        return draw->params->n_never;
+    case THE_PICKS:
+        break;
+    }
+    return 0;
+}
+
+/* True: the stage has looked at everything. Takes what it looked at off *n. */
+static bool run_stage(struct sample_scratch *draw, size_t *n)
+{
+    const struct row *row = &rows[draw->stage];
+    size_t n_left;
+    size_t n_now;
+
+    if (row->things == THE_PICKS) {
+        return pick_reach_go(&draw->reach, n);
+    }
+    n_left = count_things(draw, row->things) - draw->at;
+    n_now = num_min(*n / row->cost, n_left);
+    row->look(draw, draw->at, draw->at + n_now);
+    draw->at += n_now;
+    *n -= n_now * row->cost;
+    return n_now == n_left;
+}
+
+void sample_begin(struct sample_scratch *scratch, const struct sample_params *params, const float *logits,
+                  uint32_t n_vocab, const uint32_t *tokens, size_t n_tokens, uint32_t n_answer,
+                  struct sample_result *result)
+{
+    const size_t n_window = num_min(n_tokens, params->n_window);
+
+    assert(n_vocab <= scratch->n_vocab_most);
+    if (scratch->stage == STAGE_COUNT_TOKENS || scratch->stage == STAGE_PENALISE) {
+        memset(scratch->counts, 0, scratch->n_vocab_most * sizeof(*scratch->counts)); /* it was left there */
+    }
+    scratch->params = params;
+    scratch->logits = logits;
+    scratch->n_vocab = n_vocab;
+    scratch->tokens = tokens + n_tokens - n_window;
+    scratch->n_tokens = n_window;
+    scratch->n_answer = n_answer;
+    scratch->result = result;
+    scratch->stage = STAGE_TAME;
+    scratch->at = 0;
+    result->logprob = 0;
+    result->n_top = 0;
+}
+
+int sample_go(struct sample_scratch *scratch, size_t n)
+{
+    n = num_max(n, WEIGHING); /* so that every stage looks at one thing at least */
+    while (scratch->stage < STAGE_COUNT) {
+        if (!run_stage(scratch, &n)) {
+            return SAMPLE_MORE;
+        }
+        scratch->stage = rows[scratch->stage].end(scratch);
+        scratch->at = 0;
+    }
+    return scratch->stage == STAGE_NUMERIC ? SAMPLE_NUMERIC : SAMPLE_OK;
 }
 
 int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab,
                 const uint32_t *tokens, size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch,
                 struct sample_result *result)
 {
-    struct pick best;
-
-    assert(n_vocab <= scratch->n_vocab);
-    for (uint32_t id = 0; id < n_vocab; id++) {
-        scratch->values[id] = tame(logits[id]);
-    }
-    add_biases(params, scratch->values, n_vocab);
-    if (has_penalties(params)) {
-        add_penalties(params, tokens, n_tokens, scratch->values, n_vocab, scratch->counts);
-    }
-    mask(params->never, params->n_never, scratch->values, n_vocab);
-    best = find_best(scratch->values, n_vocab);
-    if (best.value == -INFINITY) {
-        return SAMPLE_NUMERIC;
-    }
-
-    result->id = best.id;
-    if (params->temperature > 0) {
-        narrow(params, scratch, n_vocab, best.value);
-        result->id = draw(scratch->weights, n_vocab, sample_random(params->seed, n_answer));
-    }
-
-    result->logprob = 0;
-    result->n_top = 0;
-    if (params->logprobs || params->n_top > 0) {
-        fill_logprobs(params, logits, n_vocab, scratch, result);
-    }
-    return SAMPLE_OK;
+    sample_begin(scratch, params, logits, n_vocab, tokens, n_tokens, n_answer, result);
+    return sample_go(scratch, SIZE_MAX);
 }

@@ -44,7 +44,7 @@ struct sample_params {
     uint32_t n_top; /* so many of the best log-probabilities, too */
 };
 
-struct sample_scratch; /* sized for a vocabulary; one for each thread that samples */
+struct sample_scratch; /* sized for a vocabulary; one for each draw that may have begun */
 
 int sample_scratch_create(struct sample_scratch **ret_scratch, uint32_t n_vocab);
 void sample_scratch_destroy(struct sample_scratch *scratch);
@@ -60,6 +60,7 @@ struct sample_result {
 enum sample_outcome {
     SAMPLE_OK,
     SAMPLE_NUMERIC, /* no finite logit was left */
+    SAMPLE_MORE,    /* the draw is not done */
 };
 
 /*
@@ -69,6 +70,14 @@ enum sample_outcome {
 int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab,
                 const uint32_t *tokens, size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch,
                 struct sample_result *result);
+
+/* The same, a little at a time. All that is pointed to stays as it is until the draw is done, or another is begun. */
+void sample_begin(struct sample_scratch *scratch, const struct sample_params *params, const float *logits,
+                  uint32_t n_vocab, const uint32_t *tokens, size_t n_tokens, uint32_t n_answer,
+                  struct sample_result *result);
+
+/* Goes on with what is like looking at @n logits. However a draw is cut, its result is the same. */
+int sample_go(struct sample_scratch *scratch, size_t n);
 
 /* The hash behind the draw, as a number in [0, 1). Source: splitmix64 finaliser over seed and index. */
 double sample_random(uint64_t seed, uint32_t n_answer);

@@ -1,9 +1,12 @@
 /*
  * Step: entries to rows, rows through the program, logits to tokens
  *
- * The cursor has two stages: the parts of the program, then one entry after the other is given its result, sampled
- * where its rows reached the end of what is known. Between two pieces of either stage the caller is asked whether to
- * go on. Nothing of a sequence changes before its result is made, so a step that is dropped leaves no trace.
+ * The cursor has two stages: the parts of the program, then one entry after the other is given its result (result.c).
+ * Between two pieces of either stage the caller is asked whether to go on. Nothing of a sequence changes before its
+ * result is made, so a step that is dropped leaves no trace.
+ *
+ * Two steps do not see each other: each has activations, tables and results of its own, no sequence stands in both,
+ * and what their sequences share (full pages of a prefix) nobody writes to any more.
  */
 #include "model/step.h"
 #include "base/clock.h"
@@ -41,10 +44,8 @@ static void move(struct step *step, enum step_state to)
     step->state = to;
 }
 
-int step_create(struct model *model)
+int step_create(struct model *model, struct step *step)
 {
-    struct step *step = &model->step;
-
     step->shares = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->shares));
     step->results = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->results));
     step->tokens = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->tokens));
@@ -52,18 +53,19 @@ int step_create(struct model *model)
     step->pages = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->pages));
     step->states = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->states));
     step->wanted = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->wanted));
+    step->logits = mem_calloc(MEM_SCRATCH, model->params.n_tokens, sizeof(*step->logits));
     step->n_parts = 1;
-    if (!step->shares || !step->results || !step->tokens || !step->positions || !step->pages ||
-        !step->states || !step->wanted) {
+    if (!step->logits || !step->shares || !step->results || !step->tokens || !step->positions ||
+        !step->pages || !step->states || !step->wanted) {
         return err_new(-ENOMEM);
     }
-    return 0;
+    return err_up(sample_scratch_create(&step->sampling, model->params.n_tokens));
 }
 
-void step_finish(struct model *model)
+void step_finish(struct step *step)
 {
-    struct step *step = &model->step;
-
+    sample_scratch_destroy(step->sampling);
+    mem_free(step->logits);
     mem_free(step->shares);
     mem_free(step->results);
     mem_free(step->tokens);
@@ -76,15 +78,50 @@ void step_finish(struct model *model)
 
 /* ---- beginning ---- */
 
+static struct step *find_step(struct model *model, uint64_t id)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        if (model->steps[i].state != STEP_NONE && model->steps[i].id == id) {
+            return &model->steps[i];
+        }
+    }
+    return NULL;
+}
+
+static struct step *find_place(struct model *model)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        if (model->steps[i].state == STEP_NONE) {
+            return &model->steps[i];
+        }
+    }
+    return NULL;
+}
+
+/* What can be begun, but not beside the steps that are. */
+static int check_begun(struct model *model, const struct step_entry *entries, uint32_t n_entries,
+                       struct diag *diag)
+{
+    if (!find_place(model)) {
+        diag_set(diag, "%d steps are begun already", STEP_MAX);
+        return STEP_BUSY;
+    }
+    for (uint32_t i = 0; i < n_entries; i++) {
+        const struct seq *seq = seq_find(model, entries[i].seq);
+
+        if (seq && seq->is_in_step) {
+            diag_set(diag, "sequence %u stands in a step that is begun", entries[i].seq);
+            return STEP_BUSY;
+        }
+    }
+    return 0;
+}
+
 static int check_entries(const struct model *model, const struct step_entry *entries, uint32_t n_entries,
                          struct diag *diag)
 {
     uint64_t n_rows = 0;
 
-    if (model->step.state != STEP_NONE) {
-        diag_set(diag, "a step is begun already");
-        return STEP_REFUSED;
-    }
     if (n_entries == 0 || n_entries > model->n_sequences) {
         diag_set(diag, "a step of %u entries; 1 to %u are allowed", n_entries, model->n_sequences);
         return STEP_REFUSED;
@@ -111,9 +148,9 @@ static int check_entries(const struct model *model, const struct step_entry *ent
 }
 
 /* Of @n_rows, so many that those watched find room among the wanted rows, and one of each later entry does, too. */
-static uint32_t limit_watched(const struct model *model, const struct step_share *share, uint32_t n_rows)
+static uint32_t limit_watched(const struct model *model, const struct step *step,
+                              const struct step_share *share, uint32_t n_rows)
 {
-    const struct step *step = &model->step;
     const struct seq *seq = share->seq;
     uint32_t n_later = step->n_entries - 1 - (uint32_t)(share - step->shares);
     uint64_t n_unwatched = seq->watch_from > seq->n_done ? seq->watch_from - seq->n_done : 0;
@@ -122,10 +159,8 @@ static uint32_t limit_watched(const struct model *model, const struct step_share
 }
 
 /* Row @row of the step, one of @share's. */
-static void want_watched(struct model *model, struct step_share *share, uint32_t row)
+static void want_watched(struct step *step, struct step_share *share, uint32_t row)
 {
-    struct step *step = &model->step;
-
     if (share->seq->watch && step->positions[row] >= share->seq->watch_from) {
         share->watched = share->n_watched++ ? share->watched : step->n_wanted;
         step->wanted[step->n_wanted++] = row;
@@ -133,10 +168,10 @@ static void want_watched(struct model *model, struct step_share *share, uint32_t
 }
 
 /* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. 0 or a fault. */
-static int share_rows(struct model *model, const struct step_entry *entry, struct step_share *share)
+static int share_rows(struct model *model, struct step *step, const struct step_entry *entry,
+                      struct step_share *share)
 {
     struct seq *seq = share->seq;
-    struct step *step = &model->step;
     int r = prefix_own(model, seq);
     uint32_t n_left = seq->n_known - seq->n_done;
     uint32_t n_rows = (uint32_t)num_min(entry->n_prefill ? entry->n_prefill : 1, n_left);
@@ -146,7 +181,7 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
     if (r < 0) {
         return err_up(r);
     }
-    n_rows = seq->watch ? limit_watched(model, share, n_rows) : n_rows;
+    n_rows = seq->watch ? limit_watched(model, step, share, n_rows) : n_rows;
     reaches = n_rows == n_left;
     if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context && !seq->gist) ||
         kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK) {
@@ -160,7 +195,7 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
         step->positions[step->n_rows] = seq->n_done + i;
         step->pages[step->n_rows] = seq->pages.list;
         step->states[step->n_rows] = seq->state;
-        want_watched(model, share, step->n_rows);
+        want_watched(step, share, step->n_rows);
     }
     if (reaches && share->n_watched > 0) {
         share->wanted = step->n_wanted - 1;
@@ -173,15 +208,16 @@ static int share_rows(struct model *model, const struct step_entry *entry, struc
     return 0;
 }
 
-static int take_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries)
+static int take_entries(struct model *model, struct step *step, const struct step_entry *entries,
+                        uint32_t n_entries)
 {
-    struct step *step = &model->step;
     int r;
 
     step->n_entries = n_entries;
     step->n_rows = 0;
     step->n_wanted = 0;
-    step->n_sampled = 0;
+    step->n_made = 0;
+    step->stage = RESULT_NEW;
     for (uint32_t i = 0; i < n_entries; i++) {
         struct step_share *share = &step->shares[i];
 
@@ -196,7 +232,7 @@ static int take_entries(struct model *model, const struct step_entry *entries, u
             share->outcome = STEP_ENTRY_STOPPED;
             continue;
         }
-        r = share_rows(model, &entries[i], share);
+        r = share_rows(model, step, &entries[i], share);
         if (r) {
             return err_up(r);
         }
@@ -204,31 +240,38 @@ static int take_entries(struct model *model, const struct step_entry *entries, u
     return 0;
 }
 
-static struct model_program *find_program(struct model *model, uint32_t n_rows)
+static struct model_program *find_program(struct step *step, uint32_t n_rows)
 {
-    for (uint32_t i = 0; i < model->n_programs; i++) {
-        if (model->programs[i].n_rows >= n_rows) {
-            return &model->programs[i];
+    for (uint32_t i = 0; i < step->n_programs; i++) {
+        if (step->programs[i].n_rows >= n_rows) {
+            return &step->programs[i];
         }
     }
     return NULL;
 }
 
-int step_begin(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
+int step_begin(struct model *model, uint64_t id, const struct step_entry *entries, uint32_t n_entries,
+               struct diag *diag)
 {
-    struct step *step = &model->step;
+    struct step *step = find_place(model);
     int r = check_entries(model, entries, n_entries, diag);
 
+    if (!r && find_step(model, id)) {
+        diag_set(diag, "step %llu is begun already", (unsigned long long)id);
+        r = STEP_REFUSED;
+    }
+    r = r ? r : check_begun(model, entries, n_entries, diag);
     if (r) {
         return r;
     }
     seq_bury(model);
-    r = take_entries(model, entries, n_entries);
+    step->id = id;
+    r = take_entries(model, step, entries, n_entries);
     if (r) {
         return err_up(r);
     }
     step->report = (struct step_report){ .results = step->results, .n_results = n_entries };
-    step->program = step->n_rows ? find_program(model, step->n_rows) : NULL;
+    step->program = step->n_rows ? find_program(step, step->n_rows) : NULL;
     if (step->program) {
         r = exec_bind(step->program->exec, &(struct exec_batch){ .n_rows = step->n_rows,
                                                                  .tokens = step->tokens,
@@ -247,28 +290,28 @@ int step_begin(struct model *model, const struct step_entry *entries, uint32_t n
 
 /* ---- stage one: parts ---- */
 
-static void adapt(struct model *model, uint64_t took_us)
+static void adapt(const struct model *model, struct step *step, uint64_t took_us)
 {
-    struct step *step = &model->step;
+    uint64_t most_us = model->bound_us ? num_min(model->bound_us, SUBMISSION_US_MOST) : SUBMISSION_US_MOST;
 
-    if (took_us > SUBMISSION_US_MOST && step->n_parts > 1) {
+    if (took_us > most_us && step->n_parts > 1) {
         step->n_parts /= 2;
-    } else if (took_us < SUBMISSION_US_LEAST && step->n_parts < model->n_parts_max) {
+    } else if (took_us < num_min(most_us / 4, SUBMISSION_US_LEAST) && step->n_parts < model->n_parts_max) {
         step->n_parts *= 2;
     }
 }
 
-static int run_parts(struct model *model)
+static int run_parts(struct model *model, struct step *step)
 {
-    struct step *step = &model->step;
     struct exec_program *program = step->program->exec;
     uint8_t phase = exec_phase(program);
     uint64_t began_us = clock_mono_us();
+    struct exec_figures figures;
     uint64_t ticket;
     uint64_t took_us;
     int r;
 
-    r = exec_submit(program, step->n_parts, &ticket);
+    r = exec_submit(program, step->n_parts, model->bound_us, &ticket);
     if (r) {
         return err_up(r);
     }
@@ -279,9 +322,11 @@ static int run_parts(struct model *model)
         return err_up(r);
     }
     took_us = clock_mono_us() - began_us;
+    exec_figures(program, &figures);
+    model->pace = (struct step_pace){ .took_us = took_us, .foretold_us = figures.foretold_ns / 1000 };
     step->report.phase_us[phase] += (uint32_t)took_us;
     step->report.device_us += took_us;
-    adapt(model, took_us);
+    adapt(model, step, took_us);
     return 0;
 }
 
@@ -303,9 +348,8 @@ static bool parts_left(const struct step *step)
 
 /* The weights of all products, and how often they were read. A step that wants no logits reads a little less than
  * all; that is one pass, too. */
-static void count_passes(struct model *model)
+static void count_passes(struct step *step)
 {
-    struct step *step = &model->step;
     struct exec_figures figures;
 
     if (step->program) {
@@ -315,121 +359,8 @@ static void count_passes(struct model *model)
     }
 }
 
-/* ---- stage two: results ---- */
-
-static int sample_share(struct model *model, struct step_share *share, struct step_result *result)
+static void end_step(struct model *model, struct step *step)
 {
-    struct seq *seq = share->seq;
-    struct sample_result drawn = { .top_ids = seq->top_ids, .top_logprobs = seq->top_logprobs };
-    int r;
-
-    r = exec_read(model->step.program->exec, model->step.program->logits, share->wanted, model->logits,
-                  model->params.n_tokens);
-    if (r) {
-        return err_up(r);
-    }
-    r = sample_draw(&seq->params, model->logits, model->params.n_tokens, seq->tokens, seq->n_known,
-                    seq->n_known + seq->n_slid - seq->n_prompt, model->scratch, &drawn);
-    if (r == SAMPLE_NUMERIC) {
-        share->outcome = STEP_ENTRY_NUMERIC;
-        seq_go_back(model, seq, seq->n_known - 1); /* the next try needs these logits again */
-        return 0;
-    }
-    if (r) {
-        return err_up(r);
-    }
-    seq->tokens[seq->n_known++] = drawn.id;
-    result->tokens[result->n_tokens++] = drawn.id;
-    result->logprob = drawn.logprob;
-    result->n_top = drawn.n_top;
-    result->top_ids = drawn.top_ids;
-    result->top_logprobs = drawn.top_logprobs;
-    return 0;
-}
-
-static int show_watched(struct model *model, const struct step_share *share)
-{
-    uint32_t first = share->seq->n_done - share->n_watched; /* position */
-
-    for (uint32_t i = 0; i < share->n_watched; i++) {
-        int r = exec_read(model->step.program->exec, model->step.program->logits, share->watched + i,
-                          model->logits, model->params.n_tokens);
-
-        if (r) {
-            return err_up(r);
-        }
-        share->seq->watch(share->seq->watcher, first + i, model->logits, model->params.n_tokens);
-    }
-    return 0;
-}
-
-/* Takes the rows of @share that count; behind the last of all, what they come to is the result. */
-static int pool_share(struct model *model, struct step_share *share, struct step_result *result)
-{
-    const struct model_program *program = model->step.program;
-    struct seq *seq = share->seq;
-    uint32_t first = seq->n_done - share->n_rows; /* position */
-
-    for (uint32_t i = 0; i < share->n_rows; i++) {
-        int r;
-
-        if (!gist_wants(seq->gist, first + i, seq->n_known - 1)) {
-            continue;
-        }
-        r = exec_read(program->exec, program->hidden, share->first + i, seq->gist->values,
-                      seq->gist->n_values);
-        if (r) {
-            return err_up(r);
-        }
-        gist_add(seq->gist);
-    }
-    if (share->n_rows == 0 || seq->n_done < seq->n_known) {
-        return 0;
-    }
-    if (!gist_pool(seq->gist)) {
-        share->outcome = STEP_ENTRY_NUMERIC;
-        return 0;
-    }
-    result->n_hidden = seq->gist->n_values;
-    result->hidden = seq->gist->values;
-    return 0;
-}
-
-/* @computed: the program ran to its end. */
-static int make_result(struct model *model, uint32_t i, bool computed)
-{
-    struct step_share *share = &model->step.shares[i];
-    struct step_result *result = &model->step.results[i];
-    int r = 0;
-
-    if (share->seq && share->n_rows > 0 && computed) {
-        share->seq->n_done += share->n_rows;
-        result->n_rows = share->n_rows;
-        r = show_watched(model, share);
-        if (r) {
-            return err_up(r);
-        }
-    }
-    if (model->states.mem && share->seq && share->n_rows > 0 && !computed) {
-        seq_go_back(model, share->seq, 0); /* its state is somewhere among these rows */
-    }
-    if (share->seq && share->seq->is_stopped) {
-        share->outcome = STEP_ENTRY_STOPPED;
-        /* Its last row stays to be computed, should it be read again after all. */
-        seq_go_back(model, share->seq, share->seq->n_known - 1);
-    } else if (share->seq && share->seq->gist) {
-        r = pool_share(model, share, result);
-    } else if (share->wanted != STEP_NOT_WANTED) {
-        r = sample_share(model, share, result);
-    }
-    result->outcome = share->outcome;
-    return r < 0 ? err_up(r) : 0;
-}
-
-static void end_step(struct model *model)
-{
-    struct step *step = &model->step;
-
     for (uint32_t i = 0; i < step->n_entries; i++) {
         model->figures.n_rows += step->results[i].n_rows;
         model->figures.n_tokens += step->results[i].n_tokens;
@@ -446,58 +377,72 @@ static void end_step(struct model *model)
 
 /* ---- running ---- */
 
-/* One piece of work: a submission, or the result of one entry. */
-static int run_piece(struct model *model)
+/* One piece of work: a submission, or one of the result of an entry. */
+static int run_piece(struct model *model, struct step *step)
 {
-    struct step *step = &model->step;
     uint64_t n_allocs = mem_n_allocs();
     uint64_t began_us = clock_mono_us();
-    bool computes = parts_left(step) && !all_stopped(step);
+    bool is_made = false;
+    uint64_t took_us;
     int r;
 
-    if (computes) {
-        r = run_parts(model);
+    model->pace = (struct step_pace){ 0 };
+    if (step->stage == RESULT_NEW && parts_left(step) && !all_stopped(step)) {
+        r = run_parts(model, step);
     } else {
-        r = make_result(model, step->n_sampled++, !parts_left(step));
+        r = result_go(model, step, !parts_left(step), &is_made);
+        step->n_made += is_made;
         step->report.phase_us[STEP_SAMPLE] += (uint32_t)(clock_mono_us() - began_us);
     }
-    step->report.host_us += clock_mono_us() - began_us;
+    took_us = clock_mono_us() - began_us;
+    step->report.host_us += took_us;
+    step->report.longest_us = num_max(step->report.longest_us, took_us);
     step->report.n_allocs += (uint32_t)(mem_n_allocs() - n_allocs);
     return r ? err_up(r) : 0;
 }
 
-int step_run(struct model *model, step_poll_fn poll, void *owner, struct step_report *ret_report)
+int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, struct step_report *ret_report)
 {
-    struct step *step = &model->step;
+    struct step *step = find_step(model, id);
     int r;
 
-    if (step->state == STEP_NONE) {
+    if (!step) {
         return err_new(-EINVAL);
     }
     if (step->state == STEP_BEGUN) {
         move(step, STEP_RUNNING);
     }
-    while (step->n_sampled < step->n_entries) {
-        r = run_piece(model);
+    while (step->n_made < step->n_entries) {
+        r = run_piece(model, step);
         if (r) {
             return err_up(r);
         }
-        if (step->n_sampled < step->n_entries && poll && !poll(owner)) {
+        if (step->n_made < step->n_entries && poll && !poll(owner)) {
             return STEP_SUSPENDED;
         }
     }
-    count_passes(model);
-    end_step(model);
+    count_passes(step);
+    end_step(model, step);
     *ret_report = step->report;
     return STEP_DONE;
 }
 
-void step_withdraw(struct model *model)
+void step_bound(struct model *model, uint32_t bound_us)
 {
-    struct step *step = &model->step;
+    model->bound_us = bound_us;
+}
 
-    if (step->state != STEP_BEGUN) {
-        return;
+void step_pace(const struct model *model, struct step_pace *ret_pace)
+{
+    *ret_pace = model->pace;
+}
+
+bool step_withdraw(struct model *model, uint64_t id)
+{
+    struct step *step = find_step(model, id);
+
+    if (!step || step->state != STEP_BEGUN) {
+        return false;
     }
     for (uint32_t i = 0; i < step->n_entries; i++) {
         if (step->shares[i].seq) {
@@ -505,4 +450,5 @@ void step_withdraw(struct model *model)
         }
     }
     move(step, STEP_NONE);
+    return true;
 }

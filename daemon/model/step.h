@@ -4,7 +4,9 @@
  * A step takes rows of many sequences (prefill pieces and decodes), reads each weight once for all of them, and
  * samples where a sequence's rows reach the end of what is known. It is made of parts (an operator, or a range of
  * its rows, at most 20 ms on the CPU); after each part the caller is asked whether to go on. A suspended step keeps
- * its activations and goes on later with the same bits. At most one step is begun at a time.
+ * its activations and goes on later with the same bits. Two steps may be begun, each with activations and results of
+ * its own; either goes on whenever its caller likes. A sequence stands in one begun step at most: what is asked of it
+ * meanwhile (trim, close) happens when that step ends.
  *
  * The bits of a row depend on the row alone: never on what else is in the step, on how a prompt was cut, on the
  * number of threads, or on suspension.
@@ -15,6 +17,8 @@
 #define SOTTO_MODEL_STEP_H
 
 #include "model/seq.h"
+
+#define STEP_MAX 2 /* begun at a time */
 
 struct step_entry {
     uint32_t seq;
@@ -38,7 +42,7 @@ struct step_result { /* of one entry */
     uint32_t tokens[1];
     float logprob;
     uint32_t n_top;
-    const uint32_t *top_ids; /* live until the next step begins */
+    const uint32_t *top_ids; /* live until the next step begins, or its sequence is extended */
     const float *top_logprobs;
     uint32_t n_hidden;   /* of a hidden sequence all of whose rows are computed; else 0 */
     const float *hidden; /* likewise live */
@@ -62,27 +66,44 @@ struct step_report {
     uint64_t host_us;
     uint64_t device_us;
     uint32_t phase_us[STEP_PHASE_COUNT];
+    uint64_t longest_us; /* the longest time between two questions whether to go on */
     uint32_t n_weight_passes;
     uint32_t n_allocs;
 };
 
-/* Asked between parts. True: go on. False: suspend here. It may call seq_stop() and model_limit_kv(). */
+/* Asked between parts. True: go on. False: suspend here. It may call seq_stop(), model_limit_kv(), step_bound(), and
+ * step_withdraw() of the other step. */
 typedef bool (*step_poll_fn)(void *owner);
 
 enum step_outcome {
     STEP_DONE,
     STEP_SUSPENDED,
-    STEP_REFUSED, /* begin: a sequence stands twice, more rows than the setup allows, or a step is begun already */
+    STEP_REFUSED, /* begin: a sequence stands twice, more rows than the setup allows, or @id is begun already */
+    STEP_BUSY, /* begin: two are begun, or a sequence stands in one that is. Later it may be begun as it is. */
 };
 
-/* Copies @entries. Runs nothing yet. */
-int step_begin(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag);
+/* Copies @entries. Runs nothing yet. @id is the caller's name for the step. */
+int step_begin(struct model *model, uint64_t id, const struct step_entry *entries, uint32_t n_entries,
+               struct diag *diag);
 
-/* Runs from where the cursor stands. STEP_DONE: *ret_report is valid until the next step_begin(). STEP_SUSPENDED.
- * A fault ends the engine. */
-int step_run(struct model *model, step_poll_fn poll, void *owner, struct step_report *ret_report);
+/* Runs begun step @id from where its cursor stands. STEP_DONE: *ret_report is valid until the next step_begin().
+ * STEP_SUSPENDED. A fault ends the engine. */
+int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner,
+             struct step_report *ret_report);
 
-/* Drops a begun step that has run no part. */
-void step_withdraw(struct model *model);
+/* From the next part on parts are cut so that one is foretold to take at most so long; 0: as long as is good. How
+ * they are cut changes no bit. A part that took longer is cut finer the next time. */
+void step_bound(struct model *model, uint32_t bound_us);
+
+/* The submission that the present question comes after: what it took, and what was foretold (0: nobody knew). */
+struct step_pace {
+    uint64_t took_us;
+    uint64_t foretold_us;
+};
+
+void step_pace(const struct model *model, struct step_pace *ret_pace);
+
+/* Drops begun step @id if it has run no part. False: it has, or there is none. */
+bool step_withdraw(struct model *model, uint64_t id);
 
 #endif

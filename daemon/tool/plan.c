@@ -24,6 +24,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
+#define STEPS_BEGUN 2.0
 #define STEP_ROWS   512 /* as the engine is set up for: prompts are read in pieces of so many rows */
 #define STEP_WANTED 32  /* streams that a step may serve */
 
@@ -53,14 +54,14 @@ struct plan {
 };
 
 /* Activations of a step: the residual stream and what a block reads and gives, queries, keys, values and heads, both
- * halves of the feed-forward, and the logits of each stream. */
+ * halves of the feed-forward, and the logits of each stream. An engine may have two begun. */
 static double scratch_of(const struct arch_params *params)
 {
     double n_q = (double)params->n_heads * params->head_dim;
     double n_kv = (double)params->n_kv_heads * params->head_dim;
     double row = 3.0 * params->n_embd + 2 * n_q + 2 * n_kv + 2.0 * params->n_ff;
 
-    return sizeof(float) * (STEP_ROWS * row + (double)STEP_WANTED * params->n_tokens);
+    return STEPS_BEGUN * sizeof(float) * (STEP_ROWS * row + (double)STEP_WANTED * params->n_tokens);
 }
 
 static void make(struct plan *plan)

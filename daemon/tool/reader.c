@@ -96,10 +96,10 @@ int reader_step(struct reader *reader, struct diag *diag)
     const uint32_t n = (uint32_t)num_min(reader->n_tokens - reader->n_done, ROWS);
     const struct step_entry entry = { .seq = SEQ_ID, .n_prefill = n };
     struct step_report report;
-    int r = step_begin(reader->model, &entry, 1, diag);
+    int r = step_begin(reader->model, 1, &entry, 1, diag);
 
     if (!r) {
-        r = step_run(reader->model, NULL, NULL, &report);
+        r = step_run(reader->model, 1, NULL, NULL, &report);
     }
     if (r) {
         return r < 0 ? err_up(r) : READER_REFUSED;

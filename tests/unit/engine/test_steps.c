@@ -306,23 +306,6 @@ START_TEST(continue_of_what_does_not_stand_still_is_a_fault)
 }
 END_TEST
 
-START_TEST(step_beside_a_suspended_one_is_a_fault)
-{
-    struct drive drive;
-
-    if (!ready(&drive, slow_script)) {
-        return;
-    }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    check_suspended(&drive, 1);
-
-    drive_step(&drive, 2, 1, 0, 0);
-
-    drive_expect_fault(&drive, "stands still", false);
-}
-END_TEST
-
 static void add_suspended(TCase *tests)
 {
     tcase_add_test(tests, slice_suspends_and_continue_gives_the_same_token);
@@ -330,7 +313,6 @@ static void add_suspended(TCase *tests)
     tcase_add_test(tests, other_orders_are_obeyed_while_a_step_stands_still);
     tcase_add_test(tests, suspend_of_a_step_that_ended_is_ignored);
     tcase_add_test(tests, continue_of_what_does_not_stand_still_is_a_fault);
-    tcase_add_test(tests, step_beside_a_suspended_one_is_a_fault);
 }
 
 int main(void)

@@ -56,7 +56,7 @@ static void set_up(struct bench *bench, const char *script)
     ck_assert_msg(exec_open(&bench->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script },
                             &diag) == EXEC_OK,
                   "%s", diag.text);
-    ck_assert_int_eq(exec_program_create(bench->exec, 4, 4, &bench->program), 0);
+    ck_assert_int_eq(exec_program_create(bench->exec, 0, 4, 4, &bench->program), 0);
     ck_assert_int_eq(exec_alloc_kv(bench->exec, &shape, &kv, &diag), EXEC_OK);
     weight = import(bench->exec);
     x = exec_slot(bench->program, "x", N_COLS, EXEC_ROWS_ALL);
@@ -89,7 +89,7 @@ static void run(struct bench *bench, const uint32_t *tokens, uint32_t n, float *
                                                                      .wanted = wanted }),
                      0);
     while (exec_is_left(bench->program)) {
-        ck_assert_int_eq(exec_submit(bench->program, 1, &ticket), 0);
+        ck_assert_int_eq(exec_submit(bench->program, 1, 0, &ticket), 0);
         ck_assert_int_eq(exec_wait(bench->exec, ticket, 1000), EXEC_OK);
     }
     ck_assert_int_eq(exec_read(bench->program, bench->logits, 0, logits, N_VOCAB), 0);

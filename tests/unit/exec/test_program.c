@@ -50,7 +50,7 @@ static void set_up(struct bench *bench)
     }
     ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag),
                      EXEC_OK);
-    ck_assert_int_eq(exec_program_create(bench->exec, 4, 2, &bench->program), 0);
+    ck_assert_int_eq(exec_program_create(bench->exec, 0, 4, 2, &bench->program), 0);
     bench->square = import(bench->exec, N_COLS, N_COLS);
     bench->row = import(bench->exec, N_COLS, 1);
     bench->half = import(bench->exec, 16, 1);
@@ -257,7 +257,7 @@ START_TEST(rows_outside_the_tables_are_refused)
 
     ck_assert_int_eq(exec_bind(bench.program, &batch), -EINVAL);
     ck_assert(!exec_is_left(bench.program));
-    ck_assert_int_eq(exec_submit(bench.program, 1, &ticket), -EINVAL);
+    ck_assert_int_eq(exec_submit(bench.program, 1, 0, &ticket), -EINVAL);
     exec_close(bench.exec);
 }
 END_TEST
@@ -280,7 +280,7 @@ START_TEST(a_program_runs_part_by_part_and_reads_each_weight_once)
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
     ck_assert(!exec_is_begun(bench.program));
     while (exec_is_left(bench.program)) {
-        ck_assert_int_eq(exec_submit(bench.program, 1, &ticket), 0);
+        ck_assert_int_eq(exec_submit(bench.program, 1, 0, &ticket), 0);
         ck_assert_int_eq(exec_wait(bench.exec, ticket, 10), EXEC_OK);
     }
 
@@ -323,7 +323,7 @@ START_TEST(heads_are_normed_by_themselves_scaled_and_capped)
     ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
     while (exec_is_left(bench.program)) {
-        ck_assert_int_eq(exec_submit(bench.program, 1, &ticket), 0);
+        ck_assert_int_eq(exec_submit(bench.program, 1, 0, &ticket), 0);
     }
 
     ck_assert_int_eq(exec_read(bench.program, bench.b, 0, out, N_COLS), 0);
@@ -369,9 +369,9 @@ START_TEST(a_submission_ends_with_its_phase)
     seal_small(&bench);
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
 
-    ck_assert_int_eq(exec_submit(bench.program, 100, &ticket), 0);
+    ck_assert_int_eq(exec_submit(bench.program, 100, 0, &ticket), 0);
     ck_assert_uint_eq(exec_phase(bench.program), 1);
-    ck_assert_int_eq(exec_submit(bench.program, 100, &ticket), 0);
+    ck_assert_int_eq(exec_submit(bench.program, 100, 0, &ticket), 0);
     /* Nothing is wanted, so the gathering has no part. */
     ck_assert(!exec_is_left(bench.program));
     exec_close(bench.exec);

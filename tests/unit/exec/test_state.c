@@ -80,7 +80,7 @@ static void set_up(struct bench *bench)
     }
     ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 2 }, &diag),
                      EXEC_OK);
-    ck_assert_int_eq(exec_program_create(bench->exec, 200, 2, &bench->program), 0);
+    ck_assert_int_eq(exec_program_create(bench->exec, 0, 200, 2, &bench->program), 0);
     bench->embd = import(bench->exec, CHANNELS, N_TOKENS);
     bench->heads_embd = import(bench->exec, N_HEADS, N_TOKENS);
     bench->taps = import(bench->exec, TAPS, CHANNELS);
@@ -290,7 +290,7 @@ static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n,
     }
     ck_assert_int_eq(exec_bind(bench->program, &batch), 0);
     while (exec_is_left(bench->program)) {
-        ck_assert_int_eq(exec_submit(bench->program, 1, &ticket), 0);
+        ck_assert_int_eq(exec_submit(bench->program, 1, 0, &ticket), 0);
     }
     for (uint32_t i = 0; i < n; i++) {
         ck_assert_int_eq(exec_read(bench->program, bench->out, n_beside + i, out + (size_t)i * INNER, INNER),
@@ -343,7 +343,7 @@ START_TEST(unzipping_takes_every_second_run)
     ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
     while (exec_is_left(bench.program)) {
-        ck_assert_int_eq(exec_submit(bench.program, 1, &ticket), 0);
+        ck_assert_int_eq(exec_submit(bench.program, 1, 0, &ticket), 0);
     }
 
     ck_assert_int_eq(exec_read(bench.program, bench.x, 0, in, CHANNELS), 0);

@@ -69,9 +69,9 @@ struct step_report puppet_run(struct model *model, const struct step_entry *entr
     char trail[256];
     int r;
 
-    ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
+    ck_assert_msg(step_begin(model, 1, entries, n, &diag) == 0, "%s", diag.text);
     do {
-        r = step_run(model, poll, owner, &report);
+        r = step_run(model, 1, poll, owner, &report);
     } while (r == STEP_SUSPENDED);
     ck_assert_msg(r == STEP_DONE, "%d: %s", r, err_trail(trail, sizeof(trail)));
     return report;

@@ -142,9 +142,9 @@ void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_strea
         open_stream(model, &streams[i]);
     }
     while ((n = plan(streams, n_streams, n_chunk, entries)) > 0) {
-        ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
+        ck_assert_msg(step_begin(model, 1, entries, n, &diag) == 0, "%s", diag.text);
         do {
-            r = step_run(model, poll, owner, &report);
+            r = step_run(model, 1, poll, owner, &report);
         } while (r == STEP_SUSPENDED);
         ck_assert_int_eq(r, STEP_DONE);
         ck_assert_uint_eq(report.n_allocs, 0);

@@ -92,8 +92,8 @@ static struct step_report run_step(struct model *model, const struct step_entry 
     struct diag diag = DIAG_INIT;
     int r;
 
-    ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
-    while ((r = step_run(model, poll, NULL, &report)) == STEP_SUSPENDED) {
+    ck_assert_msg(step_begin(model, 1, entries, n, &diag) == 0, "%s", diag.text);
+    while ((r = step_run(model, 1, poll, NULL, &report)) == STEP_SUSPENDED) {
         continue;
     }
     ck_assert_int_eq(r, STEP_DONE);

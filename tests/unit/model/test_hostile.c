@@ -63,8 +63,8 @@ static void answer(struct model *model)
         return;
     }
     for (int i = 0; i < 4; i++) {
-        ck_assert_msg(step_begin(model, &entry, 1, &diag) == 0, "%s", diag.text);
-        ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+        ck_assert_msg(step_begin(model, 1, &entry, 1, &diag) == 0, "%s", diag.text);
+        ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
         if (report.results[0].n_tokens == 0) {
             break;
         }

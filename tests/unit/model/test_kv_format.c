@@ -51,8 +51,8 @@ static float *all_logits(const char *path, const char *kv_format, const uint32_t
         struct step_report report;
         struct diag diag = DIAG_INIT;
 
-        ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
-        ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+        ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
+        ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     }
     model_facts(model, &facts);
     *ret_kv_bytes = facts.kv_token_bytes;

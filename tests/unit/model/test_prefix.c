@@ -267,8 +267,8 @@ static uint32_t next_token(struct model *model, uint32_t id)
     struct step_report report;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
-    ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     ck_assert_uint_eq(report.n_allocs, 0);
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_DONE);
     ck_assert_uint_eq(report.results[0].n_tokens, 1);
@@ -359,9 +359,9 @@ START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
     struct diag diag = DIAG_INIT;
 
     must_open(model, &first);
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
     seq_close(model, first.id, true);
-    ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+    ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     ck_assert_uint_eq(figures_of(model).n_held, 0);
 
     /* Nobody waited for its rows: they were not computed, and nothing of them may be found. */
@@ -384,9 +384,9 @@ START_TEST(a_sequence_closed_inside_a_step_that_computes_it_is_kept_or_not_as_to
 
         must_open(model, &closed);
         must_open(model, &other);
-        ck_assert_int_eq(step_begin(model, entries, 2, &diag), 0);
+        ck_assert_int_eq(step_begin(model, 1, entries, 2, &diag), 0);
         seq_close(model, closed.id, keep);
-        ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+        ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
         figures_of(model);
 
         ck_assert_uint_eq(must_open(model, &again), keep ? 39 : 0);

@@ -54,9 +54,9 @@ static struct step_result step(struct model *model, uint32_t id, uint32_t n_pref
     struct diag diag = DIAG_INIT;
     int r;
 
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
     do {
-        r = step_run(model, poll, owner, &report);
+        r = step_run(model, 1, poll, owner, &report);
     } while (r == STEP_SUSPENDED);
     ck_assert_int_eq(r, STEP_DONE);
     return report.results[0];

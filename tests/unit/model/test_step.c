@@ -147,7 +147,7 @@ START_TEST(a_step_that_makes_no_sense_is_refused)
 
     puppet_seq(model, 1, PUPPET_PROMPT, 8);
 
-    ck_assert_int_eq(step_begin(model, bad->entries, bad->n, &diag), STEP_REFUSED);
+    ck_assert_int_eq(step_begin(model, 1, bad->entries, bad->n, &diag), STEP_REFUSED);
 
     ck_assert_msg(strstr(diag.text, bad->says), "%s", diag.text);
     ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
@@ -162,11 +162,11 @@ START_TEST(a_second_step_is_refused_while_one_is_begun)
     struct diag diag = DIAG_INIT;
 
     puppet_seq(model, 1, PUPPET_PROMPT, 8);
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
 
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), STEP_REFUSED);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), STEP_REFUSED);
 
-    step_withdraw(model);
+    step_withdraw(model, 1);
     ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_rows, PUPPET_PROMPT);
     model_close(model);
 }

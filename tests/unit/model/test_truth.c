@@ -158,8 +158,8 @@ static double logprob_of(struct model *model, const uint32_t *tokens, uint32_t n
     struct diag diag = DIAG_INIT;
 
     ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_OK);
-    ck_assert_int_eq(step_begin(model, &entry, 1, &diag), 0);
-    ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
+    ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     seq_close(model, 1, false);
     ck_assert_uint_eq(report.results[0].tokens[0], next);
     return (double)report.results[0].logprob;

@@ -49,8 +49,8 @@ static struct step_report step(struct model *model, const struct step_entry *ent
     struct step_report report;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_msg(step_begin(model, entries, n, &diag) == 0, "%s", diag.text);
-    ck_assert_int_eq(step_run(model, NULL, NULL, &report), STEP_DONE);
+    ck_assert_msg(step_begin(model, 1, entries, n, &diag) == 0, "%s", diag.text);
+    ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     return report;
 }
 
