@@ -13,6 +13,13 @@
 #define UTOK      1000000u
 #define MINUTE_US 60000000u
 
+uint64_t account_unit(const struct account_limits *limits)
+{
+    uint64_t weight = limits->weight ? limits->weight : ACCOUNT_WEIGHT_USUAL;
+
+    return ACCOUNT_TOKEN / num_min(weight, ACCOUNT_WEIGHT_MOST);
+}
+
 void accounts_init(struct accounts *accounts)
 {
     map_init(&accounts->by_uid, MEM_SCHED);
@@ -84,7 +91,8 @@ void accounts_sweep(struct accounts *accounts, uint64_t now_us, uint64_t boot_us
     }
 }
 
-uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us)
+uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok,
+                          uint64_t boot_us)
 {
     uint64_t limit_utok = (uint64_t)tokens_a_minute * UTOK;
     uint64_t spent_utok;
@@ -92,12 +100,17 @@ uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute
     if (tokens_a_minute == 0) {
         return 0;
     }
-    spent_utok = unleaked(account, tokens_a_minute, boot_us);
-    /* One whole token must have room: waking for less would be for nothing. */
-    if (spent_utok + UTOK <= limit_utok) {
+    spent_utok = unleaked(account, tokens_a_minute, boot_us) + num_min(n_tok, UINT32_MAX) * UTOK;
+    if (spent_utok <= limit_utok) {
         return 0;
     }
-    return num_div_up((spent_utok + UTOK - limit_utok) * (MINUTE_US / UTOK), tokens_a_minute);
+    return num_div_up((spent_utok - limit_utok) * (MINUTE_US / UTOK), tokens_a_minute);
+}
+
+uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us)
+{
+    /* One whole token must have room: waking for less would be for nothing. */
+    return account_until_us(account, tokens_a_minute, 1, boot_us);
 }
 
 int account_admit(const struct account *account, const struct account_limits *limits, uint64_t n_bytes,

@@ -21,6 +21,11 @@ enum sched_class {
 };
 
 #define ACCOUNT_WEIGHT_USUAL 1000u
+#define ACCOUNT_WEIGHT_MOST  1000000u
+
+/* One token at weight 1, in virtual time: at the largest weight a token is still a thousand units, so rounding takes
+ * no share, and 64 bits last for 18 milliards of tokens at the least. */
+#define ACCOUNT_TOKEN 1000000000u
 
 /* Prompts, ids and journals of one uid: thirty texts of the largest size, or hundreds of usual ones. */
 #define ACCOUNT_BYTES_MAX (64u << 20)
@@ -31,8 +36,16 @@ struct account {
     uint32_t n_waiting; /* of them, those without a sequence */
     uint64_t bytes;     /* held for them */
 
-    /* Tokens served in the class, times ACCOUNT_WEIGHT_USUAL / weight: the least goes first. */
+    /* Virtual time: tokens served in the class, each ACCOUNT_TOKEN / weight. The least goes first. */
     uint64_t served[SCHED_CLASS_COUNT];
+    uint64_t ahead[SCHED_CLASS_COUNT];      /* likewise, rows that are under way */
+    uint32_t n_held[SCHED_CLASS_COUNT];     /* seats, on all lanes */
+    uint64_t short_turn[SCHED_CLASS_COUNT]; /* the last turn (queue::turn) that left work of it out */
+    double sum_ns;                          /* of a walk over jobs; means nothing between walks */
+
+    /* How long one of its places takes to come free. Monotonic clock. */
+    uint64_t ended_us; /* its last end of a request, while others were live; 0: none */
+    uint64_t gap_us;   /* between such ends, smoothed; 0: not measured */
 
     uint64_t spent_utok; /* of the budget a minute, in millionths of a token, at @spent_us */
     uint64_t spent_us;   /* boot clock */
@@ -45,6 +58,9 @@ struct account_limits {
     uint32_t n_waiting;       /* of them without a sequence */
     uint32_t tokens_a_minute; /* 0: no bound */
 };
+
+/* Virtual time of one token at @limits' weight. */
+uint64_t account_unit(const struct account_limits *limits);
 
 struct accounts {
     struct map by_uid;
@@ -73,6 +89,10 @@ int account_admit(const struct account *account, const struct account_limits *li
 
 /* How long until a token may be spent; 0: now. */
 uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us);
+
+/* How long until the last of @n_tok tokens may be spent, if nobody else of the account spends; 0: now. */
+uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok,
+                          uint64_t boot_us);
 
 /* Spends @n_tok of the budget; it may go into debt by one step. */
 void account_spend(struct account *account, uint32_t tokens_a_minute, uint32_t n_tok, uint64_t boot_us);

@@ -48,4 +48,10 @@ struct admit_verdict {
 int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
               uint64_t boot_us, struct admit_verdict *ret_verdict);
 
+/*
+ * Reads all deadlines anew: job::urgent of those that would be missed in the fair order. plan_make() does it; who asks
+ * the queue for its order apart from that calls it before.
+ */
+void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
+
 #endif

@@ -35,9 +35,13 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     assert(job_may_move(job, to));
     job->account->n_waiting -= waits(job->state);
     job->account->n_waiting += waits(to);
+    job->account->n_held[job->class] -= holds_seat(job->state);
+    job->account->n_held[job->class] += holds_seat(to);
     if (job->lane) {
         job->lane->n_held[job->class] -= holds_seat(job->state);
         job->lane->n_held[job->class] += holds_seat(to);
+        job->lane->n_pages_promised -= job->state == JOB_SEATED ? job->n_pages : 0;
+        job->lane->n_pages_promised += to == JOB_SEATED ? job->n_pages : 0;
     }
     if (to == JOB_OPENING) {
         job->seated_by_age = queue_rank(job, now_us) > job->class;
@@ -48,18 +52,30 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     job->since_us = now_us;
 }
 
+/* Rows of @job that are under way count as served until they are: its account would else have two steps in a row. */
+static void count_ahead(struct job *job, uint32_t n_more, uint32_t n_less)
+{
+    uint64_t unit = account_unit(&job->limits);
+
+    job->account->ahead[job->class] += n_more * unit;
+    job->account->ahead[job->class] -= n_less * unit;
+}
+
 void job_forget(struct job *job)
 {
+    if (job->n_steps > 0) {
+        count_ahead(job, 0, job->n_sent);
+    }
     job->n_done = 0;
     job->n_sent = 0;
     job->n_due = 0;
     job->n_steps = 0;
-    job->n_pages = 0;
 }
 
 void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok)
 {
     assert(job_may_step(job));
+    count_ahead(job, n_rows, 0);
     job->n_sent += n_rows;
     job->n_due += n_tok;
     job->n_steps++;
@@ -68,6 +84,7 @@ void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok)
 void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok)
 {
     assert(job->n_steps > 0 && job->n_sent >= n_rows && job->n_due >= n_tok);
+    count_ahead(job, 0, n_rows);
     job->n_sent -= n_rows;
     job->n_due -= n_tok;
     job->n_steps--;
@@ -96,4 +113,9 @@ uint32_t job_tokens_left(const struct job *job)
     uint32_t n_most = job->n_most > job->n_known ? job->n_most - job->n_known : 0;
 
     return job->n_most == 0 ? job->n_left : (uint32_t)num_min(n_most, job->n_left);
+}
+
+uint64_t job_start(const struct job *job)
+{
+    return job->account->served[job->class] + job->account->ahead[job->class];
 }

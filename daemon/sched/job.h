@@ -52,28 +52,31 @@ struct job {
     uint32_t n_sent;  /* rows in steps under way; 0: in none */
     uint32_t n_due;   /* tokens that those steps will sample */
     uint32_t n_steps; /* steps under way that name it, 0 to JOB_STEPS_MAX */
-    uint32_t n_left;  /* tokens that may still be sampled (credit, max_tokens); kept by the stream */
+    uint32_t
+        n_left; /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); kept by the stream */
     uint32_t n_most;  /* tokens that it may come to: prompt, and the longest answer; 0: not known */
     uint32_t n_paid;  /* tokens that the account was charged for: a rebuild is not its fault */
-    uint32_t n_pages; /* seated: promised to it. Waiting: what the engine said it needs; 0: not known */
+    uint32_t n_pages; /* that its sequence needs, as the engine said (Opened, Refused); 0: not known */
 
+    uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
     uint32_t n_aside;     /* times that its seat was taken while it ran */
     uint32_t n_paid_seat; /* n_paid when it was seated */
     bool parked;          /* no credit, or its reader stalls: in no step, and its seat may be taken */
     bool alone;           /* a suspect: shares no step */
     bool has_first;       /* its first token was sampled */
     bool seated_by_age;   /* keeps its seat until it has got further */
-    bool urgent;          /* would miss its deadline in its fair turn; set by queue_look() */
+    bool urgent;          /* would miss its deadline in its fair turn; set by admit_look() */
     uint64_t due_boot_us; /* the deadline that makes it so */
 };
 
 bool job_may_move(const struct job *job, enum job_state to);
 
-/* Asserts that the move is legal. Keeps the account's count of waiting requests and the lane's seats by class. */
+/* Asserts that the move is legal. Keeps the account's count of waiting requests, and what the lane has given away: seats
+ * by class, and while JOB_SEATED n_pages (to be set before that move). */
 void job_move(struct job *job, enum job_state to, uint64_t now_us);
 
 /* Its sequence is gone, with all that was computed and all that is under way; what is known stays known. Whoever keeps
- * the steps takes it out of them. */
+ * the steps takes it out of them: no job_settle() for those. */
 void job_forget(struct job *job);
 
 /* One more step is under way with @n_rows rows and, at their end, @n_tok tokens of @job. */
@@ -90,6 +93,9 @@ bool job_decodes(const struct job *job);
 
 /* True if one more step may name it. */
 bool job_may_step(const struct job *job);
+
+/* Virtual time of its account: where its next row starts. */
+uint64_t job_start(const struct job *job);
 
 /* Tokens that it may yet sample: what is left of its longest answer, or of its credit, whichever is less. */
 uint32_t job_tokens_left(const struct job *job);

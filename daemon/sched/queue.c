@@ -8,7 +8,7 @@
 
 void queue_init(struct queue *queue)
 {
-    *queue = (struct queue){ 0 };
+    *queue = (struct queue){ .turn = 1 }; /* no account was left waiting by it */
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_init(&queue->jobs[i]);
     }
@@ -32,19 +32,62 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
     list_append(&queue->jobs[job->class], &job->link);
 }
 
+/* How fast places of @account come free; from one end to the next, as long as it has others live. */
+static void note_end(struct account *account, uint64_t now_us)
+{
+    if (account->n_live == 0) {
+        account->ended_us = 0;
+        return;
+    }
+    if (account->ended_us > 0 && now_us > account->ended_us) {
+        uint64_t gap_us = now_us - account->ended_us;
+
+        /* A quarter of each: some four ends are remembered. */
+        account->gap_us = account->gap_us > 0 ? (3 * account->gap_us + gap_us) / 4 : gap_us;
+    }
+    account->ended_us = now_us;
+}
+
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
 {
     (void)queue;
     job_move(job, JOB_ENDED, now_us);
     job->account->n_live--;
     list_remove(&job->link);
+    note_end(job->account, now_us);
+}
+
+/* No credit for the past: who was not left waiting had all that it wanted. */
+static void lift(const struct queue *queue, const struct job *job)
+{
+    struct account *account = job->account;
+    uint64_t now = queue->virtual_time[job->class];
+    uint64_t start = job_start(job);
+
+    if (account->short_turn[job->class] != queue->turn && start < now) {
+        account->served[job->class] += now - start;
+    }
+}
+
+void queue_lift(struct queue *queue)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            lift(queue, container_of(link, struct job, link));
+        }
+    }
+}
+
+void queue_leave_out(struct queue *queue, const struct job *job)
+{
+    job->account->short_turn[job->class] = queue->turn;
 }
 
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    uint64_t *served = &job->account->served[job->class];
-
-    *served = num_max(*served, queue->virtual_time[job->class]);
+    lift(queue, job);
     job_move(job, JOB_WAITING, now_us);
 }
 
@@ -55,17 +98,30 @@ static uint64_t waited_us(const struct job *job, uint64_t now_us)
 
 enum sched_class queue_rank(const struct job *job, uint64_t now_us)
 {
-    uint64_t age_us = job->state == JOB_SEATED ? QUEUE_AGE_SEATED_US : QUEUE_AGE_WAITING_US;
+    bool seated = job->state == JOB_SEATED;
+    bool ages = seated || (job->lane && job->lane->n_held[job->class] == 0);
+    uint64_t spells = waited_us(job, now_us) / (seated ? QUEUE_AGE_SEATED_US : QUEUE_AGE_WAITING_US);
 
-    return (enum sched_class)num_min(SCHED_REALTIME, job->class + waited_us(job, now_us) / age_us);
+    return (enum sched_class)num_min(SCHED_REALTIME, job->class + (ages ? spells : 0));
+}
+
+/* Where @job stands in the fair order of its class. Who waits for a seat is charged for those that it has. */
+static uint64_t fair_start(const struct job *job)
+{
+    uint64_t start = job_start(job);
+
+    if (job->state == JOB_SEATED) {
+        return start;
+    }
+    return start + (uint64_t)job->account->n_held[job->class] * QUEUE_SEAT_TOK * account_unit(&job->limits);
 }
 
 /* Below 0: @a has the better claim; above: @b; 0: equal but for arrival. */
 static int compare(const struct job *a, const struct job *b, uint64_t now_us)
 {
     int ranks = (int)queue_rank(b, now_us) - (int)queue_rank(a, now_us);
-    uint64_t served_a = a->account->served[a->class];
-    uint64_t served_b = b->account->served[b->class];
+    uint64_t start_a = fair_start(a);
+    uint64_t start_b = fair_start(b);
 
     if (ranks != 0) {
         return ranks;
@@ -75,7 +131,13 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     if (a->class != b->class) {
         return (int)a->class - (int)b->class;
     }
-    return a->account == b->account ? 0 : (served_a > served_b) - (served_a < served_b);
+    if (a->urgent != b->urgent) {
+        return a->urgent ? -1 : 1;
+    }
+    if (a->urgent && a->due_boot_us != b->due_boot_us) {
+        return a->due_boot_us < b->due_boot_us ? -1 : 1;
+    }
+    return a->account == b->account ? 0 : (start_a > start_b) - (start_a < start_b);
 }
 
 bool queue_before(const struct job *a, const struct job *b, uint64_t now_us)
@@ -107,84 +169,6 @@ uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t 
     return n;
 }
 
-/* Wants a seat, and could use it. */
-static bool seeks(const struct job *job, uint64_t boot_us)
-{
-    return job->state == JOB_WAITING && !job->parked && job->lane && job->lane->open &&
-           account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
-}
-
-static bool lane_is_full(const struct lane *lane)
-{
-    return lane->n_taken >= lane->n_seats || lane->no_room;
-}
-
-static bool is_gated(const struct job *job, const struct governor_limits *limits)
-{
-    return job->class < limits[job->lane->place].class_gate;
-}
-
-struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
-                            uint64_t boot_us)
-{
-    struct job *best = NULL;
-    struct list *link;
-
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (!seeks(job, boot_us) || is_gated(job, limits) || lane_is_full(job->lane)) {
-                continue;
-            }
-            if (!best || queue_before(job, best, now_us)) {
-                best = job;
-            }
-        }
-    }
-    return best;
-}
-
-/* True if somebody who could use a seat of @lane finds none. */
-static bool is_wanted(const struct queue *queue, const struct lane *lane, uint64_t boot_us)
-{
-    struct list *link;
-
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *job = container_of(link, struct job, link);
-
-            if (job->lane == lane && seeks(job, boot_us)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
-                              uint64_t now_us, uint64_t boot_us)
-{
-    struct job *victim = NULL;
-    struct list *link;
-
-    (void)limits;
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-            bool idle = job->state == JOB_SEATED && job->parked && job->n_sent == 0;
-
-            if (!idle || !lane_is_full(job->lane) || !is_wanted(queue, job->lane, boot_us)) {
-                continue;
-            }
-            if (!victim || waited_us(job, now_us) > waited_us(victim, now_us)) {
-                victim = job;
-            }
-        }
-    }
-    return victim;
-}
-
 void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
 {
     job->n_aside += !job->parked;
@@ -192,8 +176,7 @@ void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
     queue_want(queue, job, now_us);
 }
 
-/* The deadline of @job that is not met yet; 0: none. */
-static uint64_t deadline_us(const struct job *job)
+uint64_t queue_deadline_us(const struct job *job)
 {
     uint64_t first_us = job->has_first ? 0 : job->first_by_us;
 
@@ -203,13 +186,6 @@ static uint64_t deadline_us(const struct job *job)
     return num_min(first_us, job->finish_by_us);
 }
 
-void queue_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
-{
-    (void)queue;
-    (void)limits;
-    (void)boot_us;
-}
-
 struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
 {
     struct list *link;
@@ -217,7 +193,7 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            uint64_t due_us = deadline_us(job);
+            uint64_t due_us = queue_deadline_us(job);
 
             if (due_us > 0 && due_us <= boot_us) {
                 return job;
@@ -234,7 +210,7 @@ uint64_t queue_next_deadline_us(const struct queue *queue)
 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
-            uint64_t due_us = deadline_us(container_of(link, struct job, link));
+            uint64_t due_us = queue_deadline_us(container_of(link, struct job, link));
 
             if (due_us > 0 && (next_us == 0 || due_us < next_us)) {
                 next_us = due_us;
@@ -248,15 +224,13 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
                   uint64_t boot_us)
 {
     struct account *account = job->account;
-    uint32_t weight = job->limits.weight ? job->limits.weight : ACCOUNT_WEIGHT_USUAL;
-    uint64_t *served = &account->served[job->class];
     uint32_t n_due = job->n_done + n_tok;
     uint32_t n_new = n_due > job->n_paid ? n_due - job->n_paid : 0;
 
     assert(n_rows <= job->n_done);
-    queue->virtual_time[job->class] = num_max(queue->virtual_time[job->class], *served);
+    (void)queue;
     if (n_new > 0) {
-        *served += (uint64_t)n_new * ACCOUNT_WEIGHT_USUAL * ACCOUNT_WEIGHT_USUAL / weight;
+        account->served[job->class] += n_new * account_unit(&job->limits);
         account_spend(account, job->limits.tokens_a_minute, n_new, boot_us);
         job->n_paid = n_due;
     }
@@ -264,6 +238,49 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     if (n_rows > 0) {
         job->since_us = now_us;
     }
+}
+
+/* The least time in which one of @account's running answers can end. */
+static double nearest_end_us(const struct queue *queue, const struct account *account, enum sched_class class,
+                             const struct governor_limits *limits)
+{
+    double nearest_us = QUEUE_RETRY_LEAST_MS * 1000.0;
+    struct list *link;
+    bool found = false;
+
+    list_for_each (link, &queue->jobs[class]) {
+        const struct job *job = container_of(link, struct job, link);
+        const double *ns = job->lane ? job->lane->cost.ns : NULL;
+        double us;
+
+        if (job->account != account || job->state != JOB_SEATED || job->parked || job->n_left == JOB_NO_END) {
+            continue;
+        }
+        us = (job_rows_left(job) * ns[COST_PREFILL_ROW] +
+              job_tokens_left(job) * (ns[COST_FIXED] + ns[COST_DECODE_ROW])) /
+             (double)num_max(1, limits[job->lane->place].duty_permille);
+        if (!found || us < nearest_us) {
+            nearest_us = us;
+            found = true;
+        }
+    }
+    return nearest_us;
+}
+
+uint32_t queue_retry_ms(const struct queue *queue, const struct account *account, enum sched_class class,
+                        const struct governor_limits *limits, uint64_t now_us)
+{
+    double us = (double)account->gap_us;
+
+    if (account->ended_us > 0 && now_us > account->ended_us) {
+        /* It takes longer already than it did. */
+        us = us > (double)(now_us - account->ended_us) ? us : (double)(now_us - account->ended_us);
+    }
+    if (account->gap_us == 0) {
+        us = nearest_end_us(queue, account, class, limits);
+    }
+    us = us < QUEUE_RETRY_MOST_MS * 1000.0 ? us : QUEUE_RETRY_MOST_MS * 1000.0;
+    return (uint32_t)num_max(QUEUE_RETRY_LEAST_MS, (uint64_t)(us / 1000.0));
 }
 
 void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts)

@@ -1,11 +1,17 @@
 /*
  * Queue: all jobs, and who comes before whom
  *
- * Strict order between classes, with ageing: who has waited long counts as one class higher for each spell of
- * waiting, so background work always goes on. Inside a rank, weighted fair queueing over accounts by tokens served;
- * inside an account, by arrival. One queue over all models: a lane is the engine of one of them.
+ * Strict order between classes, with ageing, so that each class moves on: a seated job that was not served for a spell
+ * counts as one class higher for each; so does a job that waits for a seat, if its class holds none at its lane.
+ * Inside a class, weighted fair queueing over accounts by tokens served (start-time fair queueing: Goyal, Vin and Cheng
+ * 1996; by tokens, as Sheng et al. 2024 count them). Inside an account, by arrival. A job that would miss its deadline
+ * in that order goes before its class, the earliest deadline first; its tokens are charged as any others.
  *
- * Pure: time is an argument.
+ * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use (one
+ * answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by wanting
+ * little.
+ *
+ * One queue over all models: a lane is the engine of one of them. Pure: time is an argument.
  */
 #ifndef SOTTO_SCHED_QUEUE_H
 #define SOTTO_SCHED_QUEUE_H
@@ -14,10 +20,28 @@
 #include "sched/governor.h"
 #include "sched/job.h"
 
-/* A seated job without service this long counts as one class up: background moves at least once in twice this. */
-#define QUEUE_AGE_SEATED_US 500000u
-/* A job waiting for a sequence: a turn is a whole answer, so patience is longer. */
-#define QUEUE_AGE_WAITING_US 10000000u
+/* A seated job without service this long counts as one class up: background moves at least once in twice this and the
+ * two steps that may be under way, which is well within the five seconds that are promised. */
+#define QUEUE_AGE_SEATED_US 1000000u
+
+/* The same for a class without a seat. Twice this, an opening and a step are less than five seconds. */
+#define QUEUE_AGE_WAITING_US 1500000u
+
+/* An account without a seat waits so long for one to come free before it takes one from an account with several:
+ * answers that take less than this are not disturbed. */
+#define QUEUE_PATIENCE_US 500000u
+
+/* Who got a seat by age keeps it until it has got further than ever, and no longer than this for each time it was put
+ * aside, and once more: so it ends after whatever number of those. */
+#define QUEUE_TENURE_US 500000u
+
+/* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it really brings
+ * is charged as it comes. */
+#define QUEUE_SEAT_TOK 256u
+
+/* Bounds of what a client is told to wait. */
+#define QUEUE_RETRY_LEAST_MS 50u
+#define QUEUE_RETRY_MOST_MS  60000u
 
 /* What an engine takes. Belongs to whoever keeps the engine. */
 struct lane {
@@ -42,9 +66,10 @@ struct queue {
     struct accounts accounts;
     uint64_t n_arrived;
 
-    /* Virtual time of each class: the start of the service last begun (start-time fair queueing, Goyal, Vin and
-     * Cheng 1996). Who comes back from idling starts here: idling saves nothing up. */
+    /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was not left
+     * waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
+    uint64_t turn; /* number of the last plan that looked at everybody */
 };
 
 void queue_init(struct queue *queue);
@@ -57,7 +82,7 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us);
 /* Ends and forgets @job. */
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time. */
+/* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was left waiting. */
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Jobs that will be seated before @job, all of its lane: its place. */
@@ -86,8 +111,8 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 /* Its seat was taken: forgets what was computed, and waits again with its old place among its account's. */
 void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* Reads all deadlines anew: job::urgent. plan_make() does it; others call it before they ask for the order. */
-void queue_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
+/* The deadline of @job that is not met yet (boot clock); 0: none. */
+uint64_t queue_deadline_us(const struct job *job);
 
 /* A job whose deadline has passed unmet, or NULL. To be ended (queue_remove), then asked again. */
 struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
@@ -112,6 +137,12 @@ struct queue_counts {
 };
 
 void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts);
+
+/* Lifts every account with live work that the last turn did not leave waiting. Before a plan that looks at everybody. */
+void queue_lift(struct queue *queue);
+
+/* After it, for each job that could do with more than the plan gives it: its account is left waiting by @queue->turn. */
+void queue_leave_out(struct queue *queue, const struct job *job);
 
 /* The order: class with ageing. */
 enum sched_class queue_rank(const struct job *job, uint64_t now_us);

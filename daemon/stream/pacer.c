@@ -505,7 +505,7 @@ static void seat(struct hub *hub, const struct plan_input *in)
 {
     struct job *job;
 
-    while ((job = queue_find_victim(&hub->queue, in->limits, in->now_us, in->boot_us))) {
+    while ((job = queue_find_victim(&hub->queue, in->limits, in->now_us, in->boot_us)) && job->n_sent == 0) {
         stream_preempt(stream_of(job));
     }
     while ((job = queue_next_seat(&hub->queue, in->limits, in->now_us, in->boot_us))) {

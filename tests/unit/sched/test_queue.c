@@ -88,7 +88,7 @@ START_TEST(a_heavier_account_pays_less_for_the_same)
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
 
-    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL / 2);
+    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL / 2);
 }
 END_TEST
 
@@ -114,7 +114,7 @@ START_TEST(a_rebuild_is_not_charged_again)
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
 
-    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_WEIGHT_USUAL);
+    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL);
 }
 END_TEST
 
@@ -149,14 +149,14 @@ START_TEST(a_parked_job_gives_its_seat_to_who_waits)
 }
 END_TEST
 
-START_TEST(a_running_job_keeps_its_seat)
+START_TEST(a_running_job_keeps_its_seat_against_its_own_class_and_account)
 {
     struct job running;
     struct job waiting;
 
     wait_for_seat(&running, alice, SCHED_BACKGROUND, 0);
     seat(&running, 0);
-    wait_for_seat(&waiting, bob, SCHED_REALTIME, 1);
+    wait_for_seat(&waiting, alice, SCHED_BACKGROUND, 1);
 
     ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
 }
@@ -227,7 +227,7 @@ int main(void)
     tcase_add_test(tcase, a_rebuild_is_not_charged_again);
     tcase_add_test(tcase, a_full_lane_seats_nobody);
     tcase_add_test(tcase, a_parked_job_gives_its_seat_to_who_waits);
-    tcase_add_test(tcase, a_running_job_keeps_its_seat);
+    tcase_add_test(tcase, a_running_job_keeps_its_seat_against_its_own_class_and_account);
     tcase_add_test(tcase, who_is_out_of_budget_or_gated_waits);
     tcase_add_test(tcase, counts_tell_queued_running_and_parked_apart);
     tcase_add_test(tcase, only_legal_moves_are_allowed);

@@ -1,0 +1,445 @@
+/*
+ * Foretelling in the manner of a fluid (generalised processor sharing: Parekh and Gallager 1993): prompts of the class
+ * are computed at once, each account's at the speed of its weight, until they are through; so what others have before
+ * mine is through is the lesser of all that they have and my own times the ratio of the weights. Answers under way take
+ * their rows out of each step, and what they leave is for prompts.
+ *
+ * It is asked once for each request with a deadline, and for each such that is live once a plan. It walks the jobs: some
+ * hundred at most.
+ */
+#include "sched/admit.h"
+#include "base/num.h"
+#include "sched/plan.h"
+
+/* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
+#define ADMIT_MARGIN 1.25
+
+/* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have changed. */
+#define ADMIT_GATED_US 5000000u
+
+#define ADMIT_LANES 16u
+
+/* Of prompts not yet through there is at least so much in each step, whatever answers there are (plan.h). */
+#define ADMIT_PIECE_ROWS ((double)PLAN_PIECE_ROWS)
+
+/* All that stands between a job and its tokens; times in ns on the chip. */
+struct outlook {
+    double before;  /* prompts that come first in any case: higher classes, promised deadlines, elder ones */
+    double mine;    /* its account's part of that, and its own prompt */
+    double others;  /* what the other accounts of its class get meanwhile */
+    double rest;    /* all prompts of its class but its own */
+    double answers; /* rows of answers in each step of its lane */
+    double turns;   /* a step of each other lane that has answers of its class or above */
+    double seated_tok; /* tokens that those with seats at its lane have to go */
+    uint32_t n_seated;
+    uint32_t n_waiting; /* for a seat of its lane, of its class and above */
+    bool finds_seat;    /* there is one, or somebody who gives it */
+};
+
+struct foretold {
+    double first_us;
+    double finish_us;
+    double step_us; /* how long one step may take that is under way */
+};
+
+/* Whether a sibling or a stranger is before it: in the fair order, or as one whose deadline is near. */
+enum order {
+    ORDER_FAIR,
+    ORDER_URGENT,
+};
+
+static bool is_live(const struct job *job)
+{
+    return job->state != JOB_ENDED && !job->parked && job->lane && job->lane->page_tokens > 0;
+}
+
+static double prompt_ns(const struct job *job)
+{
+    const double *ns = job->lane->cost.ns;
+    uint32_t n_rows = job_rows_left(job);
+
+    if (job_decodes(job)) {
+        return 0.0;
+    }
+    return n_rows * ns[COST_PREFILL_ROW] +
+           plan_pages(job, n_rows, job->lane->page_tokens) * ns[COST_ATTEND_PAGE];
+}
+
+/* One row of its answer, when the answer has come halfway. */
+static double answer_ns(const struct job *job)
+{
+    const double *ns = job->lane->cost.ns;
+    double n_pages = (job->n_known + job_tokens_left(job) * 0.5) / job->lane->page_tokens;
+
+    if (job_tokens_left(job) == JOB_NO_END) {
+        n_pages = (double)job->n_known / job->lane->page_tokens;
+    }
+    return ns[COST_DECODE_ROW] + n_pages * ns[COST_ATTEND_PAGE];
+}
+
+static bool is_promised(const struct job *other, const struct job *job)
+{
+    uint64_t other_us = queue_deadline_us(other);
+    uint64_t job_us = queue_deadline_us(job);
+
+    return other_us > 0 && (job_us == 0 || other_us <= job_us);
+}
+
+/* Adds @other's prompt to where it belongs; what is shared goes into its account's sum. */
+static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other,
+                       enum order order)
+{
+    double ns = prompt_ns(other);
+
+    if (other->class > job->class) {
+        outlook->before += ns;
+        return;
+    }
+    if (other->class < job->class) {
+        return;
+    }
+    outlook->rest += ns;
+    if (order == ORDER_URGENT && is_promised(other, job)) {
+        outlook->before += ns;
+        outlook->mine += other->account == job->account ? ns : 0.0;
+    } else if (other->account != job->account) {
+        other->account->sum_ns += ns;
+    } else if (order == ORDER_FAIR && other->order < job->order) {
+        outlook->before += ns;
+        outlook->mine += ns;
+    }
+}
+
+/* Adds what @other's seat and answer mean to @job. */
+static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other)
+{
+    if (other->lane != job->lane) {
+        return;
+    }
+    if (other->state == JOB_SEATED) {
+        outlook->answers += job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
+        outlook->seated_tok += job_tokens_left(other) == JOB_NO_END ? QUEUE_SEAT_TOK : job_tokens_left(other);
+        outlook->n_seated++;
+        outlook->finds_seat = outlook->finds_seat || other->class < job->class;
+    }
+    outlook->n_waiting += other->state == JOB_WAITING && other->class >= job->class;
+}
+
+/* A step of each lane but @job's that has answers of its class or above. */
+static double turns_of(const struct queue *queue, const struct job *job)
+{
+    const struct lane *lanes[ADMIT_LANES];
+    double ns = 0.0;
+    struct list *link;
+    uint32_t n = 0;
+
+    for (size_t i = job->class; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *other = container_of(link, struct job, link);
+            uint32_t at = 0;
+
+            if (!is_live(other) || other->state != JOB_SEATED || other->lane == job->lane) {
+                continue;
+            }
+            ns += answer_ns(other);
+            while (at < n && lanes[at] != other->lane) {
+                at++;
+            }
+            if (at == n && n < ADMIT_LANES) {
+                lanes[n++] = other->lane;
+                ns += other->lane->cost.ns[COST_FIXED];
+            }
+        }
+    }
+    return ns;
+}
+
+/* While @outlook->mine is computed the others of the class get as much as their weights say, or all they have. */
+static double shares_of(const struct queue *queue, const struct job *job, double mine)
+{
+    double unit = (double)account_unit(&job->limits);
+    double ns = 0.0;
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[job->class]) {
+        const struct job *other = container_of(link, struct job, link);
+        double part = mine * unit / (double)account_unit(&other->limits);
+
+        if (other->account != job->account) {
+            ns += other->account->sum_ns < part ? other->account->sum_ns : part;
+            other->account->sum_ns = 0.0; /* counted once */
+        }
+    }
+    return ns;
+}
+
+/* @extra: one more job that is not in the queue, or NULL. */
+static void look_out(const struct queue *queue, const struct job *job, const struct job *extra,
+                     enum order order, struct outlook *ret_outlook)
+{
+    struct list *link;
+
+    *ret_outlook = (struct outlook){ .finds_seat = job->state == JOB_SEATED || job->state == JOB_OPENING ||
+                                                   job->lane->n_taken < job->lane->n_seats };
+    list_for_each (link, &queue->jobs[job->class]) {
+        container_of(link, struct job, link)->account->sum_ns = 0.0;
+    }
+    if (extra) {
+        extra->account->sum_ns = 0.0;
+        add_prompt(ret_outlook, job, extra, order);
+    }
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *other = container_of(link, struct job, link);
+
+            if (other == job || other == extra || other->state == JOB_ENDED || !other->lane) {
+                continue;
+            }
+            if (other->parked) {
+                ret_outlook->finds_seat =
+                    ret_outlook->finds_seat || (other->state == JOB_SEATED && other->lane == job->lane);
+                continue;
+            }
+            add_prompt(ret_outlook, job, other, order);
+            add_seat(ret_outlook, job, other);
+        }
+    }
+    ret_outlook->mine += prompt_ns(job);
+    ret_outlook->others = shares_of(queue, job, ret_outlook->mine);
+    ret_outlook->turns = turns_of(queue, job);
+}
+
+/* Until a seat comes free, if nobody gives one. */
+static double seat_ns(const struct outlook *outlook, const struct lane *lane, double step_ns)
+{
+    double mean_tok;
+
+    if (outlook->finds_seat || outlook->n_seated == 0) {
+        return 0.0;
+    }
+    mean_tok = outlook->seated_tok / outlook->n_seated;
+    return (outlook->n_waiting + 1.0) * mean_tok * step_ns / lane->n_seats;
+}
+
+/* The rest of @job's answer behind its first token. */
+static double answer_time_ns(const struct outlook *outlook, const struct job *job, double step_ns,
+                             double piece_ns, double target_ns)
+{
+    uint32_t n_left = job_tokens_left(job);
+    uint32_t n_more = n_left > 0 && !job->has_first ? n_left - 1 : n_left;
+    double alone_ns = n_more * step_ns;
+    double rest_ns = outlook->rest;
+    double n_full = rest_ns / piece_ns; /* steps that are full of other prompts */
+    double beside_ns;
+
+    if (n_full > n_more) {
+        n_full = n_more;
+    }
+    beside_ns = alone_ns + n_full * (target_ns - step_ns > 0.0 ? target_ns - step_ns : 0.0);
+    /* A deadline that is near keeps those pieces small (plan.c), down to an even share of the time. */
+    return beside_ns < alone_ns + rest_ns ? beside_ns : alone_ns + rest_ns;
+}
+
+static void foretell(const struct queue *queue, const struct job *job, const struct job *extra,
+                     enum order order, const struct governor_limits *limits, struct foretold *ret_foretold)
+{
+    const struct lane *lane = job->lane;
+    const struct governor_limits *bounds = &limits[lane->place];
+    double duty = (bounds->duty_permille > 0 ? bounds->duty_permille : 1) / 1000.0;
+    double target_ns = plan_target_ns(lane, bounds);
+    double least_ns = ADMIT_PIECE_ROWS * lane->cost.ns[COST_PREFILL_ROW];
+    struct outlook outlook;
+    double step_ns;
+    double piece_ns;
+    double first_ns;
+    double n_steps;
+
+    look_out(queue, job, extra, order, &outlook);
+    step_ns = lane->cost.ns[COST_FIXED] + outlook.answers + outlook.turns;
+    piece_ns = target_ns - lane->cost.ns[COST_FIXED] - outlook.answers;
+    piece_ns = piece_ns > least_ns ? piece_ns : least_ns;
+    piece_ns = piece_ns > 1.0 ? piece_ns : 1.0;
+    first_ns = outlook.before + outlook.others + prompt_ns(job);
+    n_steps = (double)(uint64_t)(first_ns / piece_ns) + 1.0;
+    first_ns += n_steps * step_ns + seat_ns(&outlook, lane, step_ns);
+    if (job->has_first) {
+        first_ns = 0.0;
+    }
+    *ret_foretold = (struct foretold){
+        .first_us = first_ns / duty / 1000.0,
+        .finish_us =
+            (first_ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job), piece_ns, target_ns)) / duty /
+            1000.0,
+        .step_us = (target_ns > step_ns ? target_ns : step_ns) / duty / 1000.0,
+    };
+}
+
+/* With what may go wrong, and what the account may spend. */
+static void foretell_surely(const struct queue *queue, const struct job *job, const struct job *extra,
+                            enum order order, const struct governor_limits *limits, uint64_t boot_us,
+                            struct foretold *ret_foretold)
+{
+    uint64_t n_rows = job_rows_left(job);
+    uint32_t rate = job->limits.tokens_a_minute;
+    double first_us = (double)account_until_us(job->account, rate, n_rows, boot_us);
+    double finish_us = (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), boot_us);
+
+    foretell(queue, job, extra, order, limits, ret_foretold);
+    ret_foretold->first_us = ret_foretold->first_us * ADMIT_MARGIN + ret_foretold->step_us;
+    ret_foretold->finish_us = ret_foretold->finish_us * ADMIT_MARGIN + ret_foretold->step_us;
+    ret_foretold->first_us = first_us > ret_foretold->first_us ? first_us : ret_foretold->first_us;
+    ret_foretold->finish_us = finish_us > ret_foretold->finish_us ? finish_us : ret_foretold->finish_us;
+}
+
+static bool is_kept_out(const struct job *job, const struct governor_limits *limits)
+{
+    const struct governor_limits *bounds = &limits[job->lane->place];
+
+    return bounds->mode == GOVERNOR_PAUSED || job->class < bounds->class_gate;
+}
+
+/* By how much @foretold misses @job's deadlines; 0 or below: not at all. */
+static double late_us(const struct job *job, const struct foretold *foretold, uint64_t boot_us)
+{
+    double first_us = foretold->first_us - ((double)job->first_by_us - (double)boot_us);
+    double finish_us = foretold->finish_us - ((double)job->finish_by_us - (double)boot_us);
+
+    if (job->first_by_us == 0 || job->has_first) {
+        return job->finish_by_us ? finish_us : 0.0;
+    }
+    return job->finish_by_us && finish_us > first_us ? finish_us : first_us;
+}
+
+void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+            struct foretold foretold;
+
+            job->urgent = false;
+            job->due_boot_us = queue_deadline_us(job);
+            if (job->due_boot_us > 0 && is_live(job)) {
+                foretell_surely(queue, job, NULL, ORDER_FAIR, limits, boot_us, &foretold);
+                job->urgent = late_us(job, &foretold, boot_us) > 0.0;
+            }
+        }
+    }
+}
+
+/* By how much @job would make the worst of the promises late that hold without it. */
+static double breaks_us(const struct queue *queue, const struct job *job,
+                        const struct governor_limits *limits, uint64_t boot_us)
+{
+    double worst_us = 0.0;
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *other = container_of(link, struct job, link);
+            struct foretold with;
+            struct foretold without;
+            double late;
+
+            if (other == job || !is_live(other) || queue_deadline_us(other) == 0) {
+                continue;
+            }
+            foretell_surely(queue, other, job, ORDER_URGENT, limits, boot_us, &with);
+            late = late_us(other, &with, boot_us);
+            if (late <= worst_us) {
+                continue;
+            }
+            foretell_surely(queue, other, NULL, ORDER_URGENT, limits, boot_us, &without);
+            worst_us = late_us(other, &without, boot_us) <= 0.0 ? late : worst_us;
+        }
+    }
+    return worst_us;
+}
+
+static int never(const struct job *job, struct admit_verdict *ret_verdict)
+{
+    const struct lane *lane = job->lane;
+    uint64_t n_most = job->n_most ? job->n_most : job->n_prompt;
+    uint64_t n_pages;
+
+    if (lane->n_context > 0 && job->n_prompt >= lane->n_context) {
+        ret_verdict->bound = ADMIT_CONTEXT;
+        ret_verdict->n_needs = job->n_prompt + 1;
+        ret_verdict->n_has = lane->n_context;
+        return ADMIT_NEVER;
+    }
+    n_most = lane->n_context ? num_min(n_most, lane->n_context) : n_most;
+    n_pages = num_div_up(n_most, lane->page_tokens);
+    if (lane->n_pages > 0 && n_pages > lane->n_pages) {
+        ret_verdict->bound = ADMIT_PAGES;
+        ret_verdict->n_needs = (uint32_t)n_pages;
+        ret_verdict->n_has = lane->n_pages;
+        return ADMIT_NEVER;
+    }
+    return ADMIT_OK;
+}
+
+/* @us as a whole number that fits. */
+static uint64_t whole_us(double us)
+{
+    return us < (double)(UINT64_MAX / 2) ? (uint64_t)(us > 0.0 ? us : 0.0) : ADMIT_NO_TIME;
+}
+
+/* The refusal: which deadline, and when it could be met. */
+static int refuse(const struct job *job, const struct governor_limits *limits, double late, uint64_t boot_us,
+                  struct admit_verdict *ret_verdict)
+{
+    struct queue nobody = { 0 };
+    uint64_t first_by_us = job->first_by_us > boot_us ? job->first_by_us - boot_us : 0;
+    uint64_t finish_by_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
+    struct foretold alone;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_init(&nobody.jobs[i]);
+    }
+    ret_verdict->is_first = job->first_by_us > 0 && ret_verdict->first_us > first_by_us;
+    ret_verdict->deadline_us = ret_verdict->is_first || job->finish_by_us == 0 ? first_by_us : finish_by_us;
+    if (is_kept_out(job, limits)) {
+        ret_verdict->retry_us = ADMIT_GATED_US;
+        return ADMIT_LATE;
+    }
+    foretell_surely(&nobody, job, NULL, ORDER_URGENT, limits, boot_us, &alone);
+    /* What is ahead is worked off meanwhile, at the speed of the clock. */
+    ret_verdict->retry_us = late_us(job, &alone, boot_us) > 0.0 ? 0 : whole_us(late) + 1;
+    return ADMIT_LATE;
+}
+
+int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
+              uint64_t boot_us, struct admit_verdict *ret_verdict)
+{
+    struct foretold foretold;
+    double late = 0.0;
+
+    *ret_verdict = (struct admit_verdict){ 0 };
+    if (!job->lane || job->lane->page_tokens == 0) {
+        return ADMIT_OK; /* its engine is not there yet: nothing is known */
+    }
+    if (never(job, ret_verdict)) {
+        return ADMIT_NEVER;
+    }
+    if (is_kept_out(job, limits)) {
+        ret_verdict->first_us = ADMIT_NO_TIME;
+        ret_verdict->finish_us = ADMIT_NO_TIME;
+        return queue_deadline_us(job) ? refuse(job, limits, 0.0, boot_us, ret_verdict) : ADMIT_OK;
+    }
+    foretell_surely(queue, job, NULL, ORDER_URGENT, limits, boot_us, &foretold);
+    if (queue_deadline_us(job) > 0) {
+        double broken = breaks_us(queue, job, limits, boot_us);
+
+        /* Promised to others: it would have to come after them. */
+        foretold.first_us += broken;
+        foretold.finish_us += broken;
+        late = late_us(job, &foretold, boot_us);
+        late = late > broken ? late : broken;
+    }
+    ret_verdict->first_us = whole_us(foretold.first_us);
+    ret_verdict->finish_us = whole_us(foretold.finish_us);
+    return late > 0.0 ? refuse(job, limits, late, boot_us, ret_verdict) : ADMIT_OK;
+}

@@ -1,0 +1,283 @@
+/*
+ * Who gets a seat, and who gives one up: those parts of queue.h
+ *
+ * Two questions that must not contradict each other, or a seat that was taken for one would go to another, and be taken
+ * again. So a seat is only ever taken for who would be seated next, and whoever it is taken from waits behind that one:
+ * it is of a lower class, or of an account that has had more, or has just begun to age.
+ */
+#include "base/num.h"
+#include "sched/queue.h"
+
+/* Lanes that are looked at in one go; with more the rest has its turn when these have room. */
+#define SEAT_LANES 16u
+
+/* What opening a sequence anew costs at least, in rows: an even choice between two who have computed next to nothing. */
+#define SEAT_LOSS_ROWS 64u
+
+/* Pages that open sequences may hold, as the governor has it. */
+static uint32_t pages_of(const struct lane *lane, const struct governor_limits *limits)
+{
+    return (uint32_t)((uint64_t)lane->n_pages * limits[lane->place].kv_permille / 1000);
+}
+
+static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
+{
+    return lane->n_pages > 0 && lane->n_taken > 1 && lane->n_pages_promised > pages_of(lane, limits);
+}
+
+/* Pages that @job lacks. Alone on its lane it lacks none: the engine says if it can ever fit. */
+static uint32_t pages_short(const struct job *job, const struct governor_limits *limits)
+{
+    const struct lane *lane = job->lane;
+    uint64_t needs = (uint64_t)lane->n_pages_promised + job->n_pages;
+    uint32_t has = pages_of(lane, limits);
+
+    if (lane->n_pages == 0 || job->n_pages == 0 || lane->n_taken == 0) {
+        return 0;
+    }
+    return needs > has ? (uint32_t)num_min(needs - has, UINT32_MAX) : 0;
+}
+
+/* Wants a seat, and could use it. */
+static bool seeks(const struct job *job, const struct governor_limits *limits, uint64_t boot_us)
+{
+    return job->state == JOB_WAITING && !job->parked && job->lane && job->lane->open &&
+           job->class >= limits[job->lane->place].class_gate &&
+           account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
+}
+
+static bool finds_room(const struct job *job, const struct governor_limits *limits)
+{
+    return job->lane->n_taken < job->lane->n_seats && !job->lane->no_room && pages_short(job, limits) == 0;
+}
+
+struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+                            uint64_t boot_us)
+{
+    struct job *best = NULL;
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+
+            if (seeks(job, limits, boot_us) && finds_room(job, limits) &&
+                (!best || queue_before(job, best, now_us))) {
+                best = job;
+            }
+        }
+    }
+    return best;
+}
+
+/* ---- who gives one up */
+
+/* Why a seat may be taken, the best reason first. */
+enum reason {
+    REASON_PARKED,
+    REASON_CLASS,
+    REASON_SHARE,
+    REASON_AGE,
+    REASON_NONE,
+};
+
+static bool has_tenure(const struct job *job, uint64_t now_us)
+{
+    uint64_t until_us = job->seated_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_aside);
+
+    return job->seated_by_age && job->n_paid == job->n_paid_seat && now_us < until_us;
+}
+
+/* Seats of @account at @lane in @class. */
+static uint32_t seats_of(const struct queue *queue, const struct account *account, const struct lane *lane,
+                         enum sched_class class)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &queue->jobs[class]) {
+        const struct job *job = container_of(link, struct job, link);
+
+        n += job->account == account && job->lane == lane &&
+             (job->state == JOB_SEATED || job->state == JOB_OPENING);
+    }
+    return n;
+}
+
+/* One user's requests shut another's out. */
+static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from,
+                      uint64_t now_us)
+{
+    bool patient = now_us >= for_job->since_us + QUEUE_PATIENCE_US;
+
+    return patient && for_job->class == from->class && for_job->account != from->account && !from->urgent &&
+           job_start(for_job) <= job_start(from) &&
+           seats_of(queue, for_job->account, for_job->lane, for_job->class) == 0 &&
+           seats_of(queue, from->account, from->lane, from->class) >= 2;
+}
+
+/* Why @for_job may take the seat of @from. */
+static enum reason reason_of(const struct queue *queue, const struct job *for_job, const struct job *from,
+                             uint64_t now_us)
+{
+    if (from->state != JOB_SEATED || from->lane != for_job->lane) {
+        return REASON_NONE;
+    }
+    if (from->parked) {
+        return from->n_sent == 0 ? REASON_PARKED : REASON_NONE;
+    }
+    if (has_tenure(from, now_us)) {
+        return REASON_NONE;
+    }
+    if (for_job->class > from->class) {
+        return REASON_CLASS;
+    }
+    if (may_share(queue, for_job, from, now_us)) {
+        return REASON_SHARE;
+    }
+    if (for_job->class < from->class && queue_rank(for_job, now_us) >= from->class && from->has_first) {
+        return REASON_AGE;
+    }
+    return REASON_NONE;
+}
+
+/* What putting @job aside costs: its rows, and more each time, or it would always be the same one. */
+static uint64_t loss_of(const struct job *job)
+{
+    return ((uint64_t)job->n_done + job->n_sent + SEAT_LOSS_ROWS) * (1 + (uint64_t)job->n_aside);
+}
+
+/* Who of two, both for the same reason, gives its seat up. */
+static bool gives_first(const struct job *a, const struct job *b)
+{
+    if (a->parked != b->parked) {
+        return a->parked;
+    }
+    if (a->parked) {
+        return a->since_us < b->since_us; /* that which has been so longest */
+    }
+    if (a->class != b->class) {
+        return a->class < b->class;
+    }
+    if (a->urgent != b->urgent) {
+        return b->urgent;
+    }
+    if (loss_of(a) != loss_of(b)) {
+        return loss_of(a) < loss_of(b);
+    }
+    return a->order > b->order;
+}
+
+/* Who gives @for_job its seat, or NULL. Nobody, if all pages that could be had are too few. */
+static struct job *victim_for(const struct queue *queue, const struct job *for_job,
+                              const struct governor_limits *limits, uint64_t now_us)
+{
+    uint32_t n_short = pages_short(for_job, limits);
+    enum reason best = REASON_NONE;
+    struct job *victim = NULL;
+    struct list *link;
+    uint64_t n_pages = 0;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+            enum reason reason = reason_of(queue, for_job, job, now_us);
+
+            if (reason == REASON_NONE) {
+                continue;
+            }
+            n_pages += job->n_pages;
+            if (!victim || reason < best || (reason == best && gives_first(job, victim))) {
+                best = reason;
+                victim = job;
+            }
+        }
+    }
+    return n_pages >= n_short ? victim : NULL;
+}
+
+/* For one lane without room: who would be seated next, and who if nobody aged. */
+struct claim {
+    const struct lane *lane;
+    struct job *first;
+    struct job *strict;
+};
+
+static struct claim *claim_of(struct claim *claims, uint32_t *n, const struct lane *lane)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (claims[i].lane == lane) {
+            return &claims[i];
+        }
+    }
+    if (*n == SEAT_LANES) {
+        return NULL;
+    }
+    claims[*n] = (struct claim){ .lane = lane };
+    return &claims[(*n)++];
+}
+
+static uint32_t find_claims(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+                            uint64_t boot_us, struct claim *ret_claims)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    for (size_t i = SCHED_CLASS_COUNT; i-- > 0;) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+            struct claim *claim;
+
+            if (!seeks(job, limits, boot_us) || finds_room(job, limits)) {
+                continue;
+            }
+            claim = claim_of(ret_claims, &n, job->lane);
+            if (!claim) {
+                continue;
+            }
+            if (!claim->first || queue_before(job, claim->first, now_us)) {
+                claim->first = job;
+            }
+            if (!claim->strict ||
+                (claim->strict->class == job->class && queue_before(job, claim->strict, now_us))) {
+                claim->strict = job;
+            }
+        }
+    }
+    return n;
+}
+
+/* Pages were taken back from a lane: the lowest class gives its own up. */
+static struct job *over_promised(const struct queue *queue, const struct governor_limits *limits)
+{
+    struct job *victim = NULL;
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+
+            if (job->state == JOB_SEATED && is_over_promised(job->lane, limits) &&
+                (!victim || gives_first(job, victim))) {
+                victim = job;
+            }
+        }
+    }
+    return victim;
+}
+
+struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
+                              uint64_t now_us, uint64_t boot_us)
+{
+    struct job *victim = over_promised(queue, limits);
+    struct claim claims[SEAT_LANES];
+    uint32_t n = victim ? 0 : find_claims(queue, limits, now_us, boot_us, claims);
+
+    for (uint32_t i = 0; i < n && !victim; i++) {
+        victim = victim_for(queue, claims[i].first, limits, now_us);
+        if (!victim && claims[i].strict != claims[i].first) {
+            victim = victim_for(queue, claims[i].strict, limits, now_us);
+        }
+    }
+    return victim;
+}
