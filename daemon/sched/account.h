@@ -23,8 +23,8 @@ enum sched_class {
 #define ACCOUNT_WEIGHT_USUAL 1000u
 #define ACCOUNT_WEIGHT_MOST  1000000u
 
-/* One token at weight 1, in virtual time: at the largest weight a token is still a thousand units, so rounding takes
- * no share, and 64 bits last for 18 milliards of tokens at the least. */
+/* One token at weight 1, in virtual time: at the largest weight a token is still a thousand units, so
+ * rounding takes no share, and 64 bits last for 18 milliards of tokens at the least. */
 #define ACCOUNT_TOKEN 1000000000u
 
 /* Prompts, ids and journals of one uid: thirty texts of the largest size, or hundreds of usual ones. */
@@ -69,7 +69,8 @@ struct accounts {
 void accounts_init(struct accounts *accounts);
 void accounts_finish(struct accounts *accounts);
 
-/* The account of @uid, made if there is none; lives as long as it has requests, debts or bytes. 0 or -ENOMEM. */
+/* The account of @uid, made if there is none; lives as long as it has requests, debts or bytes. 0 or
+ * -ENOMEM. */
 int accounts_get(struct accounts *accounts, uint32_t uid, struct account **ret_account);
 
 /* Forgets accounts without requests, bytes, suspicion, and with nothing spent that still counts. */

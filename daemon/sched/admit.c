@@ -14,7 +14,8 @@
 /* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
 #define ADMIT_MARGIN 1.25
 
-/* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have changed. */
+/* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have
+ * changed. */
 #define ADMIT_GATED_US 5000000u
 
 #define ADMIT_LANES 16u
@@ -154,7 +155,8 @@ static double turns_of(const struct queue *queue, const struct job *job)
     return ns;
 }
 
-/* While @outlook->mine is computed the others of the class get as much as their weights say, or all they have. */
+/* While @outlook->mine is computed the others of the class get as much as their weights say, or all they
+ * have. */
 static double shares_of(const struct queue *queue, const struct job *job, double mine)
 {
     double unit = (double)account_unit(&job->limits);

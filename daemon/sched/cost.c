@@ -7,12 +7,12 @@
  */
 #include "sched/cost.h"
 
-/* Part of an error that one step takes away: some tens of steps follow a change of clock, one noisy step is soon
- * forgotten. */
+/* Part of an error that one step takes away: some tens of steps follow a change of clock, one noisy step
+ * is soon forgotten. */
 #define COST_PACE 0.5
 
-/* A step that took many times what was foretold was interrupted (a debugger, a suspended machine): it teaches no
- * more than that it was slow. */
+/* A step that took many times what was foretold was interrupted (a debugger, a suspended machine): it
+ * teaches no more than that it was slow. */
 #define COST_OUTLIER 4.0
 
 void cost_init(struct cost *cost, const uint64_t first_ns[COST_PART_COUNT])

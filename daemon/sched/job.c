@@ -52,7 +52,8 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     job->since_us = now_us;
 }
 
-/* Rows of @job that are under way count as served until they are: its account would else have two steps in a row. */
+/* Rows of @job that are under way count as served until they are: its account would else have two steps in
+ * a row. */
 static void count_ahead(struct job *job, uint32_t n_more, uint32_t n_less)
 {
     uint64_t unit = account_unit(&job->limits);

@@ -71,12 +71,12 @@ struct job {
 
 bool job_may_move(const struct job *job, enum job_state to);
 
-/* Asserts that the move is legal. Keeps the account's count of waiting requests, and what the lane has given away: seats
- * by class, and while JOB_SEATED n_pages (to be set before that move). */
+/* Asserts that the move is legal. Keeps the account's count of waiting requests, and what the lane has
+ * given away: seats by class, and while JOB_SEATED n_pages (to be set before that move). */
 void job_move(struct job *job, enum job_state to, uint64_t now_us);
 
-/* Its sequence is gone, with all that was computed and all that is under way; what is known stays known. Whoever keeps
- * the steps takes it out of them: no job_settle() for those. */
+/* Its sequence is gone, with all that was computed and all that is under way; what is known stays known.
+ * Whoever keeps the steps takes it out of them: no job_settle() for those. */
 void job_forget(struct job *job);
 
 /* One more step is under way with @n_rows rows and, at their end, @n_tok tokens of @job. */
@@ -85,10 +85,12 @@ void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok);
 /* That step has ended or was withdrawn. What it brought is counted apart: n_done, n_known, queue_charge(). */
 void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok);
 
-/* Rows that can be planned now: 1 in the middle of an answer, more in a prompt, 0: all is under way or done. */
+/* Rows that can be planned now: 1 in the middle of an answer, more in a prompt, 0: all is under way or
+ * done. */
 uint32_t job_rows_left(const struct job *job);
 
-/* True if the next row's token is to be sampled: all else is computed or under way, and the prompt is through. */
+/* True if the next row's token is to be sampled: all else is computed or under way, and the prompt is
+ * through. */
 bool job_decodes(const struct job *job);
 
 /* True if one more step may name it. */

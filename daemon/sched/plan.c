@@ -3,11 +3,12 @@
 #include "sched/admit.h"
 #include <assert.h>
 
-/* So many tokens may answers run ahead of another account's prompts: they cost one row, and somebody reads them. A
- * second or two of a lively answer, and less than a hundredth of what ten seconds compute. */
+/* So many tokens may answers run ahead of another account's prompts: they cost one row, and somebody reads
+ * them. A second or two of a lively answer, and less than a hundredth of what ten seconds compute. */
 #define PLAN_LEAD_TOK 64u
 
-/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at most. */
+/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at
+ * most. */
 #define PLAN_AGED_PART 8u
 
 /* An answer with a deadline that is near is planned to be through in four fifths of the time. */
@@ -132,7 +133,8 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
     }
 }
 
-/* The least start of the accounts of @class that are left waiting, or with none of them the greatest that was served. */
+/* The least start of the accounts of @class that are left waiting, or with none of them the greatest that
+ * was served. */
 static uint64_t time_of(const struct queue *queue, const struct plan *plan, enum sched_class class)
 {
     uint64_t least = UINT64_MAX;
@@ -177,8 +179,8 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
-    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an arithmetic
-     * series, rounded down once. */
+    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an
+     * arithmetic series, rounded down once. */
     uint64_t first = (uint64_t)job->n_done + job->n_sent;
     uint64_t positions = first * n_rows + (uint64_t)n_rows * (n_rows ? n_rows - 1 : 0) / 2;
 
@@ -224,7 +226,8 @@ static void take(struct plan *plan, struct job *job, uint32_t n_prefill)
     plan->n_rows += n_prefill ? n_prefill : 1;
 }
 
-/* Rows of @job's prompt that fit into @room rows and into @limit_ns, found by halving; @least if fewer would. */
+/* Rows of @job's prompt that fit into @room rows and into @limit_ns, found by halving; @least if fewer
+ * would. */
 static uint32_t piece(const struct plan *plan, const struct job *job, uint32_t room, uint32_t least,
                       double limit_ns)
 {

@@ -15,12 +15,12 @@
 
 #define PLAN_ENTRIES 256u
 
-/* A step longer than this would keep somebody who comes now waiting; shorter ones read the weights too often for
- * too few rows. Where reading the weights alone takes half of it, a step is twice that reading. */
+/* A step longer than this would keep somebody who comes now waiting; shorter ones read the weights too
+ * often for too few rows. Where reading the weights alone takes half of it, a step is twice that reading. */
 #define PLAN_STEP_US 50000u
 
-/* The least piece of a prompt: below, reading the weights costs more than the rows. It is kept free in each step
- * that a prompt waits for, so that prompts move however many answers run. */
+/* The least piece of a prompt: below, reading the weights costs more than the rows. It is kept free in
+ * each step that a prompt waits for, so that prompts move however many answers run. */
 #define PLAN_PIECE_ROWS 16u
 
 enum plan_kind {
@@ -70,8 +70,9 @@ struct planner {
 void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
                struct plan *ret_plan);
 
-/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
- * has it, one slice where a slice can hold a step, and never less than two readings of the weights. */
+/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall,
+ * as the duty has it, one slice where a slice can hold a step, and never less than two readings of the
+ * weights. */
 double plan_target_ns(const struct lane *lane, const struct governor_limits *limits);
 
 /* Pages of earlier positions that the next @n_rows rows of @job look at, added up over the rows. */

@@ -126,8 +126,8 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     if (ranks != 0) {
         return ranks;
     }
-    /* Aged into this rank: first, or the rank's own work would always be before it. It gets one service, then its
-     * age begins anew. */
+    /* Aged into this rank: first, or the rank's own work would always be before it. It gets one service,
+     * then its age begins anew. */
     if (a->class != b->class) {
         return (int)a->class - (int)b->class;
     }

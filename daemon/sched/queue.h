@@ -20,23 +20,23 @@
 #include "sched/governor.h"
 #include "sched/job.h"
 
-/* A seated job without service this long counts as one class up: background moves at least once in twice this and the
- * two steps that may be under way, which is well within the five seconds that are promised. */
+/* A seated job without service this long counts as one class up: background moves at least once in twice
+ * this and the two steps that may be under way, which is well within the five seconds that are promised. */
 #define QUEUE_AGE_SEATED_US 1000000u
 
 /* The same for a class without a seat. Twice this, an opening and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
-/* An account without a seat waits so long for one to come free before it takes one from an account with several:
- * answers that take less than this are not disturbed. */
+/* An account without a seat waits so long for one to come free before it takes one from an account with
+ * several: answers that take less than this are not disturbed. */
 #define QUEUE_PATIENCE_US 500000u
 
-/* Who got a seat by age keeps it until it has got further than ever, and no longer than this for each time it was put
- * aside, and once more: so it ends after whatever number of those. */
+/* Who got a seat by age keeps it until it has got further than ever, and no longer than this for each time
+ * it was put aside, and once more: so it ends after whatever number of those. */
 #define QUEUE_TENURE_US 500000u
 
-/* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it really brings
- * is charged as it comes. */
+/* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it
+ * really brings is charged as it comes. */
 #define QUEUE_SEAT_TOK 256u
 
 /* Bounds of what a client is told to wait. */
@@ -66,8 +66,8 @@ struct queue {
     struct accounts accounts;
     uint64_t n_arrived;
 
-    /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was not left
-     * waiting starts here. */
+    /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
+     * not left waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
     uint64_t turn; /* number of the last plan that looked at everybody */
 };
@@ -75,21 +75,22 @@ struct queue {
 void queue_init(struct queue *queue);
 void queue_finish(struct queue *queue); /* the jobs are not the queue's */
 
-/* Takes in @job (zeroed but for account, limits, class, lane, n_prompt, n_known, n_most and deadlines) as JOB_HELD. Its
- * n_left is JOB_NO_END until the stream says more. */
+/* Takes in @job (zeroed but for account, limits, class, lane, n_prompt, n_known, n_most and deadlines) as
+ * JOB_HELD. Its n_left is JOB_NO_END until the stream says more. */
 void queue_add(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Ends and forgets @job. */
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was left waiting. */
+/* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was
+ * left waiting. */
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Jobs that will be seated before @job, all of its lane: its place. */
 uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t now_us);
 
-/* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower classes than the
- * gate wait, and pages that the governor has taken back are no room. */
+/* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower
+ * classes than the gate wait, and pages that the governor has taken back are no room. */
 struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                             uint64_t boot_us);
 
@@ -120,13 +121,14 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* The next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* When a request of @account and @class that is refused now for want of a place may find one: as long as one of its
- * places takes to come free, measured; before there is anything to measure, foretold from the work of its requests. */
+/* When a request of @account and @class that is refused now for want of a place may find one: as long as
+ * one of its places takes to come free, measured; before there is anything to measure, foretold from the
+ * work of its requests. */
 uint32_t queue_retry_ms(const struct queue *queue, const struct account *account, enum sched_class class,
                         const struct governor_limits *limits, uint64_t now_us);
 
-/* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and @n_tok tokens
- * behind them. What was charged once, before an engine was lost, is not charged again. */
+/* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and
+ * @n_tok tokens behind them. What was charged once, before an engine was lost, is not charged again. */
 void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
                   uint64_t boot_us);
 
@@ -138,10 +140,12 @@ struct queue_counts {
 
 void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts);
 
-/* Lifts every account with live work that the last turn did not leave waiting. Before a plan that looks at everybody. */
+/* Lifts every account with live work that the last turn did not leave waiting. Before a plan that looks at
+ * everybody. */
 void queue_lift(struct queue *queue);
 
-/* After it, for each job that could do with more than the plan gives it: its account is left waiting by @queue->turn. */
+/* After it, for each job that could do with more than the plan gives it: its account is left waiting by
+ * @queue->turn. */
 void queue_leave_out(struct queue *queue, const struct job *job);
 
 /* The order: class with ageing. */

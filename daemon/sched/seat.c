@@ -11,7 +11,8 @@
 /* Lanes that are looked at in one go; with more the rest has its turn when these have room. */
 #define SEAT_LANES 16u
 
-/* What opening a sequence anew costs at least, in rows: an even choice between two who have computed next to nothing. */
+/* What opening a sequence anew costs at least, in rows: an even choice between two who have computed next
+ * to nothing. */
 #define SEAT_LOSS_ROWS 64u
 
 /* Pages that open sequences may hold, as the governor has it. */
