@@ -4,8 +4,8 @@
  * mine is through is the lesser of all that they have and my own times the ratio of the weights. Answers under way take
  * their rows out of each step, and what they leave is for prompts.
  *
- * It is asked once for each request with a deadline, and for each such that is live once a plan. It walks the jobs: some
- * hundred at most.
+ * It is asked once for each request with a deadline, and for each such that is live once a plan. It walks the jobs,
+ * some hundreds at most.
  */
 #include "sched/admit.h"
 #include "base/num.h"
