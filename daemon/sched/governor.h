@@ -15,6 +15,9 @@
 #define SOTTO_SCHED_GOVERNOR_H
 
 #include "sched/account.h"
+#include "sched/heat.h"
+#include "sched/watts.h"
+#include "sched/yield.h"
 
 enum governor_mode {
     GOVERNOR_FULL,   /* the place is ours alone */
@@ -53,7 +56,7 @@ enum governor_sight {
     GOVERNOR_BLIND, /* there is one, or policy demands one, and it can't be read */
 };
 
-#define GOVERNOR_ZONES_MAX 16u
+#define GOVERNOR_ZONES_MAX HEAT_ZONES_MAX
 
 /* No such trip point. */
 #define GOVERNOR_NO_TRIP INT32_MAX
@@ -111,13 +114,21 @@ struct governor_limits {
     uint32_t kv_permille;        /* of its ceiling that an engine's pages may use */
 };
 
+/* One reason's share of the limits; the tightest wins. */
+struct governor_bound {
+    enum governor_cause cause;
+    uint32_t duty_permille; /* 1000: no bound */
+    uint32_t slice_us;      /* 0: no bound */
+    enum sched_class class_gate;
+};
+
 /* Policy. Zero of a field: its default (governor.c says which and why). */
 struct governor_policy {
-    int32_t target_mc;           /* hold the hottest zone here; 0: 5 degrees below the lowest passive trip */
-    uint32_t frame_us;           /* until a compositor tells its own: 16667 */
-    uint32_t max_slice_us;       /* while the screen is active: 2000 */
-    uint32_t idle_slice_us;      /* while it is not: 100000 at the very most */
-    uint32_t headroom_permille;  /* left free beside graphics */
+    int32_t target_mc;          /* hold each zone here; 0: 5 degrees below its passive trip, 85 without one */
+    uint32_t frame_us;          /* until a compositor tells its own: 16667 */
+    uint32_t max_slice_us;      /* while the screen is active: 2000 */
+    uint32_t idle_slice_us;     /* while it is not: 100000 at the very most */
+    uint32_t headroom_permille; /* left free beside graphics */
     uint32_t min_share_permille; /* for realtime alone, however busy the screen is */
     uint32_t power_mw;           /* hold the chip's power here; 0: no bound */
     uint32_t heat_grace_ms;      /* a zone that can't be read counts as hot after so long */
@@ -127,10 +138,19 @@ struct governor_policy {
 };
 
 struct governor {
-    struct governor_policy policy;
+    struct governor_policy policy;                       /* defaults filled in */
     struct governor_limits limits[GOVERNOR_PLACE_COUNT]; /* in force */
     uint64_t since_us[GOVERNOR_PLACE_COUNT];             /* of the mode */
     uint64_t n_changes;                                  /* of modes, ever */
+
+    /* What it remembers from tick to tick. */
+    uint64_t cause_us[GOVERNOR_PLACE_COUNT]; /* since when the cause stands */
+    uint64_t last_us;                        /* of the last tick; 0: none */
+    uint64_t pressed_us;                     /* when memory was last under pressure */
+    uint32_t kv_permille;
+    struct yield yield;
+    struct heat heat;
+    struct watts watts;
 };
 
 void governor_init(struct governor *governor, const struct governor_policy *policy);
