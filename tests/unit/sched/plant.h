@@ -1,8 +1,8 @@
 /*
  * Plant: a chip on a board, and a sensor that tells of it late and in steps
  *
- * Two nodes: the chip, which our watts and others' heat, and the board, through which all of it leaves. The sensor reads
- * once a period, says what was true some time ago, and rounds it. Time goes in steps of PLANT_STEP_US.
+ * Two nodes: the chip, which our watts and others' heat, and the board, through which all of it leaves. The sensor
+ * reads once a period, says what was true some time ago, and rounds it. Time goes in steps of PLANT_STEP_US.
  */
 #ifndef SOTTO_TESTS_UNIT_SCHED_PLANT_H
 #define SOTTO_TESTS_UNIT_SCHED_PLANT_H
