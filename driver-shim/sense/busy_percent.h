@@ -17,7 +17,12 @@ bool busy_percent_parse(const char *text, uint32_t *ret_permille);
 /* Pure. "1234 10000"; "0 0" is a device that sleeps. */
 bool busy_percent_parse_pair(const char *text, uint32_t *ret_permille);
 
-bool busy_percent_has(const struct root *root, const struct load_device *device);
+/*
+ * One reading for @device. -ENOENT: it has no such file. Faults are those of reading; -EPROTO: not in a known form.
+ */
+int busy_percent_read(const struct root *root, const struct load_device *device, uint32_t *ret_permille);
+
+/* -ENOENT: @device has no such file; -ENOMEM. */
 int busy_percent_open(struct source **ret_source, const struct root *root, const struct load_device *device);
 
 #endif

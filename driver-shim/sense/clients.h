@@ -67,6 +67,7 @@ struct clients {
     uint32_t n;
     uint32_t cap;
     char engines[CLIENTS_ENGINES_MAX][32];
+    enum engine_class classes[CLIENTS_ENGINES_MAX]; /* of those names */
     uint32_t n_engines;
     uint64_t clock_hz; /* highest clock of the device from elsewhere; 0: unknown */
     uint64_t moved_us; /* when a counter of anybody last moved, or (none ever) was first seen */

@@ -9,10 +9,12 @@
 /* Folder of @device's clock ("/sys/class/devfreq/fb000000.gpu") in @path. False: there is none. */
 bool devfreq_find(const struct root *root, const struct load_device *device, char *path, size_t cap);
 
-/*
- * READING_CLOCK in kHz; source::most is the highest. Reads amdgpu's and i915's own files where there is no devfreq.
- */
-bool devfreq_has_clock(const struct root *root, const struct load_device *device);
+/* Highest clock of @device, or 0. */
+uint64_t devfreq_highest_hz(const struct root *root, const struct load_device *device);
+
+/* Each of the openers makes a source, or gives -ENOENT where there is no such file, or -ENOMEM. */
+
+/* READING_CLOCK in kHz; source::most is the highest. i915's and xe's own files serve where there is no devfreq. */
 int devfreq_clock_open(struct source **ret_source, const struct root *root, const struct load_device *device);
 
 /* Vendor kernels' file `load` ("37@800000000Hz"): percent busy at that clock. Pure; false: not in this form. */

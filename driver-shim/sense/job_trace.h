@@ -24,6 +24,8 @@ struct source_client;
 
 #define JOB_TRACE_CLIENTS_MAX 64u
 
+#define JOB_TRACE_OTHERS_MAX 8u
+
 /* Drivers call a job hung after 0.5 to 5 s. One that is older has lost its done event. */
 #define JOB_TRACE_OLD_US 10000000u
 
@@ -37,6 +39,7 @@ enum job_event {
 
 struct job_line {
     enum job_event event;
+    bool is_typed; /* of powervr's events */
     uint64_t at_us;
     uint64_t key[2]; /* fence context and number, or an address and 0 */
     char ring[32];   /* of RUN; of CREATE the job's type */
@@ -60,7 +63,7 @@ void job_union_end(struct job_union *job_union, uint64_t at_us);
 /* Busy time up to @at_us, which then begins anew. */
 uint64_t job_union_take(struct job_union *job_union, uint64_t at_us);
 
-struct job {
+struct traced_job {
     bool is_used;
     bool is_running; /* false: created only (powervr) */
     uint64_t key[2];
@@ -69,7 +72,7 @@ struct job {
     uint32_t client; /* index into job_trace::clients; JOB_TRACE_CLIENTS_MAX: none */
 };
 
-struct job_client {
+struct traced_client {
     uint64_t id;
     struct job_union sides[ENGINE_CLASS_COUNT];
     uint32_t permille[ENGINE_CLASS_COUNT]; /* of the last interval */
@@ -77,19 +80,25 @@ struct job_client {
 };
 
 struct job_trace {
-    char device[48]; /* whose jobs count; "": everybody's */
-    bool is_typed;   /* powervr's own events are there: the scheduler's count for clients only */
-    struct job jobs[JOB_TRACE_JOBS_MAX];
-    struct job_client clients[JOB_TRACE_CLIENTS_MAX];
+    char others[JOB_TRACE_OTHERS_MAX][48]; /* devices whose jobs don't count; all others' do */
+    uint32_t n_others;
+    bool is_typed; /* powervr's own events are there: the scheduler's, of the same jobs, don't count */
+    struct traced_job jobs[JOB_TRACE_JOBS_MAX];
+    uint32_t n_jobs; /* none is used from here on */
+    struct traced_client clients[JOB_TRACE_CLIENTS_MAX];
     uint32_t n_clients;
     struct job_union sides[ENGINE_CLASS_COUNT];
     uint64_t taken_us; /* end of the last interval */
     uint64_t n_lost;   /* times that events were lost, since the last job_trace_take() */
     char rest[512];    /* a line that was not whole yet */
     uint32_t n_rest;
+    bool is_skipping; /* in a line that is too long */
 };
 
-void job_trace_init(struct job_trace *trace, const char *device, bool is_typed, uint64_t now_us);
+void job_trace_init(struct job_trace *trace, bool is_typed, uint64_t now_us);
+
+/* Jobs of the device called @name are another's. A name that nobody gave here counts: a device may have several. */
+void job_trace_leave_out(struct job_trace *trace, const char *name);
 
 /* Text of trace_pipe in any pieces. */
 void job_trace_feed(struct job_trace *trace, const char *bytes, size_t n);

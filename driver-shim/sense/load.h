@@ -47,7 +47,7 @@ struct load_device {
 uint32_t load_devices(const struct root *root, struct load_device *devices, uint32_t cap);
 
 /*
- * Appends to @sources (source::link) everything that could tell of load, clock and throttling of @device, best first.
+ * Appends to @sources (source::link) everything that could tell of load and clock of @device, best first.
  * @root must live as long as the sources. Owner of the sources is the caller. 0 or -ENOMEM (then nothing is
  * appended).
  */
@@ -55,5 +55,10 @@ int load_find(struct list *sources, const struct root *root, const struct load_d
 
 /* What remains to be said of a driver that tells nothing ("powervr"), for people; or NULL. */
 const char *load_note(const struct load_device *device);
+
+/* For those who make sources of load: what they all share. load_describe() is for one that is initialised already. */
+void load_source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity,
+                      uint32_t rank, const struct load_device *device);
+void load_describe(struct source *source, uint32_t rank, const struct load_device *device);
 
 #endif

@@ -18,10 +18,10 @@ struct proc;
 #define PROC_BUDGET 4000u
 
 /* Descriptors of one process that are looked at; what has more counts as refused. */
-#define PROC_LINKS_MAX 16384u
+#define PROC_LINKS_MAX 8192u
 
 struct proc_tally {
-    uint32_t n_looked;  /* processes other than our own that could be looked into */
+    uint32_t n_looked;  /* processes with descriptors, other than this one, that could be looked into */
     uint32_t n_refused; /* processes that could not; kernel threads are left out */
     bool is_hidden;     /* there is no process 1: others don't show at all */
     bool is_empty;      /* there is no process at all: a tree that was recorded without them */

@@ -54,7 +54,10 @@ const struct pvr_device *pvr_status_device(const struct pvr_status *status, uint
 int pvr_status_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                     const struct load_device *device);
 
-/* Hang counters as of the last reading of @source, one that pvr_status_open() made. False: none read yet. */
+/*
+ * What the last reading of @source (one that pvr_status_open() made) said; on the thread that reads it. False:
+ * nothing yet.
+ */
 bool pvr_status_alarms(const struct source *source, struct pvr_device *ret_device);
 
 #endif

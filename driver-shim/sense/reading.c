@@ -4,6 +4,7 @@
 #include "sense/reading.h"
 #include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +52,18 @@ const char *reading_unit_name(enum reading_quantity quantity)
 void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us)
 {
     *ret_reading = (struct reading){ .state = READING_OK, .value = value, .at_us = at_us };
+}
+
+void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format,
+                 ...)
+{
+    va_list args;
+
+    assert(state != READING_OK);
+    *ret_reading = (struct reading){ .state = state, .at_us = at_us };
+    va_start(args, format);
+    vsnprintf(ret_reading->why, sizeof(ret_reading->why), format, args);
+    va_end(args);
 }
 
 static enum reading_state state_of(int fault)

@@ -47,6 +47,10 @@ const char *reading_unit_name(enum reading_quantity quantity);     /* "m°C" */
 /* A good value. */
 void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us);
 
+/* No value, in @state (not OK), for the reason in @format. */
+void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format,
+                 ...) __attribute__((format(printf, 4, 5)));
+
 /*
  * What became of a reading that failed with @fault (-errno) and gave no value:
  *   -EACCES, -EPERM                                    FORBIDDEN

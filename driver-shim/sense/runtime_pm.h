@@ -12,6 +12,7 @@
 struct runtime_pm {
     uint64_t active_ms;
     uint64_t suspended_ms;
+    bool can_sleep; /* false: it was told to stay on, so its time under power says nothing */
 };
 
 /* Both counters of @device. Faults are those of reading; -ENODATA: the kernel counts nothing for it. */
