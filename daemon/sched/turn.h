@@ -11,9 +11,10 @@
  * - Bounded: a step runs for a slice, and stands still. After a slice of t the place is left alone for
  *   t (1000 / duty - 1), whichever lane had it. Nothing waits behind a step.
  * - A higher class turns up: the waiting step is withdrawn, the running one suspended unless it is about to end, and
- *   goes on when the higher class has nothing to run. A step that stood still for TURN_STARVE_SLICES patiences gets
- *   one slice between theirs, so that it ends. On the same lane only realtime does that, and only to one step: an
- *   engine holds two begun steps.
+ *   goes on when the higher class has nothing to run. On the same lane only realtime does that, and only to one step:
+ *   an engine holds two begun steps. Who is kept out by the steps of its own lane lends them its class.
+ * - A step that starves (others had TURN_STARVE_SLICES slices since it stands still) gets one slice between theirs, so
+ *   that it ends. So does a new step of a class that has aged. These gifts are not suspended for a higher class.
  * - The class gate and GOVERNOR_PAUSED suspend what runs within one part of its step, and let it stand still. Who has
  *   no reason any more (all its requests have ended) may pass the gate: it costs one part and frees pages.
  * - A suspect's step shares its lane with no other begun or waiting step.
@@ -58,14 +59,15 @@ struct turn_step {
     uint32_t slice_us;      /* it was last told; 0: no bound */
     uint64_t sent_us;       /* of the Step */
     uint64_t from_us;       /* runs, or stands, since then */
-    uint64_t held_us;       /* of the place, in the slices that are over */
-    uint32_t n_slices;      /* that are over */
-    bool is_gift;           /* runs although higher classes wait: for one slice */
+    uint64_t held_us;       /* of its place, in the slices that are over */
+    uint64_t stood_at_us; /* turn::held_us when it stood still: what others had since tells when it starves */
+    bool is_gift;         /* runs although a higher class waits: for one slice */
 };
 
-/* Time owed to a place: (1000 / duty - 1) times @held_us, from @from_us on. */
+/* Time that a place is left alone: from @from_us on, so much as duty makes of what held it. */
 struct turn_rest {
-    uint64_t held_us;
+    uint64_t own_us;   /* held by a step of this place */
+    uint64_t other_us; /* by one of the other place */
     uint64_t from_us;
 };
 
@@ -74,6 +76,7 @@ struct turn {
     struct turn_rest rests[GOVERNOR_PLACE_COUNT];
     struct governor_limits limits[GOVERNOR_PLACE_COUNT]; /* of the last turn_next() */
     uint64_t last_id;
+    uint64_t held_us; /* by all slices that are over */
 
     /* Since the beginning. */
     uint64_t n_suspends; /* for a higher class, gates and bounds: not the ends of slices */
@@ -120,7 +123,8 @@ struct turn_step *turn_find(struct turn *turn, const struct lane *lane, uint64_t
 /*
  * The step has ended: @held_us of the place since it was last told to run. Its jobs have n_sent, n_due and n_steps
  * lowered; what was computed and sampled is the caller's to count. NULL: no such step runs, the engine talks
- * nonsense. The step that comes back stays readable until the next turn_next().
+ * nonsense. The step that comes back (TURN_OVER) stays readable until the next turn_next(): its entries name the jobs
+ * (NULL: forgotten meanwhile) in the order of the answer's.
  */
 struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
                                uint64_t now_us);
@@ -136,18 +140,19 @@ bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, 
 bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, bool done, uint64_t now_us);
 
 /* The engine of @lane is gone with all its steps. Whom to blame is read from steps[] before that. */
-void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us);
+void turn_on_lost(struct turn *turn, const struct lane *lane);
 
-/* True if a step of @lane is under way, in any state; if one has begun. */
+/* Takes @job out of all steps, whatever they will say of it: its entries have no job (NULL) from now on. Before
+ * job_forget() or queue_put_aside(); not needed for one that has ended and stays until its n_steps is 0. */
+void turn_forget(struct turn *turn, const struct job *job);
+
+/* True if a step of @lane is under way, in any state; if one of a suspect is. */
 bool turn_is_busy(const struct turn *turn, const struct lane *lane);
-bool turn_has_begun(const struct turn *turn, const struct lane *lane);
+bool turn_is_alone(const struct turn *turn, const struct lane *lane);
 
-/* True if something runs now, on any lane. */
-bool turn_is_running(const struct turn *turn);
-
-/* What @lane's engine is awaited for, in ns of foretold time: what runs, up to its slice, and what waits behind it.
- * Below 0: nothing, its steps stand still. */
-double turn_awaited_ns(const struct turn *turn, const struct lane *lane, uint64_t now_us);
+/* What @lane's engine is awaited for, in ns of foretold time: what runs and what waits behind it. Below 0: nothing,
+ * its steps stand still. */
+double turn_awaited_ns(const struct turn *turn, const struct lane *lane);
 
 bool turn_may_move(enum turn_state from, enum turn_state to);
 

@@ -152,6 +152,7 @@ static void spend(struct stream *stream)
 {
     if (stream->has_credit && stream->credit > 0) {
         stream->credit--;
+        stream_count_left(stream);
         stream_repark(stream);
     }
 }
@@ -168,6 +169,7 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
     beat(stream);
     stream->n_answer++;
     stream->job.n_known++;
+    stream_count_left(stream);
     stream->hub->counts[HUB_GENERATED_TOK]++;
     if (stream->is_throttled) {
         stream->is_throttled = false;

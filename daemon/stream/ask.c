@@ -513,6 +513,7 @@ static void on_known(struct stream *stream)
     }
     stream->job.n_prompt = (uint32_t)stream->prompt.n;
     stream->job.n_known = stream->job.n_prompt;
+    stream_count_left(stream);
     stream->hub->counts[HUB_PROMPT_TOK] += stream->prompt.n;
     ids_finish(&stream->prompt);
     stream_move(stream, STREAM_WAITING);

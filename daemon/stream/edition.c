@@ -232,6 +232,8 @@ static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *read
     facts->n_pages = ready->pages;
     facts->load_us = ready->load_us;
     edition->lane.page_tokens = facts->n_page_tok;
+    edition->lane.n_pages = facts->n_pages;
+    edition->lane.n_context = facts->n_context;
     if (ready->cost) {
         first_ns[COST_FIXED] = ready->cost->fixed_ns;
         first_ns[COST_PREFILL_ROW] = ready->cost->prefill_row_ns;

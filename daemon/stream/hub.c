@@ -12,7 +12,7 @@
 #define DEFAULT_LOAD_STALL_MS 30000u
 #define DEFAULT_STEP_FLOOR_MS 2000u
 #define DEFAULT_POOL_THREADS  4u /* libuv's own number */
-#define HANDLES               5u /* turn, wake, figures, grace, and the senses as one */
+#define HANDLES               5u /* turn, figures, grace, the pacer's alarm, and the senses as one */
 #define EVENT_PAIRS           12u
 
 static const uint32_t default_pause_ms[3] = { 100, 1000, 10000 };
@@ -85,12 +85,11 @@ void hub_event(struct hub *hub, uint32_t uid, const char *topic, const char *nam
 
 static void init_handles(struct hub *hub)
 {
+    pacer_start(hub);
     uv_idle_init(hub->loop, &hub->turn);
-    uv_timer_init(hub->loop, &hub->wake);
     uv_timer_init(hub->loop, &hub->figures);
     uv_timer_init(hub->loop, &hub->grace);
     hub->turn.data = hub;
-    hub->wake.data = hub;
     hub->figures.data = hub;
     hub->grace.data = hub;
     hub->n_handles = HANDLES;
@@ -130,6 +129,7 @@ static void free_hub(struct hub *hub)
     map_finish(&hub->keys);
     queue_finish(&hub->queue);
     senses_destroy(hub->senses);
+    alarm_drop(&hub->pacer.alarm);
     mem_free(hub->engine_path);
     mem_free(hub->cpu_mask);
     mem_free(hub);
@@ -153,6 +153,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
         return err_new(-ENOMEM);
     }
     hub->loop = loop;
+    hub->pacer.alarm.fd = -1;
     hub->on_event = on_event;
     hub->owner = owner;
     list_init(&hub->models);
@@ -175,6 +176,10 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
         if (r) {
             return err_up(r);
         }
+    }
+    r = alarm_open(&hub->pacer.alarm);
+    if (r) {
+        return err_up(r);
     }
     r = sensing_create(hub, &config->senses); /* last: its handles are in the loop from here on */
     if (r) {
@@ -247,6 +252,11 @@ static void on_closed(uv_handle_t *handle)
     hub_handle_closed(handle->data);
 }
 
+static void on_alarm_closed(void *owner)
+{
+    hub_handle_closed(owner);
+}
+
 static bool has_editions(const struct hub *hub)
 {
     struct list *link;
@@ -283,7 +293,7 @@ void hub_try_close(struct hub *hub)
     }
     hub->is_closing = true;
     uv_close((uv_handle_t *)&hub->turn, on_closed);
-    uv_close((uv_handle_t *)&hub->wake, on_closed);
+    alarm_close(&hub->pacer.alarm, on_alarm_closed);
     uv_close((uv_handle_t *)&hub->figures, on_closed);
     uv_close((uv_handle_t *)&hub->grace, on_closed);
     sensing_end(hub);

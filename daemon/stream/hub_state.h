@@ -12,7 +12,8 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "sched/plan.h"
+#include "sched/turn.h"
+#include "stream/alarm.h"
 #include "stream/hub.h"
 #include "stream/words.h"
 
@@ -30,6 +31,9 @@ enum hub_count {
     HUB_STEPS,
     HUB_REBUILDS,
     HUB_PREEMPTIONS,
+    HUB_SUSPENDS,
+    HUB_WITHDRAWS,
+    HUB_LATE,
     HUB_SLIDES,
     HUB_ENGINE_STARTS,
     HUB_ENGINE_CRASHES,
@@ -40,12 +44,9 @@ enum hub_count {
 
 struct edition;
 
-/* The step that is under way: one on all engines, since the device has one turn. */
 struct pacer {
-    struct plan plan;
-    struct edition *edition; /* NULL: none is under way */
-    uint64_t step_id;
-    uint64_t sent_us;
+    struct turn turn;
+    struct alarm alarm; /* a place has rested, a budget has room again, a deadline passes */
 };
 
 struct hub {
@@ -76,7 +77,6 @@ struct hub {
     uint64_t counts[HUB_COUNT_COUNT];
 
     uv_idle_t turn;
-    uv_timer_t wake;    /* a budget has room again */
     uv_timer_t figures; /* engines that do not answer a Query in time */
     uv_timer_t grace;   /* of hub_stop() */
     bool is_started;    /* turn runs: something was poked */

@@ -1,9 +1,8 @@
 /*
- * Pacer: from the plan to the engines, and back to the streams
+ * Pacer: from the turn to the engines, and back to the streams
  *
- * It seats who may be seated (Open), asks the planner for the next step, sends it to the engine whose turn it is, and
- * hands out what comes back. One step is under way on all engines together. While a sequence is being opened no step
- * is sent: the answer takes microseconds, and who has just come is in the step at once.
+ * It seats who may be seated (Open), asks the turn what to tell an engine next (Step, Continue, Suspend, Withdraw),
+ * tells it, and hands out what comes back. All that is decided is decided in sched/; here is only what passes it on.
  *
  * The loop's thread.
  */
@@ -12,10 +11,14 @@
 
 #include "stream/stream.h"
 
-/* Sends what can be sent now. Once a turn. */
+/* Its alarm is open; the hub closes it. */
+void pacer_start(struct hub *hub);
+
+/* Ends what is too late, and tells engines what can be told now. Once a turn of the loop. */
 void pacer_run(struct hub *hub);
 
-/* Opened, Refused, StepDone, Stats, … of @edition's engine. What contradicts what was asked kills the engine. */
+/* Opened, Refused, StepDone, Suspended, Withdrawn, Stats, … of @edition's engine. What contradicts what was asked kills
+ * the engine. */
 void pacer_on_answer(struct edition *edition, const Sotto__Engine__FromEngine *answer);
 
 /*
@@ -24,8 +27,11 @@ void pacer_on_answer(struct edition *edition, const Sotto__Engine__FromEngine *a
  */
 uint32_t pacer_engine_lost(struct edition *edition, const struct engine_end *end);
 
-/* Gives @stream's sequence back. */
+/* Gives @stream's sequence back. What steps under way still say of it is dropped when it has ended. */
 void pacer_close(struct stream *stream);
+
+/* The same for one that goes on: it is in no step any more, and nothing of it is computed. */
+void pacer_put_aside(struct stream *stream);
 
 /* Asks an engine for its Stats. */
 void pacer_query(struct edition *edition);

@@ -198,6 +198,7 @@ static void tell_end(struct stream *stream)
         error.code = stream->end.code;
         error.message = stream->end.sentence;
         error.field = stream->end.field;
+        error.retry_after_ms = stream->end.retry_ms;
         stream->sink->on_error(stream->owner, &error);
         return;
     }
@@ -284,6 +285,18 @@ void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct 
     stream_fail(stream, code, diag->text);
 }
 
+void stream_too_late(struct stream *stream)
+{
+    const struct job *job = &stream->job;
+    bool first = !job->has_first && job->first_by_us > 0 && job->first_by_us <= clock_boot_us();
+    char text[160];
+
+    snprintf(text, sizeof(text), "the %s token was to be there %u ms after the request came, and was not",
+             first ? "first" : "last", first ? stream->first_by_ms : stream->finish_by_ms);
+    stream->hub->counts[HUB_LATE]++;
+    stream_fail(stream, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, text);
+}
+
 void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *sentence)
 {
     struct list *link;
@@ -295,6 +308,18 @@ void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *s
 }
 
 /* ---- parking */
+
+void stream_count_left(struct stream *stream)
+{
+    uint64_t left = stream->max_tok - num_min(stream->n_answer, stream->max_tok);
+
+    if (stream->embeds) {
+        stream->job.n_left = 1; /* its last row is the last */
+        return;
+    }
+    left = num_min(left, stream->n_context - num_min(stream->job.n_known, stream->n_context));
+    stream->job.n_left = (uint32_t)(stream->has_credit ? num_min(left, stream->credit) : left);
+}
 
 void stream_repark(struct stream *stream)
 {
@@ -320,6 +345,7 @@ void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit)
         return; /* it crossed the last frame, or nothing is rationed */
     }
     stream->credit = (uint32_t)num_saturate(stream->credit, credit->tokens, LIMIT_CREDIT);
+    stream_count_left(stream);
     stream_repark(stream);
 }
 
@@ -414,14 +440,16 @@ void stream_unseated(struct stream *stream)
 
 void stream_preempt(struct stream *stream)
 {
-    pacer_close(stream);
-    job_forget(&stream->job);
-    queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+    bool parked = stream->job.parked;
+
+    pacer_put_aside(stream);
+    queue_put_aside(&stream->hub->queue, &stream->job, clock_mono_us());
     stream_move(stream, STREAM_WAITING);
     stream->is_preempted = true;
     stream->hub->counts[HUB_PREEMPTIONS]++;
     stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_PREEMPTED,
-                  "its place was needed while it was parked");
+                  parked ? "its place was needed while it was parked"
+                         : "its place was needed for another request; it goes on later");
 }
 
 void stream_slide(struct stream *stream)
@@ -438,11 +466,12 @@ void stream_slide(struct stream *stream)
     }
     snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay",
              job->n_known, stream->n_keep, n_free / 2);
-    pacer_close(stream);
+    pacer_put_aside(stream);
     job_forget(job);
     job->n_known -= n_gone;
     job->n_prompt = (uint32_t)num_min(job->n_prompt, job->n_known - 1); /* what is left is decoded on */
     job->n_paid = 0; /* asked for, so what it costs to compute the rest again is the account's */
+    stream_count_left(stream);
     queue_want(&stream->hub->queue, job, clock_mono_us());
     stream_move(stream, STREAM_WAITING);
     stream->hub->counts[HUB_SLIDES]++;
@@ -496,12 +525,12 @@ void stream_attend(struct stream *stream)
         stream_move(stream, STREAM_ENDED);
         tell_end(stream);
         stream->is_forgotten = true;
-        if (stream->job.n_sent == 0) {
+        if (stream->job.n_steps == 0) {
             free_stream(stream);
         }
         break;
     case STREAM_ENDED:
-        if (stream->job.n_sent == 0) {
+        if (stream->job.n_steps == 0) {
             free_stream(stream);
         }
         break;

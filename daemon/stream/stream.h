@@ -43,6 +43,7 @@ struct stream_end {
     int stop; /* index into the stops, with FINISH_STOP */
     char sentence[DIAG_BYTES];
     char field[64];
+    uint32_t retry_ms; /* of an error: try again then; 0: no use, or nobody knows */
 };
 
 struct stream {
@@ -63,6 +64,8 @@ struct stream {
     /* What was asked. */
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;
+    uint32_t first_by_ms; /* deadlines from its arrival; 0: none */
+    uint32_t finish_by_ms;
     bool ignores_end;
     bool embeds;              /* samples nothing: it ends with the pooled hidden state of the prompt, */
     bool is_raw;              /* as it is, and not of length 1 */
@@ -134,6 +137,9 @@ void stream_seated(struct stream *stream, uint32_t n_cached);
 /* Its engine is gone, and with it what was computed. */
 void stream_unseated(struct stream *stream);
 
+/* Its deadline has passed unmet. */
+void stream_too_late(struct stream *stream);
+
 /* Somebody else needs its sequence. */
 void stream_preempt(struct stream *stream);
 
@@ -161,6 +167,9 @@ void stream_move(struct stream *stream, enum stream_state to);
 
 /* Tells that it was accepted, once. */
 void stream_accept(struct stream *stream);
+
+/* What it may still sample has changed: tells its job. */
+void stream_count_left(struct stream *stream);
 
 /* Credit or its reader's state has changed: parks it, or lets it run. */
 void stream_repark(struct stream *stream);

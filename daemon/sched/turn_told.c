@@ -1,0 +1,216 @@
+/*
+ * What came of an order: how a step moves on, what it gives back, and what rest its slices cost.
+ */
+#include "base/num.h"
+#include "sched/turn_pick.h"
+#include <assert.h>
+
+#define TO(state) (1u << (state))
+
+/* Every legal move of a step. */
+static const uint32_t moves[TURN_STATE_COUNT] = {
+    [TURN_FREE] = TO(TURN_WAITING) | TO(TURN_RUNNING),
+    [TURN_WAITING] = TO(TURN_WITHDRAWING) | TO(TURN_RUNNING) | TO(TURN_OVER),
+    [TURN_WITHDRAWING] = TO(TURN_RUNNING) | TO(TURN_OVER),
+    [TURN_RUNNING] = TO(TURN_SUSPENDING) | TO(TURN_STANDING) | TO(TURN_OVER),
+    [TURN_SUSPENDING] = TO(TURN_STANDING) | TO(TURN_OVER),
+    [TURN_STANDING] = TO(TURN_RUNNING) | TO(TURN_OVER),
+    [TURN_OVER] = TO(TURN_FREE),
+};
+
+#undef TO
+
+bool turn_may_move(enum turn_state from, enum turn_state to)
+{
+    return (moves[from] & (1u << to)) != 0;
+}
+
+void turn_move(struct turn_step *step, enum turn_state to)
+{
+    assert(turn_may_move(step->state, to));
+    step->state = to;
+}
+
+static void settle(struct turn_step *step)
+{
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        struct plan_entry *entry = &step->plan.entries[i];
+
+        if (entry->job) {
+            job_settle(entry->job, entry->n_rows, entry->n_tok);
+        }
+    }
+}
+
+/* ---- what came of it */
+
+struct turn_step *turn_find(struct turn *turn, const struct lane *lane, uint64_t id)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        struct turn_step *step = &turn->steps[i];
+
+        if (step->state != TURN_FREE && step->state != TURN_OVER && step->lane == lane && step->id == id) {
+            return step;
+        }
+    }
+    return NULL;
+}
+
+/* One slice is over: its place is owed rest for it, and the other place what both have in common. What a place still
+ * rests goes on. */
+static void owe(struct turn *turn, struct turn_step *step, uint64_t held_us, uint64_t now_us)
+{
+    step->held_us += held_us;
+    turn->held_us += held_us;
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        struct turn_rest *rest = &turn->rests[i];
+
+        if (turn_rested_at_us(turn, (enum governor_place)i) <= now_us) {
+            *rest = (struct turn_rest){ .from_us = now_us };
+        }
+        if (step->lane->place == (enum governor_place)i) {
+            rest->own_us += held_us;
+        } else {
+            rest->other_us += held_us;
+        }
+    }
+}
+
+/* The engine goes on with what waited behind the step that ended. */
+static void advance(struct turn *turn, const struct lane *lane, uint64_t now_us)
+{
+    struct turn_step *step = turn_waiter(turn);
+
+    if (step && step->state == TURN_WAITING && step->lane == lane) {
+        step->from_us = now_us;
+        turn_move(step, TURN_RUNNING);
+    }
+}
+
+static void end_step(struct turn_step *step)
+{
+    settle(step);
+    turn_move(step, TURN_OVER);
+}
+
+struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
+                               uint64_t now_us)
+{
+    struct turn_step *step = turn_find(turn, lane, id);
+
+    if (!step || step->state == TURN_STANDING || (step->state == TURN_WAITING)) {
+        return NULL;
+    }
+    owe(turn, step, held_us, now_us);
+    end_step(step);
+    advance(turn, lane, now_us);
+    return step;
+}
+
+bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
+                       uint64_t now_us)
+{
+    struct turn_step *step = turn_find(turn, lane, id);
+
+    if (!step || (step->state != TURN_RUNNING && step->state != TURN_SUSPENDING)) {
+        return false;
+    }
+    owe(turn, step, held_us, now_us);
+    step->from_us = now_us;
+    step->stood_at_us = turn->held_us;
+    turn_move(step, TURN_STANDING);
+    advance(turn, lane, now_us);
+    return true;
+}
+
+bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, bool done, uint64_t now_us)
+{
+    struct turn_step *step = turn_find(turn, lane, id);
+
+    if (!step || step->state == TURN_STANDING || (!done && step->state != TURN_WITHDRAWING)) {
+        return !done && id > 0 && id <= turn->last_id; /* it ended before it was asked back */
+    }
+    if (done) {
+        end_step(step);
+        return true;
+    }
+    if (turn_runner(turn)) {
+        return false; /* what waits behind a step that runs has not begun */
+    }
+    step->from_us = now_us;
+    turn_move(step, TURN_RUNNING);
+    return true;
+}
+
+void turn_on_lost(struct turn *turn, const struct lane *lane)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        struct turn_step *step = &turn->steps[i];
+
+        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER) {
+            end_step(step);
+        }
+    }
+}
+
+void turn_forget(struct turn *turn, const struct job *job)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        struct turn_step *step = &turn->steps[i];
+
+        for (uint32_t k = 0; step->state != TURN_FREE && k < step->plan.n_entries; k++) {
+            struct plan_entry *entry = &step->plan.entries[k];
+
+            if (entry->job != job) {
+                continue;
+            }
+            if (step->state != TURN_OVER) {
+                job_settle(entry->job, entry->n_rows, entry->n_tok);
+            }
+            entry->job = NULL;
+        }
+    }
+}
+
+/* ---- questions */
+
+bool turn_is_busy(const struct turn *turn, const struct lane *lane)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool turn_is_alone(const struct turn *turn, const struct lane *lane)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER && step->plan.alone) {
+            return true;
+        }
+    }
+    return false;
+}
+
+double turn_awaited_ns(const struct turn *turn, const struct lane *lane)
+{
+    double ns = -1.0;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+        double left_ns = step->plan.foretold_ns - 1000.0 * (double)step->held_us;
+
+        if (step->lane != lane || step->state == TURN_FREE || step->state == TURN_OVER ||
+            step->state == TURN_STANDING) {
+            continue;
+        }
+        ns = (ns < 0.0 ? 0.0 : ns) + (left_ns > 0.0 ? left_ns : 0.0);
+    }
+    return ns;
+}

@@ -1,0 +1,214 @@
+/*
+ * Sequences: who is let in, and how each is opened and given back.
+ */
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "stream/models.h"
+#include "stream/pacer_part.h"
+#include <stdio.h>
+
+static void tell_open(struct stream *stream, const struct ids *known)
+{
+    struct edition *edition = stream->edition;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Open open = SOTTO__ENGINE__OPEN__INIT;
+    Sotto__Engine__Sampler sampler;
+    uint8_t salt[4];
+
+    stream_sampler(stream, &sampler);
+    for (size_t i = 0; i < sizeof(salt); i++) {
+        salt[i] = (uint8_t)(stream->grant.uid >> (8 * i));
+    }
+    open.sequence = stream->sequence;
+    open.tokens = known->ids;
+    open.n_tokens = known->n;
+    open.n_prompt = stream->journal.n_prompt;
+    open.slid_tokens = stream->journal.n_slid;
+    open.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
+    open.sampler = &sampler;
+    open.hidden = stream->embeds;
+    if (edition->settings.share_prefixes && stream->journal.n_slid == 0 && !stream->embeds) {
+        /* Inside one account, as the kernel names it; nothing that a client says widens that. */
+        open.salt = (ProtobufCBinaryData){ .data = salt, .len = sizeof(salt) };
+    }
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
+    order.open = &open;
+    engine_tell(edition->engine, &order);
+}
+
+/* Asks the engine for a sequence with all that the journal knows. */
+static void open_sequence(struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+    cleanup(ids_finish) struct ids known = { 0 };
+
+    if (journal_known(&stream->journal, &known)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_DATA_LOSS, "the answer's journal could not be read back");
+        return;
+    }
+    stream->sequence = ++edition->last_sequence;
+    if (map_put(&edition->sequences, stream->sequence, (union map_value){ .pointer = stream })) {
+        stream->sequence = 0;
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for one more sequence");
+        return;
+    }
+    job_move(&stream->job, JOB_OPENING, clock_mono_us());
+    stream->job.n_pages = 0;
+    edition->lane.n_taken++;
+    edition->n_opening++;
+    edition->opening_alone = stream->mark.suspect;
+    edition->figures.n_sequences = edition->lane.n_taken;
+    tell_open(stream, &known);
+    pacer_watch(edition);
+}
+
+void pacer_close(struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Stop stop = SOTTO__ENGINE__STOP__INIT;
+    Sotto__Engine__Trim trim = SOTTO__ENGINE__TRIM__INIT;
+    Sotto__Engine__Close close = SOTTO__ENGINE__CLOSE__INIT;
+
+    if (stream->sequence == 0) {
+        return;
+    }
+    map_remove(&edition->sequences, stream->sequence);
+    edition->lane.n_taken--;
+    edition->lane.n_pages_promised -= stream->job.n_pages;
+    edition->lane.no_room = false;
+    stream->job.n_pages = 0;
+    edition->figures.n_sequences = edition->lane.n_taken;
+    if (edition_takes_orders(edition)) {
+        /* Stop reaches it between the parts of a running step; the others wait for the step's end. */
+        if (stream->job.n_steps > 0) {
+            stop.sequence = stream->sequence;
+            order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STOP;
+            order.stop = &stop;
+            engine_tell(edition->engine, &order);
+        }
+        /* What lies past a stop is no part of any later answer. */
+        trim.sequence = stream->sequence;
+        trim.n_tokens = stream->job.n_known;
+        order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
+        order.trim = &trim;
+        engine_tell(edition->engine, &order);
+        close.sequence = stream->sequence;
+        close.keep = stream->end.code == SOTTO__V1__CODE__CODE_OK;
+        order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE;
+        order.close = &close;
+        engine_tell(edition->engine, &order);
+    }
+    stream->sequence = 0;
+}
+
+void pacer_put_aside(struct stream *stream)
+{
+    pacer_close(stream);
+    turn_forget(&stream->hub->pacer.turn, &stream->job);
+}
+
+static struct stream *find(struct edition *edition, uint32_t sequence)
+{
+    union map_value *found = map_find(&edition->sequences, sequence);
+
+    return found ? found->pointer : NULL;
+}
+
+static void answered_open(struct edition *edition)
+{
+    if (edition->n_opening == 0) {
+        engine_kill(edition->engine, "it answered an Open that nobody sent");
+        return;
+    }
+    edition->n_opening--;
+    edition->opening_alone = false;
+    pacer_watch(edition);
+}
+
+void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opened)
+{
+    struct stream *stream = find(edition, opened->sequence);
+
+    answered_open(edition);
+    if (!stream) {
+        return; /* it ended meanwhile; Close is on its way */
+    }
+    if (opened->cached_tokens >= stream->job.n_known) {
+        engine_kill(edition->engine, "it says that it has computed more than there is");
+        return;
+    }
+    stream->job.n_pages = opened->pages_held;
+    edition->lane.n_pages_promised += opened->pages_held;
+    stream_seated(stream, opened->cached_tokens);
+}
+
+void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
+{
+    struct stream *stream = find(edition, refused->sequence);
+    char text[DIAG_BYTES];
+
+    answered_open(edition);
+    if (!stream) {
+        return;
+    }
+    map_remove(&edition->sequences, stream->sequence);
+    stream->sequence = 0;
+    edition->lane.n_taken--;
+    edition->lane.no_room = false; /* unless this very answer says so, and somebody is there to make room */
+    edition->figures.n_sequences = edition->lane.n_taken;
+    if ((refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
+         refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY) &&
+        edition->lane.n_taken > 0) {
+        edition->lane.no_room = true;
+        stream->job.n_pages = refused->pages_needed;
+        job_move(&stream->job, JOB_WAITING, clock_mono_us());
+        return;
+    }
+    if (refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED ||
+        refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT,
+                    "the model's engine does not take these tokens");
+        return;
+    }
+    snprintf(text, sizeof(text),
+             "prompt and answer need %u pages of KV memory (%u tokens each) and the model has %u in all: ask "
+             "for fewer "
+             "tokens",
+             refused->pages_needed, edition->facts.n_page_tok, edition->facts.n_pages);
+    stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, text);
+}
+
+/* ---- seats */
+
+/* A suspect is opened when nothing else is under way at its engine, and nothing else then. */
+static bool may_open(const struct hub *hub, const struct stream *stream)
+{
+    const struct edition *edition = stream->edition;
+    const struct turn *turn = &hub->pacer.turn;
+
+    if (edition->opening_alone || turn_is_alone(turn, &edition->lane)) {
+        return false;
+    }
+    return !stream->mark.suspect || (!turn_is_busy(turn, &edition->lane) && edition->n_opening == 0);
+}
+
+void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
+{
+    const struct governor_limits *limits = hub->governor.limits;
+    struct job *job;
+
+    while ((job = queue_find_victim(&hub->queue, limits, now_us, boot_us))) {
+        stream_preempt(pacer_stream_of(job));
+    }
+    while ((job = queue_next_seat(&hub->queue, limits, now_us, boot_us))) {
+        struct stream *stream = pacer_stream_of(job);
+
+        if (!may_open(hub, stream)) {
+            return;
+        }
+        open_sequence(stream);
+    }
+}

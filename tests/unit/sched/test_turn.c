@@ -1,0 +1,235 @@
+/* The turn of a chip that is ours alone: steps wait behind each other, and lanes take turns. */
+#include "turn_world.h"
+
+START_TEST(nothing_to_do_is_no_order)
+{
+    expect(TURN_NONE);
+
+    ck_assert_uint_eq(order.wake_us, 0);
+    ck_assert_uint_eq(order.wake_boot_us, 0);
+}
+END_TEST
+
+START_TEST(the_next_step_waits_behind_the_one_that_runs)
+{
+    struct job job;
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    ck_assert_int_eq(first->state, TURN_RUNNING);
+    ck_assert_uint_eq(first->slice_us, 0);
+    second = expect(TURN_STEP);
+    ck_assert_int_eq(second->state, TURN_WAITING);
+    ck_assert_uint_eq(second->id, first->id + 1);
+    ck_assert_uint_eq(job.n_steps, 2);
+    ck_assert_uint_eq(job.n_due, 2);
+    expect(TURN_NONE);
+
+    finish(first, 10 * MS);
+    ck_assert_int_eq(second->state, TURN_RUNNING);
+    ck_assert_uint_eq(job.n_steps, 1);
+    ck_assert_int_eq(expect(TURN_STEP)->state, TURN_WAITING);
+}
+END_TEST
+
+START_TEST(nothing_waits_past_the_last_token)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    job.n_left = 1;
+    step = expect(TURN_STEP);
+    expect(TURN_NONE);
+    finish(step, 10 * MS);
+    expect(TURN_NONE);
+}
+END_TEST
+
+START_TEST(a_waiting_step_that_nobody_needs_is_withdrawn)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    expect(TURN_STEP);
+    step = expect(TURN_STEP);
+    end_job(&job);
+
+    ck_assert_ptr_eq(expect(TURN_WITHDRAW), step);
+    expect(TURN_NONE);
+    ck_assert(turn_on_withdrawn(&turn, &lanes[0], step->id, true, in.now_us));
+    ck_assert_uint_eq(job.n_steps, 1);
+    ck_assert_uint_eq(job.n_sent, 1);
+}
+END_TEST
+
+START_TEST(what_had_begun_before_it_was_asked_back_runs)
+{
+    struct job job;
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    end_job(&job);
+    expect(TURN_WITHDRAW);
+    ck_assert(!turn_on_withdrawn(&turn, &lanes[0], second->id, false, in.now_us)); /* the first still runs */
+    finish(first, 10 * MS);
+    expect(TURN_NONE);
+    ck_assert(turn_on_withdrawn(&turn, &lanes[0], second->id, false, in.now_us));
+    ck_assert_int_eq(second->state, TURN_RUNNING);
+    finish(second, 10 * MS);
+    ck_assert_uint_eq(job.n_steps, 0);
+}
+END_TEST
+
+START_TEST(an_answer_to_withdraw_may_come_after_the_steps_own)
+{
+    struct job job;
+    struct turn_step *first;
+    struct turn_step *second;
+    uint64_t id;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    id = second->id;
+    end_job(&job);
+    expect(TURN_WITHDRAW);
+    finish(first, 10 * MS);
+    finish(second, 10 * MS);
+    ck_assert(turn_on_withdrawn(&turn, &lanes[0], id, false, in.now_us));
+    ck_assert(!turn_on_withdrawn(&turn, &lanes[0], id, true, in.now_us));
+    ck_assert(!turn_on_withdrawn(&turn, &lanes[0], id + 1, false, in.now_us));
+}
+END_TEST
+
+START_TEST(a_step_that_could_not_be_begun_is_as_if_it_had_not_been_sent)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    job.n_left = 1;
+    step = expect(TURN_STEP);
+    ck_assert(turn_on_withdrawn(&turn, &lanes[0], step->id, true, in.now_us));
+    ck_assert_uint_eq(job.n_steps + job.n_sent + job.n_due, 0);
+    ck_assert_int_eq(expect(TURN_STEP)->state, TURN_RUNNING);
+}
+END_TEST
+
+START_TEST(answers_that_fit_no_step_are_nonsense)
+{
+    struct job job;
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    ck_assert_ptr_null(turn_on_done(&turn, &lanes[0], second->id, 1, in.now_us));
+    ck_assert_ptr_null(turn_on_done(&turn, &lanes[1], first->id, 1, in.now_us));
+    ck_assert_ptr_null(turn_on_done(&turn, &lanes[0], 77, 1, in.now_us));
+    ck_assert(!turn_on_suspended(&turn, &lanes[0], second->id, 1, in.now_us));
+    ck_assert(!turn_on_withdrawn(&turn, &lanes[0], 77, false, in.now_us));
+    stand(first, 1 * MS);
+    ck_assert_ptr_null(turn_on_done(&turn, &lanes[0], first->id, 1, in.now_us));
+    ck_assert(!turn_on_suspended(&turn, &lanes[0], first->id, 1, in.now_us));
+}
+END_TEST
+
+START_TEST(while_somebody_is_opened_its_lane_begins_nothing)
+{
+    struct job opening;
+    struct job job;
+    struct job other;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    add_opening(&opening, SCHED_INTERACTIVE, &lanes[0], 5);
+    expect(TURN_NONE);
+    add_answer(&other, SCHED_INTERACTIVE, &lanes[1]);
+    ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[1]);
+    job_move(&opening, JOB_SEATED, in.now_us);
+    opening.n_left = 10;
+    finish(turn_find(&turn, &lanes[1], turn.last_id), 10 * MS);
+    ck_assert(has(expect(TURN_STEP), &opening));
+}
+END_TEST
+
+START_TEST(a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere)
+{
+    struct job opening;
+    struct job job;
+
+    add_answer(&job, SCHED_BACKGROUND, &lanes[1]);
+    add_opening(&opening, SCHED_REALTIME, &lanes[0], 5);
+    expect(TURN_NONE);
+    end_job(&opening);
+    expect(TURN_STEP);
+}
+END_TEST
+
+START_TEST(lanes_of_one_class_take_turns_and_nothing_waits_behind_them)
+{
+    struct job jobs[2];
+    struct turn_step *step;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    step = expect(TURN_STEP);
+    for (size_t i = 0; i < 6; i++) {
+        const struct lane *before = step->lane;
+
+        expect(TURN_NONE);
+        finish(step, 10 * MS);
+        step = expect(TURN_STEP);
+        ck_assert_int_eq(step->state, TURN_RUNNING);
+        ck_assert_ptr_ne(step->lane, before);
+    }
+}
+END_TEST
+
+START_TEST(what_waits_is_withdrawn_when_another_lane_gets_work)
+{
+    struct job jobs[2];
+    struct turn_step *first;
+    struct turn_step *waiter;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    waiter = expect(TURN_STEP);
+    add_answer(&jobs[1], SCHED_BACKGROUND, &lanes[1]);
+    expect(TURN_NONE); /* it waits for the higher class */
+    end_job(&jobs[1]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    ck_assert_ptr_eq(expect(TURN_WITHDRAW), waiter);
+    take_back(waiter);
+    expect(TURN_NONE);
+    finish(first, 10 * MS);
+    ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[1]);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const facts[] = {
+        nothing_to_do_is_no_order,
+        the_next_step_waits_behind_the_one_that_runs,
+        nothing_waits_past_the_last_token,
+        a_waiting_step_that_nobody_needs_is_withdrawn,
+        what_had_begun_before_it_was_asked_back_runs,
+        an_answer_to_withdraw_may_come_after_the_steps_own,
+        a_step_that_could_not_be_begun_is_as_if_it_had_not_been_sent,
+        answers_that_fit_no_step_are_nonsense,
+        while_somebody_is_opened_its_lane_begins_nothing,
+        a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere,
+        lanes_of_one_class_take_turns_and_nothing_waits_behind_them,
+        what_waits_is_withdrawn_when_another_lane_gets_work,
+    };
+
+    return run_facts("sched-turn", facts, sizeof(facts) / sizeof(facts[0]));
+}

@@ -1,0 +1,230 @@
+/* The turn in bounds: slices, rests, gates, sleep. */
+#include "turn_world.h"
+
+START_TEST(a_slice_is_followed_by_the_rest_that_duty_asks_for)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_prompt(&job, SCHED_INTERACTIVE, &lanes[0], 100);
+    bound(2 * MS, 250);
+    step = expect(TURN_STEP);
+    ck_assert_uint_eq(step->slice_us, 2 * MS);
+    expect(TURN_NONE); /* and nothing waits behind it */
+    stand(step, 2 * MS);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 6 * MS);
+    pass(6 * MS - 1);
+    expect(TURN_NONE);
+    pass(1);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
+    ck_assert_uint_eq(step->slice_us, 2 * MS);
+    finish(step, 1 * MS);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 3 * MS);
+    pass(3 * MS);
+    expect(TURN_STEP);
+}
+END_TEST
+
+START_TEST(duty_holds_for_the_sum_of_all_lanes)
+{
+    struct job jobs[2];
+    struct turn_step *step;
+    uint64_t from_us = in.now_us;
+    uint64_t held_us = 0;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    bound(2 * MS, 300);
+    while (in.now_us < from_us + 1000 * MS) {
+        turn_next(&turn, &queue, &planner, &in, &order);
+        if (order.what == TURN_NONE) {
+            ck_assert_uint_gt(order.wake_us, in.now_us);
+            pass((uint32_t)(order.wake_us - in.now_us));
+            continue;
+        }
+        step = order.step;
+        held_us += 2 * MS;
+        if (step->held_us < 8 * MS) {
+            stand(step, 2 * MS);
+        } else {
+            finish(step, 2 * MS);
+        }
+    }
+    ck_assert_uint_ge(held_us, 295 * MS);
+    ck_assert_uint_le(held_us, 302 * MS);
+    ck_assert_uint_gt(jobs[0].n_known, 15);
+    ck_assert_uint_gt(jobs[1].n_known, 15);
+}
+END_TEST
+
+START_TEST(rest_follows_a_duty_that_changes)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    bound(2 * MS, 500);
+    step = expect(TURN_STEP);
+    stand(step, 2 * MS);
+    bound(2 * MS, 100);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 18 * MS);
+    bound(0, 1000);
+    expect(TURN_CONTINUE);
+}
+END_TEST
+
+START_TEST(a_busy_screen_does_not_make_the_cores_rest)
+{
+    struct job jobs[2];
+    struct turn_step *step;
+
+    lanes[1].place = GOVERNOR_DEVICE;
+    in.limits[GOVERNOR_DEVICE].slice_us = 2 * MS;
+    in.limits[GOVERNOR_DEVICE].duty_permille = 100;
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    step = expect(TURN_STEP);
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    stand(step, 2 * MS);
+    ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[0]);
+}
+END_TEST
+
+START_TEST(heat_makes_both_places_rest_for_a_slice_on_one)
+{
+    struct job jobs[2];
+    struct turn_step *step;
+
+    lanes[1].place = GOVERNOR_DEVICE;
+    bound(2 * MS, 500);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    step = expect(TURN_STEP);
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    stand(step, 2 * MS);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
+}
+END_TEST
+
+START_TEST(a_bound_that_comes_stops_what_runs_without)
+{
+    struct job job;
+    struct turn_step *first;
+    struct turn_step *waiter;
+
+    add_prompt(&job, SCHED_INTERACTIVE, &lanes[0], 100);
+    first = expect(TURN_STEP);
+    waiter = expect(TURN_STEP);
+    bound(2 * MS, 500);
+    ck_assert_ptr_eq(expect(TURN_WITHDRAW), waiter);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), first);
+    expect(TURN_NONE);
+    take_back(waiter);
+    stand(first, 5 * MS);
+    pass(5 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    ck_assert_uint_eq(first->slice_us, 2 * MS);
+}
+END_TEST
+
+START_TEST(a_tighter_slice_reaches_a_step_with_a_longer_one)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_prompt(&job, SCHED_INTERACTIVE, &lanes[0], 100);
+    bound(100 * MS, 1000);
+    step = expect(TURN_STEP);
+    bound(2 * MS, 1000);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+}
+END_TEST
+
+START_TEST(the_class_gate_suspends_what_is_below_and_lets_it_go_on_later)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 100);
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_INTERACTIVE;
+    while (turn_next(&turn, &queue, &planner, &in, &order), order.what == TURN_STEP) {
+    }
+    if (order.what == TURN_WITHDRAW) {
+        take_back(order.step);
+        turn_next(&turn, &queue, &planner, &in, &order);
+    }
+    ck_assert_int_eq(order.what, TURN_SUSPEND);
+    stand(step, 1 * MS);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, 0);
+    add_answer(&high, SCHED_INTERACTIVE, &lanes[0]);
+    high.n_left = 1;
+    finish(expect(TURN_STEP), 10 * MS);
+    expect(TURN_NONE);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_BACKGROUND;
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
+}
+END_TEST
+
+START_TEST(who_has_ended_behind_the_gate_is_let_through)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_BACKGROUND, &lanes[0]);
+    job.n_left = 1;
+    step = expect(TURN_STEP);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_REALTIME;
+    expect(TURN_SUSPEND);
+    stand(step, 1 * MS);
+    expect(TURN_NONE);
+    end_job(&job);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
+}
+END_TEST
+
+START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_REALTIME, &lanes[0]);
+    job.n_left = 1;
+    step = expect(TURN_STEP);
+    in.limits[GOVERNOR_CORES].mode = GOVERNOR_PAUSED;
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+    stand(step, 1 * MS);
+    expect(TURN_NONE);
+    in.limits[GOVERNOR_CORES].mode = GOVERNOR_FULL;
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
+    in.is_asleep = true;
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+    stand(step, 1 * MS);
+    expect(TURN_NONE);
+    in.is_asleep = false;
+    expect(TURN_CONTINUE);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const facts[] = {
+        a_slice_is_followed_by_the_rest_that_duty_asks_for,
+        duty_holds_for_the_sum_of_all_lanes,
+        rest_follows_a_duty_that_changes,
+        a_busy_screen_does_not_make_the_cores_rest,
+        heat_makes_both_places_rest_for_a_slice_on_one,
+        a_bound_that_comes_stops_what_runs_without,
+        a_tighter_slice_reaches_a_step_with_a_longer_one,
+        the_class_gate_suspends_what_is_below_and_lets_it_go_on_later,
+        who_has_ended_behind_the_gate_is_let_through,
+        a_paused_place_stops_every_class_and_sleep_both_places,
+    };
+
+    return run_facts("sched-turn-bounds", facts, sizeof(facts) / sizeof(facts[0]));
+}

@@ -1,0 +1,305 @@
+/* The turn between classes: who stands still for whom, and goes on. */
+#include "turn_world.h"
+
+START_TEST(realtime_withdraws_suspends_and_lets_go_on)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *first;
+    struct turn_step *waiter;
+    struct turn_step *urgent;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 200);
+    first = expect(TURN_STEP);
+    waiter = expect(TURN_STEP);
+    pass(5 * MS);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    high.n_left = 1;
+    ck_assert_ptr_eq(expect(TURN_WITHDRAW), waiter);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), first);
+    take_back(waiter);
+    stand(first, 6 * MS);
+    urgent = expect(TURN_STEP);
+    ck_assert_int_eq(urgent->class, SCHED_REALTIME);
+    ck_assert(has(urgent, &high) && !has(urgent, &low));
+    finish(urgent, 10 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    ck_assert_uint_eq(first->slice_us, 0);
+    finish(first, 30 * MS);
+    ck_assert(has(expect(TURN_STEP), &low));
+}
+END_TEST
+
+START_TEST(a_realtime_arrival_stops_a_step_so_that_it_can_be_opened)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    add_opening(&high, SCHED_REALTIME, &lanes[0], 5);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+    stand(step, 1 * MS);
+    expect(TURN_NONE); /* its answer comes, then it goes first */
+    job_move(&high, JOB_SEATED, in.now_us);
+    high.n_left = 5;
+    ck_assert(has(expect(TURN_STEP), &high));
+}
+END_TEST
+
+START_TEST(a_step_that_is_about_to_end_is_not_suspended)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    pass(6 * MS);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    expect(TURN_NONE);
+    ck_assert_uint_gt(order.wake_us, in.now_us); /* unless it does not end */
+    pass(10 * MS);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+}
+END_TEST
+
+START_TEST(slices_that_are_short_are_waited_for)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 200);
+    bound(2 * MS, 1000);
+    step = expect(TURN_STEP);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    expect(TURN_NONE);
+    stand(step, 2 * MS);
+    ck_assert_int_eq(expect(TURN_STEP)->class, SCHED_REALTIME);
+}
+END_TEST
+
+START_TEST(realtime_on_one_lane_stops_background_on_the_other)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+    struct turn_step *urgent;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    add_answer(&high, SCHED_REALTIME, &lanes[1]);
+    high.n_left = 1;
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+    stand(step, 1 * MS);
+    urgent = expect(TURN_STEP);
+    ck_assert_ptr_eq(urgent->lane, &lanes[1]);
+    finish(urgent, 10 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
+}
+END_TEST
+
+START_TEST(interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes)
+{
+    struct job low;
+    struct job high;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    low.n_left = 1;
+    expect(TURN_STEP);
+    add_answer(&high, SCHED_INTERACTIVE, &lanes[0]);
+    expect(TURN_NONE);
+    end_job(&high);
+    add_answer(&high, SCHED_INTERACTIVE, &lanes[1]);
+    expect(TURN_SUSPEND);
+}
+END_TEST
+
+START_TEST(one_lower_step_stands_still_on_a_lane_at_most)
+{
+    struct job low;
+    struct job middle;
+    struct job high;
+    struct turn_step *first;
+    struct turn_step *second;
+
+    /* A gate lets interactive pass a background step of its lane; then realtime comes, and finds two begun. */
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    low.n_left = 1;
+    first = expect(TURN_STEP);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_INTERACTIVE;
+    expect(TURN_SUSPEND);
+    stand(first, 1 * MS);
+    add_answer(&middle, SCHED_INTERACTIVE, &lanes[0]);
+    middle.n_left = 1;
+    second = expect(TURN_STEP);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    high.n_left = 1;
+    expect(TURN_NONE);
+    finish(second, 10 * MS);
+    ck_assert(has(expect(TURN_STEP), &high));
+}
+END_TEST
+
+START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
+{
+    struct job low;
+    struct job middle;
+    struct job high;
+    struct turn_step *first;
+
+    /* A suspect's step shares its lane with nobody: realtime there is served by letting it end, before others. */
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    low.n_left = 1;
+    low.alone = true;
+    bound(2 * MS, 1000);
+    first = expect(TURN_STEP);
+    ck_assert(first->plan.alone);
+    add_answer(&middle, SCHED_INTERACTIVE, &lanes[1]);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    stand(first, 2 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    finish(first, 2 * MS);
+    ck_assert(has(expect(TURN_STEP), &high));
+}
+END_TEST
+
+START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+    struct turn_step *first;
+    uint64_t from_us;
+    uint32_t n_gifts = 0;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    low.n_left = 1;
+    first = expect(TURN_STEP);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    high.n_left = 100000;
+    expect(TURN_SUSPEND);
+    stand(first, 1 * MS);
+    from_us = in.now_us;
+    while (low.n_steps > 0) {
+        ck_assert_uint_lt(in.now_us, from_us + 1000 * MS);
+        turn_next(&turn, &queue, &planner, &in, &order);
+        if (order.what != TURN_CONTINUE) {
+            step = turn.steps[0].state == TURN_RUNNING ? &turn.steps[0] : &turn.steps[1];
+            step = step->state == TURN_RUNNING ? step : &turn.steps[2];
+            if (order.what == TURN_NONE) {
+                finish(step, 10 * MS);
+            } else if (order.what == TURN_WITHDRAW) {
+                take_back(order.step);
+            }
+            continue;
+        }
+        n_gifts++;
+        ck_assert_ptr_eq(order.step, first);
+        ck_assert_uint_eq(first->slice_us, TURN_PATIENCE_US);
+        expect(TURN_NONE); /* a gift is not taken back */
+        if (first->held_us + 5 * MS < 10 * MS) {
+            stand(first, 5 * MS);
+        } else {
+            finish(first, 4 * MS);
+        }
+    }
+    ck_assert_uint_eq(n_gifts, 2);
+}
+END_TEST
+
+START_TEST(a_put_aside_job_is_in_no_step)
+{
+    struct job jobs[2];
+    struct turn_step *step;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[0]);
+    step = expect(TURN_STEP);
+    expect(TURN_STEP);
+    turn_forget(&turn, &jobs[0]);
+    ck_assert_uint_eq(jobs[0].n_steps + jobs[0].n_sent + jobs[0].n_due, 0);
+    ck_assert(!has(step, &jobs[0]) && has(step, &jobs[1]));
+    job_forget(&jobs[0]);
+    end_job(&jobs[0]);
+    finish(step, 10 * MS);
+    ck_assert_uint_eq(jobs[1].n_steps, 1);
+}
+END_TEST
+
+START_TEST(a_lost_engine_takes_its_steps_with_it_and_no_others)
+{
+    struct job jobs[2];
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&jobs[0], SCHED_BACKGROUND, &lanes[0]);
+    jobs[0].n_left = 1;
+    first = expect(TURN_STEP);
+    add_answer(&jobs[1], SCHED_REALTIME, &lanes[1]);
+    expect(TURN_SUSPEND);
+    stand(first, 1 * MS);
+    second = expect(TURN_STEP);
+    turn_on_lost(&turn, &lanes[0]);
+    ck_assert_uint_eq(jobs[0].n_steps + jobs[0].n_sent + jobs[0].n_due, 0);
+    ck_assert_uint_ge(jobs[1].n_steps, 1);
+    ck_assert(!turn_is_busy(&turn, &lanes[0]) && turn_is_busy(&turn, &lanes[1]));
+    lanes[0].open = false;
+    finish(second, 1 * MS);
+}
+END_TEST
+
+START_TEST(only_what_runs_or_waits_is_awaited)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    ck_assert_double_lt(turn_awaited_ns(&turn, &lanes[0]), 0.0);
+    step = expect(TURN_STEP);
+    ck_assert_double_ge(turn_awaited_ns(&turn, &lanes[0]), 10e6);
+    expect(TURN_STEP);
+    ck_assert_double_ge(turn_awaited_ns(&turn, &lanes[0]), 20e6);
+    bound(2 * MS, 500);
+    turn_on_withdrawn(&turn, &lanes[0], expect(TURN_WITHDRAW)->id, true, in.now_us);
+    expect(TURN_SUSPEND);
+    stand(step, 2 * MS);
+    ck_assert_double_lt(turn_awaited_ns(&turn, &lanes[0]), 0.0);
+}
+END_TEST
+
+START_TEST(moves_that_make_no_sense_are_none)
+{
+    ck_assert(turn_may_move(TURN_STANDING, TURN_RUNNING));
+    ck_assert(!turn_may_move(TURN_STANDING, TURN_SUSPENDING));
+    ck_assert(!turn_may_move(TURN_WAITING, TURN_STANDING));
+    ck_assert(!turn_may_move(TURN_OVER, TURN_RUNNING));
+    ck_assert(!turn_may_move(TURN_FREE, TURN_STANDING));
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const facts[] = {
+        realtime_withdraws_suspends_and_lets_go_on,
+        a_realtime_arrival_stops_a_step_so_that_it_can_be_opened,
+        a_step_that_is_about_to_end_is_not_suspended,
+        slices_that_are_short_are_waited_for,
+        realtime_on_one_lane_stops_background_on_the_other,
+        interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,
+        one_lower_step_stands_still_on_a_lane_at_most,
+        who_stands_in_the_way_of_a_higher_class_has_its_class,
+        a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
+        a_put_aside_job_is_in_no_step,
+        a_lost_engine_takes_its_steps_with_it_and_no_others,
+        only_what_runs_or_waits_is_awaited,
+        moves_that_make_no_sense_are_none,
+    };
+
+    return run_facts("sched-turn-class", facts, sizeof(facts) / sizeof(facts[0]));
+}
