@@ -129,8 +129,31 @@ static void reopen(struct model *model, struct rig_stream *stream)
     }
 }
 
-void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
-               step_poll_fn poll, void *owner)
+void rig_begin(struct rig_run *run)
+{
+    for (uint32_t i = 0; i < run->n_streams; i++) {
+        open_stream(run->model, &run->streams[i]);
+    }
+}
+
+/* The step has ended. */
+static void take_all(struct rig_run *run, const struct step_report *report)
+{
+    ck_assert_uint_eq(report->n_allocs, 0);
+    for (uint32_t i = 0; i < report->n_results; i++) {
+        for (uint32_t j = 0; j < run->n_streams; j++) {
+            if (run->streams[j].id == report->results[i].seq) {
+                take(&run->streams[j], &report->results[i]);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < run->n_streams; i++) {
+        reopen(run->model, &run->streams[i]);
+    }
+    run->is_begun = false;
+}
+
+bool rig_turn(struct rig_run *run, step_poll_fn poll, void *owner)
 {
     struct step_entry entries[64];
     struct step_report report;
@@ -138,31 +161,42 @@ void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_strea
     uint32_t n;
     int r;
 
-    for (uint32_t i = 0; i < n_streams; i++) {
-        open_stream(model, &streams[i]);
-    }
-    while ((n = plan(streams, n_streams, n_chunk, entries)) > 0) {
-        ck_assert_msg(step_begin(model, 1, entries, n, &diag) == 0, "%s", diag.text);
-        do {
-            r = step_run(model, 1, poll, owner, &report);
-        } while (r == STEP_SUSPENDED);
-        ck_assert_int_eq(r, STEP_DONE);
-        ck_assert_uint_eq(report.n_allocs, 0);
-        for (uint32_t i = 0; i < n; i++) {
-            for (uint32_t j = 0; j < n_streams; j++) {
-                if (streams[j].id == report.results[i].seq) {
-                    take(&streams[j], &report.results[i]);
-                }
-            }
+    if (!run->is_begun) {
+        n = plan(run->streams, run->n_streams, run->n_chunk, entries);
+        if (n == 0) {
+            return false;
         }
-        for (uint32_t i = 0; i < n_streams; i++) {
-            reopen(model, &streams[i]);
-        }
+        ck_assert_msg(step_begin(run->model, run->step, entries, n, &diag) == 0, "%s", diag.text);
+        run->is_begun = true;
     }
-    for (uint32_t i = 0; i < n_streams; i++) {
-        seq_close(model, streams[i].id, streams[i].keeps);
+    r = step_run(run->model, run->step, poll, owner, &report);
+    if (r == STEP_DONE) {
+        take_all(run, &report);
+    } else {
+        ck_assert_int_eq(r, STEP_SUSPENDED);
     }
-    ck_assert(model_check(model));
+    return true;
+}
+
+void rig_end(struct rig_run *run)
+{
+    for (uint32_t i = 0; i < run->n_streams; i++) {
+        seq_close(run->model, run->streams[i].id, run->streams[i].keeps);
+    }
+    ck_assert(model_check(run->model));
+}
+
+void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
+               step_poll_fn poll, void *owner)
+{
+    struct rig_run run = {
+        .model = model, .streams = streams, .n_streams = n_streams, .n_chunk = n_chunk, .step = 1
+    };
+
+    rig_begin(&run);
+    while (rig_turn(&run, poll, owner)) {
+    }
+    rig_end(&run);
 }
 
 /* ---- truth files ---- */

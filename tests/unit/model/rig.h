@@ -57,6 +57,22 @@ extern const bool rig_has_one_hash;
 void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
                step_poll_fn poll, void *owner);
 
+/* The same a little at a time, so that two may go on in turns. */
+struct rig_run {
+    struct model *model;
+    struct rig_stream *streams;
+    uint32_t n_streams;
+    uint32_t n_chunk;
+    uint64_t step; /* name of its steps: another for each run */
+    bool is_begun;
+};
+
+void rig_begin(struct rig_run *run);
+
+/* Goes on until @poll suspends it or a step ends. False: all answers are there. */
+bool rig_turn(struct rig_run *run, step_poll_fn poll, void *owner);
+void rig_end(struct rig_run *run);
+
 struct rig_case {
     uint32_t prompt[RIG_TOKENS];
     uint32_t n_prompt;

@@ -232,6 +232,73 @@ START_TEST(every_filter_on_a_large_vocabulary_keeps_its_promise_and_allocates_no
 }
 END_TEST
 
+#define MIDDLE 3000
+
+/* One draw in pieces of @most; another that is left in the midst of it before. */
+static void check_pieces(struct sample_scratch *scratch, const struct sample_params *params,
+                         const float *logits, const uint32_t *tokens, size_t n_tokens, size_t most)
+{
+    uint32_t ids[2][20];
+    float logprobs[2][20];
+    struct sample_result whole = { .top_ids = ids[0], .top_logprobs = logprobs[0] };
+    struct sample_result pieces = { .top_ids = ids[1], .top_logprobs = logprobs[1] };
+    unsigned n_left = (unsigned)(MIDDLE * 3 / 2 / most);
+    int r;
+
+    ck_assert_int_eq(sample_draw(params, logits, MIDDLE, tokens, n_tokens, (uint32_t)most, scratch, &whole),
+                     SAMPLE_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        sample_begin(scratch, params, logits, MIDDLE, tokens, n_tokens, (uint32_t)most, &pieces);
+        do {
+            r = sample_go(scratch, most);
+        } while (r == SAMPLE_MORE && (i == 1 || n_left-- > 0));
+    }
+
+    ck_assert_int_eq(r, SAMPLE_OK);
+    ck_assert_uint_eq(pieces.id, whole.id);
+    ck_assert(memcmp(&pieces.logprob, &whole.logprob, sizeof(float)) == 0);
+    ck_assert_uint_eq(pieces.n_top, whole.n_top);
+    ck_assert(memcmp(ids[0], ids[1], whole.n_top * sizeof(uint32_t)) == 0);
+    ck_assert(memcmp(logprobs[0], logprobs[1], whole.n_top * sizeof(float)) == 0);
+}
+
+START_TEST(a_draw_is_the_same_in_whatever_pieces)
+{
+    static const size_t mosts[] = { 1, 7, 100, 1499, 100000 };
+    static const float temperatures[] = { 0, 0.7F, 5 };
+    static float logits[LARGE];
+    static uint32_t tokens[2 * MIDDLE];
+    const struct sample_bias biases[] = { { .id = 5, .bias = 3 }, { .id = 70, .bias = -3 } };
+    const uint32_t never[] = { 9, 2000 };
+    struct sample_scratch *scratch = NULL;
+
+    fill_large(logits, 11);
+    ck_assert_int_eq(sample_scratch_create(&scratch, MIDDLE), 0);
+    for (size_t i = 0; i < COUNTOF(tokens); i++) {
+        tokens[i] = (uint32_t)(i * i % 2500);
+    }
+    for (unsigned which = 0; which < 16; which++) {
+        struct sample_params params = plain(temperatures[which % 3]);
+
+        params.top_k = which & 1 ? 40 : 0;
+        params.top_p = which & 2 ? 0.9F : 1;
+        params.min_p = which & 4 ? 0.01F : 0;
+        params.n_window = which & 8 ? 2 * MIDDLE : 0;
+        params.repetition_penalty = 1.3F;
+        params.frequency_penalty = 0.1F;
+        params.biases = biases;
+        params.n_biases = COUNTOF(biases);
+        params.never = never;
+        params.n_never = COUNTOF(never);
+        params.n_top = which % 2 * 20;
+        for (size_t i = 0; i < COUNTOF(mosts); i++) {
+            check_pieces(scratch, &params, logits, tokens, COUNTOF(tokens), mosts[i]);
+        }
+    }
+    sample_scratch_destroy(scratch);
+}
+END_TEST
+
 /* Top-p by the book: sort all, add up in binary64. */
 static unsigned n_kept_by_sorting(const float *logits, double temperature, double top_p)
 {
@@ -301,6 +368,7 @@ int main(void)
     tcase_add_test(tests, logprobs_are_of_the_raw_distribution);
     tcase_add_test(tests, top_logprobs_are_as_many_as_there_are_candidates);
     tcase_add_test(tests, logprobs_not_asked_for_are_0);
+    tcase_add_test(tests, a_draw_is_the_same_in_whatever_pieces);
     tcase_add_test(tests, every_filter_on_a_large_vocabulary_keeps_its_promise_and_allocates_nothing);
     tcase_add_test(tests, long_top_p_keeps_what_sorting_all_would_keep);
     suite_add_tcase(suite, tests);

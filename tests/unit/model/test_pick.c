@@ -125,6 +125,17 @@ static void check_reach(size_t n, uint64_t n_kinds, uint64_t state)
         found = pick_reach(moved, n, weights, share * total);
         ck_assert_uint_eq(found.id, wanted.id);
         ck_assert_float_eq(found.value, wanted.value);
+        for (size_t most = 1; most < 40; most += 6) {
+            struct pick_reach reach;
+            size_t left;
+
+            memcpy(moved, picks, n * sizeof(*picks));
+            pick_reach_begin(&reach, moved, n, weights, share * total);
+            do {
+                left = most;
+            } while (!pick_reach_go(&reach, &left));
+            ck_assert_uint_eq(reach.found.id, found.id);
+        }
     }
 }
 

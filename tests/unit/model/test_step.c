@@ -125,6 +125,11 @@ START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
 }
 END_TEST
 
+static bool never(void *owner)
+{
+    return false;
+}
+
 /* ---- refusals of a step ---- */
 
 static const struct bad_step {
@@ -155,19 +160,129 @@ START_TEST(a_step_that_makes_no_sense_is_refused)
 }
 END_TEST
 
-START_TEST(a_second_step_is_refused_while_one_is_begun)
+/* Begins step @id of a prompt and runs one part of it. */
+static void stand_still(struct model *model, uint64_t id, uint32_t seq)
 {
-    const struct step_entry entry = { .seq = 1, .n_prefill = 4 };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    const struct step_entry entry = { .seq = seq, .n_prefill = PUPPET_PROMPT };
+    struct step_report report;
+    struct diag diag = DIAG_INIT;
+
+    puppet_seq(model, seq, PUPPET_PROMPT, 8);
+    ck_assert_msg(step_begin(model, id, &entry, 1, &diag) == 0, "%s", diag.text);
+    ck_assert_int_eq(step_run(model, id, never, NULL, &report), STEP_SUSPENDED);
+}
+
+/* Runs step @id to its end. */
+static struct step_result finish(struct model *model, uint64_t id)
+{
+    struct step_report report;
+
+    ck_assert_int_eq(step_run(model, id, NULL, NULL, &report), STEP_DONE);
+    ck_assert(model_check(model));
+    return report.results[0];
+}
+
+START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
+{
+    const struct step_entry entry = { .seq = 1, .n_prefill = PUPPET_PROMPT };
+    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     puppet_seq(model, 1, PUPPET_PROMPT, 8);
-    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
+    stand_still(model, 7, 2);
+    stand_still(model, 8, 3);
 
-    ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), STEP_REFUSED);
+    ck_assert_int_eq(step_begin(model, 9, &entry, 1, &diag), STEP_BUSY);
 
-    step_withdraw(model, 1);
+    ck_assert_msg(strstr(diag.text, "2 steps"), "%s", diag.text);
+    finish(model, 8);
+    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
+    finish(model, 7);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_sequence_stands_in_one_begun_step_at_most)
+{
+    const struct step_entry entries[] = { { .seq = 1, .n_prefill = 4 }, { .seq = 2, .n_decode = 1 } };
+    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct diag diag = DIAG_INIT;
+
+    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    stand_still(model, 7, 2);
+
+    ck_assert_int_eq(step_begin(model, 8, entries, 2, &diag), STEP_BUSY);
+
+    ck_assert_msg(strstr(diag.text, "sequence 2"), "%s", diag.text);
+    ck_assert_int_eq(step_begin(model, 7, entries, 1, &diag), STEP_REFUSED);
+    finish(model, 7);
+    ck_assert_uint_eq(puppet_run(model, entries, 2, NULL, NULL).results[1].n_tokens, 1);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_step_is_withdrawn_only_before_its_first_part)
+{
+    const struct step_entry entry = { .seq = 1, .n_prefill = 4 };
+    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct diag diag = DIAG_INIT;
+
+    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    stand_still(model, 7, 2);
+    ck_assert_int_eq(step_begin(model, 8, &entry, 1, &diag), 0);
+
+    ck_assert(!step_withdraw(model, 7));
+    ck_assert(!step_withdraw(model, 9));
+    ck_assert(step_withdraw(model, 8));
+
     ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_rows, PUPPET_PROMPT);
+    ck_assert_uint_eq(finish(model, 7).n_tokens, 1);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model_figures before;
+    struct model_figures after;
+
+    stand_still(model, 7, 1);
+    puppet_seq(model, 2, PUPPET_PROMPT, 8);
+    model_figures(model, &before);
+
+    seq_trim(model, 1, 10);
+    seq_trim(model, 1, 4);
+    seq_trim(model, 1, 6);
+    puppet_run_one(model, 2, PUPPET_PROMPT);
+    seq_close(model, 2, false);
+    ck_assert_uint_eq(finish(model, 7).n_tokens, 1);
+    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_rows, 1); /* the fourth, once more */
+
+    seq_close(model, 1, false);
+    model_figures(model, &after);
+    ck_assert_uint_eq(after.n_held, 0);
+    ck_assert_uint_gt(before.n_held, 0);
+    model_close(model);
+}
+END_TEST
+
+START_TEST(a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end)
+{
+    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model_figures figures;
+
+    stand_still(model, 7, 1);
+
+    seq_close(model, 1, false);
+    puppet_seq(model, 2, PUPPET_PROMPT, 8);
+    puppet_run_one(model, 2, PUPPET_PROMPT);
+    model_figures(model, &figures);
+    ck_assert_uint_eq(figures.n_held, 4);
+
+    ck_assert_int_eq(finish(model, 7).outcome, STEP_ENTRY_STOPPED);
+    model_figures(model, &figures);
+    ck_assert_uint_eq(figures.n_held, 2);
     model_close(model);
 }
 END_TEST
@@ -336,7 +451,11 @@ int main(void)
     tcase_add_test(tcase, a_trimmed_sequence_says_the_same_again);
     tcase_add_test(tcase, one_step_serves_prompts_and_answers_with_one_pass_over_the_weights);
     tcase_add_loop_test(tcase, a_step_that_makes_no_sense_is_refused, 0, (int)COUNTOF(bad_steps));
-    tcase_add_test(tcase, a_second_step_is_refused_while_one_is_begun);
+    tcase_add_test(tcase, a_step_beyond_those_that_may_be_begun_is_refused_for_now);
+    tcase_add_test(tcase, a_sequence_stands_in_one_begun_step_at_most);
+    tcase_add_test(tcase, a_step_is_withdrawn_only_before_its_first_part);
+    tcase_add_test(tcase, what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end);
+    tcase_add_test(tcase, a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end);
     tcase_add_test(tcase, an_unknown_sequence_is_told_and_harms_nobody);
     tcase_add_test(tcase, a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do);
     tcase_add_test(tcase, a_step_of_which_nobody_is_left_ends_at_the_next_part);
