@@ -20,8 +20,10 @@
 #define PARTS_OF_A_SLICE 4
 
 #define PART_LEAST_US 50 /* shorter ones are mostly waking workers and looking at the socket */
-#define PART_US                                                                                              \
-    8000 /* without a slice: a Stop is to be seen within 20 ms, also where parts take twice as long */
+
+/* Without a slice: a Stop is to be seen within 20 ms, also where the processor is shared. */
+#define PART_US 5000
+
 #define SLOW_LEAST_US 500 /* what was foretold to take less says nothing by taking more */
 
 /* Each is told of an order by its numbers, and says whether the order is done with. */

@@ -11,9 +11,9 @@
 
 /*
  * A submission without a bound must stay below 20 ms, since that is how long a cancel or a more urgent step waits:
- * it is to take so long, and may take twice as long when the processor is shared.
+ * it is to take so long, and may take some times as long where the processor is shared.
  */
-#define BOUND_US 8000
+#define BOUND_US 5000
 
 #define TELLING_US 20 /* a shorter part is mostly waking the workers: it doesn't tell how fast they are */
 #define ROWS_FEW   8  /* in a product: reading the weights weighs more than the arithmetic */
