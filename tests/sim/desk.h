@@ -1,0 +1,139 @@
+/*
+ * Desk: plays sottod
+ *
+ * What stream/ does around the scheduler, without words, sockets and processes: requests are admitted, queued, seated,
+ * planned into steps, their rows and tokens counted, and ended once; engines that are lost are started anew; the governor
+ * is asked every 50 ms while there is work. It drives the daemon's own queue, planner, turn, cost model, admission and
+ * governor, and has no rule of its own.
+ */
+#ifndef SOTTO_SIM_DESK_H
+#define SOTTO_SIM_DESK_H
+
+#include "mutant.h"
+#include "plant/engine.h"
+#include "plant/sensors.h"
+#include "sched/admit.h"
+#include "sched/turn.h"
+
+#define DESK_LANES 2u
+
+/* The most that one uid may have under way, and waiting of it: as the daemon's defaults. */
+#define DESK_STREAMS 16u
+#define DESK_WAITING 16u
+
+struct request {
+    struct list link; /* desk::requests; a request that is over stays while steps name it */
+    struct job job;
+    uint32_t sequence; /* 0: none */
+    uint32_t n_most;   /* longest answer, as asked for */
+    uint32_t n_answer; /* tokens after which it ends by itself */
+    uint32_t n_cached; /* of its prompt, by its session */
+    uint32_t n_tok;    /* sampled */
+    uint32_t n_ends;   /* 1 at last */
+    uint64_t asked_ns;
+    uint64_t first_ns; /* of the first token; 0: none yet */
+    double owed_us;    /* its own work until the first token, on the chip as it was when it was asked */
+    bool is_over;
+    bool is_promised; /* its deadline was admitted */
+    bool closes_late; /* a mutant's */
+    void *client;
+};
+
+enum desk_end {
+    DESK_DONE,
+    DESK_CANCELLED,
+    DESK_EXPIRED, /* its deadline passed */
+    DESK_NEVER,   /* the engine has not the pages for it */
+};
+
+enum desk_outcome {
+    DESK_OK,
+    DESK_REFUSED, /* *ret_retry_us says for how long; 0: for ever */
+};
+
+struct desk_ask {
+    uint32_t uid;
+    uint32_t weight;
+    uint32_t tokens_a_minute;
+    enum sched_class class;
+    uint32_t lane;
+    uint32_t n_prompt;
+    uint32_t n_cached;
+    uint32_t n_answer;
+    uint32_t n_most;
+    uint64_t first_by_us;  /* from now on; 0: none */
+    uint64_t finish_by_us;
+    uint32_t credit; /* tokens that may be sampled at first; 0: no bound */
+    void *client;
+};
+
+struct watch;
+
+struct desk {
+    struct agenda *agenda;
+    const struct scenario *scenario;
+    struct engine *engines; /* of n_engines */
+    struct sensors *sensors;
+    struct watch *watch;
+    enum mutant mutant;
+    bool is_unscheduled; /* no governor, one class, one account: what the chip can give */
+
+    struct queue queue;
+    struct planner planner;
+    struct turn turn;
+    struct governor governor;
+    struct lane lanes[DESK_LANES];
+    uint32_t n_opening[DESK_LANES];
+    struct list requests;
+    uint32_t n_live;
+    uint32_t last_sequence;
+    bool is_closed; /* nobody may ask any more */
+
+    struct agenda_event run;
+    struct agenda_event wake;
+    struct agenda_event tick;
+    struct agenda_event restart[DESK_LANES];
+    uint64_t held_us[GOVERNOR_PLACE_COUNT]; /* since the last tick */
+    double took_us;                         /* of steps since the last tick */
+    double foretold_us;
+    uint64_t ticked_ns;
+    struct governor_input hint; /* only its .hint */
+    bool has_hint;
+
+    /* Told of each token and each end, once. */
+    void (*on_token)(void *client, struct request *request);
+    void (*on_end)(void *client, struct request *request, enum desk_end how);
+
+    uint64_t n_asked;
+    uint64_t n_refused;
+    uint64_t n_rows;
+    uint64_t n_tok;
+};
+
+void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
+               struct sensors *sensors, struct watch *watch);
+void desk_finish(struct desk *desk);
+
+/* Asks for an answer. DESK_OK: *ret_request lives until its end was told. */
+int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us);
+
+void desk_cancel(struct desk *desk, struct request *request);
+
+/* The reader took what there is and grants @n_tok more. */
+void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok);
+
+/* A compositor's word: frames of @frame_us, drawing hard until @busy_until_ns, @n_missed since the last. */
+void desk_hint(struct desk *desk, uint64_t busy_until_ns, uint32_t n_missed);
+
+/* The engine of @lane is gone; a new one comes @after_ns later. */
+void desk_on_lost(struct desk *desk, uint32_t lane, uint64_t after_ns);
+
+/* The engine's answers; see engine.h. */
+void desk_on_answer(void *desk, struct engine *engine, const struct engine_message *answer);
+
+/* The limits that our work is under now. */
+const struct governor_limits *desk_limits(const struct desk *desk);
+
+enum governor_place desk_place(const struct desk *desk);
+
+#endif

@@ -1,0 +1,82 @@
+#include "invariant.h"
+
+#define EVERY 0u
+
+const struct invariant_row invariants[INVARIANT_COUNT] = {
+    [INVARIANT_SLICE] = { "slice", "the bound and one part", "parts beyond", EVERY, false },
+    [INVARIANT_REST] = { "rest", "held (1000/duty - 1)", "permille of it", EVERY, true },
+    [INVARIANT_GATE] = { "gate", "one part", "parts", EVERY, false },
+    [INVARIANT_FRAMES] = { "frames", "none because of us", "frames", EVERY, false },
+    [INVARIANT_STEP] = { "step", "one sampling period and one slice", "frames", EVERY, false },
+    [INVARIANT_HINT] = { "hint", "one frame", "frames", EVERY, false },
+    [INVARIANT_HEAT] = { "heat", "2 degrees", "degrees", EVERY, false },
+    [INVARIANT_CYCLE] = { "cycle", "half a degree", "degrees", EVERY, false },
+    [INVARIANT_HOT] = { "hot", "as without us (0.3 degrees)", "degrees", EVERY, false },
+    [INVARIANT_USE] = { "use", "3.5 degrees below the target", "degrees", EVERY, false },
+    [INVARIANT_BLIND] = { "blind", "what policy leaves after the grace time", "permille", EVERY, false },
+    [INVARIANT_FIRST] = { "first", "one slice and its own work, 99.9 %", "times", 1000, false },
+    [INVARIANT_DEADLINE] = { "deadline", "met, 99.9 %", "times", 1000, false },
+    [INVARIANT_FAIR] = { "fair", "5 % of the weights in any 10 s", "%", EVERY, false },
+    [INVARIANT_PROGRESS] = { "progress", "5 s", "s", EVERY, false },
+    [INVARIANT_BUSY] = { "busy", "50 permille idle", "permille", EVERY, false },
+    [INVARIANT_TOKENS] = { "tokens", "97 % of an unscheduled run", "%", EVERY, true },
+    [INVARIANT_COST] = { "cost", "within 25 %, 95 %", "%", 50000, false },
+    [INVARIANT_CLOCK] = { "clock", "the same ten steps after a change", "%", 50000, false },
+    [INVARIANT_QUEUE] = { "queue", "as many as the limits allow", "requests", EVERY, false },
+    [INVARIANT_ONCE] = { "once", "one end", "ends", EVERY, false },
+    [INVARIANT_LEAK] = { "leak", "nothing left", "things", EVERY, false },
+    [INVARIANT_CONTRACT] = { "contract", "no nonsense to or from engines", "times", EVERY, false },
+};
+
+static bool is_worse(enum invariant which, double a, double b)
+{
+    return invariants[which].worst_is_least ? a < b : a > b;
+}
+
+void tally_add(struct tallies *tallies, enum invariant which, double value, bool bad, double at_s)
+{
+    struct tally *tally = &tallies->of[which];
+
+    if (tally->n == 0 || is_worse(which, value, tally->worst)) {
+        tally->worst = value;
+        if (tally->n_bad == 0) {
+            tally->worst_s = at_s;
+        }
+    }
+    if (bad && tally->n_bad == 0) {
+        tally->worst_s = at_s;
+    }
+    tally->n++;
+    tally->n_bad += bad;
+}
+
+void tally_merge(struct tallies *sums, const struct tallies *run, uint64_t seed)
+{
+    for (int i = 0; i < INVARIANT_COUNT; i++) {
+        struct tally *sum = &sums->of[i];
+        const struct tally *one = &run->of[i];
+
+        if (one->n > 0 && (sum->n == 0 || is_worse((enum invariant)i, one->worst, sum->worst))) {
+            sum->worst = one->worst;
+            sum->worst_s = one->worst_s;
+            sum->seed = seed;
+        }
+        sum->n += one->n;
+        sum->n_bad += one->n_bad;
+    }
+}
+
+bool tally_fails(const struct tally *tally, enum invariant which)
+{
+    return (double)tally->n_bad * 1e6 > (double)tally->n * invariants[which].may_miss_ppm;
+}
+
+enum invariant tallies_first_failure(const struct tallies *tallies)
+{
+    for (int i = 0; i < INVARIANT_COUNT; i++) {
+        if (tally_fails(&tallies->of[i], (enum invariant)i)) {
+            return (enum invariant)i;
+        }
+    }
+    return INVARIANT_COUNT;
+}

@@ -1,0 +1,38 @@
+/*
+ * Mutant: sotto with one thing taken away
+ *
+ * A check that nothing can fail proves nothing. Each mutant is the same object code under a harness that withholds one
+ * part of it, and each must be caught by the invariant that was made for that part (mutant.c has the table, and
+ * "sotto-sim mutants" runs it).
+ */
+#ifndef SOTTO_SIM_MUTANT_H
+#define SOTTO_SIM_MUTANT_H
+
+#include "invariant.h"
+
+enum mutant {
+    MUTANT_NONE,
+    MUTANT_NO_INTEGRAL, /* the heat controller forgets at each tick what it had learnt */
+    MUTANT_NO_SLICE,    /* steps run through */
+    MUTANT_NO_REST,     /* the place is not left alone between slices */
+    MUTANT_NO_SUSPEND,  /* what runs is never interrupted for a higher class */
+    MUTANT_NO_AGE,      /* nobody grows older by waiting */
+    MUTANT_NO_WEIGHT,   /* all accounts weigh the same */
+    MUTANT_NO_LEARN,    /* the cost model stays as the warm-up left it */
+    MUTANT_NO_ADMIT,    /* every deadline is promised */
+    MUTANT_BLIND_IDLE,  /* what can't be read is taken for nothing */
+    MUTANT_DEAF,        /* hints are not heard */
+    MUTANT_LEAK,        /* a cancelled request's sequence stays open */
+    MUTANT_COUNT,
+};
+
+struct mutant_row {
+    const char *name;
+    const char *what;
+    enum family family;         /* where it is looked for */
+    enum invariant caught_by;
+};
+
+extern const struct mutant_row mutants[MUTANT_COUNT];
+
+#endif

@@ -1,0 +1,502 @@
+#include "plant/engine.h"
+#include "base/clean.h"
+#include "base/num.h"
+#include "plant/dram.h"
+#include <assert.h>
+
+/* ---- mail: in order, each after its time on the way */
+
+static void post(struct engine *engine, struct engine_mail *mail, struct agenda_event *due,
+                 const struct engine_message *message)
+{
+    struct engine_message *copy = mem_alloc(MEM_MISC, sizeof(*copy));
+
+    assert(copy);
+    *copy = *message;
+    copy->next = NULL;
+    copy->at_ns = engine->agenda->now_ns + (uint64_t)engine->scenario->chip.latency_us * AGENDA_US;
+    if (mail->last) {
+        mail->last->next = copy;
+    } else {
+        mail->first = copy;
+        agenda_enter(engine->agenda, due, copy->at_ns);
+    }
+    mail->last = copy;
+}
+
+static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
+{
+    struct engine_message *message = mail->first;
+
+    mail->first = message->next;
+    if (mail->first) {
+        agenda_enter(engine->agenda, due, mail->first->at_ns);
+    } else {
+        mail->last = NULL;
+    }
+    return message;
+}
+
+static void discard(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
+{
+    agenda_cancel(engine->agenda, due);
+    while (mail->first) {
+        struct engine_message *message = mail->first;
+
+        mail->first = message->next;
+        mem_free(message->work);
+        mem_free(message);
+    }
+    mail->last = NULL;
+}
+
+void engine_send(struct engine *engine, const struct engine_message *order)
+{
+    if (!engine->is_alive) {
+        mem_free(order->work);
+        return;
+    }
+    post(engine, &engine->orders, &engine->order_due, order);
+}
+
+static void answer(struct engine *engine, const struct engine_message *message)
+{
+    post(engine, &engine->answers, &engine->answer_due, message);
+}
+
+static void on_answer_due(void *owner)
+{
+    struct engine *engine = owner;
+    struct engine_message *message = collect(engine, &engine->answers, &engine->answer_due);
+
+    engine->on_answer(engine->owner, engine, message);
+    mem_free(message->work);
+    mem_free(message);
+}
+
+static void breach(struct engine *engine, const char *what)
+{
+    engine->n_breaches++;
+    engine->breach = what;
+}
+
+/* ---- sequences */
+
+static struct engine_sequence *sequence_of(struct engine *engine, uint32_t number)
+{
+    for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
+        if (engine->sequences[i].number == number) {
+            return &engine->sequences[i];
+        }
+    }
+    return NULL;
+}
+
+static void open_sequence(struct engine *engine, const struct engine_message *order)
+{
+    struct engine_sequence *sequence = sequence_of(engine, 0);
+    uint32_t n_pages = (uint32_t)num_div_up((uint64_t)order->n_known + order->n_reserve, ENGINE_PAGE_TOKENS);
+    struct engine_message reply = { .what = ENGINE_OPENED, .sequence = order->sequence };
+
+    if (!sequence || engine->n_open >= (uint32_t)engine->family->seats) {
+        breach(engine, "a sequence too many was opened");
+        reply.what = ENGINE_REFUSED;
+    } else if (n_pages > engine->n_pages_free) {
+        reply.what = ENGINE_REFUSED;
+    } else {
+        engine->n_pages_free -= n_pages;
+        engine->n_open++;
+        reply.n_cached = (uint32_t)num_min(order->n_cached, order->n_known - 1);
+        *sequence = (struct engine_sequence){
+            .number = order->sequence,
+            .n_known = order->n_known,
+            .n_done = reply.n_cached,
+            .n_pages = n_pages,
+        };
+    }
+    answer(engine, &reply);
+}
+
+static void close_sequence(struct engine *engine, uint32_t number)
+{
+    struct engine_sequence *sequence = sequence_of(engine, number);
+
+    if (!sequence) {
+        breach(engine, "a sequence was closed that is not open");
+        return;
+    }
+    engine->n_pages_free += sequence->n_pages;
+    engine->n_open--;
+    sequence->number = 0;
+}
+
+/* ---- running */
+
+double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load)
+{
+    return (double)family->fixed_us * 1000.0 * load->n[COST_FIXED] +
+           (double)family->prefill_ns * load->n[COST_PREFILL_ROW] +
+           (double)family->decode_ns * load->n[COST_DECODE_ROW] +
+           (double)family->attend_ns * load->n[COST_ATTEND_PAGE];
+}
+
+/* How fast work is done now: the clock, and what others leave of the memory for the weights. */
+static double rate_of(const struct engine *engine, const struct engine_step *step)
+{
+    uint64_t now_ns = engine->agenda->now_ns;
+    double whole = engine_true_ns(engine->family, &step->work->load);
+    double fixed = (double)engine->family->fixed_us * 1000.0;
+    double stretched = whole + fixed * (dram_stretch(engine->scenario, now_ns) - 1.0);
+
+    return (double)gpu_clock_permille(engine->scenario, now_ns) / 1000.0 * whole / stretched;
+}
+
+static bool on_cores(const struct engine *engine)
+{
+    return engine->scenario->chip.cores != 0;
+}
+
+/* The device is ours: runs until the slice is used up or the step has ended, whichever is first, in whole parts. */
+static void on_granted(void *owner)
+{
+    struct engine *engine = owner;
+    struct engine_step *step = engine->running;
+    double left_ns;
+    double run_ns;
+
+    engine->run_rate = rate_of(engine, step);
+    engine->part_ns = (double)engine->scenario->chip.part_us * 1000.0 / engine->run_rate;
+    left_ns = step->left_ns / engine->run_rate;
+    run_ns = left_ns;
+    if (step->slice_us > 0) {
+        double n_parts = (double)step->slice_us * 1000.0 / engine->part_ns;
+        double whole = (double)(uint64_t)n_parts;
+
+        run_ns = (whole < n_parts ? whole + 1.0 : whole) * engine->part_ns;
+        run_ns = run_ns < left_ns ? run_ns : left_ns;
+    }
+    if (engine->is_told_to_stop) {
+        run_ns = run_ns < engine->part_ns ? run_ns : engine->part_ns;
+    }
+    engine->run_from_ns = engine->agenda->now_ns;
+    engine->run_to_ns = engine->run_from_ns + (uint64_t)run_ns + 1;
+    agenda_enter(engine->agenda, &engine->run_end, engine->run_to_ns);
+    if (on_cores(engine)) {
+        gpu_burden(engine->gpu, true);
+    }
+}
+
+static void run(struct engine *engine, struct engine_step *step)
+{
+    if (engine->running) {
+        breach(engine, "a step was told to run while another does");
+        return;
+    }
+    engine->running = step;
+    engine->is_told_to_stop = false;
+    step->begun = true;
+    if (engine->is_stalled) {
+        return;
+    }
+    if (on_cores(engine)) {
+        on_granted(engine);
+    } else {
+        gpu_ask(engine->gpu, &engine->guest);
+    }
+}
+
+static void let_go(struct engine *engine)
+{
+    if (on_cores(engine)) {
+        gpu_burden(engine->gpu, false);
+    } else {
+        gpu_leave(engine->gpu, &engine->guest);
+    }
+}
+
+/* The run that ends now, counted. Gives the time that it had. */
+static uint64_t account_run(struct engine *engine)
+{
+    uint64_t now_ns = engine->agenda->now_ns;
+    uint64_t held_ns = now_ns - engine->run_from_ns;
+    struct engine_step *step = engine->running;
+
+    step->left_ns -= (double)held_ns * engine->run_rate;
+    engine->took_ns[step - engine->steps] += (double)held_ns;
+    engine->held_ns += (double)held_ns;
+    engine->on_run(engine->owner, engine, engine->run_from_ns, now_ns, engine->part_ns);
+    return held_ns;
+}
+
+/* What came of each entry: the rows that it was asked for, and a token if that was the last that is known. */
+static void compute(struct engine *engine, struct engine_work *work)
+{
+    for (uint32_t i = 0; i < work->n_entries; i++) {
+        struct engine_entry *entry = &work->entries[i];
+        struct engine_sequence *sequence = sequence_of(engine, entry->sequence);
+        uint32_t n = entry->n_prefill ? entry->n_prefill : 1;
+
+        if (!sequence) {
+            continue; /* closed meanwhile */
+        }
+        if (sequence->n_done + n > sequence->n_known ||
+            (entry->n_prefill == 0 && sequence->n_done + 1 != sequence->n_known)) {
+            breach(engine, "rows were asked for that are not known");
+            continue;
+        }
+        sequence->n_done += n;
+        entry->n_rows = n;
+        if (sequence->n_done == sequence->n_known) {
+            sequence->n_known++;
+            entry->n_tok = 1;
+        }
+    }
+}
+
+static void on_run_end(void *owner)
+{
+    struct engine *engine = owner;
+    struct engine_step *step = engine->running;
+    struct engine_message reply = { .id = step->work->id };
+    struct engine_step *next = NULL;
+
+    reply.held_us = account_run(engine) / AGENDA_US;
+    engine->running = NULL;
+    if (step->left_ns < 1.0 * engine->run_rate + 1.0) {
+        compute(engine, step->work);
+        reply.what = ENGINE_DONE;
+        reply.took_us = (uint64_t)(engine->took_ns[step - engine->steps] / 1000.0);
+        reply.work = steal(&step->work);
+        for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
+            if (engine->steps[i].work && !engine->steps[i].begun) {
+                next = &engine->steps[i];
+            }
+        }
+    } else {
+        reply.what = ENGINE_SUSPENDED;
+    }
+    answer(engine, &reply);
+    let_go(engine);
+    if (next) {
+        run(engine, next);
+    }
+}
+
+/* ---- orders */
+
+static struct engine_step *step_of(struct engine *engine, uint64_t id)
+{
+    for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
+        if (engine->steps[i].work && engine->steps[i].work->id == id) {
+            return &engine->steps[i];
+        }
+    }
+    return NULL;
+}
+
+static void take_step(struct engine *engine, struct engine_message *order)
+{
+    struct engine_step *free_step = NULL;
+    uint32_t n_begun = 0;
+    double noise;
+
+    for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
+        if (!engine->steps[i].work) {
+            free_step = &engine->steps[i];
+        } else if (engine->steps[i].begun) {
+            n_begun++;
+        } else {
+            breach(engine, "two steps wait behind one another");
+        }
+    }
+    if (!free_step || (n_begun >= ENGINE_BEGUN && !engine->running)) {
+        breach(engine, "a third step was begun");
+        return;
+    }
+    noise = 1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
+    *free_step = (struct engine_step){
+        .work = steal(&order->work),
+        .slice_us = order->slice_us,
+    };
+    free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise;
+    engine->took_ns[free_step - engine->steps] = 0.0;
+    if (!engine->running) {
+        run(engine, free_step);
+    }
+}
+
+/* The running step ends its part, and stands still then. */
+static void suspend(struct engine *engine, uint64_t id)
+{
+    double gone_ns;
+    uint64_t end_ns;
+
+    if (!engine->running || engine->running->work->id != id) {
+        return; /* the answer is on its way */
+    }
+    engine->is_told_to_stop = true;
+    if (!agenda_has(&engine->run_end)) {
+        /* It waits for the device and has done nothing since. */
+        struct engine_message reply = { .what = ENGINE_SUSPENDED, .id = id };
+
+        if (!engine->is_stalled) {
+            engine->running = NULL;
+            gpu_leave(engine->gpu, &engine->guest);
+            answer(engine, &reply);
+        }
+        return;
+    }
+    gone_ns = (double)(engine->agenda->now_ns - engine->run_from_ns);
+    end_ns = engine->run_from_ns + (uint64_t)((double)((uint64_t)(gone_ns / engine->part_ns) + 1) * engine->part_ns);
+    if (end_ns < engine->run_to_ns) {
+        engine->run_to_ns = end_ns;
+        agenda_enter(engine->agenda, &engine->run_end, end_ns);
+    }
+}
+
+static void withdraw(struct engine *engine, uint64_t id)
+{
+    struct engine_message reply = { .what = ENGINE_WITHDRAWN, .id = id };
+    struct engine_step *step = step_of(engine, id);
+
+    if (step && !step->begun) {
+        reply.done = true;
+        mem_free(step->work);
+        step->work = NULL;
+    }
+    answer(engine, &reply);
+}
+
+static void go_on(struct engine *engine, const struct engine_message *order)
+{
+    struct engine_step *step = step_of(engine, order->id);
+
+    if (!step || !step->begun) {
+        breach(engine, "a step was told to go on that does not stand");
+        return;
+    }
+    step->slice_us = order->slice_us;
+    run(engine, step);
+}
+
+static void on_order_due(void *owner)
+{
+    struct engine *engine = owner;
+    struct engine_message *order = collect(engine, &engine->orders, &engine->order_due);
+
+    switch (order->what) {
+    case ENGINE_OPEN:
+        open_sequence(engine, order);
+        break;
+    case ENGINE_CLOSE:
+        close_sequence(engine, order->sequence);
+        break;
+    case ENGINE_STEP:
+        take_step(engine, order);
+        break;
+    case ENGINE_CONTINUE:
+        go_on(engine, order);
+        break;
+    case ENGINE_SUSPEND:
+        suspend(engine, order->id);
+        break;
+    case ENGINE_WITHDRAW:
+        withdraw(engine, order->id);
+        break;
+    case ENGINE_OPENED:
+    case ENGINE_REFUSED:
+    case ENGINE_DONE:
+    case ENGINE_SUSPENDED:
+    case ENGINE_WITHDRAWN:
+        breach(engine, "an answer came as an order");
+        break;
+    }
+    mem_free(order->work);
+    mem_free(order);
+}
+
+/* ---- life */
+
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                 uint32_t number)
+{
+    *engine = (struct engine){
+        .agenda = agenda,
+        .scenario = scenario,
+        .family = &scenario->engines[number],
+        .gpu = gpu,
+        .number = number,
+    };
+    rng_init(&engine->rng, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_CHIP);
+    agenda_event_init(&engine->order_due, on_order_due, engine);
+    agenda_event_init(&engine->answer_due, on_answer_due, engine);
+    agenda_event_init(&engine->run_end, on_run_end, engine);
+    engine->guest = (struct gpu_guest){ .granted = on_granted, .owner = engine };
+    engine_start(engine);
+}
+
+void engine_start(struct engine *engine)
+{
+    engine->is_alive = true;
+    engine->n_open = 0;
+    engine->n_pages_free = (uint32_t)engine->family->pages;
+    for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
+        engine->sequences[i].number = 0;
+    }
+}
+
+void engine_die(struct engine *engine)
+{
+    if (engine->running) {
+        if (agenda_has(&engine->run_end)) {
+            agenda_cancel(engine->agenda, &engine->run_end);
+            account_run(engine);
+        }
+        engine->running = NULL;
+        let_go(engine);
+    }
+    for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
+        mem_free(engine->steps[i].work);
+        engine->steps[i].work = NULL;
+    }
+    discard(engine, &engine->orders, &engine->order_due);
+    discard(engine, &engine->answers, &engine->answer_due);
+    engine->is_alive = false;
+    engine->is_stalled = false;
+}
+
+void engine_stall(struct engine *engine, bool is_stalled)
+{
+    struct engine_step *step = engine->running;
+
+    if (!engine->is_alive || engine->is_stalled == is_stalled) {
+        return;
+    }
+    engine->is_stalled = is_stalled;
+    if (!step) {
+        return;
+    }
+    if (is_stalled) {
+        if (agenda_has(&engine->run_end)) {
+            agenda_cancel(engine->agenda, &engine->run_end);
+            account_run(engine);
+        }
+        let_go(engine);
+    } else if (on_cores(engine)) {
+        on_granted(engine);
+    } else {
+        gpu_ask(engine->gpu, &engine->guest);
+    }
+}
+
+void engine_finish(struct engine *engine)
+{
+    engine_die(engine);
+}
+
+double engine_held_ns(const struct engine *engine)
+{
+    bool runs = engine->running && agenda_has(&engine->run_end);
+
+    return engine->held_ns + (runs ? (double)(engine->agenda->now_ns - engine->run_from_ns) : 0.0);
+}

@@ -1,0 +1,148 @@
+/*
+ * Engine: one that computes nothing, in the time that it would take
+ *
+ * It keeps the contract of proto/sotto/engine.proto towards the turn: at most two begun steps, of which one runs, and
+ * one that waits behind it; a step is cut into parts, looks at its orders between them, stands still when its slice is
+ * used up or when it is told to, and goes on where it stood. Orders and answers take a while on their way and never
+ * overtake each other, so a withdrawal may come too late and a suspension may find the step ended.
+ *
+ * What it is asked is checked against what it knows of its sequences: a prompt row that it does not have or a token
+ * behind one that is missing counts as a breach.
+ */
+#ifndef SOTTO_SIM_ENGINE_H
+#define SOTTO_SIM_ENGINE_H
+
+#include "plant/gpu.h"
+#include "sched/plan.h"
+
+#define ENGINE_PAGE_TOKENS 16u
+#define ENGINE_BEGUN       2u
+#define ENGINE_STEPS       (ENGINE_BEGUN + 1u)
+#define ENGINE_SEQUENCES   128u
+
+struct engine_sequence {
+    uint32_t number; /* the desk's; 0: free */
+    uint32_t n_known;
+    uint32_t n_done;
+    uint32_t n_pages; /* promised */
+};
+
+struct engine_entry {
+    uint32_t sequence;
+    uint32_t n_prefill; /* 0: one token more */
+    /* in the answer */
+    uint32_t n_rows;
+    uint32_t n_tok;
+};
+
+struct engine_work {
+    uint64_t id;
+    enum sched_class class; /* the highest in it */
+    struct cost_load load;
+    uint32_t n_entries;
+    struct engine_entry entries[PLAN_ENTRIES];
+};
+
+enum engine_what {
+    ENGINE_OPEN,
+    ENGINE_CLOSE,
+    ENGINE_STEP,
+    ENGINE_CONTINUE,
+    ENGINE_SUSPEND,
+    ENGINE_WITHDRAW,
+    /* answers */
+    ENGINE_OPENED,
+    ENGINE_REFUSED,
+    ENGINE_DONE,
+    ENGINE_SUSPENDED,
+    ENGINE_WITHDRAWN,
+};
+
+struct engine_message {
+    struct engine_message *next;
+    enum engine_what what;
+    uint64_t at_ns; /* when it arrives */
+    uint64_t id;    /* of the step */
+    uint32_t sequence;
+    uint32_t slice_us;
+    uint32_t n_known; /* OPEN */
+    uint32_t n_cached;
+    uint32_t n_reserve;
+    uint64_t held_us; /* since it was last told to run */
+    uint64_t took_us; /* DONE: in all */
+    bool done;        /* WITHDRAWN */
+    struct engine_work *work; /* STEP and DONE: owned by the message */
+};
+
+struct engine_mail {
+    struct engine_message *first;
+    struct engine_message *last;
+};
+
+struct engine_step {
+    struct engine_work *work; /* NULL: free */
+    double left_ns;           /* of work at the full clock */
+    uint32_t slice_us;
+    bool begun;
+};
+
+struct engine {
+    struct agenda *agenda;
+    const struct scenario *scenario;
+    const struct scenario_engine *family;
+    struct gpu *gpu;
+    struct rng rng;
+    uint32_t number;
+
+    struct engine_mail orders;
+    struct engine_mail answers;
+    struct agenda_event order_due;
+    struct agenda_event answer_due;
+
+    struct engine_step steps[ENGINE_STEPS];
+    struct engine_step *running; /* NULL: nothing runs or waits for the device */
+    struct gpu_guest guest;
+    struct agenda_event run_end;
+    uint64_t run_from_ns;
+    uint64_t run_to_ns;
+    double run_rate;
+    double part_ns; /* of the present run, by the clock */
+    bool is_told_to_stop;
+    double took_ns[ENGINE_STEPS]; /* of each step, in its runs so far */
+    double held_ns;               /* of all */
+
+    struct engine_sequence sequences[ENGINE_SEQUENCES];
+    uint32_t n_pages_free;
+    uint32_t n_open;
+    bool is_alive;
+    bool is_stalled;
+    uint64_t n_breaches;
+    const char *breach; /* of the last */
+
+    /* To sottod. */
+    void (*on_answer)(void *owner, struct engine *engine, const struct engine_message *answer);
+    void (*on_run)(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns);
+    void *owner;
+};
+
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                 uint32_t number);
+void engine_finish(struct engine *engine);
+
+/* An order on its way. @work passes to the engine. */
+void engine_send(struct engine *engine, const struct engine_message *order);
+
+/* It dies with all it has; what is under way is lost. */
+void engine_die(struct engine *engine);
+void engine_start(struct engine *engine);
+
+/* Its device stands still, and so does it; or goes on. */
+void engine_stall(struct engine *engine, bool is_stalled);
+
+/* Time that its work had the device or the cores so far; up to now, also in a run. */
+double engine_held_ns(const struct engine *engine);
+
+/* True time of @load at the full clock, without noise. */
+double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load);
+
+#endif

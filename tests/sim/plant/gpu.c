@@ -1,0 +1,191 @@
+#include "plant/gpu.h"
+#include <assert.h>
+
+/* A frame that shares the memory with our work on the cores takes so much longer. */
+#define BURDEN 1.25
+
+int64_t gpu_clock_permille(const struct scenario *scenario, uint64_t now_ns)
+{
+    int64_t permille = 1000;
+
+    for (int64_t i = 0; i < scenario->n_clocks; i++) {
+        if ((uint64_t)scenario->clocks[i].at_ms * AGENDA_MS <= now_ns && scenario->clocks[i].permille > 0) {
+            permille = scenario->clocks[i].permille;
+        }
+    }
+    return permille;
+}
+
+int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum gpu_client client)
+{
+    int64_t permille = 0;
+
+    for (int64_t i = 0; i < scenario->n_loads; i++) {
+        const struct scenario_load *load = &scenario->loads[i];
+
+        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns) {
+            permille = client == GPU_BASE ? load->base_permille : load->app_permille;
+        }
+    }
+    return permille;
+}
+
+/* Brings work and busy times up to now, and goes on at the rate of now. */
+static void draw_on(struct gpu *gpu)
+{
+    uint64_t now_ns = gpu->agenda->now_ns;
+    double gone_ns;
+    double base_left;
+
+    if (!gpu->is_drawn) {
+        return;
+    }
+    /* The compositor's part is drawn first, then the app's. */
+    gone_ns = (double)(now_ns - gpu->since_ns);
+    base_left = gpu->base_share * gpu->whole_ns - (gpu->whole_ns - gpu->work_ns);
+    base_left = base_left > 0.0 ? base_left / gpu->rate : 0.0;
+    base_left = base_left < gone_ns ? base_left : gone_ns;
+    gpu->busy_ns[GPU_BASE] += base_left;
+    gpu->busy_ns[GPU_APP] += gone_ns - base_left;
+    gpu->work_ns -= gone_ns * gpu->rate;
+    gpu->since_ns = now_ns;
+    gpu->rate = (double)gpu_clock_permille(gpu->scenario, now_ns) / 1000.0 / (gpu->is_burdened ? BURDEN : 1.0);
+    if (gpu->work_ns > 0.0) {
+        agenda_enter(gpu->agenda, &gpu->ready, now_ns + (uint64_t)(gpu->work_ns / gpu->rate) + 1);
+    }
+}
+
+static void begin_frame(struct gpu *gpu)
+{
+    gpu->is_due = false;
+    gpu->is_drawn = true;
+    gpu->since_ns = gpu->agenda->now_ns;
+    gpu->rate = 1.0;
+    draw_on(gpu);
+}
+
+/* The device is free: who is next? Frames first. */
+static void pass_on(struct gpu *gpu)
+{
+    if (gpu->is_drawn || gpu->holder) {
+        return;
+    }
+    if (gpu->is_due) {
+        begin_frame(gpu);
+    } else if (gpu->n_guests > 0) {
+        struct gpu_guest *guest = gpu->guests[0];
+
+        gpu->n_guests--;
+        for (uint32_t i = 0; i < gpu->n_guests; i++) {
+            gpu->guests[i] = gpu->guests[i + 1];
+        }
+        guest->waits = false;
+        gpu->holder = guest;
+        guest->granted(guest->owner);
+    }
+}
+
+static void on_ready(void *owner)
+{
+    struct gpu *gpu = owner;
+
+    draw_on(gpu);
+    agenda_cancel(gpu->agenda, &gpu->ready);
+    gpu->is_drawn = false;
+    pass_on(gpu);
+}
+
+/* What the next frame costs, drawn anew at each refresh, whether it is used or not: both devices draw the same. */
+static double next_work_ns(struct gpu *gpu, double *ret_base_share)
+{
+    uint64_t now_ns = gpu->agenda->now_ns;
+    double base = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_BASE);
+    double app = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_APP);
+    double jitter = (double)gpu->scenario->screen.jitter_permille / 1000.0 * (2.0 * rng_unit(&gpu->rng) - 1.0);
+
+    *ret_base_share = base + app > 0.0 ? base / (base + app) : 0.0;
+    return (base + app) / 1000.0 * (double)gpu->period_ns * (1.0 + jitter);
+}
+
+static void on_refresh(void *owner)
+{
+    struct gpu *gpu = owner;
+    double base_share;
+    double work_ns = next_work_ns(gpu, &base_share);
+
+    agenda_enter(gpu->agenda, &gpu->refresh, gpu->agenda->now_ns + gpu->period_ns);
+    if (gpu->is_due || gpu->is_drawn) {
+        gpu->n_frames++;
+        gpu->n_missed++;
+        if (gpu->on_missed) {
+            gpu->on_missed(gpu->owner);
+        }
+        return;
+    }
+    if (work_ns <= 0.0) {
+        return;
+    }
+    gpu->n_frames++;
+    gpu->whole_ns = work_ns;
+    gpu->work_ns = work_ns;
+    gpu->base_share = base_share;
+    gpu->is_due = true;
+    pass_on(gpu);
+}
+
+void gpu_init(struct gpu *gpu, struct agenda *agenda, const struct scenario *scenario)
+{
+    *gpu = (struct gpu){ .agenda = agenda, .scenario = scenario };
+    rng_init(&gpu->rng, (uint64_t)scenario->run.seed, RNG_SCREEN);
+    agenda_event_init(&gpu->refresh, on_refresh, gpu);
+    agenda_event_init(&gpu->ready, on_ready, gpu);
+    if (scenario->screen.hz > 0) {
+        gpu->period_ns = AGENDA_S / (uint64_t)scenario->screen.hz;
+        agenda_enter(agenda, &gpu->refresh, 0);
+    }
+}
+
+void gpu_finish(struct gpu *gpu)
+{
+    agenda_cancel(gpu->agenda, &gpu->refresh);
+    agenda_cancel(gpu->agenda, &gpu->ready);
+}
+
+void gpu_ask(struct gpu *gpu, struct gpu_guest *guest)
+{
+    assert(!guest->waits && gpu->holder != guest && gpu->n_guests < 4);
+    guest->waits = true;
+    gpu->guests[gpu->n_guests++] = guest;
+    pass_on(gpu);
+}
+
+void gpu_leave(struct gpu *gpu, struct gpu_guest *guest)
+{
+    uint32_t kept = 0;
+
+    if (gpu->holder == guest) {
+        gpu->holder = NULL;
+        pass_on(gpu);
+        return;
+    }
+    for (uint32_t i = 0; i < gpu->n_guests; i++) {
+        if (gpu->guests[i] != guest) {
+            gpu->guests[kept++] = gpu->guests[i];
+        }
+    }
+    gpu->n_guests = kept;
+    guest->waits = false;
+}
+
+void gpu_burden(struct gpu *gpu, bool is_burdened)
+{
+    draw_on(gpu);
+    gpu->is_burdened = is_burdened;
+    draw_on(gpu);
+}
+
+double gpu_busy_ns(struct gpu *gpu, enum gpu_client client)
+{
+    draw_on(gpu);
+    return gpu->busy_ns[client];
+}

@@ -1,0 +1,86 @@
+/*
+ * Gpu: a device that the screen and we have in common
+ *
+ * One holds it at a time, and nobody is driven off it: a frame that is due while our slice runs waits for the slice's
+ * end, and goes first then. At each refresh one frame is due to be ready; if it is not, the old one is shown once more
+ * (missed), and the late one is finished before another begins.
+ *
+ * Two of these run in each world: one that we share, and one that draws the same frames alone. The difference of their
+ * missed frames is what we are to blame for.
+ *
+ * Where our work runs on the cores, it does not hold the device; but frames are drawn more slowly while it runs, since
+ * both read the same memory.
+ */
+#ifndef SOTTO_SIM_GPU_H
+#define SOTTO_SIM_GPU_H
+
+#include "agenda.h"
+#include "rng.h"
+#include "scenario.h"
+
+enum gpu_client {
+    GPU_BASE, /* the compositor */
+    GPU_APP,  /* the app in front */
+    GPU_CLIENT_COUNT,
+};
+
+/* Who waits for the device, or has it. */
+struct gpu_guest {
+    agenda_fn granted;
+    void *owner;
+    bool waits;
+};
+
+struct gpu {
+    struct agenda *agenda;
+    const struct scenario *scenario;
+    struct rng rng;
+    uint64_t period_ns;
+
+    /* The frame that is being drawn. */
+    bool is_due;              /* it waits for the device */
+    bool is_drawn;            /* it has it */
+    double work_ns;           /* left, at the rate of 1 */
+    double whole_ns;          /* of it, when it began */
+    double base_share;        /* of the work, the compositor's */
+    double rate;              /* at which it is drawn since @since_ns */
+    uint64_t since_ns;
+    struct agenda_event refresh;
+    struct agenda_event ready;
+
+    struct gpu_guest *holder; /* of ours, or NULL */
+    struct gpu_guest *guests[4];
+    uint32_t n_guests;
+    bool is_burdened; /* our work on the cores reads the memory */
+
+    double busy_ns[GPU_CLIENT_COUNT]; /* by frames that are over, and the present one up to @since_ns */
+    uint64_t n_frames;                /* refreshes at which something was to be drawn */
+    uint64_t n_missed;
+    void (*on_missed)(void *owner);
+    void *owner;
+};
+
+void gpu_init(struct gpu *gpu, struct agenda *agenda, const struct scenario *scenario);
+void gpu_finish(struct gpu *gpu);
+
+/* Calls @guest->granted as soon as the device is free, perhaps before this returns. */
+void gpu_ask(struct gpu *gpu, struct gpu_guest *guest);
+
+/* Gives the device back, or stops waiting for it. */
+void gpu_leave(struct gpu *gpu, struct gpu_guest *guest);
+
+/* Our work on the cores begins or ends. */
+void gpu_burden(struct gpu *gpu, bool is_burdened);
+
+/* Time that the device drew for @client so far. */
+double gpu_busy_ns(struct gpu *gpu, enum gpu_client client);
+
+/* Highest clock of the scenario's chip now, in permille. */
+int64_t gpu_clock_permille(const struct scenario *scenario, uint64_t now_ns);
+
+/* Share of frames at @now_ns, in permille of the period at the full clock. */
+int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum gpu_client client);
+
+#define GPU_MAX_HZ 800000000ull
+
+#endif

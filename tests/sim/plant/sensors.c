@@ -1,0 +1,164 @@
+#include "plant/sensors.h"
+#include "base/num.h"
+
+/* Readings of another kind of sensor that nobody can take for a temperature. */
+#define NONSENSE_MC (-274000)
+
+static bool is_there(const struct sensors *sensors, enum gpu_client client)
+{
+    return client == GPU_BASE ||
+           sensors->agenda->now_ns >= (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS;
+}
+
+static void read_client(struct sensors *sensors, enum gpu_client which)
+{
+    struct sensors_client *client = &sensors->clients[which];
+    uint64_t now_ns = sensors->agenda->now_ns;
+    double busy_ns = gpu_busy_ns(sensors->gpu, which);
+
+    if (now_ns > client->at_ns) {
+        double permille = 1000.0 * (busy_ns - client->busy_ns) / (double)(now_ns - client->at_ns);
+
+        client->permille = permille > 1000.0 ? 1000 : (uint32_t)permille;
+    }
+    client->at_ns = now_ns;
+    client->busy_ns = busy_ns;
+}
+
+static void on_look(void *owner)
+{
+    struct sensors *sensors = owner;
+    uint64_t now_ns = sensors->agenda->now_ns;
+    bool walks = now_ns >= sensors->walk_ns;
+
+    if (walks) {
+        sensors->walk_ns += SENSORS_WALK_NS;
+    }
+    for (int i = 0; i < GPU_CLIENT_COUNT; i++) {
+        struct sensors_client *client = &sensors->clients[i];
+        uint64_t pace_ns = client->permille > 0 ? SENSORS_BUSY_NS : SENSORS_REST_NS;
+
+        if (!client->known && walks && is_there(sensors, (enum gpu_client)i)) {
+            /* What it did in its life so far is known at once: its counters began at 0. */
+            client->known = true;
+            client->at_ns = (uint64_t)num_max(now_ns - num_min(now_ns, SENSORS_BUSY_NS),
+                                              (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS);
+            read_client(sensors, (enum gpu_client)i);
+        } else if (client->known && now_ns >= client->at_ns + pace_ns) {
+            read_client(sensors, (enum gpu_client)i);
+        }
+    }
+    agenda_enter(sensors->agenda, &sensors->look, now_ns + SENSORS_BUSY_NS);
+}
+
+void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
+                  struct gpu *gpu, const struct warmth *warmth)
+{
+    *sensors = (struct sensors){
+        .agenda = agenda,
+        .scenario = scenario,
+        .gpu = gpu,
+        .warmth = warmth,
+    };
+    rng_init(&sensors->rng, (uint64_t)scenario->run.seed, RNG_SENSORS);
+    for (int i = 0; i < GPU_CLIENT_COUNT; i++) {
+        sensors->clients[i].known = i == GPU_BASE || scenario->screen.app_from_ms == 0;
+    }
+    for (size_t i = 0; i < SENSORS_PAST; i++) {
+        sensors->past_mc[i] = warmth->now.die_mc;
+    }
+    sensors->temp_mc = (int32_t)warmth->now.die_mc;
+    sensors->walk_ns = (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_WALK_NS));
+    agenda_event_init(&sensors->look, on_look, sensors);
+    agenda_enter(agenda, &sensors->look, (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
+}
+
+void sensors_finish(struct sensors *sensors)
+{
+    agenda_cancel(sensors->agenda, &sensors->look);
+}
+
+/* Rounded down to whole steps, as drivers do that shift a register. */
+static int32_t quantised(double mc, int64_t step_mc)
+{
+    int64_t whole = (int64_t)mc;
+
+    if (step_mc > 1) {
+        whole -= (whole % step_mc + step_mc) % step_mc;
+    }
+    return (int32_t)whole;
+}
+
+void sensors_tick(struct sensors *sensors, double mw)
+{
+    uint64_t now_ns = sensors->agenda->now_ns;
+    uint64_t period_ns = (uint64_t)sensors->scenario->sense.temp_period_ms * AGENDA_MS;
+    uint64_t late = (uint64_t)sensors->scenario->sense.temp_delay_ms * AGENDA_MS / SENSORS_TICK_NS;
+
+    sensors->past_mc[sensors->n_ticks++ % SENSORS_PAST] = sensors->warmth->now.die_mc;
+    sensors->mj += mw * (double)SENSORS_TICK_NS / 1e9;
+    if (now_ns < sensors->temp_due_ns) {
+        return;
+    }
+    if (period_ns > 0 && now_ns > sensors->meter_us * AGENDA_US) {
+        sensors->mw = sensors->mj * 1e9 / (double)(now_ns - sensors->meter_us * AGENDA_US);
+        sensors->mj = 0.0;
+        sensors->meter_us = now_ns / AGENDA_US;
+    }
+    sensors->temp_due_ns = now_ns + period_ns;
+    if (sensors->is_gone[MISHAP_HEAT_GONE] || sensors->is_gone[MISHAP_HEAT_FROZEN] ||
+        sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
+        return;
+    }
+    sensors->temp_mc = quantised(sensors->past_mc[(sensors->n_ticks - 1 + SENSORS_PAST - late) % SENSORS_PAST],
+                                 sensors->scenario->sense.temp_step_mc);
+    sensors->temp_us = now_ns / AGENDA_US;
+}
+
+void sensors_mishap(struct sensors *sensors, enum mishap mishap, bool begins)
+{
+    sensors->is_gone[mishap] = begins;
+}
+
+static void fill_load(const struct sensors *sensors, struct governor_input *input)
+{
+    const struct scenario *scenario = sensors->scenario;
+    uint64_t at_ns = 0;
+
+    if (!scenario->sense.has_load) {
+        input->graphics.sight = GOVERNOR_NONE;
+        return;
+    }
+    input->graphics.busy_permille = 0;
+    for (int i = 0; i < GPU_CLIENT_COUNT; i++) {
+        input->graphics.busy_permille += sensors->clients[i].known ? sensors->clients[i].permille : 0;
+        at_ns = num_max(at_ns, sensors->clients[i].at_ns);
+    }
+    input->graphics.busy_permille = (uint32_t)num_min(input->graphics.busy_permille, 1000);
+    input->graphics.sight = sensors->is_gone[MISHAP_LOAD_GONE] ? GOVERNOR_BLIND : GOVERNOR_SEEN;
+    input->graphics.at_us = at_ns / AGENDA_US;
+    input->graphics.cur_hz =
+        GPU_MAX_HZ * (uint64_t)gpu_clock_permille(scenario, sensors->agenda->now_ns) / 1000;
+    input->graphics.max_hz = GPU_MAX_HZ;
+}
+
+void sensors_fill(struct sensors *sensors, struct governor_input *input)
+{
+    const struct scenario *scenario = sensors->scenario;
+    struct governor_zone *zone = &input->zones[0];
+
+    fill_load(sensors, input);
+    input->n_zones = scenario->sense.has_heat ? 1 : 0;
+    if (scenario->sense.has_heat) {
+        *zone = (struct governor_zone){
+            .sight = sensors->is_gone[MISHAP_HEAT_GONE] ? GOVERNOR_BLIND : GOVERNOR_SEEN,
+            .at_us = sensors->temp_us,
+            .temp_mc = sensors->is_gone[MISHAP_HEAT_NONSENSE] ? NONSENSE_MC : sensors->temp_mc,
+            .passive_mc = (int32_t)scenario->heat.passive_mc,
+            .critical_mc = (int32_t)scenario->heat.passive_mc + 10000,
+        };
+    }
+    input->power.sight = scenario->sense.has_meter ? GOVERNOR_SEEN : GOVERNOR_NONE;
+    input->power.at_us = sensors->meter_us;
+    input->power.mw = (uint32_t)sensors->mw;
+}

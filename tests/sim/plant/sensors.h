@@ -1,0 +1,65 @@
+/*
+ * Sensors: what sottod is told of the machine, and how late
+ *
+ * Load: each client of the device is read every 50 ms while it draws, every 250 ms while it does not, and is found by a
+ * walk of all processes every 2 s if it is new. Temperature: the die's, delayed, in whole steps. Power: a mean over the
+ * time since the last reading. Any of these may stop, stand still or become nonsense for a while (MISHAP_*).
+ */
+#ifndef SOTTO_SIM_SENSORS_H
+#define SOTTO_SIM_SENSORS_H
+
+#include "plant/gpu.h"
+#include "plant/warmth.h"
+#include "sched/governor.h"
+
+#define SENSORS_BUSY_NS AGENDA_MS * 50
+#define SENSORS_REST_NS AGENDA_MS * 250
+#define SENSORS_WALK_NS AGENDA_S * 2
+
+/* Temperatures of so many past ticks are kept, for the delay. */
+#define SENSORS_PAST    128u
+#define SENSORS_TICK_NS (20 * AGENDA_MS)
+
+struct sensors_client {
+    bool known; /* found by a walk */
+    uint64_t at_ns;
+    double busy_ns; /* as read then */
+    uint32_t permille;
+};
+
+struct sensors {
+    struct agenda *agenda;
+    const struct scenario *scenario;
+    struct gpu *gpu;
+    const struct warmth *warmth;
+    struct rng rng;
+    struct sensors_client clients[GPU_CLIENT_COUNT];
+    struct agenda_event look; /* at the load */
+    uint64_t walk_ns;         /* the next walk */
+
+    double past_mc[SENSORS_PAST]; /* one each SENSORS_TICK_NS */
+    uint64_t n_ticks;
+    int32_t temp_mc; /* as last read */
+    uint64_t temp_us;
+    uint64_t temp_due_ns;
+
+    double mj; /* energy since the meter was last read */
+    double mw;
+    uint64_t meter_us;
+    bool is_gone[MISHAP_COUNT];
+};
+
+void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
+                  struct gpu *gpu, const struct warmth *warmth);
+void sensors_finish(struct sensors *sensors);
+
+/* Every SENSORS_TICK_NS, after warmth_advance(): @mw is the power of the chip since the last time. */
+void sensors_tick(struct sensors *sensors, double mw);
+
+/* Starts or ends a mishap of a sensor. */
+void sensors_mishap(struct sensors *sensors, enum mishap mishap, bool begins);
+
+/* Fills what sensors know of @input; the rest is left as it is. */
+void sensors_fill(struct sensors *sensors, struct governor_input *input);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Warmth: how warm the chip is
+ *
+ * Two nodes: the die, which follows its power at once, and what it sits on, which follows slowly. Power flows into the
+ * die, from there to the board, from there into the air. Beside the real temperature runs a shadow: the same chip, but
+ * with no power of ours from the moment when it was forked. That is what no controller can do better than.
+ *
+ * Explicit Euler steps well below the least time constant; sums and products alone, so it is the same everywhere.
+ */
+#ifndef SOTTO_SIM_WARMTH_H
+#define SOTTO_SIM_WARMTH_H
+
+#include "scenario.h"
+
+struct warmth_state {
+    double die_mc;
+    double case_mc;
+};
+
+struct warmth {
+    struct scenario_heat family;
+    struct warmth_state now;
+    struct warmth_state shadow; /* our power has been 0 since the fork */
+    struct warmth_state alone;  /* our power has been 0 since the beginning */
+    uint64_t at_ns;
+    bool has_shadow;
+};
+
+void warmth_init(struct warmth *warmth, const struct scenario *scenario);
+
+/*
+ * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames for
+ * @screen_ns, and everybody else took @other_mw.
+ */
+void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
+
+/* The shadow starts from the real temperature. */
+void warmth_fork(struct warmth *warmth);
+void warmth_join(struct warmth *warmth);
+
+/* Where the die would rest with so much power. */
+double warmth_rest_mc(const struct scenario_heat *family, double mw);
+
+#endif

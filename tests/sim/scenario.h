@@ -1,0 +1,216 @@
+/*
+ * Scenario: one run's world, as numbers
+ *
+ * Made from a seed and a family; written and read as a small text (a line a row, "name column=value ..."; a column that
+ * is not written is 0), so that a failing one can be cut down, kept and replayed. Everything is a whole number, so the
+ * text holds all of it. What happens then follows from the scenario alone: its seed feeds the streams of rng.h.
+ *
+ * A scenario says what the world does. What sotto may not do in it is invariant.h's.
+ */
+#ifndef SOTTO_SIM_SCENARIO_H
+#define SOTTO_SIM_SCENARIO_H
+
+#include "base/diag.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum family {
+    FAMILY_STEADY,    /* graphics of one load */
+    FAMILY_STEP,      /* graphics that step up, untold */
+    FAMILY_HINT,      /* the same, told by the compositor */
+    FAMILY_HEAT,      /* work without end against a temperature */
+    FAMILY_DISTURBED, /* the same, with other heat that comes and goes */
+    FAMILY_HOT,       /* begins above the target */
+    FAMILY_BLIND,     /* sensors that stop, freeze or lie */
+    FAMILY_OVERLOAD,  /* 200 clients of 8 users, ten times the capacity */
+    FAMILY_MODELS,    /* voice on one model, background on the other */
+    FAMILY_FAIR,      /* accounts that always have work */
+    FAMILY_DEADLINE,
+    FAMILY_IDLE,  /* nothing else uses the chip */
+    FAMILY_FAULT, /* engines are lost and stall */
+    FAMILY_CHAOS, /* a bit of everything */
+    FAMILY_COUNT,
+};
+
+enum pattern {
+    PATTERN_VOICE,    /* short turns; some are cut short and asked anew */
+    PATTERN_CHAT,     /* turns with pauses for thought */
+    PATTERN_DOCUMENT, /* long prompts, one after the other without a pause */
+    PATTERN_STORM,    /* asks again as soon as it is refused or served */
+    PATTERN_SLOW,     /* reads a few tokens, then nothing for a while */
+    PATTERN_COUNT,
+};
+
+enum mishap {
+    MISHAP_LOST,          /* an engine dies; row: lane */
+    MISHAP_STALL,         /* it stands still for a while */
+    MISHAP_HEAT_GONE,     /* the zone can't be read */
+    MISHAP_HEAT_FROZEN,   /* it reads what it read */
+    MISHAP_HEAT_NONSENSE, /* it reads what can't be */
+    MISHAP_LOAD_GONE,     /* the graphics load can't be read */
+    MISHAP_COUNT,
+};
+
+#define SCENARIO_ROWS_MAX 8u
+
+struct scenario_run {
+    int64_t seed;
+    int64_t family;
+    int64_t lasts_ms;
+    int64_t settle_ms; /* steady state is judged from here on */
+    int64_t mutant;    /* mutant.h; 0: none */
+};
+
+/* The screen, and what of it the machine tells. */
+struct scenario_screen {
+    int64_t hz;
+    int64_t jitter_permille; /* of the work of a frame */
+    int64_t tells;           /* hints: 1 when frames grow heavy */
+    int64_t app_from_ms;     /* the app's client is a new one from then on; 0: it was always there */
+};
+
+/* From @at_ms on, each frame needs so much of its period at the full clock. */
+struct scenario_load {
+    int64_t at_ms;
+    int64_t base_permille; /* the compositor's own */
+    int64_t app_permille;  /* of the app in front */
+};
+
+struct scenario_chip {
+    int64_t cores; /* 1: our work runs on the cores, not on the device */
+    int64_t part_us;
+    int64_t latency_us; /* of a message between sottod and an engine */
+    int64_t noise_permille;
+    int64_t misjudged_permille; /* first values of the cost model, of the truth */
+};
+
+struct scenario_clock {
+    int64_t at_ms;
+    int64_t permille; /* of the highest */
+};
+
+/* Memory traffic of others, of what the memory can do; our parts wait for it. */
+struct scenario_traffic {
+    int64_t at_ms;
+    int64_t permille;
+};
+
+struct scenario_engine {
+    int64_t fixed_us;
+    int64_t prefill_ns;
+    int64_t decode_ns;
+    int64_t attend_ns;
+    int64_t seats;
+    int64_t rows;
+    int64_t pages;
+};
+
+/* Two nodes: the die and what it sits on. */
+struct scenario_heat {
+    int64_t ambient_mc;
+    int64_t start_mc;        /* of both nodes; 0: where they rest without us */
+    int64_t r_die_mk_per_w;  /* die to board */
+    int64_t r_case_mk_per_w; /* board to air */
+    int64_t tau_die_ms;
+    int64_t tau_case_ms;
+    int64_t ours_mw;   /* while our work runs */
+    int64_t screen_mw; /* while a frame is drawn */
+    int64_t target_mc;
+    int64_t passive_mc;
+};
+
+struct scenario_other {
+    int64_t at_ms;
+    int64_t mw; /* of everybody else on the chip */
+};
+
+struct scenario_sense {
+    int64_t temp_step_mc;
+    int64_t temp_delay_ms;
+    int64_t temp_period_ms;
+    int64_t has_meter;
+    int64_t has_load; /* 0: this machine tells no graphics load */
+    int64_t has_heat;
+};
+
+struct scenario_policy {
+    int64_t max_slice_us;
+    int64_t headroom_permille;
+    int64_t min_share_permille;
+    int64_t heat_grace_ms;
+    int64_t graphics_grace_ms;
+};
+
+struct scenario_clients {
+    int64_t pattern;
+    int64_t n;
+    int64_t n_uids; /* of them, dealt in turn */
+    int64_t first_uid;
+    int64_t class;
+    int64_t weight;
+    int64_t lane;
+    int64_t prompt;
+    int64_t answer;
+    int64_t think_ms;
+    int64_t at_once; /* requests of one client under way */
+    int64_t first_by_ms;
+    int64_t finish_by_ms;
+    int64_t tokens_a_minute;
+    int64_t from_ms;
+};
+
+struct scenario_mishap {
+    int64_t kind;
+    int64_t at_ms;
+    int64_t lasts_ms;
+    int64_t lane;
+};
+
+struct scenario {
+    struct scenario_run run;
+    struct scenario_screen screen;
+    struct scenario_load loads[SCENARIO_ROWS_MAX];
+    struct scenario_chip chip;
+    struct scenario_clock clocks[SCENARIO_ROWS_MAX];
+    struct scenario_traffic traffic[SCENARIO_ROWS_MAX];
+    struct scenario_engine engines[SCENARIO_ROWS_MAX];
+    struct scenario_heat heat;
+    struct scenario_other others[SCENARIO_ROWS_MAX];
+    struct scenario_sense sense;
+    struct scenario_policy policy;
+    struct scenario_clients clients[SCENARIO_ROWS_MAX];
+    struct scenario_mishap mishaps[SCENARIO_ROWS_MAX];
+    int64_t n_loads;
+    int64_t n_clocks;
+    int64_t n_traffic;
+    int64_t n_engines;
+    int64_t n_others;
+    int64_t n_clients;
+    int64_t n_mishaps;
+};
+
+/* The world of @seed. FAMILY_COUNT: the seed chooses the family as well. */
+void scenario_make(struct scenario *scenario, uint64_t seed, enum family family);
+
+void scenario_write(const struct scenario *scenario, FILE *out);
+
+enum scenario_outcome {
+    SCENARIO_OK,
+    SCENARIO_BAD, /* @diag says which line and what */
+};
+
+int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag);
+
+/*
+ * The @nth way to make @scenario simpler (a row less, a number 0 or halved); false if that changes nothing. Ways are
+ * numbered from 0 to scenario_n_ways() - 1.
+ */
+bool scenario_simplify(struct scenario *scenario, uint32_t nth);
+uint32_t scenario_n_ways(void);
+
+const char *family_name(enum family family);
+enum family family_find(const char *name); /* or FAMILY_COUNT */
+
+#endif

@@ -1,0 +1,297 @@
+#include "watch.h"
+#include "base/num.h"
+#include "drawing.h"
+#include <assert.h>
+
+/* Rounding of times that pass between sottod and an engine in microseconds. */
+#define ROUNDED_NS (3 * AGENDA_US)
+
+/* After graphics grew, the governor's own filters settle within this. */
+#define SETTLED_NS AGENDA_S
+
+double watch_now_s(const struct watch *watch)
+{
+    return (double)watch->agenda->now_ns / 1e9;
+}
+
+void watch_init(struct watch *watch, struct agenda *agenda, const struct scenario *scenario)
+{
+    *watch = (struct watch){
+        .agenda = agenda,
+        .scenario = scenario,
+        .window.judges = INVARIANT_FRAMES,
+        .second_is_ours = true,
+        .low_mc = 1e9,
+        .high_mc = -1e9,
+    };
+    for (size_t i = 0; i < DESK_LANES; i++) {
+        watch->pace[i] = -1;
+    }
+}
+
+/* ---- limits */
+
+static bool are_alike(const struct governor_limits *a, const struct governor_limits *b)
+{
+    return a->mode == b->mode && a->slice_us == b->slice_us && a->duty_permille == b->duty_permille &&
+           a->class_gate == b->class_gate;
+}
+
+void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
+{
+    struct watch_limits *last = &watch->limits[(watch->n_limits + WATCH_LIMITS - 1) % WATCH_LIMITS];
+
+    drawing_limits(watch->drawing, watch->agenda->now_ns, limits);
+    if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > SCHED_BACKGROUND) {
+        watch->second_is_ours = false;
+    }
+    if (watch->n_limits > 0 && are_alike(&last->limits, limits)) {
+        return;
+    }
+    watch->limits[watch->n_limits++ % WATCH_LIMITS] =
+        (struct watch_limits){ .at_ns = watch->agenda->now_ns, .limits = *limits };
+}
+
+static const struct watch_limits *nth_back(const struct watch *watch, uint64_t n)
+{
+    return &watch->limits[(watch->n_limits - 1 - n) % WATCH_LIMITS];
+}
+
+static uint64_t n_kept(const struct watch *watch)
+{
+    return num_min(watch->n_limits, WATCH_LIMITS);
+}
+
+const struct governor_limits *watch_limits_at(const struct watch *watch, uint64_t at_ns)
+{
+    static const struct governor_limits none = { .duty_permille = 1000, .kv_permille = 1000 };
+    uint64_t n = n_kept(watch);
+
+    for (uint64_t i = 0; i < n; i++) {
+        if (nth_back(watch, i)->at_ns <= at_ns || (i + 1 == n && watch->n_limits > WATCH_LIMITS)) {
+            return &nth_back(watch, i)->limits;
+        }
+    }
+    return &none;
+}
+
+/* ---- our time on the place */
+
+/* How long a word to the engine and its answer may take. */
+static uint64_t grace_ns(const struct watch *watch)
+{
+    return 2 * (uint64_t)watch->scenario->chip.latency_us * AGENDA_US + ROUNDED_NS;
+}
+
+/* Until when a run that began at @from_ns may last under what held since @entry, apart from its last part. */
+static uint64_t end_by_ns(const struct watch *watch, const struct watch_limits *entry, uint64_t from_ns)
+{
+    uint64_t told_ns = entry->at_ns + grace_ns(watch);
+
+    if (entry->limits.slice_us == 0) {
+        return UINT64_MAX / 2;
+    }
+    return num_max(told_ns, from_ns + entry->limits.slice_us * AGENDA_US);
+}
+
+static void judge_slice(struct watch *watch, uint64_t from_ns, uint64_t to_ns, double part_ns)
+{
+    uint64_t until_ns = to_ns; /* until when the entry held */
+    double over_ns = -part_ns;
+
+    for (uint64_t i = 0; i < n_kept(watch); i++) {
+        const struct watch_limits *entry = nth_back(watch, i);
+        uint64_t by_ns = end_by_ns(watch, entry, from_ns);
+
+        if (by_ns < until_ns && (double)(until_ns - by_ns) - part_ns > over_ns) {
+            over_ns = (double)(until_ns - by_ns) - part_ns;
+        }
+        until_ns = entry->at_ns;
+        if (entry->at_ns <= from_ns) {
+            break;
+        }
+    }
+    tally_add(&watch->tallies, INVARIANT_SLICE, (over_ns + part_ns) / part_ns, over_ns > (double)ROUNDED_NS,
+              watch_now_s(watch));
+}
+
+/* The most that held between two moments: the duty that rest is judged by. */
+static uint32_t highest_duty(const struct watch *watch, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t duty = 0;
+
+    for (uint64_t i = 0; i < n_kept(watch); i++) {
+        const struct watch_limits *entry = nth_back(watch, i);
+
+        if (entry->at_ns <= to_ns) {
+            duty = (uint32_t)num_max(duty, entry->limits.duty_permille);
+        }
+        if (entry->at_ns <= from_ns) {
+            return duty;
+        }
+    }
+    return 1000; /* older than what is remembered */
+}
+
+static void judge_rest(struct watch *watch, uint64_t from_ns)
+{
+    uint64_t held_ns = watch->run_to_ns - watch->run_from_ns;
+    uint64_t rest_ns = from_ns - watch->run_to_ns;
+    uint32_t duty = highest_duty(watch, watch->run_to_ns, from_ns);
+    double owed_ns;
+
+    if (duty == 0 || duty >= 1000 || watch->run_to_ns == 0) {
+        return;
+    }
+    owed_ns = (double)held_ns * (1000.0 / duty - 1.0);
+    tally_add(&watch->tallies, INVARIANT_REST, owed_ns > 0.0 ? 1000.0 * (double)rest_ns / owed_ns : 1000.0,
+              (double)rest_ns < owed_ns * 0.99 - (double)ROUNDED_NS * 1000.0 / duty, watch_now_s(watch));
+}
+
+static bool allows(const struct governor_limits *limits, enum sched_class class)
+{
+    return limits->mode != GOVERNOR_PAUSED && limits->duty_permille > 0 && class >= limits->class_gate;
+}
+
+/* Nothing of a class that is shut out runs longer than until it is told, and its part. */
+static void judge_gate(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+                       double part_ns)
+{
+    enum sched_class class = engine->running->work->class;
+    uint64_t until_ns = to_ns;
+
+    for (uint64_t i = 0; i < n_kept(watch); i++) {
+        const struct watch_limits *entry = nth_back(watch, i);
+        uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(watch));
+
+        if (!allows(&entry->limits, class) && until_ns > told_ns) {
+            double over_ns = (double)(until_ns - told_ns) - part_ns;
+
+            tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns,
+                      over_ns > (double)ROUNDED_NS, watch_now_s(watch));
+            return;
+        }
+        until_ns = entry->at_ns;
+        if (entry->at_ns <= from_ns) {
+            break;
+        }
+    }
+    tally_add(&watch->tallies, INVARIANT_GATE, 0.0, false, watch_now_s(watch));
+}
+
+void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+                  double part_ns)
+{
+    drawing_run(watch->drawing, from_ns, to_ns, engine->number);
+    watch->ours_ns += (double)(to_ns - from_ns);
+    judge_slice(watch, from_ns, to_ns, part_ns);
+    judge_rest(watch, from_ns);
+    judge_gate(watch, engine, from_ns, to_ns, part_ns);
+    watch->run_from_ns = from_ns;
+    watch->run_to_ns = to_ns;
+}
+
+/* ---- frames */
+
+static int64_t load_of(const struct scenario *scenario, int64_t row)
+{
+    return row < 0 ? 0 : scenario->loads[row].base_permille + scenario->loads[row].app_permille;
+}
+
+/* Misses that a growth of graphics at @row may cost: what a slice and a sampling period hold of frames. */
+static uint64_t allowed_misses(const struct watch *watch, int64_t row)
+{
+    const struct scenario *scenario = watch->scenario;
+    const struct governor_limits *limits = watch_limits_at(watch, watch->agenda->now_ns);
+    const struct scenario_load *old = &scenario->loads[row - 1];
+    uint64_t slice_ns = limits->slice_us * AGENDA_US;
+    uint64_t period_ns = SENSORS_BUSY_NS;
+
+    if (scenario->screen.tells) {
+        return 1;
+    }
+    if (scenario->loads[row].app_permille > 0 && scenario->screen.app_from_ms == scenario->loads[row].at_ms) {
+        period_ns = SENSORS_WALK_NS;
+    } else if (old->app_permille == 0 && scenario->loads[row].app_permille > 0) {
+        period_ns = SENSORS_REST_NS;
+    } else if (old->base_permille == 0) {
+        period_ns = SENSORS_REST_NS;
+    }
+    return num_div_up(period_ns + slice_ns + (uint64_t)scenario->chip.part_us * AGENDA_US, watch->gpu->period_ns);
+}
+
+static void close_window(struct watch *watch)
+{
+    struct watch_window *window = &watch->window;
+    int64_t ours = (int64_t)(watch->gpu->n_missed - window->n_ours);
+    int64_t theirs = (int64_t)(watch->alone->n_missed - window->n_theirs);
+    int64_t blame = ours - theirs;
+
+    if (window->judges < INVARIANT_COUNT && watch->gpu->n_frames > 0) {
+        tally_add(&watch->tallies, window->judges, (double)blame, blame > (int64_t)window->n_allowed,
+                  (double)window->from_ns / 1e9);
+    }
+    *window = (struct watch_window){
+        .judges = INVARIANT_FRAMES,
+        .from_ns = watch->agenda->now_ns,
+        .n_ours = watch->gpu->n_missed,
+        .n_theirs = watch->alone->n_missed,
+    };
+}
+
+/* Blind, or with a share that policy keeps for voice whatever the screen wants, frames are not promised. */
+static bool are_promised(const struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+
+    return scenario->sense.has_load && scenario->policy.min_share_permille == 0 &&
+           !watch->sensors->is_gone[MISHAP_LOAD_GONE];
+}
+
+void watch_frames(struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+    uint64_t now_ns = watch->agenda->now_ns;
+    int64_t row = -1;
+
+    for (int64_t i = 0; i < scenario->n_loads; i++) {
+        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS <= now_ns) {
+            row = i;
+        }
+    }
+    if (!are_promised(watch)) {
+        close_window(watch);
+        watch->window.judges = INVARIANT_COUNT;
+        watch->load_row = row;
+        return;
+    }
+    if (watch->window.to_ns > 0 && now_ns >= watch->window.to_ns) {
+        close_window(watch);
+    }
+    if (row > watch->load_row && row > 0 && load_of(scenario, row) > load_of(scenario, row - 1)) {
+        close_window(watch);
+        watch->window.judges = scenario->screen.tells ? INVARIANT_HINT : INVARIANT_STEP;
+        watch->window.n_allowed = allowed_misses(watch, row);
+        watch->window.to_ns = now_ns + SENSORS_WALK_NS + SETTLED_NS;
+    }
+    watch->load_row = row;
+}
+
+void watch_end(struct watch *watch)
+{
+    const struct desk *desk = watch->desk;
+    uint64_t n_left = desk->n_live;
+
+    close_window(watch);
+    watch_heat_end(watch);
+    for (int64_t i = 0; i < watch->scenario->n_engines; i++) {
+        n_left += desk->engines[i].n_open;
+        n_left += desk->lanes[i].n_taken;
+        n_left += turn_is_busy(&desk->turn, &desk->lanes[i]);
+        n_left += desk->lanes[i].n_pages_promised;
+        tally_add(&watch->tallies, INVARIANT_CONTRACT, (double)desk->engines[i].n_breaches,
+                  desk->engines[i].n_breaches > 0, watch_now_s(watch));
+    }
+    n_left += !list_is_empty(&desk->requests);
+    tally_add(&watch->tallies, INVARIANT_LEAK, (double)n_left, n_left > 0, watch_now_s(watch));
+}

@@ -1,0 +1,88 @@
+/*
+ * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a reading
+ * first passed the target. The second is what the best of controllers could have done, given that sensor. When
+ * something else changes (other heat, the screen), and the readings are below the target, a new one starts at the next
+ * passing: nobody foresees that.
+ */
+#include "watch.h"
+
+/* Beyond what no controller could help. */
+#define ABOVE_MC 2000.0
+/* Half of the whole swing. */
+#define CYCLE_MC 500.0
+/* A hot start against one without us: rounding, and the seconds of the sensor's delay are no excuse. */
+#define HOT_MC 300.0
+/* So far below the target, settled, work is refused for nothing. */
+#define BELOW_MC 3500.0
+
+static void take_reading(struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+    bool is_over = watch->sensors->temp_mc > scenario->heat.target_mc;
+    int64_t other = 0;
+
+    for (int64_t i = 0; i < scenario->n_others; i++) {
+        other += (uint64_t)scenario->others[i].at_ms * AGENDA_MS <= watch->agenda->now_ns;
+    }
+    if (other != watch->other_row) {
+        watch->other_row = other;
+        if (!is_over) {
+            warmth_join(watch->warmth);
+        }
+    }
+    if (is_over && !watch->was_over && !watch->warmth->has_shadow) {
+        warmth_fork(watch->warmth);
+    }
+    watch->was_over = is_over;
+}
+
+/* Settled, and with heat as what bounds our work. */
+static bool is_settled(const struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+
+    return scenario->run.settle_ms > 0 &&
+           watch->agenda->now_ns >= (uint64_t)scenario->run.settle_ms * AGENDA_MS;
+}
+
+void watch_heat(struct watch *watch)
+{
+    const struct warmth *warmth = watch->warmth;
+    double target = (double)watch->scenario->heat.target_mc;
+    double now = warmth->now.die_mc;
+    double could = warmth->has_shadow && warmth->shadow.die_mc > target ? warmth->shadow.die_mc : target;
+
+    take_reading(watch);
+    if (now <= target) {
+        watch->was_cool = true;
+    }
+    if (!watch->was_cool) {
+        tally_add(&watch->tallies, INVARIANT_HOT, (now - warmth->alone.die_mc) / 1000.0,
+                  now - warmth->alone.die_mc > HOT_MC, watch_now_s(watch));
+    } else if (now <= target || warmth->has_shadow) {
+        tally_add(&watch->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC,
+                  watch_now_s(watch));
+    }
+    if (is_settled(watch)) {
+        watch->low_mc = now < watch->low_mc ? now : watch->low_mc;
+        watch->high_mc = now > watch->high_mc ? now : watch->high_mc;
+        watch->sum_mc += now;
+        watch->n_mc++;
+    }
+}
+
+void watch_heat_end(struct watch *watch)
+{
+    const struct scenario_heat *family = &watch->scenario->heat;
+    double swing = (watch->high_mc - watch->low_mc) / 2.0;
+    double mean = watch->sum_mc / (double)watch->n_mc;
+    double others = watch->scenario->n_others > 0 ? (double)watch->scenario->others[0].mw : 0.0;
+    double full = warmth_rest_mc(family, others + (double)family->ours_mw);
+
+    if (watch->n_mc == 0) {
+        return;
+    }
+    tally_add(&watch->tallies, INVARIANT_CYCLE, swing / 1000.0, swing > CYCLE_MC, watch_now_s(watch));
+    full = full < (double)family->target_mc ? full : (double)family->target_mc;
+    tally_add(&watch->tallies, INVARIANT_USE, (full - mean) / 1000.0, full - mean > BELOW_MC, watch_now_s(watch));
+}
