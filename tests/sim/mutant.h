@@ -9,6 +9,7 @@
 #define SOTTO_SIM_MUTANT_H
 
 #include "invariant.h"
+#include "sched/queue.h"
 
 enum mutant {
     MUTANT_NONE,
@@ -34,5 +35,10 @@ struct mutant_row {
 };
 
 extern const struct mutant_row mutants[MUTANT_COUNT];
+
+/* What the desk does in a mutant's place; nothing for the others. */
+void mutant_blinds(enum mutant mutant, struct governor_input *input);
+void mutant_forgets(enum mutant mutant, struct governor *governor);
+void mutant_rejuvenates(struct queue *queue, uint64_t now_us);
 
 #endif

@@ -270,7 +270,7 @@ static const char *const names[] = {
     [FAMILY_HEAT] = "heat",         [FAMILY_DISTURBED] = "disturbed",
     [FAMILY_HOT] = "hot",           [FAMILY_BLIND] = "blind", [FAMILY_OVERLOAD] = "overload",
     [FAMILY_MODELS] = "models",     [FAMILY_FAIR] = "fair",   [FAMILY_DEADLINE] = "deadline",
-    [FAMILY_IDLE] = "idle",         [FAMILY_FAULT] = "fault", [FAMILY_CHAOS] = "chaos",
+    [FAMILY_IDLE] = "idle",         [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault", [FAMILY_CHAOS] = "chaos",
 };
 
 const char *family_name(enum family family)

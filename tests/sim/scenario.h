@@ -29,6 +29,7 @@ enum family {
     FAMILY_FAIR,      /* accounts that always have work */
     FAMILY_DEADLINE,
     FAMILY_IDLE,  /* nothing else uses the chip */
+    FAMILY_STARVE, /* voice without end beside background */
     FAMILY_FAULT, /* engines are lost and stall */
     FAMILY_CHAOS, /* a bit of everything */
     FAMILY_COUNT,

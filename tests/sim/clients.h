@@ -1,0 +1,42 @@
+/*
+ * Clients: who asks, how long, how often, and how they read
+ *
+ * Each has numbers of its own that follow from the seed and its place, not from what the others do.
+ */
+#ifndef SOTTO_SIM_CLIENTS_H
+#define SOTTO_SIM_CLIENTS_H
+
+#include "desk.h"
+
+#define CLIENTS_MAX     256u
+#define CLIENT_REQUESTS 8u
+
+struct client {
+    struct desk *desk;
+    const struct scenario_clients *family;
+    struct rng rng;
+    uint32_t uid;
+    struct request *requests[CLIENT_REQUESTS]; /* under way */
+    uint32_t n_open;
+    uint32_t cut_tok;          /* tokens after which it speaks again; 0: it hears out */
+    struct request *acts_on;   /* what @act is about */
+    struct agenda_event ask;
+    struct agenda_event act; /* cuts short, or reads on */
+};
+
+struct clients {
+    struct client all[CLIENTS_MAX];
+    uint32_t n;
+};
+
+void clients_init(struct clients *clients, struct desk *desk, const struct scenario *scenario);
+
+/* They leave, with all that is under way. */
+void clients_leave(struct clients *clients);
+void clients_finish(struct clients *clients);
+
+/* For the desk. */
+void clients_on_token(void *client, struct request *request);
+void clients_on_end(void *client, struct request *request, enum desk_end how);
+
+#endif

@@ -1,0 +1,445 @@
+/*
+ * One panel after the other, all over the same time. What is denser than the paper (slices, tokens) is summed over
+ * columns of COLUMN_PX; lines keep the least and the greatest of each column, so that nothing short is lost.
+ */
+#include "drawing.h"
+#include "base/mem.h"
+#include <assert.h>
+
+#define LEFT_PX   150.0
+#define WIDE_PX   1000.0
+#define COLUMN_PX 2u
+#define COLUMNS   500u
+#define GAP_PX    34.0
+#define TOP_PX    96.0
+#define CHANGES   4096u
+
+enum line {
+    LINE_LOAD,
+    LINE_DUTY,
+    LINE_SLICE_US,
+    LINE_REAL,
+    LINE_ALONE,
+    LINE_READ,
+    LINE_QUEUE,
+    LINE_COUNT,
+};
+
+/* The least and the greatest value of a column. */
+struct column {
+    double low;
+    double high;
+    bool is_set;
+};
+
+struct change {
+    uint64_t at_ns;
+    enum governor_mode mode;
+    enum governor_cause cause;
+};
+
+struct drawing {
+    struct scenario scenario;
+    double column_ns;
+    struct column lines[LINE_COUNT][COLUMNS];
+    double held_ns[2][COLUMNS]; /* by lane */
+    double tokens[SCHED_CLASS_COUNT][COLUMNS];
+    uint32_t missed[2][COLUMNS]; /* with us, and without us */
+    struct change changes[CHANGES];
+    uint32_t n_changes;
+};
+
+/* A place on the paper: values from @low to @high. */
+struct panel {
+    double top;
+    double height;
+    double low;
+    double high;
+};
+
+struct drawing *drawing_create(const struct scenario *scenario)
+{
+    struct drawing *drawing = mem_calloc(MEM_MISC, 1, sizeof(*drawing));
+
+    assert(drawing);
+    drawing->scenario = *scenario;
+    drawing->column_ns = (double)scenario->run.lasts_ms * 1e6 / COLUMNS;
+    return drawing;
+}
+
+void drawing_destroy(struct drawing *drawing)
+{
+    mem_free(drawing);
+}
+
+/* ---- collecting */
+
+static bool column_of(const struct drawing *drawing, uint64_t at_ns, uint32_t *ret_column)
+{
+    uint32_t column;
+
+    if (!drawing) {
+        return false;
+    }
+    column = (uint32_t)((double)at_ns / drawing->column_ns);
+    if (column >= COLUMNS) {
+        return false;
+    }
+    *ret_column = column;
+    return true;
+}
+
+static void add_point(struct drawing *drawing, enum line which, uint64_t at_ns, double value)
+{
+    struct column *column;
+    uint32_t i;
+
+    if (!column_of(drawing, at_ns, &i)) {
+        return;
+    }
+    column = &drawing->lines[which][i];
+    if (!column->is_set || value < column->low) {
+        column->low = value;
+    }
+    if (!column->is_set || value > column->high) {
+        column->high = value;
+    }
+    column->is_set = true;
+}
+
+void drawing_run(struct drawing *drawing, uint64_t from_ns, uint64_t to_ns, uint32_t lane)
+{
+    uint32_t i;
+
+    while (column_of(drawing, from_ns, &i) && from_ns < to_ns) {
+        uint64_t end_ns = (uint64_t)(drawing->column_ns * (i + 1)) + 1;
+
+        end_ns = end_ns < to_ns ? end_ns : to_ns;
+        drawing->held_ns[lane % 2][i] += (double)(end_ns - from_ns);
+        from_ns = end_ns;
+    }
+}
+
+void drawing_missed(struct drawing *drawing, uint64_t at_ns, bool is_ours)
+{
+    uint32_t i;
+
+    if (column_of(drawing, at_ns, &i)) {
+        drawing->missed[is_ours ? 0 : 1][i]++;
+    }
+}
+
+void drawing_limits(struct drawing *drawing, uint64_t at_ns, const struct governor_limits *limits)
+{
+    uint32_t i;
+
+    if (!column_of(drawing, at_ns, &i)) {
+        return;
+    }
+    add_point(drawing, LINE_DUTY, at_ns, limits->duty_permille / 1000.0);
+    add_point(drawing, LINE_SLICE_US, at_ns, limits->slice_us);
+    if (drawing->n_changes < CHANGES &&
+        (drawing->n_changes == 0 || drawing->changes[drawing->n_changes - 1].mode != limits->mode ||
+         drawing->changes[drawing->n_changes - 1].cause != limits->cause)) {
+        drawing->changes[drawing->n_changes++] =
+            (struct change){ .at_ns = at_ns, .mode = limits->mode, .cause = limits->cause };
+    }
+}
+
+void drawing_heat(struct drawing *drawing, uint64_t at_ns, double real_mc, double alone_mc, double read_mc)
+{
+    add_point(drawing, LINE_REAL, at_ns, real_mc / 1000.0);
+    add_point(drawing, LINE_ALONE, at_ns, alone_mc / 1000.0);
+    add_point(drawing, LINE_READ, at_ns, read_mc / 1000.0);
+}
+
+void drawing_load(struct drawing *drawing, uint64_t at_ns, double share)
+{
+    add_point(drawing, LINE_LOAD, at_ns, share > 1.0 ? 1.0 : share);
+}
+
+void drawing_queue(struct drawing *drawing, uint64_t at_ns, uint32_t n_live)
+{
+    add_point(drawing, LINE_QUEUE, at_ns, n_live);
+}
+
+void drawing_tokens(struct drawing *drawing, uint64_t at_ns, uint32_t n, enum sched_class class)
+{
+    uint32_t i;
+
+    if (column_of(drawing, at_ns, &i)) {
+        drawing->tokens[class][i] += n;
+    }
+}
+
+/* ---- writing */
+
+static double y_of(const struct panel *panel, double value)
+{
+    double share = (value - panel->low) / (panel->high - panel->low);
+
+    share = share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+    return panel->top + panel->height * (1.0 - share);
+}
+
+static double x_of(uint32_t column)
+{
+    return LEFT_PX + WIDE_PX * column / COLUMNS;
+}
+
+static void write_panel(FILE *out, const struct panel *panel, const char *name, const char *unit)
+{
+    fprintf(out,
+            "<rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\" class=\"panel\"/>\n"
+            "<text x=\"10\" y=\"%.0f\" class=\"name\">%s</text><text x=\"10\" y=\"%.0f\">%s</text>\n",
+            LEFT_PX, panel->top, WIDE_PX, panel->height, panel->top + 14, name, panel->top + 30, unit);
+    for (int i = 0; i <= 2; i++) {
+        double value = panel->low + (panel->high - panel->low) * i / 2.0;
+        double y = y_of(panel, value);
+
+        fprintf(out,
+                "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>"
+                "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n",
+                LEFT_PX, LEFT_PX + WIDE_PX, y, y, LEFT_PX - 6, y + 4, panel->high - panel->low < 4.0 ? 1 : 0, value);
+    }
+}
+
+static void write_line(const struct drawing *drawing, FILE *out, const struct panel *panel, enum line which,
+                       const char *class)
+{
+    const struct column *before = NULL;
+
+    fprintf(out, "<path class=\"%s\" d=\"", class);
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &drawing->lines[which][i];
+
+        if (!column->is_set) {
+            continue;
+        }
+        fprintf(out, "%c%.1f %.1f", before ? 'L' : 'M', x_of(i), y_of(panel, column->low));
+        if (column->high > column->low) {
+            fprintf(out, "L%.1f %.1f", x_of(i), y_of(panel, column->high));
+        }
+        before = column;
+    }
+    fprintf(out, "\"/>\n");
+}
+
+static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below, double scale,
+                       const char *class)
+{
+    fprintf(out, "<path class=\"%s\" d=\"", class);
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        double foot = below ? below[i] * scale : 0.0;
+        double y = y_of(panel, foot + values[i] * scale);
+
+        if (values[i] > 0.0) {
+            fprintf(out, "M%.1f %.1fh%uV%.1fh-%uz", x_of(i), y, COLUMN_PX, y_of(panel, foot), COLUMN_PX);
+        }
+    }
+    fprintf(out, "\"/>\n");
+}
+
+/* Greatest of a line, and at least @least. */
+static double top_of(const struct drawing *drawing, enum line which, double least)
+{
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &drawing->lines[which][i];
+
+        if (column->is_set && column->high > least) {
+            least = column->high;
+        }
+    }
+    return least;
+}
+
+static double bottom_of(const struct drawing *drawing, enum line which, double most)
+{
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        const struct column *column = &drawing->lines[which][i];
+
+        if (column->is_set && column->low < most) {
+            most = column->low;
+        }
+    }
+    return most;
+}
+
+static void write_key(FILE *out, double x, double y, const char *class, const char *text)
+{
+    fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" class=\"%s key\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n",
+            x, x + 18, y - 4, y - 4, class, x + 23, y, text);
+}
+
+static void write_screen(const struct drawing *drawing, FILE *out, const struct panel *panel)
+{
+    write_panel(out, panel, "screen", "share of the device");
+    write_line(drawing, out, panel, LINE_LOAD, "load");
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        if (drawing->missed[0][i] > drawing->missed[1][i]) {
+            fprintf(out, "<path class=\"ours\" d=\"M%.1f %.1fv-12\"/>\n", x_of(i), panel->top + 14);
+        } else if (drawing->missed[1][i] > 0) {
+            fprintf(out, "<path class=\"theirs\" d=\"M%.1f %.1fv-12\"/>\n", x_of(i), panel->top + 14);
+        }
+    }
+    write_key(out, LEFT_PX + 4, panel->top - 6, "load", "drawing");
+    write_key(out, LEFT_PX + 104, panel->top - 6, "ours", "frames missed because of us");
+    write_key(out, LEFT_PX + 304, panel->top - 6, "theirs", "missed anyhow");
+}
+
+static void write_share(const struct drawing *drawing, FILE *out, const struct panel *panel)
+{
+    double scale = 1.0 / drawing->column_ns;
+
+    write_panel(out, panel, "our work", "share of time");
+    write_bars(out, panel, drawing->held_ns[0], NULL, scale, "first");
+    write_bars(out, panel, drawing->held_ns[1], drawing->held_ns[0], scale, "second");
+    write_line(drawing, out, panel, LINE_DUTY, "duty");
+    write_key(out, LEFT_PX + 4, panel->top - 6, "duty", "duty allowed");
+    write_key(out, LEFT_PX + 134, panel->top - 6, "first", "held by the first model");
+    write_key(out, LEFT_PX + 314, panel->top - 6, "second", "by the second");
+}
+
+static void write_slices(const struct drawing *drawing, FILE *out, const struct panel *panel)
+{
+    write_panel(out, panel, "longest slice", "us (0: no bound)");
+    write_line(drawing, out, panel, LINE_SLICE_US, "duty");
+}
+
+static void write_heat(const struct drawing *drawing, FILE *out, const struct panel *panel)
+{
+    double target = (double)drawing->scenario.heat.target_mc / 1000.0;
+
+    write_panel(out, panel, "temperature", "degrees Celsius");
+    write_line(drawing, out, panel, LINE_ALONE, "alone");
+    write_line(drawing, out, panel, LINE_READ, "read");
+    write_line(drawing, out, panel, LINE_REAL, "real");
+    fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"target\"/>\n", LEFT_PX, LEFT_PX + WIDE_PX,
+            y_of(panel, target), y_of(panel, target));
+    write_key(out, LEFT_PX + 4, panel->top - 6, "real", "the die's");
+    write_key(out, LEFT_PX + 104, panel->top - 6, "read", "as read");
+    write_key(out, LEFT_PX + 204, panel->top - 6, "alone", "without us");
+    write_key(out, LEFT_PX + 314, panel->top - 6, "target", "target");
+}
+
+/* A band of modes, with the cause written where there is room. */
+static void write_modes(const struct drawing *drawing, FILE *out, const struct panel *panel)
+{
+    fprintf(out, "<text x=\"10\" y=\"%.0f\" class=\"name\">mode</text><text x=\"10\" y=\"%.0f\">and its cause</text>\n",
+            panel->top + 14, panel->top + 30);
+    for (uint32_t i = 0; i < drawing->n_changes; i++) {
+        const struct change *change = &drawing->changes[i];
+        double from = LEFT_PX + WIDE_PX * (double)change->at_ns / (drawing->column_ns * COLUMNS);
+        double to = LEFT_PX + WIDE_PX;
+
+        if (i + 1 < drawing->n_changes) {
+            to = LEFT_PX + WIDE_PX * (double)drawing->changes[i + 1].at_ns / (drawing->column_ns * COLUMNS);
+        }
+        fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" class=\"mode-%s\"/>\n", from, panel->top,
+                to > from ? to - from : 0.0, panel->height, governor_mode_name(change->mode));
+        if (to - from > 90.0) {
+            fprintf(out, "<text x=\"%.1f\" y=\"%.0f\">%s</text><text x=\"%.1f\" y=\"%.0f\">%s</text>\n", from + 4,
+                    panel->top + 13, governor_mode_name(change->mode), from + 4, panel->top + 27,
+                    governor_cause_name(change->cause));
+        }
+    }
+}
+
+static void write_tokens(const struct drawing *drawing, FILE *out, struct panel *panel)
+{
+    double scale = 1e9 / drawing->column_ns;
+    double below[COLUMNS] = { 0.0 };
+    static const char *const classes[] = { "background", "interactive", "realtime" };
+
+    panel->high = 1.0;
+    for (uint32_t i = 0; i < COLUMNS; i++) {
+        double sum = 0.0;
+
+        for (int class = 0; class < SCHED_CLASS_COUNT; class ++) {
+            sum += drawing->tokens[class][i] * scale;
+        }
+        panel->high = sum > panel->high ? sum : panel->high;
+    }
+    write_panel(out, panel, "tokens", "a second, computed");
+    for (int class = SCHED_CLASS_COUNT - 1; class >= 0; class --) {
+        write_bars(out, panel, drawing->tokens[class], below, scale, classes[class]);
+        for (uint32_t i = 0; i < COLUMNS; i++) {
+            below[i] += drawing->tokens[class][i];
+        }
+        write_key(out, LEFT_PX + 4 + 120 * (SCHED_CLASS_COUNT - 1 - class), panel->top - 6, classes[class],
+                  classes[class]);
+    }
+}
+
+/* Seconds below everything, at a round distance of at most twelve. */
+static void write_time(const struct drawing *drawing, FILE *out, double top, double bottom)
+{
+    double lasts_s = (double)drawing->scenario.run.lasts_ms / 1000.0;
+    double step_s = 1.0;
+
+    while (lasts_s / step_s > 12.0) {
+        step_s *= lasts_s / step_s > 24.0 ? 5.0 : 2.0;
+    }
+    for (double s = 0.0; s <= lasts_s; s += step_s) {
+        double x = LEFT_PX + WIDE_PX * s / lasts_s;
+
+        fprintf(out,
+                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.0f\" y2=\"%.0f\" class=\"grid\"/>"
+                "<text x=\"%.1f\" y=\"%.0f\" text-anchor=\"middle\">%.0f s</text>\n",
+                x, x, top, bottom, x, bottom + 16, s);
+    }
+}
+
+static const char style[] =
+    "text{font:12px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}.name{font-weight:bold}\n"
+    ".panel{fill:#fafafa;stroke:#999}.grid{stroke:#ccc;stroke-width:0.5}path{fill:none;stroke-width:1.5}.key{stroke-width:4}\n"
+    ".load{stroke:#4a7}.ours{stroke:#d00;stroke-width:2.5}.theirs{stroke:#888;stroke-width:2}.duty{stroke:#333}\n"
+    "path.first{fill:#7aaede}path.second{fill:#e2a15e}line.first{stroke:#7aaede}line.second{stroke:#e2a15e}\n"
+    ".real{stroke:#c33}.read{stroke:#e9a;stroke-width:1}.alone{stroke:#58a;stroke-dasharray:4 3}.target{stroke:#000;stroke-dasharray:2 3}\n"
+    ".queue{stroke:#639}path.background{fill:#9ab}path.interactive{fill:#5a9}path.realtime{fill:#d73}\n"
+    "line.background{stroke:#9ab}line.interactive{stroke:#5a9}line.realtime{stroke:#d73}\n"
+    ".mode-full{fill:#bfe3c0}.mode-shared{fill:#f7e6a2}.mode-thin{fill:#f3b98a}.mode-cpu{fill:#b9c8ee}.mode-paused{fill:#e79a9a}\n";
+
+bool drawing_write(const struct drawing *drawing, const char *path, const char *title)
+{
+    double target = (double)drawing->scenario.heat.target_mc / 1000.0;
+    struct panel panels[] = {
+        { .height = 90, .high = 1.0 },                                          /* screen */
+        { .height = 90, .high = 1.0 },                                          /* our share */
+        { .height = 50, .high = top_of(drawing, LINE_SLICE_US, 2000.0) * 1.05 }, /* slices */
+        { .height = 34 },                                                       /* modes */
+        { .height = 130,
+          .low = bottom_of(drawing, LINE_ALONE, target) - 2.0,
+          .high = top_of(drawing, LINE_REAL, target) + 3.0 },
+        { .height = 60, .high = top_of(drawing, LINE_QUEUE, 1.0) },
+        { .height = 90 },
+    };
+    double top = TOP_PX;
+    FILE *out = fopen(path, "w");
+
+    if (!out) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++) {
+        panels[i].top = top;
+        top += panels[i].height + GAP_PX;
+    }
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\"><style>%s</style>\n"
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/><text x=\"10\" y=\"24\" class=\"title\">%s</text>\n",
+            LEFT_PX + WIDE_PX + 30, top + 10, style, title);
+    fprintf(out, "<text x=\"10\" y=\"46\">family %s, seed %lld, %lld Hz, target %.0f degrees</text>\n",
+            family_name((enum family)drawing->scenario.run.family), (long long)drawing->scenario.run.seed,
+            (long long)drawing->scenario.screen.hz, target);
+    write_screen(drawing, out, &panels[0]);
+    write_share(drawing, out, &panels[1]);
+    write_slices(drawing, out, &panels[2]);
+    write_modes(drawing, out, &panels[3]);
+    write_heat(drawing, out, &panels[4]);
+    write_panel(out, &panels[5], "requests", "under way");
+    write_line(drawing, out, &panels[5], LINE_QUEUE, "queue");
+    write_tokens(drawing, out, &panels[6]);
+    write_time(drawing, out, TOP_PX, top - GAP_PX);
+    fprintf(out, "</svg>\n");
+    return fclose(out) == 0;
+}

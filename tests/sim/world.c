@@ -1,0 +1,341 @@
+#include "world.h"
+#include "base/clean.h"
+#include "base/num.h"
+#include <assert.h>
+
+/* What is still on its way when the clients have left is through by then: one step, one part, a restart. */
+#define DRAIN_MS 4000
+
+/* A compositor that speaks to us does so at least this often, and names a heavy phase for so long at a time. */
+#define HINT_NS (200 * AGENDA_MS)
+
+/* What the screen draws from here on is worth a word. */
+#define HEAVY_PERMILLE 100
+
+/* Of the unscheduled run's rows and tokens, in percent. */
+#define TOKENS_PERCENT 97.0
+
+struct world;
+
+/* A mishap begins or ends. */
+struct turning {
+    struct world *world;
+    const struct scenario_mishap *row;
+    struct agenda_event begins;
+    struct agenda_event ends;
+};
+
+struct world {
+    const struct scenario *scenario;
+    struct drawing *drawing;
+    struct agenda agenda;
+    struct gpu gpu;
+    struct gpu alone;
+    struct engine engines[DESK_LANES];
+    struct warmth warmth;
+    struct sensors sensors;
+    struct desk desk;
+    struct watch watch;
+    struct clients clients;
+    struct agenda_event tick;
+    struct agenda_event hint;
+    struct turning turnings[SCENARIO_ROWS_MAX];
+    double ours_ns;   /* at the last tick */
+    double screen_ns;
+    uint32_t n_missed; /* that the compositor has not told yet */
+};
+
+/* ---- every 20 ms */
+
+static double other_mw(const struct scenario *scenario, uint64_t now_ns)
+{
+    double mw = 0.0;
+
+    for (int64_t i = 0; i < scenario->n_others; i++) {
+        if ((uint64_t)scenario->others[i].at_ms * AGENDA_MS <= now_ns) {
+            mw = (double)scenario->others[i].mw;
+        }
+    }
+    return mw;
+}
+
+static void on_tick(void *owner)
+{
+    struct world *world = owner;
+    uint64_t now_ns = world->agenda.now_ns;
+    const struct scenario_heat *family = &world->scenario->heat;
+    double clock = (double)gpu_clock_permille(world->scenario, now_ns) / 1000.0;
+    double screen_ns = gpu_busy_ns(&world->gpu, GPU_BASE) + gpu_busy_ns(&world->gpu, GPU_APP);
+    double others = other_mw(world->scenario, now_ns);
+    double ours_ns = 0.0;
+    double drawn = screen_ns - world->screen_ns;
+    double ours;
+
+    for (int64_t i = 0; i < world->scenario->n_engines; i++) {
+        ours_ns += engine_held_ns(&world->engines[i]);
+    }
+    ours = (ours_ns - world->ours_ns) * clock;
+    warmth_advance(&world->warmth, now_ns, ours, drawn, others);
+    sensors_tick(&world->sensors, others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
+                                               (double)SENSORS_TICK_NS);
+    world->ours_ns = ours_ns;
+    world->screen_ns = screen_ns;
+    watch_heat(&world->watch);
+    watch_frames(&world->watch);
+    watch_serve(&world->watch);
+    drawing_heat(world->drawing, now_ns, world->warmth.now.die_mc, world->warmth.alone.die_mc,
+                 world->sensors.temp_mc);
+    drawing_load(world->drawing, now_ns, drawn / (double)SENSORS_TICK_NS);
+    agenda_enter(&world->agenda, &world->tick, now_ns + SENSORS_TICK_NS);
+}
+
+/* ---- the compositor's word */
+
+static bool is_heavy(const struct scenario *scenario, uint64_t now_ns)
+{
+    return gpu_load_permille(scenario, now_ns, GPU_BASE) + gpu_load_permille(scenario, now_ns, GPU_APP) >=
+           HEAVY_PERMILLE;
+}
+
+/* The next moment at which the load changes; UINT64_MAX: none. */
+static uint64_t next_change_ns(const struct scenario *scenario, uint64_t now_ns)
+{
+    for (int64_t i = 0; i < scenario->n_loads; i++) {
+        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS > now_ns) {
+            return (uint64_t)scenario->loads[i].at_ms * AGENDA_MS;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
+{
+    for (int64_t i = 1; i < scenario->n_loads; i++) {
+        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS == now_ns) {
+            return is_heavy(scenario, now_ns);
+        }
+    }
+    return false;
+}
+
+/* It names the length of its frames at once; later, when heavy ones begin, and what it missed. */
+static void on_hint(void *owner)
+{
+    struct world *world = owner;
+    uint64_t now_ns = world->agenda.now_ns;
+    bool begins = has_grown(world->scenario, now_ns);
+
+    if (now_ns == 0 || begins || world->n_missed > 0) {
+        desk_hint(&world->desk, begins ? now_ns + HINT_NS : 0, world->n_missed);
+        world->n_missed = 0;
+    }
+    agenda_enter(&world->agenda, &world->hint,
+                 num_min(now_ns + HINT_NS, next_change_ns(world->scenario, now_ns)));
+}
+
+static void on_missed(void *owner)
+{
+    struct world *world = owner;
+
+    world->n_missed++;
+    drawing_missed(world->drawing, world->agenda.now_ns, true);
+}
+
+static void on_missed_alone(void *owner)
+{
+    struct world *world = owner;
+
+    drawing_missed(world->drawing, world->agenda.now_ns, false);
+}
+
+/* ---- mishaps */
+
+static void on_begins(void *owner)
+{
+    struct turning *turning = owner;
+    struct world *world = turning->world;
+    uint32_t lane = (uint32_t)turning->row->lane;
+    enum mishap kind = (enum mishap)turning->row->kind;
+
+    switch (kind) {
+    case MISHAP_LOST:
+        if (world->engines[lane].is_alive) {
+            engine_die(&world->engines[lane]);
+            desk_on_lost(&world->desk, lane, (uint64_t)turning->row->lasts_ms * AGENDA_MS);
+        }
+        break;
+    case MISHAP_STALL:
+        engine_stall(&world->engines[lane], true);
+        break;
+    case MISHAP_HEAT_GONE:
+    case MISHAP_HEAT_FROZEN:
+    case MISHAP_HEAT_NONSENSE:
+    case MISHAP_LOAD_GONE:
+        sensors_mishap(&world->sensors, kind, true);
+        break;
+    case MISHAP_COUNT:
+        break;
+    }
+}
+
+static void on_ends(void *owner)
+{
+    struct turning *turning = owner;
+    enum mishap kind = (enum mishap)turning->row->kind;
+
+    if (kind == MISHAP_STALL) {
+        engine_stall(&turning->world->engines[turning->row->lane], false);
+    } else if (kind != MISHAP_LOST) {
+        sensors_mishap(&turning->world->sensors, kind, false);
+    }
+}
+
+static void enter_mishaps(struct world *world)
+{
+    for (int64_t i = 0; i < world->scenario->n_mishaps; i++) {
+        struct turning *turning = &world->turnings[i];
+
+        turning->world = world;
+        turning->row = &world->scenario->mishaps[i];
+        agenda_event_init(&turning->begins, on_begins, turning);
+        agenda_event_init(&turning->ends, on_ends, turning);
+        agenda_enter(&world->agenda, &turning->begins, (uint64_t)turning->row->at_ms * AGENDA_MS);
+        agenda_enter(&world->agenda, &turning->ends,
+                     (uint64_t)(turning->row->at_ms + turning->row->lasts_ms) * AGENDA_MS);
+    }
+}
+
+/* ---- a run */
+
+static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
+{
+    struct world *world = owner;
+
+    watch_on_run(&world->watch, engine, from_ns, to_ns, part_ns);
+}
+
+static void on_engine_answer(void *owner, struct engine *engine, const struct engine_message *answer)
+{
+    struct world *world = owner;
+
+    desk_on_answer(&world->desk, engine, answer);
+}
+
+static void begin(struct world *world, const struct scenario *scenario, struct drawing *drawing)
+{
+    world->scenario = scenario;
+    world->drawing = drawing;
+    agenda_init(&world->agenda);
+    gpu_init(&world->gpu, &world->agenda, scenario);
+    gpu_init(&world->alone, &world->agenda, scenario);
+    world->gpu.on_missed = on_missed;
+    world->gpu.owner = world;
+    world->alone.on_missed = on_missed_alone;
+    world->alone.owner = world;
+    for (int64_t i = 0; i < scenario->n_engines; i++) {
+        engine_init(&world->engines[i], &world->agenda, scenario, &world->gpu, (uint32_t)i);
+        world->engines[i].on_run = on_engine_run;
+        world->engines[i].on_answer = on_engine_answer;
+        world->engines[i].owner = world;
+    }
+    warmth_init(&world->warmth, scenario);
+    sensors_init(&world->sensors, &world->agenda, scenario, &world->gpu, &world->warmth);
+    watch_init(&world->watch, &world->agenda, scenario);
+    desk_init(&world->desk, &world->agenda, scenario, world->engines, &world->sensors, &world->watch);
+    world->desk.on_token = clients_on_token;
+    world->desk.on_end = clients_on_end;
+    world->watch.desk = &world->desk;
+    world->watch.gpu = &world->gpu;
+    world->watch.alone = &world->alone;
+    world->watch.warmth = &world->warmth;
+    world->watch.sensors = &world->sensors;
+    world->watch.drawing = drawing;
+    clients_init(&world->clients, &world->desk, scenario);
+    agenda_event_init(&world->tick, on_tick, world);
+    agenda_event_init(&world->hint, on_hint, world);
+    agenda_enter(&world->agenda, &world->tick, SENSORS_TICK_NS);
+    if (scenario->screen.tells && scenario->screen.hz > 0) {
+        agenda_enter(&world->agenda, &world->hint, 0);
+    }
+    enter_mishaps(world);
+}
+
+static void finish(struct world *world)
+{
+    for (int64_t i = 0; i < world->scenario->n_engines; i++) {
+        engine_finish(&world->engines[i]);
+    }
+    clients_finish(&world->clients);
+    desk_finish(&world->desk);
+    agenda_finish(&world->agenda);
+}
+
+static void collect(const struct world *world, struct world_result *ret_result)
+{
+    *ret_result = (struct world_result){
+        .tallies = world->watch.tallies,
+        .n_events = world->agenda.n_fired,
+        .n_asked = world->desk.n_asked,
+        .n_refused = world->desk.n_refused,
+        .n_frames = world->gpu.n_frames,
+        .n_missed = world->gpu.n_missed,
+        .n_missed_alone = world->alone.n_missed,
+        .n_mode_changes = world->desk.governor.n_changes,
+    };
+}
+
+/* Rows and tokens that were computed while there were clients. */
+static uint64_t run_until_they_leave(struct world *world)
+{
+    agenda_run(&world->agenda, (uint64_t)world->scenario->run.lasts_ms * AGENDA_MS);
+    return world->desk.n_rows + world->desk.n_tok;
+}
+
+/* What the chip gives to the same clients when nobody schedules them. */
+static double unscheduled(const struct scenario *scenario)
+{
+    struct world *world = mem_calloc(MEM_MISC, 1, sizeof(*world));
+    double n;
+
+    assert(world);
+    begin(world, scenario, NULL);
+    world->desk.is_unscheduled = true;
+    n = (double)run_until_they_leave(world);
+    finish(world);
+    mem_free(world);
+    return n;
+}
+
+void world_run(const struct scenario *scenario, struct drawing *drawing, struct world_result *ret_result)
+{
+    struct world *world = mem_calloc(MEM_MISC, 1, sizeof(*world));
+    struct mem_account before;
+    struct mem_account after;
+    uint64_t n_rows;
+    uint64_t n_tok;
+
+    assert(world);
+    mem_read(MEM_SCHED, &before);
+    begin(world, scenario, drawing);
+    run_until_they_leave(world);
+    n_rows = world->desk.n_rows;
+    n_tok = world->desk.n_tok;
+    world->desk.is_closed = true;
+    clients_leave(&world->clients);
+    agenda_run(&world->agenda, (uint64_t)(scenario->run.lasts_ms + DRAIN_MS) * AGENDA_MS);
+    watch_end(&world->watch);
+    finish(world);
+    mem_read(MEM_SCHED, &after);
+    tally_add(&world->watch.tallies, INVARIANT_LEAK, (double)(after.blocks - before.blocks),
+              after.blocks != before.blocks, watch_now_s(&world->watch));
+    collect(world, ret_result);
+    ret_result->n_rows = n_rows;
+    ret_result->n_tok = n_tok;
+    mem_free(world);
+    if (scenario->run.family == FAMILY_IDLE) {
+        double percent = 100.0 * (double)(n_rows + n_tok) / unscheduled(scenario);
+
+        tally_add(&ret_result->tallies, INVARIANT_TOKENS, percent, percent < TOKENS_PERCENT,
+                  (double)scenario->run.lasts_ms / 1000.0);
+    }
+}

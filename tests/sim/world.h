@@ -1,0 +1,27 @@
+/*
+ * World: one scenario, from its first moment until nothing is left of it
+ */
+#ifndef SOTTO_SIM_WORLD_H
+#define SOTTO_SIM_WORLD_H
+
+#include "clients.h"
+#include "drawing.h"
+#include "watch.h"
+
+struct world_result {
+    struct tallies tallies;
+    uint64_t n_events;
+    uint64_t n_asked;
+    uint64_t n_refused;
+    uint64_t n_rows; /* computed before the clients left */
+    uint64_t n_tok;
+    uint64_t n_frames;
+    uint64_t n_missed;
+    uint64_t n_missed_alone;
+    uint64_t n_mode_changes;
+};
+
+/* Runs @scenario. @drawing may be NULL. */
+void world_run(const struct scenario *scenario, struct drawing *drawing, struct world_result *ret_result);
+
+#endif
