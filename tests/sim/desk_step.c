@@ -1,0 +1,350 @@
+#include "base/num.h"
+#include "desk_inside.h"
+#include "watch.h"
+#include <assert.h>
+
+static struct request *request_of(struct job *job)
+{
+    return container_of(job, struct request, job);
+}
+
+/* ---- seats */
+
+static void open_sequence(struct desk *desk, struct request *request)
+{
+    struct job *job = &request->job;
+    struct engine_message order = {
+        .what = ENGINE_OPEN,
+        .sequence = ++desk->last_sequence,
+        .n_known = job->n_known,
+        .n_cached = request->n_cached,
+        .n_reserve = request->n_most - request->n_tok,
+    };
+
+    request->sequence = order.sequence;
+    job_move(job, JOB_OPENING, desk_now_us(desk));
+    job->lane->n_taken++;
+    desk->n_opening[(uint32_t)(job->lane - desk->lanes)]++;
+    engine_send(desk_engine_of(desk, job->lane), &order);
+}
+
+static struct request *find_sequence(struct desk *desk, uint32_t lane, uint32_t sequence)
+{
+    struct list *link;
+
+    list_for_each (link, &desk->requests) {
+        struct request *request = container_of(link, struct request, link);
+
+        if (request->sequence == sequence && request->job.lane == &desk->lanes[lane]) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+static void on_opened(struct desk *desk, struct engine *engine, const struct engine_message *answer)
+{
+    struct request *request = find_sequence(desk, engine->number, answer->sequence);
+    struct lane *lane = &desk->lanes[engine->number];
+    struct job *job;
+
+    desk->n_opening[engine->number]--;
+    if (!request) {
+        return; /* ended meanwhile; its Close is behind the Open */
+    }
+    job = &request->job;
+    if (answer->what == ENGINE_OPENED) {
+        job->n_pages = (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok,
+                                            ENGINE_PAGE_TOKENS);
+        lane->n_pages_promised += job->n_pages;
+        job->n_done = answer->n_cached;
+        job_move(job, JOB_SEATED, desk_now_us(desk));
+        return;
+    }
+    request->sequence = 0;
+    lane->n_taken--;
+    lane->no_room = true;
+    job_move(job, JOB_WAITING, desk_now_us(desk));
+    if (lane->n_taken == 0) {
+        desk_end(desk, request, DESK_NEVER);
+    }
+}
+
+/* ---- steps */
+
+static struct engine_work *work_of(const struct turn_step *step)
+{
+    struct engine_work *work = mem_calloc(MEM_MISC, 1, sizeof(*work));
+
+    assert(work);
+    work->id = step->id;
+    work->load = step->plan.load;
+    work->class = step->class;
+    work->n_entries = step->plan.n_entries;
+    for (uint32_t i = 0; i < work->n_entries; i++) {
+        const struct plan_entry *entry = &step->plan.entries[i];
+
+        work->entries[i] = (struct engine_entry){
+            .sequence = request_of(entry->job)->sequence,
+            .n_prefill = entry->n_prefill,
+        };
+    }
+    return work;
+}
+
+static void carry_out(struct desk *desk, const struct turn_order *order)
+{
+    struct engine_message message = { .id = order->step->id, .slice_us = order->step->slice_us };
+
+    switch (order->what) {
+    case TURN_STEP:
+        message.what = ENGINE_STEP;
+        message.work = work_of(order->step);
+        break;
+    case TURN_CONTINUE:
+        message.what = ENGINE_CONTINUE;
+        break;
+    case TURN_SUSPEND:
+        message.what = ENGINE_SUSPEND;
+        break;
+    case TURN_WITHDRAW:
+        message.what = ENGINE_WITHDRAW;
+        break;
+    case TURN_NONE:
+        return;
+    }
+    if (desk->mutant == MUTANT_NO_SLICE) {
+        message.slice_us = 0;
+    }
+    engine_send(desk_engine_of(desk, order->step->lane), &message);
+}
+
+/* What a step computed and sampled for one job. */
+static void take_result(struct desk *desk, struct request *request, const struct engine_entry *entry)
+{
+    struct job *job = &request->job;
+    uint64_t now = desk_now_us(desk);
+
+    job->n_done += entry->n_rows;
+    desk->n_rows += entry->n_rows;
+    queue_charge(&desk->queue, job, entry->n_rows, entry->n_tok, now, now);
+    watch_on_served(desk->watch, request, entry->n_rows + entry->n_tok);
+    if (entry->n_tok == 0) {
+        return;
+    }
+    if (request->n_tok >= request->n_answer) {
+        return; /* sampled behind the end: in the pipeline already */
+    }
+    desk->n_tok++;
+    job->n_known++;
+    job->n_left--;
+    job->has_first = true;
+    request->n_tok++;
+    if (request->first_ns == 0) {
+        request->first_ns = desk->agenda->now_ns;
+    }
+    watch_on_token(desk->watch, request);
+    desk->on_token(request->client, request);
+    if (!request->is_over && request->n_tok == request->n_answer) {
+        desk_end(desk, request, DESK_DONE);
+    } else if (!request->is_over && job->n_left == 0) {
+        job->parked = true;
+        job->since_us = now;
+    }
+}
+
+static void on_done(struct desk *desk, struct engine *engine, const struct engine_message *answer)
+{
+    struct lane *lane = &desk->lanes[engine->number];
+    struct turn_step *step = turn_on_done(&desk->turn, lane, answer->id, answer->held_us, desk_now_us(desk));
+
+    if (!step) {
+        watch_on_nonsense(desk->watch);
+        return;
+    }
+    desk->held_us[desk_place(desk)] += answer->held_us;
+    desk->took_us += (double)answer->took_us;
+    desk->foretold_us += step->plan.foretold_ns / 1000.0;
+    watch_on_step(desk->watch, engine, &step->plan, answer->took_us);
+    if (desk->mutant != MUTANT_NO_LEARN) {
+        cost_learn(&lane->cost, &step->plan.load, answer->took_us * 1000);
+    }
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        const struct engine_entry *entry = &answer->work->entries[i];
+        struct request *request = step->plan.entries[i].job ? request_of(step->plan.entries[i].job) : NULL;
+
+        if (!request) {
+            continue;
+        }
+        if (request->is_over) {
+            if (request->job.n_steps == 0) {
+                desk_drop(request);
+            }
+        } else if (request->sequence == entry->sequence) {
+            take_result(desk, request, entry);
+        }
+    }
+}
+
+void desk_on_answer(void *owner, struct engine *engine, const struct engine_message *answer)
+{
+    struct desk *desk = owner;
+    struct lane *lane = &desk->lanes[engine->number];
+    bool understood = true;
+
+    switch (answer->what) {
+    case ENGINE_OPENED:
+    case ENGINE_REFUSED:
+        on_opened(desk, engine, answer);
+        break;
+    case ENGINE_DONE:
+        on_done(desk, engine, answer);
+        break;
+    case ENGINE_SUSPENDED:
+        understood = turn_on_suspended(&desk->turn, lane, answer->id, answer->held_us, desk_now_us(desk));
+        desk->held_us[desk_place(desk)] += answer->held_us;
+        break;
+    case ENGINE_WITHDRAWN:
+        understood = turn_on_withdrawn(&desk->turn, lane, answer->id, answer->done, desk_now_us(desk));
+        break;
+    case ENGINE_OPEN:
+    case ENGINE_CLOSE:
+    case ENGINE_STEP:
+    case ENGINE_CONTINUE:
+    case ENGINE_SUSPEND:
+    case ENGINE_WITHDRAW:
+        understood = false;
+        break;
+    }
+    if (!understood) {
+        watch_on_nonsense(desk->watch);
+    }
+    desk_poke(desk);
+}
+
+/* ---- once a turn */
+
+static void expire(struct desk *desk)
+{
+    struct job *job;
+
+    while ((job = queue_next_expired(&desk->queue, desk_now_us(desk)))) {
+        desk_end(desk, request_of(job), DESK_EXPIRED);
+    }
+}
+
+static void seat(struct desk *desk)
+{
+    uint64_t now = desk_now_us(desk);
+    struct job *job;
+
+    queue_look(&desk->queue, desk->governor.limits, now);
+    while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
+        desk_close_sequence(desk, request_of(job));
+        queue_put_aside(&desk->queue, job, now);
+    }
+    while ((job = queue_next_seat(&desk->queue, desk->governor.limits, now, now))) {
+        open_sequence(desk, request_of(job));
+    }
+}
+
+static void fill_turn_input(struct desk *desk, struct turn_input *input)
+{
+    *input = (struct turn_input){ .now_us = desk_now_us(desk), .boot_us = desk_now_us(desk) };
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        input->limits[i] = desk->governor.limits[i];
+        if (desk->mutant == MUTANT_NO_REST && input->limits[i].duty_permille > 0) {
+            input->limits[i].duty_permille = 1000;
+        }
+    }
+}
+
+void desk_settle(void *owner)
+{
+    struct desk *desk = owner;
+    struct turn_input input;
+    struct turn_order order;
+    uint64_t wake_us;
+
+    expire(desk);
+    seat(desk);
+    if (desk->mutant == MUTANT_NO_AGE) {
+        mutant_rejuvenates(&desk->queue, desk_now_us(desk));
+    }
+    fill_turn_input(desk, &input);
+    for (;;) {
+        turn_next(&desk->turn, &desk->queue, &desk->planner, &input, &order);
+        if (order.what == TURN_NONE) {
+            break;
+        }
+        if (order.what != TURN_SUSPEND || desk->mutant != MUTANT_NO_SUSPEND) {
+            carry_out(desk, &order);
+        }
+    }
+    wake_us = order.wake_us;
+    if (order.wake_boot_us > 0) {
+        wake_us = wake_us ? num_min(wake_us, order.wake_boot_us) : order.wake_boot_us;
+    }
+    if (queue_next_deadline_us(&desk->queue) > 0) {
+        uint64_t at_us = queue_next_deadline_us(&desk->queue);
+
+        wake_us = wake_us ? num_min(wake_us, at_us) : at_us;
+    }
+    if (wake_us > 0) {
+        agenda_enter(desk->agenda, &desk->wake, num_max(wake_us, desk_now_us(desk) + 1) * AGENDA_US);
+    }
+    watch_on_settled(desk->watch, desk);
+}
+
+/* ---- engines that are lost */
+
+void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
+{
+    struct lane *lane = &desk->lanes[number];
+    struct list *link;
+    struct list *after;
+
+    turn_on_lost(&desk->turn, lane, desk_now_us(desk));
+    lane->open = false;
+    lane->n_taken = 0;
+    lane->n_pages_promised = 0;
+    lane->no_room = false;
+    desk->n_opening[number] = 0;
+    list_for_each_safe (link, after, &desk->requests) {
+        struct request *request = container_of(link, struct request, link);
+
+        if (request->job.lane != lane) {
+            continue;
+        }
+        if (request->is_over) {
+            if (request->job.n_steps == 0) {
+                desk_drop(request);
+            }
+            continue;
+        }
+        request->sequence = 0;
+        job_forget(&request->job);
+        if (request->job.state != JOB_WAITING) {
+            job_move(&request->job, JOB_WAITING, desk_now_us(desk));
+        }
+    }
+    agenda_enter(desk->agenda, &desk->restart[number], desk->agenda->now_ns + after_ns);
+    desk_poke(desk);
+}
+
+static void restart(struct desk *desk, uint32_t number)
+{
+    engine_start(&desk->engines[number]);
+    desk->lanes[number].open = true;
+    desk_poke(desk);
+}
+
+void desk_on_restart_first(void *owner)
+{
+    restart(owner, 0);
+}
+
+void desk_on_restart_second(void *owner)
+{
+    restart(owner, 1);
+}
