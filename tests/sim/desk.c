@@ -56,7 +56,7 @@ static void on_tick(void *owner)
     struct desk *desk = owner;
 
     tick(desk);
-    if (desk->n_live > 0 || turn_is_running(&desk->turn)) {
+    if (desk->n_live > 0) {
         agenda_enter(desk->agenda, &desk->tick, desk->agenda->now_ns + TICK_NS);
     }
 }
@@ -100,7 +100,6 @@ void desk_close_sequence(struct desk *desk, struct request *request)
     }
     engine_send(desk_engine_of(desk, request->job.lane), &order);
     request->job.lane->n_taken--;
-    request->job.lane->n_pages_promised -= request->job.n_pages;
     request->job.lane->no_room = false;
     request->sequence = 0;
 }

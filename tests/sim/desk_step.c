@@ -53,10 +53,9 @@ static void on_opened(struct desk *desk, struct engine *engine, const struct eng
         return; /* ended meanwhile; its Close is behind the Open */
     }
     job = &request->job;
+    job->n_pages =
+        (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok, ENGINE_PAGE_TOKENS);
     if (answer->what == ENGINE_OPENED) {
-        job->n_pages = (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok,
-                                            ENGINE_PAGE_TOKENS);
-        lane->n_pages_promised += job->n_pages;
         job->n_done = answer->n_cached;
         job_move(job, JOB_SEATED, desk_now_us(desk));
         return;
@@ -238,9 +237,10 @@ static void seat(struct desk *desk)
     uint64_t now = desk_now_us(desk);
     struct job *job;
 
-    queue_look(&desk->queue, desk->governor.limits, now);
+    admit_look(&desk->queue, desk->governor.limits, now);
     while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
         desk_close_sequence(desk, request_of(job));
+        turn_forget(&desk->turn, job);
         queue_put_aside(&desk->queue, job, now);
     }
     while ((job = queue_next_seat(&desk->queue, desk->governor.limits, now, now))) {
@@ -304,10 +304,9 @@ void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
     struct list *link;
     struct list *after;
 
-    turn_on_lost(&desk->turn, lane, desk_now_us(desk));
+    turn_on_lost(&desk->turn, lane);
     lane->open = false;
     lane->n_taken = 0;
-    lane->n_pages_promised = 0;
     lane->no_room = false;
     desk->n_opening[number] = 0;
     list_for_each_safe (link, after, &desk->requests) {

@@ -14,7 +14,7 @@ void warmth_init(struct warmth *warmth, const struct scenario *scenario)
 {
     double mw = scenario->n_others > 0 && scenario->others[0].at_ms == 0 ? (double)scenario->others[0].mw : 0.0;
 
-    *heat = (struct warmth){ .family = scenario->heat };
+    *warmth = (struct warmth){ .family = scenario->heat };
     if (scenario->heat.start_mc != 0) {
         warmth->now.die_mc = (double)scenario->heat.start_mc;
         warmth->now.case_mc = (double)scenario->heat.start_mc;
