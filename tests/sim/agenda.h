@@ -1,8 +1,8 @@
 /*
  * Agenda: the virtual clock, and what is to happen on it
  *
- * Nanoseconds from the start of a run. Events of one moment happen in the order in which they were entered, so a run
- * is the same each time. An event lives inside its owner; entering it again moves it.
+ * Nanoseconds from the start of a run. Events of one moment happen in the order in which they were entered,
+ * so a run is the same each time. An event lives inside its owner; entering it again moves it.
  */
 #ifndef SOTTO_SIM_AGENDA_H
 #define SOTTO_SIM_AGENDA_H

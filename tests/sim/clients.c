@@ -65,7 +65,8 @@ static void fill_ask(struct client *client, struct desk_ask *ask)
     };
     ask->n_most = (uint32_t)rng_between(&client->rng, ask->n_answer, 2 * (int64_t)ask->n_answer);
     if (has_session(client)) {
-        ask->n_cached = (uint32_t)((uint64_t)ask->n_prompt * (uint64_t)rng_between(&client->rng, 500, 900) / 1000);
+        ask->n_cached =
+            (uint32_t)((uint64_t)ask->n_prompt * (uint64_t)rng_between(&client->rng, 500, 900) / 1000);
     }
     if (family->pattern == PATTERN_SLOW) {
         ask->credit = (uint32_t)num_min(SLOW_TOK, ask->n_most);

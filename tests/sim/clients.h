@@ -18,8 +18,8 @@ struct client {
     uint32_t uid;
     struct request *requests[CLIENT_REQUESTS]; /* under way */
     uint32_t n_open;
-    uint32_t cut_tok;          /* tokens after which it speaks again; 0: it hears out */
-    struct request *acts_on;   /* what @act is about */
+    uint32_t cut_tok;        /* tokens after which it speaks again; 0: it hears out */
+    struct request *acts_on; /* what @act is about */
     struct agenda_event ask;
     struct agenda_event act; /* cuts short, or reads on */
 };

@@ -164,8 +164,8 @@ static int admit(struct desk *desk, struct request *request, uint64_t *ret_retry
     int r = account_admit(job->account, &job->limits, 0, desk_now_us(desk), ret_retry_us);
 
     if (r == ACCOUNT_STREAMS || r == ACCOUNT_WAITING) {
-        *ret_retry_us = 1000ull * queue_retry_ms(&desk->queue, job->account, job->class, desk->governor.limits,
-                                                 desk_now_us(desk));
+        *ret_retry_us = 1000ull * queue_retry_ms(&desk->queue, job->account, job->class,
+                                                 desk->governor.limits, desk_now_us(desk));
     }
     if (r) {
         return DESK_REFUSED;
@@ -182,7 +182,8 @@ static int admit(struct desk *desk, struct request *request, uint64_t *ret_retry
     return DESK_OK;
 }
 
-int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us)
+int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request,
+             uint64_t *ret_retry_us)
 {
     cleanup(mem_freep) struct request *request = mem_calloc(MEM_MISC, 1, sizeof(*request));
     uint32_t uid = desk->is_unscheduled ? 1 : ask->uid;
@@ -225,7 +226,8 @@ void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok)
 
 /* ---- life */
 
-static void init_lane(struct lane *lane, const struct scenario *scenario, const struct scenario_engine *family)
+static void init_lane(struct lane *lane, const struct scenario *scenario,
+                      const struct scenario_engine *family)
 {
     uint64_t first_ns[COST_PART_COUNT] = {
         [COST_FIXED] = (uint64_t)family->fixed_us * 1000,
@@ -248,8 +250,8 @@ static void init_lane(struct lane *lane, const struct scenario *scenario, const 
     cost_init(&lane->cost, first_ns);
 }
 
-void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
-               struct sensors *sensors, struct watch *watch)
+void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario,
+               struct engine *engines, struct sensors *sensors, struct watch *watch)
 {
     const struct scenario_policy *family = &scenario->policy;
     struct governor_policy policy = {

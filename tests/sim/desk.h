@@ -1,10 +1,10 @@
 /*
  * Desk: plays sottod
  *
- * What stream/ does around the scheduler, without words, sockets and processes: requests are admitted, queued, seated,
- * planned into steps, their rows and tokens counted, and ended once; engines that are lost are started anew; the governor
- * is asked every 50 ms while there is work. It drives the daemon's own queue, planner, turn, cost model, admission and
- * governor, and has no rule of its own.
+ * What stream/ does around the scheduler, without words, sockets and processes: requests are admitted,
+ * queued, seated, planned into steps, their rows and tokens counted, and ended once; engines that are lost
+ * are started anew; the governor is asked every 50 ms while there is work. It drives the daemon's own queue,
+ * planner, turn, cost model, admission and governor, and has no rule of its own.
  */
 #ifndef SOTTO_SIM_DESK_H
 #define SOTTO_SIM_DESK_H
@@ -61,7 +61,7 @@ struct desk_ask {
     uint32_t n_cached;
     uint32_t n_answer;
     uint32_t n_most;
-    uint64_t first_by_us;  /* from now on; 0: none */
+    uint64_t first_by_us; /* from now on; 0: none */
     uint64_t finish_by_us;
     uint32_t credit; /* tokens that may be sampled at first; 0: no bound */
     void *client;
@@ -110,12 +110,13 @@ struct desk {
     uint64_t n_tok;
 };
 
-void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
-               struct sensors *sensors, struct watch *watch);
+void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario,
+               struct engine *engines, struct sensors *sensors, struct watch *watch);
 void desk_finish(struct desk *desk);
 
 /* Asks for an answer. DESK_OK: *ret_request lives until its end was told. */
-int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us);
+int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request,
+             uint64_t *ret_retry_us);
 
 void desk_cancel(struct desk *desk, struct request *request);
 

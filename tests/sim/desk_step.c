@@ -1,3 +1,6 @@
+/*
+ * Desk, its second half: seats, steps, and engines that are lost.
+ */
 #include "base/num.h"
 #include "desk_inside.h"
 #include "watch.h"

@@ -1,6 +1,7 @@
 /*
- * One panel after the other, all over the same time. What is denser than the paper (slices, tokens) is summed over
- * columns of COLUMN_PX; lines keep the least and the greatest of each column, so that nothing short is lost.
+ * One panel after the other, all over the same time. What is denser than the paper (slices, tokens) is summed
+ * over columns of COLUMN_PX; lines keep the least and the greatest of each column, so that nothing short is
+ * lost.
  */
 #include "drawing.h"
 #include "base/mem.h"
@@ -200,7 +201,8 @@ static void write_panel(FILE *out, const struct panel *panel, const char *name, 
         fprintf(out,
                 "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>"
                 "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n",
-                LEFT_PX, LEFT_PX + WIDE_PX, y, y, LEFT_PX - 6, y + 4, panel->high - panel->low < 4.0 ? 1 : 0, value);
+                LEFT_PX, LEFT_PX + WIDE_PX, y, y, LEFT_PX - 6, y + 4, panel->high - panel->low < 4.0 ? 1 : 0,
+                value);
     }
 }
 
@@ -225,8 +227,8 @@ static void write_line(const struct drawing *drawing, FILE *out, const struct pa
     fprintf(out, "\"/>\n");
 }
 
-static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below, double scale,
-                       const char *class)
+static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below,
+                       double scale, const char *class)
 {
     fprintf(out, "<path class=\"%s\" d=\"", class);
     for (uint32_t i = 0; i < COLUMNS; i++) {
@@ -267,7 +269,9 @@ static double bottom_of(const struct drawing *drawing, enum line which, double m
 
 static void write_key(FILE *out, double x, double y, const char *class, const char *text)
 {
-    fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" class=\"%s key\"/><text x=\"%.0f\" y=\"%.0f\">%s</text>\n",
+    fprintf(out,
+            "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" class=\"%s key\"/><text x=\"%.0f\" "
+            "y=\"%.0f\">%s</text>\n",
             x, x + 18, y - 4, y - 4, class, x + 23, y, text);
 }
 
@@ -314,8 +318,8 @@ static void write_heat(const struct drawing *drawing, FILE *out, const struct pa
     write_line(drawing, out, panel, LINE_ALONE, "alone");
     write_line(drawing, out, panel, LINE_READ, "read");
     write_line(drawing, out, panel, LINE_REAL, "real");
-    fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"target\"/>\n", LEFT_PX, LEFT_PX + WIDE_PX,
-            y_of(panel, target), y_of(panel, target));
+    fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"target\"/>\n", LEFT_PX,
+            LEFT_PX + WIDE_PX, y_of(panel, target), y_of(panel, target));
     write_key(out, LEFT_PX + 4, panel->top - 6, "real", "the die's");
     write_key(out, LEFT_PX + 104, panel->top - 6, "read", "as read");
     write_key(out, LEFT_PX + 204, panel->top - 6, "alone", "without us");
@@ -325,7 +329,9 @@ static void write_heat(const struct drawing *drawing, FILE *out, const struct pa
 /* A band of modes, with the cause written where there is room. */
 static void write_modes(const struct drawing *drawing, FILE *out, const struct panel *panel)
 {
-    fprintf(out, "<text x=\"10\" y=\"%.0f\" class=\"name\">mode</text><text x=\"10\" y=\"%.0f\">and its cause</text>\n",
+    fprintf(out,
+            "<text x=\"10\" y=\"%.0f\" class=\"name\">mode</text><text x=\"10\" y=\"%.0f\">and its "
+            "cause</text>\n",
             panel->top + 14, panel->top + 30);
     for (uint32_t i = 0; i < drawing->n_changes; i++) {
         const struct change *change = &drawing->changes[i];
@@ -335,11 +341,11 @@ static void write_modes(const struct drawing *drawing, FILE *out, const struct p
         if (i + 1 < drawing->n_changes) {
             to = LEFT_PX + WIDE_PX * (double)drawing->changes[i + 1].at_ns / (drawing->column_ns * COLUMNS);
         }
-        fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" class=\"mode-%s\"/>\n", from, panel->top,
-                to > from ? to - from : 0.0, panel->height, governor_mode_name(change->mode));
+        fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" class=\"mode-%s\"/>\n", from,
+                panel->top, to > from ? to - from : 0.0, panel->height, governor_mode_name(change->mode));
         if (to - from > 90.0) {
-            fprintf(out, "<text x=\"%.1f\" y=\"%.0f\">%s</text><text x=\"%.1f\" y=\"%.0f\">%s</text>\n", from + 4,
-                    panel->top + 13, governor_mode_name(change->mode), from + 4, panel->top + 27,
+            fprintf(out, "<text x=\"%.1f\" y=\"%.0f\">%s</text><text x=\"%.1f\" y=\"%.0f\">%s</text>\n",
+                    from + 4, panel->top + 13, governor_mode_name(change->mode), from + 4, panel->top + 27,
                     governor_cause_name(change->cause));
         }
     }
@@ -392,22 +398,26 @@ static void write_time(const struct drawing *drawing, FILE *out, double top, dou
 
 static const char style[] =
     "text{font:12px sans-serif;fill:#222}.title{font-size:16px;font-weight:bold}.name{font-weight:bold}\n"
-    ".panel{fill:#fafafa;stroke:#999}.grid{stroke:#ccc;stroke-width:0.5}path{fill:none;stroke-width:1.5}.key{stroke-width:4}\n"
-    ".load{stroke:#4a7}.ours{stroke:#d00;stroke-width:2.5}.theirs{stroke:#888;stroke-width:2}.duty{stroke:#333}\n"
+    ".panel{fill:#fafafa;stroke:#999}.grid{stroke:#ccc;stroke-width:0.5}path{fill:none;stroke-width:1.5}.key{"
+    "stroke-width:4}\n"
+    ".load{stroke:#4a7}.ours{stroke:#d00;stroke-width:2.5}.theirs{stroke:#888;stroke-width:2}.duty{stroke:#"
+    "333}\n"
     "path.first{fill:#7aaede}path.second{fill:#e2a15e}line.first{stroke:#7aaede}line.second{stroke:#e2a15e}\n"
-    ".real{stroke:#c33}.read{stroke:#e9a;stroke-width:1}.alone{stroke:#58a;stroke-dasharray:4 3}.target{stroke:#000;stroke-dasharray:2 3}\n"
+    ".real{stroke:#c33}.read{stroke:#e9a;stroke-width:1}.alone{stroke:#58a;stroke-dasharray:4 "
+    "3}.target{stroke:#000;stroke-dasharray:2 3}\n"
     ".queue{stroke:#639}path.background{fill:#9ab}path.interactive{fill:#5a9}path.realtime{fill:#d73}\n"
     "line.background{stroke:#9ab}line.interactive{stroke:#5a9}line.realtime{stroke:#d73}\n"
-    ".mode-full{fill:#bfe3c0}.mode-shared{fill:#f7e6a2}.mode-thin{fill:#f3b98a}.mode-cpu{fill:#b9c8ee}.mode-paused{fill:#e79a9a}\n";
+    ".mode-full{fill:#bfe3c0}.mode-shared{fill:#f7e6a2}.mode-thin{fill:#f3b98a}.mode-cpu{fill:#b9c8ee}.mode-"
+    "paused{fill:#e79a9a}\n";
 
 bool drawing_write(const struct drawing *drawing, const char *path, const char *title)
 {
     double target = (double)drawing->scenario.heat.target_mc / 1000.0;
     struct panel panels[] = {
-        { .height = 90, .high = 1.0 },                                          /* screen */
-        { .height = 90, .high = 1.0 },                                          /* our share */
+        { .height = 90, .high = 1.0 },                                           /* screen */
+        { .height = 90, .high = 1.0 },                                           /* our share */
         { .height = 50, .high = top_of(drawing, LINE_SLICE_US, 2000.0) * 1.05 }, /* slices */
-        { .height = 34 },                                                       /* modes */
+        { .height = 34 },                                                        /* modes */
         { .height = 130,
           .low = bottom_of(drawing, LINE_ALONE, target) - 2.0,
           .high = top_of(drawing, LINE_REAL, target) + 3.0 },
@@ -426,7 +436,8 @@ bool drawing_write(const struct drawing *drawing, const char *path, const char *
     }
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\"><style>%s</style>\n"
-            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/><text x=\"10\" y=\"24\" class=\"title\">%s</text>\n",
+            "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/><text x=\"10\" y=\"24\" "
+            "class=\"title\">%s</text>\n",
             LEFT_PX + WIDE_PX + 30, top + 10, style, title);
     fprintf(out, "<text x=\"10\" y=\"46\">family %s, seed %lld, %lld Hz, target %.0f degrees</text>\n",
             family_name((enum family)drawing->scenario.run.family), (long long)drawing->scenario.run.seed,

@@ -1,9 +1,9 @@
 /*
  * Drawing: a run as a picture
  *
- * Collects what happened, and writes an SVG with one time axis for all: frames and misses, our slices and the duty, the
- * temperature against its target, the governor's modes and causes, requests under way, tokens a second. Everything
- * takes a NULL drawing and does nothing then.
+ * Collects what happened, and writes an SVG with one time axis for all: frames and misses, our slices and the
+ * duty, the temperature against its target, the governor's modes and causes, requests under way, tokens a
+ * second. Everything takes a NULL drawing and does nothing then.
  */
 #ifndef SOTTO_SIM_DRAWING_H
 #define SOTTO_SIM_DRAWING_H

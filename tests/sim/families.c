@@ -2,13 +2,14 @@
  * Families: what kinds of worlds there are
  *
  * Written before the controllers, from what chips, screens and apps do, and on purpose wider than anything in
- * daemon/sched assumes: resistance to heat over a factor of four, time constants of 1 to 60 s, sensors in whole degrees and
- * up to 2 s late, others' heat up to 80 % of what the target allows, steps of 3 to 80 ms, cost models that begin 30 % off.
+ * daemon/sched assumes: resistance to heat over a factor of four, time constants of 1 to 60 s, sensors in
+ * whole degrees and up to 2 s late, others' heat up to 80 % of what the target allows, steps of 3 to 80 ms,
+ * cost models that begin 30 % off.
  */
 #include "base/num.h"
 #include "rng.h"
-#include "sched/account.h"
 #include "scenario.h"
+#include "sched/account.h"
 
 static int64_t one_of(struct rng *rng, const int64_t *values, size_t n)
 {
@@ -296,7 +297,8 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
     scenario->engines[0].fixed_us = rng_spread(rng, 3000, 12000);
     scenario->engines[0].prefill_ns = rng_spread(rng, 20000, 80000);
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, rng_between(rng, 1, 4), class);
+        struct scenario_clients *clients =
+            add_clients(scenario, PATTERN_DOCUMENT, rng_between(rng, 1, 4), class);
 
         clients->prompt = rng_spread(rng, 200, 1500);
         clients->answer = rng_between(rng, 10, 60);
@@ -421,11 +423,11 @@ static void make_chaos(struct scenario *scenario, struct rng *rng)
 }
 
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
-    [FAMILY_STEADY] = make_steady,     [FAMILY_STEP] = make_step,   [FAMILY_HINT] = make_hint,
-    [FAMILY_HEAT] = make_heat,         [FAMILY_DISTURBED] = make_disturbed,
-    [FAMILY_HOT] = make_hot,           [FAMILY_BLIND] = make_blind, [FAMILY_OVERLOAD] = make_overload,
-    [FAMILY_MODELS] = make_models,     [FAMILY_FAIR] = make_fair,   [FAMILY_DEADLINE] = make_deadline,
-    [FAMILY_IDLE] = make_idle, [FAMILY_STARVE] = make_starve,        [FAMILY_FAULT] = make_fault, [FAMILY_CHAOS] = make_chaos,
+    [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
+    [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
+    [FAMILY_BLIND] = make_blind,   [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
+    [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
+    [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -1,9 +1,9 @@
 /*
  * Invariant: what must hold in every scenario
  *
- * Each is a name, the bound that it is judged by, and how many of its cases may miss it: none, or so many of a million,
- * counted over all runs of a sweep. A run only counts; verdicts are given over sums, so that "at the 99.9th
- * percentile" is taken over all requests there were.
+ * Each is a name, the bound that it is judged by, and how many of its cases may miss it: none, or so many of
+ * a million, counted over all runs of a sweep. A run only counts; verdicts are given over sums, so that "at
+ * the 99.9th percentile" is taken over all requests there were.
  */
 #ifndef SOTTO_SIM_INVARIANT_H
 #define SOTTO_SIM_INVARIANT_H
@@ -11,29 +11,29 @@
 #include "scenario.h"
 
 enum invariant {
-    INVARIANT_SLICE,      /* no unbroken time on the place above its bound and one part */
-    INVARIANT_REST,       /* after it, the place is left alone as the duty says */
-    INVARIANT_GATE,       /* nothing runs where nothing may */
-    INVARIANT_FRAMES,     /* frames missed because of us, in steady load */
-    INVARIANT_STEP,       /* the same after graphics grew, untold */
-    INVARIANT_HINT,       /* and told */
-    INVARIANT_HEAT,       /* warmer than a chip that we leave alone */
-    INVARIANT_CYCLE,      /* temperature swings, settled */
-    INVARIANT_HOT,        /* a hot start falls no slower than without us */
-    INVARIANT_USE,        /* the budget of heat is used, settled */
-    INVARIANT_BLIND,      /* blind: nothing runs as if all were well */
-    INVARIANT_FIRST,      /* realtime first token: one slice and its own work */
-    INVARIANT_DEADLINE,   /* admitted ones are met */
-    INVARIANT_FAIR,       /* shares by weight over any ten seconds */
-    INVARIANT_PROGRESS,   /* background moves in any five */
-    INVARIANT_BUSY,       /* the place is not idle while somebody could run */
-    INVARIANT_TOKENS,     /* as many as without a scheduler */
-    INVARIANT_COST,       /* foretold and real times agree */
-    INVARIANT_CLOCK,      /* also ten steps after the clock has changed */
-    INVARIANT_QUEUE,      /* bounded */
-    INVARIANT_ONCE,       /* each request ends once */
-    INVARIANT_LEAK,       /* at the end nothing is left */
-    INVARIANT_CONTRACT,   /* engines are asked only for what they can do */
+    INVARIANT_SLICE,    /* no unbroken time on the place above its bound and one part */
+    INVARIANT_REST,     /* after it, the place is left alone as the duty says */
+    INVARIANT_GATE,     /* nothing runs where nothing may */
+    INVARIANT_FRAMES,   /* frames missed because of us, in steady load */
+    INVARIANT_STEP,     /* the same after graphics grew, untold */
+    INVARIANT_HINT,     /* and told */
+    INVARIANT_HEAT,     /* warmer than a chip that we leave alone */
+    INVARIANT_CYCLE,    /* temperature swings, settled */
+    INVARIANT_HOT,      /* a hot start falls no slower than without us */
+    INVARIANT_USE,      /* the budget of heat is used, settled */
+    INVARIANT_BLIND,    /* blind: nothing runs as if all were well */
+    INVARIANT_FIRST,    /* realtime first token: one slice and its own work */
+    INVARIANT_DEADLINE, /* admitted ones are met */
+    INVARIANT_FAIR,     /* shares by weight over any ten seconds */
+    INVARIANT_PROGRESS, /* background moves in any five */
+    INVARIANT_BUSY,     /* the place is not idle while somebody could run */
+    INVARIANT_TOKENS,   /* as many as without a scheduler */
+    INVARIANT_COST,     /* foretold and real times agree */
+    INVARIANT_CLOCK,    /* also ten steps after the clock has changed */
+    INVARIANT_QUEUE,    /* bounded */
+    INVARIANT_ONCE,     /* each request ends once */
+    INVARIANT_LEAK,     /* at the end nothing is left */
+    INVARIANT_CONTRACT, /* engines are asked only for what they can do */
     INVARIANT_COUNT,
 };
 

@@ -11,18 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option { OPTION_SEED, OPTION_FAMILY, OPTION_MUTANT, OPTION_SVG, OPTION_JSON, OPTION_FROM, OPTION_COUNT, OPTION_OUT,
-              OPTION_QUIET, OPTION_HELP };
+enum option {
+    OPTION_SEED,
+    OPTION_FAMILY,
+    OPTION_MUTANT,
+    OPTION_SVG,
+    OPTION_JSON,
+    OPTION_FROM,
+    OPTION_COUNT,
+    OPTION_OUT,
+    OPTION_QUIET,
+    OPTION_HELP
+};
 
 static const struct arg_row rows[] = {
     [OPTION_SEED] = { "seed", 's', ARG_UINT, "N", NULL, "the scenario's seed (run, shrink)" },
-    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL, "one kind of world only; else the seed chooses" },
-    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL, "sotto with one thing taken away (run, shrink)" },
+    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL,
+                        "one kind of world only; else the seed chooses" },
+    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL,
+                        "sotto with one thing taken away (run, shrink)" },
     [OPTION_SVG] = { "svg", 0, ARG_TEXT, "FILE", NULL, "draw the run (run, replay)" },
     [OPTION_JSON] = { "json", 0, ARG_FLAG, NULL, NULL, "results as one JSON object (run, replay, sweep)" },
     [OPTION_FROM] = { "from", 0, ARG_UINT, "N", NULL, "first seed (sweep); 1" },
     [OPTION_COUNT] = { "count", 'n', ARG_UINT, "N", NULL, "number of seeds (sweep); 1000" },
-    [OPTION_OUT] = { "out", 'o', ARG_TEXT, "FILE", NULL, "where the cut down scenario goes (shrink), or the scenario (run)" },
+    [OPTION_OUT] = { "out", 'o', ARG_TEXT, "FILE", NULL,
+                     "where the cut down scenario goes (shrink), or the scenario (run)" },
     [OPTION_QUIET] = { "quiet", 'q', ARG_FLAG, NULL, NULL, "no progress (sweep)" },
     [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "this page" },
     { NULL },
@@ -31,8 +44,10 @@ static const struct arg_row rows[] = {
 static int usage(FILE *out)
 {
     fprintf(out, "sotto-sim COMMAND [OPTION...]\n\n"
-                 "The scheduler and the governor of sottod under a virtual clock, beside a screen that misses frames, on a\n"
-                 "chip that grows warm, with clients that do what they like. Same seed, same run, on every machine.\n\n"
+                 "The scheduler and the governor of sottod under a virtual clock, beside a screen that "
+                 "misses frames, on a\n"
+                 "chip that grows warm, with clients that do what they like. Same seed, same run, on every "
+                 "machine.\n\n"
                  "  run --seed N       one scenario, judged\n"
                  "  sweep              many; a table by family and by invariant; exit code 1 if one fails\n"
                  "  replay FILE        a scenario from a file\n"
@@ -117,7 +132,8 @@ static int run_command(const char *command, const struct sweep_options *options)
         return options->file ? sweep_replay(options) : complain("replay needs a file", NULL);
     }
     if (strcmp(command, "shrink") == 0) {
-        return options->has_seed || options->file ? sweep_shrink(options) : complain("shrink needs --seed or a file", NULL);
+        return options->has_seed || options->file ? sweep_shrink(options)
+                                                  : complain("shrink needs --seed or a file", NULL);
     }
     if (strcmp(command, "mutants") == 0) {
         return sweep_mutants(options);

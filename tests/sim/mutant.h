@@ -1,9 +1,9 @@
 /*
  * Mutant: sotto with one thing taken away
  *
- * A check that nothing can fail proves nothing. Each mutant is the same object code under a harness that withholds one
- * part of it, and each must be caught by the invariant that was made for that part (mutant.c has the table, and
- * "sotto-sim mutants" runs it).
+ * A check that nothing can fail proves nothing. Each mutant is the same object code under a harness that
+ * withholds one part of it, and each must be caught by the invariant that was made for that part (mutant.c
+ * has the table, and "sotto-sim mutants" runs it).
  */
 #ifndef SOTTO_SIM_MUTANT_H
 #define SOTTO_SIM_MUTANT_H
@@ -30,7 +30,7 @@ enum mutant {
 struct mutant_row {
     const char *name;
     const char *what;
-    enum family family;         /* where it is looked for */
+    enum family family; /* where it is looked for */
     enum invariant caught_by;
 };
 

@@ -1,9 +1,9 @@
 /*
  * Rng: numbers that follow from a seed, the same on every machine
  *
- * Whole-number arithmetic, and floating point only where it is exact or a plain product: no function of libm, whose
- * last bits differ from libc to libc. Streams of one seed do not touch each other, so that the screen draws the same
- * frames whether we run beside it or not.
+ * Whole-number arithmetic, and floating point only where it is exact or a plain product: no function of libm,
+ * whose last bits differ from libc to libc. Streams of one seed do not touch each other, so that the screen
+ * draws the same frames whether we run beside it or not.
  */
 #ifndef SOTTO_SIM_RNG_H
 #define SOTTO_SIM_RNG_H

@@ -24,12 +24,13 @@ struct section {
     struct column columns[COLUMNS_MAX];
 };
 
-#define ONE(member)  #member, offsetof(struct scenario, member), sizeof(struct scenario_##member), NO_COUNT
+#define ONE(member) #member, offsetof(struct scenario, member), sizeof(struct scenario_##member), NO_COUNT
 #define MANY(name, row, member)                                                                              \
-    name, offsetof(struct scenario, member), sizeof(struct scenario_##row), offsetof(struct scenario, n_##member)
+    name, offsetof(struct scenario, member), sizeof(struct scenario_##row),                                  \
+        offsetof(struct scenario, n_##member)
 #define COLUMN(row, member)                                                                                  \
     {                                                                                                        \
-        #member, offsetof(struct scenario_##row, member)                                                     \
+#member, offsetof(struct scenario_##row, member)                                                     \
     }
 
 static const struct section sections[] = {
@@ -81,7 +82,9 @@ static int64_t *number(void *base, size_t offset)
 
 static int64_t rows_of(const struct scenario *scenario, const struct section *section)
 {
-    return section->count == NO_COUNT ? 1 : *(const int64_t *)(const void *)((const char *)scenario + section->count);
+    return section->count == NO_COUNT
+               ? 1
+               : *(const int64_t *)(const void *)((const char *)scenario + section->count);
 }
 
 static void *row_of(struct scenario *scenario, const struct section *section, int64_t i)
@@ -223,8 +226,10 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
 /* Who they are, and what a world can't be without. */
 static bool may_change(const struct section *section, const struct column *column)
 {
-    static const char *const kept[] = { "seed", "family", "mutant", "part_us", "fixed_us", "seats", "rows",
-                                        "pages", "hz", "tau_die_ms", "tau_case_ms", "target_mc" };
+    static const char *const kept[] = {
+        "seed", "family", "mutant", "part_us",    "fixed_us",    "seats",
+        "rows", "pages",  "hz",     "tau_die_ms", "tau_case_ms", "target_mc"
+    };
 
     for (size_t i = 0; i < COUNTOF(kept); i++) {
         if (strcmp(column->name, kept[i]) == 0) {
@@ -266,11 +271,11 @@ bool scenario_simplify(struct scenario *scenario, uint32_t nth)
 /* ---- names */
 
 static const char *const names[] = {
-    [FAMILY_STEADY] = "steady",     [FAMILY_STEP] = "step",   [FAMILY_HINT] = "hint",
-    [FAMILY_HEAT] = "heat",         [FAMILY_DISTURBED] = "disturbed",
-    [FAMILY_HOT] = "hot",           [FAMILY_BLIND] = "blind", [FAMILY_OVERLOAD] = "overload",
-    [FAMILY_MODELS] = "models",     [FAMILY_FAIR] = "fair",   [FAMILY_DEADLINE] = "deadline",
-    [FAMILY_IDLE] = "idle",         [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault", [FAMILY_CHAOS] = "chaos",
+    [FAMILY_STEADY] = "steady", [FAMILY_STEP] = "step",           [FAMILY_HINT] = "hint",
+    [FAMILY_HEAT] = "heat",     [FAMILY_DISTURBED] = "disturbed", [FAMILY_HOT] = "hot",
+    [FAMILY_BLIND] = "blind",   [FAMILY_OVERLOAD] = "overload",   [FAMILY_MODELS] = "models",
+    [FAMILY_FAIR] = "fair",     [FAMILY_DEADLINE] = "deadline",   [FAMILY_IDLE] = "idle",
+    [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
 };
 
 const char *family_name(enum family family)

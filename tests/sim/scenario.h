@@ -1,9 +1,10 @@
 /*
  * Scenario: one run's world, as numbers
  *
- * Made from a seed and a family; written and read as a small text (a line a row, "name column=value ..."; a column that
- * is not written is 0), so that a failing one can be cut down, kept and replayed. Everything is a whole number, so the
- * text holds all of it. What happens then follows from the scenario alone: its seed feeds the streams of rng.h.
+ * Made from a seed and a family; written and read as a small text (a line a row, "name column=value ..."; a
+ * column that is not written is 0), so that a failing one can be cut down, kept and replayed. Everything is a
+ * whole number, so the text holds all of it. What happens then follows from the scenario alone: its seed
+ * feeds the streams of rng.h.
  *
  * A scenario says what the world does. What sotto may not do in it is invariant.h's.
  */
@@ -28,10 +29,10 @@ enum family {
     FAMILY_MODELS,    /* voice on one model, background on the other */
     FAMILY_FAIR,      /* accounts that always have work */
     FAMILY_DEADLINE,
-    FAMILY_IDLE,  /* nothing else uses the chip */
+    FAMILY_IDLE,   /* nothing else uses the chip */
     FAMILY_STARVE, /* voice without end beside background */
-    FAMILY_FAULT, /* engines are lost and stall */
-    FAMILY_CHAOS, /* a bit of everything */
+    FAMILY_FAULT,  /* engines are lost and stall */
+    FAMILY_CHAOS,  /* a bit of everything */
     FAMILY_COUNT,
 };
 
@@ -205,8 +206,8 @@ enum scenario_outcome {
 int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag);
 
 /*
- * The @nth way to make @scenario simpler (a row less, a number 0 or halved); false if that changes nothing. Ways are
- * numbered from 0 to scenario_n_ways() - 1.
+ * The @nth way to make @scenario simpler (a row less, a number 0 or halved); false if that changes nothing.
+ * Ways are numbered from 0 to scenario_n_ways() - 1.
  */
 bool scenario_simplify(struct scenario *scenario, uint32_t nth);
 uint32_t scenario_n_ways(void);

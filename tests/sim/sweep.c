@@ -66,10 +66,11 @@ static void print_tallies_json(const struct tallies *tallies)
         const struct tally *tally = &tallies->of[i];
 
         if (tally->n > 0) {
-            printf("%s\"%s\":{\"cases\":%llu,\"beyond\":%llu,\"worst\":%.6g,\"at_s\":%.3f,\"seed\":%llu,\"holds\":%s}",
+            printf("%s\"%s\":{\"cases\":%llu,\"beyond\":%llu,\"worst\":%.6g,\"at_s\":%.3f,\"seed\":%llu,"
+                   "\"holds\":%s}",
                    first ? "" : ",", invariants[i].name, (unsigned long long)tally->n,
-                   (unsigned long long)tally->n_bad, tally->worst, tally->worst_s, (unsigned long long)tally->seed,
-                   tally_fails(tally, (enum invariant)i) ? "false" : "true");
+                   (unsigned long long)tally->n_bad, tally->worst, tally->worst_s,
+                   (unsigned long long)tally->seed, tally_fails(tally, (enum invariant)i) ? "false" : "true");
             first = false;
         }
     }
@@ -86,7 +87,8 @@ static int run_scenario(const struct scenario *scenario, const struct sweep_opti
     world_run(scenario, drawing, &result);
     failed = tallies_first_failure(&result.tallies);
     if (options->json) {
-        printf("{\"seed\":%lld,\"family\":\"%s\",\"frames\":%llu,\"missed\":%llu,\"missed_alone\":%llu,\"tokens\":%llu,"
+        printf("{\"seed\":%lld,\"family\":\"%s\",\"frames\":%llu,\"missed\":%llu,\"missed_alone\":%llu,"
+               "\"tokens\":%llu,"
                "\"invariants\":",
                (long long)scenario->run.seed, family_name((enum family)scenario->run.family),
                (unsigned long long)result.n_frames, (unsigned long long)result.n_missed,
@@ -94,7 +96,8 @@ static int run_scenario(const struct scenario *scenario, const struct sweep_opti
         print_tallies_json(&result.tallies);
         printf("}\n");
     } else {
-        printf("family %s, seed %lld: %.1f s, %llu events; %llu frames, %llu missed (%llu without us); %llu requests, "
+        printf("family %s, seed %lld: %.1f s, %llu events; %llu frames, %llu missed (%llu without us); %llu "
+               "requests, "
                "%llu refused; %llu rows, %llu tokens; %llu changes of mode\n",
                family_name((enum family)scenario->run.family), (long long)scenario->run.seed,
                (double)scenario->run.lasts_ms / 1000.0, (unsigned long long)result.n_events,
@@ -215,7 +218,8 @@ static void sweep(const struct sweep_options *options, struct sums *sums)
         world_run(&scenario, NULL, &result);
         add_run(sums, &scenario, &result);
         if (!options->quiet && (i + 1) % 100 == 0) {
-            fprintf(stderr, "\r%llu of %llu", (unsigned long long)(i + 1), (unsigned long long)options->count);
+            fprintf(stderr, "\r%llu of %llu", (unsigned long long)(i + 1),
+                    (unsigned long long)options->count);
         }
     }
     if (!options->quiet && options->count >= 100) {
@@ -225,18 +229,18 @@ static void sweep(const struct sweep_options *options, struct sums *sums)
 
 static void print_sums(const struct sums *sums)
 {
-    printf("%-10s %7s %7s %10s %10s %8s %8s %10s %9s %10s\n", "family", "runs", "failed", "seconds", "frames", "missed",
-           "without", "requests", "refused", "tokens");
+    printf("%-10s %7s %7s %10s %10s %8s %8s %10s %9s %10s\n", "family", "runs", "failed", "seconds", "frames",
+           "missed", "without", "requests", "refused", "tokens");
     for (int i = 0; i < FAMILY_COUNT; i++) {
         const struct family_sum *family = &sums->families[i];
 
         if (family->n_runs > 0) {
-            printf("%-10s %7llu %7llu %10.0f %10llu %8llu %8llu %10llu %9llu %10llu\n", family_name((enum family)i),
-                   (unsigned long long)family->n_runs, (unsigned long long)family->n_failed,
-                   (double)family->virtual_ms / 1000.0, (unsigned long long)family->n_frames,
-                   (unsigned long long)family->n_missed, (unsigned long long)family->n_missed_alone,
-                   (unsigned long long)family->n_asked, (unsigned long long)family->n_refused,
-                   (unsigned long long)family->n_tok);
+            printf("%-10s %7llu %7llu %10.0f %10llu %8llu %8llu %10llu %9llu %10llu\n",
+                   family_name((enum family)i), (unsigned long long)family->n_runs,
+                   (unsigned long long)family->n_failed, (double)family->virtual_ms / 1000.0,
+                   (unsigned long long)family->n_frames, (unsigned long long)family->n_missed,
+                   (unsigned long long)family->n_missed_alone, (unsigned long long)family->n_asked,
+                   (unsigned long long)family->n_refused, (unsigned long long)family->n_tok);
         }
     }
     printf("\n");
@@ -334,8 +338,8 @@ int sweep_mutants(const struct sweep_options *options)
 {
     int r = 0;
 
-    printf("%-12s %-10s %-10s %-8s %12s %12s  %s\n", "mutant", "family", "invariant", "verdict", "worst", "sotto's worst",
-           "what is taken away");
+    printf("%-12s %-10s %-10s %-8s %12s %12s  %s\n", "mutant", "family", "invariant", "verdict", "worst",
+           "sotto's worst", "what is taken away");
     for (int i = MUTANT_NONE + 1; i < MUTANT_COUNT; i++) {
         const struct mutant_row *row = &mutants[i];
         struct sums with;
@@ -346,7 +350,10 @@ int sweep_mutants(const struct sweep_options *options)
         bool is_sound = !tally_fails(sound, row->caught_by) && sound->n > 0;
 
         printf("%-12s %-10s %-10s %-8s %12.3f %12.3f  %s\n", row->name, family_name(row->family),
-               invariants[row->caught_by].name, !is_sound ? "UNSOUND" : is_caught ? "caught" : "ESCAPES",
+               invariants[row->caught_by].name,
+               !is_sound   ? "UNSOUND"
+               : is_caught ? "caught"
+                           : "ESCAPES",
                mutated->worst, sound->worst, row->what);
         if (!is_caught || !is_sound) {
             r = 1;

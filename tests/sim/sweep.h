@@ -9,7 +9,7 @@
 #include "world.h"
 
 struct sweep_options {
-    uint64_t from;  /* first seed, or the only one */
+    uint64_t from; /* first seed, or the only one */
     uint64_t count;
     enum family family; /* FAMILY_COUNT: the seed chooses */
     enum mutant mutant;

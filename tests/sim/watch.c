@@ -217,7 +217,8 @@ static uint64_t allowed_misses(const struct watch *watch, int64_t row)
     } else if (old->base_permille == 0) {
         period_ns = SENSORS_REST_NS;
     }
-    return num_div_up(period_ns + slice_ns + (uint64_t)scenario->chip.part_us * AGENDA_US, watch->gpu->period_ns);
+    return num_div_up(period_ns + slice_ns + (uint64_t)scenario->chip.part_us * AGENDA_US,
+                      watch->gpu->period_ns);
 }
 
 static void close_window(struct watch *watch)

@@ -1,9 +1,9 @@
 /*
  * Watch: looks on, and counts what breaks an invariant
  *
- * It sees both sides: the plant as it is (real temperature, frames with and without us, who has the device) and what
- * sotto decided (limits, steps, answers). It changes nothing. watch.c follows the device, watch_heat.c the temperature,
- * watch_serve.c the requests.
+ * It sees both sides: the plant as it is (real temperature, frames with and without us, who has the device)
+ * and what sotto decided (limits, steps, answers). It changes nothing. watch.c follows the device,
+ * watch_heat.c the temperature, watch_serve.c the requests.
  */
 #ifndef SOTTO_SIM_WATCH_H
 #define SOTTO_SIM_WATCH_H
@@ -67,9 +67,9 @@ struct watch {
     uint64_t n_mc;
 
     struct watch_account accounts[WATCH_ACCOUNTS];
-    uint64_t second; /* the next that is to be taken */
-    double starved_s; /* background could run, and did not */
-    double busy_ns;   /* ours_ns at the beginning of the present second */
+    uint64_t second;     /* the next that is to be taken */
+    double starved_s;    /* background could run, and did not */
+    double busy_ns;      /* ours_ns at the beginning of the present second */
     bool second_is_ours; /* there was work and no bound all along */
     uint64_t n_steps[DESK_LANES];
     uint64_t n_since_change[DESK_LANES]; /* steps since the clock or the memory changed */
@@ -102,7 +102,8 @@ void watch_on_refused(struct watch *watch, const struct request *request, uint64
 void watch_on_served(struct watch *watch, const struct request *request, uint32_t n);
 void watch_on_token(struct watch *watch, const struct request *request);
 void watch_on_end(struct watch *watch, const struct request *request, enum desk_end how);
-void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan, uint64_t took_us);
+void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan,
+                   uint64_t took_us);
 void watch_on_settled(struct watch *watch, const struct desk *desk);
 void watch_on_nonsense(struct watch *watch);
 void watch_serve(struct watch *watch); /* every 20 ms */

@@ -1,8 +1,8 @@
 /*
- * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a reading
- * first passed the target. The second is what the best of controllers could have done, given that sensor. When
- * something else changes (other heat, the screen), and the readings are below the target, a new one starts at the next
- * passing: nobody foresees that.
+ * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a
+ * reading first passed the target. The second is what the best of controllers could have done, given that
+ * sensor. When something else changes (other heat, the screen), and the readings are below the target, a new
+ * one starts at the next passing: nobody foresees that.
  */
 #include "watch.h"
 
@@ -84,5 +84,6 @@ void watch_heat_end(struct watch *watch)
     }
     tally_add(&watch->tallies, INVARIANT_CYCLE, swing / 1000.0, swing > CYCLE_MC, watch_now_s(watch));
     full = full < (double)family->target_mc ? full : (double)family->target_mc;
-    tally_add(&watch->tallies, INVARIANT_USE, (full - mean) / 1000.0, full - mean > BELOW_MC, watch_now_s(watch));
+    tally_add(&watch->tallies, INVARIANT_USE, (full - mean) / 1000.0, full - mean > BELOW_MC,
+              watch_now_s(watch));
 }

@@ -1,11 +1,11 @@
 /*
  * Requests: who was served when, and whether what was promised was kept.
  */
-#include "watch.h"
-#include "drawing.h"
 #include "base/clean.h"
 #include "base/num.h"
+#include "drawing.h"
 #include "plant/dram.h"
+#include "watch.h"
 #include <assert.h>
 
 #define TICK_S 0.02
@@ -126,7 +126,8 @@ static void watch_progress(struct watch *watch)
         watch->starved_s = 0.0;
         return;
     }
-    if (limits->mode == GOVERNOR_PAUSED || limits->duty_permille == 0 || limits->class_gate > SCHED_BACKGROUND) {
+    if (limits->mode == GOVERNOR_PAUSED || limits->duty_permille == 0 ||
+        limits->class_gate > SCHED_BACKGROUND) {
         return;
     }
     watch->starved_s += TICK_S;
@@ -190,9 +191,9 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
 }
 
 /*
- * What it takes alone: its own prompt, in steps as large as the engine's, at the clock of now, stretched by the share
- * of time that is left to us and by the frames that are drawn in between; and before that one slice of somebody else's
- * with its rest.
+ * What it takes alone: its own prompt, in steps as large as the engine's, at the clock of now, stretched by
+ * the share of time that is left to us and by the frames that are drawn in between; and before that one slice
+ * of somebody else's with its rest.
  */
 static double first_by_us(const struct watch *watch, const struct request *request)
 {
@@ -214,9 +215,9 @@ static double first_by_us(const struct watch *watch, const struct request *reque
     for (uint64_t at = request->asked_ns; at <= request->first_ns; at += 10 * AGENDA_MS) {
         const struct governor_limits *limits = watch_limits_at(watch, at);
         double clock = (double)gpu_clock_permille(scenario, at) / 1000.0 / dram_stretch(scenario, at);
-        double load_now = (double)(gpu_load_permille(scenario, at, GPU_BASE) +
-                                   gpu_load_permille(scenario, at, GPU_APP)) /
-                          (double)gpu_clock_permille(scenario, at);
+        double load_now =
+            (double)(gpu_load_permille(scenario, at, GPU_BASE) + gpu_load_permille(scenario, at, GPU_APP)) /
+            (double)gpu_clock_permille(scenario, at);
 
         duty = (uint32_t)num_min(duty, limits->duty_permille);
         slice_us = (uint32_t)num_max(slice_us, limits->slice_us);
@@ -226,13 +227,15 @@ static double first_by_us(const struct watch *watch, const struct request *reque
     if (duty == 0 || drawn >= 1.0) {
         return 1e12; /* nothing may run: no time is promised */
     }
-    own_us = engine_true_ns(family, &load) / 1000.0 / rate * (1.0 + (double)scenario->chip.noise_permille / 1000.0);
+    own_us = engine_true_ns(family, &load) / 1000.0 / rate *
+             (1.0 + (double)scenario->chip.noise_permille / 1000.0);
     span_us = slice_us > 0 && slice_us < PATIENCE_US ? slice_us : PATIENCE_US;
     span_us += (double)scenario->chip.part_us / rate;
     if (drawn > 0.0) {
         own_us += (double)watch->gpu->period_ns / 1000.0; /* it comes while a frame is drawn */
     }
-    return (own_us + span_us) * 1000.0 / duty / (1.0 - drawn) + 8.0 * (double)scenario->chip.latency_us + 100.0;
+    return (own_us + span_us) * 1000.0 / duty / (1.0 - drawn) + 8.0 * (double)scenario->chip.latency_us +
+           100.0;
 }
 
 static void judge_first(struct watch *watch, const struct request *request)
@@ -278,7 +281,8 @@ static void judge_end(struct watch *watch, const struct request *request, enum d
         by_us = job->first_by_us; /* it never came */
     }
     if (by_us > 0 && (how != DESK_DONE || job->finish_by_us > 0)) {
-        tally_add(&watch->tallies, INVARIANT_DEADLINE, at_us / (double)(by_us - request->asked_ns / AGENDA_US),
+        tally_add(&watch->tallies, INVARIANT_DEADLINE,
+                  at_us / (double)(by_us - request->asked_ns / AGENDA_US),
                   how != DESK_DONE || watch->agenda->now_ns > by_us * AGENDA_US, watch_now_s(watch));
     }
 }
@@ -300,7 +304,8 @@ void watch_on_end(struct watch *watch, const struct request *request, enum desk_
 
 /* ---- steps */
 
-void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan, uint64_t took_us)
+void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan,
+                   uint64_t took_us)
 {
     uint64_t now_ns = watch->agenda->now_ns;
     int64_t pace = gpu_clock_permille(watch->scenario, now_ns) * 100000 +

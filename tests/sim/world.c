@@ -6,7 +6,8 @@
 /* What is still on its way when the clients have left is through by then: one step, one part, a restart. */
 #define DRAIN_MS 4000
 
-/* A compositor that speaks to us does so at least this often, and names a heavy phase for so long at a time. */
+/* A compositor that speaks to us does so at least this often, and names a heavy phase for so long at a
+ * time. */
 #define HINT_NS (200 * AGENDA_MS)
 
 /* What the screen draws from here on is worth a word. */
@@ -40,7 +41,7 @@ struct world {
     struct agenda_event tick;
     struct agenda_event hint;
     struct turning turnings[SCENARIO_ROWS_MAX];
-    double ours_ns;   /* at the last tick */
+    double ours_ns; /* at the last tick */
     double screen_ns;
     uint32_t n_missed; /* that the compositor has not told yet */
 };
@@ -76,8 +77,9 @@ static void on_tick(void *owner)
     }
     ours = (ours_ns - world->ours_ns) * clock;
     warmth_advance(&world->warmth, now_ns, ours, drawn, others);
-    sensors_tick(&world->sensors, others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
-                                               (double)SENSORS_TICK_NS);
+    sensors_tick(&world->sensors,
+                 others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
+                              (double)SENSORS_TICK_NS);
     world->ours_ns = ours_ns;
     world->screen_ns = screen_ns;
     watch_heat(&world->watch);
@@ -207,7 +209,8 @@ static void enter_mishaps(struct world *world)
 
 /* ---- a run */
 
-static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
+static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+                          double part_ns)
 {
     struct world *world = owner;
 

@@ -24,7 +24,8 @@ static void post(struct engine *engine, struct engine_mail *mail, struct agenda_
     mail->last = copy;
 }
 
-static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
+static struct engine_message *collect(struct engine *engine, struct engine_mail *mail,
+                                      struct agenda_event *due)
 {
     struct engine_message *message = mail->first;
 
@@ -156,7 +157,8 @@ static bool on_cores(const struct engine *engine)
     return engine->scenario->chip.cores != 0;
 }
 
-/* The device is ours: runs until the slice is used up or the step has ended, whichever is first, in whole parts. */
+/* The device is ours: runs until the slice is used up or the step has ended, whichever is first, in whole
+ * parts. */
 static void on_granted(void *owner)
 {
     struct engine *engine = owner;
@@ -313,7 +315,8 @@ static void take_step(struct engine *engine, struct engine_message *order)
         breach(engine, "a third step was begun");
         return;
     }
-    noise = 1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
+    noise =
+        1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
     *free_step = (struct engine_step){
         .work = steal(&order->work),
         .slice_us = order->slice_us,
@@ -347,7 +350,8 @@ static void suspend(struct engine *engine, uint64_t id)
         return;
     }
     gone_ns = (double)(engine->agenda->now_ns - engine->run_from_ns);
-    end_ns = engine->run_from_ns + (uint64_t)((double)((uint64_t)(gone_ns / engine->part_ns) + 1) * engine->part_ns);
+    end_ns = engine->run_from_ns +
+             (uint64_t)((double)((uint64_t)(gone_ns / engine->part_ns) + 1) * engine->part_ns);
     if (end_ns < engine->run_to_ns) {
         engine->run_to_ns = end_ns;
         agenda_enter(engine->agenda, &engine->run_end, end_ns);
@@ -417,8 +421,8 @@ static void on_order_due(void *owner)
 
 /* ---- life */
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
-                 uint32_t number)
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario,
+                 struct gpu *gpu, uint32_t number)
 {
     *engine = (struct engine){
         .agenda = agenda,

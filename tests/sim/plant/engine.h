@@ -1,13 +1,14 @@
 /*
  * Engine: one that computes nothing, in the time that it would take
  *
- * It keeps the contract of proto/sotto/engine.proto towards the turn: at most two begun steps, of which one runs, and
- * one that waits behind it; a step is cut into parts, looks at its orders between them, stands still when its slice is
- * used up or when it is told to, and goes on where it stood. Orders and answers take a while on their way and never
- * overtake each other, so a withdrawal may come too late and a suspension may find the step ended.
+ * It keeps the contract of proto/sotto/engine.proto towards the turn: at most two begun steps, of which one
+ * runs, and one that waits behind it; a step is cut into parts, looks at its orders between them, stands
+ * still when its slice is used up or when it is told to, and goes on where it stood. Orders and answers take
+ * a while on their way and never overtake each other, so a withdrawal may come too late and a suspension may
+ * find the step ended.
  *
- * What it is asked is checked against what it knows of its sequences: a prompt row that it does not have or a token
- * behind one that is missing counts as a breach.
+ * What it is asked is checked against what it knows of its sequences: a prompt row that it does not have or a
+ * token behind one that is missing counts as a breach.
  */
 #ifndef SOTTO_SIM_ENGINE_H
 #define SOTTO_SIM_ENGINE_H
@@ -68,9 +69,9 @@ struct engine_message {
     uint32_t n_known; /* OPEN */
     uint32_t n_cached;
     uint32_t n_reserve;
-    uint64_t held_us; /* since it was last told to run */
-    uint64_t took_us; /* DONE: in all */
-    bool done;        /* WITHDRAWN */
+    uint64_t held_us;         /* since it was last told to run */
+    uint64_t took_us;         /* DONE: in all */
+    bool done;                /* WITHDRAWN */
     struct engine_work *work; /* STEP and DONE: owned by the message */
 };
 
@@ -125,8 +126,8 @@ struct engine {
     void *owner;
 };
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
-                 uint32_t number);
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario,
+                 struct gpu *gpu, uint32_t number);
 void engine_finish(struct engine *engine);
 
 /* An order on its way. @work passes to the engine. */

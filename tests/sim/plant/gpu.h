@@ -1,15 +1,15 @@
 /*
  * Gpu: a device that the screen and we have in common
  *
- * One holds it at a time, and nobody is driven off it: a frame that is due while our slice runs waits for the slice's
- * end, and goes first then. At each refresh one frame is due to be ready; if it is not, the old one is shown once more
- * (missed), and the late one is finished before another begins.
+ * One holds it at a time, and nobody is driven off it: a frame that is due while our slice runs waits for the
+ * slice's end, and goes first then. At each refresh one frame is due to be ready; if it is not, the old one
+ * is shown once more (missed), and the late one is finished before another begins.
  *
- * Two of these run in each world: one that we share, and one that draws the same frames alone. The difference of their
- * missed frames is what we are to blame for.
+ * Two of these run in each world: one that we share, and one that draws the same frames alone. The difference
+ * of their missed frames is what we are to blame for.
  *
- * Where our work runs on the cores, it does not hold the device; but frames are drawn more slowly while it runs, since
- * both read the same memory.
+ * Where our work runs on the cores, it does not hold the device; but frames are drawn more slowly while it
+ * runs, since both read the same memory.
  */
 #ifndef SOTTO_SIM_GPU_H
 #define SOTTO_SIM_GPU_H
@@ -38,12 +38,12 @@ struct gpu {
     uint64_t period_ns;
 
     /* The frame that is being drawn. */
-    bool is_due;              /* it waits for the device */
-    bool is_drawn;            /* it has it */
-    double work_ns;           /* left, at the rate of 1 */
-    double whole_ns;          /* of it, when it began */
-    double base_share;        /* of the work, the compositor's */
-    double rate;              /* at which it is drawn since @since_ns */
+    bool is_due;       /* it waits for the device */
+    bool is_drawn;     /* it has it */
+    double work_ns;    /* left, at the rate of 1 */
+    double whole_ns;   /* of it, when it began */
+    double base_share; /* of the work, the compositor's */
+    double rate;       /* at which it is drawn since @since_ns */
     uint64_t since_ns;
     struct agenda_event refresh;
     struct agenda_event ready;

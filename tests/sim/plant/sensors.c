@@ -110,8 +110,9 @@ void sensors_tick(struct sensors *sensors, double mw)
         sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
         return;
     }
-    sensors->temp_mc = quantised(sensors->past_mc[(sensors->n_ticks - 1 + SENSORS_PAST - late) % SENSORS_PAST],
-                                 sensors->scenario->sense.temp_step_mc);
+    sensors->temp_mc =
+        quantised(sensors->past_mc[(sensors->n_ticks - 1 + SENSORS_PAST - late) % SENSORS_PAST],
+                  sensors->scenario->sense.temp_step_mc);
     sensors->temp_us = now_ns / AGENDA_US;
 }
 

@@ -1,9 +1,10 @@
 /*
  * Sensors: what sottod is told of the machine, and how late
  *
- * Load: each client of the device is read every 50 ms while it draws, every 250 ms while it does not, and is found by a
- * walk of all processes every 2 s if it is new. Temperature: the die's, delayed, in whole steps. Power: a mean over the
- * time since the last reading. Any of these may stop, stand still or become nonsense for a while (MISHAP_*).
+ * Load: each client of the device is read every 50 ms while it draws, every 250 ms while it does not, and is
+ * found by a walk of all processes every 2 s if it is new. Temperature: the die's, delayed, in whole steps.
+ * Power: a mean over the time since the last reading. Any of these may stop, stand still or become nonsense
+ * for a while (MISHAP_*).
  */
 #ifndef SOTTO_SIM_SENSORS_H
 #define SOTTO_SIM_SENSORS_H

@@ -12,7 +12,8 @@ double warmth_rest_mc(const struct scenario_heat *family, double mw)
 
 void warmth_init(struct warmth *warmth, const struct scenario *scenario)
 {
-    double mw = scenario->n_others > 0 && scenario->others[0].at_ms == 0 ? (double)scenario->others[0].mw : 0.0;
+    double mw =
+        scenario->n_others > 0 && scenario->others[0].at_ms == 0 ? (double)scenario->others[0].mw : 0.0;
 
     *warmth = (struct warmth){ .family = scenario->heat };
     if (scenario->heat.start_mc != 0) {

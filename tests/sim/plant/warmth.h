@@ -1,11 +1,13 @@
 /*
  * Warmth: how warm the chip is
  *
- * Two nodes: the die, which follows its power at once, and what it sits on, which follows slowly. Power flows into the
- * die, from there to the board, from there into the air. Beside the real temperature runs a shadow: the same chip, but
- * with no power of ours from the moment when it was forked. That is what no controller can do better than.
+ * Two nodes: the die, which follows its power at once, and what it sits on, which follows slowly. Power flows
+ * into the die, from there to the board, from there into the air. Beside the real temperature runs a shadow:
+ * the same chip, but with no power of ours from the moment when it was forked. That is what no controller can
+ * do better than.
  *
- * Explicit Euler steps well below the least time constant; sums and products alone, so it is the same everywhere.
+ * Explicit Euler steps well below the least time constant; sums and products alone, so it is the same
+ * everywhere.
  */
 #ifndef SOTTO_SIM_WARMTH_H
 #define SOTTO_SIM_WARMTH_H
@@ -29,10 +31,11 @@ struct warmth {
 void warmth_init(struct warmth *warmth, const struct scenario *scenario);
 
 /*
- * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames for
- * @screen_ns, and everybody else took @other_mw.
+ * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames
+ * for @screen_ns, and everybody else took @other_mw.
  */
-void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
+void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns,
+                    double other_mw);
 
 /* The shadow starts from the real temperature. */
 void warmth_fork(struct warmth *warmth);
