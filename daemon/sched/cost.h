@@ -3,7 +3,11 @@
  *
  * Linear in what a step holds: a fixed part (the weights are read once), each prompt row, each answer row, and each
  * page of earlier positions that attention goes through. The engine measures first values while it warms up; every
- * finished step corrects them. The plan asks it how many prompt rows fit, the watchdog when to worry.
+ * finished step corrects them. The plan asks it how many prompt rows fit, admission what can be promised, the watchdog
+ * when to worry.
+ *
+ * What is learnt moves in two ways. All parts have a speed in common, which follows the chip's clock within a few
+ * steps; their proportions are a matter of the model and the engine, and are learnt slowly.
  *
  * Pure.
  */
@@ -21,9 +25,20 @@ enum cost_part {
     COST_PART_COUNT,
 };
 
+/* Steps that are looked back at to tell a change of speed from a step that was interrupted: more than half of them
+ * must agree. */
+#define COST_RECENT 7u
+
 struct cost {
-    double ns[COST_PART_COUNT];    /* of one of each */
-    double scale[COST_PART_COUNT]; /* first values: how far each part may be trusted to move */
+    double ns[COST_PART_COUNT]; /* of one of each, now: speed, scale and share multiplied */
+
+    double scale[COST_PART_COUNT];                  /* first values: the unit in which each part is learnt */
+    double share[COST_PART_COUNT];                  /* of scale; 1 at first */
+    double doubt[COST_PART_COUNT][COST_PART_COUNT]; /* covariance of the shares, in units of a step's noise */
+    double speed;                                   /* in common; 2: everything takes twice as long */
+    double recent[COST_RECENT];                     /* measured over foretold, since speed last changed */
+    uint32_t n_recent;
+    uint32_t n_learnt; /* steps */
 };
 
 /* What a step holds, counted in parts; [COST_FIXED] is 1. */
@@ -31,13 +46,14 @@ struct cost_load {
     uint32_t n[COST_PART_COUNT];
 };
 
-/* @first_ns of the engine; a 0 there becomes 1 ns, since a part can't be free. */
+/* @first_ns of the engine; a 0 there was not measured, and is guessed. */
 void cost_init(struct cost *cost, const uint64_t first_ns[COST_PART_COUNT]);
 
-/* Foretold time in nanoseconds. */
+/* Foretold time in nanoseconds; above 0 for any load that holds something. */
 double cost_of(const struct cost *cost, const struct cost_load *load);
 
-/* A step with @load took @took_ns. */
+/* A whole step with @load took @took_ns of the chip: not what it stood still between slices, and not a step that was
+ * cut (fewer rows than planned). 0 teaches nothing. */
 void cost_learn(struct cost *cost, const struct cost_load *load, uint64_t took_ns);
 
 #endif
