@@ -15,15 +15,16 @@
 #include "sched/cost.h"
 #include <assert.h>
 
-/* Of what was learnt so much is kept with each step: some hundred steps are remembered. Shorter and noise of 5 % shows;
- * longer and a machine that is not quite linear is followed too late when its work changes in kind. */
+/* Of what was learnt so much is kept with each step: some hundred steps are remembered. Shorter and noise
+ * of 5 % shows; longer and a machine that is not quite linear is followed too late when its work changes
+ * in kind. */
 #define COST_KEEP 0.99
 
 /* Doubt at first: a part may be several times its first value. It never grows beyond. */
 #define COST_DOUBT 10.0
 
-/* The engine's values may be far off, so errors of the first steps are believed. Then a step teaches no more than that
- * it was a quarter faster or slower: the error that a plan must bear. */
+/* The engine's values may be far off, so errors of the first steps are believed. Then a step teaches no
+ * more than that it was a quarter faster or slower: the error that a plan must bear. */
 #define COST_YOUNG      24u
 #define COST_CLIP       0.25
 #define COST_CLIP_YOUNG 100.0
@@ -31,7 +32,8 @@
 /* Nothing is taken for a change of speed below: the median of seven steps with 5 % noise is within 6 %. */
 #define COST_JUMP 1.12
 
-/* A part is between a thousandth and a thousand times its first value, apart from speed: what loads can't tell apart stays sane. */
+/* A part is between a thousandth and a thousand times its first value, apart from speed: what loads can't
+ * tell apart stays sane. */
 #define COST_BOUND 1024.0
 
 /* Speed is no number to overflow with. */
