@@ -559,6 +559,12 @@ SOTTO_EXPORT void sotto_generate_set_class(struct sotto_generate *ask, enum sott
  * as long as its events are read. */
 SOTTO_EXPORT void sotto_generate_set_credit(struct sotto_generate *ask, uint32_t tokens);
 
+/* Deadlines, in ms from the daemon's receiving it: its first token, or all of it. What can't be met beside what was
+ * promised to others is refused at once (RESOURCE_EXHAUSTED, with a time to try again); one that passes unmet ends it
+ * with DEADLINE_EXCEEDED. 1 to 3600000. */
+SOTTO_EXPORT void sotto_generate_set_first_token_by(struct sotto_generate *ask, uint32_t ms);
+SOTTO_EXPORT void sotto_generate_set_finish_by(struct sotto_generate *ask, uint32_t ms);
+
 /* Names the answer; no other live one of this user may have the same. */
 SOTTO_EXPORT void sotto_generate_set_key(struct sotto_generate *ask, const char *key);
 

@@ -155,6 +155,8 @@ static int take_uint(const struct cli *cli, struct sotto_generate *to, const str
         [ASK_PENALTY_WINDOW] = sotto_generate_set_penalty_window,
         [ASK_MAX_TOKENS] = sotto_generate_set_max_tokens,
         [ASK_SLIDE] = sotto_generate_set_slide,
+        [ASK_FIRST_TOKEN_BY] = sotto_generate_set_first_token_by,
+        [ASK_FINISH_BY] = sotto_generate_set_finish_by,
     };
 
     if (found->number > UINT32_MAX) {
@@ -184,6 +186,8 @@ int ask_take(const struct cli *cli, struct ask *ask, const struct arg_found *fou
     case ASK_PENALTY_WINDOW:
     case ASK_MAX_TOKENS:
     case ASK_SLIDE:
+    case ASK_FIRST_TOKEN_BY:
+    case ASK_FINISH_BY:
         return take_uint(cli, ask->generate, found);
     case ASK_SEED:
         sotto_generate_set_seed(ask->generate, found->number);

@@ -23,6 +23,8 @@ enum ask_row {
     ASK_STOP,
     ASK_SLIDE,
     ASK_CLASS,
+    ASK_FIRST_TOKEN_BY,
+    ASK_FINISH_BY,
     ASK_TOOLS,
     ASK_VAR,
     ASK_ROWS_COUNT,
@@ -46,6 +48,8 @@ enum ask_row {
         { "stop", 0, ARG_TEXT, "S", NULL, "ends the answer before the text S; may repeat" },                 \
         { "slide", 0, ARG_UINT, "N", NULL, "a full context keeps its first N tokens and goes on" },          \
         { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling" },            \
+        { "first-token-by", 0, ARG_UINT, "MS", NULL, "refused at once if its first token can't be there" },  \
+        { "finish-by", 0, ARG_UINT, "MS", NULL, "refused at once if all of it can't be there" },             \
         { "tools", 0, ARG_TEXT, "FILE", NULL, "a JSON list of tools for the model's template" },             \
     {                                                                                                        \
         "var", 0, ARG_TEXT, "NAME=JSON", NULL, "a variable of the model's template; may repeat"              \

@@ -330,6 +330,18 @@ void sotto_generate_set_credit(struct sotto_generate *ask, uint32_t tokens)
     ask->wire.credit = tokens;
 }
 
+void sotto_generate_set_first_token_by(struct sotto_generate *ask, uint32_t ms)
+{
+    ask->wire.opt_first_token_by_ms_case = SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS;
+    ask->wire.first_token_by_ms = ms;
+}
+
+void sotto_generate_set_finish_by(struct sotto_generate *ask, uint32_t ms)
+{
+    ask->wire.opt_finish_by_ms_case = SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS;
+    ask->wire.finish_by_ms = ms;
+}
+
 void sotto_generate_set_slide(struct sotto_generate *ask, uint32_t keep)
 {
     ask->wire.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;

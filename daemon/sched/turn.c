@@ -222,19 +222,37 @@ static struct plan_input plan_input_of(const struct turn_view *view, enum plan_k
     return in;
 }
 
+/* The lowest class of which a step of @lane may begin beside what stands still there: rows that follow rows in it can't
+ * come first. */
+static int least_beside(const struct turn *turn, const struct lane *lane)
+{
+    int least = SCHED_BACKGROUND;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        if (step->state == TURN_STANDING && step->lane == lane && (int)step->class >= least) {
+            least = (int)step->class + 1;
+        }
+    }
+    return least;
+}
+
 /* Lets the lane's next step wait behind @runner, if there is one and it may. */
 static void pipeline(struct turn *turn, const struct turn_view *view, struct planner *planner,
                      struct turn_step *runner, struct turn_order *ret_order)
 {
     struct turn_step *step = turn_slot(turn);
+    int least = least_beside(turn, runner->lane);
     struct plan_input in;
 
-    if (!step || runner->state != TURN_RUNNING || runner->plan.alone || runner->slice_us > 0 ||
-        turn_lane_is_opening(view, runner->lane) || !may_wait(view, runner)) {
+    if (!step || least > SCHED_REALTIME || runner->state != TURN_RUNNING || runner->plan.alone ||
+        runner->slice_us > 0 || turn_lane_is_opening(view, runner->lane) || !may_wait(view, runner)) {
         return;
     }
     in = plan_input_of(view, PLAN_BEHIND);
     in.lane = runner->lane;
+    in.class_least = (enum sched_class)least;
     runner->lane->stopped = false;
     plan_make(planner, view->queue, &in, &step->plan);
     if (step->plan.lane) {

@@ -2,9 +2,9 @@
  * Ask: from a Generate to a stream that waits for its turn
  *
  * Two looks at a request. The first, inside the call, needs neither model nor words: may this peer have one more, of
- * this class, under this key? What it refuses leaves no stream behind. The second, when model and tokens are there,
- * checks what depends on them: context, vocabulary. All values that the client left out are filled in here, so that
- * everything behind it knows only values in force.
+ * this class, under this key? What it refuses leaves no stream behind. The second (ask_known.c), when model and tokens
+ * are there, checks what depends on them: context, vocabulary, deadlines. All values that the client left out are
+ * filled in here, so that everything behind it knows only values in force.
  */
 #include "base/clean.h"
 #include "base/clock.h"
@@ -17,12 +17,6 @@
 #include <stdio.h>
 
 #define SWEEP_EVERY 64u /* requests between two looks for accounts that nobody needs any more */
-
-#define KEEP_UNSAID UINT32_MAX /* stream::n_keep before the context is known; more than any */
-
-#define RETRY_SOON_MS 1000u /* when the queue is full: an answer takes about so long to end */
-
-/* ---- the first look */
 
 static enum sched_class sched_class_of(Sotto__V1__PriorityClass class)
 {
@@ -84,8 +78,8 @@ static uint32_t count_waiting(const struct hub *hub)
     return n;
 }
 
-static int admit(const struct hub *hub, const struct account *account, const struct grant *grant,
-                 uint64_t n_bytes, uint32_t *ret_retry_ms, struct diag *diag)
+static int admit(const struct hub *hub, const struct account *account, enum sched_class class,
+                 const struct grant *grant, uint64_t n_bytes, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const struct account_limits limits = limits_of(grant);
     uint64_t wait_us = 0;
@@ -95,7 +89,9 @@ static int admit(const struct hub *hub, const struct account *account, const str
     if (r == ACCOUNT_OK && count_waiting(hub) < LIMIT_WAITING) {
         return 0;
     }
-    *ret_retry_ms = wait_us ? (uint32_t)num_div_up(wait_us, 1000) : RETRY_SOON_MS;
+    *ret_retry_ms = wait_us
+                        ? (uint32_t)num_div_up(wait_us, 1000)
+                        : queue_retry_ms(&hub->queue, account, class, hub->governor.limits, clock_mono_us());
     if (r == ACCOUNT_OK) {
         diag_set(diag, "%u requests are waiting already, and no more may", LIMIT_WAITING);
     } else if (r == ACCOUNT_STREAMS) {
@@ -279,7 +275,9 @@ static int create(struct stream **ret_stream, struct hub *hub, struct account *a
     }
     stream->ignores_end = ask->ignore_end;
     stream->slides = ask->on_full == SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-    stream->n_keep = ask->opt_keep_tokens_case ? ask->keep_tokens : KEEP_UNSAID;
+    stream->n_keep = ask->opt_keep_tokens_case ? ask->keep_tokens : STREAM_KEEP_UNSAID;
+    stream->first_by_ms = ask->opt_first_token_by_ms_case ? ask->first_token_by_ms : 0;
+    stream->finish_by_ms = ask->opt_finish_by_ms_case ? ask->finish_by_ms : 0;
     stream->has_credit = ask->opt_credit_case != 0;
     stream->credit = ask->opt_credit_case ? (uint32_t)num_min(ask->credit, LIMIT_CREDIT) : 0;
     stream->opened_us = clock_mono_us();
@@ -312,6 +310,7 @@ static void enter(struct stream *stream, struct edition *edition, enum sched_cla
 {
     struct hub *hub = stream->hub;
     uint64_t now_us = clock_mono_us();
+    uint64_t boot_us = clock_boot_us();
 
     stream->edition = edition;
     edition_ref(edition);
@@ -322,13 +321,15 @@ static void enter(struct stream *stream, struct edition *edition, enum sched_cla
     stream->job.limits = limits_of(&stream->grant);
     stream->job.class = class;
     stream->job.lane = &edition->lane;
+    stream->job.first_by_us = stream->first_by_ms ? boot_us + stream->first_by_ms * 1000ull : 0;
+    stream->job.finish_by_us = stream->finish_by_ms ? boot_us + stream->finish_by_ms * 1000ull : 0;
     if (stream->job.account->suspect_us > now_us) {
         blame_suspect(&stream->mark);
         stream->job.alone = true;
     }
     queue_add(&hub->queue, &stream->job, now_us);
     if (stream->number % SWEEP_EVERY == 0) {
-        accounts_sweep(&hub->queue.accounts, now_us, clock_boot_us());
+        accounts_sweep(&hub->queue.accounts, now_us, boot_us);
     }
     stream_event(stream, "stream-opened", class_name(stream_class(stream)));
     stream_repark(stream);
@@ -369,7 +370,7 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
     if (r) {
         return err_up(r);
     }
-    r = admit(hub, account, grant, bytes_of(ask), ret_retry_ms, diag);
+    r = admit(hub, account, class, grant, bytes_of(ask), ret_retry_ms, diag);
     if (r) {
         return refuse(hub, r);
     }
@@ -402,183 +403,4 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
                 uint32_t *ret_retry_ms, struct diag *diag)
 {
     return stream_make(hub, ask, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
-}
-
-/* ---- the second look */
-
-static int check_vocabulary(const struct stream *stream, struct diag *diag)
-{
-    const Sotto__Engine__Sampler *sampler = &stream->sampler;
-    uint32_t n_vocab = stream->edition->facts.n_vocab;
-
-    for (size_t i = 0; i < stream->prompt.n; i++) {
-        if (stream->prompt.ids[i] >= n_vocab) {
-            diag_blame(diag, "generate.tokens.ids", "id number %zu is outside the model's vocabulary of %u",
-                       i, n_vocab);
-            return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-        }
-    }
-    if (sampler->top_k > n_vocab) {
-        diag_blame(diag, "generate.sampling.top_k", "is %u; the model's vocabulary has %u", sampler->top_k,
-                   n_vocab);
-        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-    }
-    for (size_t i = 0; i < sampler->n_bias_ids; i++) {
-        if (sampler->bias_ids[i] >= n_vocab) {
-            diag_blame(diag, "generate.sampling.bias",
-                       "id number %zu is outside the model's vocabulary of %u", i, n_vocab);
-            return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-        }
-    }
-    return 0;
-}
-
-static int check_size(const struct stream *stream, struct diag *diag)
-{
-    if (stream->prompt.n == 0) {
-        diag_set(diag, "the prompt has no token: this model's vocabulary puts none before a text, so there "
-                       "must be a text");
-        return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
-    }
-    if (stream->prompt.n + !stream->embeds > stream->n_context) {
-        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n,
-                 stream->n_context,
-                 stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
-                 stream->embeds ? "" : ": there must be room for one token of the answer");
-        return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
-    }
-    return 0;
-}
-
-/* A slide that keeps too much would free a few tokens each time, for the price of nearly a whole context. */
-static int check_slide(struct stream *stream, struct diag *diag)
-{
-    uint32_t n_most = stream->n_context / 2;
-
-    if (stream->n_keep == KEEP_UNSAID) {
-        stream->n_keep = (uint32_t)num_min(DEFAULT_KEEP_TOKENS, n_most);
-    }
-    if (stream->slides && stream->n_keep > n_most) {
-        diag_blame(diag, "generate.keep_tokens",
-                   "keep_tokens is %u and the context %u: at most half of it (%u) can be kept in every slide",
-                   stream->n_keep, stream->n_context, n_most);
-        return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
-    }
-    return 0;
-}
-
-static int start_journal(struct stream *stream)
-{
-    cleanup(mem_freep) uint8_t *packed = NULL;
-    int r;
-
-    r = journal_open(&stream->journal, stream->job.account);
-    if (r) {
-        stream->journal.fd = -1;
-        return err_up(r);
-    }
-    packed = mem_alloc(MEM_STREAM, sotto__engine__sampler__get_packed_size(&stream->sampler));
-    if (!packed) {
-        return err_new(-ENOMEM);
-    }
-    r = journal_request(&stream->journal, packed, sotto__engine__sampler__pack(&stream->sampler, packed));
-    r = r ? r : journal_prompt(&stream->journal, stream->prompt.ids, stream->prompt.n);
-    r = r ? r : journal_numerics(&stream->journal, stream->numerics);
-    r = r ? r : stage_create(&stream->stage, stream->edition->vocab, stream->stops, stream->n_stops);
-    return r ? err_up(r) : 0;
-}
-
-/* The prompt's tokens are known. */
-static void on_known(struct stream *stream)
-{
-    const struct edition *edition = stream->edition;
-    struct diag diag = DIAG_INIT;
-    int r;
-
-    stream->n_context = edition->facts.n_context;
-    if (stream->grant.n_context > 0) {
-        stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
-    }
-    r = check_size(stream, &diag);
-    r = r ? r : check_slide(stream, &diag);
-    r = r ? r : check_vocabulary(stream, &diag);
-    if (r) {
-        stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
-        return;
-    }
-    if (start_journal(stream)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "the answer's journal could not be made: no memory or no descriptor is left");
-        return;
-    }
-    stream->job.n_prompt = (uint32_t)stream->prompt.n;
-    stream->job.n_known = stream->job.n_prompt;
-    stream_count_left(stream);
-    stream->hub->counts[HUB_PROMPT_TOK] += stream->prompt.n;
-    ids_finish(&stream->prompt);
-    stream_move(stream, STREAM_WAITING);
-    if (edition_is_ready(edition)) {
-        queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
-    }
-    hub_poke(stream->hub);
-    stream_accept(stream);
-}
-
-static void on_words(void *owner, struct words_job *job)
-{
-    struct stream *stream = owner;
-
-    stream->words = NULL;
-    if (job->outcome == TOKENIZE_OK) {
-        stream->prompt = job->ids;
-        job->ids = (struct ids){ 0 };
-        on_known(stream);
-    } else if (job->outcome == TOKENIZE_BAD_TEXT) {
-        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &job->diag);
-    } else if (job->outcome == TOKENIZE_TOO_MANY) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE,
-                    "the prompt has more tokens than any context");
-    } else {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory to tokenise the prompt");
-    }
-}
-
-void stream_begin(struct stream *stream)
-{
-    struct edition *edition = stream->edition;
-    struct words_job *job = stream->words;
-    struct diag diag = DIAG_INIT;
-    int r = embed_check(stream, &diag);
-
-    if (r) {
-        stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
-        return;
-    }
-    if (!job) {
-        on_known(stream);
-        return;
-    }
-    if (job->is_pushed) {
-        return;
-    }
-    if (job->kind == WORDS_CHAT && !edition->chat) {
-        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &edition->chat_diag);
-        return;
-    }
-    job->vocab = edition->vocab;
-    job->chat = edition->chat;
-    job->flags = stream->embeds ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
-    job->release = edition_unref;
-    job->keeper = edition;
-    edition_ref(edition);
-    words_push(&stream->hub->words, job, on_words, stream);
-}
-
-void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler)
-{
-    *ret_sampler = stream->sampler;
-    ret_sampler->never = stream->edition->never;
-    ret_sampler->n_never = stream->edition->n_never;
-    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, stream->edition->facts.n_vocab);
 }

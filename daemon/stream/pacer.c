@@ -1,6 +1,7 @@
 #include "stream/pacer.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "sched/admit.h"
 #include "stream/models.h"
 #include "stream/pacer_part.h"
 #include "stream/status.h"
@@ -151,6 +152,7 @@ void pacer_run(struct hub *hub)
 
     memcpy(in.limits, hub->governor.limits, sizeof(in.limits));
     end_the_late(hub, in.boot_us);
+    admit_look(&hub->queue, in.limits, in.boot_us);
     pacer_seat(hub, in.now_us, in.boot_us);
     turn_next(&hub->pacer.turn, &hub->queue, &hub->planner, &in, &order);
     while (order.what != TURN_NONE) {

@@ -148,7 +148,6 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     struct stream *stream = find(edition, refused->sequence);
-    char text[DIAG_BYTES];
 
     answered_open(edition);
     if (!stream) {
@@ -173,12 +172,7 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
                     "the model's engine does not take these tokens");
         return;
     }
-    snprintf(text, sizeof(text),
-             "prompt and answer need %u pages of KV memory (%u tokens each) and the model has %u in all: ask "
-             "for fewer "
-             "tokens",
-             refused->pages_needed, edition->facts.n_page_tok, edition->facts.n_pages);
-    stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, text);
+    stream_never_fits(stream, refused->pages_needed);
 }
 
 /* ---- seats */

@@ -285,13 +285,24 @@ void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct 
     stream_fail(stream, code, diag->text);
 }
 
+void stream_never_fits(struct stream *stream, uint32_t n_pages)
+{
+    char text[DIAG_BYTES];
+
+    snprintf(text, sizeof(text),
+             "prompt and answer need %u pages of KV memory (%u tokens each) and the model has %u in all: ask "
+             "for fewer tokens",
+             n_pages, stream->edition->facts.n_page_tok, stream->edition->facts.n_pages);
+    stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, text);
+}
+
 void stream_too_late(struct stream *stream)
 {
     const struct job *job = &stream->job;
     bool first = !job->has_first && job->first_by_us > 0 && job->first_by_us <= clock_boot_us();
     char text[160];
 
-    snprintf(text, sizeof(text), "the %s token was to be there %u ms after the request came, and was not",
+    snprintf(text, sizeof(text), "the %s token was wanted within %u ms of the request, and is not there",
              first ? "first" : "last", first ? stream->first_by_ms : stream->finish_by_ms);
     stream->hub->counts[HUB_LATE]++;
     stream_fail(stream, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, text);

@@ -18,6 +18,9 @@
 #include "stream/pulse.h"
 #include "text/stage.h"
 
+/* stream::n_keep before the context is known; more than any. */
+#define STREAM_KEEP_UNSAID UINT32_MAX
+
 enum stream_state {
     STREAM_WORDS,   /* its model loads, or its text is with the pool */
     STREAM_WAITING, /* for its model, its turn, or a rebuild; holds no sequence */
@@ -137,6 +140,9 @@ void stream_seated(struct stream *stream, uint32_t n_cached);
 /* Its engine is gone, and with it what was computed. */
 void stream_unseated(struct stream *stream);
 
+/* It needs more pages than there are. */
+void stream_never_fits(struct stream *stream, uint32_t n_pages);
+
 /* Its deadline has passed unmet. */
 void stream_too_late(struct stream *stream);
 
@@ -195,8 +201,8 @@ void embed_take(struct stream *stream, const float *hidden, size_t n);
 /* Tells the end. */
 void embed_tell(struct stream *stream);
 
-/* ask.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they won't
- * do. */
+/* ask_known.c: the words are there as stream->prompt: checks them against model and grant. Ends the stream if they
+ * won't do. */
 void stream_begin(struct stream *stream);
 
 /* ask.c: frees what ask.c made. */
