@@ -1,0 +1,141 @@
+#include "sensor/finder.h"
+#include "base/err.h"
+#include "base/log.h"
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+void finder_note(struct finding *finding, struct source *source, bool is_aside)
+{
+    struct found *found = &finding->sources[finding->n_sources];
+
+    if (finding->n_sources == FINDER_SOURCES_MAX) {
+        return;
+    }
+    finding->n_sources++;
+    *found = (struct found){
+        .source = source,
+        .quantity = source->quantity,
+        .rank = source->rank,
+        .is_aside = is_aside,
+        .all_count = source->quantity == READING_TEMPERATURE || source->quantity == READING_THROTTLE,
+        .slow_ms = source->slow_ms,
+        .passive_mc = source->passive_mc,
+        .critical_mc = source->critical_mc,
+        .most = source->most,
+        .tells_clients = source->table->clients != NULL,
+        .is_mixed = source->is_mixed,
+        .is_bound = source->is_bound,
+    };
+    memcpy(found->name, source->name, sizeof(found->name));
+    memcpy(found->path, source->path, sizeof(found->path));
+    memcpy(found->why, source->why, sizeof(found->why));
+}
+
+static void ring(int bell)
+{
+    const uint64_t one = 1;
+    ssize_t n;
+
+    do {
+        n = write(bell, &one, sizeof(one));
+    } while (n < 0 && errno == EINTR);
+}
+
+static void scan(struct finder *finder)
+{
+    int r;
+
+    finder->work.n_sources = 0;
+    finder->work.n_devices = 0;
+    r = finder->table->scan(finder->owner, &finder->work);
+    if (r) {
+        log_warn("sensor", "the scan for sensors is not whole: %s", strerrordesc_np(-r));
+    }
+}
+
+static void *run(void *owner)
+{
+    struct finder *finder = owner;
+
+    pthread_mutex_lock(&finder->lock);
+    while (!finder->is_ending) {
+        if (!finder->is_asked) {
+            pthread_cond_wait(&finder->wake, &finder->lock);
+            continue;
+        }
+        finder->is_asked = false;
+        finder->is_scanning = true;
+        pthread_mutex_unlock(&finder->lock);
+        scan(finder);
+        pthread_mutex_lock(&finder->lock);
+        finder->is_scanning = false;
+        finder->result = finder->work;
+        finder->is_done = true;
+        ring(finder->bell);
+    }
+    pthread_mutex_unlock(&finder->lock);
+    return NULL;
+}
+
+int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int bell)
+{
+    sigset_t all;
+    sigset_t before;
+    int r;
+
+    finder->table = table;
+    finder->owner = owner;
+    finder->bell = bell;
+    pthread_mutex_init(&finder->lock, NULL);
+    pthread_cond_init(&finder->wake, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    r = pthread_create(&finder->thread, NULL, run, finder);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r ? err_new(-r) : 0;
+}
+
+void finder_ask(struct finder *finder)
+{
+    pthread_mutex_lock(&finder->lock);
+    finder->is_asked = true;
+    pthread_cond_signal(&finder->wake);
+    pthread_mutex_unlock(&finder->lock);
+}
+
+bool finder_take(struct finder *finder, struct finding *ret_finding)
+{
+    bool is_done;
+
+    pthread_mutex_lock(&finder->lock);
+    is_done = finder->is_done;
+    if (is_done) {
+        *ret_finding = finder->result;
+        finder->is_done = false;
+    }
+    pthread_mutex_unlock(&finder->lock);
+    return is_done;
+}
+
+bool finder_close(struct finder *finder, bool clears)
+{
+    bool is_scanning;
+
+    pthread_mutex_lock(&finder->lock);
+    is_scanning = finder->is_scanning;
+    finder->is_ending = true;
+    pthread_cond_signal(&finder->wake);
+    pthread_mutex_unlock(&finder->lock);
+    if (is_scanning) {
+        return false;
+    }
+    pthread_join(finder->thread, NULL);
+    pthread_cond_destroy(&finder->wake);
+    pthread_mutex_destroy(&finder->lock);
+    if (clears) {
+        finder->table->clear(finder->owner); /* its thread is gone: now this one is the only one */
+    }
+    return true;
+}

@@ -1,0 +1,87 @@
+/*
+ * Finder: the thread that looks for sources
+ *
+ * A scan walks through folders of the kernel, which is quick and might not be; so it has a thread of its own, which
+ * also makes and destroys the sources. Its result is a copy of what is known of each source: a later scan may change a
+ * source's rank or trips while somebody looks at the copy.
+ */
+#ifndef SOTTO_SENSOR_FINDER_H
+#define SOTTO_SENSOR_FINDER_H
+
+#include "sense/source.h"
+#include <pthread.h>
+
+/* What may be told to sottod. */
+#define FINDER_SOURCES_MAX 128u
+#define FINDER_DEVICES_MAX 16u
+
+struct found {
+    struct source *source; /* belongs to the finder, and lives as long */
+    enum reading_quantity quantity;
+    char name[64];
+    char path[160];
+    char why[96];
+    uint32_t rank;  /* SOURCE_PASSED_OVER: is told of and not read */
+    bool is_aside;  /* of a device that is not ours: read, and never in use */
+    bool all_count; /* every source of this quantity that is not passed over is in use, as with zones */
+    uint32_t slow_ms;
+    int32_t passive_mc;
+    int32_t critical_mc;
+    int64_t most;
+    bool tells_clients;
+    bool is_mixed;
+    bool is_bound;
+};
+
+struct found_device {
+    uint32_t minor;
+    char driver[32];
+    bool has_display;
+};
+
+struct finding {
+    struct found sources[FINDER_SOURCES_MAX];
+    uint32_t n_sources;
+    struct found_device devices[FINDER_DEVICES_MAX];
+    uint32_t n_devices;
+};
+
+/* Who knows the machine. All of it is called on the finder's thread. */
+struct finder_table {
+    /* Fills @finding. Sources that were found before stay the objects they are. 0 or -ENOMEM. */
+    int (*scan)(void *owner, struct finding *finding);
+    /* Destroys all sources. */
+    void (*clear)(void *owner);
+};
+
+struct finder {
+    const struct finder_table *table;
+    void *owner;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    int bell;
+    bool is_asked; /* under the lock, as all below */
+    bool is_scanning;
+    bool is_done; /* @result is new */
+    bool is_ending;
+    struct finding work; /* the thread's */
+    struct finding result;
+};
+
+/* Copies what is known of @source. */
+void finder_note(struct finding *finding, struct source *source, bool is_aside);
+
+/* 0, or a fault. */
+int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int bell);
+
+/* Asks for a scan; one that is under way is followed by another. */
+void finder_ask(struct finder *finder);
+
+/* True if a scan has ended since: its result is in @ret_finding. */
+bool finder_take(struct finder *finder, struct finding *ret_finding);
+
+/* Ends the thread; with @clears it destroys the sources first. False: it is inside a scan that does not end. */
+bool finder_close(struct finder *finder, bool clears);
+
+#endif
