@@ -16,7 +16,7 @@
 #define DESK_OUT_MAX (256u << 10)
 
 struct seat {
-    int fd; /* below 0: free */
+    int fd;        /* below 0: free */
     bool is_fresh; /* was told nothing yet */
     uint32_t rate_ms;
     struct buf in;

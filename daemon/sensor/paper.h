@@ -23,7 +23,7 @@ struct paper {
 
 void paper_init(struct paper *paper);
 
-/* Appends the inventory, framed, to @out. @is_limited: other users' processes can't be looked at. BUF_FULL or -ENOMEM. */
+/* Appends the inventory, framed, to @out. @is_limited: processes of others can't be looked at. BUF_FULL or -ENOMEM. */
 int paper_inventory(struct paper *paper, const struct sampler *sampler, bool is_limited, struct buf *out);
 
 enum paper_scope {

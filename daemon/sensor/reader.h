@@ -54,8 +54,8 @@ struct readers {
 int readers_open(struct readers *readers, int bell);
 
 /*
- * Ends the threads. False: one of them is inside a source and stays there, so nothing that it uses may be freed: end the
- * process.
+ * Ends the threads. False: one of them is inside a source and stays there, so nothing that it uses may be freed: end
+ * the process.
  */
 bool readers_close(struct readers *readers);
 

@@ -46,8 +46,7 @@ static struct gauge *find_gauge(struct sampler *sampler, const struct source *so
 static struct gauge *make_gauge(struct sampler *sampler, const struct found *found, uint64_t now_us)
 {
     size_t n_clients = found->tells_clients ? 2 * SOURCE_CLIENTS_MAX : 0;
-    struct gauge *gauge =
-        mem_calloc(MEM_MISC, 1, sizeof(*gauge) + n_clients * sizeof(struct source_client));
+    struct gauge *gauge = mem_calloc(MEM_MISC, 1, sizeof(*gauge) + n_clients * sizeof(struct source_client));
 
     if (!gauge) {
         return NULL;
@@ -226,8 +225,8 @@ static bool is_load(const struct gauge *gauge)
 
 static uint32_t heat_period_ms(const struct gauge *gauge)
 {
-    int32_t trip = gauge->found.passive_mc < gauge->found.critical_mc ? gauge->found.passive_mc :
-                                                                         gauge->found.critical_mc;
+    int32_t trip = gauge->found.passive_mc < gauge->found.critical_mc ? gauge->found.passive_mc
+                                                                      : gauge->found.critical_mc;
     int64_t room_mc = (int64_t)trip - gauge->now.value;
 
     if (trip == INT32_MAX || !gauge->was_read || room_mc > WARM_MC) {

@@ -40,7 +40,8 @@ struct gauge {
     uint64_t since_us; /* when it became OK, or ceased to be */
     struct reading now;
     uint32_t n_clients;
-    struct source_client clients[]; /* SOURCE_CLIENTS_MAX, and as many for the job; none if it tells none apart */
+    struct source_client
+        clients[]; /* SOURCE_CLIENTS_MAX, and as many for the job; none if it tells none apart */
 };
 
 struct sampler {
@@ -48,7 +49,7 @@ struct sampler {
     struct list gauges; /* gauge::link, in the order of the last scan */
     uint32_t n_ids;     /* given so far */
     uint32_t rate_ms;
-    bool has_changed;  /* the inventory: sources, or which are in use */
+    bool has_changed; /* the inventory: sources, or which are in use */
     struct found_device devices[FINDER_DEVICES_MAX];
     uint32_t n_devices;
 };

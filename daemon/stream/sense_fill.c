@@ -101,7 +101,8 @@ static bool matches(const char *pattern, const char *name)
 {
     const char *second = strchr(name, ' '); /* "zone gpu-thermal": people know it as "gpu-thermal" */
 
-    return fnmatch(pattern, name, 0) == 0 || (second && fnmatch(pattern, second + 1, 0) == 0);
+    return fnmatch(pattern, name, FNM_CASEFOLD) == 0 ||
+           (second && fnmatch(pattern, second + 1, FNM_CASEFOLD) == 0);
 }
 
 bool sense_is_zone(const struct sense_source *source, const struct sense_view *view)

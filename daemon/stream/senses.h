@@ -75,7 +75,7 @@ int senses_configure(struct senses *senses, const struct senses_config *config);
 /* sotto-sense answers: its inventory has come, and it is not silent. */
 bool senses_is_there(const struct senses *senses);
 
-/* Asks for load every @period_ms (10 to 60000): 50 while there is work, 1000 otherwise. Cheap when it is so already. */
+/* Asks for load every @period_ms (10 to 1000): 50 while there is work, 1000 otherwise. Cheap when it is so already. */
 void senses_rate(struct senses *senses, uint32_t period_ms);
 
 /* Fills graphics, zones, power and pressure of @input as of @now_us; leaves the rest alone. */

@@ -1,0 +1,15 @@
+/*
+ * Door: the socket at which sotto-sense is found
+ */
+#ifndef SOTTO_SENSOR_DOOR_H
+#define SOTTO_SENSOR_DOOR_H
+
+#include "base/diag.h"
+
+/* The socket that the service manager passes in. -1: none. False: more than one, or one that does not listen. */
+bool door_passed_in(int *ret_fd, struct diag *diag);
+
+/* Makes a socket at @path for its owner alone; one that a dead process left is taken away first. */
+bool door_open(const char *path, int *ret_fd, struct diag *diag);
+
+#endif

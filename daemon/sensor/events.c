@@ -1,0 +1,106 @@
+#include "sensor/events.h"
+#include "base/log.h"
+#include "sense/uevent.h"
+#include <string.h>
+#include <unistd.h>
+
+struct hearing {
+    const struct events_sink *sink;
+    void *owner;
+};
+
+void events_open(struct events *events, bool hears_kernel)
+{
+    events->thermal.fd = -1;
+    events->uevent_fd = -1;
+    if (!hears_kernel) {
+        return;
+    }
+    if (netlink_open(&events->thermal, false)) {
+        events->thermal.fd = -1;
+        log_debug("sensor", "no thermal events from this kernel: zones are looked at in turn");
+    }
+    if (uevent_open(&events->uevent_fd)) {
+        events->uevent_fd = -1;
+        log_debug("sensor", "no device events: devices are looked for once a minute");
+    }
+}
+
+void events_close(struct events *events)
+{
+    if (events->thermal.fd >= 0) {
+        netlink_close(&events->thermal);
+        events->thermal.fd = -1;
+    }
+    if (events->uevent_fd >= 0) {
+        close(events->uevent_fd);
+        events->uevent_fd = -1;
+    }
+}
+
+int events_thermal_fd(const struct events *events)
+{
+    return events->thermal.fd;
+}
+
+int events_uevent_fd(const struct events *events)
+{
+    return events->uevent_fd;
+}
+
+static void on_thermal(void *owner, const struct thermal_event *event)
+{
+    const struct hearing *hearing = owner;
+
+    switch (event->kind) {
+    case THERMAL_ZONE_CREATED:
+    case THERMAL_ZONE_DELETED:
+    case THERMAL_ZONE_DISABLED:
+    case THERMAL_ZONE_ENABLED:
+    case THERMAL_TRIP_CHANGED:
+    case THERMAL_TRIP_ADDED:
+    case THERMAL_TRIP_DELETED:
+    case THERMAL_COOLING_ADDED:
+    case THERMAL_COOLING_DELETED:
+        hearing->sink->on_thermal(hearing->owner, true);
+        break;
+    case THERMAL_OTHER:
+    case THERMAL_TRIP_UP:
+    case THERMAL_TRIP_DOWN:
+    case THERMAL_COOLING_STATE:
+        hearing->sink->on_thermal(hearing->owner, false);
+        break;
+    case THERMAL_GOVERNOR_CHANGED:
+    case THERMAL_SAMPLED:
+    case THERMAL_EVENT_KIND_COUNT:
+        break;
+    }
+}
+
+static void on_uevent(void *owner, const struct uevent *uevent)
+{
+    const struct hearing *hearing = owner;
+
+    (void)uevent;
+    hearing->sink->on_device(hearing->owner);
+}
+
+void events_read(struct events *events, const struct events_sink *sink, void *owner)
+{
+    struct hearing hearing = { .sink = sink, .owner = owner };
+    bool lost = false;
+
+    if (events->thermal.fd >= 0 && netlink_read(&events->thermal, on_thermal, &hearing)) {
+        netlink_close(&events->thermal);
+        events->thermal.fd = -1;
+    }
+    if (events->uevent_fd < 0) {
+        return;
+    }
+    if (uevent_read(events->uevent_fd, on_uevent, &hearing, &lost)) {
+        close(events->uevent_fd);
+        events->uevent_fd = -1;
+    } else if (lost) {
+        sink->on_device(owner);
+    }
+}

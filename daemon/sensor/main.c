@@ -1,0 +1,104 @@
+/*
+ * sotto-sense: reads what the machine tells of load, heat, power and memory, for sottod
+ *
+ * It is the one part that may look at other processes, and so it does little else: it takes no input but a rate, opens
+ * what its build names below its root, and says what it reads to those who may know it.
+ */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stdfd.h"
+#include "sensor/door.h"
+#include "sensor/harden.h"
+#include "sensor/machine.h"
+#include "sensor/options.h"
+#include "sensor/sensor.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 2
+
+static bool is_socket(int fd)
+{
+    socklen_t n = sizeof(int);
+    int type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
+}
+
+/* A client, or a place to wait for one. */
+static bool find_socket(const struct options *options, struct sensor_config *config, struct diag *diag)
+{
+    config->listen_fd = -1;
+    config->client_fd = -1;
+    if (options->fd >= 0) {
+        if (!is_socket(options->fd)) {
+            diag_set(diag, "--fd %d: there is no socket; sottod starts sotto-sense with one", options->fd);
+            return false;
+        }
+        fcntl(options->fd, F_SETFD, FD_CLOEXEC);
+        config->client_fd = options->fd;
+        return true;
+    }
+    if (options->socket) {
+        return door_open(options->socket, &config->listen_fd, diag);
+    }
+    if (!door_passed_in(&config->listen_fd, diag)) {
+        return false;
+    }
+    if (config->listen_fd < 0) {
+        diag_set(diag, "no socket: give --socket PATH, or let the service manager pass one in; see --help");
+        return false;
+    }
+    return true;
+}
+
+static int run(const struct options *options)
+{
+    struct machine *machine = mem_calloc(MEM_MISC, 1, sizeof(*machine));
+    struct sensor_config config = { .uid = options->uid, .least_ms = options->least_ms };
+    struct diag diag = DIAG_INIT;
+    int code;
+
+    if (!log_setup(getenv("SOTTO_LOG"), options->foreground)) {
+        log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
+    }
+    if (!machine || !find_socket(options, &config, &diag) ||
+        !machine_open(machine, options->root, options->zones, options->n_zones, options->scales,
+                      options->n_scales, &diag)) {
+        fprintf(stderr, "sotto-sense: %s\n", diag_is_set(&diag) ? diag.text : "no memory");
+        mem_free(machine);
+        return EXIT_USAGE;
+    }
+    harden(config.client_fd >= 0);
+    config.is_limited = machine->root.is_machine && !harden_sees_others();
+    config.hears_kernel = machine->root.is_machine;
+    config.finder = &machine_table;
+    config.owner = machine;
+    code = sensor_run(&config);
+    machine_close(machine);
+    mem_free(machine);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    if (stdfd_hold()) {
+        return EXIT_FAILURE;
+    }
+    r = options_read(&options, argc, argv, stdout, &diag);
+    if (r == OPTIONS_RUN) {
+        return run(&options);
+    }
+    if (r == OPTIONS_ANSWERED) {
+        return EXIT_SUCCESS;
+    }
+    fprintf(stderr, "sotto-sense: %s\n", diag.text);
+    return EXIT_USAGE;
+}

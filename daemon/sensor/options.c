@@ -1,0 +1,163 @@
+#include "sensor/options.h"
+#include "base/args.h"
+#include "base/clean.h"
+#include "sensor/sampler.h"
+#include <pwd.h>
+#include <string.h>
+
+enum option {
+    OPTION_ROOT,
+    OPTION_SOCKET,
+    OPTION_FD,
+    OPTION_USER,
+    OPTION_PERIOD,
+    OPTION_ZONE,
+    OPTION_SCALE,
+    OPTION_FOREGROUND,
+    OPTION_HELP,
+    OPTION_VERSION,
+    OPTION_COUNT,
+};
+
+static const struct arg_row rows[OPTION_COUNT + 1] = {
+    [OPTION_ROOT] = { "root", 'r', ARG_TEXT, "DIR", NULL,
+                      "Read below DIR, a recorded tree, in place of this machine." },
+    [OPTION_SOCKET] = { "socket", 's', ARG_TEXT, "PATH", NULL,
+                        "Listen at PATH; without this option at the socket that the service manager passes "
+                        "in." },
+    [OPTION_FD] = { "fd", 0, ARG_UINT, "N", NULL, "Serve the one client at descriptor N, and end with it." },
+    [OPTION_USER] = { "user", 'u', ARG_TEXT, "NAME", NULL,
+                      "Let this user connect, beside root and the one that runs this program." },
+    [OPTION_PERIOD] = { "period", 'p', ARG_UINT, "MS", NULL,
+                        "Read load no faster than every MS milliseconds (10 to 1000), whatever is asked." },
+    [OPTION_ZONE] = { "zone", 'z', ARG_TEXT, "PATTERN", NULL,
+                      "Prefer temperature sensors of such a name; may be given often, the first is the "
+                      "best." },
+    [OPTION_SCALE] = { "scale", 0, ARG_TEXT, "PATTERN=FACTOR", NULL,
+                       "Multiply what sensors of such a name say; may be given often." },
+    [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
+                            "Log for a person: with times, and without the journal's prefixes." },
+    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
+    [OPTION_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "Print the version." },
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "usage: sotto-sense [--socket PATH | --fd N] [--root DIR] [--user NAME] [--period MS]\n"
+                 "                   [--zone PATTERN]... [--scale PATTERN=FACTOR]...\n\n"
+                 "Reads load, heat, power and memory of this computer for sottod.\n\n"
+                 "options:\n");
+    args_help(rows, out);
+    fprintf(out, "\nenvironment:\n"
+                 "  SOTTO_LOG      levels by topic, as sensor:debug\n"
+                 "\nSee sotto-sense(8).\n");
+}
+
+static int add(const char **list, size_t *n, const char *text, const char *what, struct diag *diag)
+{
+    if (!*text) {
+        diag_set(diag, "%s: the pattern is empty", what);
+        return OPTIONS_BAD;
+    }
+    if (*n == OPTIONS_PATTERNS_MAX) {
+        diag_set(diag, "%s: at most %d are allowed", what, OPTIONS_PATTERNS_MAX);
+        return OPTIONS_BAD;
+    }
+    list[(*n)++] = text;
+    return OPTIONS_RUN;
+}
+
+static int set_path(const char **path, const char *text, const char *what, struct diag *diag)
+{
+    if (!*text) {
+        diag_set(diag, "%s: the path is empty", what);
+        return OPTIONS_BAD;
+    }
+    *path = text;
+    return OPTIONS_RUN;
+}
+
+static int set_user(struct options *options, const char *name, struct diag *diag)
+{
+    const struct passwd *user = getpwnam(name);
+
+    if (!user) {
+        diag_set(diag, "--user: this system has no user \"%s\"", name);
+        return OPTIONS_BAD;
+    }
+    options->uid = user->pw_uid;
+    return OPTIONS_RUN;
+}
+
+static int set_period(struct options *options, uint64_t ms, struct diag *diag)
+{
+    if (ms < SAMPLER_FASTEST_MS || ms > SAMPLER_IDLE_MS) {
+        diag_set(diag, "--period: a number of milliseconds from %u to %u", SAMPLER_FASTEST_MS,
+                 SAMPLER_IDLE_MS);
+        return OPTIONS_BAD;
+    }
+    options->least_ms = (uint32_t)ms;
+    return OPTIONS_RUN;
+}
+
+static int take(struct options *options, const struct arg_found *found, FILE *out, struct diag *diag)
+{
+    switch ((enum option)found->row) {
+    case OPTION_ROOT:
+        return set_path(&options->root, found->text, "--root", diag);
+    case OPTION_SOCKET:
+        return set_path(&options->socket, found->text, "--socket", diag);
+    case OPTION_FD:
+        if (found->number > 1023) {
+            diag_set(diag, "--fd: no descriptor has such a number");
+            return OPTIONS_BAD;
+        }
+        options->fd = (int)found->number;
+        return OPTIONS_RUN;
+    case OPTION_USER:
+        return set_user(options, found->text, diag);
+    case OPTION_PERIOD:
+        return set_period(options, found->number, diag);
+    case OPTION_ZONE:
+        return add(options->zones, &options->n_zones, found->text, "--zone", diag);
+    case OPTION_SCALE:
+        return add(options->scales, &options->n_scales, found->text, "--scale", diag);
+    case OPTION_FOREGROUND:
+        options->foreground = true;
+        return OPTIONS_RUN;
+    case OPTION_HELP:
+        print_help(out);
+        return OPTIONS_ANSWERED;
+    case OPTION_VERSION:
+        fprintf(out, "sotto-sense %s\n", SOTTO_VERSION);
+        return OPTIONS_ANSWERED;
+    case OPTION_COUNT:
+        break;
+    }
+    diag_set(diag, "%s: sotto-sense takes options only; see --help", found->text);
+    return OPTIONS_BAD;
+}
+
+int options_read(struct options *ret_options, int argc, char **argv, FILE *out, struct diag *diag)
+{
+    struct options *options = ret_options;
+    int r = OPTIONS_RUN;
+    struct args args;
+
+    *options = (struct options){ .root = "/", .fd = -1, .uid = (uid_t)-1 };
+    args_init(&args, rows, argc - 1, argv + 1);
+    while (r == OPTIONS_RUN) {
+        struct arg_found found;
+        int next = args_next(&args, &found, diag);
+
+        if (next == ARGS_END) {
+            break;
+        }
+        r = next == ARGS_BAD ? OPTIONS_BAD : take(options, &found, out, diag);
+    }
+    if (r == OPTIONS_RUN && options->socket && options->fd >= 0) {
+        diag_set(diag, "--socket and --fd: give one of them");
+        return OPTIONS_BAD;
+    }
+    return r;
+}

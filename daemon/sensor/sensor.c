@@ -1,0 +1,434 @@
+#include "sensor/sensor.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sensor/desk.h"
+#include "sensor/events.h"
+#include "sensor/paper.h"
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Sources come and go; the kernel tells of most of that, and once a minute is often enough for the rest. */
+#define SCAN_US UINT64_C(60000000)
+
+/* After an event: others follow at once. And never more scans than one in so much. */
+#define SCAN_SOON_US UINT64_C(200000)
+#define SCAN_REST_US UINT64_C(1000000)
+
+/* A kernel that tells of a trip again and again wakes us so often at most. */
+#define HURRY_REST_US UINT64_C(50000)
+
+/* A round whose last reading is late is told without it. */
+#define LINGER_US UINT64_C(5000)
+
+/* Without news something is said all the same; a little later than the next round, which brings some. */
+#define BEAT_US UINT64_C(1500000)
+
+#define NEVER UINT64_MAX
+
+struct sensor {
+    const struct sensor_config *config;
+    struct readers readers;
+    struct finder finder;
+    struct sampler sampler;
+    struct desk desk;
+    struct events events;
+    struct paper paper;
+    struct finding finding; /* the last */
+    struct buf out;
+    int bell;
+    int signals;
+    bool has_scan;     /* of this time that somebody is here */
+    bool was_awake;    /* somebody was here at the last turn */
+    bool is_event;     /* what is new is so because of one */
+    uint64_t scan_us;  /* when to look again */
+    uint64_t asked_us; /* when the last scan was asked for */
+    uint64_t hurry_us; /* last event that was followed */
+    uint64_t new_us;   /* since when something is untold; 0: nothing is */
+    uint64_t told_us;
+    bool is_ending;
+};
+
+enum slot { SLOT_SIGNALS, SLOT_BELL, SLOT_LISTEN, SLOT_THERMAL, SLOT_UEVENT, SLOT_SEAT };
+
+/* ---- telling */
+
+static void tell_seat(struct sensor *sensor, uint32_t i)
+{
+    desk_tell(&sensor->desk, i, buf_data(&sensor->out), sensor->out.n);
+}
+
+static void tell_all(struct sensor *sensor)
+{
+    for (uint32_t i = 0; i < DESK_SEATS; i++) {
+        if (sensor->desk.seats[i].fd >= 0 && !sensor->desk.seats[i].is_fresh) {
+            tell_seat(sensor, i);
+        }
+    }
+}
+
+static void forget_out(struct sensor *sensor)
+{
+    buf_eat(&sensor->out, sensor->out.n);
+}
+
+static int write_inventory(struct sensor *sensor)
+{
+    return paper_inventory(&sensor->paper, &sensor->sampler, sensor->config->is_limited, &sensor->out);
+}
+
+static int write_sample(struct sensor *sensor, enum paper_scope scope, bool is_event, uint64_t now_us)
+{
+    uint64_t took_us = sensor->new_us ? now_us - sensor->new_us : 0;
+
+    return paper_sample(&sensor->paper, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us,
+                        &sensor->out);
+}
+
+/* Those who have just come get the whole of it. */
+static void tell_fresh(struct sensor *sensor, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < DESK_SEATS; i++) {
+        struct seat *seat = &sensor->desk.seats[i];
+
+        if (seat->fd < 0 || !seat->is_fresh) {
+            continue;
+        }
+        if (write_inventory(sensor) == 0 && write_sample(sensor, PAPER_ALL, false, now_us) == 0) {
+            seat->is_fresh = false;
+            tell_seat(sensor, i);
+        }
+        forget_out(sensor);
+    }
+}
+
+static void mark_told(struct sensor *sensor)
+{
+    struct list *link;
+
+    list_for_each (link, &sensor->sampler.gauges) {
+        container_of(link, struct gauge, link)->is_new = false;
+    }
+    sensor->new_us = 0;
+    sensor->is_event = false;
+}
+
+/* When the next sample shall be sent: at once if there is news and the round is whole, after a moment if it is not, and
+ * a beat after the last in any case. */
+static uint64_t tell_us(const struct sensor *sensor)
+{
+    uint64_t next_us = sensor->told_us + BEAT_US;
+    uint64_t news_us = NEVER;
+
+    if (!sensor->has_scan) {
+        return NEVER; /* nothing before the inventory */
+    }
+    if (sensor->new_us) {
+        news_us = sampler_is_out(&sensor->sampler) ? sensor->new_us + LINGER_US : sensor->new_us;
+    }
+    return news_us < next_us ? news_us : next_us;
+}
+
+static void tell(struct sensor *sensor, uint64_t now_us)
+{
+    if (!sensor->has_scan) {
+        return;
+    }
+    if (sensor->sampler.has_changed) {
+        if (write_inventory(sensor) == 0) {
+            tell_all(sensor);
+        }
+        forget_out(sensor);
+        sensor->sampler.has_changed = false;
+    }
+    tell_fresh(sensor, now_us);
+    if (tell_us(sensor) <= now_us) {
+        if (write_sample(sensor, PAPER_NEW, sensor->is_event, now_us) == 0) {
+            tell_all(sensor);
+        }
+        forget_out(sensor);
+        mark_told(sensor);
+        sensor->told_us = now_us;
+    }
+}
+
+/* ---- hearing */
+
+static void on_thermal(void *owner, bool changes_sources)
+{
+    struct sensor *sensor = owner;
+    uint64_t now_us = clock_mono_us();
+
+    if (changes_sources && sensor->scan_us > now_us + SCAN_SOON_US) {
+        sensor->scan_us = now_us + SCAN_SOON_US;
+    }
+    if (now_us - sensor->hurry_us >= HURRY_REST_US) {
+        sensor->hurry_us = now_us;
+        sensor->is_event = true;
+        sampler_hurry(&sensor->sampler, now_us);
+    }
+}
+
+static void on_device(void *owner)
+{
+    struct sensor *sensor = owner;
+    uint64_t soon_us = clock_mono_us() + SCAN_SOON_US;
+
+    sensor->scan_us = sensor->scan_us < soon_us ? sensor->scan_us : soon_us;
+}
+
+static const struct events_sink events_sink = { .on_thermal = on_thermal, .on_device = on_device };
+
+static void drain(int fd)
+{
+    uint64_t number;
+
+    while (read(fd, &number, sizeof(number)) == sizeof(number)) {
+    }
+}
+
+static void on_bell(struct sensor *sensor, uint64_t now_us)
+{
+    drain(sensor->bell);
+    if (finder_take(&sensor->finder, &sensor->finding)) {
+        if (sampler_found(&sensor->sampler, &sensor->finding, now_us)) {
+            log_warn("sensor", "no memory for all sensors");
+        }
+        sensor->has_scan = true;
+    }
+    if (sampler_collect(&sensor->sampler, now_us) && !sensor->new_us) {
+        sensor->new_us = now_us;
+    }
+}
+
+static void on_knock(struct sensor *sensor)
+{
+    int fd = accept4(sensor->config->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd >= 0) {
+        desk_seat(&sensor->desk, fd);
+    }
+}
+
+static void on_seats(struct sensor *sensor, const struct pollfd *fds)
+{
+    for (uint32_t i = 0; i < DESK_SEATS; i++) {
+        if (fds[i].revents & POLLOUT && !desk_send(&sensor->desk, i)) {
+            continue;
+        }
+        if (fds[i].revents & (POLLIN | POLLHUP | POLLERR)) {
+            desk_hear(&sensor->desk, i);
+        }
+    }
+}
+
+static void on_signal(struct sensor *sensor)
+{
+    struct signalfd_siginfo info;
+
+    if (read(sensor->signals, &info, sizeof(info)) == sizeof(info)) {
+        sensor->is_ending = true;
+    }
+}
+
+/* ---- the loop */
+
+static uint64_t scan_due_us(const struct sensor *sensor)
+{
+    uint64_t rested_us = sensor->asked_us + SCAN_REST_US;
+
+    return sensor->scan_us > rested_us ? sensor->scan_us : rested_us;
+}
+
+static void scan_if_due(struct sensor *sensor, uint64_t now_us)
+{
+    if (now_us >= scan_due_us(sensor)) {
+        sensor->asked_us = now_us;
+        sensor->scan_us = now_us + SCAN_US;
+        finder_ask(&sensor->finder);
+    }
+}
+
+/* Somebody is here again: what was known may be hours old. */
+static void wake(struct sensor *sensor, uint64_t now_us)
+{
+    sensor->was_awake = true;
+    sensor->told_us = now_us;
+    sensor->scan_us = now_us;
+    sensor->asked_us = 0;
+    sensor->has_scan = false;
+    sampler_wake(&sensor->sampler, now_us);
+}
+
+/* Does what is due. Gives the time of the next turn; NEVER: only a client can bring it. */
+static uint64_t turn(struct sensor *sensor, uint64_t now_us)
+{
+    uint32_t rate_ms = desk_rate_ms(&sensor->desk);
+    uint64_t next_us;
+    uint64_t other_us;
+
+    if (rate_ms == 0) {
+        sensor->was_awake = false;
+        sensor->is_ending = sensor->is_ending || sensor->config->client_fd >= 0;
+        return NEVER;
+    }
+    if (!sensor->was_awake) {
+        wake(sensor, now_us);
+    }
+    sampler_rate(&sensor->sampler, rate_ms > sensor->config->least_ms ? rate_ms : sensor->config->least_ms,
+                 now_us);
+    scan_if_due(sensor, now_us);
+    tell(sensor, now_us);
+    next_us = sampler_turn(&sensor->sampler, now_us);
+    other_us = tell_us(sensor);
+    next_us = other_us < next_us ? other_us : next_us;
+    other_us = scan_due_us(sensor);
+    return other_us < next_us ? other_us : next_us;
+}
+
+static void list_fds(const struct sensor *sensor, struct pollfd *fds)
+{
+    fds[SLOT_SIGNALS] = (struct pollfd){ .fd = sensor->signals, .events = POLLIN };
+    fds[SLOT_BELL] = (struct pollfd){ .fd = sensor->bell, .events = POLLIN };
+    fds[SLOT_LISTEN] = (struct pollfd){ .fd = sensor->config->listen_fd, .events = POLLIN };
+    fds[SLOT_THERMAL] = (struct pollfd){ .fd = events_thermal_fd(&sensor->events), .events = POLLIN };
+    fds[SLOT_UEVENT] = (struct pollfd){ .fd = events_uevent_fd(&sensor->events), .events = POLLIN };
+    for (uint32_t i = 0; i < DESK_SEATS; i++) {
+        const struct seat *seat = &sensor->desk.seats[i];
+
+        fds[SLOT_SEAT + i] = (struct pollfd){ .fd = seat->fd, .events = POLLIN };
+        if (seat->fd >= 0 && seat->out.n > 0) {
+            fds[SLOT_SEAT + i].events |= POLLOUT;
+        }
+    }
+}
+
+static void wait_until(struct pollfd *fds, size_t n, uint64_t now_us, uint64_t next_us)
+{
+    uint64_t us = next_us > now_us ? next_us - now_us : 0;
+    struct timespec timeout = { .tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000 };
+
+    if (ppoll(fds, n, next_us == NEVER ? NULL : &timeout, NULL) <= 0) {
+        for (size_t i = 0; i < n; i++) {
+            fds[i].revents = 0;
+        }
+    }
+}
+
+static void run(struct sensor *sensor)
+{
+    struct pollfd fds[SLOT_SEAT + DESK_SEATS];
+
+    while (!sensor->is_ending) {
+        uint64_t now_us = clock_mono_us();
+        uint64_t next_us = turn(sensor, now_us);
+
+        if (sensor->is_ending) {
+            break;
+        }
+        list_fds(sensor, fds);
+        wait_until(fds, COUNTOF(fds), now_us, next_us);
+        now_us = clock_mono_us();
+        if (fds[SLOT_SIGNALS].revents) {
+            on_signal(sensor);
+        }
+        if (fds[SLOT_THERMAL].revents || fds[SLOT_UEVENT].revents) {
+            events_read(&sensor->events, &events_sink, sensor);
+        }
+        if (fds[SLOT_BELL].revents) {
+            on_bell(sensor, now_us);
+        }
+        on_seats(sensor, &fds[SLOT_SEAT]);
+        if (fds[SLOT_LISTEN].revents) {
+            on_knock(sensor);
+        }
+    }
+}
+
+/* ---- beginning and end */
+
+static int open_signals(void)
+{
+    sigset_t set;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int open_all(struct sensor *sensor)
+{
+    int r;
+
+    sensor->signals = open_signals();
+    sensor->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sensor->signals < 0 || sensor->bell < 0) {
+        return err_new(-errno);
+    }
+    r = readers_open(&sensor->readers, sensor->bell);
+    if (r) {
+        return err_up(r);
+    }
+    r = finder_open(&sensor->finder, sensor->config->finder, sensor->config->owner, sensor->bell);
+    if (r) {
+        return err_up(r);
+    }
+    sampler_init(&sensor->sampler, &sensor->readers);
+    desk_init(&sensor->desk, sensor->config->uid);
+    events_open(&sensor->events, sensor->config->hears_kernel);
+    paper_init(&sensor->paper);
+    buf_init(&sensor->out, MEM_WIRE, DESK_OUT_MAX);
+    if (sensor->config->client_fd >= 0) {
+        desk_seat(&sensor->desk, sensor->config->client_fd);
+    }
+    return 0;
+}
+
+/* A thread that the kernel holds keeps what it uses: then the end of the process is the only one. */
+static void close_all(struct sensor *sensor)
+{
+    bool is_free;
+
+    desk_finish(&sensor->desk);
+    events_close(&sensor->events);
+    is_free = readers_close(&sensor->readers);
+    if (!finder_close(&sensor->finder, is_free) || !is_free) {
+        _exit(EXIT_SUCCESS);
+    }
+    sampler_finish(&sensor->sampler);
+    buf_finish(&sensor->out);
+    close(sensor->bell);
+    close(sensor->signals);
+}
+
+int sensor_run(const struct sensor_config *config)
+{
+    struct sensor *sensor = mem_calloc(MEM_MISC, 1, sizeof(*sensor));
+    int r;
+
+    if (!sensor) {
+        log_error("sensor", "no memory");
+        return EXIT_FAILURE;
+    }
+    sensor->config = config;
+    r = open_all(sensor);
+    if (r) {
+        log_error("sensor", "can't start: %s", strerrordesc_np(-r));
+        return EXIT_FAILURE;
+    }
+    run(sensor);
+    close_all(sensor);
+    mem_free(sensor);
+    return EXIT_SUCCESS;
+}
