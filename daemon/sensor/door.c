@@ -2,7 +2,6 @@
 #include "base/clean.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,27 +13,13 @@
 
 #define BACKLOG 8
 
-static long variable(const char *name)
+bool door_passed_in(long pid, long n, int *ret_fd, struct diag *diag)
 {
-    const char *text = getenv(name);
-    char *end;
-    long number;
-
-    if (!text || !*text) {
-        return 0;
-    }
-    number = strtol(text, &end, 10);
-    return *end ? 0 : number;
-}
-
-bool door_passed_in(int *ret_fd, struct diag *diag)
-{
-    long n = variable("LISTEN_FDS");
     socklen_t size = sizeof(int);
     int listens = 0;
 
     *ret_fd = -1;
-    if (variable("LISTEN_PID") != (long)getpid() || n == 0) {
+    if (pid != (long)getpid() || n == 0) {
         return true;
     }
     if (n != 1 || getsockopt(FIRST_FD, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens) {

@@ -6,8 +6,9 @@
 
 #include "base/diag.h"
 
-/* The socket that the service manager passes in. -1: none. False: more than one, or one that does not listen. */
-bool door_passed_in(int *ret_fd, struct diag *diag);
+/* The socket that the service manager passes in, who says so by the @pid that it means and a number @n of sockets. -1:
+ * none. False: more than one, or one that does not listen. */
+bool door_passed_in(long pid, long n, int *ret_fd, struct diag *diag);
 
 /* Makes a socket at @path for its owner alone; one that a dead process left is taken away first. */
 bool door_open(const char *path, int *ret_fd, struct diag *diag);

@@ -45,7 +45,7 @@ static bool find_socket(const struct options *options, struct sensor_config *con
     if (options->socket) {
         return door_open(options->socket, &config->listen_fd, diag);
     }
-    if (!door_passed_in(&config->listen_fd, diag)) {
+    if (!door_passed_in(options->listen_pid, options->n_listen, &config->listen_fd, diag)) {
         return false;
     }
     if (config->listen_fd < 0) {
@@ -60,9 +60,10 @@ static int run(const struct options *options)
     struct machine *machine = mem_calloc(MEM_MISC, 1, sizeof(*machine));
     struct sensor_config config = { .uid = options->uid, .least_ms = options->least_ms };
     struct diag diag = DIAG_INIT;
+    bool is_free;
     int code;
 
-    if (!log_setup(getenv("SOTTO_LOG"), options->foreground)) {
+    if (!log_setup(options->log_levels, options->foreground)) {
         log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
     }
     if (!machine || !find_socket(options, &config, &diag) ||
@@ -77,7 +78,10 @@ static int run(const struct options *options)
     config.hears_kernel = machine->root.is_machine;
     config.finder = &machine_table;
     config.owner = machine;
-    code = sensor_run(&config);
+    code = sensor_run(&config, &is_free);
+    if (!is_free) {
+        _exit(code); /* a thread that the kernel holds keeps what it uses */
+    }
     machine_close(machine);
     mem_free(machine);
     return code;

@@ -3,6 +3,7 @@
 #include "base/clean.h"
 #include "sensor/sampler.h"
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum option {
@@ -138,6 +139,19 @@ static int take(struct options *options, const struct arg_found *found, FILE *ou
     return OPTIONS_BAD;
 }
 
+static long number_of(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+    long number;
+
+    if (!text || !*text) {
+        return 0;
+    }
+    number = strtol(text, &end, 10);
+    return *end ? 0 : number;
+}
+
 int options_read(struct options *ret_options, int argc, char **argv, FILE *out, struct diag *diag)
 {
     struct options *options = ret_options;
@@ -145,6 +159,9 @@ int options_read(struct options *ret_options, int argc, char **argv, FILE *out, 
     struct args args;
 
     *options = (struct options){ .root = "/", .fd = -1, .uid = (uid_t)-1 };
+    options->log_levels = getenv("SOTTO_LOG");
+    options->listen_pid = number_of("LISTEN_PID");
+    options->n_listen = number_of("LISTEN_FDS");
     args_init(&args, rows, argc - 1, argv + 1);
     while (r == OPTIONS_RUN) {
         struct arg_found found;

@@ -1,5 +1,5 @@
 /*
- * Options: the command line of sotto-sense
+ * Options: the command line and the environment of sotto-sense
  */
 #ifndef SOTTO_SENSOR_OPTIONS_H
 #define SOTTO_SENSOR_OPTIONS_H
@@ -22,6 +22,9 @@ struct options {
     const char *scales[OPTIONS_PATTERNS_MAX];
     size_t n_scales;
     bool foreground;
+    const char *log_levels; /* SOTTO_LOG, or NULL */
+    long listen_pid;        /* of socket activation: whom the sockets are for, and how many; 0: none */
+    long n_listen;
 };
 
 enum options_outcome {

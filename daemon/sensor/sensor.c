@@ -395,8 +395,8 @@ static int open_all(struct sensor *sensor)
     return 0;
 }
 
-/* A thread that the kernel holds keeps what it uses: then the end of the process is the only one. */
-static void close_all(struct sensor *sensor)
+/* True if all threads are gone and all is freed. */
+static bool close_all(struct sensor *sensor)
 {
     bool is_free;
 
@@ -404,19 +404,22 @@ static void close_all(struct sensor *sensor)
     events_close(&sensor->events);
     is_free = readers_close(&sensor->readers);
     if (!finder_close(&sensor->finder, is_free) || !is_free) {
-        _exit(EXIT_SUCCESS);
+        return false;
     }
     sampler_finish(&sensor->sampler);
     buf_finish(&sensor->out);
     close(sensor->bell);
     close(sensor->signals);
+    mem_free(sensor);
+    return true;
 }
 
-int sensor_run(const struct sensor_config *config)
+int sensor_run(const struct sensor_config *config, bool *ret_is_free)
 {
     struct sensor *sensor = mem_calloc(MEM_MISC, 1, sizeof(*sensor));
     int r;
 
+    *ret_is_free = false;
     if (!sensor) {
         log_error("sensor", "no memory");
         return EXIT_FAILURE;
@@ -428,7 +431,6 @@ int sensor_run(const struct sensor_config *config)
         return EXIT_FAILURE;
     }
     run(sensor);
-    close_all(sensor);
-    mem_free(sensor);
+    *ret_is_free = close_all(sensor);
     return EXIT_SUCCESS;
 }

@@ -22,7 +22,8 @@ struct sensor_config {
     void *owner; /* of the finder's table */
 };
 
-/* Runs until SIGTERM, SIGINT, or the end of the one client. The exit code of the process. */
-int sensor_run(const struct sensor_config *config);
+/* Runs until SIGTERM, SIGINT, or the end of the one client. Gives the exit code of the process. @ret_is_free false: a
+ * thread is inside a source and stays there, so nothing may be freed: end the process at once. */
+int sensor_run(const struct sensor_config *config, bool *ret_is_free);
 
 #endif
