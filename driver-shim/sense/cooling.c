@@ -79,6 +79,7 @@ int cooling_scan(const struct root *root, const struct inventory_policy *policy,
         const uint32_t rank = policy_rank(&policy->throttle, places[i].name);
         struct source *source;
         char id[192];
+        int64_t most;
 
         if (rank == UINT32_MAX) {
             continue; /* processors, fans: not about the GPU, and there may be dozens */
@@ -93,6 +94,8 @@ int cooling_scan(const struct root *root, const struct inventory_policy *policy,
             list_append(sources, &source->link);
         }
         source->rank = rank;
+        place_path(&places[i], "max_state", source->path, sizeof(source->path));
+        source->most = root_read_number(root, source->path, &most) == 0 && most > 0 ? most : 0;
         place_path(&places[i], "cur_state", source->path, sizeof(source->path));
         source_say(source->why, sizeof(source->why), "chosen by \"%s\"", policy->throttle.patterns[rank]);
     }

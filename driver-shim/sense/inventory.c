@@ -1,11 +1,45 @@
 #include "sense/inventory.h"
 #include "base/clean.h"
 #include "base/err.h"
+#include "sense/load.h"
+#include <string.h>
 
 typedef int (*scan_fn)(const struct root *root, const struct inventory_policy *policy, struct list *sources);
 
+/* True if one of the sources of load is @device's. */
+static bool knows_device(const struct list *sources, const struct load_device *device)
+{
+    const struct list *link;
+
+    list_for_each (link, sources) {
+        const struct source *source = container_of(link, struct source, link);
+        char id[sizeof(source->id)];
+
+        source_say(id, sizeof(id), "%s %s", reading_quantity_name(source->quantity), device->path);
+        if (source->quantity <= READING_COMPUTE_LOAD && strcmp(source->id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A device is looked at once: its sources find out for themselves what works, and asking anew would disturb them. */
+static int load_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources)
+{
+    struct load_device devices[LOAD_DEVICES_MAX];
+    const uint32_t n = load_devices(root, devices, LOAD_DEVICES_MAX);
+    int r = 0;
+
+    for (uint32_t i = 0; i < n && !r; i++) {
+        if (!knows_device(sources, &devices[i])) {
+            r = load_find(sources, root, &devices[i]);
+        }
+    }
+    return err_up(r);
+}
+
 static const scan_fn scans[] = {
-    psi_scan, memory_scan, thermal_scan, cooling_scan, hwmon_scan, powercap_scan,
+    psi_scan, memory_scan, load_scan, thermal_scan, cooling_scan, hwmon_scan, powercap_scan,
 };
 
 typedef bool (*is_behind_fn)(const struct source *a, const struct source *b);

@@ -9,12 +9,11 @@
 #include <stddef.h>
 
 static const char *const heat[] = {
+    "amdgpu/junction", /* the hottest place of the chip, before "edge" */
+    "amdgpu/edge",
     "gpu*",
     "*gpu*",
     "g3d*",
-    "amdgpu/junction", /* the hottest place of the chip, before "edge" */
-    "amdgpu/edge",
-    "amdgpu*",
     "nouveau*",
     "xe/pkg",
     "xe*",

@@ -36,10 +36,11 @@ struct source {
     char name[64];  /* "zone gpu-thermal", "fdinfo renderD128" */
     char id[192];   /* what it is, whatever its number is today: equal only for one and the same of a kind */
     char path[160]; /* below the root */
-    uint32_t rank;  /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
-    uint32_t slow_ms;    /* its usual period: 1000 for heat, 50 for load */
-    bool may_block;      /* wants a thread of its own */
-    int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
+    _Atomic uint32_t
+        rank;           /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
+    uint32_t slow_ms;   /* its usual period: 1000 for heat, 50 for load */
+    bool may_block;     /* wants a thread of its own */
+    int32_t passive_mc; /* of a zone: lowest passive trip; INT32_MAX: none */
     int32_t critical_mc; /* of a zone: lowest hot or critical trip; INT32_MAX: none */
     int64_t most;  /* of a clock: the highest there is, kHz; of a throttle: deepest state; 0: not known */
     bool is_mixed; /* of a load: our own work is in it and can't be told apart; true only while we are idle */

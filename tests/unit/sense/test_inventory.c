@@ -1,0 +1,199 @@
+/* All sources of a machine: found once, kept for good, in their order and within a bound. */
+#include "failed_alloc.h"
+#include "scan.h"
+
+static void machine(void)
+{
+    scan_zone(0, "cpu-thermal\n", "40000\n");
+    scan_zone(1, "gpu-thermal\n", "50000\n");
+    tree_write("/sys/class/thermal/cooling_device0/type", "Processor\n");
+    tree_write("/sys/class/thermal/cooling_device0/cur_state", "0\n");
+    tree_write("/sys/class/thermal/cooling_device1/type", "devfreq-fd00000.gpu\n");
+    tree_write("/sys/class/thermal/cooling_device1/cur_state", "0\n");
+    tree_write("/sys/class/hwmon/hwmon0/name", "ina226\n");
+    tree_write("/sys/class/hwmon/hwmon0/power1_input", "1000000\n");
+    tree_write("/sys/class/powercap/intel-rapl:0/name", "package-0\n");
+    tree_write("/sys/class/powercap/intel-rapl:0/energy_uj", "1\n");
+    tree_write("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+    tree_write("/proc/meminfo", "MemTotal: 100 kB\nMemAvailable: 50 kB\n");
+}
+
+START_TEST(machine_with_nothing_has_no_sources)
+{
+    scan_tree();
+
+    ck_assert_uint_eq(scan_count(), 0);
+}
+END_TEST
+
+START_TEST(sources_stand_by_quantity_and_rank)
+{
+    struct list *link;
+    struct source *last = NULL;
+
+    machine();
+    scan_tree();
+
+    ck_assert_uint_ge(scan_count(), 9);
+    list_for_each (link, &scan_sources) {
+        struct source *source = container_of(link, struct source, link);
+
+        ck_assert(!last || last->quantity < source->quantity ||
+                  (last->quantity == source->quantity && last->rank <= source->rank));
+        ck_assert_str_ne(source->name, "");
+        ck_assert_str_ne(source->id, "");
+        ck_assert_str_ne(source->path, "");
+        ck_assert_str_ne(source->why, "");
+        last = source;
+    }
+}
+END_TEST
+
+START_TEST(second_scan_keeps_each_source)
+{
+    struct source *before[64];
+    struct list *link;
+    uint32_t n = 0;
+
+    machine();
+    scan_tree();
+    list_for_each (link, &scan_sources) {
+        before[n++] = container_of(link, struct source, link);
+    }
+    scan_tree();
+
+    ck_assert_uint_eq(scan_count(), n);
+    n = 0;
+    list_for_each (link, &scan_sources) {
+        ck_assert_ptr_eq(container_of(link, struct source, link), before[n]);
+        n++;
+    }
+}
+END_TEST
+
+START_TEST(load_of_a_device_is_found_once)
+{
+    uint32_t n;
+
+    tree_folder("/sys/devices/platform/fd00000.gpu/drm/renderD128");
+    tree_link("/sys/class/drm/renderD128", "../../devices/platform/fd00000.gpu/drm/renderD128");
+    tree_link("/sys/devices/platform/fd00000.gpu/drm/renderD128/device", "../../../fd00000.gpu");
+    tree_link("/sys/devices/platform/fd00000.gpu/driver", "../../../bus/platform/drivers/panfrost");
+    scan_tree();
+    n = scan_count();
+    ck_assert_uint_gt(n, 0);
+    scan_find(READING_GRAPHICS_LOAD, "fdinfo renderD128");
+
+    scan_tree();
+
+    ck_assert_uint_eq(scan_count(), n);
+}
+END_TEST
+
+START_TEST(source_that_comes_later_is_added)
+{
+    machine();
+    scan_tree();
+    ck_assert_ptr_null(scan_look(READING_TEMPERATURE, "zone soc-thermal"));
+
+    scan_zone(2, "soc-thermal\n", "45000\n");
+    scan_tree();
+
+    scan_expect(scan_find(READING_TEMPERATURE, "zone soc-thermal"), READING_OK, 45000);
+}
+END_TEST
+
+START_TEST(cooling_device_of_the_gpu_tells_of_throttling)
+{
+    machine();
+    scan_tree();
+
+    ck_assert_ptr_null(scan_look(READING_THROTTLE, "cooling Processor"));
+    scan_expect(scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu"), READING_OK, 0);
+    tree_write("/sys/class/thermal/cooling_device1/cur_state", "3\n");
+    scan_expect(scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu"), READING_OK, 3);
+    tree_write("/sys/class/thermal/cooling_device1/cur_state", "-3\n");
+    scan_expect(scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu"), READING_IMPLAUSIBLE, 3);
+    tree_delete("/sys/class/thermal/cooling_device1");
+    scan_expect(scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu"), READING_ABSENT, 0);
+}
+END_TEST
+
+START_TEST(what_is_beyond_the_bound_is_what_is_worth_least)
+{
+    for (int i = 0; i < 200; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", i);
+        tree_write(path, "nvme\n");
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/temp1_input", i);
+        tree_write(path, "40000\n");
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/temp2_input", i);
+        tree_write(path, "40000\n");
+    }
+    machine();
+    scan_tree();
+
+    ck_assert_uint_eq(scan_count(), INVENTORY_SOURCES_MAX);
+    scan_find(READING_TEMPERATURE, "zone gpu-thermal");
+    scan_find(READING_MEMORY_AVAILABLE, "memory");
+    scan_find(READING_POWER, "powercap package-0");
+    scan_tree();
+    ck_assert_uint_eq(scan_count(), INVENTORY_SOURCES_MAX);
+}
+END_TEST
+
+START_TEST(this_machine_can_be_scanned)
+{
+    struct list sources = LIST_INIT(sources);
+    struct root root;
+    struct list *link;
+
+    policy_init(&scan_policy);
+    ck_assert_int_eq(root_open(&root, "/"), 0);
+    ck_assert_int_eq(inventory_scan(&root, &scan_policy, &sources), 0);
+    list_for_each (link, &sources) {
+        scan_read(container_of(link, struct source, link));
+    }
+    inventory_clear(&sources);
+    root_close(&root);
+}
+END_TEST
+
+/* Scans and reads everything once. */
+static int scan_once(void *data)
+{
+    struct list sources = LIST_INIT(sources);
+    int r = inventory_scan(&tree_root, &scan_policy, &sources);
+
+    inventory_clear(&sources);
+    return r;
+}
+
+START_TEST(scan_without_memory_leaks_nothing)
+{
+    machine();
+    policy_init(&scan_policy);
+
+    for_each_failed_alloc(scan_once, NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("inventory");
+    TCase *tcase = tcase_create("inventory");
+
+    tcase_add_checked_fixture(tcase, scan_make, scan_remove);
+    tcase_add_test(tcase, machine_with_nothing_has_no_sources);
+    tcase_add_test(tcase, sources_stand_by_quantity_and_rank);
+    tcase_add_test(tcase, second_scan_keeps_each_source);
+    tcase_add_test(tcase, load_of_a_device_is_found_once);
+    tcase_add_test(tcase, source_that_comes_later_is_added);
+    tcase_add_test(tcase, cooling_device_of_the_gpu_tells_of_throttling);
+    tcase_add_test(tcase, what_is_beyond_the_bound_is_what_is_worth_least);
+    tcase_add_test(tcase, this_machine_can_be_scanned);
+    tcase_add_test(tcase, scan_without_memory_leaks_nothing);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
