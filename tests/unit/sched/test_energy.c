@@ -1,0 +1,257 @@
+/* Joules: what is measured, what is only estimated, who is charged, and what a minute's budget does. */
+#include "sched/tally.h"
+#include "unit.h"
+#include <math.h>
+
+#define SECOND UINT64_C(1000000)
+#define UID    1000
+
+static struct energy energy;
+static struct tallies tallies;
+static uint64_t now_us;
+static uint64_t meter_uj;
+static uint64_t held_us;
+
+static void setup(void)
+{
+    energy_init(&energy, &(struct energy_stated){ 0 });
+    tallies_init(&tallies);
+    now_us = SECOND;
+    meter_uj = 0;
+    held_us = 0;
+}
+
+static void teardown(void)
+{
+    tallies_finish(&tallies);
+}
+
+/* @n tenths of a second, of which our work holds @share at @ours_w; the rest of the chip takes @others_w. Steps of
+ * 10 ms are charged as they end. */
+static uint64_t run(int n, double share, double ours_w, double others_w)
+{
+    uint64_t charged = 0;
+    enum energy_source source;
+
+    for (int i = 0; i < n; i++) {
+        for (double held = 0.0; held + 0.0099 < 0.1 * share; held += 0.01) {
+            charged += energy_charge(&energy, 10000, &source);
+            held_us += 10000;
+        }
+        now_us += SECOND / 10;
+        meter_uj += (uint64_t)llround((others_w + ours_w * share) * 1e5);
+        energy_read(&energy, now_us, meter_uj, held_us);
+    }
+    return charged;
+}
+
+START_TEST(what_the_meter_shows_above_our_pauses_is_charged_in_full)
+{
+    uint64_t charged;
+
+    run(20, 0.0, 0.0, 3.0);
+    charged = run(300, 0.5, 4.0, 3.0); /* 30 s at half of 4 W */
+
+    ck_assert_uint_ge(charged, 58 * SECOND);
+    ck_assert_uint_le(charged, 61 * SECOND);
+}
+END_TEST
+
+START_TEST(watts_that_change_are_followed)
+{
+    uint64_t charged;
+
+    run(20, 0.0, 0.0, 3.0);
+    run(300, 0.5, 4.0, 3.0);
+    charged = run(600, 0.5, 2.0, 3.0);
+
+    ck_assert_uint_ge(charged, 57 * SECOND);
+    ck_assert_uint_le(charged, 64 * SECOND);
+}
+END_TEST
+
+START_TEST(a_meter_that_never_saw_us_rest_says_nothing_of_us)
+{
+    enum energy_source source;
+
+    run(50, 0.5, 4.0, 3.0);
+
+    ck_assert_uint_eq(energy_charge(&energy, 10000, &source), 0);
+    ck_assert_int_eq(source, ENERGY_UNKNOWN);
+}
+END_TEST
+
+START_TEST(stated_watts_are_an_estimate)
+{
+    enum energy_source source;
+
+    energy_configure(&energy, &(struct energy_stated){ .active_mw = 7000, .idle_mw = 2000 });
+
+    ck_assert_uint_eq(energy_charge(&energy, 200000, &source), 1000000); /* 5 W for 0.2 s */
+    ck_assert_int_eq(source, ENERGY_ESTIMATED);
+}
+END_TEST
+
+START_TEST(without_meter_and_statement_it_is_unknown)
+{
+    enum energy_source source;
+
+    ck_assert_uint_eq(energy_charge(&energy, 200000, &source), 0);
+    ck_assert_int_eq(source, ENERGY_UNKNOWN);
+}
+END_TEST
+
+START_TEST(a_meter_counts_more_than_a_statement_until_it_is_gone)
+{
+    enum energy_source source;
+
+    energy_configure(&energy, &(struct energy_stated){ .active_mw = 7000, .idle_mw = 2000 });
+    run(20, 0.0, 0.0, 3.0);
+    run(50, 0.5, 1.0, 3.0);
+    energy_charge(&energy, 10000, &source);
+    ck_assert_int_eq(source, ENERGY_MEASURED);
+
+    energy_lose_meter(&energy);
+
+    energy_charge(&energy, 10000, &source);
+    ck_assert_int_eq(source, ENERGY_ESTIMATED);
+}
+END_TEST
+
+START_TEST(a_meter_that_starts_anew_charges_nobody)
+{
+    enum energy_source source;
+    uint64_t before;
+
+    run(20, 0.0, 0.0, 3.0);
+    run(50, 0.5, 4.0, 3.0);
+    before = (uint64_t)energy.with_us;
+    energy_read(&energy, now_us + SECOND, 5, held_us);
+
+    ck_assert_uint_eq((uint64_t)energy.with_us, before);
+    ck_assert_uint_lt(energy_charge(&energy, 10000, &source), 100000);
+}
+END_TEST
+
+START_TEST(parts_of_a_step_add_up_to_the_step)
+{
+    const double parts[3] = { 1.0, 1.0, 1.0 };
+    uint64_t uj[3];
+
+    energy_divide(1000, parts, 3, uj);
+
+    ck_assert_uint_eq(uj[0] + uj[1] + uj[2], 1000);
+    ck_assert_uint_le(uj[2] - uj[0], 1);
+}
+END_TEST
+
+START_TEST(who_works_more_is_charged_more)
+{
+    const double parts[2] = { 30.0, 10.0 };
+    uint64_t uj[2];
+
+    energy_divide(4000, parts, 2, uj);
+
+    ck_assert_uint_eq(uj[0], 3000);
+    ck_assert_uint_eq(uj[1], 1000);
+}
+END_TEST
+
+START_TEST(parts_without_work_share_evenly)
+{
+    const double parts[2] = { 0.0, 0.0 };
+    uint64_t uj[2];
+
+    energy_divide(7, parts, 2, uj);
+
+    ck_assert_uint_eq(uj[0] + uj[1], 7);
+}
+END_TEST
+
+START_TEST(a_sum_is_as_certain_as_its_least_certain_part)
+{
+    ck_assert_int_eq(energy_sum_source(ENERGY_MEASURED, ENERGY_ESTIMATED), ENERGY_ESTIMATED);
+    ck_assert_int_eq(energy_sum_source(ENERGY_UNKNOWN, ENERGY_MEASURED), ENERGY_MEASURED);
+    ck_assert_int_eq(energy_sum_source(ENERGY_UNKNOWN, ENERGY_UNKNOWN), ENERGY_UNKNOWN);
+}
+END_TEST
+
+START_TEST(a_budget_holds_back_until_there_is_room_again)
+{
+    struct tally *tally = tallies_get(&tallies, UID);
+    uint64_t wait_us;
+
+    tally_charge(tally, 90 * SECOND, ENERGY_MEASURED, 60, now_us); /* 90 J of 60 J a minute */
+    wait_us = tally_wait_us(tally, 60, now_us);
+    ck_assert_uint_ge(wait_us, 30 * SECOND);
+
+    ck_assert_uint_gt(tally_wait_us(tally, 60, now_us + wait_us / 2), 0);
+    ck_assert_uint_eq(tally_wait_us(tally, 60, now_us + wait_us + 1000), 0);
+}
+END_TEST
+
+START_TEST(half_a_budget_holds_nobody_back)
+{
+    struct tally *tally = tallies_get(&tallies, UID);
+
+    tally_charge(tally, 30 * SECOND, ENERGY_MEASURED, 60, now_us);
+
+    ck_assert_uint_eq(tally_wait_us(tally, 60, now_us), 0);
+}
+END_TEST
+
+START_TEST(without_a_budget_only_totals_are_kept)
+{
+    struct tally *tally = tallies_get(&tallies, UID);
+
+    tally_charge(tally, 3000 * SECOND, ENERGY_ESTIMATED, 0, now_us);
+
+    ck_assert_uint_eq(tally_wait_us(tally, 0, now_us), 0);
+    ck_assert_uint_eq(tally_wait_us(tally, 60, now_us), 0);
+    ck_assert_uint_eq(tally->energy_uj, 3000 * SECOND);
+    ck_assert_int_eq(tally->source, ENERGY_ESTIMATED);
+}
+END_TEST
+
+START_TEST(thousands_of_users_do_not_make_it_grow_for_ever)
+{
+    size_t at = 0;
+    size_t n = 0;
+
+    for (uint32_t uid = 0; uid < 2 * TALLY_MOST; uid++) {
+        tallies_get(&tallies, uid);
+    }
+    while (tallies_next(&tallies, &at)) {
+        n++;
+    }
+
+    ck_assert_uint_eq(n, TALLY_MOST);
+    ck_assert_ptr_null(tallies_get(&tallies, 5 * TALLY_MOST));
+    ck_assert_ptr_nonnull(tallies_get(&tallies, 1));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("energy");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    tcase_add_test(facts, what_the_meter_shows_above_our_pauses_is_charged_in_full);
+    tcase_add_test(facts, watts_that_change_are_followed);
+    tcase_add_test(facts, a_meter_that_never_saw_us_rest_says_nothing_of_us);
+    tcase_add_test(facts, stated_watts_are_an_estimate);
+    tcase_add_test(facts, without_meter_and_statement_it_is_unknown);
+    tcase_add_test(facts, a_meter_counts_more_than_a_statement_until_it_is_gone);
+    tcase_add_test(facts, a_meter_that_starts_anew_charges_nobody);
+    tcase_add_test(facts, parts_of_a_step_add_up_to_the_step);
+    tcase_add_test(facts, who_works_more_is_charged_more);
+    tcase_add_test(facts, parts_without_work_share_evenly);
+    tcase_add_test(facts, a_sum_is_as_certain_as_its_least_certain_part);
+    tcase_add_test(facts, a_budget_holds_back_until_there_is_room_again);
+    tcase_add_test(facts, half_a_budget_holds_nobody_back);
+    tcase_add_test(facts, without_a_budget_only_totals_are_kept);
+    tcase_add_test(facts, thousands_of_users_do_not_make_it_grow_for_ever);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
