@@ -7,8 +7,8 @@
  * added to the next ones, so that in the long run the sum is what the meter said (what the very first step took is
  * charged to the next). It is wrong by what others change between a pause of ours and the work after it.
  *
- * Estimated: without a meter, but with the board's watts in the configuration (at full work, and idle), the time held
- * at their difference. Marked as such wherever it is told.
+ * Estimated: without a meter, but with the board's watts in the configuration (at full work, and idle), the time
+ * held at their difference. Marked as such wherever it is told.
  *
  * Else unknown, which is not 0.
  *
@@ -56,7 +56,7 @@ void energy_init(struct energy *energy, const struct energy_stated *stated);
 /* Another statement holds from now on. */
 void energy_configure(struct energy *energy, const struct energy_stated *stated);
 
-/* A reading of the meter: @uj since some beginning. @held_us: what our work has held the chip for, all of it, so far. */
+/* A reading of the meter: @uj since some beginning. @held_us: what our work has held the chip for, ever. */
 void energy_read(struct energy *energy, uint64_t at_us, uint64_t uj, uint64_t held_us);
 
 /* The meter is gone. */
