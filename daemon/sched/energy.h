@@ -12,8 +12,8 @@
  *
  * Else unknown, which is not 0.
  *
- * Inside a step the requests share by their part of its work in the cost model's terms: rows of prompts, rows of answers
- * and pages looked at; the fixed part, reading the weights, is for all alike by those parts.
+ * Inside a step the requests share by their part of its work in the cost model's terms: rows of prompts, rows of
+ * answers and pages looked at; the fixed part, reading the weights, is divided by those parts, too.
  *
  * Pure: time is an argument.
  */
