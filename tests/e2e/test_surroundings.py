@@ -104,7 +104,7 @@ def an_engine_told_to_stop_while_it_loads_did_nothing_wrong():
 @fact
 def a_load_without_descriptors_says_what_is_missing():
     def few():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (14, 14))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (17, 17))
 
     with Daemon(models={"tiny": {"load": False}}, limits=few,
                 settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
