@@ -78,8 +78,11 @@ struct turn {
     uint64_t last_id;
     uint64_t held_us; /* by all slices that are over */
 
-    /* Since the beginning. */
-    uint64_t n_suspends; /* for a higher class, gates and bounds: not the ends of slices */
+    /* Since the beginning; who wants a rate takes differences. */
+    uint64_t place_held_us[GOVERNOR_PLACE_COUNT];
+    uint64_t ended_foretold_us; /* of steps that have ended, */
+    uint64_t ended_held_us;     /* and what they held */
+    uint64_t n_suspends;        /* for a higher class, gates and bounds: not the ends of slices */
     uint64_t n_withdraws;
     uint64_t n_pipelined;
 };

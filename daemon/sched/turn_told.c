@@ -62,6 +62,7 @@ static void owe(struct turn *turn, struct turn_step *step, uint64_t held_us, uin
 {
     step->held_us += held_us;
     turn->held_us += held_us;
+    turn->place_held_us[step->lane->place] += held_us;
     for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
         struct turn_rest *rest = &turn->rests[i];
 
@@ -102,6 +103,8 @@ struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint6
         return NULL;
     }
     owe(turn, step, held_us, now_us);
+    turn->ended_foretold_us += (uint64_t)(step->plan.foretold_ns / 1000.0);
+    turn->ended_held_us += step->held_us;
     end_step(step);
     advance(turn, lane, now_us);
     return step;
