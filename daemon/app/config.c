@@ -13,12 +13,17 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FILE_MOST   (1u << 20) /* a configuration for people to write */
 #define MEMORY_MOST (8u << 20) /* texts and tables of the largest file */
 #define MODELS_MOST 64u
 #define RULES_MOST  256u
+
+/* Of what a sensor says: from thousandths to whole degrees of a zone in degrees. */
+#define SCALE_LEAST 0.001
+#define SCALE_MOST  1e6
 
 /* What holds where the file says nothing. */
 static const struct config_daemon daemon_usual = {
@@ -33,6 +38,11 @@ static const struct config_daemon daemon_usual = {
 
 static const struct config_device device_usual = {
     .gpu = "preferred",
+};
+
+static const struct config_sense sense_usual = {
+    .start = "auto",
+    .uid = UINT32_MAX,
 };
 
 static const struct hub_model model_usual = {
@@ -321,6 +331,62 @@ static void check_daemon(struct reading *reading, const struct where *root, uint
     }
 }
 
+/* "batt*=1000", as sotto-sense takes it. */
+static bool is_scale(const char *text)
+{
+    const char *equals = strrchr(text, '=');
+    char *end;
+    double factor;
+
+    if (!equals || equals == text || !equals[1]) {
+        return false;
+    }
+    factor = strtod(equals + 1, &end);
+    return *end == '\0' && factor >= SCALE_LEAST && factor <= SCALE_MOST;
+}
+
+static void check_scales(struct reading *reading, const struct where *sense)
+{
+    const struct where scales = { .up = sense, .key = "scales" };
+    const struct config_texts *texts = &reading->config->sense.scales;
+
+    for (size_t i = 0; i < texts->n; i++) {
+        const struct where here = { .up = &scales, .index = i, .indexed = true };
+
+        if (!is_scale(texts->list[i])) {
+            reading_complain(reading, &here, "\"%.40s\" is not a pattern, =, and a factor from %g to %g",
+                             texts->list[i], SCALE_LEAST, SCALE_MOST);
+        }
+    }
+}
+
+static void check_sense(struct reading *reading, const struct where *root)
+{
+    const struct where where = { .up = root, .key = "sense" };
+    const struct where path = { .up = &where, .key = "socket" };
+    const struct where name = { .up = &where, .key = "user" };
+    const struct where tree = { .up = &where, .key = "root" };
+    struct config_sense *sense = &reading->config->sense;
+    const struct passwd *user = sense->user ? getpwnam(sense->user) : NULL;
+
+    if (sense->socket && strlen(sense->socket) > SOCKET_FILE_PATH_MOST) {
+        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d",
+                         strlen(sense->socket), SOCKET_FILE_PATH_MOST);
+    }
+    if (sense->socket && strcmp(sense->start, "child") == 0) {
+        reading_complain(reading, &path, "is never used where start is \"child\"; leave one of them out");
+    }
+    if (sense->root && (sense->socket || strcmp(sense->start, "socket") == 0)) {
+        reading_complain(reading, &tree,
+                         "is for a child; behind a socket sotto-sense has options of its own");
+    }
+    if (sense->user && !user) {
+        reading_complain(reading, &name, "this system has no user \"%.40s\"", sense->user);
+    }
+    sense->uid = user ? user->pw_uid : UINT32_MAX;
+    check_scales(reading, &where);
+}
+
 static int read_plains(struct reading *reading, const struct where *root, json_t *top)
 {
     uint64_t present[CONFIG_PART_COUNT] = { 0 };
@@ -333,6 +399,7 @@ static int read_plains(struct reading *reading, const struct where *root, json_t
         }
     }
     check_daemon(reading, root, present[CONFIG_DAEMON]);
+    check_sense(reading, root);
     return 0;
 }
 
@@ -395,6 +462,7 @@ static struct config *make(void)
         arena_init(&config->arena, MEM_MISC, MEMORY_MOST);
         config->daemon = daemon_usual;
         config->device = device_usual;
+        config->sense = sense_usual;
         config->socket_gid = (gid_t)-1;
     }
     return config;

@@ -8,6 +8,7 @@
 #ifndef SOTTO_APP_CONFIG_H
 #define SOTTO_APP_CONFIG_H
 
+#include "app/config_keys.h"
 #include "app/policy.h"
 #include "base/arena.h"
 
@@ -29,6 +30,16 @@ struct config_device {
     bool allow_software_gpu;
 };
 
+struct config_sense {
+    const char *start;  /* "auto", "child", "socket", "never" */
+    const char *socket; /* or NULL: the usual one */
+    const char *user;   /* whose socket is believed beside root's and our own; or NULL */
+    uint32_t uid;       /* of @user; UINT32_MAX: none */
+    const char *root;   /* what the child reads below; NULL: the machine */
+    struct config_texts zones;
+    struct config_texts scales;
+};
+
 struct config {
     struct arena arena;
     const char *file;         /* or NULL: nothing but what is built in and the command line */
@@ -40,6 +51,7 @@ struct config {
     struct policy policy;
     struct config_daemon daemon;
     struct config_device device;
+    struct config_sense sense;
 };
 
 /* What the command line adds: it wins over the file, also after a reload. */

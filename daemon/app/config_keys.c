@@ -25,6 +25,12 @@
 /* More than any model knows what to do with; keeps products of counts far from 2^64. */
 #define CONTEXT_MOST (UINT64_C(1) << 20)
 
+/* As many as sotto-sense takes. */
+#define PATTERNS_MOST 32u
+#define SCALES_MOST   16u
+
+#define TEXT_MOST 64u
+
 #define AT(type, field) offsetof(struct type, field)
 
 static const struct config_key top_keys[] = {
@@ -34,6 +40,7 @@ static const struct config_key top_keys[] = {
     { "policy", CONFIG_PART },
     { "daemon", CONFIG_PART },
     { "device", CONFIG_PART },
+    { "sense", CONFIG_PART },
 };
 
 static const struct config_key daemon_keys[] = {
@@ -52,6 +59,15 @@ static const struct config_key device_keys[] = {
     { "node", CONFIG_PATH, AT(config_device, node), .restart = true },
     { "allow_software_gpu", CONFIG_FLAG, AT(config_device, allow_software_gpu), .restart = true },
     { "root", CONFIG_PATH, AT(config_device, root), .restart = true },
+};
+
+static const struct config_key sense_keys[] = {
+    { "start", CONFIG_CHOICE, AT(config_sense, start), .choices = "auto|child|socket|never" },
+    { "socket", CONFIG_PATH, AT(config_sense, socket) },
+    { "user", CONFIG_ACCOUNT, AT(config_sense, user) },
+    { "root", CONFIG_PATH, AT(config_sense, root) },
+    { "zones", CONFIG_TEXTS, AT(config_sense, zones), 0, PATTERNS_MOST },
+    { "scales", CONFIG_TEXTS, AT(config_sense, scales), 0, SCALES_MOST },
 };
 
 static const struct config_key model_keys[] = {
@@ -100,6 +116,7 @@ static const struct config_list lists[CONFIG_PART_COUNT] = {
     [CONFIG_RULE] = LIST("policy[N]", rule_keys, 0),
     [CONFIG_DAEMON] = LIST("daemon", daemon_keys, offsetof(struct config, daemon)),
     [CONFIG_DEVICE] = LIST("device", device_keys, offsetof(struct config, device)),
+    [CONFIG_SENSE] = LIST("sense", sense_keys, offsetof(struct config, sense)),
 };
 
 #undef LIST
@@ -237,6 +254,7 @@ static bool text_is_allowed(const struct config_key *key, const char *text)
     case CONFIG_BYTES:
     case CONFIG_TIME:
     case CONFIG_TIMES:
+    case CONFIG_TEXTS:
         break;
     }
     return false;
@@ -264,6 +282,32 @@ static int set_text(const struct config_key *key, const json_t *value, const cha
         return err_new(-ENOMEM);
     }
     *ret_text = copy;
+    return CONFIG_KEY_OK;
+}
+
+static int set_texts(const struct config_key *key, const json_t *value, struct config_texts *ret_texts,
+                     struct arena *arena)
+{
+    size_t n = json_array_size(value);
+    const char **list;
+
+    if (!json_is_array(value) || n > key->max) {
+        return CONFIG_KEY_BAD;
+    }
+    list = arena_alloc(arena, (n + 1) * sizeof(*list));
+    for (size_t i = 0; list && i < n; i++) {
+        const char *text = json_string_value(json_array_get(value, i));
+
+        if (!text || !*text || strlen(text) > TEXT_MOST) {
+            return CONFIG_KEY_BAD;
+        }
+        list[i] = config_copy_text(arena, text);
+        list = list[i] ? list : NULL;
+    }
+    if (!list) {
+        return err_new(-ENOMEM);
+    }
+    *ret_texts = (struct config_texts){ .list = list, .n = n };
     return CONFIG_KEY_OK;
 }
 
@@ -310,6 +354,8 @@ int config_key_set(const struct config_key *key, const json_t *value, void *targ
     case CONFIG_TIMES:
         good = read_times(value, key, field);
         break;
+    case CONFIG_TEXTS:
+        return set_texts(key, value, field, arena);
     }
     return good ? CONFIG_KEY_OK : CONFIG_KEY_BAD;
 }
@@ -342,6 +388,8 @@ static size_t field_bytes(enum config_kind kind)
         return sizeof(uint64_t);
     case CONFIG_TIMES:
         return CONFIG_TIMES_N * sizeof(uint32_t);
+    case CONFIG_TEXTS:
+        return sizeof(struct config_texts);
     }
     return 0;
 }
@@ -351,16 +399,49 @@ void config_key_copy(const struct config_key *key, const void *from, void *to)
     memcpy(field_of(key, to), (const char *)from + key->offset, field_bytes(key->kind));
 }
 
+static int keep_texts(struct config_texts *texts, struct arena *arena)
+{
+    const char **list = arena_alloc(arena, (texts->n + 1) * sizeof(*list));
+
+    if (!list) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < texts->n; i++) {
+        list[i] = config_copy_text(arena, texts->list[i]);
+        if (!list[i]) {
+            return err_new(-ENOMEM);
+        }
+    }
+    texts->list = list;
+    return 0;
+}
+
 int config_key_keep(const struct config_key *key, const void *from, void *to, struct arena *arena)
 {
     const char **text = field_of(key, to);
 
     config_key_copy(key, from, to);
+    if (key->kind == CONFIG_TEXTS) {
+        return keep_texts(field_of(key, to), arena);
+    }
     if (!is_text(key->kind) || !*text) {
         return 0;
     }
     *text = config_copy_text(arena, *text);
     return *text ? 0 : err_new(-ENOMEM);
+}
+
+static bool same_texts(const struct config_texts *a, const struct config_texts *b)
+{
+    if (a->n != b->n) {
+        return false;
+    }
+    for (size_t i = 0; i < a->n; i++) {
+        if (strcmp(a->list[i], b->list[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool config_key_equal(const struct config_key *key, const void *a, const void *b)
@@ -373,6 +454,9 @@ bool config_key_equal(const struct config_key *key, const void *a, const void *b
         const char *right = *(const char *const *)(const void *)y;
 
         return left == right || (left && right && strcmp(left, right) == 0);
+    }
+    if (key->kind == CONFIG_TEXTS) {
+        return same_texts((const void *)x, (const void *)y);
     }
     return memcmp(x, y, field_bytes(key->kind)) == 0;
 }
@@ -442,6 +526,9 @@ const char *config_key_allowed(const struct config_key *key, char *out, size_t c
         break;
     case CONFIG_TIMES:
         allow_units(key, "an array of 3 times", time_units, COUNTOF(time_units), out, cap);
+        break;
+    case CONFIG_TEXTS:
+        snprintf(out, cap, "an array of at most %" PRIu64 " texts of 1 to %u bytes", key->max, TEXT_MOST);
         break;
     }
     return out;

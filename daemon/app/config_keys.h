@@ -24,9 +24,15 @@ enum config_kind {
     CONFIG_BYTES,   /* uint64_t: text with B, KiB, MiB, GiB or TiB, from @min to @max bytes */
     CONFIG_TIME,    /* uint32_t in ms: text with ms, s, min or h, from @min to @max ms */
     CONFIG_TIMES,   /* uint32_t[CONFIG_TIMES_N] in ms: as many such texts in an array */
+    CONFIG_TEXTS,   /* struct config_texts: an array of at most @max texts, none empty or over 64 bytes */
 };
 
 #define CONFIG_TIMES_N 3
+
+struct config_texts {
+    const char *const *list;
+    size_t n;
+};
 
 struct config_key {
     const char *name;
@@ -51,6 +57,7 @@ enum config_part {
     CONFIG_RULE,
     CONFIG_DAEMON, /* from here on plain parts: one object of that name at the top, read by its rows alone */
     CONFIG_DEVICE,
+    CONFIG_SENSE,
     CONFIG_PART_COUNT,
 };
 

@@ -18,6 +18,7 @@ enum option {
     OPTION_MODEL,
     OPTION_FOREGROUND,
     OPTION_ENGINE,
+    OPTION_SENSE,
     OPTION_CHECK_CONFIG,
     OPTION_HELP,
     OPTION_VERSION,
@@ -34,6 +35,7 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
                             "Log for a person: with times, and without the journal's prefixes." },
     [OPTION_ENGINE] = { "engine", 0, ARG_TEXT, "PATH", NULL, "Start PATH as sotto-engine." },
+    [OPTION_SENSE] = { "sense", 0, ARG_TEXT, "PATH", NULL, "Start PATH as sotto-sense." },
     [OPTION_CHECK_CONFIG] = { "check-config", 0, ARG_FLAG, NULL, NULL,
                               "Read the configuration, say what is wrong with it, and end." },
     [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
@@ -132,6 +134,8 @@ static int take(struct options *options, const struct arg_found *found, FILE *ou
         return set_path(options, found->text, &options->extra.socket, "--socket", diag);
     case OPTION_ENGINE:
         return set_path(options, found->text, &options->engine, "--engine", diag);
+    case OPTION_SENSE:
+        return set_path(options, found->text, &options->sense, "--sense", diag);
     case OPTION_MODEL:
         return add_model(options, found->text, diag);
     case OPTION_FOREGROUND:
@@ -201,37 +205,49 @@ void options_finish(struct options *options)
     arena_finish(&options->arena);
 }
 
-bool options_find_engine(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+/* A program of ours: where an option says, beside this one, in the build folder's place, or installed. */
+static bool find_program(const char *given, const char *option, const char *name, const char *room,
+                         char path[OPTIONS_PATH_BYTES], struct diag *diag)
 {
-    static const char *const places[] = { "sotto-engine", "../engine/sotto-engine" };
     char self[OPTIONS_PATH_BYTES] = "";
     char *slash;
 
-    if (options->engine) {
-        snprintf(path, OPTIONS_PATH_BYTES, "%s", options->engine);
+    if (given) {
+        snprintf(path, OPTIONS_PATH_BYTES, "%s", given);
         if (access(path, X_OK) == 0) {
             return true;
         }
-        diag_set(diag, "--engine %s: no program there", path);
+        diag_set(diag, "%s %s: no program there", option, given);
         return false;
     }
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0) {
         self[0] = '\0';
     }
     slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < COUNTOF(places); i++) {
-        int n = snprintf(path, OPTIONS_PATH_BYTES, "%.*s%s", (int)(slash + 1 - self), self, places[i]);
+    for (int i = 0; slash && i < 2; i++) {
+        int n = snprintf(path, OPTIONS_PATH_BYTES, "%.*s%s%s%s", (int)(slash + 1 - self), self,
+                         i ? "../" : "", i ? room : "", name);
 
         if (n < OPTIONS_PATH_BYTES && access(path, X_OK) == 0) {
             return true;
         }
     }
-    snprintf(path, OPTIONS_PATH_BYTES, "%s/sotto-engine", SOTTO_LIBEXEC_DIR);
+    snprintf(path, OPTIONS_PATH_BYTES, "%s/%s", SOTTO_LIBEXEC_DIR, name);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    diag_set(diag, "sotto-engine is neither beside sottod nor at %s; give --engine PATH", path);
+    diag_set(diag, "%s is neither beside sottod nor at %s; give %s PATH", name, path, option);
     return false;
+}
+
+bool options_find_engine(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+{
+    return find_program(options->engine, "--engine", "sotto-engine", "engine/", path, diag);
+}
+
+bool options_find_sense(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+{
+    return find_program(options->sense, "--sense", "sotto-sense", "sensor/", path, diag);
 }
 
 bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES],

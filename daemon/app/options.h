@@ -16,6 +16,7 @@ struct options {
     const char *config;         /* or NULL: the usual file, if there is one */
     struct config_extra extra;  /* socket and models, for the configuration */
     const char *engine;         /* or NULL: looked for */
+    const char *sense;          /* or NULL: looked for */
     const char *log_levels;     /* SOTTO_LOG, or NULL */
     const char *cpu_mask;       /* SOTTO_CPU, or NULL */
     const char *runtime_folder; /* XDG_RUNTIME_DIR, or NULL */
@@ -38,6 +39,9 @@ void options_finish(struct options *options);
 /* Where sotto-engine is: beside this program, in the build folder's place, or installed. False: nowhere, and @diag
  * says where it was looked for. */
 bool options_find_engine(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag);
+
+/* The same for sotto-sense. */
+bool options_find_sense(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag);
 
 /* Where the socket is when nobody says so: /run/sotto for root, the runtime folder for anybody else. */
 bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES],

@@ -135,6 +135,9 @@ void sottod_event(void *owner, const char *topic, const char *name, const char *
     if (sottod->hub && strcmp(topic, "model") == 0) {
         tell_status(sottod);
     }
+    if (strcmp(name, "devices-changed") == 0) {
+        devices_look(&sottod->devices);
+    }
 }
 
 /* ---- the end */
@@ -227,6 +230,61 @@ static void on_watchdog(uv_timer_t *timer)
 
 /* ---- the beginning */
 
+static enum senses_start start_of(const char *word)
+{
+    static const struct {
+        const char *word;
+        enum senses_start start;
+    } starts[] = {
+        { "never", SENSES_NEVER },
+        { "auto", SENSES_AUTO },
+        { "child", SENSES_CHILD },
+        { "socket", SENSES_SOCKET },
+    };
+
+    for (size_t i = 0; i < COUNTOF(starts); i++) {
+        if (strcmp(starts[i].word, word) == 0) {
+            return starts[i].start;
+        }
+    }
+    return SENSES_AUTO;
+}
+
+static void fill_senses(const struct sottod *sottod, const struct config_sense *sense,
+                        struct senses_config *ret_senses)
+{
+    *ret_senses = (struct senses_config){
+        .start = start_of(sense->start),
+        .socket = sense->socket,
+        .program = sottod->sense_path[0] ? sottod->sense_path : NULL,
+        .root = sense->root,
+        .zones = sense->zones.list,
+        .n_zones = sense->zones.n,
+        .scales = sense->scales.list,
+        .n_scales = sense->scales.n,
+        .uid = sense->uid,
+    };
+}
+
+/* Without sotto-sense the daemon serves all the same, blind and careful. An option that is wrong is told at once. */
+static bool find_sense(struct sottod *sottod, struct diag *diag)
+{
+    struct diag why = DIAG_INIT;
+
+    if (options_find_sense(sottod->options, sottod->sense_path, &why)) {
+        return true;
+    }
+    sottod->sense_path[0] = '\0';
+    if (sottod->options->sense) {
+        diag_set(diag, "%s", why.text);
+        return false;
+    }
+    if (strcmp(sottod->config->sense.start, "never") != 0) {
+        log_warn("app", "no sensors of this machine are read: %s", why.text);
+    }
+    return true;
+}
+
 void sottod_hub_config(const struct sottod *sottod, const struct config *config,
                        struct hub_config *ret_hub_config)
 {
@@ -240,6 +298,7 @@ void sottod_hub_config(const struct sottod *sottod, const struct config *config,
         .step_floor_ms = config->daemon.step_watchdog_ms,
     };
     memcpy(ret_hub_config->pause_ms, config->daemon.restart_pauses_ms, sizeof(ret_hub_config->pause_ms));
+    fill_senses(sottod, &config->sense, &ret_hub_config->senses);
 }
 
 void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits)
@@ -360,7 +419,7 @@ static int build(struct sottod *sottod, struct diag *diag)
     struct ipc_limits limits;
     int r;
 
-    if (!options_find_engine(sottod->options, sottod->engine_path, diag)) {
+    if (!options_find_engine(sottod->options, sottod->engine_path, diag) || !find_sense(sottod, diag)) {
         return err_new(-ENOENT);
     }
     sottod_hub_config(sottod, sottod->config, &hub_config);

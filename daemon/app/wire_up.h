@@ -27,6 +27,7 @@ struct sottod {
     struct config *config; /* in force */
     uint64_t generation;   /* of the configuration; counts from 1 */
     char engine_path[OPTIONS_PATH_BYTES];
+    char sense_path[OPTIONS_PATH_BYTES]; /* empty: there is none */
     uv_loop_t loop;
     struct hub *hub;
     struct ipc *ipc;

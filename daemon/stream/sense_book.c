@@ -227,8 +227,23 @@ void sense_book_sweep(struct sense_book *book, bool all)
     book->n_sources = n;
 }
 
+static bool has_other_devices(const struct sense_book *book, const Sotto__Sense__Inventory *inventory)
+{
+    if (book->n_devices != inventory->n_devices) {
+        return true;
+    }
+    for (uint32_t i = 0; i < book->n_devices; i++) {
+        if (book->devices[i].minor != inventory->devices[i]->minor ||
+            book->devices[i].has_display != inventory->devices[i]->has_display) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void take_devices(struct sense_book *book, const Sotto__Sense__Inventory *inventory)
 {
+    book->n_device_changes += book->had_inventory && has_other_devices(book, inventory);
     book->n_devices = (uint32_t)inventory->n_devices;
     for (uint32_t i = 0; i < book->n_devices; i++) {
         book->devices[i].minor = inventory->devices[i]->minor;

@@ -74,6 +74,7 @@ struct sense_book {
     uint32_t n_sources;
     struct sense_device devices[SENSE_DEVICES];
     uint32_t n_devices;
+    uint64_t n_device_changes; /* since the first inventory of all */
     struct sense_client clients[SENSE_CLIENTS];
     uint32_t n_clients;
     uint64_t clients_us; /* when they were told; 0: never in this connection */

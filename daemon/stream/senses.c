@@ -139,14 +139,28 @@ static void tell_states(struct senses *senses, uint64_t now_us)
 
 /* ---- messages */
 
+/* A device came or went: whoever has claimed one looks anew. */
+static void tell_devices(struct senses *senses)
+{
+    char n_devices[16];
+    const char *pairs[] = { "devices", n_devices };
+
+    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, senses->book.n_devices);
+    tell(senses, "devices-changed", pairs, 1);
+}
+
 static void on_inventory(struct senses *senses, const Sotto__Sense__Inventory *inventory)
 {
     bool is_first = !senses->book.has_inventory;
+    uint64_t n_changes = senses->book.n_device_changes;
     struct diag diag = DIAG_INIT;
 
     if (sense_book_inventory(&senses->book, inventory, SOTTO_VERSION, &diag)) {
         sense_link_drop(senses->link, diag.text);
         return;
+    }
+    if (n_changes != senses->book.n_device_changes) {
+        tell_devices(senses);
     }
     tell_sources(senses, is_first);
     sense_book_sweep(&senses->book, false);
