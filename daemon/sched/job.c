@@ -33,6 +33,11 @@ static bool holds_seat(enum job_state state)
 void job_move(struct job *job, enum job_state to, uint64_t now_us)
 {
     assert(job_may_move(job, to));
+    if (to == JOB_OPENING) {
+        job->seated_by_age = queue_rank(job, now_us) > job->class;
+        job->seated_us = now_us;
+        job->n_paid_seat = job->n_paid;
+    }
     job->account->n_waiting -= waits(job->state);
     job->account->n_waiting += waits(to);
     job->account->n_held[job->class] -= holds_seat(job->state);
@@ -42,11 +47,6 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
         job->lane->n_held[job->class] += holds_seat(to);
         job->lane->n_pages_promised -= job->state == JOB_SEATED ? job->n_pages : 0;
         job->lane->n_pages_promised += to == JOB_SEATED ? job->n_pages : 0;
-    }
-    if (to == JOB_OPENING) {
-        job->seated_by_age = queue_rank(job, now_us) > job->class;
-        job->seated_us = now_us;
-        job->n_paid_seat = job->n_paid;
     }
     job->state = to;
     job->since_us = now_us;

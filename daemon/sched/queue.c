@@ -91,18 +91,19 @@ void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
     job_move(job, JOB_WAITING, now_us);
 }
 
-static uint64_t waited_us(const struct job *job, uint64_t now_us)
-{
-    return now_us > job->since_us ? now_us - job->since_us : 0;
-}
-
 enum sched_class queue_rank(const struct job *job, uint64_t now_us)
 {
-    bool seated = job->state == JOB_SEATED;
-    bool ages = seated || (job->lane && job->lane->n_held[job->class] == 0);
-    uint64_t spells = waited_us(job, now_us) / (seated ? QUEUE_AGE_SEATED_US : QUEUE_AGE_WAITING_US);
+    const struct lane *lane = job->lane;
+    uint64_t spells = 0;
 
-    return (enum sched_class)num_min(SCHED_REALTIME, job->class + (ages ? spells : 0));
+    if (lane && job->state == JOB_SEATED) {
+        uint64_t since_us = num_max(job->since_us, lane->served_us[job->class]);
+
+        spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_SEATED_US;
+    } else if (lane && lane->n_held[job->class] == 0) {
+        spells = (now_us - num_min(now_us, job->since_us)) / QUEUE_AGE_WAITING_US;
+    }
+    return (enum sched_class)num_min(SCHED_REALTIME, job->class + spells);
 }
 
 /* Where @job stands in the fair order of its class. Who waits for a seat is charged for those that it has. */
@@ -237,6 +238,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     job->has_first = job->has_first || n_tok > 0;
     if (n_rows > 0) {
         job->since_us = now_us;
+        job->lane->served_us[job->class] = now_us;
     }
 }
 

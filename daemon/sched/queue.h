@@ -1,8 +1,9 @@
 /*
  * Queue: all jobs, and who comes before whom
  *
- * Strict order between classes, with ageing, so that each class moves on: a seated job that was not served for a spell
- * counts as one class higher for each; so does a job that waits for a seat, if its class holds none at its lane.
+ * Strict order between classes, with ageing, so that each class moves on: at a lane where none of a class was served
+ * for a spell its seated jobs count as one class higher for each, and where it holds no seat so do those that wait for
+ * one.
  * Inside a class, weighted fair queueing over accounts by tokens served (start-time fair queueing: Goyal, Vin and Cheng
  * 1996; by tokens, as Sheng et al. 2024 count them). Inside an account, by arrival. A job that would miss its deadline
  * in that order goes before its class, the earliest deadline first; its tokens are charged as any others.
@@ -20,8 +21,8 @@
 #include "sched/governor.h"
 #include "sched/job.h"
 
-/* A seated job without service this long counts as one class up: background moves at least once in twice
- * this and the two steps that may be under way, which is well within the five seconds that are promised. */
+/* A class with seated jobs and without service this long counts as one up: background moves at least once in twice this
+ * and the two steps that may be under way, which is well within the five seconds that are promised. */
 #define QUEUE_AGE_SEATED_US 1000000u
 
 /* The same for a class without a seat. Twice this, an opening and a step are less than five seconds. */
@@ -54,9 +55,10 @@ struct lane {
     uint32_t n_pages;          /* of the pool; 0: not known */
     uint32_t n_pages_promised; /* of them, to open sequences (job::n_pages) */
     struct cost cost;
-    uint64_t turn;                      /* number of its last turn, of all lanes' */
-    uint32_t n_held[SCHED_CLASS_COUNT]; /* of n_taken, by class; job_move() keeps it */
-    bool open;                          /* the engine takes orders */
+    uint64_t turn;                         /* number of its last turn, of all lanes' */
+    uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */
+    uint32_t n_held[SCHED_CLASS_COUNT];    /* of n_taken, by class; job_move() keeps it */
+    bool open;                             /* the engine takes orders */
     bool stopped; /* it begins nothing now (somebody is being opened): left out of plans */
     bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */
 };

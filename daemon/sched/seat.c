@@ -52,25 +52,6 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
     return job->lane->n_taken < job->lane->n_seats && !job->lane->no_room && pages_short(job, limits) == 0;
 }
 
-struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
-                            uint64_t boot_us)
-{
-    struct job *best = NULL;
-    struct list *link;
-
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (seeks(job, limits, boot_us) && finds_room(job, limits) &&
-                (!best || queue_before(job, best, now_us))) {
-                best = job;
-            }
-        }
-    }
-    return best;
-}
-
 /* ---- who gives one up */
 
 /* Why a seat may be taken, the best reason first. */
@@ -281,4 +262,43 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
         }
     }
     return victim;
+}
+
+/* ---- who gets one */
+
+/* Somebody before @job lacks pages at its lane, and would never have them if others took what there is: of
+ * its class, or with others' pages to come. */
+static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims,
+                         uint32_t n, const struct governor_limits *limits, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct job *first = claims[i].first;
+
+        if (claims[i].lane == job->lane && queue_before(first, job, now_us)) {
+            return first->class == job->class || victim_for(queue, first, limits, now_us) != NULL;
+        }
+    }
+    return false;
+}
+
+struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+                            uint64_t boot_us)
+{
+    struct claim claims[SEAT_LANES];
+    uint32_t n = find_claims(queue, limits, now_us, boot_us, claims);
+    struct job *best = NULL;
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            struct job *job = container_of(link, struct job, link);
+
+            if (seeks(job, limits, boot_us) && finds_room(job, limits) &&
+                (!best || queue_before(job, best, now_us)) &&
+                !is_held_back(queue, job, claims, n, limits, now_us)) {
+                best = job;
+            }
+        }
+    }
+    return best;
 }

@@ -1,0 +1,145 @@
+/* What a job counts while steps are under way. */
+#include "sched/queue.h"
+#include "unit.h"
+
+static struct lane lane;
+static struct account account;
+static struct job job;
+
+static void setup(void)
+{
+    lane = (struct lane){ .n_seats = 4, .n_rows = 64, .page_tokens = 16, .n_pages = 100, .open = true };
+    account = (struct account){ .uid = 1 };
+    job = (struct job){
+        .account = &account,
+        .lane = &lane,
+        .class = SCHED_INTERACTIVE,
+        .n_prompt = 10,
+        .n_known = 10,
+        .n_left = JOB_NO_END,
+    };
+}
+
+START_TEST(a_prompt_has_its_rows_left)
+{
+    ck_assert_uint_eq(job_rows_left(&job), 10);
+    ck_assert(!job_decodes(&job));
+    job_send(&job, 4, 0);
+
+    ck_assert_uint_eq(job_rows_left(&job), 6);
+    ck_assert(!job_decodes(&job));
+}
+END_TEST
+
+START_TEST(behind_the_last_piece_of_a_prompt_comes_an_answer)
+{
+    job_send(&job, 10, 1);
+
+    ck_assert_uint_eq(job_rows_left(&job), 1);
+    ck_assert(job_decodes(&job));
+}
+END_TEST
+
+START_TEST(the_last_row_of_a_prompt_is_no_answer)
+{
+    job.n_done = 9;
+
+    ck_assert_uint_eq(job_rows_left(&job), 1);
+    ck_assert(!job_decodes(&job));
+}
+END_TEST
+
+START_TEST(no_more_than_two_steps_name_it)
+{
+    job_send(&job, 2, 0);
+    ck_assert(job_may_step(&job));
+    job_send(&job, 2, 0);
+
+    ck_assert(!job_may_step(&job));
+    job_settle(&job, 2, 0);
+    ck_assert(job_may_step(&job));
+}
+END_TEST
+
+START_TEST(nothing_is_planned_past_its_last_token)
+{
+    job.n_left = 1;
+    job_send(&job, 10, 1);
+
+    ck_assert(!job_may_step(&job));
+    job.n_left = 2;
+    ck_assert(job_may_step(&job));
+}
+END_TEST
+
+START_TEST(a_withdrawn_step_leaves_no_trace)
+{
+    job_send(&job, 4, 0);
+    job_send(&job, 6, 1);
+    job_settle(&job, 6, 1);
+    job_settle(&job, 4, 0);
+
+    ck_assert_uint_eq(job_rows_left(&job), 10);
+    ck_assert_uint_eq(job.n_due, 0);
+    ck_assert_uint_eq(account.ahead[SCHED_INTERACTIVE], 0);
+}
+END_TEST
+
+START_TEST(what_is_under_way_counts_as_served)
+{
+    job_send(&job, 4, 0);
+
+    ck_assert_uint_eq(job_start(&job), 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL);
+    job_forget(&job);
+    ck_assert_uint_eq(job_start(&job), 0);
+}
+END_TEST
+
+START_TEST(a_seat_holds_its_pages)
+{
+    job.state = JOB_WAITING;
+    job_move(&job, JOB_OPENING, 0);
+    job.n_pages = 7;
+    ck_assert_uint_eq(lane.n_held[SCHED_INTERACTIVE], 1);
+    ck_assert_uint_eq(lane.n_pages_promised, 0);
+    job_move(&job, JOB_SEATED, 0);
+    ck_assert_uint_eq(lane.n_pages_promised, 7);
+    job_move(&job, JOB_WAITING, 0);
+
+    ck_assert_uint_eq(lane.n_pages_promised, 0);
+    ck_assert_uint_eq(lane.n_held[SCHED_INTERACTIVE], 0);
+    ck_assert_uint_eq(account.n_held[SCHED_INTERACTIVE], 0);
+}
+END_TEST
+
+START_TEST(tokens_left_are_the_lesser_of_credit_and_longest_answer)
+{
+    ck_assert_uint_eq(job_tokens_left(&job), JOB_NO_END);
+    job.n_most = 30;
+    ck_assert_uint_eq(job_tokens_left(&job), 20);
+    job.n_left = 5;
+    ck_assert_uint_eq(job_tokens_left(&job), 5);
+    job.n_known = 40;
+
+    ck_assert_uint_eq(job_tokens_left(&job), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sched-job");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_checked_fixture(tcase, setup, NULL);
+    tcase_add_test(tcase, a_prompt_has_its_rows_left);
+    tcase_add_test(tcase, behind_the_last_piece_of_a_prompt_comes_an_answer);
+    tcase_add_test(tcase, the_last_row_of_a_prompt_is_no_answer);
+    tcase_add_test(tcase, no_more_than_two_steps_name_it);
+    tcase_add_test(tcase, nothing_is_planned_past_its_last_token);
+    tcase_add_test(tcase, a_withdrawn_step_leaves_no_trace);
+    tcase_add_test(tcase, what_is_under_way_counts_as_served);
+    tcase_add_test(tcase, a_seat_holds_its_pages);
+    tcase_add_test(tcase, tokens_left_are_the_lesser_of_credit_and_longest_answer);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
