@@ -57,10 +57,7 @@ static enum seq_outcome check_room(struct model *model, const struct seq_ask *as
     if (n_tokens > model->facts.n_context || ret_room->n_needed > model->facts.n_pages) {
         return SEQ_NEVER_FITS;
     }
-    if (!fake_find(model, 0)) {
-        return SEQ_TOO_MANY;
-    }
-    return ret_room->n_needed > ret_room->n_free ? SEQ_NO_PAGES : SEQ_OK;
+    return SEQ_OK;
 }
 
 /* Rules that act at opening; the list of tokens is remembered. */
@@ -121,6 +118,12 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
     int r;
 
     r = (int)check_room(model, ask, &room);
+    if (r == SEQ_OK && !fake_find(model, 0)) {
+        r = SEQ_TOO_MANY;
+    }
+    if (r == SEQ_OK && room.n_needed > room.n_free) {
+        r = SEQ_NO_PAGES;
+    }
     if (r == SEQ_OK) {
         r = act_on_open(model, ask, &list);
     }
@@ -139,6 +142,42 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
     seq->list = list;
     ret_room->n_free = fake_n_free(model);
     return SEQ_OK;
+}
+
+int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+{
+    struct fake_seq *seq = fake_find(model, ask->id);
+    const struct script_rule *list = NULL;
+    struct fake_seq fresh;
+    uint32_t n_kept = 0;
+    int r;
+
+    if (!seq || seq->is_in_step) {
+        return err_new(seq ? -EBUSY : -ENOENT);
+    }
+    r = seq->n_slid > 0 ? SEQ_UNSUPPORTED : (int)check_room(model, ask, ret_room);
+    if (r == SEQ_OK && ret_room->n_needed > ret_room->n_free + seq->n_pages) {
+        r = SEQ_NO_PAGES;
+    }
+    if (r == SEQ_OK) {
+        r = act_on_open(model, ask, &list);
+    }
+    if (r) {
+        return r;
+    }
+    r = copy_ask(&fresh, ask, ret_room->n_needed);
+    while (n_kept < seq->n_done && n_kept + 1 < ask->n_tokens && seq->tokens[n_kept] == ask->tokens[n_kept]) {
+        n_kept++;
+    }
+    fake_end_seq(model, seq);
+    *seq = fresh;
+    seq->n_done = n_kept;
+    seq->list = list;
+    model->figures.n_held += seq->n_pages;
+    model->figures.n_seqs++;
+    ret_room->n_cached = n_kept;
+    ret_room->n_free = fake_n_free(model);
+    return r ? err_up(r) : SEQ_OK;
 }
 
 void seq_stop(struct model *model, uint32_t id)

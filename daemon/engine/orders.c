@@ -166,6 +166,53 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
     }
 }
 
+static void extend_seq(struct engine *engine, const Sotto__Engine__Extend *extend)
+{
+    cleanup(mem_freep) struct sample_bias *biases = NULL;
+    struct sample_params params;
+    struct seq_room room = { 0 };
+    struct seq_ask ask = {
+        .id = extend->sequence,
+        .tokens = extend->tokens,
+        .n_tokens = (uint32_t)extend->n_tokens,
+        .n_prompt = extend->n_prompt,
+        .n_reserve = extend->reserve_tokens,
+        .params = &params,
+    };
+    int r;
+
+    r = read_sampler(extend->sampler, &params, &biases);
+    if (r == 0) {
+        r = seq_extend(engine->model, &ask, &room);
+    }
+    if (r == -EBUSY) {
+        fault_about(engine, "Extend names a sequence that stands in a begun step", extend->sequence);
+    } else if (r < 0) {
+        engine_fault_of(engine, "a sequence could not be extended", r);
+    } else if (r != SEQ_OK) {
+        say_refused(engine, extend->sequence, refusal_of((enum seq_outcome)r), &room);
+    } else {
+        roll_set(&engine->roll, extend->sequence, extend->sampler->logprobs);
+        say_opened(engine, extend->sequence, &room);
+    }
+}
+
+static void on_extend(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    const Sotto__Engine__Extend *extend = order->extend;
+
+    if (!roll_find(&engine->roll, extend->sequence)) {
+        fault_about(engine, "Extend names a sequence that is not open", extend->sequence);
+    } else if (!extend->sampler || extend->sampler->n_bias != extend->sampler->n_bias_ids) {
+        fault_about(engine, "Extend has no sampler, or another number of biases than of ids",
+                    extend->sequence);
+    } else if (extend->n_prompt > extend->n_tokens) {
+        fault_about(engine, "Extend has fewer tokens than its prompt", extend->sequence);
+    } else {
+        extend_seq(engine, extend);
+    }
+}
+
 static void on_stop(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
     seq_stop(engine->model, order->stop->sequence);
@@ -349,6 +396,7 @@ static const struct order {
     [SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE] = { "Close", true, on_close },
     [SOTTO__ENGINE__TO_ENGINE__BODY_QUERY] = { "Query", true, on_query },
     [SOTTO__ENGINE__TO_ENGINE__BODY_QUIT] = { "Quit", false, on_quit },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND] = { "Extend", true, on_extend },
 };
 
 void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order)

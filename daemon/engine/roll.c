@@ -39,6 +39,14 @@ void roll_add(struct roll *roll, uint32_t seq, bool logprobs)
     roll->rows[roll->n++] = (struct roll_row){ .seq = seq, .logprobs = logprobs };
 }
 
+void roll_set(struct roll *roll, uint32_t seq, bool logprobs)
+{
+    const struct roll_row *row = roll_find(roll, seq);
+
+    assert(row);
+    roll->rows[row - roll->rows].logprobs = logprobs;
+}
+
 void roll_drop(struct roll *roll, uint32_t seq)
 {
     const struct roll_row *row = roll_find(roll, seq);

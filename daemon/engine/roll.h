@@ -28,6 +28,7 @@ void roll_finish(struct roll *roll);
 bool roll_is_full(const struct roll *roll);
 const struct roll_row *roll_find(const struct roll *roll, uint32_t seq); /* or NULL */
 void roll_add(struct roll *roll, uint32_t seq, bool logprobs);           /* not full, @seq not in it */
+void roll_set(struct roll *roll, uint32_t seq, bool logprobs);           /* @seq is in it */
 void roll_drop(struct roll *roll, uint32_t seq);                         /* unknown: nothing */
 
 #endif

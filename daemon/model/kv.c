@@ -37,9 +37,15 @@ void kv_finish(struct kv *kv)
 
 uint32_t kv_n_left(const struct kv *kv)
 {
-    uint32_t n_allowed = kv->n_limit > kv->n_held ? kv->n_limit - kv->n_held : 0;
+    return kv_n_left_after(kv, 0);
+}
 
-    return (uint32_t)num_min(n_allowed, (uint64_t)kv->n_free + kv->n_cached);
+uint32_t kv_n_left_after(const struct kv *kv, uint32_t n_back)
+{
+    uint32_t n_held = kv->n_held - n_back;
+    uint32_t n_allowed = kv->n_limit > n_held ? kv->n_limit - n_held : 0;
+
+    return (uint32_t)num_min(n_allowed, (uint64_t)kv->n_free + kv->n_cached + n_back);
 }
 
 /* ---- cached pages ---- */

@@ -52,6 +52,9 @@ void kv_finish(struct kv *kv);
 /* Pages that could be taken now, cached ones among them. */
 uint32_t kv_n_left(const struct kv *kv);
 
+/* The same once @n_back pages that are held were given back. */
+uint32_t kv_n_left_after(const struct kv *kv, uint32_t n_back);
+
 /* One holder more of a page in the chain; one less. With @keep a page of the chain is cached when nobody holds it any
  * more; without, only if others stand behind it. */
 void kv_hold(struct kv *kv, uint32_t page);

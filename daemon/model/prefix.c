@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include <assert.h>
+#include <errno.h>
 
 /* Equal rows that are worth a page's copy and a line in the figures: less is a token that every prompt begins with. */
 #define PART_LEAST 4
@@ -21,7 +22,7 @@ static int name_domain(struct model *model, struct seq *seq, const struct seq_as
 /* Joins the full pages that hold none but the first @n_most tokens. */
 static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
 {
-    uint32_t before = CHAIN_NONE;
+    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
 
     while ((seq->n_published + 1) * KV_PAGE_TOK <= n_most) {
         uint32_t page = chain_find(&model->kv.chain, seq->domain, before,
@@ -65,20 +66,20 @@ static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, ui
     return r < 0 ? err_up(r) : r;
 }
 
-int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
+/* What the chain has for the tokens behind the pages of @seq, all of which are published, and all pages for
+ * @n_tokens. */
+static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
     /* The last row is wanted, and so are those that somebody looks at. */
     uint32_t n_most = (uint32_t)num_min(seq->n_known - 1, seq->watch ? seq->watch_from : UINT32_MAX);
     uint32_t part = CHAIN_NONE;
     uint32_t n_rows = 0;
-    int r = name_domain(model, seq, ask);
+    bool all_found = seq->n_found == seq->n_published; /* none of its own stands before what is found now */
+    int r;
 
-    if (r) {
-        return err_up(r);
-    }
     if (seq->domain) {
         join_pages(model, seq, n_most);
-        seq->n_found = seq->n_published;
+        seq->n_found = all_found ? seq->n_published : seq->n_found;
         part = find_part(model, seq, n_most, &n_rows);
     }
     seq->n_done = seq->n_published * KV_PAGE_TOK;
@@ -90,6 +91,55 @@ int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask
         /* Perhaps the page to copy from is the one that lacks. */
     }
     return kv_pages_grow(&model->kv, &seq->pages, n_tokens);
+}
+
+int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
+{
+    int r = name_domain(model, seq, ask);
+
+    return r ? err_up(r) : take(model, seq, n_tokens);
+}
+
+/* Pages that stay: all before the one that the row behind the kept ones goes to, if that is of the chain;
+ * else as many as are needed. */
+static uint32_t count_staying(const struct seq *seq, uint32_t n_kept, uint32_t n_tokens)
+{
+    uint32_t first = n_kept / KV_PAGE_TOK;
+
+    if (first < seq->n_published) {
+        return first;
+    }
+    return (uint32_t)num_min(seq->pages.n, num_div_up(n_tokens, KV_PAGE_TOK));
+}
+
+bool prefix_may_renew(const struct model *model, const struct seq *seq, uint32_t n_kept, uint32_t n_tokens)
+{
+    uint32_t n_stay = count_staying(seq, n_kept, n_tokens);
+    uint32_t n_lack = (uint32_t)num_div_up(n_tokens, KV_PAGE_TOK) - n_stay;
+    uint32_t n_back = 0;
+
+    for (uint32_t i = n_stay; i < seq->pages.n; i++) {
+        n_back += model->kv.counts[seq->pages.list[i]] == 1;
+    }
+    return n_lack <= kv_n_left_after(&model->kv, n_back);
+}
+
+int prefix_renew(struct model *model, struct seq *seq, uint32_t n_kept, uint32_t n_tokens)
+{
+    uint32_t n_stay = count_staying(seq, n_kept, n_tokens);
+    bool is_shared = n_stay < seq->n_published;
+    int r;
+
+    kv_pages_shrink(&model->kv, &seq->pages, n_stay * KV_PAGE_TOK, true);
+    if (is_shared) {
+        seq->n_published = n_stay;
+        seq->n_found = (uint32_t)num_min(seq->n_found, n_stay);
+        r = take(model, seq, n_tokens);
+    } else {
+        seq->n_done = n_kept;
+        r = kv_pages_grow(&model->kv, &seq->pages, n_tokens);
+    }
+    return r == KV_NO_PAGES ? err_new(-ENOSPC) : err_up(r);
 }
 
 void prefix_publish(struct model *model, struct seq *seq)

@@ -24,6 +24,14 @@ void prefix_publish(struct model *model, struct seq *seq);
  * May lower seq->n_done, and may leave it fewer pages. KV_OK, KV_NO_PAGES, or a fault. */
 int prefix_own(struct model *model, struct seq *seq);
 
+/* @seq goes on with other tokens, which begin with those of its first @n_kept rows, and pages for @n_tokens
+ * in all. May it? Counts only. */
+bool prefix_may_renew(const struct model *model, const struct seq *seq, uint32_t n_kept, uint32_t n_tokens);
+
+/* It does: the tokens are there. Rows that it has stay its own; where they end inside a page of the chain,
+ * what the chain has for the new tokens is taken as at its opening. Sets seq->n_done. 0, or a fault. */
+int prefix_renew(struct model *model, struct seq *seq, uint32_t n_kept, uint32_t n_tokens);
+
 /* Gives all pages back. With @keep they stay in the chain, the rows of the last one, too. */
 void prefix_end(struct model *model, struct seq *seq, bool keep);
 

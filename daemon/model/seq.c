@@ -14,6 +14,14 @@ struct seq *seq_find(const struct model *model, uint32_t id)
     return value ? value->pointer : NULL;
 }
 
+static void drop_sampler(struct seq *seq)
+{
+    mem_free((void *)seq->params.biases);
+    mem_free((void *)seq->params.never);
+    mem_free(seq->top_ids);
+    mem_free(seq->top_logprobs);
+}
+
 static void seq_destroy(struct model *model, struct seq *seq)
 {
     if (!seq) {
@@ -21,10 +29,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
     }
     prefix_end(model, seq, false);
     states_give(&model->states, &seq->state);
-    mem_free((void *)seq->params.biases);
-    mem_free((void *)seq->params.never);
-    mem_free(seq->top_ids);
-    mem_free(seq->top_logprobs);
+    drop_sampler(seq);
     gist_destroy(seq->gist);
     mem_free(seq->tokens);
     mem_free(seq);
@@ -42,9 +47,23 @@ static void *copy_array(const void *from, size_t n, size_t size, bool *ok)
     return to;
 }
 
+/* Copies @params and sets room for what they ask for aside. False: no memory; what there is goes with
+ * drop_sampler(). */
+static bool copy_sampler(const struct model *model, const struct sample_params *params, struct seq *seq)
+{
+    bool ok = true;
+
+    seq->params = *params;
+    seq->params.n_top = (uint32_t)num_min(params->n_top, model->params.n_tokens);
+    seq->params.biases = copy_array(params->biases, params->n_biases, sizeof(*params->biases), &ok);
+    seq->params.never = copy_array(params->never, params->n_never, sizeof(*params->never), &ok);
+    seq->top_ids = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_ids));
+    seq->top_logprobs = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_logprobs));
+    return ok && seq->top_ids && seq->top_logprobs;
+}
+
 static bool fill_seq(const struct model *model, struct seq *seq, const struct seq_ask *ask)
 {
-    const struct sample_params *params = ask->params;
     bool ok = true;
 
     seq->id = ask->id;
@@ -57,18 +76,12 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     seq->watcher = ask->watcher;
     seq->watch_from = ask->watch_from;
     list_init(&seq->link);
-    seq->params = *params;
-    seq->params.n_top = (uint32_t)num_min(params->n_top, model->params.n_tokens);
-    seq->params.biases = copy_array(params->biases, params->n_biases, sizeof(*params->biases), &ok);
-    seq->params.never = copy_array(params->never, params->n_never, sizeof(*params->never), &ok);
     seq->tokens = mem_calloc(MEM_SCRATCH, model->n_context, sizeof(*seq->tokens));
-    seq->top_ids = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_ids));
-    seq->top_logprobs = mem_calloc(MEM_SCRATCH, seq->params.n_top, sizeof(*seq->top_logprobs));
     if (ask->hidden) {
         seq->gist = gist_create(model->params.pooling, model->params.n_embd);
         ok = ok && seq->gist;
     }
-    if (!ok || !seq->tokens || !seq->top_ids || !seq->top_logprobs ||
+    if (!ok || !seq->tokens || !copy_sampler(model, ask->params, seq) ||
         kv_pages_create(&seq->pages, model->n_context)) {
         return false;
     }
@@ -98,7 +111,7 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
         room->n_needed > model->kv.n_pages) {
         return SEQ_NEVER_FITS;
     }
-    return model->seqs.n >= model->n_sequences ? SEQ_TOO_MANY : SEQ_OK;
+    return SEQ_OK;
 }
 
 int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
@@ -109,8 +122,8 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
 
     r = check_ask(model, ask, &room);
     *ret_room = room;
-    if (r) {
-        return r;
+    if (r || model->seqs.n >= model->n_sequences) {
+        return r ? r : SEQ_TOO_MANY;
     }
     seq = mem_calloc(MEM_SCRATCH, 1, sizeof(*seq));
     if (!seq) {
@@ -130,6 +143,65 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
     if (r) {
         seq_destroy(model, seq);
         return err_new(r == MAP_EXISTS ? -EEXIST : r);
+    }
+    ret_room->n_cached = seq->n_done;
+    ret_room->n_free = kv_n_left(&model->kv);
+    return SEQ_OK;
+}
+
+/* Rows of @seq that stay computed for the tokens of @ask, whose last row is wanted. */
+static uint32_t count_kept(const struct model *model, const struct seq *seq, const struct seq_ask *ask)
+{
+    uint32_t n_most = (uint32_t)num_min(seq->n_done, ask->n_tokens - 1);
+    uint32_t n = 0;
+
+    while (n < n_most && seq->tokens[n] == ask->tokens[n]) {
+        n++;
+    }
+    return model->states.mem && n < seq->n_done ? 0 : n;
+}
+
+/* Nothing can be refused any more. */
+static int renew(struct model *model, struct seq *seq, const struct seq_ask *ask, struct seq *sampler)
+{
+    uint32_t n_kept = count_kept(model, seq, ask);
+
+    drop_sampler(seq);
+    seq->params = sampler->params;
+    seq->top_ids = sampler->top_ids;
+    seq->top_logprobs = sampler->top_logprobs;
+    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*seq->tokens));
+    seq->n_known = ask->n_tokens;
+    seq->n_prompt = ask->n_prompt;
+    seq->is_stopped = false;
+    return err_up(prefix_renew(model, seq, n_kept, ask->n_tokens + ask->n_reserve));
+}
+
+int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+{
+    struct seq_room room = { .n_cached = 0 };
+    struct seq sampler = { .id = ask->id };
+    struct seq *seq = seq_find(model, ask->id);
+    int r;
+
+    if (!seq || seq->is_in_step) {
+        return err_new(seq ? -EBUSY : -ENOENT);
+    }
+    r = seq->gist || seq->n_slid > 0 ? SEQ_UNSUPPORTED : check_ask(model, ask, &room);
+    *ret_room = room;
+    if (r) {
+        return r;
+    }
+    if (!prefix_may_renew(model, seq, count_kept(model, seq, ask), ask->n_tokens + ask->n_reserve)) {
+        return SEQ_NO_PAGES;
+    }
+    if (!copy_sampler(model, ask->params, &sampler)) {
+        drop_sampler(&sampler);
+        return err_new(-ENOMEM);
+    }
+    r = renew(model, seq, ask, &sampler);
+    if (r) {
+        return err_up(r);
     }
     ret_room->n_cached = seq->n_done;
     ret_room->n_free = kv_n_left(&model->kv);

@@ -53,6 +53,15 @@ struct seq_room {
 
 int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room);
 
+/*
+ * Sequence ask->id goes on with other tokens (of @ask count tokens, n_prompt, n_reserve and params): what
+ * both begin with stays computed, the rest is forgotten; it is sampled anew, and a Stop before is over. A
+ * family that recurs keeps all that is computed, or nothing. Its bits are those of a new sequence. Where it
+ * is refused it is as it was: as by seq_open(), and SEQ_UNSUPPORTED if some of its tokens slid away or
+ * nothing of it is sampled. -ENOENT: there is none; -EBUSY: it stands in a begun step.
+ */
+int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room);
+
 /* The next three ignore an unknown @id: orders cross. */
 void seq_stop(struct model *model, uint32_t id); /* no further work, also in the running step */
 void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens);

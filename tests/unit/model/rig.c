@@ -61,21 +61,20 @@ static void open_stream(struct model *model, struct rig_stream *stream)
                                           .repetition_penalty = 1.0f,
                                           .logprobs = true,
                                           .n_top = stream->logprobs ? RIG_VOCAB : 0 };
+    struct seq_ask ask = { .id = stream->id,
+                           .tokens = tokens,
+                           .n_tokens = stream->n_prompt + stream->n_answer,
+                           .n_prompt = stream->n_prompt,
+                           .n_reserve = stream->n_wanted - stream->n_answer,
+                           .params = &params,
+                           .salt = (const uint8_t *)salt,
+                           .n_salt = strlen(salt) };
     struct seq_room room;
     int r;
 
     memcpy(tokens, stream->prompt, stream->n_prompt * sizeof(*tokens));
     memcpy(tokens + stream->n_prompt, stream->answer, stream->n_answer * sizeof(*tokens));
-    r = seq_open(model,
-                 &(struct seq_ask){ .id = stream->id,
-                                    .tokens = tokens,
-                                    .n_tokens = stream->n_prompt + stream->n_answer,
-                                    .n_prompt = stream->n_prompt,
-                                    .n_reserve = stream->n_wanted - stream->n_answer,
-                                    .params = &params,
-                                    .salt = (const uint8_t *)salt,
-                                    .n_salt = strlen(salt) },
-                 &room);
+    r = stream->extends ? seq_extend(model, &ask, &room) : seq_open(model, &ask, &room);
     ck_assert_int_eq(r, SEQ_OK);
     stream->n_rows = room.n_cached;
     stream->n_cached = stream->n_answer == 0 ? room.n_cached : stream->n_cached;

@@ -41,6 +41,7 @@ struct rig_stream {
     uint32_t n_cached;  /* of them, found when it was opened first */
     bool keeps;         /* its pages stay for others */
     uint32_t reopen_at; /* so many answers: it is closed and opened with all that is known; 0: never */
+    bool extends;       /* a sequence that is open, rather than to open one */
     const char *salt;   /* NULL: that of all */
     uint64_t seed;
     float temperature;
