@@ -250,8 +250,7 @@ static void compute(struct model *model, const struct step_entry *entry, struct 
     if (samples) {
         sample(model, seq, result);
     }
-    result->outcome =
-        n < entry->n_prefill || (entry->n_decode > 0 && !samples) ? STEP_ENTRY_UNFINISHED : STEP_ENTRY_DONE;
+    result->outcome = samples || n == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
 }
 
 /* One entry from where the cursor stands. STEP_DONE, STEP_SUSPENDED, or a fault. */

@@ -134,6 +134,26 @@ def orders(folder):
                                               opened(4, [1], kv_format="q8"), opened(5, [1], adapter=b"a")))
     write(folder, "orders", "twice", joined(0, two[0], two[0]))
 
+    def extended(sequence, tokens, n_prompt=None):
+        return {"extend": {"sequence": sequence, "tokens": tokens, "n_prompt": n_prompt or len(tokens),
+                           "reserve_tokens": 9, "sampler": {"top_p": 1.0, "repetition_penalty": 1.0}}}
+
+    # Two begun steps: one slice each in turns, what is asked of sequences that stand in them, a third, and one too many.
+    first, second = step(1, (1, 3), slice_us=1), step(2, (2, 2), slice_us=1)
+    more = [{"continue": {"step": n, "slice_us": 1}} for n in (1, 2, 2, 1)]
+    write(folder, "orders", "two", joined(3, *two, first, second, *more, {"query": {}}))
+    write(folder, "orders", "three", joined(3, *two, opened(3, [5]), first, second, step(3, (3, 1)), step(4, (1, 0)),
+                                            {"continue": {"step": 1}}, step(5, (3, 1)), {"continue": {"step": 2}}))
+    write(folder, "orders", "standing", joined(3, *two, first, {"trim": {"sequence": 1, "n_tokens": 2}},
+                                               {"stop": {"sequence": 1}}, {"close": {"sequence": 1}}, second,
+                                               {"withdraw": {"step": 1}}, {"continue": {"step": 1}}, {"quit": {}}))
+    write(folder, "orders", "fresh", joined(3, *two, step(1, (1, 3)), step(2, (2, 2)), {"suspend": {"step": 2}},
+                                            {"withdraw": {"step": 2}}, step(3, (2, 2), foretold_us=1)))
+    write(folder, "orders", "extend", joined(0, *two, step(1, (1, 3), (2, 2)), {"stop": {"sequence": 1}},
+                                             extended(1, [1, 2, 3, 4, 5, 6]), step(2, (1, 9)), extended(2, [64]),
+                                             extended(2, [1] * 250), extended(2, [1], 2)))
+    write(folder, "orders", "extend-standing", joined(3, *two, first, extended(2, [1, 9, 9]), extended(1, [1])))
+
 
 # --- model files
 

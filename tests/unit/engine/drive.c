@@ -234,6 +234,25 @@ void drive_open(struct drive *drive, Sotto__Engine__Open *open)
     drive_send(drive, &order);
 }
 
+void drive_extend(struct drive *drive, uint32_t seq, const uint32_t *tokens, size_t n_tokens)
+{
+    Sotto__Engine__Sampler sampler = SOTTO__ENGINE__SAMPLER__INIT;
+    Sotto__Engine__Extend extend = SOTTO__ENGINE__EXTEND__INIT;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+
+    sampler.top_p = 1;
+    sampler.repetition_penalty = 1;
+    extend.sequence = seq;
+    extend.n_tokens = n_tokens;
+    memcpy(&extend.tokens, &tokens, sizeof(tokens)); /* only read */
+    extend.n_prompt = (uint32_t)n_tokens;
+    extend.reserve_tokens = 40;
+    extend.sampler = &sampler;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND;
+    order.extend = &extend;
+    drive_send(drive, &order);
+}
+
 void drive_open_plain(struct drive *drive, uint32_t seq, const uint32_t *tokens, size_t n_tokens)
 {
     Sotto__Engine__Sampler sampler;

@@ -57,6 +57,9 @@ void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler,
                      const uint32_t *tokens, size_t n_tokens);
 void drive_open(struct drive *drive, Sotto__Engine__Open *open);
 
+/* Greedy, with room for 40 more tokens; the answer is left to be taken. */
+void drive_extend(struct drive *drive, uint32_t seq, const uint32_t *tokens, size_t n_tokens);
+
 /* Opens a greedy sequence with room for 40 more tokens, and takes Opened. */
 void drive_open_plain(struct drive *drive, uint32_t seq, const uint32_t *tokens, size_t n_tokens);
 
