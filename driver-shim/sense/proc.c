@@ -209,7 +209,7 @@ int proc_begin(struct proc *proc)
     for (uint32_t i = 0; i < proc->n_pids; i++) {
         proc->tally.is_hidden &= proc->pids[i] != 1;
     }
-    proc->tally.is_empty = proc->n_pids == 0;
+    proc->tally.is_empty = proc->n_pids == 0 && proc->tally.n_refused == 0;
     return 0;
 }
 
