@@ -125,21 +125,19 @@ void job_line_parse(struct job_line *ret_line, const char *bytes, size_t n)
         ret_line->event = JOB_EVENT_LOST;
         return;
     }
-    /* A process may be called anything; what stands behind a time is the event. */
+    /* A process may be called anything, though not by a whole event; what stands behind a time is it. */
     for (const char *colon = strstr(text, ": "); colon; colon = strstr(colon + 1, ": ")) {
         const char *name = colon + 2;
         const size_t n_name = strcspn(name, ":");
 
-        if (!read_time(text, colon, &ret_line->at_us)) {
-            continue;
-        }
         for (size_t i = 0; i < COUNTOF(events); i++) {
-            if (strlen(events[i].name) == n_name && memcmp(events[i].name, name, n_name) == 0) {
+            if (strlen(events[i].name) == n_name && memcmp(events[i].name, name, n_name) == 0 &&
+                read_time(text, colon, &ret_line->at_us)) {
                 ret_line->event = events[i].event;
                 read_fields(ret_line, name + n_name, events[i].key);
+                return;
             }
         }
-        return;
     }
 }
 

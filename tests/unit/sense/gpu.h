@@ -99,7 +99,8 @@ static inline void gpu_open(uint32_t pid, uint32_t fd, const char *node)
 /* Client @id was busy for @ns on engine "render". */
 static inline void gpu_render(uint32_t pid, uint32_t fd, uint64_t id, uint64_t ns)
 {
-    gpu_say(pid, fd, "drm-driver:\tv3d\ndrm-client-id:\t%" PRIu64 "\ndrm-engine-render:\t%" PRIu64 " ns\n", id, ns);
+    gpu_say(pid, fd, "drm-driver:\tv3d\ndrm-client-id:\t%" PRIu64 "\ndrm-engine-render:\t%" PRIu64 " ns\n",
+            id, ns);
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include "sense/fdinfo.h"
 #include "sense/proc.h"
 
-#define MS 1000ull
+#define MS                1000ull
 #define FDINFO_TEST_BYTES 65537u
 
 static const struct load_device *device;
@@ -78,7 +78,9 @@ START_TEST(compute_is_told_by_the_same_look)
     gpu_open(100, 3, NODE);
     gpu_say(100, 3, "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 0 ns\ndrm-engine-render: 0 ns\n");
     look(1000 * MS);
-    gpu_say(100, 3, "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 30000000 ns\ndrm-engine-render: 5000000 ns\n");
+    gpu_say(
+        100, 3,
+        "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 30000000 ns\ndrm-engine-render: 5000000 ns\n");
     look(1050 * MS);
     ck_assert_int_eq(reading.value, 100);
 
@@ -145,9 +147,10 @@ END_TEST
 
 START_TEST(other_devices_and_files_with_such_names_are_not_ours)
 {
-    static const char *const nodes[] = { "/dev/dri/renderD129", "/dev/dri/renderD1280", "/dev/dri/card1",
-                                         "/dev/dri/controlD64", "/home/dri/renderD128.txt", "/dev/dri/renderD",
-                                         "socket:[128]",        "anon_inode:/dri/renderD128" };
+    static const char *const nodes[] = {
+        "/dev/dri/renderD129",      "/dev/dri/renderD1280", "/dev/dri/card1", "/dev/dri/controlD64",
+        "/home/dri/renderD128.txt", "/dev/dri/renderD",     "socket:[128]",   "anon_inode:/dri/renderD128"
+    };
 
     for (uint32_t i = 0; i < 8; i++) {
         hold(100 + i, 3, nodes[i], 1 + i, 0);

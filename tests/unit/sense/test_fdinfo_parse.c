@@ -72,8 +72,9 @@ END_TEST
 
 START_TEST(capacity_is_no_time_and_total_cycles_are_no_memory)
 {
-    ck_assert(parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-engine-video: 10 ns\n"
-                    "drm-cycles-video: 1\ndrm-total-cycles-video: 123456 \ndrm-total-memory: 64 KiB\n"));
+    ck_assert(
+        parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-engine-video: 10 ns\n"
+              "drm-cycles-video: 1\ndrm-total-cycles-video: 123456 \ndrm-total-memory: 64 KiB\n"));
 
     ck_assert_uint_eq(fdinfo.n_engines, 1);
     ck_assert_uint_eq(engine("video")->capacity, 4);
@@ -84,7 +85,8 @@ END_TEST
 
 START_TEST(capacity_alone_is_no_engine)
 {
-    ck_assert(parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-maxfreq-x: 3 MHz\n"));
+    ck_assert(
+        parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-maxfreq-x: 3 MHz\n"));
 
     ck_assert_uint_eq(fdinfo.n_engines, 0);
 }
@@ -103,7 +105,8 @@ END_TEST
 
 START_TEST(value_without_a_unit_is_in_the_smallest)
 {
-    ck_assert(parse("drm-engine-gpu: 4711\ndrm-maxfreq-gpu: 500000000\ndrm-cycles-gpu: 3\ndrm-total-memory: 4096\n"));
+    ck_assert(parse(
+        "drm-engine-gpu: 4711\ndrm-maxfreq-gpu: 500000000\ndrm-cycles-gpu: 3\ndrm-total-memory: 4096\n"));
 
     ck_assert_uint_eq(engine("gpu")->ns, 4711);
     ck_assert_uint_eq(engine("gpu")->max_hz, 500000000);
@@ -114,8 +117,15 @@ END_TEST
 
 START_TEST(value_that_is_no_number_is_odd_and_not_zero)
 {
-    static const char *const values[] = { "", "ns", "-5 ns", "12abc ns", "0x10 ns", "1.5 ns", "5 parsec",
-                                          "99999999999999999999 ns", "18446744073709551615 ms" };
+    static const char *const values[] = { "",
+                                          "ns",
+                                          "-5 ns",
+                                          "12abc ns",
+                                          "0x10 ns",
+                                          "1.5 ns",
+                                          "5 parsec",
+                                          "99999999999999999999 ns",
+                                          "18446744073709551615 ms" };
     char text[96];
 
     snprintf(text, sizeof(text), "drm-client-id: 1\ndrm-engine-gpu: %s\n", values[_i]);
@@ -165,8 +175,9 @@ START_TEST(memory_is_the_total_else_the_resident_else_the_old_key)
     ck_assert(parse("drm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"));
     ck_assert_uint_eq(fdinfo.memory_kb, 3072);
 
-    ck_assert(parse("drm-total-vram: 5 MiB\ndrm-total-gtt: 1 KiB\ndrm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"
-                    "drm-shared-vram: 1 GiB\n"));
+    ck_assert(parse(
+        "drm-total-vram: 5 MiB\ndrm-total-gtt: 1 KiB\ndrm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"
+        "drm-shared-vram: 1 GiB\n"));
     ck_assert_uint_eq(fdinfo.memory_kb, 5121);
 }
 END_TEST
@@ -189,7 +200,8 @@ END_TEST
 
 START_TEST(line_ends_of_windows_and_zero_bytes_do_no_harm)
 {
-    static const char text[] = "drm-client-id: 7\r\ndrm-engine-gpu: 5 ns\r\n\0\0drm-engine-x: 5 ns\ndrm-engine-y: 6 ns";
+    static const char text[] =
+        "drm-client-id: 7\r\ndrm-engine-gpu: 5 ns\r\n\0\0drm-engine-x: 5 ns\ndrm-engine-y: 6 ns";
 
     ck_assert(fdinfo_parse(&fdinfo, text, sizeof(text) - 1));
 
@@ -222,15 +234,33 @@ START_TEST(engines_belong_to_a_side_by_name)
         const char *name;
         enum engine_class class;
     } rows[] = {
-        { "gpu", ENGINE_GRAPHICS },        { "panthor", ENGINE_GRAPHICS },   { "render", ENGINE_GRAPHICS },
-        { "bin", ENGINE_GRAPHICS },        { "gfx", ENGINE_GRAPHICS },       { "fragment", ENGINE_GRAPHICS },
-        { "vertex-tiler", ENGINE_GRAPHICS }, { "rcs", ENGINE_GRAPHICS },     { "rcs0", ENGINE_GRAPHICS },
-        { "pvr-queue", ENGINE_GRAPHICS },  { "never-seen", ENGINE_GRAPHICS }, { "", ENGINE_GRAPHICS },
-        { "3d", ENGINE_GRAPHICS },         { "computed", ENGINE_GRAPHICS },  { "csd", ENGINE_COMPUTE },
-        { "v3d_csd", ENGINE_COMPUTE },     { "compute", ENGINE_COMPUTE },    { "compute-only", ENGINE_COMPUTE },
-        { "ccs", ENGINE_COMPUTE },         { "ccs0", ENGINE_COMPUTE },       { "comp_1.0.0", ENGINE_COMPUTE },
-        { "copy", ENGINE_OTHER },          { "bcs0", ENGINE_OTHER },         { "enc_1", ENGINE_OTHER },
-        { "cpu", ENGINE_OTHER },           { "video-enhance", ENGINE_OTHER }, { "v3d_cpu", ENGINE_OTHER },
+        { "gpu", ENGINE_GRAPHICS },
+        { "panthor", ENGINE_GRAPHICS },
+        { "render", ENGINE_GRAPHICS },
+        { "bin", ENGINE_GRAPHICS },
+        { "gfx", ENGINE_GRAPHICS },
+        { "fragment", ENGINE_GRAPHICS },
+        { "vertex-tiler", ENGINE_GRAPHICS },
+        { "rcs", ENGINE_GRAPHICS },
+        { "rcs0", ENGINE_GRAPHICS },
+        { "pvr-queue", ENGINE_GRAPHICS },
+        { "never-seen", ENGINE_GRAPHICS },
+        { "", ENGINE_GRAPHICS },
+        { "3d", ENGINE_GRAPHICS },
+        { "computed", ENGINE_GRAPHICS },
+        { "csd", ENGINE_COMPUTE },
+        { "v3d_csd", ENGINE_COMPUTE },
+        { "compute", ENGINE_COMPUTE },
+        { "compute-only", ENGINE_COMPUTE },
+        { "ccs", ENGINE_COMPUTE },
+        { "ccs0", ENGINE_COMPUTE },
+        { "comp_1.0.0", ENGINE_COMPUTE },
+        { "copy", ENGINE_OTHER },
+        { "bcs0", ENGINE_OTHER },
+        { "enc_1", ENGINE_OTHER },
+        { "cpu", ENGINE_OTHER },
+        { "video-enhance", ENGINE_OTHER },
+        { "v3d_cpu", ENGINE_OTHER },
         { "vcs0x", ENGINE_GRAPHICS },
     };
 
