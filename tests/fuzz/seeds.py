@@ -3,6 +3,7 @@
 
 Frames are made by stock protobuf from our schemas: one of each request and each message of the engine, all fields set.
 Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats. A few heads of safetensors.
+Messages of the kernel's thermal family and of its device events.
 """
 import glob
 import importlib
@@ -262,7 +263,53 @@ def configs(folder):
     write(folder, "config", "wrong", b'{ "sockt": 1, "models": [], "policy": [ { "uid": -1 } ], "daemon": { "stop_grace": "9 h" } }')
 
 
+# --- what the kernel says on its sockets
+
+def attribute(kind, data):
+    return struct.pack("<HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
+
+
+def netlink(kind, command, *attributes):
+    body = struct.pack("<BBH", command, 1, 0) + b"".join(attributes)
+    return struct.pack("<IHHII", 16 + len(body), kind, 0, 0, 0) + body
+
+
+def thermal(folder):
+    def number(kind, value):
+        return attribute(kind, struct.pack("<i", value))
+
+    family, controller, zone, temp, trip, name, cooling, state = 0x1c, 16, 2, 3, 5, 11, 15, 16
+    up = netlink(family, 5, number(zone, 3), number(trip, 1), number(temp, 85000))
+    made = netlink(family, 1, number(zone, 4), attribute(name, b"gpu-thermal\0"))
+    held = netlink(family, 12, number(cooling, 7), number(state, 2))
+    write(folder, "genl", "events", b"\0" + up + netlink(family + 1, 5) + made + held)
+    write(folder, "genl", "cut", b"\0" + up + made[:-5])
+    write(folder, "genl", "later", b"\0" + netlink(family, 18, number(99, 1), attribute(2, b"\0")))
+    write(folder, "genl", "sample", b"\1" + netlink(family, 0, number(zone, 2), number(temp, -5000)))
+    groups = b"".join(attribute(0x8001 + i, attribute(2, struct.pack("<I", 5 + i)) + attribute(1, group + b"\0"))
+                      for i, group in enumerate((b"sampling", b"event")))
+    write(folder, "genl", "family", b"\2" + netlink(controller, 1, attribute(2, b"thermal\0"),
+                                                    attribute(1, struct.pack("<H", family)), attribute(0x8007, groups)))
+    write(folder, "genl", "none", b"\2" + struct.pack("<IHHIIi", 20, 2, 0, 0, 0, -2))
+
+
+def uevents(folder):
+    def message(*texts):
+        return b"".join(text.encode() + b"\0" for text in texts)
+
+    node = "/devices/platform/fd00000.gpu/drm/renderD128"
+    write(folder, "uevent", "add", message(f"add@{node}", "ACTION=add", f"DEVPATH={node}", "SUBSYSTEM=drm", "MAJOR=226",
+                                           "MINOR=128", "DEVNAME=dri/renderD128", "SEQNUM=4711"))
+    write(folder, "uevent", "wedged", message("change@/devices/x/drm/card0", "SUBSYSTEM=drm", "WEDGED=rebind,bus-reset"))
+    write(folder, "uevent", "hotplug", message("change@/devices/x/drm/card0", "SUBSYSTEM=drm", "HOTPLUG=1"))
+    write(folder, "uevent", "other", message("remove@/devices/usb1", "SUBSYSTEM=usb"))
+    write(folder, "uevent", "minor", message("add@/x", "SUBSYSTEM=drm", "MINOR=-1"))
+    write(folder, "uevent", "cut", message("add@/x", "SUBSYSTEM=drm")[:-3])
+
+
 if __name__ == "__main__":
+    thermal(sys.argv[1])
+    uevents(sys.argv[1])
     frames(sys.argv[1])
     answers(sys.argv[1])
     orders(sys.argv[1])
