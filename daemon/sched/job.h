@@ -56,7 +56,7 @@ struct job {
         n_left; /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); kept by the stream */
     uint32_t n_most;  /* tokens that it may come to: prompt, and the longest answer; 0: not known */
     uint32_t n_paid;  /* tokens that the account was charged for: a rebuild is not its fault */
-    uint32_t n_pages; /* that its sequence needs, as the engine said (Opened, Refused); 0: not known */
+    uint32_t n_pages; /* that its sequence needs, as the engine said last (Opened, Refused); 0: not known */
 
     uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
     uint32_t n_aside;     /* times that its seat was taken while it ran */

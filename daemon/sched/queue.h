@@ -53,7 +53,9 @@ struct lane {
     uint32_t n_context;        /* tokens of one sequence; 0: not known */
     uint32_t page_tokens;      /* above 0 */
     uint32_t n_pages;          /* of the pool; 0: not known */
-    uint32_t n_pages_promised; /* of them, to open sequences (job::n_pages) */
+    uint32_t n_pages_promised; /* to open sequences, added up (job::n_pages); job_move() keeps it */
+    uint32_t
+        n_pages_shared; /* of those, counted more than once: promised less what the engine says it holds */
     struct cost cost;
     uint64_t turn;                         /* number of its last turn, of all lanes' */
     uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */

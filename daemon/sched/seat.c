@@ -21,16 +21,23 @@ static uint32_t pages_of(const struct lane *lane, const struct governor_limits *
     return (uint32_t)((uint64_t)lane->n_pages * limits[lane->place].kv_permille / 1000);
 }
 
-static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
+/* That they hold: a page that two share counts once. */
+static uint32_t pages_held(const struct lane *lane)
 {
-    return lane->n_pages > 0 && lane->n_taken > 1 && lane->n_pages_promised > pages_of(lane, limits);
+    return lane->n_pages_promised - (uint32_t)num_min(lane->n_pages_promised, lane->n_pages_shared);
 }
 
-/* Pages that @job lacks. Alone on its lane it lacks none: the engine says if it can ever fit. */
+static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
+{
+    return lane->n_pages > 0 && lane->n_taken > 1 && pages_held(lane) > pages_of(lane, limits);
+}
+
+/* Pages that @job lacks, at most: some of them it may share. Alone on its lane it lacks none: the engine
+ * says if it can ever fit. */
 static uint32_t pages_short(const struct job *job, const struct governor_limits *limits)
 {
     const struct lane *lane = job->lane;
-    uint64_t needs = (uint64_t)lane->n_pages_promised + job->n_pages;
+    uint64_t needs = (uint64_t)pages_held(lane) + job->n_pages;
     uint32_t has = pages_of(lane, limits);
 
     if (lane->n_pages == 0 || job->n_pages == 0 || lane->n_taken == 0) {
@@ -47,9 +54,14 @@ static bool seeks(const struct job *job, const struct governor_limits *limits, u
            account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
 }
 
+/* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it
+ * may know later than we do. */
 static bool finds_room(const struct job *job, const struct governor_limits *limits)
 {
-    return job->lane->n_taken < job->lane->n_seats && !job->lane->no_room && pages_short(job, limits) == 0;
+    const struct lane *lane = job->lane;
+
+    return lane->n_taken < lane->n_seats && !lane->no_room &&
+           (limits[lane->place].kv_permille >= 1000 || pages_short(job, limits) == 0);
 }
 
 /* ---- who gives one up */
@@ -266,8 +278,25 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
 
 /* ---- who gets one */
 
-/* Somebody before @job lacks pages at its lane, and would never have them if others took what there is: of
- * its class, or with others' pages to come. */
+/* Somebody who was refused for want of pages asks again at @lane: nobody takes them meanwhile. */
+static bool is_asking_again(const struct queue *queue, const struct lane *lane)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *job = container_of(link, struct job, link);
+
+            if (job->lane == lane && job->state == JOB_OPENING && job->n_pages > 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Somebody before @job finds no room at its lane, and never would if others took what there is: of its
+ * class, or with others' pages to come. */
 static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims,
                          uint32_t n, const struct governor_limits *limits, uint64_t now_us)
 {
@@ -278,7 +307,7 @@ static bool is_held_back(const struct queue *queue, const struct job *job, const
             return first->class == job->class || victim_for(queue, first, limits, now_us) != NULL;
         }
     }
-    return false;
+    return is_asking_again(queue, job->lane);
 }
 
 struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,

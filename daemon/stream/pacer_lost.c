@@ -105,7 +105,6 @@ uint32_t pacer_engine_lost(struct edition *edition, const struct engine_end *end
         n_recent = lay_blame(edition, end);
     }
     edition->lane.n_taken = 0; /* only now: who struck out gave a seat back */
-    edition->lane.n_pages_promised = 0;
     edition->lane.no_room = false;
     forget_steps(edition);
     edition->n_opening = 0;

@@ -55,7 +55,6 @@ static void open_sequence(struct stream *stream)
         return;
     }
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
-    stream->job.n_pages = 0;
     edition->lane.n_taken++;
     edition->n_opening++;
     edition->opening_alone = stream->mark.suspect;
@@ -77,9 +76,7 @@ void pacer_close(struct stream *stream)
     }
     map_remove(&edition->sequences, stream->sequence);
     edition->lane.n_taken--;
-    edition->lane.n_pages_promised -= stream->job.n_pages;
     edition->lane.no_room = false;
-    stream->job.n_pages = 0;
     edition->figures.n_sequences = edition->lane.n_taken;
     if (edition_takes_orders(edition)) {
         /* Stop reaches it between the parts of a running step; the others wait for the step's end. */
@@ -141,7 +138,6 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
         return;
     }
     stream->job.n_pages = opened->pages_held;
-    edition->lane.n_pages_promised += opened->pages_held;
     stream_seated(stream, opened->cached_tokens);
 }
 

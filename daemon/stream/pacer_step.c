@@ -192,6 +192,8 @@ static void count_step(struct edition *edition, const struct turn_step *step,
     figures->n_pages_free = done->pages_free;
     figures->n_pages_cached = done->pages_cached;
     figures->n_pages_held = done->pages_held;
+    edition->lane.n_pages_shared =
+        edition->lane.n_pages_promised - (uint32_t)num_min(edition->lane.n_pages_promised, done->pages_held);
     edition->hub->counts[HUB_STEPS]++;
     if (n_rows == step->plan.n_rows && took_us > 0) {
         cost_learn(&edition->lane.cost, &step->plan.load, took_us * 1000);

@@ -260,7 +260,7 @@ START_TEST(pages_are_given_up_only_if_that_helps)
 }
 END_TEST
 
-START_TEST(a_seat_alone_is_no_room_while_pages_are_short)
+START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
 {
     struct play_ask low[2];
     struct play_ask high;
@@ -270,11 +270,32 @@ START_TEST(a_seat_alone_is_no_room_while_pages_are_short)
     hold_pages(&low[1], 1, SCHED_BACKGROUND, 40);
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
     high.job.n_pages = 90;
+    play.lane.no_room = true;
 
     put_aside(victim());
-    ck_assert_ptr_null(next_seat());
-    put_aside(victim());
+    play.lane.no_room = false; /* as one was closed: it may ask again */
     ck_assert_ptr_eq(next_seat(), &high.job);
+    job_move(&high.job, JOB_OPENING, play.in.now_us);
+    ck_assert_ptr_null(next_seat());
+    job_move(&high.job, JOB_WAITING, play.in.now_us); /* refused once more */
+    play.lane.no_room = true;
+    put_aside(victim());
+    play.lane.no_room = false;
+    ck_assert_ptr_eq(next_seat(), &high.job);
+}
+END_TEST
+
+START_TEST(shared_pages_are_counted_once)
+{
+    struct play_ask seated[2];
+
+    play.lane.n_pages = 100;
+    hold_pages(&seated[0], 1, SCHED_BACKGROUND, 70);
+    hold_pages(&seated[1], 1, SCHED_BACKGROUND, 70);
+    ck_assert_ptr_nonnull(victim());
+    play.lane.n_pages_shared = 50;
+
+    ck_assert_ptr_null(victim());
 }
 END_TEST
 
@@ -462,7 +483,8 @@ int main(void)
     tcase_add_test(tcase, who_got_a_seat_by_age_keeps_it_until_it_got_further);
     tcase_add_test(tcase, tenure_ends);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
-    tcase_add_test(tcase, a_seat_alone_is_no_room_while_pages_are_short);
+    tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
+    tcase_add_test(tcase, shared_pages_are_counted_once);
     tcase_add_test(tcase, pages_that_the_governor_takes_back_are_the_lowest_class_s);
     tcase_add_test(tcase, the_last_sequence_stays_however_few_pages_there_are);
     tcase_add_test(tcase, an_urgent_request_does_not_wait_for_a_place);
