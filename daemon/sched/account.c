@@ -95,16 +95,17 @@ uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minut
                           uint64_t boot_us)
 {
     uint64_t limit_utok = (uint64_t)tokens_a_minute * UTOK;
+    uint64_t rest_us = account->rest_until_us > boot_us ? account->rest_until_us - boot_us : 0;
     uint64_t spent_utok;
 
     if (tokens_a_minute == 0) {
-        return 0;
+        return rest_us;
     }
     spent_utok = unleaked(account, tokens_a_minute, boot_us) + num_min(n_tok, UINT32_MAX) * UTOK;
     if (spent_utok <= limit_utok) {
-        return 0;
+        return rest_us;
     }
-    return num_div_up((spent_utok - limit_utok) * (MINUTE_US / UTOK), tokens_a_minute);
+    return num_max(rest_us, num_div_up((spent_utok - limit_utok) * (MINUTE_US / UTOK), tokens_a_minute));
 }
 
 uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us)

@@ -47,9 +47,10 @@ struct account {
     uint64_t ended_us; /* its last end of a request, while others were live; 0: none */
     uint64_t gap_us;   /* between such ends, smoothed; 0: not measured */
 
-    uint64_t spent_utok; /* of the budget a minute, in millionths of a token, at @spent_us */
-    uint64_t spent_us;   /* boot clock */
-    uint64_t suspect_us; /* until then its new requests are suspects (monotonic clock) */
+    uint64_t spent_utok;    /* of the budget a minute, in millionths of a token, at @spent_us */
+    uint64_t spent_us;      /* boot clock */
+    uint64_t rest_until_us; /* no token may be spent before: its energy is spent (boot clock) */
+    uint64_t suspect_us;    /* until then its new requests are suspects (monotonic clock) */
 };
 
 struct account_limits {

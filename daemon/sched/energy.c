@@ -54,14 +54,14 @@ static void learn(struct energy *energy, double uj, double past_us, double held_
 void energy_read(struct energy *energy, uint64_t at_us, uint64_t uj, uint64_t held_us)
 {
     bool is_first = energy->read_us == 0 || at_us < energy->read_us || uj < energy->read_uj;
+    double held = held_us > energy->held_us ? (double)(held_us - energy->held_us) : 0.0;
     double past_us = is_first ? 0.0 : (double)(at_us - energy->read_us);
 
     if (!is_first && at_us == energy->read_us) {
         return;
     }
     if (past_us > 0.0 && past_us < GAP_US) {
-        learn(energy, (double)(uj - energy->read_uj), past_us,
-              fmin((double)(held_us - energy->held_us), past_us));
+        learn(energy, (double)(uj - energy->read_uj), past_us, fmin(held, past_us));
     }
     energy->read_us = at_us;
     energy->read_uj = uj;

@@ -293,6 +293,11 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     return set(governor, GOVERNOR_DEVICE, &device, mode, pressure, input->now_us) || changed;
 }
 
+void governor_awake(struct governor *governor)
+{
+    governor->last_us = 0;
+}
+
 const char *governor_mode_name(enum governor_mode mode)
 {
     assert(mode < GOVERNOR_MODE_COUNT);

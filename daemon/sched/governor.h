@@ -158,6 +158,9 @@ void governor_init(struct governor *governor, const struct governor_policy *poli
 /* A new policy holds from the next tick; what was learnt stays. */
 void governor_configure(struct governor *governor, const struct governor_policy *policy);
 
+/* The machine was away (it slept): filters start anew with the next tick, what was learnt of chip and board stays. */
+void governor_awake(struct governor *governor);
+
 /* One tick. True if a mode or a cause changed: worth an event. Uneven periods are fine; a gap above a second (sleep,
  * no work) starts the filters anew. */
 bool governor_tick(struct governor *governor, const struct governor_input *input);

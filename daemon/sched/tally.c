@@ -44,7 +44,7 @@ struct tally *tallies_get(struct tallies *tallies, uint32_t uid)
     return tally;
 }
 
-struct tally *tallies_next(struct tallies *tallies, size_t *at)
+const struct tally *tallies_next(const struct tallies *tallies, size_t *at)
 {
     struct map_entry *entry = map_next(&tallies->by_uid, at);
 

@@ -36,7 +36,7 @@ void tallies_finish(struct tallies *tallies);
 struct tally *tallies_get(struct tallies *tallies, uint32_t uid);
 
 /* The first if @at is 0, then the next; NULL: no more. */
-struct tally *tallies_next(struct tallies *tallies, size_t *at);
+const struct tally *tallies_next(const struct tallies *tallies, size_t *at);
 
 /* Charges @uj of a request whose budget is @energy_a_minute joules (0: none). */
 void tally_charge(struct tally *tally, uint64_t uj, enum energy_source source, uint32_t energy_a_minute,

@@ -78,14 +78,19 @@ static uint32_t count_waiting(const struct hub *hub)
     return n;
 }
 
-static int admit(const struct hub *hub, const struct account *account, enum sched_class class,
+static int admit(struct hub *hub, const struct account *account, enum sched_class class,
                  const struct grant *grant, uint64_t n_bytes, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const struct account_limits limits = limits_of(grant);
     uint64_t wait_us = 0;
+    uint64_t energy_wait_us = metering_wait_us(hub, grant, clock_boot_us());
     int r;
 
     r = account_admit(account, &limits, n_bytes, clock_boot_us(), &wait_us);
+    if (r == ACCOUNT_OK && energy_wait_us > 0) {
+        r = ACCOUNT_BUDGET;
+        wait_us = energy_wait_us;
+    }
     if (r == ACCOUNT_OK && count_waiting(hub) < LIMIT_WAITING) {
         return 0;
     }
@@ -102,6 +107,9 @@ static int admit(const struct hub *hub, const struct account *account, enum sche
     } else if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(account->bytes >> 20));
+    } else if (energy_wait_us >= wait_us) {
+        diag_set(diag, "this user's %u joules a minute are spent: come back in %u ms", grant->energy_a_minute,
+                 *ret_retry_ms);
     } else {
         diag_set(diag, "this user's %u tokens a minute are spent: come back in %u ms", grant->tokens_a_minute,
                  *ret_retry_ms);
@@ -336,9 +344,10 @@ static void enter(struct stream *stream, struct edition *edition, enum sched_cla
     stream_soon(stream);
 }
 
-static int refuse(struct hub *hub, int code)
+static int refuse(struct hub *hub, uint32_t uid, int code)
 {
     hub->counts[HUB_REFUSED]++;
+    metering_refused(hub, uid);
     return code;
 }
 
@@ -355,16 +364,16 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
     *ret_retry_ms = 0;
     if (hub->is_stopping) {
         diag_set(diag, "the daemon is shutting down");
-        return refuse(hub, SOTTO__V1__CODE__CODE_UNAVAILABLE);
+        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_UNAVAILABLE);
     }
     if (!model) {
         diag_blame(diag, "generate.model",
                    ask->model[0] ? "there is no model of that name" : "no model is configured");
-        return refuse(hub, SOTTO__V1__CODE__CODE_NOT_FOUND);
+        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_NOT_FOUND);
     }
     r = choose_class(ask, grant, &class, diag);
     if (r) {
-        return refuse(hub, r);
+        return refuse(hub, grant->uid, r);
     }
     r = accounts_get(&hub->queue.accounts, grant->uid, &account);
     if (r) {
@@ -372,11 +381,11 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
     }
     r = admit(hub, account, class, grant, bytes_of(ask), ret_retry_ms, diag);
     if (r) {
-        return refuse(hub, r);
+        return refuse(hub, grant->uid, r);
     }
     r = models_want(model, false, diag);
     if (r) {
-        return r < 0 ? err_up(r) : refuse(hub, r);
+        return r < 0 ? err_up(r) : refuse(hub, grant->uid, r);
     }
     r = create(&stream, hub, account, ask, grant);
     if (r) {
@@ -384,7 +393,7 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
     }
     if (!take_key(hub, stream, ask->key)) {
         diag_blame(diag, "generate.key", "a live answer of this user has that key already");
-        return refuse(hub, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
+        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
     }
     if (embed) {
         stream->embeds = true;

@@ -168,6 +168,8 @@ static void become_ready(struct edition *edition)
     move(edition, EDITION_READY);
     edition->n_tries = 0;
     edition->lane.open = true;
+    edition->is_pressed = false; /* a new engine has all its pages */
+    governing_on_ready(edition);
     models_on_ready(edition);
     hub_poke(edition->hub);
 }

@@ -119,6 +119,7 @@ struct edition {
     uint32_t n_opening; /* Open sent and not answered */
     bool opening_alone; /* the one that is being opened is a suspect */
     bool owes_figures;  /* was asked for Stats */
+    bool is_pressed;    /* its engine was told of fewer pages than it has */
 };
 
 /*

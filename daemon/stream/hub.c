@@ -12,7 +12,7 @@
 #define DEFAULT_LOAD_STALL_MS 30000u
 #define DEFAULT_STEP_FLOOR_MS 2000u
 #define DEFAULT_POOL_THREADS  4u /* libuv's own number */
-#define HANDLES               5u /* turn, figures, grace, the pacer's alarm, and the senses as one */
+#define HANDLES               6u /* turn, figures, grace, alarm, the governor's, and the senses as one */
 #define EVENT_PAIRS           12u
 
 static const uint32_t default_pause_ms[3] = { 100, 1000, 10000 };
@@ -53,6 +53,7 @@ static void on_turn(uv_idle_t *turn)
     hub->is_started = false;
     attend_streams(hub);
     answer_tickets(hub);
+    governing_run(hub);
     pacer_run(hub);
     hub_try_close(hub);
 }
@@ -86,6 +87,7 @@ void hub_event(struct hub *hub, uint32_t uid, const char *topic, const char *nam
 static void init_handles(struct hub *hub)
 {
     pacer_start(hub);
+    governing_start(hub);
     uv_idle_init(hub->loop, &hub->turn);
     uv_timer_init(hub->loop, &hub->figures);
     uv_timer_init(hub->loop, &hub->grace);
@@ -128,6 +130,7 @@ static void free_hub(struct hub *hub)
     free_models(hub);
     map_finish(&hub->keys);
     queue_finish(&hub->queue);
+    governing_finish(hub);
     senses_destroy(hub->senses);
     alarm_drop(&hub->pacer.alarm);
     mem_free(hub->engine_path);
@@ -163,7 +166,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     list_init(&hub->asking);
     map_init(&hub->keys, MEM_STREAM);
     queue_init(&hub->queue);
-    governor_init(&hub->governor, &(struct governor_policy){ 0 });
+    governing_init(hub, &config->governor, &config->energy);
     words_init(&hub->words, loop, config->n_pool_threads ? config->n_pool_threads : DEFAULT_POOL_THREADS);
     take_numbers(hub, config);
     hub->engine_path = copy(config->engine_path);
@@ -296,6 +299,7 @@ void hub_try_close(struct hub *hub)
     alarm_close(&hub->pacer.alarm, on_alarm_closed);
     uv_close((uv_handle_t *)&hub->figures, on_closed);
     uv_close((uv_handle_t *)&hub->grace, on_closed);
+    governing_close(hub, on_closed);
     sensing_end(hub);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/diag.h"
+#include "sched/energy.h"
 #include "stream/senses.h"
 #include "text/chat.h"
 #include "token/token.h"
@@ -30,9 +31,11 @@ struct grant {
     uint32_t n_context;       /* tokens of prompt and answer; 0: the model's */
     uint32_t n_answer;        /* hard cap on max_tokens, and the value when none is given */
     uint32_t tokens_a_minute; /* 0: no bound */
+    uint32_t energy_a_minute; /* joules; 0: no bound */
     bool admin;
-    bool observe; /* sees names of others in Status and Watch */
-    bool special; /* may have control tokens recognised (Tokenize.special) */
+    bool observe;       /* sees names of others in Status and Watch */
+    bool graphics_hint; /* may say what the screen needs (GraphicsHint) */
+    bool special;       /* may have control tokens recognised (Tokenize.special) */
 };
 
 /* One configured model. Strings are copied. */
@@ -63,6 +66,8 @@ struct hub_config {
     uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
     uint32_t n_pool_threads; /* of libuv's pool; at most half of them work for one account; 0: 4, as libuv */
     struct senses_config senses;
+    struct governor_policy governor;
+    struct energy_stated energy;
 };
 
 struct hub;
@@ -88,6 +93,24 @@ void hub_destroy(struct hub *hub);
 
 /* True if the loop turned and no engine is overdue: feed the service manager's watchdog. */
 bool hub_is_well(const struct hub *hub);
+
+/* ---- the machine */
+
+/* A compositor says what it knows; the caller has asked policy. */
+void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint);
+
+/* A connection hints for the first time; one that has hinted is gone. With the last of them all hints are void. */
+void hub_hint_begins(struct hub *hub);
+void hub_hint_ends(struct hub *hub);
+
+/* The machine is about to sleep: nothing is begun any more, what runs stands still at the end of its part. */
+void hub_sleep(struct hub *hub);
+
+/* It is awake: what was read of it is old; work goes on when it was read anew, or after two seconds. */
+void hub_wake(struct hub *hub);
+
+/* Nothing runs: all steps have ended, or stand still. */
+bool hub_is_still(const struct hub *hub);
 
 /* Swaps the set of models (reload): new ones become known (and load, if they say so), changed ones apply to the
  * next load, missing ones are unloaded after their last stream. Paths of settings that need a reload of their model

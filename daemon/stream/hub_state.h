@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "sched/turn.h"
 #include "stream/alarm.h"
+#include "stream/governing.h"
 #include "stream/hub.h"
 #include "stream/words.h"
 
@@ -39,6 +40,10 @@ enum hub_count {
     HUB_ENGINE_CRASHES,
     HUB_TOKENISED,
     HUB_EMBEDDED,
+    HUB_MODE_CHANGES,
+    HUB_THROTTLED,
+    HUB_HINTS,
+    HUB_SLEEPS,
     HUB_COUNT_COUNT,
 };
 
@@ -70,6 +75,7 @@ struct hub {
     struct queue queue;
     struct planner planner;
     struct governor governor;
+    struct governing governing;
     struct pacer pacer;
     struct words words;
     struct senses *senses;

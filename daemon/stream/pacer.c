@@ -151,6 +151,7 @@ void pacer_run(struct hub *hub)
     uint64_t wake_us;
 
     memcpy(in.limits, hub->governor.limits, sizeof(in.limits));
+    in.is_asleep = hub->governing.is_asleep;
     end_the_late(hub, in.boot_us);
     admit_look(&hub->queue, in.limits, in.boot_us);
     pacer_seat(hub, in.now_us, in.boot_us);

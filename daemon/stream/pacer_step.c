@@ -153,6 +153,7 @@ static void take_result(struct edition *edition, struct job *job, bool alone,
     }
     job->n_done += done->rows;
     queue_charge(&edition->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
+    metering_count(stream, done->rows);
     if (done->n_tokens == 1) {
         if (blame_served(&stream->mark, 1, alone)) {
             job->alone = false;
@@ -217,6 +218,7 @@ void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *
         return; /* the step is still under way: the end of the engine finds who was in it */
     }
     turn_on_done(turn, &edition->lane, done->id, done->held_us, now_us);
+    governing_slice_ended(edition->hub, step, done->held_us, true);
     trace_add(TRACE_STEP_DONE, done->id, now_us - step->sent_us);
     count_step(edition, step, done);
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
@@ -230,11 +232,14 @@ void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *
 
 void pacer_on_suspended(struct edition *edition, const Sotto__Engine__Suspended *suspended)
 {
-    if (!turn_on_suspended(&edition->hub->pacer.turn, &edition->lane, suspended->step, suspended->held_us,
-                           clock_mono_us())) {
+    struct turn *turn = &edition->hub->pacer.turn;
+
+    if (!turn_on_suspended(turn, &edition->lane, suspended->step, suspended->held_us, clock_mono_us())) {
         engine_kill(edition->engine, "it suspended a step that did not run");
         return;
     }
+    governing_slice_ended(edition->hub, turn_find(turn, &edition->lane, suspended->step), suspended->held_us,
+                          false);
     pacer_watch(edition);
 }
 

@@ -557,7 +557,7 @@ void senses_fill(const struct senses *senses, uint64_t now_us, struct governor_i
     sense_fill(&senses->book, &view, input);
 }
 
-bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_uj)
+bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj)
 {
     const struct sense_source *meter =
         sense_book_find(&senses->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
@@ -567,6 +567,7 @@ bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_u
             SOTTO__SENSE__STATE__STATE_OK) {
         return false;
     }
+    *ret_at_us = meter->now.at_us;
     *ret_uj = (uint64_t)meter->now.value;
     return true;
 }

@@ -81,8 +81,8 @@ void senses_rate(struct senses *senses, uint32_t period_ms);
 /* Fills graphics, zones, power and pressure of @input as of @now_us; leaves the rest alone. */
 void senses_fill(const struct senses *senses, uint64_t now_us, struct governor_input *input);
 
-/* Joules for accounting: the meter in use. False: none is read. */
-bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_uj);
+/* Joules for accounting: the meter in use, and when it was read. False: none is read. */
+bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj);
 
 /* Fills devices and sensors of @report from @arena. 0 or -ENOMEM. */
 int senses_report(const struct senses *senses, uint64_t now_us, struct arena *arena,

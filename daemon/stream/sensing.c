@@ -41,7 +41,12 @@ static bool is_ours(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
     return false;
 }
 
-static const struct senses_sink sink = { .on_event = on_event, .is_ours = is_ours };
+static void on_sample(void *owner, bool early)
+{
+    governing_on_sample(owner, early);
+}
+
+static const struct senses_sink sink = { .on_sample = on_sample, .on_event = on_event, .is_ours = is_ours };
 
 int sensing_create(struct hub *hub, const struct senses_config *config)
 {

@@ -29,6 +29,10 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_ENGINE_CRASHES] = "sotto_engine_crashes_total",
     [HUB_TOKENISED] = "sotto_texts_total",
     [HUB_EMBEDDED] = "sotto_embeddings_total",
+    [HUB_MODE_CHANGES] = "sotto_mode_changes_total",
+    [HUB_THROTTLED] = "sotto_throttled_notices_total",
+    [HUB_HINTS] = "sotto_graphics_hints_total",
+    [HUB_SLEEPS] = "sotto_sleeps_total",
 };
 
 /* protobuf-c's strings are not const; packing leaves them alone. */
@@ -345,6 +349,7 @@ void status_call(struct hub_ticket *ticket)
     r = r ? r : fill_classes(hub, &arena, &report);
     r = r ? r : fill_counters(hub, &arena, &report);
     r = r ? r : senses_report(hub->senses, clock_mono_us(), &arena, &report);
+    r = r ? r : governing_report(hub, &ticket->grant, &arena, &report);
     (void)r; /* what found no memory is left out: the rest is still true */
     ticket->done.status(ticket->owner, &report, &arena);
     arena_finish(&arena);

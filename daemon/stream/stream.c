@@ -183,6 +183,8 @@ static void fill_usage(const struct stream *stream, Sotto__V1__Usage *ret_usage)
     ret_usage->itl_p50_us = pulse_at(&stream->pulse, 500);
     ret_usage->itl_p99_us = pulse_at(&stream->pulse, 990);
     ret_usage->rebuilds = stream->n_rebuilds;
+    ret_usage->energy_uj = stream->energy_uj;
+    ret_usage->energy_source = governing_energy_source(stream->energy_source);
 }
 
 static void tell_end(struct stream *stream)

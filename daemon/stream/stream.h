@@ -99,8 +99,10 @@ struct stream {
 
     /* What the client was told. */
     bool is_accepted;
-    bool is_waiting_load; /* was told of loading, and is owed that it runs */
-    bool is_throttled;
+    bool is_waiting_load;         /* was told of loading, and is owed that it runs */
+    bool is_throttled;            /* of its tokens a minute */
+    enum governor_mode told_mode; /* of the machine: GOVERNOR_FULL, nothing holds it back */
+    uint64_t told_us;
     bool is_preempted;
     bool is_rebuilding;
     char numerics[64]; /* in force for what comes next */
@@ -113,6 +115,8 @@ struct stream {
     struct pulse pulse;
     uint32_t n_cached;
     uint32_t n_rebuilds;
+    uint64_t energy_uj;
+    enum energy_source energy_source;
 
     struct stream_end end;
 };

@@ -1,0 +1,358 @@
+#include "stream/governing.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "stream/models.h"
+#include "stream/stream.h"
+#include <string.h>
+
+#define IDLE_RATE_MS 1000u /* of readings while nothing is to do: what is told of the machine stays young */
+
+/* After waking the first readings are waited for this long; then what is not read is blind, and policy says what
+ * that means. */
+#define WAKE_US 2000000u
+
+/* Ticks are no closer than this, however often readings come. */
+#define TICK_LEAST_US 10000u
+
+/* ---- what the governor is told */
+
+uint64_t governing_held_us(const struct hub *hub, enum governor_place place, uint64_t now_us)
+{
+    const struct turn *turn = &hub->pacer.turn;
+    uint64_t held_us = hub->governing.held_us[place];
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        if ((step->state == TURN_RUNNING || step->state == TURN_SUSPENDING) && step->lane->place == place &&
+            now_us > step->from_us) {
+            held_us += now_us - step->from_us;
+        }
+    }
+    return held_us;
+}
+
+static void fill_held(struct hub *hub, struct governor_input *input)
+{
+    struct governing *governing = &hub->governing;
+
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        uint64_t held_us = governing_held_us(hub, (enum governor_place)i, input->now_us);
+
+        /* A slice may end shorter than it looked while it ran: what was told too much is kept back. */
+        input->held_us[i] = held_us > governing->told_us[i] ? held_us - governing->told_us[i] : 0;
+        governing->told_us[i] = num_max(held_us, governing->told_us[i]);
+    }
+    if (governing->foretold_ns > 0.0) {
+        input->delay_permille =
+            (uint32_t)num_min((uint64_t)(1000.0 * governing->took_ns / governing->foretold_ns), 1000000);
+    }
+    governing->took_ns = 0.0;
+    governing->foretold_ns = 0.0;
+}
+
+static void fill_hint(struct governing *governing, struct governor_input *input)
+{
+    bool holds = governing->hint.at_us > 0 && input->now_us - governing->hint.frame_at_us < GOVERNING_HINT_US;
+
+    input->hint.at_us = governing->hint.at_us;
+    input->hint.frame_us = holds ? governing->hint.frame_us : 0;
+    input->hint.n_missed = governing->hint.n_missed;
+    input->hint.busy_until_us = governing->hint.busy_until_us;
+    governing->hint.n_missed = 0;
+}
+
+/* What was read before a sleep says nothing of now. True: something is still waited for. */
+static bool distrust_old(uint64_t awake_us, struct governor_input *input)
+{
+    bool waits = false;
+
+    if (input->graphics.sight != GOVERNOR_NONE && input->graphics.at_us < awake_us) {
+        input->graphics.sight = GOVERNOR_BLIND;
+        waits = true;
+    }
+    for (uint32_t i = 0; i < input->n_zones; i++) {
+        if (input->zones[i].sight != GOVERNOR_NONE && input->zones[i].at_us < awake_us) {
+            input->zones[i].sight = GOVERNOR_BLIND;
+            waits = true;
+        }
+    }
+    if (input->power.sight != GOVERNOR_NONE && input->power.at_us < awake_us) {
+        input->power.sight = GOVERNOR_BLIND;
+    }
+    return waits;
+}
+
+static void fill(struct hub *hub, struct governor_input *input)
+{
+    struct governing *governing = &hub->governing;
+
+    *input = (struct governor_input){ .now_us = clock_mono_us() };
+    senses_fill(hub->senses, input->now_us, input);
+    fill_held(hub, input);
+    fill_hint(governing, input);
+    if (governing->awake_us > 0 &&
+        (!distrust_old(governing->awake_us, input) || input->now_us - governing->awake_us >= WAKE_US)) {
+        governing->awake_us = 0;
+        governing->is_asleep = false;
+    }
+    input->is_asleep = governing->is_asleep;
+}
+
+/* ---- ticks */
+
+static bool differs(const struct governor_limits *a, const struct governor_limits *b)
+{
+    return a->mode != b->mode || a->slice_us != b->slice_us || a->duty_permille != b->duty_permille ||
+           a->n_rows != b->n_rows || a->class_gate != b->class_gate || a->kv_permille != b->kv_permille;
+}
+
+static void tick(struct hub *hub)
+{
+    struct governing *governing = &hub->governing;
+    struct governor *governor = &hub->governor;
+    struct governor_limits was[GOVERNOR_PLACE_COUNT];
+    struct governor_input input;
+
+    memcpy(was, governor->limits, sizeof(was));
+    fill(hub, &input);
+    governing->ticked_us = input.now_us;
+    governing->n_ticks++;
+    if (governor_tick(governor, &input)) {
+        governing_tell(hub, was);
+    }
+    if (governor->limits[GOVERNOR_CORES].kv_permille != governing->kv_permille) {
+        governing->kv_permille = governor->limits[GOVERNOR_CORES].kv_permille;
+        governing_tell_pages(hub);
+    }
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        if (differs(&was[i], &governor->limits[i])) {
+            hub_poke(hub);
+        }
+    }
+    governing_notice(hub, input.now_us);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    tick(timer->data);
+}
+
+static bool wants_to_move(const struct stream *stream)
+{
+    switch (stream->state) {
+    case STREAM_WAITING:
+    case STREAM_RUNNING:
+        return true;
+    case STREAM_WORDS:
+    case STREAM_PARKED:
+    case STREAM_ENDING:
+    case STREAM_ENDED:
+    case STREAM_STATE_COUNT:
+        break;
+    }
+    return false;
+}
+
+static bool has_work(const struct hub *hub)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        enum turn_state state = hub->pacer.turn.steps[i].state;
+
+        if (state != TURN_FREE && state != TURN_OVER) {
+            return true;
+        }
+    }
+    list_for_each (link, &hub->streams) {
+        if (wants_to_move(container_of(link, struct stream, link))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_hinted(const struct governing *governing, uint64_t now_us)
+{
+    return governing->hint.at_us > 0 &&
+           (now_us - governing->hint.at_us < GOVERNING_HINT_US || governing->hint.busy_until_us > now_us);
+}
+
+/* Less memory than engines could have is given back in steps: somebody has to count them. */
+static bool is_wanted(const struct hub *hub)
+{
+    const struct governing *governing = &hub->governing;
+
+    return has_work(hub) || governing->awake_us > 0 || governing->kv_permille < 1000 ||
+           is_hinted(governing, clock_mono_us());
+}
+
+static void begin(struct hub *hub)
+{
+    struct governing *governing = &hub->governing;
+
+    governing->ticks = true;
+    senses_rate(hub->senses, GOVERNING_TICK_MS);
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        governing->told_us[i] = governing->held_us[i];
+    }
+    uv_timer_start(&governing->timer, on_timer, GOVERNING_TICK_MS, GOVERNING_TICK_MS);
+    tick(hub);
+}
+
+static void end(struct hub *hub)
+{
+    hub->governing.ticks = false;
+    senses_rate(hub->senses, IDLE_RATE_MS);
+    uv_timer_stop(&hub->governing.timer);
+}
+
+void governing_run(struct hub *hub)
+{
+    bool wanted = is_wanted(hub) && !hub->is_closing;
+
+    if (wanted && !hub->governing.ticks) {
+        begin(hub);
+    } else if (!wanted && hub->governing.ticks) {
+        end(hub);
+    }
+}
+
+void governing_on_sample(struct hub *hub, bool early)
+{
+    struct governing *governing = &hub->governing;
+    uint64_t now_us = clock_mono_us();
+
+    metering_read(hub, now_us);
+    if (!governing->ticks && !early) {
+        return;
+    }
+    /* A reading is acted upon when it comes, not up to a period later. */
+    if (now_us - governing->ticked_us >= TICK_LEAST_US) {
+        tick(hub);
+    }
+    if (governing->ticks) {
+        uv_timer_again(&governing->timer);
+    } else if (governing->kv_permille < 1000) {
+        hub_poke(hub);
+    }
+}
+
+/* ---- life */
+
+void governing_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
+{
+    governor_init(&hub->governor, policy);
+    hub->governing = (struct governing){ .kv_permille = 1000 };
+    energy_init(&hub->governing.energy, stated);
+    tallies_init(&hub->governing.tallies);
+}
+
+void governing_start(struct hub *hub)
+{
+    uv_timer_init(hub->loop, &hub->governing.timer);
+    hub->governing.timer.data = hub;
+}
+
+void governing_configure(struct hub *hub, const struct governor_policy *policy,
+                         const struct energy_stated *stated)
+{
+    governor_configure(&hub->governor, policy);
+    energy_configure(&hub->governing.energy, stated);
+}
+
+void governing_close(struct hub *hub, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&hub->governing.timer, closed);
+}
+
+void governing_finish(struct hub *hub)
+{
+    tallies_finish(&hub->governing.tallies);
+}
+
+/* ---- from the pacer */
+
+void governing_slice_ended(struct hub *hub, const struct turn_step *step, uint64_t held_us, bool done)
+{
+    struct governing *governing = &hub->governing;
+
+    governing->held_us[step->lane->place] += held_us;
+    if (!done) {
+        return;
+    }
+    if (step->lane->place == GOVERNOR_DEVICE) {
+        governing->took_ns += (double)step->held_us * 1000.0;
+        governing->foretold_ns += step->plan.foretold_ns;
+    }
+    metering_charge(hub, step);
+}
+
+/* ---- from outside */
+
+void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint)
+{
+    struct governing *governing = &hub->governing;
+    uint64_t now_us = clock_mono_us();
+
+    hub->counts[HUB_HINTS]++;
+    governing->hint.at_us = now_us;
+    if (hint->opt_frame_budget_us_case) {
+        governing->hint.frame_us = hint->frame_budget_us;
+        governing->hint.frame_at_us = now_us;
+    }
+    governing->hint.n_missed += (uint32_t)num_min(hint->missed_frames, UINT16_MAX);
+    governing->hint.busy_until_us = hint->busy_for_us ? now_us + hint->busy_for_us : 0;
+    if (governing->ticks) {
+        tick(hub); /* a frame is at stake: now, not up to a period later */
+    }
+    hub_poke(hub);
+}
+
+void hub_hint_begins(struct hub *hub)
+{
+    hub->governing.hint.n_speakers++;
+}
+
+void hub_hint_ends(struct hub *hub)
+{
+    struct governing *governing = &hub->governing;
+
+    if (--governing->hint.n_speakers == 0) {
+        memset(&governing->hint, 0, sizeof(governing->hint));
+    }
+    hub_poke(hub);
+}
+
+void hub_sleep(struct hub *hub)
+{
+    struct governing *governing = &hub->governing;
+
+    governing->is_asleep = true;
+    governing->awake_us = 0;
+    tick(hub);
+    hub_poke(hub);
+}
+
+void hub_wake(struct hub *hub)
+{
+    if (!hub->governing.is_asleep) {
+        return;
+    }
+    hub->governing.awake_us = clock_mono_us();
+    governor_awake(&hub->governor);
+    hub_poke(hub);
+}
+
+bool hub_is_still(const struct hub *hub)
+{
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        enum turn_state state = hub->pacer.turn.steps[i].state;
+
+        if (state != TURN_FREE && state != TURN_OVER && state != TURN_STANDING) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,133 @@
+/*
+ * The governor and the accounts, for Status.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "stream/governing.h"
+#include "stream/hub_state.h"
+#include "stream/stream.h"
+#include <errno.h>
+#include <string.h>
+
+static const char *const place_names[GOVERNOR_PLACE_COUNT] = {
+    [GOVERNOR_DEVICE] = "device",
+    [GOVERNOR_CORES] = "cores",
+};
+
+static const Sotto__V1__PriorityClass classes[SCHED_CLASS_COUNT] = {
+    [SCHED_BACKGROUND] = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
+    [SCHED_INTERACTIVE] = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
+    [SCHED_REALTIME] = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
+};
+
+static char *copy(struct arena *arena, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *same = arena_alloc(arena, n);
+
+    return same ? memcpy(same, text, n) : NULL;
+}
+
+static int fill_place(const struct hub *hub, enum governor_place place, uint64_t now_us, struct arena *arena,
+                      Sotto__V1__GovernorInfo *ret_info)
+{
+    const struct governor *governor = &hub->governor;
+    const struct governor_limits *limits = &governor->limits[place];
+
+    *ret_info = (Sotto__V1__GovernorInfo)SOTTO__V1__GOVERNOR_INFO__INIT;
+    ret_info->place = copy(arena, place_names[place]);
+    ret_info->mode = copy(arena, governor_mode_name(limits->mode));
+    ret_info->cause = copy(arena, governor_cause_name(limits->cause));
+    ret_info->slice_us = limits->slice_us;
+    ret_info->duty_permille = limits->duty_permille;
+    ret_info->rows = limits->n_rows;
+    ret_info->class_gate = classes[limits->class_gate];
+    ret_info->since_ms = (now_us - governor->since_us[place]) / 1000;
+    ret_info->changes = governor->n_changes;
+    return ret_info->place && ret_info->mode && ret_info->cause ? 0 : err_new(-ENOMEM);
+}
+
+static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+{
+    Sotto__V1__GovernorInfo *infos = arena_alloc(arena, GOVERNOR_PLACE_COUNT * sizeof(*infos));
+    Sotto__V1__GovernorInfo **list = arena_alloc(arena, GOVERNOR_PLACE_COUNT * sizeof(*list));
+    uint64_t now_us = clock_mono_us();
+
+    if (!infos || !list) {
+        return err_new(-ENOMEM);
+    }
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        if (fill_place(hub, (enum governor_place)i, now_us, arena, &infos[i])) {
+            return err_new(-ENOMEM);
+        }
+        list[i] = &infos[i];
+    }
+    report->governor = list;
+    report->n_governor = GOVERNOR_PLACE_COUNT;
+    return 0;
+}
+
+static uint32_t count_live(const struct hub *hub, uint32_t uid)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &hub->streams) {
+        const struct stream *stream = container_of(link, struct stream, link);
+
+        n += stream->grant.uid == uid && !stream_is_over(stream);
+    }
+    return n;
+}
+
+static int fill_accounts(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                         Sotto__V1__StatusReport *report)
+{
+    size_t most = hub->governing.tallies.by_uid.n;
+    Sotto__V1__AccountInfo *infos = arena_alloc(arena, most * sizeof(*infos) + 1);
+    Sotto__V1__AccountInfo **list = arena_alloc(arena, most * sizeof(*list) + 1);
+    const struct tally *tally;
+    size_t at = 0;
+    size_t n = 0;
+
+    if (!infos || !list) {
+        return err_new(-ENOMEM);
+    }
+    while ((tally = tallies_next(&hub->governing.tallies, &at))) {
+        if (tally->uid != grant->uid && !grant->observe) {
+            continue;
+        }
+        infos[n] = (Sotto__V1__AccountInfo)SOTTO__V1__ACCOUNT_INFO__INIT;
+        infos[n].uid = tally->uid;
+        infos[n].tokens = tally->n_tok;
+        infos[n].energy_uj = tally->energy_uj;
+        infos[n].energy_source = governing_energy_source(tally->source);
+        infos[n].requests = count_live(hub, tally->uid);
+        infos[n].refused = tally->n_refused;
+        list[n] = &infos[n];
+        n++;
+    }
+    report->accounts = list;
+    report->n_accounts = n;
+    return 0;
+}
+
+Sotto__V1__EnergySource governing_energy_source(enum energy_source source)
+{
+    static const Sotto__V1__EnergySource sources[ENERGY_SOURCE_COUNT] = {
+        [ENERGY_UNKNOWN] = SOTTO__V1__ENERGY_SOURCE__ENERGY_UNKNOWN,
+        [ENERGY_ESTIMATED] = SOTTO__V1__ENERGY_SOURCE__ENERGY_ESTIMATED,
+        [ENERGY_MEASURED] = SOTTO__V1__ENERGY_SOURCE__ENERGY_MEASURED,
+    };
+
+    return sources[source];
+}
+
+int governing_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                     Sotto__V1__StatusReport *report)
+{
+    int r = fill_governor(hub, arena, report);
+
+    r = r ? r : fill_accounts(hub, grant, arena, report);
+    return err_up(r);
+}
