@@ -634,7 +634,8 @@ SOTTO_EXPORT enum sotto_code sotto_send_unload(struct sotto *sotto, const char *
 SOTTO_EXPORT enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
 
-/* WATCHED until sotto_cancel(), then DONE. @topics: "model", "engine", "stream", "mode", "config"; none: all. */
+/* WATCHED until sotto_cancel(), then DONE. @topics: "model", "engine", "stream", "mode", "config", "sense"; none:
+ * all. */
 SOTTO_EXPORT enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics,
                                               sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                               struct sotto_error *error);

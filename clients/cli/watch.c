@@ -93,7 +93,7 @@ const struct command cmd_watch = {
     .words = "[TOPIC]...",
     .about =
         "Shows what happens in the daemon until Ctrl-C: of the topics given (model, engine, stream, mode,\n"
-        "config), or all.",
+        "config, sense), or all.",
     .rows = rows,
     .run = run,
 };

@@ -2,8 +2,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "sense/inventory.h"
+#include "sense/load.h"
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +73,6 @@ bool machine_open(struct machine *machine, const char *path, const char *const *
 
     memset(machine, 0, sizeof(*machine));
     list_init(&machine->sources);
-    list_init(&machine->loads);
     policy_init(&machine->policy);
     r = root_open(&machine->root, path);
     if (r) {
@@ -110,27 +111,84 @@ void machine_close(struct machine *machine)
 
 /* ---- the scan */
 
-static void note_all(const struct list *sources, bool passed_over, struct finding *finding)
+/* A device that draws: 3 drives the display as well, 2 can compute, 1 only shows what others have drawn. */
+static int worth(const struct load_device *device)
 {
-    struct list *link;
+    bool is_render = strncmp(device->node, "render", 6) == 0;
 
-    list_for_each (link, sources) {
-        struct source *source = container_of(link, struct source, link);
+    return is_render && device->has_display ? 3 : is_render ? 2 : 1;
+}
 
-        if ((source->rank == SOURCE_PASSED_OVER) == passed_over) {
-            finder_note(finding, source, false);
+/* The device whose load counts: on many chips the one that draws and the one that shows are two. */
+static const struct load_device *choose_device(const struct load_device *devices, uint32_t n)
+{
+    const struct load_device *best = NULL;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!best || worth(&devices[i]) > worth(best)) {
+            best = &devices[i];
         }
+    }
+    return best;
+}
+
+/* A source of a load ends its id with the path of its device. */
+static bool is_of(const struct source *source, const struct load_device *device)
+{
+    size_t n = strlen(device->path);
+    size_t n_id = strlen(source->id);
+
+    return n_id > n && source->id[n_id - n - 1] == ' ' && strcmp(source->id + n_id - n, device->path) == 0;
+}
+
+/* Load and clock of a device that is not ours: read, and never in use. */
+static bool is_aside(const struct source *source, const struct load_device *devices, uint32_t n)
+{
+    const struct load_device *ours = choose_device(devices, n);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (&devices[i] != ours && is_of(source, &devices[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_devices(const struct load_device *devices, uint32_t n, struct finding *finding)
+{
+    for (uint32_t i = 0; i < n && finding->n_devices < FINDER_DEVICES_MAX; i++) {
+        struct found_device *to = &finding->devices[finding->n_devices];
+
+        if (devices[i].minor == LOAD_NO_MINOR) {
+            continue; /* no DRM node: nothing to look for anew */
+        }
+        to->minor = devices[i].minor;
+        to->has_display = devices[i].has_display;
+        snprintf(to->driver, sizeof(to->driver), "%s", devices[i].driver);
+        finding->n_devices++;
     }
 }
 
 static int scan(void *owner, struct finding *finding)
 {
     struct machine *machine = owner;
+    struct load_device devices[LOAD_DEVICES_MAX];
+    uint32_t n = load_devices(&machine->root, devices, LOAD_DEVICES_MAX);
     int r = inventory_scan(&machine->root, &machine->policy, &machine->sources);
 
+    note_devices(devices, n, finding);
     /* What is not wanted comes last, so that it is what is left out when there is too much. */
-    note_all(&machine->sources, false, finding);
-    note_all(&machine->sources, true, finding);
+    for (int turn = 0; turn < 2; turn++) {
+        struct list *link;
+
+        list_for_each (link, &machine->sources) {
+            struct source *source = container_of(link, struct source, link);
+
+            if ((source->rank == SOURCE_PASSED_OVER) == (turn == 1)) {
+                finder_note(finding, source, is_aside(source, devices, n));
+            }
+        }
+    }
     return r ? err_up(r) : 0;
 }
 
@@ -139,7 +197,6 @@ static void clear(void *owner)
     struct machine *machine = owner;
 
     inventory_clear(&machine->sources);
-    inventory_clear(&machine->loads);
 }
 
 const struct finder_table machine_table = { .scan = scan, .clear = clear };

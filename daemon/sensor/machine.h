@@ -15,7 +15,7 @@ struct machine {
     struct inventory_policy policy;
     const char
         *heat[MACHINE_ZONES_MAX + 128]; /* zones of the command line, then the usual ones; ends with NULL */
-    struct list sources;                /* of the inventory */
+    struct list sources;                /* of the inventory; none is taken out before the end */
     struct list loads;                  /* of devices; never taken out before the end */
 };
 

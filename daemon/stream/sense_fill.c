@@ -6,6 +6,9 @@
 #define OLD_PERIODS  5u
 #define OLD_LEAST_US 500000u
 
+/* The kernel numbers render nodes from here on. */
+#define RENDER_FIRST 128u
+
 static uint64_t seen_us(const struct sense_source *source, const struct sense_view *view)
 {
     return source->now.at_us ? source->now.at_us : view->since_us;
@@ -24,14 +27,24 @@ static bool is_ok(const struct sense_source *source, const struct sense_view *vi
 
 /* ---- graphics */
 
+/* As sotto-sense chooses: one that draws and shows, else one that draws, else one that shows. */
+static int worth(const struct sense_device *device)
+{
+    bool is_render = device->minor >= RENDER_FIRST;
+
+    return is_render && device->has_display ? 3 : is_render ? 2 : 1;
+}
+
 uint32_t sense_device_minor(const struct sense_book *book)
 {
+    const struct sense_device *best = NULL;
+
     for (uint32_t i = 0; i < book->n_devices; i++) {
-        if (book->devices[i].has_display) {
-            return book->devices[i].minor;
+        if (!best || worth(&book->devices[i]) > worth(best)) {
+            best = &book->devices[i];
         }
     }
-    return book->n_devices ? book->devices[0].minor : UINT32_MAX;
+    return best ? best->minor : UINT32_MAX;
 }
 
 /* The sum over all clients but ours, in permille; several engines of the device may be busy at once. */

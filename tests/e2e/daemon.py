@@ -14,7 +14,7 @@ from tap import LeftOut, equal, holds, within
 
 BUILD = os.environ["SOTTO_BUILD"]
 PROGRAMS = {"sottod": "daemon/app/sottod", "fake": "daemon/engine/sotto-fake-engine",
-            "real": "daemon/engine/sotto-engine", "sotto": "clients/sotto", "tiny": "clients/tiny"}
+            "real": "daemon/engine/sotto-engine", "sense": "daemon/sensor/sotto-sense", "sotto": "clients/sotto", "tiny": "clients/tiny"}
 REPORTS = re.compile(r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|Assertion")
 
 
@@ -41,7 +41,7 @@ class Daemon:
 
     def __init__(self, models=None, engine="fake", script="", words=(), template=None, policy=None, settings=None,
                  start=True, environment=None, limits=None,
-                 engine_may_fault=False):
+                 engine_may_fault=False, sense=None, sense_program=None):
         self.folder = tempfile.mkdtemp(prefix="sotto-e2e-")
         self.socket = os.path.join(self.folder, "s")
         self.log_path = os.path.join(self.folder, "log")
@@ -51,6 +51,8 @@ class Daemon:
         self.environment = {**os.environ, **(environment or {})}
         self.limits = limits
         self.engine_may_fault = engine_may_fault
+        self.sense = sense or {"start": "never"}  # a test must not depend on how warm its machine is
+        self.sense_program = sense_program
         self.process = None
         self.ready_s = None
         self.policy = policy or [{"anyone": True, "admin": True, "observe": True, "special": True,
@@ -76,14 +78,14 @@ class Daemon:
 
     def configure(self, **changes):
         config = {"models": self.models, "policy": self.policy, "daemon": self.settings,
-                  "sense": {"start": "never"},  # a test must not depend on how warm its machine is
-                  **changes}
+                  "sense": self.sense, **changes}
         with open(self.config_path, "w") as file:
             json.dump(config, file)
 
     def command(self, *words):
         return [program("sottod"), "--config", self.config_path, "--socket", self.socket, "--engine",
-                program(self.engine), "--foreground", *words]
+                program(self.engine), *(["--sense", self.sense_program] if self.sense_program else []),
+                "--foreground", *words]
 
     def start(self):
         with open(self.log_path, "ab") as log:

@@ -1,0 +1,488 @@
+#!/usr/bin/python3
+"""What sottod knows of the machine, and what it makes of a sotto-sense that is killed, hangs, or lies."""
+import json
+import os
+import pwd
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import sense_pb2
+import sotto_pb2 as pb
+import tap
+from client import Gone
+from daemon import Daemon, program
+from tap import equal, fact, holds, within
+from tree import Tree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOON_S = 20  # what takes a second, on a busy machine
+
+
+def child(tree, **more):
+    return {"start": "child", "root": tree.folder, **more}
+
+
+def sensors(daemon):
+    return {sensor.name: sensor for sensor in daemon.status().sensors}
+
+
+def state(daemon, name):
+    sensor = sensors(daemon).get(name)
+    return pb.SensorState.Name(sensor.state).removeprefix("SENSOR_").lower() if sensor else None
+
+
+def wait_state(daemon, name, wanted):
+    within(SOON_S, lambda: state(daemon, name) == wanted, f"{name} is {wanted}; it is {state(daemon, name)}")
+
+
+def value(daemon, name):
+    sensor = sensors(daemon).get(name)
+    return sensor.value if sensor and sensor.state == pb.SENSOR_OK else None
+
+
+def sense_pid(daemon):
+    """Of the child, or None."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+                name, rest = stat.read().split("(", 1)[1].rsplit(")", 1)
+        except OSError:
+            continue
+        if name == "sotto-sense" and int(rest.split()[1]) == daemon.process.pid and rest.split()[0] != "Z":
+            return int(pid)
+    return None
+
+
+def serves(daemon):
+    """Status and an answer come at once, whatever sotto-sense does."""
+    begun = time.monotonic()
+    with daemon.client() as client:
+        equal(client.generate("Hi", max_tokens=1).reason, "FINISH_LENGTH")
+    holds(time.monotonic() - begun < 5, "an answer took long")
+
+
+# ---- readings
+
+@fact
+def readings_stand_in_status_with_unit_history_and_why():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000, passive=85000, critical=105000)
+        with Daemon(sense=child(tree)) as daemon:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            within(SOON_S, lambda: len(sensors(daemon)["zone gpu-thermal"].history) >= 2, "a history grows")
+            zone = sensors(daemon)["zone gpu-thermal"]
+
+            equal((zone.quantity, zone.unit, zone.value, zone.in_use), ("temperature", "m°C", 45000, True))
+            holds(zone.age_ms < 5000, zone)
+            equal(set(zone.history), {45000})
+            memory = next(sensor for sensor in daemon.status().sensors if sensor.quantity == "memory-available")
+            equal(memory.value, 3000000)
+            out = daemon.sotto("status")[1]
+            holds("temperature zone gpu-thermal (in use): 45.0 °C" in out, out)
+            equal(json.loads(daemon.sotto("status", "--json")[1])["sensors"][0]["state"], "ok")
+
+
+@fact
+def a_value_that_changes_is_seen():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        with Daemon(sense=child(tree)) as daemon:
+            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 45000, "the first value")
+
+            tree.warm(47000)
+
+            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 47000, "the second value")
+
+
+@fact
+def a_zone_that_vanishes_is_told_once_and_comes_back_under_another_number():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        with Daemon(sense=child(tree)) as daemon, daemon.client() as client:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            stream = client.ask(pb.Watch(topics=["sense"]))
+
+            tree.drop_zone()
+            wait_state(daemon, "zone gpu-thermal", "absent")
+            event = client.read_of(stream)
+
+            equal((event.event.name, {pair.key: pair.value for pair in event.event.pairs}["to"]),
+                  ("sensor-state", "absent"))
+            tree.zone("gpu-thermal", 46000, number=5)
+            within(SOON_S + 60, lambda: value(daemon, "zone gpu-thermal") == 46000, "it is back")
+
+
+@fact
+def a_source_that_hangs_is_stale_and_holds_nobody_up():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        tree.zone("cpu-thermal", 50000, number=1)
+        with Daemon(sense=child(tree)) as daemon:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            wait_state(daemon, "zone cpu-thermal", "ok")
+
+            tree.hang("sys/class/thermal/thermal_zone0/temp")
+            wait_state(daemon, "zone gpu-thermal", "stale")
+            tree.warm(51000, number=1)
+
+            equal(sensors(daemon)["zone gpu-thermal"].value, 45000)
+            within(SOON_S, lambda: value(daemon, "zone cpu-thermal") == 51000, "the other zone goes on")
+            within(SOON_S, lambda: sensors(daemon)["zone gpu-thermal"].age_ms > 3000, "its age is told")
+            serves(daemon)
+            with open(tree.path("sys/class/thermal/thermal_zone0/temp"), "w", encoding="ascii") as pipe:
+                pipe.write("46000\n")  # it comes back
+            tree.warm(46500)
+            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") in (46000, 46500), "it goes on")
+
+
+@fact
+def a_reload_may_name_another_tree_and_other_zones():
+    with Tree() as one, Tree() as two:
+        one.zone("gpu-thermal", 45000)
+        two.zone("gpu-thermal", 55000)
+        with Daemon(sense=child(one)) as daemon:
+            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 45000, "the first tree")
+
+            daemon.configure(sense=child(two, zones=["gpu*"]))
+            applied = json.loads(daemon.sotto("reload", "--json")[1])["applied"]
+
+            equal(sorted(applied), ["sense.root", "sense.zones"])
+            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 55000, "the second tree")
+            daemon.configure(sense={"start": "never"})
+            daemon.sotto("reload")
+            within(SOON_S, lambda: sense_pid(daemon) is None, "no child")
+            serves(daemon)
+
+
+# ---- a process that fails
+
+@fact
+def killed_it_is_started_again_and_what_was_known_grows_old_meanwhile():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        with Daemon(sense=child(tree)) as daemon, daemon.client() as client:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            stream = client.ask(pb.Watch(topics=["sense"]))
+            before = sense_pid(daemon)
+
+            os.kill(before, signal.SIGKILL)
+
+            equal(client.read_of(stream).event.name, "sense-lost")
+            within(SOON_S, lambda: sense_pid(daemon) not in (None, before), "another one")
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            serves(daemon)
+
+
+@fact
+def stopped_its_readings_are_stale_and_then_it_is_dropped():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        with Daemon(sense=child(tree)) as daemon:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            before = sense_pid(daemon)
+
+            os.kill(before, signal.SIGSTOP)
+
+            wait_state(daemon, "zone gpu-thermal", "stale")
+            serves(daemon)
+            within(SOON_S, lambda: sense_pid(daemon) not in (None, before), "another one")
+            wait_state(daemon, "zone gpu-thermal", "ok")
+
+
+@fact
+def it_ends_with_the_daemon_that_started_it():
+    with Tree() as tree:
+        with Daemon(sense=child(tree)) as daemon:
+            within(SOON_S, lambda: sense_pid(daemon), "a child")
+            pid = sense_pid(daemon)
+
+            daemon.kill()
+
+            within(SOON_S, lambda: not os.path.exists(f"/proc/{pid}") or
+                   "zombie" in open(f"/proc/{pid}/status", encoding="ascii").read(), "the child is gone")
+
+
+@fact
+def a_program_that_is_not_there_leaves_the_daemon_serving():
+    with Daemon(sense={"start": "child"}, sense_program="/bin/false") as daemon:
+        within(SOON_S, lambda: "sense-lost" in daemon.log(), "it is told")
+        serves(daemon)
+        holds(daemon.log().count("sense-lost") == 1, "told once, not with each try")
+
+
+# ---- a process that lies
+
+LIAR = """#!/usr/bin/python3
+import os, socket, struct, sys, time
+sys.path[:0] = {path!r}
+import sense_pb2 as pb
+peer = socket.socket(fileno=3)
+def say(**body):
+    frame = pb.FromSense(**body).SerializeToString()
+    peer.sendall(struct.pack("<I", len(frame)) + frame)
+def us():
+    return int(time.monotonic() * 1e6)
+def inventory(n=1, build={build!r}, **more):
+    say(inventory=pb.Inventory(build=build, sources=[pb.Source(id=i + 1, quantity=2, name=f"zone {{i}}", in_use=True,
+                                                               **more) for i in range(n)]))
+def sample(**reading):
+    reading = {{"source": 1, "value": 45000, "at_us": us(), **reading}}
+    say(sample=pb.Sample(at_us=us(), readings=[pb.Reading(**reading)]))
+try:
+{body}
+    while peer.recv(4096):
+        pass
+except OSError:
+    pass
+"""
+
+
+def version():
+    done = subprocess.run([program("sense"), "--version"], capture_output=True, check=True)
+    return done.stdout.decode().split()[1]
+
+
+class Liar:
+    """A program that plays @lines in place of sotto-sense."""
+
+    def __init__(self, *lines):
+        self.folder = tempfile.mkdtemp(prefix="sotto-liar-")
+        self.path = os.path.join(self.folder, "liar")
+        body = "\n".join("    " + line for line in lines)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(LIAR.format(path=sys.path, build=version(), body=body))
+        os.chmod(self.path, 0o755)
+
+
+def is_caught(because, *lines):
+    liar = Liar(*lines)
+    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
+        within(SOON_S, lambda: "sense-lost" in daemon.log(), f"{lines} is caught: {daemon.log()[-2000:]}")
+        line = next(line for line in daemon.log().splitlines() if "sense-lost" in line)
+        holds(because in line, f"{lines}: {line}")
+        for sensor in daemon.status().sensors:
+            holds(sensor.state != pb.SENSOR_OK or sensor.value == 45000, sensor)
+        serves(daemon)
+
+
+@fact
+def a_truthful_stand_in_is_believed():
+    liar = Liar("inventory()", "for i in range(1000): sample(); time.sleep(0.5)")
+    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
+        within(SOON_S, lambda: value(daemon, "zone 0") == 45000, "it is believed")
+
+
+@fact
+def one_of_another_build_is_refused_by_name():
+    is_caught("0.0.1", "inventory(build='0.0.1')")
+
+
+@fact
+def a_reading_of_what_was_not_named_is_a_lie():
+    is_caught("has not named", "inventory()", "sample()", "sample(source=7)")
+    is_caught("before it has named", "sample()")
+
+
+@fact
+def a_state_or_a_value_that_can_not_be_is_a_lie():
+    is_caught("a state that there is not", "inventory()", "sample()", "sample(state=9)")
+    is_caught("can't be", "inventory()", "sample()", "sample(value=-300000)")
+    is_caught("can't be", "inventory()", "sample()", "sample(value=1 << 40)")
+
+
+@fact
+def times_that_are_not_ours_are_lies():
+    is_caught("in the future", "inventory()", "sample()", "sample(at_us=us() + 10**7)")
+    is_caught("runs backward", "inventory()", "sample()", "sample(at_us=us() - 10**7)")
+    is_caught("time is not ours", "inventory()", "sample()", "say(sample=pb.Sample(at_us=us() + 10**7))")
+
+
+@fact
+def numbers_that_change_their_meaning_are_lies():
+    is_caught("names a source twice", "say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=1), pb.Source(id=1)]))"
+              % version())
+    is_caught("quantity that there is not", "say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=1, quantity=99)]))"
+              % version())
+    is_caught("number to another one", "inventory()",
+              "say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=1, quantity=3)]))" % version())
+
+
+@fact
+def more_than_may_be_is_a_lie():
+    is_caught("more sources", "inventory(n=129)")
+    is_caught("no message", "peer.sendall(struct.pack('<I', 1 << 20))")
+    is_caught("no message", "peer.sendall(struct.pack('<I', 4) + b'\\xff\\xff\\xff\\xff')")
+    is_caught("more than it was asked for", "inventory()", "for i in range(5000): sample()")
+    is_caught("more clients", "inventory()",
+              "say(sample=pb.Sample(at_us=us(), clients=[pb.Client(id=i) for i in range(65)]))")
+
+
+@fact
+def one_that_flaps_is_told_of_seldom():
+    liar = Liar("inventory()", "for i in range(200):", "    sample(state=i % 2 and pb.STATE_IMPLAUSIBLE, why='x\\n\\x1b[31m')",
+                "    time.sleep(0.3)")
+    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
+        within(SOON_S, lambda: "sensor-state" in daemon.log(), "a change is told")
+        time.sleep(4)
+        holds(daemon.log().count("sensor-state") <= 2, daemon.log())
+        holds("\x1b" not in daemon.log(), "a stranger's escape sequences in the log")
+
+
+@fact
+def a_mute_one_is_given_up():
+    liar = Liar("time.sleep(3600)")
+    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
+        within(SOON_S + 10, lambda: "fallen silent" in daemon.log(), "it is given up")
+        serves(daemon)
+
+
+# ---- sotto-sense by itself
+
+class Sense:
+    """sotto-sense at a socket of its own."""
+
+    def __init__(self, tree, *words, preexec=None):
+        self.path = tree.path("sense.sock")
+        self.process = subprocess.Popen([program("sense"), "--socket", self.path, "--root", tree.folder, *words],
+                                        preexec_fn=preexec)
+        within(SOON_S, lambda: os.path.exists(self.path), "the socket is there")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        equal(self.process.wait(SOON_S), 0, "exit code")
+
+    def connect(self):
+        peer = socket.socket(socket.AF_UNIX)
+        peer.settimeout(SOON_S)
+        peer.connect(self.path)
+        return peer
+
+    def n_reads(self):
+        with open(f"/proc/{self.process.pid}/io", encoding="ascii") as io:
+            return int(next(line.split()[1] for line in io if line.startswith("syscr")))
+
+
+def receive(peer):
+    head = peer.recv(4, socket.MSG_WAITALL)
+    if len(head) < 4:
+        raise Gone
+    body = peer.recv(struct.unpack("<I", head)[0], socket.MSG_WAITALL)
+    return sense_pb2.FromSense.FromString(body)
+
+
+def say_rate(peer, ms):
+    frame = sense_pb2.ToSense(rate=sense_pb2.Rate(period_ms=ms)).SerializeToString()
+    peer.sendall(struct.pack("<I", len(frame)) + frame)
+
+
+def n_readings(peer, seconds):
+    """How often the source read most was read."""
+    counts = {}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for reading in receive(peer).sample.readings:
+            counts[reading.source] = counts.get(reading.source, 0) + 1
+    return max(counts.values(), default=0)
+
+
+@fact
+def nothing_is_read_while_nobody_is_there_and_nothing_fast_unless_asked():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 84000, passive=85000)  # near its trip: would be read fast
+        with Sense(tree) as sense:
+            before = sense.n_reads()
+            time.sleep(2.5)
+            equal(sense.n_reads(), before, "reads without a client")
+
+            with sense.connect() as peer:
+                equal(receive(peer).WhichOneof("body"), "inventory")
+                holds(n_readings(peer, 4) <= 5, "faster than once a second")
+                say_rate(peer, 50)
+                holds(n_readings(peer, 4) >= 12, "heat near a trip is read every 100 ms")
+            time.sleep(1)
+            before = sense.n_reads()
+            time.sleep(2.5)
+            equal(sense.n_reads(), before, "reads after the client has left")
+
+
+@fact
+def strangers_and_those_who_talk_nonsense_are_sent_away():
+    with Tree() as tree:
+        os.chmod(tree.folder, 0o755)
+        with Sense(tree) as sense:
+            equal(os.stat(sense.path).st_mode & 0o777, 0o600)
+            if os.geteuid() == 0:
+                os.chmod(sense.path, 0o666)
+                code = f"import socket, os; os.setuid({pwd.getpwnam('nobody').pw_uid}); s = socket.socket(socket.AF_UNIX); " \
+                    f"s.settimeout(10); s.connect({sense.path!r}); print(s.recv(1))"
+                done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, check=False)
+                holds(done.stdout.strip() == b"b''" or b"ConnectionReset" in done.stderr, done)
+            for nonsense in b"\xff\xff\xff\xff", struct.pack("<I", 3) + b"abc", struct.pack("<I", 0):
+                with sense.connect() as peer:
+                    peer.sendall(nonsense)
+                    try:
+                        while True:
+                            receive(peer)
+                    except (Gone, ConnectionResetError):
+                        pass
+            with sense.connect() as peer:
+                equal(receive(peer).inventory.build, version())
+
+
+@fact
+def a_daemon_calls_the_socket_that_it_is_told_of():
+    with Tree() as tree:
+        tree.zone("gpu-thermal", 45000)
+        with Sense(tree) as sense, Daemon(sense={"start": "socket", "socket": sense.path}) as daemon:
+            wait_state(daemon, "zone gpu-thermal", "ok")
+            sense.process.send_signal(signal.SIGSTOP)
+            wait_state(daemon, "zone gpu-thermal", "stale")
+            sense.process.send_signal(signal.SIGCONT)
+            wait_state(daemon, "zone gpu-thermal", "ok")
+
+
+@fact
+def a_socket_that_the_service_manager_passes_in_is_served():
+    with Tree() as tree:
+        path = tree.path("passed.sock")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen()
+
+        def pass_in():
+            os.dup2(listener.fileno(), 3)
+            os.set_inheritable(3, True)
+            os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+            os.execv(program("sense"), ["sotto-sense", "--root", tree.folder])
+
+        pid = os.fork()
+        if pid == 0:
+            pass_in()
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.settimeout(SOON_S)
+            peer.connect(path)
+            equal(receive(peer).inventory.build, version())
+        os.kill(pid, signal.SIGTERM)
+        equal(os.waitpid(pid, 0)[1], 0)
+
+
+@fact
+def a_wrong_command_line_says_what_to_do():
+    for words, sentence in [((), "no socket"), (("--fd", "77"), "there is no socket"), (("--period", "5"), "10 to 1000"),
+                            (("--scale", "x", "--socket", "/tmp/x"), "PATTERN=FACTOR"), (("--root", "/nowhere", "--socket", "/tmp/x/y/z"), "/"),
+                            (("extra",), "options only"), (("--socket", "/a", "--fd", "3"), "one of them")]:
+        done = subprocess.run([program("sense"), *words], capture_output=True, check=False, timeout=SOON_S)
+        equal(done.returncode, 2, words)
+        holds(sentence in done.stderr.decode(), done.stderr)
+
+
+if __name__ == "__main__":
+    tap.main()

@@ -1,0 +1,56 @@
+"""A machine made of files: what sotto-sense reads below its root."""
+import os
+import shutil
+import tempfile
+
+SENSES = "sys/class/thermal"
+
+
+class Tree:
+    """with Tree() as tree: tree.zone("gpu-thermal", 45000) ..."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="sotto-tree-")
+        self.write("proc/meminfo", "MemTotal: 4000000 kB\nMemFree: 200000 kB\nMemAvailable: 3000000 kB\n")
+        self.write("proc/pressure/memory", "some avg10=1.50 avg60=0.00 avg300=0.00 total=0\n"
+                                           "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+    def path(self, path):
+        return os.path.join(self.folder, path)
+
+    def write(self, path, text):
+        """At once, as the kernel would: nobody sees half a file."""
+        path = self.path(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.rename(path + ".new", path)
+
+    def zone(self, kind, temp, number=0, passive=None, critical=None):
+        folder = f"{SENSES}/thermal_zone{number}"
+        self.write(f"{folder}/type", kind + "\n")
+        for i, (name, limit) in enumerate((name, limit) for name, limit in
+                                          (("passive", passive), ("critical", critical)) if limit is not None):
+            self.write(f"{folder}/trip_point_{i}_temp", f"{limit}\n")
+            self.write(f"{folder}/trip_point_{i}_type", f"{name}\n")
+            self.write(f"{folder}/trip_point_{i}_hyst", "2000\n")
+        self.warm(temp, number)
+
+    def warm(self, temp, number=0):
+        self.write(f"{SENSES}/thermal_zone{number}/temp", f"{temp}\n")
+
+    def drop_zone(self, number=0):
+        shutil.rmtree(self.path(f"{SENSES}/thermal_zone{number}"))
+
+    def hang(self, path):
+        """Reading this file takes for ever: a pipe that nobody writes into."""
+        path = self.path(path)
+        if os.path.exists(path):
+            os.unlink(path)
+        os.mkfifo(path)
