@@ -86,8 +86,17 @@ static int read_count(struct meter *meter, uint64_t *ret_uj)
     return 0;
 }
 
-/* mW since the last count; -EAGAIN: there is none yet that is far enough back, and near enough. */
-static int read_rise(struct meter *meter, uint64_t now_us, int64_t *ret_mw)
+static void give_power(struct meter *meter, int r, int64_t mw, uint64_t now_us, struct reading *ret_reading)
+{
+    if (r) {
+        plausible_fail(&meter->plausible, r, ret_reading);
+    } else {
+        plausible_take(&meter->plausible, mw, now_us, ret_reading);
+    }
+}
+
+/* mW since the last count that is far enough back, and near enough. */
+static void give_rise(struct meter *meter, uint64_t now_us, struct reading *ret_reading)
 {
     const bool is_first = !meter->counter.has_raw;
     uint64_t total_uj;
@@ -95,28 +104,24 @@ static int read_rise(struct meter *meter, uint64_t now_us, int64_t *ret_mw)
     int r = read_count(meter, &total_uj);
 
     if (r) {
-        return r;
+        give_power(meter, r, 0, now_us, ret_reading);
+        return;
     }
     passed_us = is_first ? 0 : now_us - meter->counted_at_us;
-    if (!is_first && passed_us < LEAST_US) {
-        return -EAGAIN;
+    if (!is_first && passed_us < LEAST_US && meter->plausible.has_last) {
+        *ret_reading = meter->plausible.last;
+        return;
     }
-    r = is_first || passed_us > MOST_US ? -EAGAIN : 0;
-    if (!r) {
-        /* uJ a us are W. */
-        *ret_mw = (int64_t)((double)(total_uj - meter->counted_uj) * 1000.0 / (double)passed_us);
-    }
-    meter->counted_uj = total_uj;
-    meter->counted_at_us = now_us;
-    return r;
-}
-
-static void give_power(struct meter *meter, int r, int64_t mw, uint64_t now_us, struct reading *ret_reading)
-{
-    if (r) {
-        plausible_fail(&meter->plausible, r, ret_reading);
+    if (passed_us < LEAST_US || passed_us > MOST_US) {
+        reading_not(ret_reading, READING_ABSENT, now_us, "one count is no interval yet");
     } else {
-        plausible_take(&meter->plausible, mw, now_us, ret_reading);
+        /* uJ a us are W. */
+        give_power(meter, 0, (int64_t)((double)(total_uj - meter->counted_uj) * 1000.0 / (double)passed_us),
+                   now_us, ret_reading);
+    }
+    if (is_first || passed_us >= LEAST_US) {
+        meter->counted_uj = total_uj;
+        meter->counted_at_us = now_us;
     }
 }
 
@@ -162,8 +167,7 @@ static void read_meter(struct source *source, uint64_t now_us, struct reading *r
         give_power(meter, r, mw, now_us, ret_reading);
         break;
     case METER_POWER_OF_ENERGY:
-        r = read_rise(meter, now_us, &mw);
-        give_power(meter, r, mw, now_us, ret_reading);
+        give_rise(meter, now_us, ret_reading);
         break;
     case METER_ENERGY:
         give_count(meter, now_us, ret_reading);

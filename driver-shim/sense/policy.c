@@ -39,16 +39,16 @@ static const char *const heat[] = {
     NULL,
 };
 
+/* Voltages, currents and states of charge (Qualcomm's "bcl" and "soc"); and parts of a package that is there whole. */
 static const char *const no_heat[] = {
-    "*volt*", "*vbat*",  "*ibat*", "*current*", "*_curr*", "*bcl*", /* Qualcomm's battery current limits */
-    "vph*",   "vdd*",    "soc", /* Qualcomm's state of charge, in percent */
-    "*-soc",  "*power*", NULL,
+    "*volt*", "*vbat*", "*ibat*",    "*current*",       "*_curr*",       "*bcl*", "vph*",
+    "vdd*",   "soc",    "*bat*soc*", "coretemp/core *", "k10temp/tccd*", NULL,
 };
 
+/* What a whole board draws, before the package, before rails. */
 static const char *const power[] = {
-    "*/*total*", "*/vdd_in*", /* what a whole board draws */
-    "*/*sys*",   "psys",      "amdgpu/ppt", "amdgpu*", "package-*", "xe/pkg", "xe*", "i915*",
-    "*/*gpu*",   "*/*soc*",   "*/*core*",   "ina2*",   "ina3221*",  "scmi*",  NULL,
+    "*/*total*", "*/vdd_in*", "*/*sys*", "psys",     "amdgpu/ppt", "amdgpu*",  "package-*", "xe/pkg", "xe*",
+    "i915*",     "*/*gpu*",   "*/*soc*", "*/*core*", "ina2*",      "ina3221*", "scmi*",     NULL,
 };
 
 static const char *const throttle[] = {

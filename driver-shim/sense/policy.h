@@ -27,9 +27,10 @@ struct policy_scale {
 #define POLICY_SCALES_MAX 16u
 
 struct inventory_policy {
-    struct policy_list heat;    /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
-    struct policy_list no_heat; /* never a temperature, though a zone: voltages, currents, states of charge */
-    struct policy_list power;   /* "chip" or "chip/label" of hwmon, names of powercap zones */
+    struct policy_list heat; /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
+    struct policy_list
+        no_heat; /* passed over: voltages, currents, states of charge, parts of what is there whole */
+    struct policy_list power;    /* "chip" or "chip/label" of hwmon, names of powercap zones */
     struct policy_list throttle; /* types of cooling devices */
     struct policy_scale scales[POLICY_SCALES_MAX];
     uint32_t n_scales;

@@ -150,7 +150,7 @@ static void choose(const struct root *root, const struct inventory_policy *polic
 
     if (refused != UINT32_MAX) {
         source->rank = SOURCE_PASSED_OVER;
-        source_say(source->why, sizeof(source->why), "passed over: \"%s\" names no temperature",
+        source_say(source->why, sizeof(source->why), "passed over: \"%s\" names what isn't wanted",
                    policy->no_heat.patterns[refused]);
     } else if (rank != UINT32_MAX) {
         source->rank = rank;

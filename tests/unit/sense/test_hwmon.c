@@ -22,6 +22,20 @@ START_TEST(chip_is_known_by_its_name_and_the_label)
 }
 END_TEST
 
+START_TEST(cores_of_a_package_are_not_read_one_by_one)
+{
+    tree_write(CHIP "/name", "coretemp\n");
+    tree_write(CHIP "/temp1_input", "51000\n");
+    tree_write(CHIP "/temp1_label", "Package id 0\n");
+    tree_write(CHIP "/temp2_input", "51000\n");
+    tree_write(CHIP "/temp2_label", "Core 0\n");
+    scan_tree();
+
+    scan_expect(scan_find(READING_TEMPERATURE, "hwmon coretemp/Package id 0"), READING_OK, 51000);
+    ck_assert_uint_eq(scan_find(READING_TEMPERATURE, "hwmon coretemp/Core 0")->rank, SOURCE_PASSED_OVER);
+}
+END_TEST
+
 START_TEST(chip_that_no_pattern_names_is_passed_over)
 {
     tree_write(CHIP "/name", "nvme\n");
@@ -151,7 +165,7 @@ START_TEST(energy_counter_gives_energy_and_power)
     power = scan_find(READING_POWER, "hwmon xe/pkg");
 
     scan_expect(energy, READING_OK, 0);
-    scan_expect(power, READING_STALE, 0); /* the first of two */
+    scan_expect(power, READING_ABSENT, 0); /* the first of two */
     tree_write(CHIP "/energy1_input", "9000000\n");
     scan_expect(energy, READING_OK, 8000000);
     scan_expect(power, READING_OK, 4000); /* 8 J in two seconds */
@@ -193,6 +207,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, scan_make, scan_remove);
     tcase_add_test(tcase, chip_is_known_by_its_name_and_the_label);
+    tcase_add_test(tcase, cores_of_a_package_are_not_read_one_by_one);
     tcase_add_test(tcase, chip_that_no_pattern_names_is_passed_over);
     tcase_add_test(tcase, twin_of_a_thermal_zone_is_not_counted_twice);
     tcase_add_test(tcase, chip_whose_device_is_a_zone_is_a_twin_whatever_it_is_called);

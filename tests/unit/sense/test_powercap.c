@@ -17,7 +17,7 @@ START_TEST(energy_and_power_come_from_one_counter)
     scan_tree();
 
     scan_expect(scan_find(READING_ENERGY, "powercap package-0"), READING_OK, 0);
-    scan_expect(scan_find(READING_POWER, "powercap package-0"), READING_STALE, 0);
+    scan_expect(scan_find(READING_POWER, "powercap package-0"), READING_ABSENT, 0);
     package("3999150\n"); /* it ran round: 4 J later */
     scan_expect(scan_find(READING_ENERGY, "powercap package-0"), READING_OK, 4000000);
     scan_expect(scan_find(READING_POWER, "powercap package-0"), READING_OK, 2000);
@@ -80,12 +80,32 @@ START_TEST(power_over_a_minute_without_readings_is_not_told)
     package("1\n");
     scan_tree();
     power = scan_find(READING_POWER, "powercap package-0");
-    scan_expect(power, READING_STALE, 0);
+    scan_expect(power, READING_ABSENT, 0);
 
     scan_now_us += 120000000; /* it may have run round more than once */
-    scan_expect(power, READING_STALE, 0);
+    scan_expect(power, READING_ABSENT, 0);
     package("2000001\n");
     scan_expect(power, READING_OK, 2000);
+}
+END_TEST
+
+START_TEST(power_asked_for_too_soon_is_the_last)
+{
+    struct source *power;
+
+    package("1\n");
+    scan_tree();
+    power = scan_find(READING_POWER, "powercap package-0");
+    scan_expect(power, READING_ABSENT, 0);
+    package("2000001\n");
+    scan_expect(power, READING_OK, 2000);
+
+    package("2000101\n");
+    scan_now_us -= 999000; /* a millisecond later */
+    scan_expect(power, READING_OK, 2000);
+    package("2001001\n");
+    scan_now_us -= 1000;
+    scan_expect(power, READING_OK, 1); /* 1 mJ in the second since */
 }
 END_TEST
 
@@ -101,6 +121,7 @@ int main(void)
     tcase_add_test(tcase, part_of_a_package_is_passed_over);
     tcase_add_test(tcase, power_file_is_used_where_there_is_one);
     tcase_add_test(tcase, power_over_a_minute_without_readings_is_not_told);
+    tcase_add_test(tcase, power_asked_for_too_soon_is_the_last);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -178,7 +178,7 @@ START_TEST(voltage_is_passed_over_and_says_why)
 
     for (size_t i = 0; i < COUNTOF(types); i++) {
         ck_assert_uint_eq(zone(types[i])->rank, SOURCE_PASSED_OVER);
-        ck_assert_ptr_nonnull(strstr(zone(types[i])->why, "names no temperature"));
+        ck_assert_ptr_nonnull(strstr(zone(types[i])->why, "passed over"));
         scan_expect(zone(types[i]), READING_ABSENT, 0);
     }
 }
