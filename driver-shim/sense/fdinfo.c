@@ -76,6 +76,10 @@ static void on_found(void *context, uint32_t pid, uint32_t fd, const char *text,
         watcher->n_silent++;
         return;
     }
+    /* The slot is surer than the name of a node, which a container may have given anew. */
+    if (fdinfo.pdev[0] && watcher->device.is_pci && strcmp(fdinfo.pdev, watcher->device.name) != 0) {
+        return;
+    }
     r = clients_look(&watcher->clients, watcher->device.minor, &fdinfo, watcher->now_us, &client);
     if (r == CLIENTS_TWICE || r == CLIENTS_FULL) {
         return;

@@ -49,6 +49,29 @@ START_TEST(card_and_render_node_are_one_device)
 }
 END_TEST
 
+START_TEST(client_of_another_pci_slot_is_not_ours_whatever_its_node_is_called)
+{
+    struct load_device pci = *device;
+    struct source_client list[4];
+    struct source *on_pci;
+    struct source *twin;
+
+    pci.is_pci = true;
+    snprintf(pci.name, sizeof(pci.name), "0000:03:00.0");
+    hold(100, 3, NODE, 1, 0);
+    hold(101, 3, NODE, 2, 0);
+    gpu_say(100, 3, "drm-client-id: 1\ndrm-pdev: 0000:03:00.0\ndrm-engine-gfx: 0 ns\n");
+    gpu_say(101, 3, "drm-client-id: 2\ndrm-pdev: 0000:04:00.0\ndrm-engine-gfx: 0 ns\n");
+    ck_assert_int_eq(fdinfo_open(&on_pci, &twin, &tree_root, &pci), 0);
+    source_read(on_pci, 1000 * MS, &reading);
+
+    ck_assert_uint_eq(source_clients(on_pci, list, 4), 1);
+    ck_assert_uint_eq(list[0].id, 1);
+    source_destroy(on_pci);
+    source_destroy(twin);
+}
+END_TEST
+
 START_TEST(process_that_ends_between_listing_and_reading_is_no_blindness)
 {
     gpu_process(100, "app\n");
@@ -273,6 +296,7 @@ int main(void)
     tcase_add_test(tcase, other_devices_and_files_with_such_names_are_not_ours);
     tcase_add_test(tcase, node_of_a_container_and_one_that_was_deleted_are_ours);
     tcase_add_test(tcase, card_and_render_node_are_one_device);
+    tcase_add_test(tcase, client_of_another_pci_slot_is_not_ours_whatever_its_node_is_called);
     tcase_add_test(tcase, process_that_ends_between_listing_and_reading_is_no_blindness);
     tcase_add_test(tcase, process_that_may_not_be_looked_into_is_a_blind_share);
     tcase_add_test(tcase, kernel_threads_are_no_blind_share);
