@@ -7,12 +7,15 @@
 /* clang-format off */
 const struct tool *const tools[] = {
     &tool_convert,
+    &tool_doctor,
     &tool_inspect,
     &tool_logits,
     &tool_perplexity,
     &tool_plan,
     &tool_quantize,
-    &tool_render, &tool_tokenize,
+    &tool_render,
+    &tool_sensors,
+    &tool_tokenize,
     NULL,
 };
 /* clang-format on */

@@ -10,12 +10,14 @@
 #include "tool/tool.h"
 
 extern const struct tool tool_convert;
+extern const struct tool tool_doctor;
 extern const struct tool tool_inspect;
 extern const struct tool tool_logits;
 extern const struct tool tool_perplexity;
 extern const struct tool tool_plan;
 extern const struct tool tool_quantize;
 extern const struct tool tool_render;
+extern const struct tool tool_sensors;
 extern const struct tool tool_tokenize;
 
 #endif

@@ -1,0 +1,220 @@
+/*
+ * Gathering first, advice behind it: each rule of advice is a function that looks at what was gathered.
+ */
+#include "tool/checkup.h"
+
+#include "kern/cores.h"
+#include "kern/cpu.h"
+#include "kern/kern.h"
+#include "sense/load.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Prompts of a few streams, and journals; what the shipped unit allows is more. */
+#define MEMLOCK_WISH (64ull << 20)
+
+/* ---- gathering */
+
+static void gather_process(struct checkup *checkup)
+{
+    struct kern_ops ops;
+    struct rlimit limit;
+
+    kern_choose(&ops, cpu_detect());
+    uname(&checkup->kernel);
+    checkup->n_cores = cores_count();
+    checkup->kernels = ops.name;
+    checkup->memlock_bytes = UINT64_MAX;
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+        checkup->memlock_bytes = limit.rlim_cur;
+    }
+}
+
+static void gather_files(struct checkup *checkup)
+{
+    const struct root *root = &checkup->look.machine.root;
+    DIR *folder;
+
+    checkup->is_machine = root->is_machine;
+    checkup->has_memory = memory_read(root, 0, &checkup->memory) == 0;
+    if (root_open_folder(root, "/run/systemd/system", &folder) == 0) {
+        checkup->has_systemd = true;
+        closedir(folder);
+    }
+}
+
+static void gather_devices(struct checkup *checkup)
+{
+    const struct choice_policy policy = { 0 };
+
+    checkup->chosen = -1;
+    if (device_find_all(&checkup->look.machine.root, checkup->devices, &checkup->n_devices)) {
+        diag_set(&checkup->no_choice, "/sys/class/drm can't be read");
+        checkup->n_devices = 0;
+    } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice,
+                           &checkup->no_choice) == CHOICE_OK) {
+        checkup->chosen = (int)checkup->choice.chosen;
+    }
+}
+
+const struct gauge *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity)
+{
+    const struct list *link;
+
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        if (gauge->found.quantity == quantity && gauge->in_use) {
+            return gauge;
+        }
+    }
+    return NULL;
+}
+
+int32_t checkup_passive_mc(const struct checkup *checkup)
+{
+    const struct list *link;
+    int32_t lowest = INT32_MAX;
+
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        if (gauge->found.quantity == READING_TEMPERATURE && gauge->in_use &&
+            gauge->found.passive_mc < lowest) {
+            lowest = gauge->found.passive_mc;
+        }
+    }
+    return lowest;
+}
+
+/* ---- advice */
+
+__attribute__((format(printf, 2, 3))) static void advise(struct checkup *checkup, const char *format, ...)
+{
+    va_list words;
+
+    if (checkup->n_advice == CHECKUP_ADVICE_MAX) {
+        return;
+    }
+    va_start(words, format);
+    vsnprintf(checkup->advice[checkup->n_advice++], DIAG_BYTES, format, words);
+    va_end(words);
+}
+
+static void advise_of_nodes(struct checkup *checkup)
+{
+    for (uint32_t i = 0; i < checkup->n_devices; i++) {
+        const struct device *device = &checkup->devices[i];
+        struct diag diag = DIAG_INIT;
+
+        if (device->render.access != NODE_NONE) {
+            node_explain(&device->render, &diag);
+        }
+        if (diag_is_set(&diag)) {
+            advise(checkup, "%s", diag.text);
+        }
+        if (chip_has(device->chip, CHIP_EXPERIMENTAL) && strcmp(device->driver, "powervr") != 0) {
+            advise(checkup,
+                   "%.96s: the mainline driver takes it only with the module parameter exp_hw_support=1",
+                   device->name);
+        }
+    }
+}
+
+static void advise_of_load(struct checkup *checkup)
+{
+    const struct gauge *gauge = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+    struct load_device device = { .minor = LOAD_NO_MINOR };
+
+    if (checkup->chosen < 0) {
+        return;
+    }
+    snprintf(device.driver, sizeof(device.driver), "%.23s", checkup->devices[checkup->chosen].driver);
+    if (!gauge || gauge->now.state == READING_ABSENT) {
+        advise(checkup,
+               "nothing tells how busy the GPU is: sotto takes it for busy, and goes by the delay of its own "
+               "work%s%s",
+               load_note(&device) ? "; " : "", load_note(&device) ? load_note(&device) : "");
+    } else if (gauge->now.blind_permille > 0 && checkup->is_machine && geteuid() != 0) {
+        advise(checkup,
+               "%u.%u %% of the GPU's users can't be seen by this user: sotto-sense sees them with the "
+               "rights of its unit",
+               gauge->now.blind_permille / 10, gauge->now.blind_permille % 10);
+    }
+}
+
+static void advise_of_heat(struct checkup *checkup)
+{
+    const struct list *link;
+    bool any = false;
+
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        if (gauge->found.quantity == READING_TEMPERATURE && gauge->in_use) {
+            any = any || gauge->now.state == READING_OK;
+        }
+    }
+    if (!any) {
+        advise(checkup, "no temperature can be read: sotto can't hold one; name zones in sense.zones if "
+                        "there are others");
+    } else if (checkup_passive_mc(checkup) == INT32_MAX) {
+        advise(checkup, "no zone has a passive trip point: say in governor.target what is to be held");
+    }
+}
+
+static void advise_of_rights(struct checkup *checkup)
+{
+    const struct list *link;
+
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        if (gauge->now.state == READING_FORBIDDEN && gauge->found.rank != SOURCE_PASSED_OVER) {
+            advise(checkup,
+                   "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
+                   gauge->found.path);
+        }
+    }
+}
+
+static void advise_of_limits(struct checkup *checkup)
+{
+    if (checkup->is_machine && checkup->memlock_bytes < MEMLOCK_WISH) {
+        advise(checkup,
+               "%llu KiB of memory may be kept out of swap, %llu are wanted: in a unit LimitMEMLOCK=256M",
+               (unsigned long long)checkup->memlock_bytes >> 10, MEMLOCK_WISH >> 10);
+    }
+    if (!checkup_deciding(checkup, READING_MEMORY_PRESSURE)) {
+        advise(checkup,
+               "the kernel tells nothing of memory pressure: build it with PSI, or boot it with psi=1");
+    }
+}
+
+bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag)
+{
+    memset(checkup, 0, sizeof(*checkup));
+    if (!look_open(&checkup->look, root, diag)) {
+        return false;
+    }
+    look_read(&checkup->look, LOOK_USUAL_MS);
+    gather_files(checkup);
+    if (checkup->is_machine) {
+        gather_process(checkup);
+    }
+    gather_devices(checkup);
+    advise_of_nodes(checkup);
+    advise_of_load(checkup);
+    advise_of_heat(checkup);
+    advise_of_rights(checkup);
+    advise_of_limits(checkup);
+    return true;
+}
+
+bool checkup_close(struct checkup *checkup)
+{
+    return look_close(&checkup->look);
+}

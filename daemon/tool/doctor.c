@@ -1,0 +1,278 @@
+/*
+ * sotto doctor: one page for people: what this machine has, what sotto would make of it, and what to change
+ */
+#include "tool/checkup.h"
+#include "tool/sensors.h"
+#include "tool/table.h"
+#include <inttypes.h>
+#include <string.h>
+
+enum doctor_row {
+    DOCTOR_ROOT = TOOL_ROWS_COUNT,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [DOCTOR_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL,
+                      "look at a recorded machine (sotto sensors --record)" },
+    { NULL },
+};
+
+/* ---- the page */
+
+static void show_machine(const struct checkup *checkup)
+{
+    char text[TOOL_BYTES];
+
+    puts("machine");
+    if (checkup->is_machine) {
+        printf("    %s %s, %s; %u cores for us, CPU kernels: %s\n", checkup->kernel.sysname,
+               checkup->kernel.release, checkup->kernel.machine, checkup->n_cores, checkup->kernels);
+        printf("    %s; memory lock limit: %s\n", checkup->has_systemd ? "systemd" : "no systemd",
+               checkup->memlock_bytes == UINT64_MAX ? "none" : tool_bytes(checkup->memlock_bytes, text));
+    } else {
+        puts("    recorded");
+    }
+    if (checkup->has_memory) {
+        printf("    %s of memory", tool_bytes(checkup->memory.total_kb << 10, text));
+        printf(", %s to be had", tool_bytes(checkup->memory.available_kb << 10, text));
+        printf("%s%s\n", checkup->memory.group[0] ? ", by the limit of " : "", checkup->memory.group);
+    }
+}
+
+static void show_quirks(const struct device *device)
+{
+    for (int i = 0; i < CHIP_QUIRK_COUNT; i++) {
+        if (chip_has(device->chip, (enum chip_quirk)i)) {
+            printf("        %s\n", chip_quirk_text((enum chip_quirk)i));
+        }
+    }
+}
+
+static void show_device(const struct checkup *checkup, uint32_t i)
+{
+    const struct device *device = &checkup->devices[i];
+    const struct node *node = device->render.path[0] ? &device->render : &device->card;
+
+    printf("  %c %s  %s", checkup->chosen == (int)i ? '*' : ' ', node->path, device->driver);
+    if (device->version[0] || device->version[1]) {
+        printf(" %d.%d.%d", device->version[0], device->version[1], device->version[2]);
+    }
+    printf("  %s  (%s %s)\n", device->name, device_bus_name(device->bus), device->bus_name);
+    printf("      %s\n", checkup->choice.why[i]);
+    if (device->has_core) {
+        printf("      core %u.%u.%u.%u, %u KiB of local memory, %u hardware faults worked around\n",
+               device->core.branch, device->core.version, device->core.cores, device->core.config,
+               device->core.local_bytes >> 10, device->core.n_quirks);
+    }
+    show_quirks(device);
+}
+
+static void show_devices(const struct checkup *checkup)
+{
+    puts("\ndevices");
+    for (uint32_t i = 0; i < checkup->n_devices; i++) {
+        show_device(checkup, i);
+    }
+    if (checkup->chosen < 0) {
+        printf("    %s\n", checkup->no_choice.text);
+    }
+}
+
+static void show_clients(const struct checkup *checkup)
+{
+    const struct gauge *gauge = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+
+    if (!gauge) {
+        return;
+    }
+    puts("\nwho uses the GPU now");
+    if (!gauge->found.tells_clients) {
+        puts("    not told by client");
+    } else if (gauge->n_clients == 0) {
+        puts("    nobody that can be seen");
+    }
+    for (uint32_t i = 0; i < gauge->n_clients; i++) {
+        const struct source_client *client = &gauge->clients[i];
+
+        printf("    ");
+        tool_put_text(stdout, client->name, strnlen(client->name, sizeof(client->name)));
+        printf(" (%" PRIu32 "): graphics %.1f %%, compute %.1f %%, %" PRIu64 " MiB\n", client->pid,
+               client->graphics_permille / 10.0, client->compute_permille / 10.0, client->memory_kb >> 10);
+    }
+}
+
+static void show_sensors(const struct checkup *checkup)
+{
+    const struct list *link;
+
+    puts("\nsensors (* decides)");
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        fputs("  ", stdout);
+        sensors_print(container_of(link, struct gauge, link));
+    }
+}
+
+static void show_plan(const struct checkup *checkup)
+{
+    const struct gauge *load = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+    int32_t passive_mc = checkup_passive_mc(checkup);
+
+    puts("\nwhat sotto does here");
+    puts("    computes on the cores");
+    if (checkup->chosen >= 0) {
+        printf("    claims %s, and stays underneath its graphics: %s\n",
+               checkup->devices[checkup->chosen].render.path,
+               load ? load->found.name : "load unknown, taken for busy");
+    }
+    if (passive_mc != INT32_MAX) {
+        printf("    holds %.0f C, five below the lowest trip point at which the kernel throttles\n",
+               passive_mc / 1000.0 - 5);
+    } else {
+        puts("    holds no temperature unless governor.target says one");
+    }
+}
+
+static void show_advice(const struct checkup *checkup)
+{
+    puts(checkup->n_advice ? "\nwhat to change" : "\nnothing to change");
+    for (uint32_t i = 0; i < checkup->n_advice; i++) {
+        printf("    %" PRIu32 ". %s\n", i + 1, checkup->advice[i]);
+    }
+}
+
+static int show_text(const struct tool_call *call, const struct checkup *checkup)
+{
+    show_machine(checkup);
+    show_devices(checkup);
+    show_clients(checkup);
+    show_sensors(checkup);
+    show_plan(checkup);
+    show_advice(checkup);
+    return tool_flush(call);
+}
+
+/* ---- JSON */
+
+static json_t *json_of_device(const struct checkup *checkup, uint32_t i)
+{
+    const struct device *device = &checkup->devices[i];
+    json_t *object = json_object();
+    json_t *quirks = json_array();
+
+    json_object_set_new(object, "node",
+                        json_string(device->render.path[0] ? device->render.path : device->card.path));
+    json_object_set_new(object, "driver", tool_text(device->driver, strlen(device->driver)));
+    json_object_set_new(object, "chip", tool_text(device->name, strlen(device->name)));
+    json_object_set_new(object, "bus", json_string(device_bus_name(device->bus)));
+    json_object_set_new(object, "bus_name", tool_text(device->bus_name, strlen(device->bus_name)));
+    json_object_set_new(object, "access", json_string(node_access_name(device->render.access)));
+    json_object_set_new(object, "display", json_boolean(device->has_display));
+    json_object_set_new(object, "chosen", json_boolean(checkup->chosen == (int)i));
+    json_object_set_new(object, "why", tool_text(checkup->choice.why[i], strlen(checkup->choice.why[i])));
+    for (int k = 0; k < CHIP_QUIRK_COUNT; k++) {
+        if (chip_has(device->chip, (enum chip_quirk)k)) {
+            json_array_append_new(quirks, json_string(chip_quirk_text((enum chip_quirk)k)));
+        }
+    }
+    json_object_set_new(object, "quirks", quirks);
+    return object;
+}
+
+static json_t *json_of_clients(const struct gauge *gauge)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; gauge && i < gauge->n_clients; i++) {
+        const struct source_client *client = &gauge->clients[i];
+        json_t *one = json_object();
+
+        json_object_set_new(one, "name",
+                            tool_text(client->name, strnlen(client->name, sizeof(client->name))));
+        json_object_set_new(one, "pid", json_integer(client->pid));
+        json_object_set_new(one, "client", tool_number(client->id));
+        json_object_set_new(one, "graphics_permille", json_integer(client->graphics_permille));
+        json_object_set_new(one, "compute_permille", json_integer(client->compute_permille));
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *json_of(const struct checkup *checkup)
+{
+    json_t *object = json_object();
+    json_t *devices = json_array();
+    json_t *sensors = json_array();
+    json_t *advice = json_array();
+    const struct list *link;
+
+    for (uint32_t i = 0; i < checkup->n_devices; i++) {
+        json_array_append_new(devices, json_of_device(checkup, i));
+    }
+    list_for_each (link, &checkup->look.sampler.gauges) {
+        json_array_append_new(sensors, sensors_json(container_of(link, struct gauge, link)));
+    }
+    for (uint32_t i = 0; i < checkup->n_advice; i++) {
+        json_array_append_new(advice, tool_text(checkup->advice[i], strlen(checkup->advice[i])));
+    }
+    if (checkup->is_machine) {
+        json_object_set_new(object, "kernel", json_string(checkup->kernel.release));
+        json_object_set_new(object, "cores", json_integer(checkup->n_cores));
+        json_object_set_new(object, "cpu_kernels", json_string(checkup->kernels));
+        json_object_set_new(object, "systemd", json_boolean(checkup->has_systemd));
+    }
+    if (checkup->has_memory) {
+        json_object_set_new(object, "memory_kb", tool_number(checkup->memory.total_kb));
+        json_object_set_new(object, "available_kb", tool_number(checkup->memory.available_kb));
+    }
+    json_object_set_new(object, "devices", devices);
+    json_object_set_new(object, "clients", json_of_clients(checkup_deciding(checkup, READING_GRAPHICS_LOAD)));
+    json_object_set_new(object, "sensors", sensors);
+    json_object_set_new(object, "advice", advice);
+    return object;
+}
+
+/* ---- the command */
+
+static int show(const struct tool_call *call, const char *root)
+{
+    static struct checkup checkup; /* half a megabyte */
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    if (!checkup_open(&checkup, root, &diag)) {
+        return tool_fail(call, NULL, &diag, 0);
+    }
+    r = call->json ? tool_print(call, json_of(&checkup)) : show_text(call, &checkup);
+    if (!checkup_close(&checkup)) {
+        fflush(stdout);
+        _exit(r); /* a driver holds one of our threads */
+    }
+    return r;
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    const char *root = "/";
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        if (found.row != DOCTOR_ROOT) {
+            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        }
+        root = found.text;
+    }
+    return next == TOOL_NEXT_STOP ? tool_end(call) : show(call, root);
+}
+
+const struct tool tool_doctor = {
+    .name = "doctor",
+    .summary = "look at this machine: devices, sensors, limits, and what to change",
+    .words = "",
+    .about = "One page on what the machine has, what sotto would make of it and why, and what to change. It "
+             "looks with\n"
+             "the rights of whoever calls it; sotto-sense sees more.",
+    .rows = rows,
+    .run = run,
+};

@@ -1,0 +1,249 @@
+/*
+ * A page is printed when the readers have had time for it; what was passed over is for JSON and for doctor.
+ */
+#include "tool/sensors.h"
+#include "sense/record.h"
+#include "tool/table.h"
+#include <string.h>
+#include <unistd.h>
+
+enum sensors_row {
+    SENSORS_WATCH = TOOL_ROWS_COUNT,
+    SENSORS_PERIOD,
+    SENSORS_RECORD,
+    SENSORS_ROOT,
+};
+
+static const struct arg_row rows[] = {
+    TOOL_ROWS,
+    [SENSORS_WATCH] = { "watch", 'w', ARG_FLAG, NULL, NULL, "go on until interrupted" },
+    [SENSORS_PERIOD] = { "period", 0, ARG_UINT, "MS", NULL,
+                         "between two pages of --watch, 100 to 60000 (usual: 1000)" },
+    [SENSORS_RECORD] = { "record", 0, ARG_TEXT, "FOLDER", NULL,
+                         "copy what the machine tells into a new folder" },
+    [SENSORS_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "read a recorded machine" },
+    { NULL },
+};
+
+struct wish {
+    const char *root;
+    const char *record;
+    bool watches;
+    uint32_t period_ms;
+};
+
+/* ---- one page */
+
+json_t *sensors_json(const struct gauge *gauge)
+{
+    const struct found *found = &gauge->found;
+    json_t *object = json_object();
+
+    json_object_set_new(object, "quantity", json_string(reading_quantity_name(found->quantity)));
+    json_object_set_new(object, "name", tool_text(found->name, strlen(found->name)));
+    json_object_set_new(object, "path", tool_text(found->path, strlen(found->path)));
+    json_object_set_new(object, "unit", json_string(reading_unit_name(found->quantity)));
+    json_object_set_new(object, "state", json_string(look_state(gauge)));
+    json_object_set_new(object, "in_use", json_boolean(gauge->in_use));
+    if (gauge->was_ok) {
+        json_object_set_new(object, "value", json_integer(gauge->now.value));
+        json_object_set_new(object, "age_ms", tool_number(look_age_ms(gauge)));
+    }
+    if (gauge->now.blind_permille) {
+        json_object_set_new(object, "blind_permille", json_integer(gauge->now.blind_permille));
+    }
+    if (found->passive_mc != INT32_MAX) {
+        json_object_set_new(object, "passive_mc", json_integer(found->passive_mc));
+    }
+    if (found->critical_mc != INT32_MAX) {
+        json_object_set_new(object, "critical_mc", json_integer(found->critical_mc));
+    }
+    json_object_set_new(object, "chosen", tool_text(found->why, strlen(found->why)));
+    json_object_set_new(object, "why", tool_text(gauge->now.why, strlen(gauge->now.why)));
+    return object;
+}
+
+static int print_json(const struct tool_call *call, const struct look *look)
+{
+    json_t *object = json_object();
+    json_t *list = json_array();
+    const struct list *link;
+
+    list_for_each (link, &look->sampler.gauges) {
+        json_array_append_new(list, sensors_json(container_of(link, struct gauge, link)));
+    }
+    json_object_set_new(object, "sensors", list);
+    return tool_print(call, object);
+}
+
+static void print_trips(const struct found *found)
+{
+    if (found->passive_mc != INT32_MAX) {
+        printf("  throttled from %.0f C", found->passive_mc / 1000.0);
+    }
+    if (found->critical_mc != INT32_MAX) {
+        printf("  critical at %.0f C", found->critical_mc / 1000.0);
+    }
+}
+
+void sensors_print(const struct gauge *gauge)
+{
+    const struct found *found = &gauge->found;
+    char value[LOOK_VALUE_BYTES];
+    const char *why = gauge->now.why[0] ? gauge->now.why : found->why;
+
+    printf("%c %-16s ", gauge->in_use ? '*' : ' ', reading_quantity_name(found->quantity));
+    printf("%-30s %12s  %-11s", found->name, look_value(gauge, value, sizeof(value)), look_state(gauge));
+    print_trips(found);
+    if (gauge->now.blind_permille) {
+        printf("  %u.%u %% can't be seen", gauge->now.blind_permille / 10, gauge->now.blind_permille % 10);
+    }
+    if (why[0] && (gauge->now.state != READING_OK || found->rank == SOURCE_PASSED_OVER)) {
+        printf("  ");
+        tool_put_text(stdout, why, strlen(why));
+    }
+    putchar('\n');
+}
+
+static int print_text(const struct tool_call *call, const struct look *look)
+{
+    const struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &look->sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        /* What was passed over is said in words by doctor and in JSON; here it would bury the rest. */
+        if (gauge->found.rank != SOURCE_PASSED_OVER) {
+            sensors_print(gauge);
+            n++;
+        }
+    }
+    if (n == 0) {
+        puts("this machine tells nothing of load, heat or power");
+    } else {
+        puts("\n* decides (of temperatures, each one that is marked)");
+    }
+    return tool_flush(call);
+}
+
+static int print_page(const struct tool_call *call, const struct look *look)
+{
+    return call->json ? print_json(call, look) : print_text(call, look);
+}
+
+/* ---- the command */
+
+static int watch(const struct tool_call *call, const struct wish *wish, struct look *look)
+{
+    bool is_terminal = isatty(STDOUT_FILENO) && !call->json;
+    int r;
+
+    do {
+        if (is_terminal) {
+            fputs("\033[H\033[J", stdout);
+        }
+        r = print_page(call, look);
+        look_read(look, wish->period_ms);
+    } while (r == TOOL_OK);
+    return r;
+}
+
+static int show(const struct tool_call *call, const struct wish *wish)
+{
+    static struct look look; /* a third of a megabyte */
+    struct diag diag = DIAG_INIT;
+    int r;
+
+    if (!look_open(&look, wish->root, &diag)) {
+        return tool_fail(call, NULL, &diag, 0);
+    }
+    look_read(&look, LOOK_USUAL_MS);
+    r = wish->watches ? watch(call, wish, &look) : print_page(call, &look);
+    if (!look_close(&look)) {
+        fflush(stdout);
+        _exit(r); /* a driver holds one of our threads */
+    }
+    return r;
+}
+
+static int record(const struct tool_call *call, const struct wish *wish)
+{
+    struct record record = { 0 };
+    struct diag diag = DIAG_INIT;
+    struct root root;
+    int r = root_open(&root, wish->root);
+
+    if (r) {
+        return tool_fail(call, wish->root, NULL, r);
+    }
+    r = record_machine(&root, wish->record, &record, &diag);
+    root_close(&root);
+    if (r) {
+        return tool_fail(call, NULL, &diag, r);
+    }
+    printf("%s: %u files, of which %u could not be read%s\n", wish->record, record.n_files + record.n_faults,
+           record.n_faults, record.is_cut ? "; there is more than is copied" : "");
+    puts("Look through it before you send it: names of processes that use the GPU are in it, nothing else of "
+         "yours.");
+    return tool_flush(call);
+}
+
+static int take(const struct tool_call *call, const struct arg_found *found, struct wish *wish)
+{
+    switch (found->row) {
+    case SENSORS_WATCH:
+        wish->watches = true;
+        break;
+    case SENSORS_PERIOD:
+        if (found->number < 100 || found->number > 60000) {
+            return tool_usage(call, "--period: from 100 to 60000 milliseconds");
+        }
+        wish->period_ms = (uint32_t)found->number;
+        break;
+    case SENSORS_RECORD:
+        wish->record = found->text;
+        break;
+    case SENSORS_ROOT:
+        wish->root = found->text;
+        break;
+    default:
+        return tool_usage(call, "\"%s\" is one argument too many", found->text);
+    }
+    return TOOL_OK;
+}
+
+static int run(struct tool_call *call, struct args *args)
+{
+    struct wish wish = { .root = "/", .period_ms = 1000 };
+    struct arg_found found;
+    enum tool_next next;
+
+    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
+        int r = take(call, &found, &wish);
+
+        if (r) {
+            return r;
+        }
+    }
+    if (next == TOOL_NEXT_STOP) {
+        return tool_end(call);
+    }
+    if (wish.record && (wish.watches || call->json)) {
+        return tool_usage(call, "--record copies and shows nothing: leave --watch and --json away");
+    }
+    return wish.record ? record(call, &wish) : show(call, &wish);
+}
+
+const struct tool tool_sensors = {
+    .name = "sensors",
+    .summary = "show what the machine tells of load, heat, power and memory",
+    .words = "",
+    .about = "Reads the sensors as sotto-sense does, with the rights of whoever calls it: without root, "
+             "clients of\n"
+             "other users are a share that can't be seen. --record makes a copy that --root reads, for a "
+             "report of\n"
+             "something that is read wrongly.",
+    .rows = rows,
+    .run = run,
+};
