@@ -7,12 +7,14 @@
 /* As `sotto-tool --list` tells them; tokenize is here by its own name, and there with --file. */
 const struct outside cli_outside[] = {
     { "convert", "make a GGUF file of a Hugging Face folder" },
+    { "doctor", "look at this machine: devices, sensors, limits, and what to change" },
     { "inspect", "show what is in a model file and what sotto does with it" },
     { "logits", "show what a model gives after some tokens" },
     { "perplexity", "tell how well a model foretells a text, and what a format costs" },
     { "plan", "tell what a chip can give a model at best" },
     { "quantize", "write a model file in fewer bits" },
     { "render", "put a conversation through a chat template" },
+    { "sensors", "show what the machine tells of load, heat, power and memory" },
     { NULL, NULL },
 };
 
@@ -39,7 +41,9 @@ void outside_run(const struct cli *cli, const char *name, int n, char **argument
         return;
     }
     argv[0] = (char *)name;
-    argv[1] = json;
+    if (cli->json) {
+        argv[1] = json;
+    }
     memcpy(argv + 1 + cli->json, arguments, (size_t)n * sizeof(*argv));
     if (n_self > 0) {
         self[n_self] = '\0';

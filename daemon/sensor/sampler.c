@@ -162,6 +162,20 @@ static bool is_better(const struct gauge *gauge, const struct gauge *than)
     return gauge->found.rank < than->found.rank;
 }
 
+/*
+ * The one in use stays for a while if it fails, and while a better one may fail again. In the beginning, when none has
+ * been OK for long, the better one is taken at once: it needed its first interval.
+ */
+static bool is_settling(const struct gauge *now, const struct gauge *best, uint64_t now_us)
+{
+    uint64_t lasted_us = now_us - now->since_us;
+
+    if (!now->was_ok || (is_ok(now) && lasted_us < SAMPLER_SETTLE_US)) {
+        return false;
+    }
+    return (is_ok(now) && best ? now_us - best->since_us : lasted_us) < SAMPLER_SETTLE_US;
+}
+
 static void choose_one(struct sampler *sampler, enum reading_quantity quantity, uint64_t now_us)
 {
     struct gauge *now = NULL;
@@ -182,9 +196,7 @@ static void choose_one(struct sampler *sampler, enum reading_quantity quantity, 
     if (best == now) {
         return;
     }
-    /* The one in use stays for a while if it fails, and while a better one may fail again. */
-    if (now && is_candidate(now, quantity) && now->was_ok &&
-        now_us - (is_ok(now) && best ? best->since_us : now->since_us) < SAMPLER_SETTLE_US) {
+    if (now && is_candidate(now, quantity) && is_settling(now, best, now_us)) {
         return;
     }
     if (now) {

@@ -116,11 +116,6 @@ static void advise_of_nodes(struct checkup *checkup)
         if (diag_is_set(&diag)) {
             advise(checkup, "%s", diag.text);
         }
-        if (chip_has(device->chip, CHIP_EXPERIMENTAL) && strcmp(device->driver, "powervr") != 0) {
-            advise(checkup,
-                   "%.96s: the mainline driver takes it only with the module parameter exp_hw_support=1",
-                   device->name);
-        }
     }
 }
 
@@ -166,14 +161,18 @@ static void advise_of_heat(struct checkup *checkup)
     }
 }
 
+/* Power and energy of one meter are two gauges of one file. */
 static void advise_of_rights(struct checkup *checkup)
 {
     const struct list *link;
+    const char *last = "";
 
     list_for_each (link, &checkup->look.sampler.gauges) {
         const struct gauge *gauge = container_of(link, struct gauge, link);
 
-        if (gauge->now.state == READING_FORBIDDEN && gauge->found.rank != SOURCE_PASSED_OVER) {
+        if (gauge->now.state == READING_FORBIDDEN && gauge->found.rank != SOURCE_PASSED_OVER &&
+            strcmp(last, gauge->found.path) != 0) {
+            last = gauge->found.path;
             advise(checkup,
                    "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
                    gauge->found.path);

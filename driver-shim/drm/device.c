@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "drm/pvr.h"
+#include "sense/load.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -120,13 +121,13 @@ static void read_driver(struct device *device, const struct root *root, const ch
 {
     char path[256];
     char link[512];
+    char name[64];
 
-    if (find_value(uevent, "DRIVER", device->driver, sizeof(device->driver))) {
-        return;
-    }
     snprintf(path, sizeof(path), "%s/device/driver", folder);
-    if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        copy(device->driver, sizeof(device->driver), base_of(link));
+    if (find_value(uevent, "DRIVER", name, sizeof(name))) {
+        copy(device->driver, sizeof(device->driver), load_drm_name(name));
+    } else if (root_read_link(root, path, link, sizeof(link)) == 0) {
+        copy(device->driver, sizeof(device->driver), load_drm_name(base_of(link)));
     } else {
         /* Without a bus driver the parent's name is all there is: "vgem". */
         copy(device->driver, sizeof(device->driver), device->bus_name);

@@ -23,16 +23,69 @@ static bool knows_device(const struct list *sources, const struct load_device *d
     return false;
 }
 
+/* Render nodes are numbered from here on. */
+#define RENDER_MINOR 128u
+
+static bool renders(const struct load_device *device)
+{
+    return device->minor >= RENDER_MINOR; /* also one that has no DRM node at all */
+}
+
+/*
+ * The device whose graphics sotto stays underneath, by the rule of drm/choice.h: the one that policy names, else the
+ * one that drives the display and can draw, else the first that can draw. @n: none.
+ */
+static uint32_t find_ours(const struct inventory_policy *policy, const struct load_device *devices,
+                          uint32_t n)
+{
+    uint32_t ours = n;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (policy->node) {
+            ours = strcmp(devices[i].node, policy->node) == 0 ? i : ours;
+        } else if (renders(&devices[i]) &&
+                   (ours == n || (devices[i].has_display && !devices[ours].has_display))) {
+            ours = i;
+        }
+    }
+    return ours;
+}
+
+/* Load of a device that is not ours bounds nothing. */
+static void pass_over(struct list *sources)
+{
+    struct list *link;
+
+    list_for_each (link, sources) {
+        struct source *source = container_of(link, struct source, link);
+
+        source->rank = SOURCE_PASSED_OVER;
+        source_say(source->why, sizeof(source->why), "passed over: of a device that is not ours");
+    }
+}
+
 /* A device is looked at once: its sources find out for themselves what works, and asking anew would disturb them. */
 static int load_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources)
 {
     struct load_device devices[LOAD_DEVICES_MAX];
     const uint32_t n = load_devices(root, devices, LOAD_DEVICES_MAX);
+    const uint32_t ours = find_ours(policy, devices, n);
     int r = 0;
 
     for (uint32_t i = 0; i < n && !r; i++) {
-        if (!knows_device(sources, &devices[i])) {
-            r = load_find(sources, root, &devices[i]);
+        struct list fresh = LIST_INIT(fresh);
+        struct list *link;
+
+        if (knows_device(sources, &devices[i])) {
+            continue;
+        }
+        r = load_find(&fresh, root, &devices[i]);
+        if (i != ours) {
+            pass_over(&fresh);
+        }
+        while ((link = list_first(&fresh))) {
+            list_remove(link);
+            list_append(sources, link);
         }
     }
     return err_up(r);

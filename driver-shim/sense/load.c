@@ -27,7 +27,7 @@ static const struct {
 } renamed[] = {
     { "pvrsrvkm", "pvr" },        { "adreno", "msm" },        { "msm-mdss", "msm" },
     { "msm_dpu", "msm" },         { "msm_mdp", "msm" },       { "vc4-drm", "vc4" },
-    { "etnaviv-gpu", "etnaviv" }, { "nvidia", "nvidia-drm" }, { "virtio_gpu", "virtio_gpu" },
+    { "etnaviv-gpu", "etnaviv" }, { "nvidia", "nvidia-drm" }, { "rockchip-drm", "rockchip" },
 };
 
 /* Drivers that put no times into fdinfo, up to Linux 7.2. */
@@ -65,18 +65,23 @@ static void read_link_name(const struct root *root, const char *folder, const ch
     }
 }
 
+const char *load_drm_name(const char *kernel)
+{
+    for (size_t i = 0; i < COUNTOF(renamed); i++) {
+        if (strcmp(kernel, renamed[i].kernel) == 0) {
+            return renamed[i].drm;
+        }
+    }
+    return kernel;
+}
+
 static void name_driver(const struct root *root, struct load_device *device)
 {
     char word[64];
 
     read_link_name(root, device->path, "driver", word, sizeof(word));
-    for (size_t i = 0; i < COUNTOF(renamed); i++) {
-        if (strcmp(word, renamed[i].kernel) == 0) {
-            snprintf(word, sizeof(word), "%s", renamed[i].drm);
-        }
-    }
     /* Virtual devices have no driver of their own: they are called as it is. */
-    snprintf(device->driver, sizeof(device->driver), "%.23s", word[0] ? word : device->name);
+    snprintf(device->driver, sizeof(device->driver), "%.23s", word[0] ? load_drm_name(word) : device->name);
 }
 
 /* "renderD128" or "card0", and nothing else. */

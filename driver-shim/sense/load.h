@@ -53,6 +53,9 @@ uint32_t load_devices(const struct root *root, struct load_device *devices, uint
  */
 int load_find(struct list *sources, const struct root *root, const struct load_device *device);
 
+/* What DRM calls the driver that the kernel's buses call @kernel: "vc4" for "vc4-drm". @kernel itself if alike. */
+const char *load_drm_name(const char *kernel);
+
 /* What remains to be said of a driver that tells nothing ("powervr"), for people; or NULL. */
 const char *load_note(const struct load_device *device);
 

@@ -34,6 +34,7 @@ struct inventory_policy {
     struct policy_list throttle; /* types of cooling devices */
     struct policy_scale scales[POLICY_SCALES_MAX];
     uint32_t n_scales;
+    const char *node;    /* "renderD129": the device that is ours; NULL: by the rule of the house */
     int64_t low_mc;      /* temperatures below are implausible */
     int64_t high_mc;     /* and above */
     uint32_t daemon_pid; /* whose control groups bound the memory; 0: this process's */

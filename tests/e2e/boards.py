@@ -1,6 +1,7 @@
 """Machines made of files: a .board of tests/boards, unfolded into a folder that a program takes for its root."""
 import errno
 import os
+import re
 
 BOARDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "boards")
 
@@ -52,6 +53,10 @@ def unfold(name, folder):
     files, links, faults, wanted = read(name)
     for path, text in files.items():
         write(folder, path, text)
+        # The kernel has a link to the driver wherever a device has one.
+        driver = re.search("^DRIVER=(.*)$", text, re.MULTILINE) if path.endswith("/uevent") else None
+        if driver:
+            links[os.path.dirname(path) + "/driver"] = "../drivers/" + driver[1]
     for path, target in links.items():
         os.symlink(target, place(folder, path))
     for path, number in faults.items():
