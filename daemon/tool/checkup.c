@@ -52,7 +52,7 @@ static void gather_devices(struct checkup *checkup)
 
     checkup->chosen = -1;
     if (device_find_all(&checkup->look.machine.root, checkup->devices, &checkup->n_devices)) {
-        diag_set(&checkup->no_choice, "/sys/class/drm can't be read");
+        diag_set(&checkup->no_choice, "the list of DRM devices can't be read");
         checkup->n_devices = 0;
     } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice,
                            &checkup->no_choice) == CHOICE_OK) {

@@ -160,10 +160,7 @@ static int show(const struct tool_call *call, const struct wish *wish)
     }
     look_read(&look, LOOK_USUAL_MS);
     r = wish->watches ? watch(call, wish, &look) : print_page(call, &look);
-    if (!look_close(&look)) {
-        fflush(stdout);
-        _exit(r); /* a driver holds one of our threads */
-    }
+    (void)look_close(&look); /* false: a driver holds one of our threads, which ends with the process */
     return r;
 }
 
