@@ -56,7 +56,8 @@ static void on_tick(void *owner)
     struct desk *desk = owner;
 
     tick(desk);
-    if (desk->n_live > 0) {
+    if (desk->n_live > 0 || turn_is_busy(&desk->turn, &desk->lanes[0]) ||
+        turn_is_busy(&desk->turn, &desk->lanes[1])) {
         agenda_enter(desk->agenda, &desk->tick, desk->agenda->now_ns + TICK_NS);
     }
 }

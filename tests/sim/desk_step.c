@@ -96,8 +96,13 @@ static struct engine_work *work_of(const struct turn_step *step)
 
 static void carry_out(struct desk *desk, const struct turn_order *order)
 {
+    static const char *const orders[] = { "none", "begins", "continues", "suspends", "withdraws" };
     struct engine_message message = { .id = order->step->id, .slice_us = order->step->slice_us };
 
+    watch_say(desk->watch, "turn: %s step %llu of engine %u, class %d, slice %u us, %s", orders[order->what],
+              (unsigned long long)message.id, (uint32_t)(order->step->lane - desk->lanes),
+              (int)order->step->class, message.slice_us,
+              order->step->state == TURN_WAITING ? "waits" : "at once");
     switch (order->what) {
     case TURN_STEP:
         message.what = ENGINE_STEP;

@@ -16,6 +16,7 @@ enum option {
     OPTION_FAMILY,
     OPTION_MUTANT,
     OPTION_SVG,
+    OPTION_TRACE,
     OPTION_JSON,
     OPTION_FROM,
     OPTION_COUNT,
@@ -31,6 +32,8 @@ static const struct arg_row rows[] = {
     [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL,
                         "sotto with one thing taken away (run, shrink)" },
     [OPTION_SVG] = { "svg", 0, ARG_TEXT, "FILE", NULL, "draw the run (run, replay)" },
+    [OPTION_TRACE] = { "trace", 't', ARG_FLAG, NULL, NULL,
+                       "a line for each thing that happens (run, replay)" },
     [OPTION_JSON] = { "json", 0, ARG_FLAG, NULL, NULL, "results as one JSON object (run, replay, sweep)" },
     [OPTION_FROM] = { "from", 0, ARG_UINT, "N", NULL, "first seed (sweep); 1" },
     [OPTION_COUNT] = { "count", 'n', ARG_UINT, "N", NULL, "number of seeds (sweep); 1000" },
@@ -90,6 +93,9 @@ static int take(const struct arg_found *found, struct sweep_options *options)
         return read_mutant(found->text, options) ? 0 : complain("there is no mutant", found->text);
     case OPTION_SVG:
         options->svg = found->text;
+        return 0;
+    case OPTION_TRACE:
+        options->trace = true;
         return 0;
     case OPTION_JSON:
         options->json = true;

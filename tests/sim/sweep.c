@@ -80,11 +80,12 @@ static void print_tallies_json(const struct tallies *tallies)
 static int run_scenario(const struct scenario *scenario, const struct sweep_options *options)
 {
     struct drawing *drawing = options->svg ? drawing_create(scenario) : NULL;
+    struct world_view view = { .drawing = drawing, .trace = options->trace ? stdout : NULL };
     struct world_result result;
     enum invariant failed;
     bool is_drawn = true;
 
-    world_run(scenario, drawing, &result);
+    world_run(scenario, &view, &result);
     failed = tallies_first_failure(&result.tallies);
     if (options->json) {
         printf("{\"seed\":%lld,\"family\":\"%s\",\"frames\":%llu,\"missed\":%llu,\"missed_alone\":%llu,"

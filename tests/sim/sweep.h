@@ -17,6 +17,7 @@ struct sweep_options {
     const char *out;
     const char *file;
     bool json;
+    bool trace;
     bool quiet;
     bool has_seed;
 };

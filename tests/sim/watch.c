@@ -1,7 +1,7 @@
 #include "watch.h"
 #include "base/num.h"
 #include "drawing.h"
-#include <assert.h>
+#include <stdarg.h>
 
 /* Rounding of times that pass between sottod and an engine in microseconds. */
 #define ROUNDED_NS (3 * AGENDA_US)
@@ -12,6 +12,20 @@
 double watch_now_s(const struct watch *watch)
 {
     return (double)watch->agenda->now_ns / 1e9;
+}
+
+void watch_say(const struct watch *watch, const char *format, ...)
+{
+    va_list words;
+
+    if (!watch->trace) {
+        return;
+    }
+    fprintf(watch->trace, "%12.3f ", (double)watch->agenda->now_ns / 1e6);
+    va_start(words, format);
+    vfprintf(watch->trace, format, words);
+    va_end(words);
+    fputc('\n', watch->trace);
 }
 
 void watch_init(struct watch *watch, struct agenda *agenda, const struct scenario *scenario)
@@ -48,6 +62,9 @@ void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
     if (watch->n_limits > 0 && are_alike(&last->limits, limits)) {
         return;
     }
+    watch_say(watch, "limits: %s, %s, slice %u us, duty %u, class %d and above",
+              governor_mode_name(limits->mode), governor_cause_name(limits->cause), limits->slice_us,
+              limits->duty_permille, (int)limits->class_gate);
     watch->limits[watch->n_limits++ % WATCH_LIMITS] =
         (struct watch_limits){ .at_ns = watch->agenda->now_ns, .limits = *limits };
 }
@@ -83,31 +100,37 @@ static uint64_t grace_ns(const struct watch *watch)
     return 2 * (uint64_t)watch->scenario->chip.latency_us * AGENDA_US + ROUNDED_NS;
 }
 
-/* Until when a run that began at @from_ns may last under what held since @entry, apart from its last part. */
-static uint64_t end_by_ns(const struct watch *watch, const struct watch_limits *entry, uint64_t from_ns)
+/*
+ * Until when a run that began at @from_ns may last, apart from its last part. It was told its slice at @told_ns; a
+ * tighter one that came later holds from when it came.
+ */
+static uint64_t end_by_ns(const struct watch *watch, const struct watch_limits *entry, uint64_t told_ns,
+                          uint64_t from_ns)
 {
-    uint64_t told_ns = entry->at_ns + grace_ns(watch);
+    uint64_t slice_ns = entry->limits.slice_us * AGENDA_US;
 
-    if (entry->limits.slice_us == 0) {
+    if (slice_ns == 0) {
         return UINT64_MAX / 2;
     }
-    return num_max(told_ns, from_ns + entry->limits.slice_us * AGENDA_US);
+    return entry->at_ns > told_ns ? num_max(entry->at_ns, from_ns) + grace_ns(watch) + slice_ns
+                                  : from_ns + slice_ns;
 }
 
-static void judge_slice(struct watch *watch, uint64_t from_ns, uint64_t to_ns, double part_ns)
+static void judge_slice(struct watch *watch, uint64_t told_ns, uint64_t from_ns, uint64_t to_ns,
+                        double part_ns)
 {
     uint64_t until_ns = to_ns; /* until when the entry held */
     double over_ns = -part_ns;
 
     for (uint64_t i = 0; i < n_kept(watch); i++) {
         const struct watch_limits *entry = nth_back(watch, i);
-        uint64_t by_ns = end_by_ns(watch, entry, from_ns);
+        uint64_t by_ns = end_by_ns(watch, entry, told_ns, from_ns);
 
         if (by_ns < until_ns && (double)(until_ns - by_ns) - part_ns > over_ns) {
             over_ns = (double)(until_ns - by_ns) - part_ns;
         }
         until_ns = entry->at_ns;
-        if (entry->at_ns <= from_ns) {
+        if (entry->at_ns <= told_ns) {
             break;
         }
     }
@@ -182,9 +205,11 @@ static void judge_gate(struct watch *watch, const struct engine *engine, uint64_
 void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
                   double part_ns)
 {
+    watch_say(watch, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,
+              (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
     drawing_run(watch->drawing, from_ns, to_ns, engine->number);
     watch->ours_ns += (double)(to_ns - from_ns);
-    judge_slice(watch, from_ns, to_ns, part_ns);
+    judge_slice(watch, engine->running->told_ns, from_ns, to_ns, part_ns);
     judge_rest(watch, from_ns);
     judge_gate(watch, engine, from_ns, to_ns, part_ns);
     watch->run_from_ns = from_ns;

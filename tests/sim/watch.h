@@ -48,6 +48,7 @@ struct watch {
     struct warmth *warmth;
     struct sensors *sensors;
     struct drawing *drawing; /* or NULL */
+    FILE *trace;             /* or NULL */
     struct tallies tallies;
 
     struct watch_limits limits[WATCH_LIMITS]; /* a ring */
@@ -107,6 +108,9 @@ void watch_on_step(struct watch *watch, const struct engine *engine, const struc
 void watch_on_settled(struct watch *watch, const struct desk *desk);
 void watch_on_nonsense(struct watch *watch);
 void watch_serve(struct watch *watch); /* every 20 ms */
+
+/* A line of the trace, behind the time. */
+void watch_say(const struct watch *watch, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Seconds of the run, for the tallies. */
 double watch_now_s(const struct watch *watch);

@@ -167,14 +167,20 @@ void watch_on_asked(struct watch *watch, const struct request *request)
     if (request->job.class == SCHED_REALTIME && ++watch->n_realtime > 1) {
         watch->realtime_mixed_ns = watch->agenda->now_ns;
     }
+    watch_say(watch,
+              "request %llu: uid %u, class %d, lane %d, prompt %u (%u cached), answer %u, first by %llu, "
+              "done by %llu",
+              (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.class,
+              (int)(request->job.lane - watch->desk->lanes), request->job.n_prompt, request->n_cached,
+              request->n_answer, (unsigned long long)request->job.first_by_us,
+              (unsigned long long)request->job.finish_by_us);
     drawing_queue(watch->drawing, watch->agenda->now_ns, watch->desk->n_live);
 }
 
 void watch_on_refused(struct watch *watch, const struct request *request, uint64_t retry_us)
 {
-    (void)watch;
-    (void)request;
-    (void)retry_us;
+    watch_say(watch, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,
+              (int)request->job.class, request->job.n_prompt, (unsigned long long)retry_us);
 }
 
 void watch_on_served(struct watch *watch, const struct request *request, uint32_t n)
@@ -255,6 +261,7 @@ static void judge_first(struct watch *watch, const struct request *request)
 
 void watch_on_token(struct watch *watch, const struct request *request)
 {
+    watch_say(watch, "request %llu: token %u", (unsigned long long)request->job.order, request->n_tok);
     if (request->n_tok == 1) {
         uint64_t by_us = request->job.first_by_us;
 
@@ -289,8 +296,11 @@ static void judge_end(struct watch *watch, const struct request *request, enum d
 
 void watch_on_end(struct watch *watch, const struct request *request, enum desk_end how)
 {
+    static const char *const ends[] = { "done", "cancelled", "expired", "never fits" };
     bool is_whole = how != DESK_DONE || request->n_tok == request->n_answer;
 
+    watch_say(watch, "request %llu: %s after %u tokens", (unsigned long long)request->job.order, ends[how],
+              request->n_tok);
     tally_add(&watch->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               watch_now_s(watch));
     if (request->job.class == SCHED_REALTIME) {
@@ -314,6 +324,8 @@ void watch_on_step(struct watch *watch, const struct engine *engine, const struc
     bool is_off = ratio < 1.0 - COST_PART || ratio > 1.0 + COST_PART;
     uint32_t n = engine->number;
 
+    watch_say(watch, "engine %u: step done, %u entries, %u rows, took %.3f ms, foretold %.3f ms", n,
+              plan->n_entries, plan->n_rows, (double)took_us / 1e3, plan->foretold_ns / 1e6);
     if (watch->pace[n] != pace) {
         watch->pace[n] = pace;
         watch->n_since_change[n] = 0;

@@ -224,10 +224,10 @@ static void on_engine_answer(void *owner, struct engine *engine, const struct en
     desk_on_answer(&world->desk, engine, answer);
 }
 
-static void begin(struct world *world, const struct scenario *scenario, struct drawing *drawing)
+static void begin(struct world *world, const struct scenario *scenario, const struct world_view *view)
 {
     world->scenario = scenario;
-    world->drawing = drawing;
+    world->drawing = view ? view->drawing : NULL;
     agenda_init(&world->agenda);
     gpu_init(&world->gpu, &world->agenda, scenario);
     gpu_init(&world->alone, &world->agenda, scenario);
@@ -252,7 +252,8 @@ static void begin(struct world *world, const struct scenario *scenario, struct d
     world->watch.alone = &world->alone;
     world->watch.warmth = &world->warmth;
     world->watch.sensors = &world->sensors;
-    world->watch.drawing = drawing;
+    world->watch.drawing = world->drawing;
+    world->watch.trace = view ? view->trace : NULL;
     clients_init(&world->clients, &world->desk, scenario);
     agenda_event_init(&world->tick, on_tick, world);
     agenda_event_init(&world->hint, on_hint, world);
@@ -309,7 +310,8 @@ static double unscheduled(const struct scenario *scenario)
     return n;
 }
 
-void world_run(const struct scenario *scenario, struct drawing *drawing, struct world_result *ret_result)
+void world_run(const struct scenario *scenario, const struct world_view *view,
+               struct world_result *ret_result)
 {
     struct world *world = mem_calloc(MEM_MISC, 1, sizeof(*world));
     struct mem_account before;
@@ -319,7 +321,7 @@ void world_run(const struct scenario *scenario, struct drawing *drawing, struct 
 
     assert(world);
     mem_read(MEM_SCHED, &before);
-    begin(world, scenario, drawing);
+    begin(world, scenario, view);
     run_until_they_leave(world);
     n_rows = world->desk.n_rows;
     n_tok = world->desk.n_tok;

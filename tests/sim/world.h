@@ -21,7 +21,14 @@ struct world_result {
     uint64_t n_mode_changes;
 };
 
-/* Runs @scenario. @drawing may be NULL. */
-void world_run(const struct scenario *scenario, struct drawing *drawing, struct world_result *ret_result);
+/* Who looks on; each may be NULL. */
+struct world_view {
+    struct drawing *drawing;
+    FILE *trace; /* a line for each thing that happens */
+};
+
+/* Runs @scenario. @view may be NULL. */
+void world_run(const struct scenario *scenario, const struct world_view *view,
+               struct world_result *ret_result);
 
 #endif

@@ -158,7 +158,8 @@ static bool on_cores(const struct engine *engine)
 }
 
 /* The device is ours: runs until the slice is used up or the step has ended, whichever is first, in whole
- * parts. */
+ * parts. A slice is counted from when it was submitted, so that one that waited for a frame does not hold up
+ * the next as well; one part runs in any case. */
 static void on_granted(void *owner)
 {
     struct engine *engine = owner;
@@ -171,8 +172,9 @@ static void on_granted(void *owner)
     left_ns = step->left_ns / engine->run_rate;
     run_ns = left_ns;
     if (step->slice_us > 0) {
-        double n_parts = (double)step->slice_us * 1000.0 / engine->part_ns;
-        double whole = (double)(uint64_t)n_parts;
+        double waited_ns = (double)(engine->agenda->now_ns - engine->asked_ns);
+        double n_parts = ((double)step->slice_us * 1000.0 - waited_ns) / engine->part_ns;
+        double whole = n_parts > 1.0 ? (double)(uint64_t)n_parts : 1.0;
 
         run_ns = (whole < n_parts ? whole + 1.0 : whole) * engine->part_ns;
         run_ns = run_ns < left_ns ? run_ns : left_ns;
@@ -196,6 +198,7 @@ static void run(struct engine *engine, struct engine_step *step)
     }
     engine->running = step;
     engine->is_told_to_stop = false;
+    engine->asked_ns = engine->agenda->now_ns;
     step->begun = true;
     if (engine->is_stalled) {
         return;
@@ -296,6 +299,11 @@ static struct engine_step *step_of(struct engine *engine, uint64_t id)
     return NULL;
 }
 
+static uint64_t sent_ns(const struct engine *engine, const struct engine_message *order)
+{
+    return order->at_ns - (uint64_t)engine->scenario->chip.latency_us * AGENDA_US;
+}
+
 static void take_step(struct engine *engine, struct engine_message *order)
 {
     struct engine_step *free_step = NULL;
@@ -320,6 +328,7 @@ static void take_step(struct engine *engine, struct engine_message *order)
     *free_step = (struct engine_step){
         .work = steal(&order->work),
         .slice_us = order->slice_us,
+        .told_ns = sent_ns(engine, order),
     };
     free_step->left_ns = engine_true_ns(engine->family, &free_step->work->load) * noise;
     engine->took_ns[free_step - engine->steps] = 0.0;
@@ -380,6 +389,7 @@ static void go_on(struct engine *engine, const struct engine_message *order)
         return;
     }
     step->slice_us = order->slice_us;
+    step->told_ns = sent_ns(engine, order);
     run(engine, step);
 }
 

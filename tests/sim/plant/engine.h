@@ -84,6 +84,7 @@ struct engine_step {
     struct engine_work *work; /* NULL: free */
     double left_ns;           /* of work at the full clock */
     uint32_t slice_us;
+    uint64_t told_ns; /* when the order was sent by which it runs */
     bool begun;
 };
 
@@ -104,6 +105,7 @@ struct engine {
     struct engine_step *running; /* NULL: nothing runs or waits for the device */
     struct gpu_guest guest;
     struct agenda_event run_end;
+    uint64_t asked_ns; /* for the device */
     uint64_t run_from_ns;
     uint64_t run_to_ns;
     double run_rate;

@@ -23,7 +23,8 @@ int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum
     for (int64_t i = 0; i < scenario->n_loads; i++) {
         const struct scenario_load *load = &scenario->loads[i];
 
-        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns) {
+        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns &&
+            now_ns < (uint64_t)scenario->run.lasts_ms * AGENDA_MS) {
             permille = client == GPU_BASE ? load->base_permille : load->app_permille;
         }
     }

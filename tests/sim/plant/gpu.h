@@ -78,7 +78,7 @@ double gpu_busy_ns(struct gpu *gpu, enum gpu_client client);
 /* Highest clock of the scenario's chip now, in permille. */
 int64_t gpu_clock_permille(const struct scenario *scenario, uint64_t now_ns);
 
-/* Share of frames at @now_ns, in permille of the period at the full clock. */
+/* Share of frames at @now_ns, in permille of the period at the full clock; none when the run is over. */
 int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum gpu_client client);
 
 #define GPU_MAX_HZ 800000000ull
