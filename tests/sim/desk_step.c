@@ -160,6 +160,17 @@ static void take_result(struct desk *desk, struct request *request, const struct
     }
 }
 
+/* All that was asked for was computed: its time says something. */
+static bool is_whole(const struct plan *plan, const struct engine_work *work)
+{
+    uint32_t n_rows = 0;
+
+    for (uint32_t i = 0; i < work->n_entries; i++) {
+        n_rows += work->entries[i].n_rows;
+    }
+    return n_rows == plan->n_rows;
+}
+
 static void on_done(struct desk *desk, struct engine *engine, const struct engine_message *answer)
 {
     struct lane *lane = &desk->lanes[engine->number];
@@ -170,11 +181,13 @@ static void on_done(struct desk *desk, struct engine *engine, const struct engin
         return;
     }
     desk->held_us[desk_place(desk)] += answer->held_us;
-    desk->took_us += (double)answer->took_us;
-    desk->foretold_us += step->plan.foretold_ns / 1000.0;
-    watch_on_step(desk->watch, engine, &step->plan, answer->took_us);
-    if (desk->mutant != MUTANT_NO_LEARN) {
-        cost_learn(&lane->cost, &step->plan.load, answer->took_us * 1000);
+    if (is_whole(&step->plan, answer->work)) {
+        desk->took_us += (double)answer->took_us;
+        desk->foretold_us += step->plan.foretold_ns / 1000.0;
+        watch_on_step(desk->watch, engine, &step->plan, answer->took_us);
+        if (desk->mutant != MUTANT_NO_LEARN) {
+            cost_learn(&lane->cost, &step->plan.load, answer->took_us * 1000);
+        }
     }
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         const struct engine_entry *entry = &answer->work->entries[i];

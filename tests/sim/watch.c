@@ -209,6 +209,9 @@ void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t fro
               (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
     drawing_run(watch->drawing, from_ns, to_ns, engine->number);
     watch->ours_ns += (double)(to_ns - from_ns);
+    if (engine->running->work->class == SCHED_BACKGROUND) {
+        watch->starved_s = 0.0;
+    }
     judge_slice(watch, engine->running->told_ns, from_ns, to_ns, part_ns);
     judge_rest(watch, from_ns);
     judge_gate(watch, engine, from_ns, to_ns, part_ns);

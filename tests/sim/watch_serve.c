@@ -191,7 +191,7 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
         account->n_served += n;
     }
     if (request->job.class == SCHED_BACKGROUND && n > 0) {
-        watch->starved_s = 0.0;
+        watch->starved_s = 0.0; /* also in a step of a higher class */
     }
     drawing_tokens(watch->drawing, watch->agenda->now_ns, n, request->job.class);
 }

@@ -133,6 +133,17 @@ static void close_sequence(struct engine *engine, uint32_t number)
 
 /* ---- running */
 
+/* Nobody waits for what it computes: all its sequences are closed. */
+static bool is_pointless(struct engine *engine, const struct engine_step *step)
+{
+    for (uint32_t i = 0; i < step->work->n_entries; i++) {
+        if (sequence_of(engine, step->work->entries[i].sequence)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load)
 {
     return (double)family->fixed_us * 1000.0 * load->n[COST_FIXED] +
@@ -169,6 +180,11 @@ static void on_granted(void *owner)
 
     engine->run_rate = rate_of(engine, step);
     engine->part_ns = (double)engine->scenario->chip.part_us * 1000.0 / engine->run_rate;
+    if (is_pointless(engine, step)) {
+        step->left_ns = step->left_ns < engine->part_ns * engine->run_rate
+                            ? step->left_ns
+                            : engine->part_ns * engine->run_rate;
+    }
     left_ns = step->left_ns / engine->run_rate;
     run_ns = left_ns;
     if (step->slice_us > 0) {
@@ -267,7 +283,7 @@ static void on_run_end(void *owner)
 
     reply.held_us = account_run(engine) / AGENDA_US;
     engine->running = NULL;
-    if (step->left_ns < 1.0 * engine->run_rate + 1.0) {
+    if (step->left_ns < 1.0 * engine->run_rate + 1.0 || is_pointless(engine, step)) {
         compute(engine, step->work);
         reply.what = ENGINE_DONE;
         reply.took_us = (uint64_t)(engine->took_ns[step - engine->steps] / 1000.0);
@@ -337,12 +353,22 @@ static void take_step(struct engine *engine, struct engine_message *order)
     }
 }
 
+/* The present run ends with the part that it is in. */
+static void cut_run(struct engine *engine)
+{
+    double gone_ns = (double)(engine->agenda->now_ns - engine->run_from_ns);
+    double n_parts = (double)((uint64_t)(gone_ns / engine->part_ns) + 1);
+    uint64_t end_ns = engine->run_from_ns + (uint64_t)(n_parts * engine->part_ns);
+
+    if (end_ns < engine->run_to_ns) {
+        engine->run_to_ns = end_ns;
+        agenda_enter(engine->agenda, &engine->run_end, end_ns);
+    }
+}
+
 /* The running step ends its part, and stands still then. */
 static void suspend(struct engine *engine, uint64_t id)
 {
-    double gone_ns;
-    uint64_t end_ns;
-
     if (!engine->running || engine->running->work->id != id) {
         return; /* the answer is on its way */
     }
@@ -358,13 +384,7 @@ static void suspend(struct engine *engine, uint64_t id)
         }
         return;
     }
-    gone_ns = (double)(engine->agenda->now_ns - engine->run_from_ns);
-    end_ns = engine->run_from_ns +
-             (uint64_t)((double)((uint64_t)(gone_ns / engine->part_ns) + 1) * engine->part_ns);
-    if (end_ns < engine->run_to_ns) {
-        engine->run_to_ns = end_ns;
-        agenda_enter(engine->agenda, &engine->run_end, end_ns);
-    }
+    cut_run(engine);
 }
 
 static void withdraw(struct engine *engine, uint64_t id)
@@ -404,6 +424,9 @@ static void on_order_due(void *owner)
         break;
     case ENGINE_CLOSE:
         close_sequence(engine, order->sequence);
+        if (agenda_has(&engine->run_end) && is_pointless(engine, engine->running)) {
+            cut_run(engine);
+        }
         break;
     case ENGINE_STEP:
         take_step(engine, order);
