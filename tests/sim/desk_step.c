@@ -24,6 +24,8 @@ static void open_sequence(struct desk *desk, struct request *request)
         .n_reserve = request->n_most - request->n_tok,
     };
 
+    watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u", (unsigned long long)job->order,
+              order.n_known, order.n_reserve);
     request->sequence = order.sequence;
     job_move(job, JOB_OPENING, desk_now_us(desk));
     job->lane->n_taken++;
@@ -58,6 +60,8 @@ static void on_opened(struct desk *desk, struct engine *engine, const struct eng
     job = &request->job;
     job->n_pages =
         (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok, ENGINE_PAGE_TOKENS);
+    watch_say(desk->watch, "request %llu: %s", (unsigned long long)job->order,
+              answer->what == ENGINE_OPENED ? "is seated" : "has no room");
     if (answer->what == ENGINE_OPENED) {
         job->n_done = answer->n_cached;
         job_move(job, JOB_SEATED, desk_now_us(desk));
@@ -260,6 +264,7 @@ static void seat(struct desk *desk)
 
     admit_look(&desk->queue, desk->governor.limits, now);
     while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
+        watch_say(desk->watch, "request %llu: gives its seat up", (unsigned long long)job->order);
         desk_close_sequence(desk, request_of(job));
         turn_forget(&desk->turn, job);
         queue_put_aside(&desk->queue, job, now);
