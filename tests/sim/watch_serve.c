@@ -196,6 +196,23 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
     drawing_tokens(watch->drawing, watch->agenda->now_ns, n, request->job.class);
 }
 
+/* Steps that its prompt is cut into: by the engine's rows, and by how long a step should be. */
+static uint32_t n_steps_of(const struct watch *watch, const struct request *request)
+{
+    const struct lane *lane = request->job.lane;
+    const struct scenario_engine *family = &watch->scenario->engines[lane - watch->desk->lanes];
+    uint32_t n_rows = request->job.n_prompt - request->n_cached;
+    double target_ns = plan_target_ns(lane, watch_limits_at(watch, request->asked_ns));
+    double room_ns = target_ns - (double)family->fixed_us * 1000.0;
+    uint32_t n_a_step = PLAN_PIECE_ROWS;
+
+    if (room_ns > (double)family->prefill_ns * PLAN_PIECE_ROWS) {
+        n_a_step = (uint32_t)(room_ns / (double)family->prefill_ns);
+    }
+    n_a_step = (uint32_t)num_min(n_a_step, lane->n_rows);
+    return (uint32_t)num_div_up(n_rows, n_a_step);
+}
+
 /*
  * What it takes alone: its own prompt, in steps as large as the engine's, at the clock of now, stretched by
  * the share of time that is left to us and by the frames that are drawn in between; and before that one slice
@@ -215,17 +232,17 @@ static double first_by_us(const struct watch *watch, const struct request *reque
     double own_us;
     double span_us;
 
-    load.n[COST_FIXED] = 1 + n_rows / lane->n_rows;
+    load.n[COST_FIXED] = n_steps_of(watch, request);
     load.n[COST_PREFILL_ROW] = n_rows;
     load.n[COST_ATTEND_PAGE] = plan_pages(&request->job, n_rows, lane->page_tokens);
-    for (uint64_t at = request->asked_ns; at <= request->first_ns; at += 10 * AGENDA_MS) {
+    for (uint64_t at = request->asked_ns; at <= request->first_ns; at += AGENDA_MS) {
         const struct governor_limits *limits = watch_limits_at(watch, at);
         double clock = (double)gpu_clock_permille(scenario, at) / 1000.0 / dram_stretch(scenario, at);
         double load_now =
             (double)(gpu_load_permille(scenario, at, GPU_BASE) + gpu_load_permille(scenario, at, GPU_APP)) /
             (double)gpu_clock_permille(scenario, at);
 
-        duty = (uint32_t)num_min(duty, limits->duty_permille);
+        duty = limits->mode == GOVERNOR_PAUSED ? 0 : (uint32_t)num_min(duty, limits->duty_permille);
         slice_us = (uint32_t)num_max(slice_us, limits->slice_us);
         drawn = !scenario->chip.cores && load_now > drawn ? load_now : drawn;
         rate = clock < rate ? clock : rate;
@@ -235,7 +252,7 @@ static double first_by_us(const struct watch *watch, const struct request *reque
     }
     own_us = engine_true_ns(family, &load) / 1000.0 / rate *
              (1.0 + (double)scenario->chip.noise_permille / 1000.0);
-    span_us = slice_us > 0 && slice_us < PATIENCE_US ? slice_us : PATIENCE_US;
+    span_us = slice_us > 0 ? slice_us : PATIENCE_US;
     span_us += (double)scenario->chip.part_us / rate;
     if (drawn > 0.0) {
         own_us += (double)watch->gpu->period_ns / 1000.0; /* it comes while a frame is drawn */
@@ -255,6 +272,10 @@ static void judge_first(struct watch *watch, const struct request *request)
     }
     by_us = first_by_us(watch, request);
     if (by_us < 1e11) {
+        if (took_us > by_us) {
+            watch_say(watch, "request %llu: first token late: %.3f ms, by %.3f ms", (unsigned long long)request->job.order,
+                      took_us / 1e3, by_us / 1e3);
+        }
         tally_add(&watch->tallies, INVARIANT_FIRST, took_us / by_us, took_us > by_us, watch_now_s(watch));
     }
 }

@@ -40,6 +40,7 @@ struct world {
     struct clients clients;
     struct agenda_event tick;
     struct agenda_event hint;
+    struct agenda_event change; /* of the load */
     struct turning turnings[SCENARIO_ROWS_MAX];
     double ours_ns; /* at the last tick */
     double screen_ns;
@@ -120,6 +121,18 @@ static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
     return false;
 }
 
+/* Frames are counted from exactly then. */
+static void on_change(void *owner)
+{
+    struct world *world = owner;
+    uint64_t next_ns = next_change_ns(world->scenario, world->agenda.now_ns);
+
+    watch_frames(&world->watch);
+    if (next_ns < UINT64_MAX) {
+        agenda_enter(&world->agenda, &world->change, next_ns);
+    }
+}
+
 /* It names the length of its frames at once; later, when heavy ones begin, and what it missed. */
 static void on_hint(void *owner)
 {
@@ -140,6 +153,7 @@ static void on_missed(void *owner)
     struct world *world = owner;
 
     world->n_missed++;
+    watch_say(&world->watch, "a frame is missed");
     drawing_missed(world->drawing, world->agenda.now_ns, true);
 }
 
@@ -147,6 +161,7 @@ static void on_missed_alone(void *owner)
 {
     struct world *world = owner;
 
+    watch_say(&world->watch, "a frame is missed without us");
     drawing_missed(world->drawing, world->agenda.now_ns, false);
 }
 
@@ -257,7 +272,9 @@ static void begin(struct world *world, const struct scenario *scenario, const st
     clients_init(&world->clients, &world->desk, scenario);
     agenda_event_init(&world->tick, on_tick, world);
     agenda_event_init(&world->hint, on_hint, world);
+    agenda_event_init(&world->change, on_change, world);
     agenda_enter(&world->agenda, &world->tick, SENSORS_TICK_NS);
+    agenda_enter(&world->agenda, &world->change, 0);
     if (scenario->screen.tells && scenario->screen.hz > 0) {
         agenda_enter(&world->agenda, &world->hint, 0);
     }
