@@ -62,6 +62,15 @@ static void on_tick(void *owner)
     }
 }
 
+void desk_on_sample(void *owner)
+{
+    struct desk *desk = owner;
+
+    if (agenda_has(&desk->tick)) {
+        on_tick(desk);
+    }
+}
+
 /* There is work now. */
 static void rouse(struct desk *desk)
 {

@@ -123,6 +123,9 @@ void desk_cancel(struct desk *desk, struct request *request);
 /* The reader took what there is and grants @n_tok more. */
 void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok);
 
+/* Readings have come: they are acted upon at once, not up to a period later. The owner is the desk. */
+void desk_on_sample(void *owner);
+
 /* A compositor's word: frames of @frame_us, drawing hard until @busy_until_ns, @n_missed since the last. */
 void desk_hint(struct desk *desk, uint64_t busy_until_ns, uint32_t n_missed);
 

@@ -24,8 +24,8 @@ static void open_sequence(struct desk *desk, struct request *request)
         .n_reserve = request->n_most - request->n_tok,
     };
 
-    watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u", (unsigned long long)job->order,
-              order.n_known, order.n_reserve);
+    watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u",
+              (unsigned long long)job->order, order.n_known, order.n_reserve);
     request->sequence = order.sequence;
     job_move(job, JOB_OPENING, desk_now_us(desk));
     job->lane->n_taken++;

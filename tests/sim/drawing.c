@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include <assert.h>
 
-#define LEFT_PX   150.0
+#define LEFT_PX   190.0
 #define WIDE_PX   1000.0
 #define COLUMN_PX 2u
 #define COLUMNS   500u
@@ -288,7 +288,7 @@ static void write_screen(const struct drawing *drawing, FILE *out, const struct 
     }
     write_key(out, LEFT_PX + 4, panel->top - 6, "load", "drawing");
     write_key(out, LEFT_PX + 104, panel->top - 6, "ours", "frames missed because of us");
-    write_key(out, LEFT_PX + 304, panel->top - 6, "theirs", "missed anyhow");
+    write_key(out, LEFT_PX + 334, panel->top - 6, "theirs", "missed anyhow");
 }
 
 static void write_share(const struct drawing *drawing, FILE *out, const struct panel *panel)

@@ -42,7 +42,8 @@ static bool is_settled(const struct watch *watch)
     const struct scenario *scenario = watch->scenario;
 
     return scenario->run.settle_ms > 0 &&
-           watch->agenda->now_ns >= (uint64_t)scenario->run.settle_ms * AGENDA_MS;
+           watch->agenda->now_ns >= (uint64_t)scenario->run.settle_ms * AGENDA_MS &&
+           watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS;
 }
 
 void watch_heat(struct watch *watch)
@@ -50,9 +51,12 @@ void watch_heat(struct watch *watch)
     const struct warmth *warmth = watch->warmth;
     double target = (double)watch->scenario->heat.target_mc;
     double now = warmth->now.die_mc;
-    double could = warmth->has_shadow && warmth->shadow.die_mc > target ? warmth->shadow.die_mc : target;
+    double could = target;
 
     take_reading(watch);
+    if (warmth->has_shadow && warmth->shadow.die_mc > target) {
+        could = warmth->shadow.die_mc;
+    }
     if (now <= target) {
         watch->was_cool = true;
     }

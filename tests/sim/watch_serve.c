@@ -273,8 +273,8 @@ static void judge_first(struct watch *watch, const struct request *request)
     by_us = first_by_us(watch, request);
     if (by_us < 1e11) {
         if (took_us > by_us) {
-            watch_say(watch, "request %llu: first token late: %.3f ms, by %.3f ms", (unsigned long long)request->job.order,
-                      took_us / 1e3, by_us / 1e3);
+            watch_say(watch, "request %llu: first token late: %.3f ms, by %.3f ms",
+                      (unsigned long long)request->job.order, took_us / 1e3, by_us / 1e3);
         }
         tally_add(&watch->tallies, INVARIANT_FIRST, took_us / by_us, took_us > by_us, watch_now_s(watch));
     }

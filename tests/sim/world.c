@@ -260,6 +260,8 @@ static void begin(struct world *world, const struct scenario *scenario, const st
     sensors_init(&world->sensors, &world->agenda, scenario, &world->gpu, &world->warmth);
     watch_init(&world->watch, &world->agenda, scenario);
     desk_init(&world->desk, &world->agenda, scenario, world->engines, &world->sensors, &world->watch);
+    world->sensors.told = desk_on_sample;
+    world->sensors.owner = &world->desk;
     world->desk.on_token = clients_on_token;
     world->desk.on_end = clients_on_end;
     world->watch.desk = &world->desk;

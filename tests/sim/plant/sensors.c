@@ -25,9 +25,8 @@ static void read_client(struct sensors *sensors, enum gpu_client which)
     client->busy_ns = busy_ns;
 }
 
-static void on_look(void *owner)
+static void read_load(struct sensors *sensors)
 {
-    struct sensors *sensors = owner;
     uint64_t now_ns = sensors->agenda->now_ns;
     bool walks = now_ns >= sensors->walk_ns;
 
@@ -48,7 +47,55 @@ static void on_look(void *owner)
             read_client(sensors, (enum gpu_client)i);
         }
     }
-    agenda_enter(sensors->agenda, &sensors->look, now_ns + SENSORS_BUSY_NS);
+}
+
+/* Rounded down to whole steps, as drivers do that shift a register. */
+static int32_t quantised(double mc, int64_t step_mc)
+{
+    int64_t whole = (int64_t)mc;
+
+    if (step_mc > 1) {
+        whole -= (whole % step_mc + step_mc) % step_mc;
+    }
+    return (int32_t)whole;
+}
+
+/* Slower things, at their own pace. */
+static void read_heat(struct sensors *sensors)
+{
+    const struct scenario_sense *family = &sensors->scenario->sense;
+    uint64_t now_ns = sensors->agenda->now_ns;
+    uint64_t late = (uint64_t)family->temp_delay_ms * AGENDA_MS / SENSORS_TICK_NS;
+
+    if (now_ns < sensors->temp_due_ns) {
+        return;
+    }
+    sensors->temp_due_ns = now_ns + (uint64_t)family->temp_period_ms * AGENDA_MS;
+    if (now_ns > sensors->meter_us * AGENDA_US) {
+        sensors->mw = sensors->mj * 1e9 / (double)(now_ns - sensors->meter_us * AGENDA_US);
+        sensors->mj = 0.0;
+        sensors->meter_us = now_ns / AGENDA_US;
+    }
+    if (sensors->is_gone[MISHAP_HEAT_GONE] || sensors->is_gone[MISHAP_HEAT_FROZEN] ||
+        sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
+        return;
+    }
+    sensors->temp_mc =
+        quantised(sensors->past_mc[(sensors->n_ticks + SENSORS_PAST - 1 - late) % SENSORS_PAST],
+                  family->temp_step_mc);
+    sensors->temp_us = now_ns / AGENDA_US;
+}
+
+static void on_sample(void *owner)
+{
+    struct sensors *sensors = owner;
+
+    read_load(sensors);
+    read_heat(sensors);
+    agenda_enter(sensors->agenda, &sensors->sample, sensors->agenda->now_ns + SENSORS_BUSY_NS);
+    if (sensors->told) {
+        sensors->told(sensors->owner);
+    }
 }
 
 void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
@@ -69,51 +116,20 @@ void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct s
     }
     sensors->temp_mc = (int32_t)warmth->now.die_mc;
     sensors->walk_ns = (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_WALK_NS));
-    agenda_event_init(&sensors->look, on_look, sensors);
-    agenda_enter(agenda, &sensors->look, (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
+    agenda_event_init(&sensors->sample, on_sample, sensors);
+    agenda_enter(agenda, &sensors->sample,
+                 (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
 }
 
 void sensors_finish(struct sensors *sensors)
 {
-    agenda_cancel(sensors->agenda, &sensors->look);
-}
-
-/* Rounded down to whole steps, as drivers do that shift a register. */
-static int32_t quantised(double mc, int64_t step_mc)
-{
-    int64_t whole = (int64_t)mc;
-
-    if (step_mc > 1) {
-        whole -= (whole % step_mc + step_mc) % step_mc;
-    }
-    return (int32_t)whole;
+    agenda_cancel(sensors->agenda, &sensors->sample);
 }
 
 void sensors_tick(struct sensors *sensors, double mw)
 {
-    uint64_t now_ns = sensors->agenda->now_ns;
-    uint64_t period_ns = (uint64_t)sensors->scenario->sense.temp_period_ms * AGENDA_MS;
-    uint64_t late = (uint64_t)sensors->scenario->sense.temp_delay_ms * AGENDA_MS / SENSORS_TICK_NS;
-
     sensors->past_mc[sensors->n_ticks++ % SENSORS_PAST] = sensors->warmth->now.die_mc;
     sensors->mj += mw * (double)SENSORS_TICK_NS / 1e9;
-    if (now_ns < sensors->temp_due_ns) {
-        return;
-    }
-    if (period_ns > 0 && now_ns > sensors->meter_us * AGENDA_US) {
-        sensors->mw = sensors->mj * 1e9 / (double)(now_ns - sensors->meter_us * AGENDA_US);
-        sensors->mj = 0.0;
-        sensors->meter_us = now_ns / AGENDA_US;
-    }
-    sensors->temp_due_ns = now_ns + period_ns;
-    if (sensors->is_gone[MISHAP_HEAT_GONE] || sensors->is_gone[MISHAP_HEAT_FROZEN] ||
-        sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
-        return;
-    }
-    sensors->temp_mc =
-        quantised(sensors->past_mc[(sensors->n_ticks - 1 + SENSORS_PAST - late) % SENSORS_PAST],
-                  sensors->scenario->sense.temp_step_mc);
-    sensors->temp_us = now_ns / AGENDA_US;
 }
 
 void sensors_mishap(struct sensors *sensors, enum mishap mishap, bool begins)

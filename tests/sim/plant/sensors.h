@@ -35,8 +35,8 @@ struct sensors {
     const struct warmth *warmth;
     struct rng rng;
     struct sensors_client clients[GPU_CLIENT_COUNT];
-    struct agenda_event look; /* at the load */
-    uint64_t walk_ns;         /* the next walk */
+    struct agenda_event sample; /* every 50 ms: what is due is read, and sottod is told */
+    uint64_t walk_ns;           /* the next walk */
 
     double past_mc[SENSORS_PAST]; /* one each SENSORS_TICK_NS */
     uint64_t n_ticks;
@@ -48,6 +48,8 @@ struct sensors {
     double mw;
     uint64_t meter_us;
     bool is_gone[MISHAP_COUNT];
+    void (*told)(void *owner); /* may be NULL */
+    void *owner;
 };
 
 void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
