@@ -218,7 +218,7 @@ static void make_heat(struct scenario *scenario, struct rng *rng)
         add_voice(scenario, rng, 1);
     }
     scenario->run.lasts_ms = 120000 + 6 * heat->tau_case_ms;
-    scenario->run.settle_ms = scenario->run.lasts_ms - 60000;
+    scenario->run.settle_ms = scenario->run.lasts_ms / 2;
 }
 
 static void make_disturbed(struct scenario *scenario, struct rng *rng)

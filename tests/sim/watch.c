@@ -35,8 +35,6 @@ void watch_init(struct watch *watch, struct agenda *agenda, const struct scenari
         .scenario = scenario,
         .window.judges = INVARIANT_FRAMES,
         .second_is_ours = true,
-        .low_mc = 1e9,
-        .high_mc = -1e9,
     };
     for (size_t i = 0; i < DESK_LANES; i++) {
         watch->pace[i] = -1;

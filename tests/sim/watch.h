@@ -29,6 +29,18 @@ struct watch_window {
     uint64_t from_ns;
 };
 
+#define WATCH_SWINGS 3u
+
+/* Ways of the temperature from turn to turn. */
+struct watch_swings {
+    double low; /* since it turned */
+    double high;
+    double turn;
+    double largest[WATCH_SWINGS];
+    bool rises;
+    bool has_begun;
+};
+
 /* Tokens that one account was served, at each of the last seconds. */
 struct watch_account {
     uint32_t uid; /* 0: free */
@@ -62,8 +74,7 @@ struct watch {
     bool was_cool;
     bool was_over; /* the last reading was above the target */
     int64_t other_row;
-    double low_mc; /* since settle_ms */
-    double high_mc;
+    struct watch_swings swings; /* since settle_ms */
     double sum_mc;
     uint64_t n_mc;
 

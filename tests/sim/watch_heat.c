@@ -8,8 +8,10 @@
 
 /* Beyond what no controller could help. */
 #define ABOVE_MC 2000.0
-/* Half of the whole swing. */
+/* Half of the way from turn to turn. */
 #define CYCLE_MC 500.0
+/* Less than this is no turn: slices and rests. */
+#define TURN_MC 100.0
 /* A hot start against one without us: rounding, and the seconds of the sensor's delay are no excuse. */
 #define HOT_MC 300.0
 /* So far below the target, settled, work is refused for nothing. */
@@ -34,6 +36,39 @@ static void take_reading(struct watch *watch)
         warmth_fork(watch->warmth);
     }
     watch->was_over = is_over;
+}
+
+/*
+ * What comes once is no cycle, and neither is a slow approach: of the ways between turning points the least of the
+ * WATCH_SWINGS largest counts.
+ */
+static void follow_swings(struct watch_swings *swings, double now)
+{
+    double way;
+
+    if (!swings->has_begun) {
+        *swings = (struct watch_swings){ .has_begun = true, .low = now, .high = now, .turn = now };
+        return;
+    }
+    swings->low = now < swings->low ? now : swings->low;
+    swings->high = now > swings->high ? now : swings->high;
+    if (swings->rises ? swings->high - now < TURN_MC : now - swings->low < TURN_MC) {
+        return;
+    }
+    /* It has turned, at the extreme that is behind it. */
+    way = swings->rises ? swings->high - swings->turn : swings->turn - swings->low;
+    swings->turn = swings->rises ? swings->high : swings->low;
+    swings->rises = !swings->rises;
+    swings->low = now;
+    swings->high = now;
+    for (size_t i = 0; i < WATCH_SWINGS; i++) {
+        if (way > swings->largest[i]) {
+            double larger = way;
+
+            way = swings->largest[i];
+            swings->largest[i] = larger;
+        }
+    }
 }
 
 /* Settled, and with heat as what bounds our work. */
@@ -68,8 +103,7 @@ void watch_heat(struct watch *watch)
                   watch_now_s(watch));
     }
     if (is_settled(watch)) {
-        watch->low_mc = now < watch->low_mc ? now : watch->low_mc;
-        watch->high_mc = now > watch->high_mc ? now : watch->high_mc;
+        follow_swings(&watch->swings, now);
         watch->sum_mc += now;
         watch->n_mc++;
     }
@@ -78,7 +112,7 @@ void watch_heat(struct watch *watch)
 void watch_heat_end(struct watch *watch)
 {
     const struct scenario_heat *family = &watch->scenario->heat;
-    double swing = (watch->high_mc - watch->low_mc) / 2.0;
+    double swing = watch->swings.largest[WATCH_SWINGS - 1] / 2.0;
     double mean = watch->sum_mc / (double)watch->n_mc;
     double others = watch->scenario->n_others > 0 ? (double)watch->scenario->others[0].mw : 0.0;
     double full = warmth_rest_mc(family, others + (double)family->ours_mw);
