@@ -297,12 +297,12 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
     scenario->engines[0].fixed_us = rng_spread(rng, 3000, 12000);
     scenario->engines[0].prefill_ns = rng_spread(rng, 20000, 80000);
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients =
-            add_clients(scenario, PATTERN_DOCUMENT, rng_between(rng, 1, 4), class);
+        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
 
-        clients->prompt = rng_spread(rng, 200, 1500);
-        clients->answer = rng_between(rng, 10, 60);
-        clients->at_once = clients->n == 1 ? rng_between(rng, 4, 8) : 3;
+        /* More of prompts than any share of any step: they always have work. */
+        clients->prompt = rng_spread(rng, 400, 1500);
+        clients->answer = rng_between(rng, 5, 20);
+        clients->at_once = 8;
         clients->weight = one_of(rng, weights, 5);
     }
     if (rng_chance(rng, 300)) {

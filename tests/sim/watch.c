@@ -49,6 +49,21 @@ static bool are_alike(const struct governor_limits *a, const struct governor_lim
            a->class_gate == b->class_gate;
 }
 
+/* As many changes of mode as may be in ten seconds, and then one more. */
+static void count_mode(struct watch *watch)
+{
+    uint64_t now_ns = watch->agenda->now_ns;
+    uint64_t *oldest = &watch->modes_ns[watch->n_modes % WATCH_MODES];
+    uint64_t n = 1;
+
+    for (uint64_t i = 0; i < num_min(watch->n_modes, WATCH_MODES); i++) {
+        n += now_ns - watch->modes_ns[i] < 10 * AGENDA_S;
+    }
+    tally_add(&watch->tallies, INVARIANT_FLAP, (double)n, n > WATCH_MODES, watch_now_s(watch));
+    *oldest = now_ns;
+    watch->n_modes++;
+}
+
 void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
 {
     struct watch_limits *last = &watch->limits[(watch->n_limits + WATCH_LIMITS - 1) % WATCH_LIMITS];
@@ -56,6 +71,9 @@ void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
     drawing_limits(watch->drawing, watch->agenda->now_ns, limits);
     if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > SCHED_BACKGROUND) {
         watch->second_is_ours = false;
+    }
+    if (watch->n_limits > 0 && last->limits.mode != limits->mode) {
+        count_mode(watch);
     }
     if (watch->n_limits > 0 && are_alike(&last->limits, limits)) {
         return;

@@ -12,6 +12,7 @@
 
 #define WATCH_LIMITS   64u
 #define WATCH_ACCOUNTS 32u
+#define WATCH_MODES    10u /* changes in ten seconds at most */
 #define WATCH_SECONDS  11u /* a window of ten, and its beginning */
 
 struct watch_limits {
@@ -65,6 +66,8 @@ struct watch {
 
     struct watch_limits limits[WATCH_LIMITS]; /* a ring */
     uint64_t n_limits;
+    uint64_t modes_ns[WATCH_MODES]; /* when the mode last changed: a ring */
+    uint64_t n_modes;
     uint64_t run_from_ns; /* of our last time on the place */
     uint64_t run_to_ns;
     double ours_ns; /* all of them */
@@ -75,7 +78,7 @@ struct watch {
     bool was_over; /* the last reading was above the target */
     int64_t other_row;
     struct watch_swings swings; /* since settle_ms */
-    double sum_mc;
+    double below_mc;            /* sum, below what could be used */
     uint64_t n_mc;
 
     struct watch_account accounts[WATCH_ACCOUNTS];

@@ -104,24 +104,18 @@ void watch_heat(struct watch *watch)
     }
     if (is_settled(watch)) {
         follow_swings(&watch->swings, now);
-        watch->sum_mc += now;
+        watch->below_mc += (warmth->full.die_mc < target ? warmth->full.die_mc : target) - now;
         watch->n_mc++;
     }
 }
 
 void watch_heat_end(struct watch *watch)
 {
-    const struct scenario_heat *family = &watch->scenario->heat;
     double swing = watch->swings.largest[WATCH_SWINGS - 1] / 2.0;
-    double mean = watch->sum_mc / (double)watch->n_mc;
-    double others = watch->scenario->n_others > 0 ? (double)watch->scenario->others[0].mw : 0.0;
-    double full = warmth_rest_mc(family, others + (double)family->ours_mw);
+    double below = watch->below_mc / (double)watch->n_mc;
 
-    if (watch->n_mc == 0) {
-        return;
+    if (watch->n_mc > 0) {
+        tally_add(&watch->tallies, INVARIANT_CYCLE, swing / 1000.0, swing > CYCLE_MC, watch_now_s(watch));
+        tally_add(&watch->tallies, INVARIANT_USE, below / 1000.0, below > BELOW_MC, watch_now_s(watch));
     }
-    tally_add(&watch->tallies, INVARIANT_CYCLE, swing / 1000.0, swing > CYCLE_MC, watch_now_s(watch));
-    full = full < (double)family->target_mc ? full : (double)family->target_mc;
-    tally_add(&watch->tallies, INVARIANT_USE, (full - mean) / 1000.0, full - mean > BELOW_MC,
-              watch_now_s(watch));
 }

@@ -25,6 +25,7 @@ void warmth_init(struct warmth *warmth, const struct scenario *scenario)
             (double)scenario->heat.ambient_mc + mw * (double)scenario->heat.r_case_mk_per_w / 1000.0;
     }
     warmth->alone = warmth->now;
+    warmth->full = warmth->now;
 }
 
 /* Capacities follow from the time constants: C = tau / R, in W s / K. */
@@ -58,6 +59,7 @@ void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, doub
 
         step(&warmth->now, &warmth->family, theirs + ours, dt_s);
         step(&warmth->alone, &warmth->family, theirs, dt_s);
+        step(&warmth->full, &warmth->family, theirs + (double)warmth->family.ours_mw, dt_s);
         if (warmth->has_shadow) {
             step(&warmth->shadow, &warmth->family, theirs, dt_s);
         }

@@ -24,6 +24,7 @@ struct warmth {
     struct warmth_state now;
     struct warmth_state shadow; /* our power has been 0 since the fork */
     struct warmth_state alone;  /* our power has been 0 since the beginning */
+    struct warmth_state full;   /* and all that it can be, since then */
     uint64_t at_ns;
     bool has_shadow;
 };
