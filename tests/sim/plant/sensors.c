@@ -71,9 +71,10 @@ static void read_heat(struct sensors *sensors)
         return;
     }
     sensors->temp_due_ns = now_ns + (uint64_t)family->temp_period_ms * AGENDA_MS;
-    if (now_ns > sensors->meter_us * AGENDA_US) {
-        sensors->mw = sensors->mj * 1e9 / (double)(now_ns - sensors->meter_us * AGENDA_US);
-        sensors->mj = 0.0;
+    if (sensors->n_summed > 0) {
+        sensors->mw = sensors->sum_mw / (double)sensors->n_summed;
+        sensors->sum_mw = 0.0;
+        sensors->n_summed = 0;
         sensors->meter_us = now_ns / AGENDA_US;
     }
     if (sensors->is_gone[MISHAP_HEAT_GONE] || sensors->is_gone[MISHAP_HEAT_FROZEN] ||
@@ -129,7 +130,8 @@ void sensors_finish(struct sensors *sensors)
 void sensors_tick(struct sensors *sensors, double mw)
 {
     sensors->past_mc[sensors->n_ticks++ % SENSORS_PAST] = sensors->warmth->now.die_mc;
-    sensors->mj += mw * (double)SENSORS_TICK_NS / 1e9;
+    sensors->sum_mw += mw;
+    sensors->n_summed++;
 }
 
 void sensors_mishap(struct sensors *sensors, enum mishap mishap, bool begins)

@@ -44,7 +44,8 @@ struct sensors {
     uint64_t temp_us;
     uint64_t temp_due_ns;
 
-    double mj; /* energy since the meter was last read */
+    double sum_mw; /* of the ticks since the meter was last read */
+    uint64_t n_summed;
     double mw;
     uint64_t meter_us;
     bool is_gone[MISHAP_COUNT];
