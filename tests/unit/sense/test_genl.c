@@ -210,6 +210,22 @@ START_TEST(attribute_that_lies_ends_its_message_alone)
 }
 END_TEST
 
+START_TEST(attribute_that_reaches_past_its_message_is_not_read)
+{
+    const uint16_t longer = sizeof(struct nlattr) + 8;
+
+    put_head(FAMILY, THERMAL_GENL_EVENT_TZ_CREATE);
+    put_attribute(THERMAL_GENL_ATTR_TZ_NAME, "gpux", 4);
+    put_end();
+    memcpy(bytes + sizeof(struct nlmsghdr) + sizeof(struct genlmsghdr), &longer, sizeof(longer));
+    put_head(FAMILY, THERMAL_GENL_EVENT_TZ_DELETE);
+    put_end();
+
+    ck_assert_uint_eq(parse(false), 2);
+    ck_assert_str_eq(events[0].name, "");
+}
+END_TEST
+
 /* The answer of the kernel's controller, as Linux gives it for this family. */
 static void put_family(void)
 {
@@ -319,6 +335,7 @@ int main(void)
     tcase_add_test(tcase, datagram_cut_anywhere_gives_only_whole_messages);
     tcase_add_test(tcase, lengths_that_lie_end_the_reading);
     tcase_add_test(tcase, attribute_that_lies_ends_its_message_alone);
+    tcase_add_test(tcase, attribute_that_reaches_past_its_message_is_not_read);
     tcase_add_test(tcase, family_is_resolved_with_its_groups);
     tcase_add_test(tcase, kernel_without_the_family_says_so);
     tcase_add_test(tcase, question_needs_its_room);

@@ -1,6 +1,10 @@
 /* All sources of a machine: found once, kept for good, in their order and within a bound. */
 #include "failed_alloc.h"
 #include "scan.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define READ_TOGETHER 4
 
 static void machine(void)
 {
@@ -143,6 +147,46 @@ START_TEST(what_is_beyond_the_bound_is_what_is_worth_least)
 }
 END_TEST
 
+static atomic_bool is_over;
+
+/* Reads all sources of @data, READ_TOGETHER of them, until told to stop. */
+static void *read_on(void *data)
+{
+    struct source *const *sources = data;
+    struct reading reading;
+    uint64_t now_us = 1000000;
+
+    while (!atomic_load(&is_over)) {
+        for (int i = 0; i < READ_TOGETHER; i++) {
+            source_read(sources[i], now_us++, &reading);
+        }
+    }
+    return NULL;
+}
+
+START_TEST(sources_may_be_read_while_somebody_scans)
+{
+    struct source *sources[READ_TOGETHER];
+    pthread_t thread;
+
+    machine();
+    scan_tree();
+    sources[0] = scan_find(READING_TEMPERATURE, "zone gpu-thermal");
+    sources[1] = scan_find(READING_POWER, "hwmon ina226/power1");
+    sources[2] = scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu");
+    sources[3] = scan_find(READING_MEMORY_AVAILABLE, "memory");
+    ck_assert_int_eq(pthread_create(&thread, NULL, read_on, sources), 0);
+
+    for (int i = 0; i < 20; i++) {
+        tree_write("/sys/class/thermal/thermal_zone1/mode", i & 1 ? "disabled\n" : "enabled\n");
+        scan_tree();
+    }
+
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(this_machine_can_be_scanned)
 {
     struct list sources = LIST_INIT(sources);
@@ -192,6 +236,7 @@ int main(void)
     tcase_add_test(tcase, source_that_comes_later_is_added);
     tcase_add_test(tcase, cooling_device_of_the_gpu_tells_of_throttling);
     tcase_add_test(tcase, what_is_beyond_the_bound_is_what_is_worth_least);
+    tcase_add_test(tcase, sources_may_be_read_while_somebody_scans);
     tcase_add_test(tcase, this_machine_can_be_scanned);
     tcase_add_test(tcase, scan_without_memory_leaks_nothing);
     suite_add_tcase(suite, tcase);
