@@ -136,6 +136,93 @@ def suspended_sequences_and_a_close_in_between_change_no_bit():
         equal(engine.get("stats").sequences, 1)
 
 
+def run_sliced(engine, step, slice_us):
+    """Lets a begun step go on slice by slice to its end; its StepDone, and how long each slice was held."""
+    held = []
+    while True:
+        answer = engine.any()
+        kind = answer.WhichOneof("body")
+        holds(kind in ("suspended", "step_done"), answer)
+        held.append(getattr(answer, kind).held_us)
+        if kind == "step_done":
+            equal(answer.step_done.allocations, 0)
+            return answer.step_done, held
+        engine.send(continue_={"step": step, "slice_us": slice_us})
+
+
+@fact
+def slices_are_kept_and_change_no_bit():
+    prompt = (cases(STORIES)[1]["prompt_ids"] * 60)[:240]
+    start = {"max_step_rows": 256, "context_tokens": 400, "threads": 1}
+    with Stepper(model(STORIES), **start) as engine:
+        engine.get("ready")
+        engine.open(1, prompt, temperature=0.9, seed=3)
+        whole = [entry.tokens[0] for entry in engine.answer(1, len(prompt), 8)]
+    for slice_us in (2000, 400):
+        with Stepper(model(STORIES), **start) as engine:
+            engine.get("ready")
+            engine.open(1, prompt, temperature=0.9, seed=3)
+            tokens, held = [], []
+            for i in range(8):
+                engine.begin((1, 0 if i else len(prompt)), slice_us=slice_us)
+                done, slices = run_sliced(engine, engine.step_id, slice_us)
+                tokens.append(done.entries[0].tokens[0])
+                held += slices
+            equal(tokens, whole)
+            # Another process may take the processor in the midst of a part, but not of every other one.
+            held.sort()
+            note(f"slice of {slice_us} us: half of {len(held)} held at most {held[len(held) // 2]} us, all {held[-1]}")
+            holds(held[len(held) // 2] <= slice_us, held)
+
+
+@fact
+def two_begun_steps_change_no_bit_of_each_other():
+    prompts = [case["prompt_ids"] for case in cases(STORIES)[1:3]]
+    wanted = [case["greedy_ids"][:6] for case in cases(STORIES)[1:3]]
+    with Stepper(model(STORIES), threads=2) as engine:
+        engine.get("ready")
+        engine.open(1, prompts[0])
+        engine.open(2, prompts[1])
+        tokens = [[], []]
+        for i in range(6):
+            engine.begin((1, 0 if i else len(prompts[0])), slice_us=1)
+            first = engine.step_id
+            engine.get("suspended")
+            engine.begin((2, 0 if i else len(prompts[1])), slice_us=1)
+            second = engine.step_id
+            engine.get("suspended")
+            for step in (second, first) * 3:  # a part each, far from the end
+                engine.send(continue_={"step": step, "slice_us": 1})
+                engine.get("suspended")
+            engine.send(continue_={"step": second})
+            tokens[1].append(engine.get("step_done").entries[0].tokens[0])
+            engine.send(continue_={"step": first})
+            tokens[0].append(engine.get("step_done").entries[0].tokens[0])
+        equal(tokens, wanted)
+
+
+@fact
+def a_next_turn_on_an_open_sequence_has_the_bits_of_a_new_one():
+    prompt = cases(STORIES)[1]["prompt_ids"]
+    sampler = {"temperature": 0.8, "top_p": 0.9, "seed": 4, "repetition_penalty": 1.1, "penalty_window": 64,
+               "logprobs": True, "top_logprobs": 20}
+    with Stepper(model(STORIES)) as engine:
+        engine.get("ready")
+        engine.open(1, prompt)
+        said = [entry.tokens[0] for entry in engine.answer(1, len(prompt), 20)]
+        turn = prompt + said + prompt[1:]
+        engine.send(stop={"sequence": 1})
+        engine.send(extend={"sequence": 1, "tokens": turn, "n_prompt": len(turn), "reserve_tokens": 20, "sampler": sampler})
+        opened = engine.get("opened")
+        equal(opened.cached_tokens, len(prompt) + len(said) - 1)
+        extended = engine.answer(1, len(turn) - opened.cached_tokens, 10)
+        engine.open(2, turn, **sampler)
+        fresh = engine.answer(2, len(turn), 10)
+        for a, b in zip(extended, fresh):
+            equal(a.tokens[:], b.tokens[:])
+            equal(a.logprobs[0].SerializeToString(), b.logprobs[0].SerializeToString())
+
+
 @fact
 def a_hundred_sequences_leave_nothing_behind():
     prompt = cases(STORIES)[1]["prompt_ids"]
