@@ -41,6 +41,7 @@ struct account {
     uint64_t ahead[SCHED_CLASS_COUNT];      /* likewise, rows that are under way */
     uint32_t n_held[SCHED_CLASS_COUNT];     /* seats, on all lanes */
     uint64_t short_turn[SCHED_CLASS_COUNT]; /* the last turn (queue::turn) that left work of it out */
+    uint64_t level;                         /* of a step that is being filled; means nothing between steps */
     double sum_ns;                          /* of a walk over jobs; means nothing between walks */
 
     /* How long one of its places takes to come free. Monotonic clock. */

@@ -135,11 +135,12 @@ static void take_result(struct desk *desk, struct request *request, const struct
 {
     struct job *job = &request->job;
     uint64_t now = desk_now_us(desk);
+    uint32_t n_paid = job->n_paid;
 
     job->n_done += entry->n_rows;
     desk->n_rows += entry->n_rows;
     queue_charge(&desk->queue, job, entry->n_rows, entry->n_tok, now, now);
-    watch_on_served(desk->watch, request, entry->n_rows + entry->n_tok);
+    watch_on_served(desk->watch, request, job->n_paid - n_paid);
     if (entry->n_tok == 0) {
         return;
     }

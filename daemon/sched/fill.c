@@ -1,0 +1,347 @@
+#include "sched/fill.h"
+#include "base/num.h"
+
+/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at most. */
+#define FILL_AGED_PART 8u
+
+/* An answer with a deadline that is near is planned to be through in four fifths of the time. */
+#define FILL_PACE 0.8
+
+/* Halvings to find a level: from any distance of virtual times down to one unit. */
+#define FILL_HALVINGS 64u
+
+uint64_t fill_start(const struct job *job)
+{
+    uint64_t lead = job_decodes(job) ? FILL_LEAD_TOK * account_unit(&job->limits) : 0;
+
+    return job_start(job) + (uint64_t)FILL_LEAD_TOK * ACCOUNT_TOKEN - lead;
+}
+
+bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
+{
+    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent;
+}
+
+uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
+{
+    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an arithmetic
+     * series, rounded down once. */
+    uint64_t first = (uint64_t)job->n_done + job->n_sent;
+    uint64_t positions = first * n_rows + (uint64_t)n_rows * (n_rows ? n_rows - 1 : 0) / 2;
+
+    return (uint32_t)num_min(positions / page_tokens, UINT32_MAX / 2);
+}
+
+double plan_target_ns(const struct lane *lane, const struct governor_limits *limits)
+{
+    double least_ns = 2.0 * lane->cost.ns[COST_FIXED];
+    double most_ns = PLAN_STEP_US * 1.0 * limits->duty_permille;
+    double slice_ns = limits->slice_us * 1000.0;
+
+    if (slice_ns >= least_ns && slice_ns < most_ns) {
+        most_ns = slice_ns;
+    }
+    return most_ns > least_ns ? most_ns : least_ns;
+}
+
+/* @n_rows of @job more: of a prompt, or the one of its answer. */
+static void add_load(struct cost_load *load, const struct job *job, uint32_t n_rows, uint32_t page_tokens)
+{
+    load->n[job_decodes(job) ? COST_DECODE_ROW : COST_PREFILL_ROW] += n_rows;
+    load->n[COST_ATTEND_PAGE] += plan_pages(job, n_rows, page_tokens);
+}
+
+/* ---- what a step may hold, as it fills */
+
+struct room {
+    struct plan *plan;
+    const struct plan_input *in;
+    uint32_t n_rows;    /* in all */
+    double limit_ns;    /* the whole step */
+    uint32_t kept_rows; /* answers leave them free for the first prompt: rows, and the time they take */
+    double kept_ns;
+    double aged_ns; /* until then who has aged may fill it */
+};
+
+static void take(struct room *room, struct job *job, uint32_t n_rows)
+{
+    struct plan *plan = room->plan;
+    bool decodes = job_decodes(job);
+
+    add_load(&plan->load, job, n_rows, plan->lane->page_tokens);
+    job->n_planned = n_rows;
+    plan->entries[plan->n_entries++] = (struct plan_entry){
+        .job = job,
+        .n_prefill = decodes ? 0 : n_rows,
+        .n_rows = n_rows,
+        .n_tok = n_rows == job_rows_left(job),
+    };
+    plan->n_rows += n_rows;
+}
+
+static bool is_full(const struct room *room)
+{
+    return room->plan->n_rows >= room->n_rows || room->plan->n_entries == PLAN_ENTRIES;
+}
+
+/* The step with @n_rows of @job more. */
+static double cost_with(const struct room *room, const struct job *job, uint32_t n_rows)
+{
+    const struct lane *lane = room->plan->lane;
+    struct cost_load load = room->plan->load;
+
+    add_load(&load, job, n_rows, lane->page_tokens);
+    return cost_of(&lane->cost, &load);
+}
+
+/* Rows of @job's prompt that fit into @most rows and the step's time, found by halving; @least if fewer would. */
+static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least)
+{
+    uint32_t high = (uint32_t)num_min(job_rows_left(job), most);
+    uint32_t low = (uint32_t)num_min(least, high);
+
+    while (low < high) {
+        uint32_t middle = high - (high - low) / 2;
+
+        if (cost_with(room, job, middle) <= room->limit_ns) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* What answers must leave free for @prompt. */
+static void keep_free(struct room *room, const struct job *prompt)
+{
+    struct cost_load load = { 0 };
+
+    if (room->n_rows < 2) {
+        return;
+    }
+    room->kept_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, job_rows_left(prompt)), room->n_rows - 1);
+    add_load(&load, prompt, room->kept_rows, room->plan->lane->page_tokens);
+    room->kept_ns = cost_of(&room->plan->lane->cost, &load);
+}
+
+static void room_init(struct room *room, struct plan *plan, struct job *const *jobs, uint32_t n,
+                      const struct plan_input *in)
+{
+    const struct governor_limits *limits = &in->limits[plan->lane->place];
+
+    *room = (struct room){
+        .plan = plan,
+        .in = in,
+        .n_rows = plan->lane->n_rows,
+        .limit_ns = plan_target_ns(plan->lane, limits),
+    };
+    if (limits->n_rows > 0) {
+        room->n_rows = (uint32_t)num_min(room->n_rows, limits->n_rows);
+    }
+    room->aged_ns = cost_of(&plan->lane->cost, &plan->load) + room->limit_ns / FILL_AGED_PART;
+    for (uint32_t i = 0; i < n; i++) {
+        if (jobs[i]->lane == plan->lane && !job_decodes(jobs[i])) {
+            keep_free(room, jobs[i]);
+            return;
+        }
+    }
+}
+
+/* ---- one after the other */
+
+/* An answer whose deadline is near needs its steps to be short: others' pieces give way. */
+static double pace_ns(const struct job *job, const struct plan_input *in)
+{
+    uint32_t n_tok = job_tokens_left(job);
+    uint64_t left_us = job->finish_by_us > in->boot_us ? job->finish_by_us - in->boot_us : 0;
+
+    /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
+    return FILL_PACE * (double)left_us * in->limits[job->lane->place].duty_permille / (n_tok > 0 ? n_tok : 1);
+}
+
+static void keep_pace(struct room *room, const struct job *job)
+{
+    double pace = job->urgent && job->finish_by_us > 0 ? pace_ns(job, room->in) : room->limit_ns;
+
+    if (pace < room->limit_ns) {
+        room->limit_ns = pace;
+        room->kept_rows = 0; /* prompts have what is left, if anything */
+        room->kept_ns = 0.0;
+    }
+}
+
+static void fill_answer(struct room *room, struct job *job)
+{
+    struct plan *plan = room->plan;
+    bool fits = plan->n_rows + 1 + room->kept_rows <= room->n_rows &&
+                cost_with(room, job, 1) + room->kept_ns <= room->limit_ns;
+
+    if (fits || plan->n_entries == 0) {
+        take(room, job, 1);
+        keep_pace(room, job);
+    }
+}
+
+/* @aged: others wait behind who has aged. */
+static void fill_prompt(struct room *room, struct job *job, bool aged)
+{
+    uint32_t left = room->n_rows - room->plan->n_rows;
+    uint32_t most = aged ? (uint32_t)num_min(left, PLAN_PIECE_ROWS) : left;
+    uint32_t least = room->kept_rows > 0 || room->plan->n_entries == 0 ? PLAN_PIECE_ROWS : 0;
+    uint32_t n = piece(room, job, most, least);
+
+    if (n > 0) {
+        take(room, job, n);
+    }
+    room->kept_rows = 0;
+    room->kept_ns = 0.0;
+}
+
+static void fill_one(struct room *room, struct job *job, bool others)
+{
+    bool aged = others && queue_rank(job, room->in->now_us) > job->class;
+
+    if (is_full(room) || (aged && room->plan->n_entries > 0 &&
+                          cost_of(&room->plan->lane->cost, &room->plan->load) > room->aged_ns)) {
+        return;
+    }
+    if (job_decodes(job)) {
+        fill_answer(room, job);
+    } else {
+        fill_prompt(room, job, aged);
+    }
+}
+
+/* ---- accounts of one class, to one level */
+
+/* Sets n_planned of each as if all were raised to @level of virtual time; true if the step holds that. */
+static bool try_level(const struct room *room, struct job *const *jobs, uint32_t n, uint64_t level)
+{
+    const struct lane *lane = room->plan->lane;
+    struct cost_load load = room->plan->load;
+    uint64_t n_rows = room->plan->n_rows;
+    uint32_t n_entries = room->plan->n_entries;
+
+    for (uint32_t i = 0; i < n; i++) {
+        jobs[i]->account->level = 0; /* what it has been given by this */
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct job *job = jobs[i];
+        uint64_t unit = account_unit(&job->limits);
+        uint64_t start = fill_start(job) + job->account->level;
+        uint64_t n_more = start < level ? num_div_up(level - start, unit) : 0;
+
+        job->n_planned = (uint32_t)num_min(n_more, job_rows_left(job));
+        if (job->n_planned > 0) {
+            job->account->level += job->n_planned * unit;
+            add_load(&load, job, job->n_planned, lane->page_tokens);
+            n_rows += job->n_planned;
+            n_entries++;
+        }
+    }
+    return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES &&
+           cost_of(&lane->cost, &load) <= room->limit_ns;
+}
+
+/* The greatest level that the step holds; 0: not even one row. */
+static uint64_t find_level(const struct room *room, struct job *const *jobs, uint32_t n)
+{
+    uint64_t low = 0;
+    uint64_t high = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t most = (uint64_t)room->n_rows * account_unit(&jobs[i]->limits);
+
+        high = num_max(high, num_saturate(fill_start(jobs[i]), most, UINT64_MAX));
+    }
+    for (uint32_t i = 0; i < FILL_HALVINGS && low < high; i++) {
+        uint64_t middle = high - (high - low) / 2;
+
+        if (try_level(room, jobs, n, middle)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* @jobs stand in a row in the line, and only shares tell them apart. */
+static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
+{
+    uint32_t n_before = room->plan->n_entries;
+    uint32_t planned[PLAN_ENTRIES];
+
+    try_level(room, jobs, n, find_level(room, jobs, n));
+    for (uint32_t i = 0; i < n; i++) {
+        planned[i] = jobs[i]->n_planned;
+        if (planned[i] > 0) {
+            take(room, jobs[i], planned[i]);
+        }
+    }
+    if (room->plan->n_entries > n_before) {
+        room->kept_rows = 0;
+        room->kept_ns = 0.0;
+    }
+    /* What is left is less than a row for each; nothing at all is taken as one after the other. */
+    for (uint32_t i = 0; i < n; i++) {
+        if (planned[i] == 0) {
+            fill_one(room, jobs[i], false);
+        }
+    }
+}
+
+/* How many of @jobs, from the first on, may be raised to one level: of the plan's lane, more than one account and a
+ * prompt among them. */
+static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
+{
+    bool accounts = false;
+    bool prompts = false;
+    uint32_t i;
+
+    for (i = 0; i < n && fill_is_share(jobs[i], jobs[0], now_us); i++) {
+        accounts = accounts || jobs[i]->account != jobs[0]->account;
+        prompts = prompts || !job_decodes(jobs[i]);
+    }
+    return accounts && prompts && queue_rank(jobs[0], now_us) == jobs[0]->class ? i : 0;
+}
+
+/* Somebody has the right to this step by class, not by age. */
+static bool has_native(struct job *const *jobs, uint32_t n, uint64_t now_us)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (queue_rank(jobs[i], now_us) == jobs[i]->class) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void fill_step(struct plan *plan, struct job *const *jobs, uint32_t n, const struct plan_input *in)
+{
+    struct job *here[PLAN_ENTRIES];
+    struct room room;
+    uint32_t n_here = 0;
+    uint32_t at = 0;
+    bool others;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (jobs[i]->lane == plan->lane) {
+            here[n_here++] = jobs[i];
+        }
+    }
+    room_init(&room, plan, here, n_here, in);
+    others = has_native(here, n_here, in->now_us);
+    while (at < n_here && !is_full(&room)) {
+        uint32_t n_level = level_of(&here[at], n_here - at, in->now_us);
+
+        if (n_level > 0) {
+            fill_level(&room, &here[at], n_level);
+            at += n_level;
+        } else {
+            fill_one(&room, here[at++], others);
+        }
+    }
+    plan->foretold_ns = cost_of(&plan->lane->cost, &plan->load);
+}
