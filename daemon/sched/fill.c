@@ -1,7 +1,11 @@
+/*
+ * Halving is used throughout: what fits is told by the cost model alone, and more never costs less.
+ */
 #include "sched/fill.h"
 #include "base/num.h"
 
-/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at most. */
+/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at
+ * most. */
 #define FILL_AGED_PART 8u
 
 /* An answer with a deadline that is near is planned to be through in four fifths of the time. */
@@ -24,8 +28,8 @@ bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
-    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an arithmetic
-     * series, rounded down once. */
+    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an
+     * arithmetic series, rounded down once. */
     uint64_t first = (uint64_t)job->n_done + job->n_sent;
     uint64_t positions = first * n_rows + (uint64_t)n_rows * (n_rows ? n_rows - 1 : 0) / 2;
 
@@ -94,7 +98,8 @@ static double cost_with(const struct room *room, const struct job *job, uint32_t
     return cost_of(&lane->cost, &load);
 }
 
-/* Rows of @job's prompt that fit into @most rows and the step's time, found by halving; @least if fewer would. */
+/* Rows of @job's prompt that fit into @most rows and the step's time, found by halving; @least if fewer
+ * would. */
 static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least)
 {
     uint32_t high = (uint32_t)num_min(job_rows_left(job), most);
@@ -292,8 +297,8 @@ static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
     }
 }
 
-/* How many of @jobs, from the first on, may be raised to one level: of the plan's lane, more than one account and a
- * prompt among them. */
+/* How many of @jobs, from the first on, may be raised to one level: of the plan's lane, more than one
+ * account and a prompt among them. */
 static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
 {
     bool accounts = false;
