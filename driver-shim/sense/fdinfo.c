@@ -49,6 +49,7 @@ struct watcher {
     uint32_t n_silent_last;
     uint32_t n_failed; /* clients that there was no memory for */
     int fault;         /* of the last walk: /proc itself */
+    bool is_gone;      /* the device has no node any more */
     bool is_off;       /* its profiling switch is off */
     bool is_still;     /* counters stand while the device is busy */
     uint64_t still_us; /* when power was looked at while they stood; 0: not */
@@ -137,9 +138,44 @@ static void go_on(struct watcher *watcher)
     }
 }
 
+static void aim(struct watcher *watcher)
+{
+    const uint32_t minors[] = { watcher->device.minor, watcher->device.card };
+
+    proc_aim(watcher->proc, minors, watcher->device.card == LOAD_NO_MINOR ? 1 : 2);
+}
+
+/*
+ * A device that was unplugged and came back may have other numbers: those of old would show nobody, which is not
+ * idle.
+ */
+static void look_at_nodes(struct watcher *watcher)
+{
+    struct load_device devices[LOAD_DEVICES_MAX];
+    char link[48];
+    char path[512];
+    uint32_t n;
+
+    snprintf(link, sizeof(link), "/sys/class/drm/%s/device", watcher->device.node);
+    watcher->is_gone = root_real_path(watcher->root, link, path, sizeof(path)) != 0 ||
+                       strcmp(path, watcher->device.path) != 0;
+    if (!watcher->is_gone) {
+        return;
+    }
+    n = load_devices(watcher->root, devices, LOAD_DEVICES_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(devices[i].path, watcher->device.path) == 0) {
+            watcher->device = devices[i];
+            watcher->is_gone = false;
+            aim(watcher);
+        }
+    }
+}
+
 static void begin_walk(struct watcher *watcher)
 {
     walk_begin(&watcher->walk, watcher->now_us);
+    look_at_nodes(watcher);
     look_at_switch(watcher);
     clients_begin(&watcher->clients);
     watcher->n_silent = 0;
@@ -265,6 +301,8 @@ static bool judge(const struct watcher *watcher, const struct clients_sum *sum, 
         reading_fail(reading, watcher->fault, NULL);
     } else if (!watcher->walk.has_ended) {
         reading_not(reading, READING_ABSENT, now_us, "the first walk over all processes is under way");
+    } else if (watcher->is_gone) {
+        reading_not(reading, READING_ABSENT, now_us, "the device is gone");
     } else if (tally->is_empty) {
         reading_not(reading, READING_ABSENT, now_us, "there are no processes below /proc");
     } else if (tally->n_looked == 0 && (tally->is_hidden || tally->n_refused > 0)) {
@@ -341,7 +379,7 @@ static void destroyp(struct watcher **watcher)
 }
 
 static const struct pair_table table = {
-    .kind = "fdinfo",
+    .kind = FDINFO_KIND,
     .measure = measure,
     .clients = list_clients,
     .destroy = destroy,
@@ -363,7 +401,6 @@ int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const
                 const struct load_device *device)
 {
     cleanup(destroyp) struct watcher *watcher = mem_calloc(MEM_MISC, 1, sizeof(*watcher));
-    const uint32_t minors[] = { device->minor, device->card };
     int r;
 
     if (!watcher) {
@@ -373,10 +410,11 @@ int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const
     watcher->device = *device;
     clients_init(&watcher->clients);
     watcher->clients.clock_hz = devfreq_highest_hz(root, device);
-    r = proc_create(&watcher->proc, root, minors, device->card == LOAD_NO_MINOR ? 1 : 2);
+    r = proc_create(&watcher->proc, root, NULL, 0);
     if (r) {
         return err_up(r);
     }
+    aim(watcher);
     r = pair_open(ret_graphics, ret_compute, &table, watcher);
     if (r) {
         return err_up(r);

@@ -13,6 +13,9 @@
 
 #include "sense/load.h"
 
+/* source_table::kind of both. */
+#define FDINFO_KIND "fdinfo"
+
 /* Both sources of @device. -ENOMEM. */
 int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                 const struct load_device *device);

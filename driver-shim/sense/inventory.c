@@ -6,23 +6,6 @@
 
 typedef int (*scan_fn)(const struct root *root, const struct inventory_policy *policy, struct list *sources);
 
-/* True if one of the sources of load is @device's. */
-static bool knows_device(const struct list *sources, const struct load_device *device)
-{
-    const struct list *link;
-
-    list_for_each (link, sources) {
-        const struct source *source = container_of(link, struct source, link);
-        char id[sizeof(source->id)];
-
-        source_say(id, sizeof(id), "%s %s", reading_quantity_name(source->quantity), device->path);
-        if (source->quantity <= READING_COMPUTE_LOAD && strcmp(source->id, id) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Render nodes are numbered from here on. */
 #define RENDER_MINOR 128u
 
@@ -76,7 +59,7 @@ static int load_scan(const struct root *root, const struct inventory_policy *pol
         struct list fresh = LIST_INIT(fresh);
         struct list *link;
 
-        if (knows_device(sources, &devices[i])) {
+        if (load_wake(sources, &devices[i])) {
             continue;
         }
         r = load_find(&fresh, root, &devices[i]);

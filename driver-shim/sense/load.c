@@ -343,6 +343,27 @@ int load_find(struct list *sources, const struct root *root, const struct load_d
     return r ? err_up(r) : 0;
 }
 
+bool load_wake(const struct list *sources, const struct load_device *device)
+{
+    const struct list *link;
+    bool is_known = false;
+
+    list_for_each (link, sources) {
+        struct source *source = container_of(link, struct source, link);
+        char id[sizeof(source->id)];
+
+        source_say(id, sizeof(id), "%s %s", reading_quantity_name(source->quantity), device->path);
+        if (source->quantity > READING_COMPUTE_LOAD || strcmp(source->id, id) != 0) {
+            continue;
+        }
+        is_known = true;
+        if (strcmp(source->table->kind, FDINFO_KIND) == 0) {
+            fdinfo_walk_soon(source);
+        }
+    }
+    return is_known;
+}
+
 const char *load_note(const struct load_device *device)
 {
     if (strcmp(device->driver, "powervr") == 0) {

@@ -56,6 +56,12 @@ int load_find(struct list *sources, const struct root *root, const struct load_d
 /* What DRM calls the driver that the kernel's buses call @kernel: "vc4" for "vc4-drm". @kernel itself if alike. */
 const char *load_drm_name(const char *kernel);
 
+/*
+ * True if @sources has a source of @device's load already. Its clients are looked for soon then, because whoever
+ * scans does so after something happened. Any thread.
+ */
+bool load_wake(const struct list *sources, const struct load_device *device);
+
 /* What remains to be said of a driver that tells nothing ("powervr"), for people; or NULL. */
 const char *load_note(const struct load_device *device);
 

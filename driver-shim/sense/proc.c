@@ -76,15 +76,13 @@ int proc_create(struct proc **ret_proc, const struct root *root, const uint32_t 
 {
     cleanup(destroyp) struct proc *proc = mem_calloc(MEM_MISC, 1, sizeof(*proc));
 
-    assert(n_minors <= MINORS_MAX);
     if (!proc) {
         return err_new(-ENOMEM);
     }
     proc->root = root;
     proc->fd = -1;
     proc->self = root->is_machine ? (uint32_t)getpid() : 0;
-    memcpy(proc->minors, minors, n_minors * sizeof(*minors));
-    proc->n_minors = n_minors;
+    proc_aim(proc, minors, n_minors);
     proc->entries = mem_alloc(MEM_MISC, ENTRIES_BYTES);
     proc->text = mem_alloc(MEM_MISC, FDINFO_BYTES_MAX + 1);
     if (!proc->entries || !proc->text) {
@@ -92,6 +90,15 @@ int proc_create(struct proc **ret_proc, const struct root *root, const uint32_t 
     }
     *ret_proc = steal(&proc);
     return 0;
+}
+
+void proc_aim(struct proc *proc, const uint32_t *minors, uint32_t n_minors)
+{
+    assert(n_minors <= MINORS_MAX);
+    for (uint32_t i = 0; i < n_minors; i++) {
+        proc->minors[i] = minors[i];
+    }
+    proc->n_minors = n_minors;
 }
 
 void proc_destroy(struct proc *proc)

@@ -32,9 +32,12 @@ struct proc_tally {
 /* A descriptor of our device. @text: n bytes of its fdinfo. */
 typedef void (*proc_fn)(void *context, uint32_t pid, uint32_t fd, const char *text, size_t n);
 
-/* @minors: of the device's nodes. -ENOMEM. */
+/* @minors: of the device's nodes, 4 at most. -ENOMEM. */
 int proc_create(struct proc **ret_proc, const struct root *root, const uint32_t *minors, uint32_t n_minors);
 void proc_destroy(struct proc *proc); /* NULL is allowed */
+
+/* From the next walk on, other nodes: the device came back under other numbers. */
+void proc_aim(struct proc *proc, const uint32_t *minors, uint32_t n_minors);
 
 /* Begins a walk. A fault says that /proc itself can't be read. */
 int proc_begin(struct proc *proc);

@@ -119,10 +119,18 @@ static void make_process(const struct scene *scene, uint32_t pid)
 
 static void make_tree(const struct scene *scene)
 {
+    static const char *const folders[] = { "/proc",
+                                           "/sys",
+                                           "/sys/class",
+                                           "/sys/class/drm",
+                                           "/sys/class/drm/renderD128",
+                                           "/sys/class/drm/renderD128/device" };
     char path[128];
 
-    snprintf(path, sizeof(path), "%s/proc", top);
-    make_folder(path);
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        snprintf(path, sizeof(path), "%s%s", top, folders[i]);
+        make_folder(path);
+    }
     for (uint32_t pid = 1; pid <= scene->n_processes; pid++) {
         make_process(scene, pid);
     }
@@ -142,6 +150,8 @@ static void remove_tree(void)
     }
     n_files = 0;
     snprintf(path, sizeof(path), "%s/proc", top);
+    nftw(path, take_away, 16, FTW_DEPTH | FTW_PHYS);
+    snprintf(path, sizeof(path), "%s/sys", top);
     nftw(path, take_away, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -170,7 +180,11 @@ static double cpu_us(void)
 
 static void open_source(const struct root *root, struct source **graphics, struct source **compute)
 {
-    const struct load_device device = { .minor = 128, .card = 0, .node = "renderD128", .driver = "amdgpu" };
+    const struct load_device device = { .minor = 128,
+                                        .card = 0,
+                                        .node = "renderD128",
+                                        .driver = "amdgpu",
+                                        .path = "/sys/class/drm/renderD128/device" };
 
     if (fdinfo_open(graphics, compute, root, &device) != 0) {
         die("fdinfo_open");

@@ -215,6 +215,28 @@ START_TEST(unplugged_device_whose_files_lose_their_keys_is_not_idle)
 }
 END_TEST
 
+START_TEST(device_that_is_gone_is_absent_and_back_under_another_number_is_found)
+{
+    struct source_client list[4];
+
+    look(1000 * MS);
+    tree_delete("/sys/class/drm");
+    tree_folder("/sys/class/drm");
+    look(3000 * MS);
+    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_ptr_nonnull(strstr(reading.why, "gone"));
+
+    gpu_node("renderD129", GPU_PATH);
+    hold(100, 3, "/dev/dri/renderD129", 1, 0);
+    look(5000 * MS);
+    look(5050 * MS);
+
+    ck_assert_int_eq(reading.state, READING_OK);
+    ck_assert_uint_eq(source_clients(graphics, list, 4), 1);
+    ck_assert_uint_eq(list[0].minor, 129);
+}
+END_TEST
+
 START_TEST(cycles_of_an_unknown_clock_are_absent_and_with_devfreq_s_clock_a_share)
 {
     gpu_process(100, "app\n");
@@ -396,6 +418,7 @@ int main(void)
     tcase_add_test(tcase, driver_that_tells_nothing_is_absent_and_not_idle);
     tcase_add_test(tcase, driver_that_tells_memory_only_is_absent);
     tcase_add_test(tcase, unplugged_device_whose_files_lose_their_keys_is_not_idle);
+    tcase_add_test(tcase, device_that_is_gone_is_absent_and_back_under_another_number_is_found);
     tcase_add_test(tcase, cycles_of_an_unknown_clock_are_absent_and_with_devfreq_s_clock_a_share);
     tcase_add_test(tcase, counters_at_zero_on_a_busy_device_are_unknown_and_not_idle);
     tcase_add_test(tcase, counters_at_zero_on_a_sleeping_device_are_idle);

@@ -255,6 +255,31 @@ START_TEST(ids_of_two_devices_are_different)
 }
 END_TEST
 
+START_TEST(device_whose_sources_are_there_is_known_and_its_clients_are_looked_for)
+{
+    struct source_client list[4];
+    struct reading reading;
+    struct source *fdinfo;
+
+    platform("a.gpu", "v3d", 128, -1);
+    platform("b.gpu", "v3d", 129, -1);
+    gpu_process(1, "init\n");
+    load_devices(&tree_root, devices, 2);
+    ck_assert(!load_wake(&sources, &devices[0]));
+    ck_assert_int_eq(load_find(&sources, &tree_root, &devices[0]), 0);
+    fdinfo = source_find(&sources, "fdinfo", "graphics-load /sys/devices/platform/a.gpu");
+    source_read(fdinfo, 1000000, &reading);
+    gpu_process(100, "app\n");
+    gpu_open(100, 3, "/dev/dri/renderD128");
+    gpu_render(100, 3, 1, 0);
+
+    ck_assert(load_wake(&sources, &devices[0]));
+    ck_assert(!load_wake(&sources, &devices[1]));
+    source_read(fdinfo, 1300000, &reading);
+    ck_assert_uint_eq(source_clients(fdinfo, list, 4), 1);
+}
+END_TEST
+
 static int find_once(void *data)
 {
     int r = load_find(&sources, &tree_root, &devices[0]);
@@ -297,6 +322,7 @@ int main(void)
     tcase_add_test(tcase, clock_and_power_of_msm_are_those_of_the_gpu_and_not_of_its_display);
     tcase_add_test(tcase, adreno_without_drm_is_a_device_of_its_own);
     tcase_add_test(tcase, ids_of_two_devices_are_different);
+    tcase_add_test(tcase, device_whose_sources_are_there_is_known_and_its_clients_are_looked_for);
     tcase_add_test(tcase, want_of_memory_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
