@@ -1,0 +1,101 @@
+#include "bench.h"
+#include "unit.h"
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+/* How long a reader may take that does not hang; and how long one is looked at that does. */
+#define PATIENCE_MS 10000
+#define HUNG_MS     4
+#define HUNG_US     1000
+
+void bench_open(struct bench *bench)
+{
+    memset(bench, 0, sizeof(*bench));
+    bench->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(readers_open(&bench->readers, bench->bell), 0);
+    sampler_init(&bench->sampler, &bench->readers);
+    bench->now_us = 1000000000;
+}
+
+void bench_close(struct bench *bench)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        sampler_collect(&bench->sampler, bench->now_us);
+        if (!sampler_is_out(&bench->sampler)) {
+            break;
+        }
+        usleep(1000);
+    }
+    usleep(20000);
+    ck_assert(readers_close(&bench->readers));
+    sampler_finish(&bench->sampler);
+    close(bench->bell);
+}
+
+void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n)
+{
+    memset(&bench->finding, 0, sizeof(bench->finding));
+    for (uint32_t i = 0; i < n; i++) {
+        finder_note(&bench->finding, &fakes[i]->source, false);
+    }
+    ck_assert_int_eq(sampler_found(&bench->sampler, &bench->finding, bench->now_us), 0);
+}
+
+/* Is a reader inside something that a test has shut? */
+static bool hangs(const struct bench *bench)
+{
+    struct list *link;
+
+    list_for_each (link, &bench->sampler.gauges) {
+        struct gauge *gauge = container_of(link, struct gauge, link);
+        struct fake *fake = container_of(gauge->job.source, struct fake, source);
+        bool shut;
+
+        pthread_mutex_lock(&fake->lock);
+        shut = fake->is_shut;
+        pthread_mutex_unlock(&fake->lock);
+        if (shut) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void settle(struct bench *bench)
+{
+    bool is_hung = hangs(bench);
+    int ms = is_hung ? HUNG_MS : PATIENCE_MS;
+
+    usleep(is_hung ? HUNG_US : 0);                   /* those beside it get on meanwhile */
+    sampler_collect(&bench->sampler, bench->now_us); /* also what was overdue */
+    for (int i = 0; i < ms && sampler_is_out(&bench->sampler); i++) {
+        if (!sampler_collect(&bench->sampler, bench->now_us)) {
+            usleep(1000);
+        }
+    }
+}
+
+void bench_run(struct bench *bench, uint32_t ms)
+{
+    for (uint32_t at = 0; at < ms; at += 10) {
+        bench->now_us += 10000;
+        sampler_turn(&bench->sampler, bench->now_us);
+        settle(bench);
+    }
+}
+
+const struct gauge *bench_gauge(const struct bench *bench, const struct fake *fake)
+{
+    struct list *link;
+
+    list_for_each (link, &bench->sampler.gauges) {
+        const struct gauge *gauge = container_of(link, struct gauge, link);
+
+        if (gauge->job.source == &fake->source) {
+            return gauge;
+        }
+    }
+    ck_abort_msg("no such gauge");
+    return NULL;
+}

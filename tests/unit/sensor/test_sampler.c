@@ -1,0 +1,345 @@
+/* Which source is read when, which one decides, and what becomes of one that hangs. */
+#include "bench.h"
+#include "unit.h"
+
+START_TEST(everything_is_read_once_a_second_when_nobody_asks_for_more)
+{
+    struct bench bench;
+    struct fake heat;
+    struct fake load;
+
+    bench_open(&bench);
+    fake_init(&heat, READING_TEMPERATURE, "zone", 0);
+    fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
+    load.source.slow_ms = 50;
+    heat.source.critical_mc = 50000;
+    fake_says(&heat, READING_OK, 49500);
+    bench_found(&bench, (struct fake *[]){ &heat, &load }, 2);
+
+    bench_run(&bench, 5000);
+
+    ck_assert_uint_eq(fake_n_reads(&heat), 6); /* at the begin, and after each second */
+    ck_assert_uint_eq(fake_n_reads(&load), 6);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
+{
+    struct bench bench;
+    struct fake load;
+    struct fake other;
+    struct fake memory;
+
+    bench_open(&bench);
+    fake_init(&load, READING_GRAPHICS_LOAD, "first", 0);
+    fake_init(&other, READING_GRAPHICS_LOAD, "second", 1);
+    fake_init(&memory, READING_MEMORY_AVAILABLE, "memory", 0);
+    bench_found(&bench, (struct fake *[]){ &load, &other, &memory }, 3);
+    sampler_rate(&bench.sampler, 50, bench.now_us);
+
+    bench_run(&bench, 2000);
+
+    ck_assert_uint_eq(fake_n_reads(&load), 41);
+    ck_assert_uint_eq(fake_n_reads(&other), 3);
+    ck_assert_uint_eq(fake_n_reads(&memory), 3);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(a_rate_is_kept_within_what_makes_sense)
+{
+    struct bench bench;
+    struct fake load;
+
+    bench_open(&bench);
+    fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
+    bench_found(&bench, (struct fake *[]){ &load }, 1);
+
+    sampler_rate(&bench.sampler, 0, bench.now_us);
+    ck_assert_uint_eq(bench.sampler.rate_ms, 10);
+    sampler_rate(&bench.sampler, UINT32_MAX, bench.now_us);
+    ck_assert_uint_eq(bench.sampler.rate_ms, 1000);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(heat_near_a_trip_is_read_faster_while_there_is_work)
+{
+    static const struct {
+        int32_t temp_mc;
+        uint32_t n_reads; /* in two seconds */
+    } rows[] = { { 40000, 2 }, { 78000, 8 }, { 83000, 20 }, { 90000, 20 } };
+
+    for (size_t i = 0; i < COUNTOF(rows); i++) {
+        struct bench bench;
+        struct fake heat;
+        uint32_t before;
+
+        bench_open(&bench);
+        fake_init(&heat, READING_TEMPERATURE, "zone", 0);
+        heat.source.passive_mc = 85000;
+        fake_says(&heat, READING_OK, rows[i].temp_mc);
+        bench_found(&bench, (struct fake *[]){ &heat }, 1);
+        sampler_rate(&bench.sampler, 50, bench.now_us);
+        bench_run(&bench, 1000);
+        before = fake_n_reads(&heat);
+
+        bench_run(&bench, 2000);
+
+        ck_assert_uint_ge(fake_n_reads(&heat) - before, rows[i].n_reads);
+        ck_assert_uint_le(fake_n_reads(&heat) - before, rows[i].n_reads + 1);
+        bench_close(&bench);
+    }
+}
+END_TEST
+
+START_TEST(one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up)
+{
+    struct bench bench;
+    struct fake hung;
+    struct fake other;
+    uint32_t before;
+
+    bench_open(&bench);
+    fake_init(&hung, READING_TEMPERATURE, "hung", 0);
+    fake_init(&other, READING_TEMPERATURE, "other", 1);
+    fake_says(&hung, READING_OK, 45000);
+    bench_found(&bench, (struct fake *[]){ &hung, &other }, 2);
+    bench_run(&bench, 100);
+    fake_shut(&hung, true);
+    bench_run(&bench, 2200);
+    before = fake_n_reads(&other);
+
+    bench_run(&bench, 3000);
+
+    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_STALE);
+    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 45000);
+    ck_assert_str_eq(bench_gauge(&bench, &hung)->now.why, "it does not answer");
+    ck_assert_uint_ge(fake_n_reads(&other) - before, 3);
+    ck_assert_int_eq(bench_gauge(&bench, &other)->now.state, READING_OK);
+    ck_assert_uint_eq(fake_n_reads(&hung), 2);
+    fake_says(&hung, READING_OK, 46000);
+    fake_shut(&hung, false);
+    bench_run(&bench, 1500);
+    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.state, READING_OK);
+    ck_assert_int_eq(bench_gauge(&bench, &hung)->now.value, 46000);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(there_are_sixteen_readers_at_most_and_the_last_is_shared)
+{
+    struct bench bench;
+    struct fake fakes[20];
+    struct fake *list[20];
+
+    bench_open(&bench);
+    for (size_t i = 0; i < COUNTOF(fakes); i++) {
+        fake_init(&fakes[i], READING_TEMPERATURE, "zone", (uint32_t)i);
+        fakes[i].source.may_block = true;
+        list[i] = &fakes[i];
+    }
+    bench_found(&bench, list, COUNTOF(list));
+
+    bench_run(&bench, 100);
+
+    ck_assert_uint_eq(bench.readers.n, READERS_MAX);
+    for (size_t i = 0; i < COUNTOF(fakes); i++) {
+        ck_assert_uint_eq(fake_n_reads(&fakes[i]), 1);
+    }
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(of_one_quantity_the_lowest_rank_that_is_ok_is_in_use)
+{
+    struct bench bench;
+    struct fake first;
+    struct fake second;
+
+    bench_open(&bench);
+    fake_init(&first, READING_POWER, "first", 1);
+    fake_init(&second, READING_POWER, "second", 2);
+    fake_says(&first, READING_ABSENT, 0);
+    bench_found(&bench, (struct fake *[]){ &first, &second }, 2);
+
+    bench_run(&bench, 1000);
+
+    ck_assert(!bench_gauge(&bench, &first)->in_use);
+    ck_assert(bench_gauge(&bench, &second)->in_use);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(a_choice_changes_only_for_what_lasts)
+{
+    struct bench bench;
+    struct fake first;
+    struct fake second;
+
+    bench_open(&bench);
+    fake_init(&first, READING_POWER, "first", 1);
+    fake_init(&second, READING_POWER, "second", 2);
+    bench_found(&bench, (struct fake *[]){ &first, &second }, 2);
+    bench_run(&bench, 3000);
+    ck_assert(bench_gauge(&bench, &first)->in_use);
+
+    fake_says(&first, READING_STALE, 0);
+    bench_run(&bench, 1000);
+    ck_assert(bench_gauge(&bench, &first)->in_use);
+    bench_run(&bench, 3000);
+    ck_assert(bench_gauge(&bench, &second)->in_use);
+    fake_says(&first, READING_OK, 5);
+    bench_run(&bench, 1000);
+    ck_assert(bench_gauge(&bench, &second)->in_use);
+    bench_run(&bench, 3000);
+    ck_assert(bench_gauge(&bench, &first)->in_use);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(where_nothing_is_there_nothing_is_in_use)
+{
+    struct bench bench;
+    struct fake load;
+
+    bench_open(&bench);
+    fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
+    fake_says(&load, READING_ABSENT, 0);
+    bench_found(&bench, (struct fake *[]){ &load }, 1);
+
+    bench_run(&bench, 3000);
+
+    ck_assert(!bench_gauge(&bench, &load)->in_use);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(what_was_passed_over_is_never_read_and_what_is_aside_never_in_use)
+{
+    struct bench bench;
+    struct fake passed;
+    struct fake aside;
+
+    bench_open(&bench);
+    fake_init(&passed, READING_TEMPERATURE, "passed over", SOURCE_PASSED_OVER);
+    fake_init(&aside, READING_GRAPHICS_LOAD, "aside", 0);
+    finder_note(&bench.finding, &passed.source, false);
+    finder_note(&bench.finding, &aside.source, true);
+    ck_assert_int_eq(sampler_found(&bench.sampler, &bench.finding, bench.now_us), 0);
+
+    bench_run(&bench, 1500);
+
+    ck_assert_uint_eq(fake_n_reads(&passed), 0);
+    ck_assert(!bench_gauge(&bench, &passed)->in_use);
+    ck_assert_uint_eq(fake_n_reads(&aside), 2);
+    ck_assert(!bench_gauge(&bench, &aside)->in_use);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(all_zones_count)
+{
+    struct bench bench;
+    struct fake one;
+    struct fake other;
+
+    bench_open(&bench);
+    fake_init(&one, READING_TEMPERATURE, "one", 0);
+    fake_init(&other, READING_TEMPERATURE, "other", 3);
+    bench_found(&bench, (struct fake *[]){ &one, &other }, 2);
+
+    ck_assert(bench_gauge(&bench, &one)->in_use);
+    ck_assert(bench_gauge(&bench, &other)->in_use);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
+{
+    struct bench bench;
+    struct fake one;
+    struct fake other;
+    uint32_t id;
+
+    bench_open(&bench);
+    fake_init(&one, READING_TEMPERATURE, "one", 0);
+    fake_init(&other, READING_TEMPERATURE, "other", 1);
+    bench_found(&bench, (struct fake *[]){ &one }, 1);
+    id = bench_gauge(&bench, &one)->id;
+    bench.sampler.has_changed = false;
+    bench_found(&bench, (struct fake *[]){ &one }, 1);
+    ck_assert(!bench.sampler.has_changed);
+
+    bench_found(&bench, (struct fake *[]){ &other, &one }, 2);
+
+    ck_assert(bench.sampler.has_changed);
+    ck_assert_uint_eq(bench_gauge(&bench, &one)->id, id);
+    ck_assert_uint_gt(bench_gauge(&bench, &other)->id, id);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(an_event_lets_heat_be_read_at_once_and_nothing_else)
+{
+    struct bench bench;
+    struct fake heat;
+    struct fake memory;
+
+    bench_open(&bench);
+    fake_init(&heat, READING_TEMPERATURE, "zone", 0);
+    fake_init(&memory, READING_MEMORY_AVAILABLE, "memory", 0);
+    bench_found(&bench, (struct fake *[]){ &heat, &memory }, 2);
+    bench_run(&bench, 100);
+
+    sampler_hurry(&bench.sampler, bench.now_us);
+    bench_run(&bench, 100);
+
+    ck_assert_uint_eq(fake_n_reads(&heat), 2);
+    ck_assert_uint_eq(fake_n_reads(&memory), 1);
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(clients_come_with_the_reading)
+{
+    struct bench bench;
+    struct fake load;
+
+    bench_open(&bench);
+    fake_init_clients(&load, READING_GRAPHICS_LOAD, "fdinfo", 0);
+    load.clients[0] = (struct source_client){ .minor = 128, .id = 7, .pid = 77, .graphics_permille = 300 };
+    load.n_clients = 1;
+    bench_found(&bench, (struct fake *[]){ &load }, 1);
+
+    bench_run(&bench, 100);
+
+    ck_assert_uint_eq(bench_gauge(&bench, &load)->n_clients, 1);
+    ck_assert_uint_eq(bench_gauge(&bench, &load)->clients[0].id, 7);
+    bench_close(&bench);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sampler");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_test(facts, everything_is_read_once_a_second_when_nobody_asks_for_more);
+    tcase_add_test(facts, load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace);
+    tcase_add_test(facts, a_rate_is_kept_within_what_makes_sense);
+    tcase_add_test(facts, heat_near_a_trip_is_read_faster_while_there_is_work);
+    tcase_add_test(facts, one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up);
+    tcase_add_test(facts, there_are_sixteen_readers_at_most_and_the_last_is_shared);
+    tcase_add_test(facts, of_one_quantity_the_lowest_rank_that_is_ok_is_in_use);
+    tcase_add_test(facts, a_choice_changes_only_for_what_lasts);
+    tcase_add_test(facts, where_nothing_is_there_nothing_is_in_use);
+    tcase_add_test(facts, what_was_passed_over_is_never_read_and_what_is_aside_never_in_use);
+    tcase_add_test(facts, all_zones_count);
+    tcase_add_test(facts, a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new);
+    tcase_add_test(facts, an_event_lets_heat_be_read_at_once_and_nothing_else);
+    tcase_add_test(facts, clients_come_with_the_reading);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}
