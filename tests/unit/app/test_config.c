@@ -73,6 +73,18 @@ static const struct refusal {
     { "{\"daemon\": {\"restart_pauses\": [\"1s\"]}}",
       { "daemon.restart_pauses: an array is not allowed", "3 times" } },
     { "{\"daemon\": {\"restart_pauses\": [\"1s\", \"2s\", 3]}}", { "daemon.restart_pauses" } },
+    { "{\"sense\": {\"start\": \"always\"}}", { "sense.start", "auto|child|socket|never" } },
+    { "{\"sense\": {\"zones\": \"gpu*\"}}", { "sense.zones: the text", "an array of at most 32 texts" } },
+    { "{\"sense\": {\"zones\": [\"gpu*\", 3]}}", { "sense.zones: an array is not allowed" } },
+    { "{\"sense\": {\"zones\": [\"\"]}}", { "sense.zones" } },
+    { "{\"sense\": {\"scales\": [\"batt*=1000\", \"x=0\"]}}",
+      { "sense.scales[1]: \"x=0\" is not a pattern, =, and a factor from 0.001 to 1e+06" } },
+    { "{\"sense\": {\"scales\": [\"=3\"]}}", { "sense.scales[0]" } },
+    { "{\"sense\": {\"scales\": [\"x=nan\"]}}", { "sense.scales[0]" } },
+    { "{\"sense\": {\"root\": \"/t\", \"socket\": \"/s\"}}", { "sense.root: is for a child" } },
+    { "{\"sense\": {\"root\": \"/t\", \"start\": \"socket\"}}", { "sense.root: is for a child" } },
+    { "{\"sense\": {\"socket\": \"/s\", \"start\": \"child\"}}", { "sense.socket: is never used" } },
+    { "{\"sense\": {\"user\": \"nobody-of-that-name\"}}", { "sense.user: this system has no user" } },
     { "{\"daemon\": {\"connections\": 0}}",
       { "daemon.connections: the number 0 is not allowed", "from 1 to 4096" } },
     { "{\"daemon\": {\"connections\": 1.5}}", { "daemon.connections: the number 1.5 is not allowed" } },
@@ -263,6 +275,35 @@ static void note_change(void *owner, const char *path, bool restart)
     snprintf(changes->text + n, sizeof(changes->text) - n, "%s%s%s", n ? " " : "", path, restart ? "!" : "");
 }
 
+START_TEST(settings_of_the_senses_land_and_are_compared_text_by_text)
+{
+    struct heard heard;
+    struct changes changes = { .text = "" };
+    struct config *from = parse("{\"sense\": {\"zones\": [\"gpu*\", \"soc*\"], \"start\": \"child\","
+                                " \"scales\": [\"a=b=10\"], \"user\": \"root\"}}",
+                                &heard);
+    struct config *same = parse("{\"sense\": {\"start\": \"child\", \"zones\": [\"gpu*\", \"soc*\"],"
+                                " \"scales\": [\"a=b=10\"], \"user\": \"root\"}}",
+                                &heard);
+    struct config *other = parse("{\"sense\": {\"start\": \"child\", \"zones\": [\"gpu*\", \"cpu*\"],"
+                                 " \"scales\": [], \"user\": \"root\"}}",
+                                 &heard);
+
+    ck_assert_uint_eq(from->sense.zones.n, 2);
+    ck_assert_str_eq(from->sense.zones.list[1], "soc*");
+    ck_assert_str_eq(from->sense.scales.list[0], "a=b=10");
+    ck_assert_uint_eq(from->sense.uid, 0);
+    config_compare(from, same, note_change, &changes);
+    ck_assert_str_eq(changes.text, "");
+    config_compare(from, other, note_change, &changes);
+    ck_assert_ptr_nonnull(strstr(changes.text, "sense.zones"));
+    ck_assert_ptr_nonnull(strstr(changes.text, "sense.scales"));
+    config_destroy(from);
+    config_destroy(same);
+    config_destroy(other);
+}
+END_TEST
+
 START_TEST(a_comparison_names_each_setting_that_differs)
 {
     struct heard heard;
@@ -385,6 +426,7 @@ int main(void)
     tcase_add_test(facts, the_command_line_wins_over_the_file);
     tcase_add_test(facts, a_missing_file_is_named);
     tcase_add_test(facts, a_folder_is_no_configuration);
+    tcase_add_test(facts, settings_of_the_senses_land_and_are_compared_text_by_text);
     tcase_add_test(facts, a_comparison_names_each_setting_that_differs);
     tcase_add_test(facts, equal_snapshots_differ_in_nothing);
     tcase_add_test(facts, the_manual_has_every_setting);
