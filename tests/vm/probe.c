@@ -95,8 +95,8 @@ static void look_at_devices(void)
     struct diag diag = DIAG_INIT;
     int r;
 
-    fact(device_find_all(&machine, devices, &n_devices) == 0 && n_devices == 3, "three devices are found (%u)",
-         n_devices);
+    r = device_find_all(&machine, devices, &n_devices);
+    fact(r == 0 && n_devices == 3, "three devices are found (%u)", n_devices);
     fact(find("virtio_gpu")->bus == DEVICE_ON_PCI && find("virtio_gpu")->pci_vendor == 0x1af4,
          "the virtio GPU is on PCI, by its vendor");
     fact(find("labgpu")->bus == DEVICE_ON_VIRTUAL && find("vgem")->bus == DEVICE_ON_VIRTUAL,
@@ -108,8 +108,8 @@ static void look_at_devices(void)
     r = choice_make(devices, n_devices, &(struct choice_policy){ 0 }, &choice, &diag);
     fact(r == CHOICE_OK && &devices[choice.chosen] == find("virtio_gpu"), "that one is chosen: %s",
          r == CHOICE_OK ? choice.why[choice.chosen] : diag.text);
-    r = choice_make(devices, n_devices, &(struct choice_policy){ .node = find("labgpu")->render.path }, &choice,
-                    &diag);
+    r = choice_make(devices, n_devices, &(struct choice_policy){ .node = find("labgpu")->render.path },
+                    &choice, &diag);
     fact(r == CHOICE_OK && &devices[choice.chosen] == find("labgpu"), "a path decides otherwise");
 }
 
@@ -126,9 +126,9 @@ static void look_at_claims(void)
         struct claim second;
 
         _exit(claim_take(&second, "/run", find("labgpu")->bus_name, &diag) == CLAIM_HELD &&
-                      strstr(diag.text, "vm-probe") ?
-                  0 :
-                  1);
+                      strstr(diag.text, "vm-probe")
+                  ? 0
+                  : 1);
     }
     waitpid(child, &status, 0);
     fact(status == 0, "a second claim is refused, and names this program");
@@ -282,6 +282,7 @@ static void look_at_load(void)
     struct labgpu_busy busy = { .percent = 60 };
     struct list sources;
     int64_t value = -1;
+    bool seen;
 
     list_init(&sources);
     for (uint32_t i = 0; i < n; i++) {
@@ -290,11 +291,11 @@ static void look_at_load(void)
         }
     }
     drmIoctl(lab, LABGPU_IOCTL_BUSY, &busy);
-    fact(comes_true(&sources, READING_COMPUTE_LOAD, "fdinfo", is_about_600, &value),
-         "a client that is busy for 60 %% of the time reads as that (%lld permille)", (long long)value);
+    seen = comes_true(&sources, READING_COMPUTE_LOAD, "fdinfo", is_about_600, &value);
+    fact(seen, "a client that is busy for 60 %% of the time reads as that (%lld permille)", (long long)value);
     write_knob("load", "95");
-    fact(comes_true(&sources, READING_CLOCK, "", is_800_mhz, &value), "the clock follows the load (%lld kHz)",
-         (long long)value);
+    seen = comes_true(&sources, READING_CLOCK, "", is_800_mhz, &value);
+    fact(seen, "the clock follows the load (%lld kHz)", (long long)value);
     write_knob("load", "0");
     busy.percent = 0;
     drmIoctl(lab, LABGPU_IOCTL_BUSY, &busy);
@@ -319,6 +320,7 @@ static void look_at_heat(void)
     uint32_t n_events = 0;
     int64_t value = -1;
     bool joined = netlink_open(&netlink, false) == 0;
+    bool seen;
 
     list_init(&sources);
     policy_init(&policy);
@@ -326,11 +328,11 @@ static void look_at_heat(void)
     fact(joined, "the kernel's thermal events are subscribed to");
     fact(inventory_scan(&machine, &policy, &sources) == 0, "the inventory is taken");
     write_knob("temp", "90000");
-    fact(comes_true(&sources, READING_TEMPERATURE, "labgpu", is_hot, &value), "the zone reads 90 degrees (%lld)",
-         (long long)value);
-    fact(joined && poll(&(struct pollfd){ .fd = netlink.fd, .events = POLLIN }, 1, 5000) == 1 &&
-             netlink_read(&netlink, on_thermal, &n_events) == 0 && n_events > 0,
-         "a passed trip point wakes (%u events)", n_events);
+    seen = comes_true(&sources, READING_TEMPERATURE, "labgpu", is_hot, &value);
+    fact(seen, "the zone reads 90 degrees (%lld)", (long long)value);
+    seen = joined && poll(&(struct pollfd){ .fd = netlink.fd, .events = POLLIN }, 1, 5000) == 1 &&
+           netlink_read(&netlink, on_thermal, &n_events) == 0 && n_events > 0;
+    fact(seen, "a passed trip point wakes (%u events)", n_events);
     write_knob("temp", "45000");
     inventory_clear(&sources);
     if (joined) {
