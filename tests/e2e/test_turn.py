@@ -1,0 +1,309 @@
+#!/usr/bin/python3
+"""The turn: who waits for whom, and that nobody's text knows of it."""
+import os
+import signal
+import socket
+import statistics
+import struct
+import time
+
+import sotto_pb2 as pb
+import tap
+from client import Client, client_frame, generate, pack
+from daemon import Daemon, held, settle, truth
+from tap import equal, fact, holds, note, within
+
+BACKGROUND, INTERACTIVE, REALTIME = pb.CLASS_BACKGROUND, pb.CLASS_INTERACTIVE, pb.CLASS_REALTIME
+STORY = "Once upon a time, there was a little girl named Lily. "
+
+
+def ask(prompt, priority, max_tokens, **named):
+    body = generate(prompt, max_tokens=max_tokens, **named)
+    body.priority = priority
+    body.ignore_end = True
+    return body
+
+
+def slow_for(token, ms):
+    return f"when {token} do slow {ms}\n"
+
+
+def tokens_of(client, prompt, priority, max_tokens, **named):
+    """Asks with token ids as the prompt: the fake engine's script names them."""
+    return client.ask(ask(None, priority, max_tokens, tokens=prompt, **named))
+
+
+def first_token(client, stream):
+    """Seconds until its first token, and what had come until then."""
+    begun = time.monotonic()
+    while True:
+        frame = client.read_of(stream)
+        if frame.WhichOneof("body") == "delta":
+            return time.monotonic() - begun, frame
+        holds(frame.WhichOneof("body") not in ("done", "error"), frame)
+
+
+def answer_from(client, stream, frame):
+    from client import Answer
+    answer = Answer()
+    answer.add(frame)
+    while not (answer.done or answer.error):
+        answer.add(client.read_of(stream))
+    return answer
+
+
+def counter(daemon, name):
+    return next(row.value for row in daemon.status().counters if row.name == name)
+
+
+def stories(**named):
+    return {"file": truth("models/stories260K-f32.gguf"), "threads": 1, **named}
+
+
+@fact
+def realtime_passes_background_within_a_slice_and_both_texts_are_those_of_each_alone():
+    with Daemon(script=slow_for(201, 60)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        alone = [client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 12)).tokens,
+                 client.answer(tokens_of(client, [7, 8, 9], REALTIME, 5)).tokens]
+        low = tokens_of(client, [201, 1, 2], BACKGROUND, 12)
+        _, frame = first_token(client, low)
+        waits = []
+        for _ in range(6):
+            time.sleep(0.017)
+            high = tokens_of(client, [7, 8, 9], REALTIME, 5)
+            wait, begun = first_token(client, high)
+            waits.append(wait * 1000)
+            equal(answer_from(client, high, begun).tokens, alone[1], "the urgent one")
+        equal(answer_from(client, low, frame).tokens, alone[0], "the one that was passed")
+        note(f"first tokens after {', '.join(f'{ms:.1f}' for ms in waits)} ms; a step of the other takes 60")
+        holds(statistics.median(waits) < 25, waits)
+        holds(counter(daemon, "sotto_step_suspensions_total") >= 3, "no step was suspended")
+
+
+@fact
+def one_put_aside_twenty_times_says_what_it_would_have_said():
+    with Daemon(script=slow_for(201, 30)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        alone = client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 40)).tokens
+        low = tokens_of(client, [201, 1, 2], BACKGROUND, 40)
+        for i in range(20):
+            time.sleep(0.012)
+            client.answer(tokens_of(client, [10 + i], REALTIME, 2))
+        answer = client.answer(low)
+        equal(answer.tokens, alone, "tokens")
+        equal(answer.done.usage.rebuilds, 0, "rebuilds")
+        holds(counter(daemon, "sotto_step_suspensions_total") >= 12, "too few were suspended")
+
+
+@fact
+def a_background_request_ends_beside_an_unending_supply_of_urgent_ones():
+    with Daemon(script=slow_for(201, 20) + slow_for(202, 5)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        alone = client.answer(tokens_of(client, [201, 3], BACKGROUND, 6)).tokens
+        urgent = tokens_of(client, [202, 1], REALTIME, 4000)
+        first_token(client, urgent)
+        begun = time.monotonic()
+        with daemon.client() as other:
+            answer = other.answer(tokens_of(other, [201, 3], BACKGROUND, 6))
+        note(f"ended after {time.monotonic() - begun:.1f} s")
+        equal(answer.tokens, alone, "tokens")
+        client.send(urgent, pb.Cancel())
+
+
+@fact
+def an_urgent_request_finds_a_place_among_background_requests_that_have_them_all():
+    with Daemon(script=slow_for(201, 10), models={"tiny": {"sequences": 4}}) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        alone = [client.answer(tokens_of(client, [201, i], BACKGROUND, 30)).tokens for i in range(4)]
+        lows = [tokens_of(client, [201, i], BACKGROUND, 30) for i in range(4)]
+        for low in lows:
+            within(20, lambda: any(row.running >= 4 for row in daemon.status().classes), "all places are taken")
+        with daemon.client() as voice:
+            wait, frame = first_token(voice, tokens_of(voice, [5], REALTIME, 3))
+        note(f"first token after {wait * 1000:.0f} ms")
+        holds(wait < 0.5, wait)
+        answers = [client.answer(low) for low in lows]
+        equal([answer.tokens for answer in answers], alone, "tokens of those that had the places")
+        told = [notice.kind for answer in answers for notice in answer.notices]
+        holds(pb.NOTICE_PREEMPTED in told and pb.NOTICE_RESUMED in told, told)
+
+
+@fact
+def a_long_prompt_keeps_an_answer_waiting_for_slices_only():
+    """O20: A speaks, B sends a long prompt."""
+    model = stories(context=8192)
+    with Daemon(engine="real", models={"stories": model}) as daemon, daemon.client() as client:
+        daemon.wait_ready("stories")
+        a = client.ask(ask(STORY, INTERACTIVE, 600))
+        first_token(client, a)
+        b = client.ask(ask(STORY * 300, INTERACTIVE, 1))
+        gaps, last = [], time.monotonic()
+        n = 0
+        while n < 400:
+            frame = client.read_of(a)
+            if frame.WhichOneof("body") == "delta":
+                gaps.append(time.monotonic() - last)
+                last = time.monotonic()
+                n += 1
+            elif frame.WhichOneof("body") == "done":
+                break
+        note(f"largest gap {max(gaps) * 1000:.0f} ms")
+        holds(max(gaps) < 0.4, max(gaps))
+        client.send(a, pb.Cancel())
+        answer = client.answer(b)
+        equal(answer.reason, "FINISH_LENGTH", answer.error)
+        holds(answer.done.usage.prompt_tokens > 3000, answer.done)
+
+
+@fact
+def cancel_reaches_what_waits_and_what_runs():
+    """O12: one long prompt runs, five wait; some are cancelled, one leaves, one half-closes."""
+    with Daemon(script=slow_for(201, 20), models={"tiny": {"sequences": 1}}) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        client.answer(tokens_of(client, [201, 1], INTERACTIVE, 1))
+        before = held(daemon.status())
+        steps = counter(daemon, "sotto_steps_total")
+        running = tokens_of(client, [201] * 900, INTERACTIVE, 1000)
+        within(20, lambda: counter(daemon, "sotto_steps_total") > steps, "it runs")
+        waiting = [tokens_of(client, [i + 1], INTERACTIVE, 3) for i in range(3)]
+        gone, half = daemon.client(), daemon.client()
+        tokens_of(gone, [50], INTERACTIVE, 3)
+        tokens_of(half, [60], INTERACTIVE, 3)
+        time.sleep(0.05)
+        gone.close()
+        half.socket.shutdown(socket.SHUT_WR)
+        for stream in (waiting[0], waiting[2]):
+            client.send(stream, pb.Cancel())
+            equal(client.answer(stream).reason, "FINISH_CANCELLED", "one that waited")
+        begun = time.monotonic()
+        client.send(running, pb.Cancel())
+        equal(client.answer(running).reason, "FINISH_CANCELLED", "the one that ran")
+        wait, frame = first_token(client, waiting[1])
+        note(f"the next began {1000 * (time.monotonic() - begun):.0f} ms after the cancel")
+        holds(time.monotonic() - begun < 0.2, "the cancel reached the running prompt late")
+        equal(len(answer_from(client, waiting[1], frame).tokens), 3, "the one that was left")
+        half.close()
+        settle(daemon, before)
+
+
+@fact
+def zero_one_exactly_full_and_one_too_many():
+    """O18: at the edges of a context of 64, with a second request beside."""
+    with Daemon(models={"tiny": {"context": 64}}, script=slow_for(202, 3)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        with daemon.client() as other:
+            beside = tokens_of(other, [202], BACKGROUND, 63)
+            for n, reason in [(1, "FINISH_CONTEXT"), (62, "FINISH_CONTEXT"), (63, "FINISH_CONTEXT"),
+                              (64, "CODE_OUT_OF_RANGE"), (65, "CODE_OUT_OF_RANGE")]:
+                answer = client.answer(tokens_of(client, [1] * n, INTERACTIVE, 500))
+                equal(answer.reason, reason, f"{n} tokens of prompt")
+                equal(len(answer.tokens), 64 - n if n < 64 else 0, f"tokens after {n}")
+                if n < 64:
+                    answer = client.answer(tokens_of(client, [1] * n, INTERACTIVE, 1))
+                    equal((answer.reason, len(answer.tokens)), ("FINISH_LENGTH", 1), f"a limit of one after {n}")
+            equal(client.answer(tokens_of(client, [], INTERACTIVE, 5)).reason, "CODE_INVALID_ARGUMENT", "no token")
+            for keep, is_fine in [(32, True), (33, False), (60, False), (64, False), (70, False)]:
+                body = ask(None, INTERACTIVE, 200, tokens=[1, 2, 3])
+                body.on_full, body.keep_tokens = pb.ON_FULL_SLIDE, keep
+                answer = client.answer(client.ask(body))
+                equal((answer.reason, len(answer.tokens)),
+                      ("FINISH_LENGTH", 200) if is_fine else ("CODE_OUT_OF_RANGE", 0), f"keeps {keep}")
+            equal(len(other.answer(beside).tokens), 63, "the one beside")
+
+
+@fact
+def realtime_on_one_model_stops_background_on_another():
+    with Daemon(script=slow_for(201, 60), models={"one": {}, "two": {}}) as daemon, daemon.client() as client:
+        daemon.wait_ready("one")
+        daemon.wait_ready("two")
+        alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10, model="one")).tokens,
+                 client.answer(tokens_of(client, [3, 4], REALTIME, 4, model="two")).tokens]
+        low = tokens_of(client, [201, 2], BACKGROUND, 10, model="one")
+        _, frame = first_token(client, low)
+        waits = []
+        for _ in range(5):
+            time.sleep(0.02)
+            high = tokens_of(client, [3, 4], REALTIME, 4, model="two")
+            wait, begun = first_token(client, high)
+            waits.append(wait * 1000)
+            equal(answer_from(client, high, begun).tokens, alone[1], "the urgent one")
+        note(f"first tokens after {', '.join(f'{ms:.1f}' for ms in waits)} ms; a step of the other takes 60")
+        holds(statistics.median(waits) < 25, waits)
+        equal(answer_from(client, low, frame).tokens, alone[0], "the one that was passed")
+
+
+@fact
+def an_engine_killed_again_and_again_under_both_changes_no_token():
+    with Daemon(script=slow_for(201, 40), settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
+        daemon.wait_ready()
+        with daemon.client() as client:
+            alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10)).tokens,
+                     client.answer(tokens_of(client, [3, 4], REALTIME, 6)).tokens]
+            low = tokens_of(client, [201, 2], BACKGROUND, 10)
+            _, frame = first_token(client, low)
+            for _ in range(2):
+                time.sleep(0.02)
+                high = tokens_of(client, [3, 4], REALTIME, 6)
+                first_token(client, high)  # the other's step stands still, or has just gone on
+                os.kill(daemon.engine_of().pid, signal.SIGKILL)
+                answer = client.answer(high)
+                equal(answer.reason, "FINISH_LENGTH", answer.error)
+                daemon.wait_ready()
+            answer = answer_from(client, low, frame)
+            equal(answer.tokens, alone[0], "tokens")
+            holds(answer.done.usage.rebuilds >= 1, answer.done)
+
+
+@fact
+def real_answers_of_three_classes_are_those_of_each_alone():
+    with Daemon(engine="real", models={"stories": stories(sequences=4)}) as daemon, daemon.client() as client:
+        daemon.wait_ready("stories")
+        asks = [ask(STORY * 3, BACKGROUND, 120), ask("The dog ran", INTERACTIVE, 120, temperature=0.9, seed=5),
+                ask("A bird", REALTIME, 60)]
+        alone = [client.answer(client.ask(body)).tokens for body in asks]
+        for _ in range(3):
+            streams = [client.ask(body) for body in asks]
+            equal([client.answer(stream).tokens for stream in streams], alone, "tokens")
+            low = client.ask(asks[0])
+            for _ in range(10):
+                equal(client.answer(client.ask(asks[2])).tokens, alone[2], "one of ten urgent ones")
+            equal(client.answer(low).tokens, alone[0], "the one that they passed")
+
+
+@fact
+def barge_in_keeps_what_was_computed():
+    with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
+        daemon.wait_ready("stories")
+        stream = client.ask(ask(STORY * 8, REALTIME, 400))
+        _, frame = first_token(client, stream)
+        client.send(stream, pb.Cancel())
+        said = answer_from(client, stream, frame)
+        equal(said.reason, "FINISH_CANCELLED", "reason")
+        again = client.answer(client.ask(ask(STORY * 8 + "But", REALTIME, 2)))
+        holds(again.done.usage.cached_tokens >= again.done.usage.prompt_tokens // 2, again.done)
+
+
+@fact
+def deadlines_are_met_refused_or_ended():
+    with Daemon(script=slow_for(201, 20)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        client.answer(tokens_of(client, [201, 1], INTERACTIVE, 20))  # what a step costs is known
+        body = ask(None, INTERACTIVE, 5, tokens=[201, 2])
+        body.first_token_by_ms, body.finish_by_ms = 2000, 4000
+        equal(client.answer(client.ask(body)).reason, "FINISH_LENGTH", "one that can be met")
+        body = ask(None, INTERACTIVE, 400, tokens=[201, 3])
+        body.finish_by_ms = 1000
+        begun = time.monotonic()
+        answer = client.answer(client.ask(body))
+        equal(answer.reason, "CODE_RESOURCE_EXHAUSTED", answer)
+        holds(time.monotonic() - begun < 0.5 and not answer.tokens, "it was refused late")
+        note(answer.error.message)
+        code, _, words = daemon.sotto("generate", "--raw", "--finish-by", "1", "--max-tokens", "500", "hello")
+        holds(code != 0 and "within 1 ms" in words, words)
+        code, text, words = daemon.sotto("generate", "--raw", "--first-token-by", "5000", "--max-tokens", "3", "hello")
+        equal((code, bool(text)), (0, True), words)
+
+
+if __name__ == "__main__":
+    tap.main()
