@@ -89,6 +89,7 @@ static void begin(struct turn *turn, const struct turn_view *view, struct turn_s
     step->from_us = in->now_us;
     step->held_us = 0;
     step->stood_at_us = 0;
+    step->n_leaving = 0;
     lend(step);
     turn_move(step, state);
     order(ret_order, TURN_STEP, step);

@@ -61,7 +61,8 @@ struct turn_step {
     uint64_t from_us;       /* runs, or stands, since then */
     uint64_t held_us;       /* of its place, in the slices that are over */
     uint64_t stood_at_us; /* turn::held_us when it stood still: what others had since tells when it starves */
-    bool is_gift;         /* runs although a higher class waits: for one slice */
+    uint32_t n_leaving; /* sequences given back while they stand in it: the engine keeps them until it ends */
+    bool is_gift;       /* runs although a higher class waits: for one slice */
 };
 
 /* Time that a place is left alone: from @from_us on, so much as duty makes of what held it. */
@@ -148,6 +149,12 @@ void turn_on_lost(struct turn *turn, const struct lane *lane);
 /* Takes @job out of all steps, whatever they will say of it: its entries have no job (NULL) from now on. Before
  * job_forget() or queue_put_aside(); not needed for one that has ended and stays until its n_steps is 0. */
 void turn_forget(struct turn *turn, const struct job *job);
+
+/* The sequence of @job is given back: tells the last step that it stands in, if there is one. */
+void turn_leave(struct turn *turn, const struct job *job);
+
+/* Sequences of @lane that were given back, and that its engine keeps until their steps end. */
+uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane);
 
 /* True if a step of @lane is under way, in any state; if one of a suspect is. */
 bool turn_is_busy(const struct turn *turn, const struct lane *lane);

@@ -225,18 +225,21 @@ bool turn_preempts(const struct turn_view *view, const struct job *job, const st
            lane_lets_in(view, job);
 }
 
-bool turn_is_blocked(const struct turn_view *view, const struct job *job, const struct turn_step *step)
-{
-    return job->lane == step->lane && (turn_wants(view, job) || turn_is_opening(view, job, step)) &&
-           !lane_lets_in(view, job);
-}
-
 /* Waits for a seat of a lane whose steps must end before one can be taken from somebody. */
 static bool seeks_seat(const struct turn_view *view, const struct job *job, const struct lane *lane)
 {
     return job->state == JOB_WAITING && job->lane == lane && !job->parked &&
            is_open(view, lane->place, job->class) &&
            account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
+}
+
+bool turn_is_blocked(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    if (step->n_leaving > 0 && seeks_seat(view, job, step->lane)) {
+        return true; /* for the seat of one that leaves with the step */
+    }
+    return job->lane == step->lane && (turn_wants(view, job) || turn_is_opening(view, job, step)) &&
+           !lane_lets_in(view, job);
 }
 
 bool turn_displaces(const struct turn_view *view, const struct job *job, const struct turn_step *step)

@@ -44,12 +44,17 @@ static void settle(struct turn_step *step)
 
 /* ---- what came of it */
 
+static bool is_under_way(const struct turn_step *step)
+{
+    return step->state != TURN_FREE && step->state != TURN_OVER;
+}
+
 struct turn_step *turn_find(struct turn *turn, const struct lane *lane, uint64_t id)
 {
     for (size_t i = 0; i < TURN_STEPS; i++) {
         struct turn_step *step = &turn->steps[i];
 
-        if (step->state != TURN_FREE && step->state != TURN_OVER && step->lane == lane && step->id == id) {
+        if (is_under_way(step) && step->lane == lane && step->id == id) {
             return step;
         }
     }
@@ -150,7 +155,7 @@ void turn_on_lost(struct turn *turn, const struct lane *lane)
     for (size_t i = 0; i < TURN_STEPS; i++) {
         struct turn_step *step = &turn->steps[i];
 
-        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER) {
+        if (step->lane == lane && is_under_way(step)) {
             end_step(step);
         }
     }
@@ -175,14 +180,44 @@ void turn_forget(struct turn *turn, const struct job *job)
     }
 }
 
+void turn_leave(struct turn *turn, const struct job *job)
+{
+    struct turn_step *last = NULL;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        struct turn_step *step = &turn->steps[i];
+
+        for (uint32_t k = 0; is_under_way(step) && k < step->plan.n_entries; k++) {
+            if (step->plan.entries[k].job == job && (!last || step->id > last->id)) {
+                last = step;
+            }
+        }
+    }
+    if (last) {
+        last->n_leaving++;
+    }
+}
+
 /* ---- questions */
+
+uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        n += step->lane == lane && is_under_way(step) ? step->n_leaving : 0;
+    }
+    return n;
+}
 
 bool turn_is_busy(const struct turn *turn, const struct lane *lane)
 {
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 
-        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER) {
+        if (step->lane == lane && is_under_way(step)) {
             return true;
         }
     }
@@ -194,7 +229,7 @@ bool turn_is_alone(const struct turn *turn, const struct lane *lane)
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 
-        if (step->lane == lane && step->state != TURN_FREE && step->state != TURN_OVER && step->plan.alone) {
+        if (step->lane == lane && is_under_way(step) && step->plan.alone) {
             return true;
         }
     }
@@ -209,8 +244,7 @@ double turn_awaited_ns(const struct turn *turn, const struct lane *lane)
         const struct turn_step *step = &turn->steps[i];
         double left_ns = step->plan.foretold_ns - 1000.0 * (double)step->held_us;
 
-        if (step->lane != lane || step->state == TURN_FREE || step->state == TURN_OVER ||
-            step->state == TURN_STANDING) {
+        if (step->lane != lane || !is_under_way(step) || step->state == TURN_STANDING) {
             continue;
         }
         ns = (ns < 0.0 ? 0.0 : ns) + (left_ns > 0.0 ? left_ns : 0.0);

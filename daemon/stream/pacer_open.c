@@ -8,6 +8,9 @@
 #include "stream/pacer_part.h"
 #include <stdio.h>
 
+/* Lanes whose next request may be held back while those of others are opened. */
+#define SEAT_LANES 16u
+
 static void tell_open(struct stream *stream, const struct ids *known)
 {
     struct edition *edition = stream->edition;
@@ -75,6 +78,7 @@ void pacer_close(struct stream *stream)
         return;
     }
     map_remove(&edition->sequences, stream->sequence);
+    turn_leave(&edition->hub->pacer.turn, &stream->job);
     edition->lane.n_taken--;
     edition->lane.no_room = false;
     edition->figures.n_sequences = edition->lane.n_taken;
@@ -144,6 +148,8 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     struct stream *stream = find(edition, refused->sequence);
+    bool waits =
+        turn_n_leaving(&edition->hub->pacer.turn, &edition->lane) > 0; /* for who leaves with a step */
 
     answered_open(edition);
     if (!stream) {
@@ -156,8 +162,8 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
     edition->figures.n_sequences = edition->lane.n_taken;
     if ((refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
          refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY) &&
-        edition->lane.n_taken > 0) {
-        edition->lane.no_room = true;
+        (edition->lane.n_taken > 0 || waits)) {
+        edition->lane.no_room = !waits;
         stream->job.n_pages = refused->pages_needed;
         job_move(&stream->job, JOB_WAITING, clock_mono_us());
         return;
@@ -173,32 +179,54 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
 
 /* ---- seats */
 
-/* A suspect is opened when nothing else is under way at its engine, and nothing else then. */
+/* A suspect is opened when nothing else is under way at its engine, and nothing else then. Where a sequence that was
+ * given back is kept by a step, its seat and its pages are still to come. */
 static bool may_open(const struct hub *hub, const struct stream *stream)
 {
     const struct edition *edition = stream->edition;
+    const struct lane *lane = &edition->lane;
     const struct turn *turn = &hub->pacer.turn;
+    uint32_t n_leaving = turn_n_leaving(turn, lane);
 
-    if (edition->opening_alone || turn_is_alone(turn, &edition->lane)) {
+    if (edition->opening_alone || turn_is_alone(turn, lane)) {
         return false;
     }
-    return !stream->mark.suspect || (!turn_is_busy(turn, &edition->lane) && edition->n_opening == 0);
+    if (n_leaving > 0 && (lane->n_taken + n_leaving >= lane->n_seats || stream->job.n_pages > 0)) {
+        return false;
+    }
+    return !stream->mark.suspect || (!turn_is_busy(turn, lane) && edition->n_opening == 0);
+}
+
+/* Takes seats, one after the other where a step must end first. */
+static void take_seats(struct hub *hub, uint64_t now_us, uint64_t boot_us)
+{
+    struct job *job;
+
+    while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us)) &&
+           turn_n_leaving(&hub->pacer.turn, job->lane) == 0) {
+        stream_preempt(pacer_stream_of(job));
+    }
 }
 
 void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
 {
-    const struct governor_limits *limits = hub->governor.limits;
+    struct lane *held[SEAT_LANES];
+    uint32_t n_held = 0;
     struct job *job;
 
-    while ((job = queue_find_victim(&hub->queue, limits, now_us, boot_us))) {
-        stream_preempt(pacer_stream_of(job));
-    }
-    while ((job = queue_next_seat(&hub->queue, limits, now_us, boot_us))) {
+    take_seats(hub, now_us, boot_us);
+    while (n_held < SEAT_LANES &&
+           (job = queue_next_seat(&hub->queue, hub->governor.limits, now_us, boot_us))) {
         struct stream *stream = pacer_stream_of(job);
 
-        if (!may_open(hub, stream)) {
-            return;
+        if (may_open(hub, stream)) {
+            open_sequence(stream);
+        } else {
+            job->lane->no_room = true; /* for now: others are looked at */
+            held[n_held++] = job->lane;
         }
-        open_sequence(stream);
+    }
+    for (uint32_t i = 0; i < n_held; i++) {
+        held[i]->no_room = false;
     }
 }
