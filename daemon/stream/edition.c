@@ -215,6 +215,17 @@ static void read_vocabulary(struct edition *edition)
     words_push(&edition->hub->words, edition->head_job, on_head, edition);
 }
 
+static void keep_drm_clients(struct edition_facts *facts, const Sotto__Engine__Ready *ready)
+{
+    facts->n_drm_clients = 0;
+    for (size_t i = 0; i < ready->n_drm_clients && i < EDITION_DRM_CLIENTS; i++) {
+        facts->drm_clients[facts->n_drm_clients++] = (struct edition_drm_client){
+            .minor = ready->drm_clients[i]->minor,
+            .id = ready->drm_clients[i]->id,
+        };
+    }
+}
+
 static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *ready)
 {
     struct edition_facts *facts = &edition->facts;
@@ -266,6 +277,7 @@ static void on_ready(void *owner, const Sotto__Engine__Ready *ready)
         return;
     }
     keep_facts(edition, ready);
+    keep_drm_clients(&edition->facts, ready);
     if (edition->vocab) {
         become_ready(edition);
     } else if (!edition->head_job) {

@@ -39,6 +39,14 @@ struct identity {
 void identity_of(const struct stat *stat, struct identity *ret_identity);
 bool identity_is_same(const struct identity *a, const struct identity *b);
 
+/* Open descriptors of devices that an engine tells of. */
+#define EDITION_DRM_CLIENTS 16u
+
+struct edition_drm_client {
+    uint32_t minor;
+    uint64_t id;
+};
+
 /* Of the engine's last Ready; strings are cut where they are longer than anything known. */
 struct edition_facts {
     char architecture[32];
@@ -54,6 +62,8 @@ struct edition_facts {
     uint32_t kv_token_bytes;
     uint32_t n_pages;
     uint64_t load_us;
+    struct edition_drm_client drm_clients[EDITION_DRM_CLIENTS]; /* that are this engine, to the kernel */
+    uint32_t n_drm_clients;
 };
 
 /* Of the engine that runs now, as last told. */

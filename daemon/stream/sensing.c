@@ -12,30 +12,35 @@ static void on_event(void *owner, const char *name, const char *const *pairs, si
     }
 }
 
-static bool is_engine(const struct model *model, uint32_t pid)
+/* The kernel's number of a descriptor is sure, where the engine has told it; else the process that holds it. */
+static bool is_of(const struct edition *edition, uint32_t minor, uint64_t client, uint32_t pid)
 {
-    struct list *link;
+    const struct edition_facts *facts = &edition->facts;
 
-    list_for_each (link, &model->editions) {
-        const struct edition *edition = container_of(link, struct edition, link);
-
-        if (edition->engine && engine_pid(edition->engine) == pid) {
+    if (!edition->engine) {
+        return false;
+    }
+    for (uint32_t i = 0; i < facts->n_drm_clients; i++) {
+        if (facts->drm_clients[i].minor == minor && facts->drm_clients[i].id == client) {
             return true;
         }
     }
-    return false;
+    return pid != 0 && engine_pid(edition->engine) == pid;
 }
 
 static bool is_ours(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
 {
     const struct hub *hub = owner;
     struct list *link;
+    struct list *at;
 
-    (void)minor;
-    (void)client;
     list_for_each (link, &hub->models) {
-        if (pid != 0 && is_engine(container_of(link, struct model, link), pid)) {
-            return true;
+        const struct model *model = container_of(link, struct model, link);
+
+        list_for_each (at, &model->editions) {
+            if (is_of(container_of(at, struct edition, link), minor, client, pid)) {
+                return true;
+            }
         }
     }
     return false;
