@@ -644,6 +644,19 @@ SOTTO_EXPORT enum sotto_code sotto_send_watch(struct sotto *sotto, const char *c
 SOTTO_EXPORT enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
 
+/* What a compositor knows better than any sensor. */
+struct sotto_hint {
+    uint32_t frame_budget_us; /* time from one frame to the next; 0: not said */
+    uint32_t missed_frames;   /* since the last hint */
+    uint32_t busy_for_us;     /* it draws hard from now on, for so long */
+};
+
+/* Tells the daemon; there is no answer. It holds until the next hint, or for a second (busy_for_us as long as it says),
+ * and no longer than the connection. For those whom policy trusts with it ("graphics-hint" among the capabilities):
+ * PERMISSION_DENIED for others, once the greeting has come. */
+SOTTO_EXPORT enum sotto_code sotto_send_hint(struct sotto *sotto, const struct sotto_hint *hint,
+                                             struct sotto_error *error);
+
 /* Ends a generate or a watch early; its DONE (or what crossed this) still comes. A stream that is not open is none
  * of its business: OK. */
 SOTTO_EXPORT enum sotto_code sotto_cancel(struct sotto *sotto, uint32_t stream, struct sotto_error *error);

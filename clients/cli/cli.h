@@ -51,8 +51,8 @@ struct command {
     int (*run)(struct cli *cli, struct args *args); /* gives an enum cli_exit */
 };
 
-extern const struct command cmd_chat, cmd_completion, cmd_detokenize, cmd_embed, cmd_generate, cmd_load,
-    cmd_models, cmd_reload, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
+extern const struct command cmd_chat, cmd_completion, cmd_detokenize, cmd_embed, cmd_generate, cmd_hint,
+    cmd_load, cmd_models, cmd_reload, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
 
 /* All commands, sorted; ends with NULL. */
 extern const struct command *const cli_commands[];

@@ -2,6 +2,7 @@
  * Talk: one wait for the socket and the signal together
  */
 #include "talk.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -55,24 +56,44 @@ void talk_close(struct talk *talk)
     talk->sotto = NULL;
 }
 
-/* 0, or CLI_INTERRUPTED. */
-static int wait_for(int fd, short events)
+/* 0, or CLI_INTERRUPTED. @most NULL: for ever. */
+static int wait_for(int fd, short events, const struct timespec *most)
 {
     struct pollfd poller = { .fd = fd, .events = events };
 
-    ppoll(&poller, 1, NULL, &mask_while_waiting);
+    ppoll(&poller, 1, most, &mask_while_waiting);
     return take_interrupt() ? CLI_INTERRUPTED : 0;
 }
 
 bool talk_wait_readable(int fd)
 {
-    return wait_for(fd, POLLIN) == 0;
+    return wait_for(fd, POLLIN, NULL) == 0;
+}
+
+int talk_for(struct talk *talk, uint32_t ms)
+{
+    uint64_t end_us = clock_mono_us() + ms * UINT64_C(1000);
+    uint64_t now_us;
+
+    while ((now_us = clock_mono_us()) < end_us) {
+        const struct timespec left = { .tv_sec = (time_t)((end_us - now_us) / 1000000),
+                                       .tv_nsec = (long)((end_us - now_us) % 1000000 * 1000) };
+        struct sotto_error error;
+
+        if (wait_for(sotto_fd(talk->sotto), sotto_events(talk->sotto), &left)) {
+            return CLI_INTERRUPTED;
+        }
+        if (sotto_dispatch(talk->sotto, &error)) {
+            return cli_fail(talk->cli, &error);
+        }
+    }
+    return CLI_OK;
 }
 
 int talk_until(struct talk *talk, const bool *done)
 {
     while (!*done) {
-        if (wait_for(sotto_fd(talk->sotto), sotto_events(talk->sotto))) {
+        if (wait_for(sotto_fd(talk->sotto), sotto_events(talk->sotto), NULL)) {
             return CLI_INTERRUPTED;
         }
         if (sotto_dispatch(talk->sotto, NULL)) {

@@ -24,6 +24,9 @@ void talk_close(struct talk *talk);
  */
 int talk_until(struct talk *talk, const bool *done);
 
+/* The same for @ms. CLI_OK when they are over. */
+int talk_for(struct talk *talk, uint32_t ms);
+
 /* Waits until @fd can be read. False: Ctrl-C came. */
 bool talk_wait_readable(int fd);
 

@@ -41,9 +41,8 @@ static enum sotto_code check_size(const struct sotto *sotto, size_t n, struct so
     return SOTTO_OK;
 }
 
-/* Packs @frame behind what is unsent. Before Welcome it is held: the daemon takes nothing but Hello then. */
-static enum sotto_code queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame,
-                             struct sotto_error *error)
+enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame,
+                           struct sotto_error *error)
 {
     struct buf *out = sotto->state == HANDLE_GREETING ? &sotto->held : &sotto->out;
     enum sotto_code code;
@@ -100,7 +99,7 @@ enum sotto_code call_open(struct sotto *sotto, Sotto__V1__ClientFrame *frame, so
         return error_no_memory(error);
     }
     frame->stream = call->stream;
-    code = queue(sotto, frame, error);
+    code = call_queue(sotto, frame, error);
     if (code) {
         call_close(sotto, call);
         return code;
@@ -122,7 +121,7 @@ enum sotto_code sotto_cancel(struct sotto *sotto, uint32_t stream, struct sotto_
     frame.stream = stream;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
     frame.cancel = &cancel;
-    return queue(sotto, &frame, error);
+    return call_queue(sotto, &frame, error);
 }
 
 void sotto_drop(struct sotto *sotto, uint32_t stream)
@@ -158,5 +157,5 @@ enum sotto_code sotto_grant(struct sotto *sotto, uint32_t stream, uint32_t token
     frame.stream = stream;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
     frame.credit = &credit;
-    return queue(sotto, &frame, error);
+    return call_queue(sotto, &frame, error);
 }

@@ -2,6 +2,7 @@
  * Send: the requests that need no more than their arguments
  */
 #include "clients/libsotto/handle.h"
+#include <string.h>
 
 /* Strings are packed at once, never changed or kept. */
 static char *name(const char *given)
@@ -145,6 +146,40 @@ enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics,
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
     frame.watch = &watch;
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
+}
+
+/* True until the greeting says otherwise. */
+static bool may_hint(const struct sotto *sotto)
+{
+    const struct sotto_welcome *welcome = sotto_welcome(sotto);
+
+    for (size_t i = 0; welcome && i < welcome->n_capabilities; i++) {
+        if (strcmp(welcome->capabilities[i], "graphics-hint") == 0) {
+            return true;
+        }
+    }
+    return !welcome;
+}
+
+enum sotto_code sotto_send_hint(struct sotto *sotto, const struct sotto_hint *hint, struct sotto_error *error)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
+
+    if (!may_hint(sotto)) {
+        return error_set(
+            error, SOTTO_PERMISSION_DENIED,
+            "the daemon's policy does not let this user say what the screen needs (graphics_hint)");
+    }
+    if (hint->frame_budget_us) {
+        body.opt_frame_budget_us_case = SOTTO__V1__GRAPHICS_HINT__OPT_FRAME_BUDGET_US_FRAME_BUDGET_US;
+        body.frame_budget_us = hint->frame_budget_us;
+    }
+    body.missed_frames = hint->missed_frames;
+    body.busy_for_us = hint->busy_for_us;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT;
+    frame.graphics_hint = &body;
+    return call_queue(sotto, &frame, error);
 }
 
 enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,

@@ -387,6 +387,26 @@ static void check_sense(struct reading *reading, const struct where *root)
     check_scales(reading, &where);
 }
 
+static void check_governor(struct reading *reading, const struct where *root)
+{
+    const struct where where = { .up = root, .key = "governor" };
+    const struct governor_policy *governor = &reading->config->governor;
+
+    if (governor->idle_slice_us && governor->max_slice_us > governor->idle_slice_us) {
+        reading_complain(reading, &where, "has a slice_ms that is longer than its idle_slice_ms");
+    }
+}
+
+static void check_energy(struct reading *reading, const struct where *root)
+{
+    const struct where where = { .up = root, .key = "energy" };
+    const struct energy_stated *energy = &reading->config->energy;
+
+    if (energy->idle_mw >= energy->active_mw && (energy->idle_mw || energy->active_mw)) {
+        reading_complain(reading, &where, "needs an active_w that is above its idle_w");
+    }
+}
+
 static int read_plains(struct reading *reading, const struct where *root, json_t *top)
 {
     uint64_t present[CONFIG_PART_COUNT] = { 0 };
@@ -400,6 +420,8 @@ static int read_plains(struct reading *reading, const struct where *root, json_t
     }
     check_daemon(reading, root, present[CONFIG_DAEMON]);
     check_sense(reading, root);
+    check_governor(reading, root);
+    check_energy(reading, root);
     return 0;
 }
 

@@ -52,6 +52,8 @@ struct config {
     struct config_daemon daemon;
     struct config_device device;
     struct config_sense sense;
+    struct governor_policy governor; /* 0: as the governor has it by itself */
+    struct energy_stated energy;
 };
 
 /* What the command line adds: it wins over the file, also after a reload. */

@@ -1,8 +1,9 @@
 /*
- * The table of settings, and what a row's kind means.
+ * What a row's kind means: reading, comparing and keeping its values, and the words for what it allows.
  */
 #include "app/config_keys.h"
 #include "app/config.h"
+#include "app/config_units.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "proto/check.h"
@@ -10,116 +11,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define KIB (UINT64_C(1) << 10)
-#define MIB (UINT64_C(1) << 20)
-#define GIB (UINT64_C(1) << 30)
-#define TIB (UINT64_C(1) << 40)
-
-#define SECOND UINT64_C(1000)
-#define MINUTE (60 * SECOND)
-#define HOUR   (60 * MINUTE)
-
-/* More than any model knows what to do with; keeps products of counts far from 2^64. */
-#define CONTEXT_MOST (UINT64_C(1) << 20)
-
-/* As many as sotto-sense takes. */
-#define PATTERNS_MOST 32u
-#define SCALES_MOST   16u
-
 #define TEXT_MOST 64u
-
-#define AT(type, field) offsetof(struct type, field)
-
-static const struct config_key top_keys[] = {
-    { "socket", CONFIG_PATH, AT(config, socket), .restart = true },
-    { "socket_group", CONFIG_ACCOUNT, AT(config, socket_group), .restart = true },
-    { "models", CONFIG_PART },
-    { "policy", CONFIG_PART },
-    { "daemon", CONFIG_PART },
-    { "device", CONFIG_PART },
-    { "sense", CONFIG_PART },
-};
-
-static const struct config_key daemon_keys[] = {
-    { "stop_grace", CONFIG_TIME, AT(config_daemon, stop_grace_ms), 0, 5 * SECOND },
-    { "load_stall", CONFIG_TIME, AT(config_daemon, load_stall_ms), SECOND, HOUR },
-    { "step_watchdog", CONFIG_TIME, AT(config_daemon, step_watchdog_ms), 100, 10 * MINUTE },
-    { "restart_pauses", CONFIG_TIMES, AT(config_daemon, restart_pauses_ms), 1, HOUR },
-    { "connections", CONFIG_COUNT, AT(config_daemon, n_conns), 1, 4096 },
-    { "connections_a_uid", CONFIG_COUNT, AT(config_daemon, n_conns_a_uid), 1, 4096 },
-    { "wire_bytes_a_uid", CONFIG_BYTES, AT(config_daemon, wire_bytes_a_uid), 8 * MIB, GIB },
-    { "guard_allocations", CONFIG_FLAG, AT(config_daemon, guard_allocations) },
-};
-
-static const struct config_key device_keys[] = {
-    { "gpu", CONFIG_CHOICE, AT(config_device, gpu), .choices = "off|preferred|required", .restart = true },
-    { "node", CONFIG_PATH, AT(config_device, node), .restart = true },
-    { "allow_software_gpu", CONFIG_FLAG, AT(config_device, allow_software_gpu), .restart = true },
-    { "root", CONFIG_PATH, AT(config_device, root), .restart = true },
-};
-
-static const struct config_key sense_keys[] = {
-    { "start", CONFIG_CHOICE, AT(config_sense, start), .choices = "auto|child|socket|never" },
-    { "socket", CONFIG_PATH, AT(config_sense, socket) },
-    { "user", CONFIG_ACCOUNT, AT(config_sense, user) },
-    { "root", CONFIG_PATH, AT(config_sense, root) },
-    { "zones", CONFIG_TEXTS, AT(config_sense, zones), 0, PATTERNS_MOST },
-    { "scales", CONFIG_TEXTS, AT(config_sense, scales), 0, SCALES_MOST },
-};
-
-static const struct config_key model_keys[] = {
-    { "file", CONFIG_PATH, AT(hub_model, file) },
-    { "backend", CONFIG_CHOICE, AT(hub_model, backend), .choices = "cpu|truth|fake" },
-    { "kv_format", CONFIG_CHOICE, AT(hub_model, kv_format), .choices = "f16|f32|q8|q4" },
-    { "kv_bytes", CONFIG_BYTES, AT(hub_model, kv_bytes), 4 * KIB, TIB },
-    { "context", CONFIG_COUNT, AT(hub_model, n_context), 1, CONTEXT_MOST },
-    { "threads", CONFIG_COUNT, AT(hub_model, n_threads), 1, 256 },
-    { "sequences", CONFIG_COUNT, AT(hub_model, n_sequences), 1, 256 },
-    { "step_rows", CONFIG_COUNT, AT(hub_model, n_step_rows), 1, 4096 },
-    { "share_prefixes", CONFIG_FLAG, AT(hub_model, share_prefixes) },
-    { "load", CONFIG_FLAG, AT(hub_model, load_at_start) },
-    { "default", CONFIG_FLAG, AT(hub_model, is_default) },
-    { "fake_script", CONFIG_PATH, AT(hub_model, fake_script) },
-};
-
-static const struct config_key rule_keys[] = {
-    { "uid", CONFIG_COUNT, AT(policy_rule, uid), 0, UINT32_MAX - 1 },
-    { "gid", CONFIG_COUNT, AT(policy_rule, gid), 0, UINT32_MAX - 1 },
-    { "user", CONFIG_ACCOUNT, AT(policy_rule, user) },
-    { "group", CONFIG_ACCOUNT, AT(policy_rule, group) },
-    { "anyone", CONFIG_FLAG, AT(policy_rule, anyone) },
-    { "class_ceiling", CONFIG_CLASS, AT(policy_rule, grant.class_ceiling) },
-    { "class_default", CONFIG_CLASS, AT(policy_rule, grant.class_default) },
-    { "weight", CONFIG_COUNT, AT(policy_rule, grant.weight), 1, 1000000 },
-    { "streams", CONFIG_COUNT, AT(policy_rule, grant.n_streams), 1, 4096 },
-    { "context", CONFIG_COUNT, AT(policy_rule, grant.n_context), 1, CONTEXT_MOST },
-    { "answer_tokens", CONFIG_COUNT, AT(policy_rule, grant.n_answer), 1, CONTEXT_MOST },
-    { "tokens_a_minute", CONFIG_COUNT, AT(policy_rule, grant.tokens_a_minute), 1, UINT32_MAX },
-    { "admin", CONFIG_FLAG, AT(policy_rule, grant.admin) },
-    { "observe", CONFIG_FLAG, AT(policy_rule, grant.observe) },
-    { "special", CONFIG_FLAG, AT(policy_rule, grant.special) },
-};
-
-#undef AT
-
-#define LIST(name, keys, offset)                                                                             \
-    {                                                                                                        \
-        name, keys, COUNTOF(keys), offset                                                                    \
-    }
-
-static const struct config_list lists[CONFIG_PART_COUNT] = {
-    [CONFIG_TOP] = LIST("", top_keys, 0),
-    [CONFIG_MODEL] = LIST("models.NAME", model_keys, 0),
-    [CONFIG_RULE] = LIST("policy[N]", rule_keys, 0),
-    [CONFIG_DAEMON] = LIST("daemon", daemon_keys, offsetof(struct config, daemon)),
-    [CONFIG_DEVICE] = LIST("device", device_keys, offsetof(struct config, device)),
-    [CONFIG_SENSE] = LIST("sense", sense_keys, offsetof(struct config, sense)),
-};
-
-#undef LIST
 
 /* Names of classes, by number. */
 static const char *const class_names[] = {
@@ -143,11 +39,6 @@ static const struct unit time_units[] = {
     { "min", MINUTE },
     { "h", HOUR },
 };
-
-const struct config_list *config_keys(enum config_part part)
-{
-    return &lists[part];
-}
 
 /* ---- reading one value */
 
@@ -187,6 +78,22 @@ static bool read_count(const json_t *value, const struct config_key *key, uint32
         return false;
     }
     *ret_count = (uint32_t)number;
+    return true;
+}
+
+/* 16.667: no finer than thousandths, so that nothing is rounded without a word. */
+static bool read_milli(const json_t *value, const struct config_key *key, void *field)
+{
+    double milli = json_number_value(value) * 1000.0;
+    double whole = round(milli);
+    uint32_t number;
+
+    if (!json_is_number(value) || !(whole >= (double)key->min && whole <= (double)key->max) ||
+        fabs(milli - whole) > 1e-6 * (1.0 + whole)) {
+        return false;
+    }
+    number = (uint32_t)whole;
+    memcpy(field, &number, sizeof(number)); /* fits both kinds of fields */
     return true;
 }
 
@@ -251,6 +158,7 @@ static bool text_is_allowed(const struct config_key *key, const char *text)
     case CONFIG_CLASS:
     case CONFIG_FLAG:
     case CONFIG_COUNT:
+    case CONFIG_MILLI:
     case CONFIG_BYTES:
     case CONFIG_TIME:
     case CONFIG_TIMES:
@@ -342,6 +250,9 @@ int config_key_set(const struct config_key *key, const json_t *value, void *targ
     case CONFIG_COUNT:
         good = read_count(value, key, field);
         break;
+    case CONFIG_MILLI:
+        good = read_milli(value, key, field);
+        break;
     case CONFIG_BYTES:
         good = read_units(value, key, byte_units, COUNTOF(byte_units), field);
         break;
@@ -382,6 +293,7 @@ static size_t field_bytes(enum config_kind kind)
     case CONFIG_FLAG:
         return sizeof(bool);
     case CONFIG_COUNT:
+    case CONFIG_MILLI:
     case CONFIG_TIME:
         return sizeof(uint32_t);
     case CONFIG_BYTES:
@@ -517,6 +429,10 @@ const char *config_key_allowed(const struct config_key *key, char *out, size_t c
         break;
     case CONFIG_COUNT:
         snprintf(out, cap, "a whole number from %" PRIu64 " to %" PRIu64, key->min, key->max);
+        break;
+    case CONFIG_MILLI:
+        snprintf(out, cap, "a number from %g to %g, no finer than 0.001", (double)key->min / 1000.0,
+                 (double)key->max / 1000.0);
         break;
     case CONFIG_BYTES:
         allow_units(key, "a size", byte_units, COUNTOF(byte_units), out, cap);

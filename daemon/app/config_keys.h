@@ -21,6 +21,7 @@ enum config_kind {
     CONFIG_CLASS,   /* Sotto__V1__PriorityClass, by name */
     CONFIG_FLAG,    /* bool */
     CONFIG_COUNT,   /* uint32_t: a whole number from @min to @max */
+    CONFIG_MILLI,   /* uint32_t (or int32_t): a number, in thousandths, from @min to @max thousandths */
     CONFIG_BYTES,   /* uint64_t: text with B, KiB, MiB, GiB or TiB, from @min to @max bytes */
     CONFIG_TIME,    /* uint32_t in ms: text with ms, s, min or h, from @min to @max ms */
     CONFIG_TIMES,   /* uint32_t[CONFIG_TIMES_N] in ms: as many such texts in an array */
@@ -58,6 +59,8 @@ enum config_part {
     CONFIG_DAEMON, /* from here on plain parts: one object of that name at the top, read by its rows alone */
     CONFIG_DEVICE,
     CONFIG_SENSE,
+    CONFIG_GOVERNOR,
+    CONFIG_ENERGY,
     CONFIG_PART_COUNT,
 };
 

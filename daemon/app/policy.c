@@ -21,6 +21,7 @@ static void built_in(const struct policy *policy, uint32_t uid, struct grant *re
         .admin = owner,
         .observe = owner,
         .special = owner,
+        .graphics_hint = owner,
     };
 }
 

@@ -296,6 +296,8 @@ void sottod_hub_config(const struct sottod *sottod, const struct config *config,
         .guard_allocations = config->daemon.guard_allocations,
         .load_stall_ms = config->daemon.load_stall_ms,
         .step_floor_ms = config->daemon.step_watchdog_ms,
+        .governor = config->governor,
+        .energy = config->energy,
     };
     memcpy(ret_hub_config->pause_ms, config->daemon.restart_pauses_ms, sizeof(ret_hub_config->pause_ms));
     fill_senses(sottod, &config->sense, &ret_hub_config->senses);

@@ -61,6 +61,7 @@ struct conn {
     Sotto__V1__Code doom_code;
 
     uint64_t due_ms[DUE_COUNT]; /* CLOCK_MONOTONIC; 0: not waiting */
+    bool hints;                 /* has given a GraphicsHint */
     struct list asks;           /* ask::link: requests without their last answer */
     uint32_t n_asks;
 };

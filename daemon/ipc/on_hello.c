@@ -9,9 +9,9 @@
 
 /* What a client may find out here rather than by trying. */
 static char *const capabilities[] = {
-    (char *)(uintptr_t) "chat",     (char *)(uintptr_t) "logprobs", (char *)(uintptr_t) "credit",
-    (char *)(uintptr_t) "tokenize", (char *)(uintptr_t) "watch",    (char *)(uintptr_t) "half-close",
-    (char *)(uintptr_t) "embed",
+    (char *)(uintptr_t) "chat",     (char *)(uintptr_t) "logprobs",      (char *)(uintptr_t) "credit",
+    (char *)(uintptr_t) "tokenize", (char *)(uintptr_t) "watch",         (char *)(uintptr_t) "half-close",
+    (char *)(uintptr_t) "embed",    (char *)(uintptr_t) "graphics-hint", /* last: for those who may */
 };
 
 static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)
@@ -48,7 +48,7 @@ void on_hello(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *
     welcome.instance = conn->ipc->instance;
     welcome.server = (char *)(uintptr_t) "sottod/" SOTTO_VERSION;
     welcome.limits = &limits;
-    welcome.n_capabilities = COUNTOF(capabilities);
+    welcome.n_capabilities = COUNTOF(capabilities) - !conn->grant.graphics_hint;
     welcome.capabilities = (char **)(uintptr_t)capabilities;
     answer.body_case = SOTTO__V1__SERVER_FRAME__BODY_WELCOME;
     answer.welcome = &welcome;

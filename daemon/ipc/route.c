@@ -6,6 +6,7 @@ enum route_kind {
     ROUTE_OPENING, /* hello: on stream 0, first, once */
     ROUTE_ASK,     /* has a label of its own and one last answer */
     ROUTE_ABOUT,   /* about a request; never answered, ignored when that is no longer live */
+    ROUTE_TELL,    /* about the connection itself, on stream 0; never answered but by an Error there */
 };
 
 static const struct route {
@@ -26,6 +27,7 @@ static const struct route {
     [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = { "status", ROUTE_ASK, false, on_status },
     [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = { "watch", ROUTE_ASK, false, on_watch },
     [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = { "reload", ROUTE_ASK, true, on_reload },
+    [SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT] = { "graphics_hint", ROUTE_TELL, false, on_hint },
     [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = { "embed", ROUTE_ASK, false, on_embed },
 };
 
@@ -136,6 +138,10 @@ void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
         conn->ipc->counts.n_bad++;
         conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "",
                   "the first frame must be hello; %s came", route->name);
+        return;
+    }
+    if (route->kind == ROUTE_TELL) {
+        route->run(conn, NULL, frame);
         return;
     }
     if (route->kind == ROUTE_ABOUT) {

@@ -498,6 +498,7 @@ int hub_configure(struct hub *hub, const struct hub_config *config,
     if (senses_configure(hub->senses, &config->senses)) {
         log_warn("stream", "no memory for other settings of the senses: the old ones stay");
     }
+    governing_configure(hub, &config->governor, &config->energy);
     take_numbers(hub, config);
     drop_missing(hub, config);
     load_at_start(hub);

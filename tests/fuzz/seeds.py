@@ -257,7 +257,10 @@ def configs(folder):
     { "gid": 100, "weight": 3, "streams": 4, "context": 1024, "answer_tokens": 64, "tokens_a_minute": 6000 },
     { "user": "root", "class_default": "background" }, { "group": "root" }, { "anyone": true } ],
   "daemon": { "stop_grace": "2s", "load_stall": "1min", "step_watchdog": "10s", "restart_pauses": ["100ms", "1s", "10s"],
-    "connections": 32, "connections_a_uid": 8, "wire_bytes_a_uid": "16MiB", "guard_allocations": true }
+    "connections": 32, "connections_a_uid": 8, "wire_bytes_a_uid": "16MiB", "guard_allocations": true },
+  "governor": { "target_c": 82.5, "frame_ms": 16.667, "slice_ms": 2, "idle_slice_ms": 20, "headroom": 0.1, "min_share": 0.05,
+    "power_w": 6, "heat_grace": "3s", "graphics_grace": "1s", "cores_share": false, "trusts_blind": false },
+  "energy": { "active_w": 7.25, "idle_w": 2 }
 }
 """)
     write(folder, "config", "wrong", b'{ "sockt": 1, "models": [], "policy": [ { "uid": -1 } ], "daemon": { "stop_grace": "9 h" } }')

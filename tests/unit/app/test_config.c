@@ -92,6 +92,16 @@ static const struct refusal {
     { "{\"daemon\": {\"connections\": 8, \"connections_a_uid\": 9}}",
       { "daemon: allows more connections_a_uid" } },
     { "{\"daemon\": {\"guard_allocations\": 1}}", { "daemon.guard_allocations", "true or false" } },
+    { "{\"governor\": {\"target_c\": 20}}",
+      { "governor.target_c: the number 20 is not allowed", "from 30 to 125" } },
+    { "{\"governor\": {\"target_c\": \"85\"}}", { "governor.target_c: the text \"85\"" } },
+    { "{\"governor\": {\"frame_ms\": 16.66666}}", { "governor.frame_ms", "no finer than 0.001" } },
+    { "{\"governor\": {\"headroom\": 10}}", { "governor.headroom", "from 0.001 to 0.9" } },
+    { "{\"governor\": {\"heat_grace\": 3}}", { "governor.heat_grace", "a time" } },
+    { "{\"governor\": {\"slice_ms\": 9, \"idle_slice_ms\": 3}}",
+      { "governor: has a slice_ms that is longer" } },
+    { "{\"energy\": {\"idle_w\": 3}}", { "energy: needs an active_w that is above its idle_w" } },
+    { "{\"energy\": {\"idle_w\": 3, \"active_w\": 3}}", { "energy: needs an active_w" } },
     { "{\"models\": []}", { "models: an array is not allowed" } },
     { "{\"models\": {\"a b\": {\"file\": \"/m\"}}}", { "models.a b: a model's name has 1 to 64" } },
     { "{\"models\": {\"a\": {}}}", { "models.a: has no \"file\"" } },
@@ -191,6 +201,33 @@ START_TEST(every_setting_lands_where_it_belongs)
     ck_assert_uint_eq(config->models[1].n_step_rows, 5);
     ck_assert(config->models[1].is_default && config->models[1].load_at_start);
     ck_assert(!config->models[1].share_prefixes);
+    config_destroy(config);
+}
+END_TEST
+
+START_TEST(settings_of_the_governor_land_in_thousandths)
+{
+    struct heard heard;
+    struct config *config = parse(
+        "{\"governor\": {\"target_c\": 82.5, \"frame_ms\": 16.667, \"slice_ms\": 1.5, \"idle_slice_ms\": 8,"
+        " \"headroom\": 0.2, \"min_share\": 0.05, \"power_w\": 6, \"heat_grace\": \"5s\","
+        " \"graphics_grace\": \"2s\", \"cores_share\": true, \"trusts_blind\": true},"
+        " \"energy\": {\"active_w\": 7.25, \"idle_w\": 2}}",
+        &heard);
+
+    ck_assert_msg(config, "%s", heard.all);
+    ck_assert_int_eq(config->governor.target_mc, 82500);
+    ck_assert_uint_eq(config->governor.frame_us, 16667);
+    ck_assert_uint_eq(config->governor.max_slice_us, 1500);
+    ck_assert_uint_eq(config->governor.idle_slice_us, 8000);
+    ck_assert_uint_eq(config->governor.headroom_permille, 200);
+    ck_assert_uint_eq(config->governor.min_share_permille, 50);
+    ck_assert_uint_eq(config->governor.power_mw, 6000);
+    ck_assert_uint_eq(config->governor.heat_grace_ms, 5000);
+    ck_assert_uint_eq(config->governor.graphics_grace_ms, 2000);
+    ck_assert(config->governor.cores_share && config->governor.trusts_blind);
+    ck_assert_uint_eq(config->energy.active_mw, 7250);
+    ck_assert_uint_eq(config->energy.idle_mw, 2000);
     config_destroy(config);
 }
 END_TEST
@@ -421,6 +458,7 @@ int main(void)
                         (int)COUNTOF(refusals));
     tcase_add_test(facts, an_empty_object_is_a_complete_configuration);
     tcase_add_test(facts, every_setting_lands_where_it_belongs);
+    tcase_add_test(facts, settings_of_the_governor_land_in_thousandths);
     tcase_add_test(facts, without_a_word_the_first_model_is_the_default);
     tcase_add_test(facts, each_fault_is_said_not_the_first_alone);
     tcase_add_test(facts, the_command_line_wins_over_the_file);

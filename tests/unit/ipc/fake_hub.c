@@ -320,6 +320,22 @@ static void answer(struct hub_ticket *ticket)
     }
 }
 
+void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint)
+{
+    (void)hint;
+    hub->n_hints++;
+}
+
+void hub_hint_begins(struct hub *hub)
+{
+    hub->n_hinting++;
+}
+
+void hub_hint_ends(struct hub *hub)
+{
+    hub->n_hinting--;
+}
+
 void fake_hub_turn(struct hub *hub)
 {
     struct list *link;

@@ -29,9 +29,11 @@ struct hub {
     unsigned n_opened;
     unsigned n_forgotten;
     unsigned n_tickets_forgotten;
-    int refuse;        /* what stream_open() and the questions return, once */
-    unsigned block_ms; /* stream_open() keeps the loop for so long */
-    bool hold;         /* questions stay unanswered */
+    unsigned n_hints;
+    unsigned n_hinting; /* connections */
+    int refuse;         /* what stream_open() and the questions return, once */
+    unsigned block_ms;  /* stream_open() keeps the loop for so long */
+    bool hold;          /* questions stay unanswered */
 };
 
 void fake_hub_init(struct hub *hub);

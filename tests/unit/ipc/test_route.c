@@ -421,6 +421,87 @@ START_TEST(a_watch_ends_by_cancel_with_done)
 }
 END_TEST
 
+/* ---- hints */
+
+static void hint(struct client *client, uint32_t label, uint32_t frame_us)
+{
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
+
+    body.opt_frame_budget_us_case = SOTTO__V1__GRAPHICS_HINT__OPT_FRAME_BUDGET_US_FRAME_BUDGET_US;
+    body.frame_budget_us = frame_us;
+    frame.stream = label;
+    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT;
+    frame.graphics_hint = &body;
+    client_send(&world, client, &frame);
+}
+
+START_TEST(a_hint_reaches_the_hub_and_is_not_answered)
+{
+    world.grant.graphics_hint = true;
+    client_hello(&world, &one);
+    hint(&one, 0, 16667);
+    hint(&one, 0, 16667);
+    ASK(&one, TOKENIZE);
+
+    client_expect(&world, &one, HAS(TOKENIZED), 3);
+    ck_assert_uint_eq(world.hub.n_hints, 2);
+    ck_assert_uint_eq(world.hub.n_hinting, 1);
+}
+END_TEST
+
+START_TEST(a_hint_is_void_with_its_connection)
+{
+    world.grant.graphics_hint = true;
+    client_hello(&world, &one);
+    hint(&one, 0, 16667);
+    client_hello(&world, &two);
+    ck_assert_uint_eq(world.hub.n_hinting, 1);
+
+    client_close(&one);
+    ASK(&two, TOKENIZE);
+    client_expect(&world, &two, HAS(TOKENIZED), 3);
+
+    ck_assert_uint_eq(world.hub.n_hinting, 0);
+}
+END_TEST
+
+START_TEST(who_is_no_compositor_may_not_hint)
+{
+    client_hello(&world, &one);
+    hint(&one, 0, 16667);
+
+    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code,
+                     SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_uint_eq(world.hub.n_hints, 0);
+}
+END_TEST
+
+START_TEST(a_hint_out_of_range_is_refused_and_the_connection_lives)
+{
+    world.grant.graphics_hint = true;
+    client_hello(&world, &one);
+    hint(&one, 0, 10);
+
+    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code,
+                     SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ASK(&one, TOKENIZE);
+    client_expect(&world, &one, HAS(TOKENIZED), 3);
+    ck_assert_uint_eq(world.hub.n_hints, 0);
+}
+END_TEST
+
+START_TEST(a_hint_on_a_stream_is_refused)
+{
+    world.grant.graphics_hint = true;
+    client_hello(&world, &one);
+    hint(&one, 5, 16667);
+
+    ck_assert_str_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->field, "stream");
+    ck_assert_uint_eq(world.hub.n_hints, 0);
+}
+END_TEST
+
 START_TEST(the_answer_to_one_does_not_wait_for_another)
 {
     world.hub.hold = true;
@@ -463,6 +544,11 @@ int main(void)
     tcase_add_test(facts, an_observer_hears_of_all_streams);
     tcase_add_test(facts, a_slow_watcher_loses_events_and_is_told_how_many);
     tcase_add_test(facts, a_watch_ends_by_cancel_with_done);
+    tcase_add_test(facts, a_hint_reaches_the_hub_and_is_not_answered);
+    tcase_add_test(facts, a_hint_is_void_with_its_connection);
+    tcase_add_test(facts, who_is_no_compositor_may_not_hint);
+    tcase_add_test(facts, a_hint_out_of_range_is_refused_and_the_connection_lives);
+    tcase_add_test(facts, a_hint_on_a_stream_is_refused);
     tcase_add_test(facts, the_answer_to_one_does_not_wait_for_another);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
