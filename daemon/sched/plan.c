@@ -110,36 +110,28 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
     }
 }
 
-/* The least start of the accounts of @class that are left waiting, or with none of them the greatest that
- * was served. */
-static uint64_t time_of(const struct queue *queue, const struct plan *plan, enum sched_class class)
+/* The greatest start of those of @class in @plan. */
+static uint64_t latest_start(const struct plan *plan, enum sched_class class)
 {
-    uint64_t least = UINT64_MAX;
     uint64_t most = 0;
-    struct list *link;
 
-    list_for_each (link, &queue->jobs[class]) {
-        const struct job *job = container_of(link, struct job, link);
-
-        if (job->account->short_turn[class] == queue->turn) {
-            least = num_min(least, job_start(job));
-        }
-    }
     for (uint32_t i = 0; i < plan->n_entries; i++) {
         const struct job *job = plan->entries[i].job;
 
         most = job->class == class ? num_max(most, job_start(job)) : most;
     }
-    return least != UINT64_MAX ? least : most;
+    return most;
 }
 
-/* Who could do with more than @plan gives is left waiting; that moves the classes' virtual time. */
+/* Who could do with more than @plan gives is left waiting. If nobody is, all begin anew together. */
 static void leave_out(struct queue *queue, const struct plan *plan, const struct plan_input *in)
 {
     struct list *link;
 
     queue->turn++;
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        bool anybody = false;
+
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
             bool wants =
@@ -148,9 +140,12 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
             if (wants && is_ready(job, in) &&
                 account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us) == 0) {
                 queue_leave_out(queue, job);
+                anybody = true;
             }
         }
-        queue->virtual_time[i] = num_max(queue->virtual_time[i], time_of(queue, plan, (enum sched_class)i));
+        if (!anybody) {
+            queue->virtual_time[i] = num_max(queue->virtual_time[i], latest_start(plan, (enum sched_class)i));
+        }
     }
 }
 

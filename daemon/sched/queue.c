@@ -57,16 +57,39 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
     note_end(job->account, now_us);
 }
 
-/* No credit for the past: who was not left waiting had all that it wanted. */
+/* Brings the virtual time of @class up to now: the least start of those who hold seats and were left waiting, with what
+ * is under way for them, so that nobody is put behind for what it had while it was alone. */
+static void tell_time(struct queue *queue, enum sched_class class)
+{
+    uint64_t least = UINT64_MAX;
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[class]) {
+        const struct job *job = container_of(link, struct job, link);
+
+        if (job->account->short_turn[class] == queue->turn && job->account->n_held[class] > 0) {
+            least = num_min(least, job_start(job));
+        }
+    }
+    if (least != UINT64_MAX) {
+        queue->virtual_time[class] = num_max(queue->virtual_time[class], least);
+    }
+}
+
+/* No credit for the past: who was not left waiting had all that it wanted. Who waits for its first seat has the credit
+ * of one; else those who had theirs meanwhile would stand still afterwards, until it has made up for all of it. */
 static void lift(const struct queue *queue, const struct job *job)
 {
     struct account *account = job->account;
+    bool was_short = account->short_turn[job->class] == queue->turn;
+    uint64_t credit = was_short ? QUEUE_SEAT_TOK * account_unit(&job->limits) : 0;
     uint64_t now = queue->virtual_time[job->class];
     uint64_t start = job_start(job);
 
-    if (account->short_turn[job->class] != queue->turn && start < now) {
-        account->served[job->class] += now - start;
+    if ((was_short && account->n_held[job->class] > 0) || start >= now - num_min(now, credit)) {
+        return;
     }
+    account->served[job->class] += now - num_min(now, credit) - start;
 }
 
 void queue_lift(struct queue *queue)
@@ -74,6 +97,7 @@ void queue_lift(struct queue *queue)
     struct list *link;
 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        tell_time(queue, (enum sched_class)i);
         list_for_each (link, &queue->jobs[i]) {
             lift(queue, container_of(link, struct job, link));
         }
@@ -87,6 +111,7 @@ void queue_leave_out(struct queue *queue, const struct job *job)
 
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
 {
+    tell_time(queue, job->class);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);
 }

@@ -21,16 +21,17 @@
 #include "sched/governor.h"
 #include "sched/job.h"
 
-/* A class with seated jobs and without service this long counts as one up: background moves at least once in twice this
- * and the two steps that may be under way, which is well within the five seconds that are promised. */
+/* A class with seated jobs and without service this long counts as one up: background moves at least once
+ * in twice this and the two steps that may be under way, which is well within the five seconds that are
+ * promised. */
 #define QUEUE_AGE_SEATED_US 1000000u
 
 /* The same for a class without a seat. Twice this, an opening and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
 /* An account without a seat waits so long for one to come free before it takes one from an account with
- * several: answers that take less than this are not disturbed. */
-#define QUEUE_PATIENCE_US 500000u
+ * several: no longer than two steps, or who came first would have all until then. */
+#define QUEUE_PATIENCE_US 100000u
 
 /* Who got a seat by age keeps it until it has got further than ever, and no longer than this for each time
  * it was put aside, and once more: so it ends after whatever number of those. */
@@ -104,8 +105,9 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
  * - anybody, from a parked job: that which has been so longest;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
- * - an account that holds no seat of its class and has had less, from one that holds at least two: so one user's
- *   requests don't shut another's out, and nobody takes back and forth;
+ * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer
+ *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody takes
+ *   back and forth;
  * - a class that holds no seat and has waited long, from a higher class, but not before its first token. It keeps that
  *   seat until it has got further than it was.
  * Where pages are short nobody is closed unless the pages of all who could be closed are enough.

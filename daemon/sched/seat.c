@@ -98,16 +98,22 @@ static uint32_t seats_of(const struct queue *queue, const struct account *accoun
     return n;
 }
 
-/* One user's requests shut another's out. */
+/* One user's requests shut another's out: it has none, or by weight fewer even with that one more than the other without
+ * it. So nobody takes one back. */
 static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from,
                       uint64_t now_us)
 {
-    bool patient = now_us >= for_job->since_us + QUEUE_PATIENCE_US;
+    uint64_t n_for;
+    uint64_t n_from;
 
-    return patient && for_job->class == from->class && for_job->account != from->account && !from->urgent &&
-           job_start(for_job) <= job_start(from) &&
-           seats_of(queue, for_job->account, for_job->lane, for_job->class) == 0 &&
-           seats_of(queue, from->account, from->lane, from->class) >= 2;
+    if (for_job->class != from->class || for_job->account == from->account || from->urgent ||
+        now_us < for_job->since_us + QUEUE_PATIENCE_US || job_start(for_job) > job_start(from)) {
+        return false;
+    }
+    n_for = seats_of(queue, for_job->account, for_job->lane, for_job->class);
+    n_from = seats_of(queue, from->account, from->lane, from->class);
+    return n_from >= 2 && (n_for == 0 || (n_for + 1) * account_unit(&for_job->limits) <=
+                                             (n_from - 1) * account_unit(&from->limits));
 }
 
 /* Why @for_job may take the seat of @from. */
