@@ -106,8 +106,8 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * - anybody, from a parked job: that which has been so longest;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
  * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer
- *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody takes
- *   back and forth;
+ *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody
+ *   takes back and forth;
  * - a class that holds no seat and has waited long, from a higher class, but not before its first token. It keeps that
  *   seat until it has got further than it was.
  * Where pages are short nobody is closed unless the pages of all who could be closed are enough.

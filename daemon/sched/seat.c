@@ -98,8 +98,8 @@ static uint32_t seats_of(const struct queue *queue, const struct account *accoun
     return n;
 }
 
-/* One user's requests shut another's out: it has none, or by weight fewer even with that one more than the other without
- * it. So nobody takes one back. */
+/* One user's requests shut another's out: it has none, or by weight fewer even with that one more than the
+ * other without it. So nobody takes one back. */
 static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from,
                       uint64_t now_us)
 {
