@@ -65,12 +65,17 @@ static void go_on(const struct turn_view *view, struct turn_step *step, bool is_
     order(ret_order, TURN_CONTINUE, step);
 }
 
+/* The highest class of those in @plan that still want its result. */
 static enum sched_class class_of_plan(const struct plan *plan)
 {
     enum sched_class class = SCHED_BACKGROUND;
 
     for (uint32_t i = 0; i < plan->n_entries; i++) {
-        class = (enum sched_class)num_max(class, plan->entries[i].job->class);
+        const struct job *job = plan->entries[i].job;
+
+        if (job && job->state != JOB_ENDED) {
+            class = (enum sched_class)num_max(class, job->class);
+        }
     }
     return class;
 }
@@ -223,6 +228,14 @@ static struct plan_input plan_input_of(const struct turn_view *view, enum plan_k
     return in;
 }
 
+/* The next step, behind @runner or on its own, is to bring somebody's first token as soon as can be. Who has aged is in
+ * it all the same: the plan gives those a small part. */
+static bool is_for_first(const struct turn_view *view, const struct turn_step *runner)
+{
+    return turn_highest(view, TURN_NOBODY, turn_is_first, runner) > TURN_NOBODY &&
+           turn_highest(view, TURN_NOBODY, turn_has_aged, runner) == TURN_NOBODY;
+}
+
 /* The lowest class of which a step of @lane may begin beside what stands still there: rows that follow rows in it can't
  * come first. */
 static int least_beside(const struct turn *turn, const struct lane *lane)
@@ -254,6 +267,9 @@ static void pipeline(struct turn *turn, const struct turn_view *view, struct pla
     in = plan_input_of(view, PLAN_BEHIND);
     in.lane = runner->lane;
     in.class_least = (enum sched_class)least;
+    if (is_for_first(view, runner)) {
+        in.class_least = SCHED_REALTIME;
+    }
     runner->lane->stopped = false;
     plan_make(planner, view->queue, &in, &step->plan);
     if (step->plan.lane) {
@@ -353,8 +369,8 @@ static void begin_new(struct turn *turn, const struct turn_view *view, struct pl
 
     /* At each place one step of each class stands still at most, since a new one begins above them only. */
     assert(step);
-    if (overtakes) {
-        in.class_least = (enum sched_class)wanted; /* others beside it would keep waiting what stands still */
+    if (overtakes || is_for_first(view, NULL)) {
+        in.class_least = (enum sched_class)wanted; /* rows of others beside it would keep it waiting */
     } else {
         in.class_least = (enum sched_class)(above + 1);
     }
@@ -400,6 +416,9 @@ void turn_next(struct turn *turn, struct queue *queue, struct planner *planner, 
     for (size_t i = 0; i < TURN_STEPS; i++) {
         if (turn->steps[i].state == TURN_OVER) {
             turn_move(&turn->steps[i], TURN_FREE);
+        }
+        if (turn->steps[i].state != TURN_FREE) {
+            turn->steps[i].class = class_of_plan(&turn->steps[i].plan);
         }
     }
     runner = turn_runner(turn);

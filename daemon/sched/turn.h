@@ -39,6 +39,9 @@
 /* A step that stands still for higher classes gets a slice for every so many of theirs. */
 #define TURN_STARVE_SLICES 10u
 
+/* The same while a realtime request waits for its first token: that is promised within one slice and its own work. */
+#define TURN_STARVE_FIRST 100u
+
 enum turn_state {
     TURN_FREE,        /* no step */
     TURN_WAITING,     /* sent, behind the one that runs */
@@ -55,7 +58,7 @@ struct turn_step {
     struct lane *lane;
     uint64_t id; /* rises; never used again */
     struct plan plan;
-    enum sched_class class; /* the highest in it, without ageing */
+    enum sched_class class; /* the highest in it that is still asked for, without ageing */
     uint32_t slice_us;      /* it was last told; 0: no bound */
     uint64_t sent_us;       /* of the Step */
     uint64_t from_us;       /* runs, or stands, since then */

@@ -114,13 +114,6 @@ bool turn_is_gated(const struct turn_view *view, const struct turn_step *step)
     return !is_open(view, place, step->class) && !step->plan.alone && !turn_is_pointless(step);
 }
 
-bool turn_is_starving(const struct turn_view *view, const struct turn_step *step)
-{
-    uint64_t others_us = view->turn->held_us - step->stood_at_us;
-
-    return others_us >= (uint64_t)TURN_STARVE_SLICES * turn_patience_us(view, step->lane->place);
-}
-
 int64_t turn_left_us(const struct turn_step *step, uint64_t now_us)
 {
     int64_t ran_us = (int64_t)step->held_us;
@@ -219,6 +212,24 @@ bool turn_overtakes(const struct turn_view *view, const struct job *job, const s
     return false;
 }
 
+bool turn_has_aged(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    (void)step;
+    return job->class < SCHED_REALTIME && job->state == JOB_SEATED && job_may_step(job) && !job->parked &&
+           is_open(view, job->lane->place, job->class) && queue_rank(job, view->in->now_us) == SCHED_REALTIME;
+}
+
+bool turn_is_first(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    if (job->class < SCHED_REALTIME || job->has_first) {
+        return false;
+    }
+    if (!step) {
+        return turn_begins(view, job, NULL);
+    }
+    return job->lane == step->lane && job->state == JOB_SEATED && job_may_step(job);
+}
+
 bool turn_preempts(const struct turn_view *view, const struct job *job, const struct turn_step *step)
 {
     return job->class > step->class && (turn_wants(view, job) || turn_is_opening(view, job, step)) &&
@@ -254,6 +265,23 @@ bool turn_displaces(const struct turn_view *view, const struct job *job, const s
         return job->class > step->class || job->alone;
     }
     return queue_rank(job, view->in->now_us) >= step->class;
+}
+
+/* A realtime request whose first token somebody waits for. */
+static bool is_awaited(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    (void)step;
+    return job->class == SCHED_REALTIME && !job->has_first && job->state == JOB_SEATED && !job->parked &&
+           is_open(view, job->lane->place, job->class);
+}
+
+bool turn_is_starving(const struct turn_view *view, const struct turn_step *step)
+{
+    uint64_t others_us = view->turn->held_us - step->stood_at_us;
+    uint64_t n = turn_highest(view, TURN_NOBODY, is_awaited, NULL) > TURN_NOBODY ? TURN_STARVE_FIRST
+                                                                                 : TURN_STARVE_SLICES;
+
+    return others_us >= n * turn_patience_us(view, step->lane->place);
 }
 
 int turn_class_of(const struct turn_view *view, const struct turn_step *step)

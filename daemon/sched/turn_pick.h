@@ -35,6 +35,13 @@ bool turn_begins(const struct turn_view *view, const struct job *job, const stru
 /* The same, past a step of its lane that stands still. */
 bool turn_overtakes(const struct turn_view *view, const struct job *job, const struct turn_step *step);
 
+/* It waits for its first token, is realtime, and could stand in a step now (of the lane of @step): no rows of lower
+ * classes are put beside it. */
+bool turn_is_first(const struct turn_view *view, const struct job *job, const struct turn_step *step);
+
+/* It is of a lower class and counts as realtime by now. */
+bool turn_has_aged(const struct turn_view *view, const struct job *job, const struct turn_step *step);
+
 /* It is of a higher class than @step, which runs, and would run if that stood still. */
 bool turn_preempts(const struct turn_view *view, const struct job *job, const struct turn_step *step);
 
