@@ -138,6 +138,9 @@ static bool may_come_in(struct stream *stream)
         refuse_late(stream, &verdict);
         return false;
     case ADMIT_NEVER:
+        if (verdict.bound == ADMIT_CONTEXT) {
+            return true; /* check_size() has looked at that, and knows what an embedding needs */
+        }
         stream_never_fits(stream, verdict.n_needs);
         return false;
     }
