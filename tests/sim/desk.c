@@ -95,12 +95,6 @@ void desk_hint(struct desk *desk, uint64_t busy_until_ns, uint32_t n_missed)
 
 /* ---- requests */
 
-void desk_drop(struct request *request)
-{
-    list_remove(&request->link);
-    mem_free(request);
-}
-
 void desk_close_sequence(struct desk *desk, struct request *request)
 {
     struct engine_message order = { .what = ENGINE_CLOSE, .sequence = request->sequence };
@@ -126,10 +120,8 @@ void desk_end(struct desk *desk, struct request *request, enum desk_end how)
     desk->n_live--;
     desk->on_end(request->client, request, how);
     request->client = NULL;
+    desk->n_over++;
     desk_poke(desk);
-    if (request->job.n_steps == 0) {
-        desk_drop(request);
-    }
 }
 
 void desk_cancel(struct desk *desk, struct request *request)

@@ -86,6 +86,7 @@ struct desk {
     uint32_t n_opening[DESK_LANES];
     struct list requests;
     uint32_t n_live;
+    uint32_t n_over; /* in the list, but ended */
     uint32_t last_sequence;
     bool is_closed; /* nobody may ask any more */
 

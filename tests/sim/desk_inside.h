@@ -28,9 +28,6 @@ void desk_end(struct desk *desk, struct request *request, enum desk_end how);
 /* Its sequence goes, if it has one. */
 void desk_close_sequence(struct desk *desk, struct request *request);
 
-/* Frees one that is over and stands in no step. */
-void desk_drop(struct request *request);
-
 /* For the agenda; the owner is the desk. Decides and tells the engines until there is nothing more to tell. */
 void desk_settle(void *owner);
 void desk_on_restart_first(void *owner);

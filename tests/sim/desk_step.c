@@ -201,11 +201,7 @@ static void on_done(struct desk *desk, struct engine *engine, const struct engin
         if (!request) {
             continue;
         }
-        if (request->is_over) {
-            if (request->job.n_steps == 0) {
-                desk_drop(request);
-            }
-        } else if (request->sequence == entry->sequence) {
+        if (!request->is_over && request->sequence == entry->sequence) {
             take_result(desk, request, entry);
         }
     }
@@ -248,6 +244,26 @@ void desk_on_answer(void *owner, struct engine *engine, const struct engine_mess
 }
 
 /* ---- once a turn */
+
+/* Requests that are over, and that no step names any more: it ended, was withdrawn, or its engine is lost. */
+static void drop_ended(struct desk *desk)
+{
+    struct list *link;
+    struct list *after;
+
+    if (desk->n_over == 0) {
+        return;
+    }
+    list_for_each_safe (link, after, &desk->requests) {
+        struct request *request = container_of(link, struct request, link);
+
+        if (request->is_over && request->job.n_steps == 0) {
+            list_remove(&request->link);
+            mem_free(request);
+            desk->n_over--;
+        }
+    }
+}
 
 static void expire(struct desk *desk)
 {
@@ -293,6 +309,7 @@ void desk_settle(void *owner)
     struct turn_order order;
     uint64_t wake_us;
 
+    drop_ended(desk);
     expire(desk);
     seat(desk);
     if (desk->mutant == MUTANT_NO_AGE) {
@@ -329,23 +346,19 @@ void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
 {
     struct lane *lane = &desk->lanes[number];
     struct list *link;
-    struct list *after;
 
     turn_on_lost(&desk->turn, lane);
     lane->open = false;
     lane->n_taken = 0;
     lane->no_room = false;
     desk->n_opening[number] = 0;
-    list_for_each_safe (link, after, &desk->requests) {
+    list_for_each (link, &desk->requests) {
         struct request *request = container_of(link, struct request, link);
 
         if (request->job.lane != lane) {
             continue;
         }
         if (request->is_over) {
-            if (request->job.n_steps == 0) {
-                desk_drop(request);
-            }
             continue;
         }
         request->sequence = 0;

@@ -336,9 +336,13 @@ static void make_deadline(struct scenario *scenario, struct rng *rng)
 
 static void make_idle(struct scenario *scenario, struct rng *rng)
 {
+    struct scenario_clients *clients;
+
     scenario->sense.has_load = rng_chance(rng, 500);
     scenario->chip.cores = rng_chance(rng, 300);
-    add_documents(scenario, rng, rng_between(rng, 2, 6))->at_once = 2;
+    clients = add_documents(scenario, rng, rng_between(rng, 2, 6));
+    clients->at_once = 2;
+    clients->n_uids = 1; /* in the order in which they come, also when they are scheduled: the same work */
     if (rng_chance(rng, 500)) {
         scenario->clocks[scenario->n_clocks++] =
             (struct scenario_clock){ .at_ms = 10000, .permille = rng_chance(rng, 500) ? 500 : 750 };

@@ -334,6 +334,9 @@ void watch_end(struct watch *watch)
         n_left += desk->lanes[i].n_taken;
         n_left += turn_is_busy(&desk->turn, &desk->lanes[i]);
         n_left += desk->lanes[i].n_pages_promised;
+        watch_say(watch, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised",
+                  (long long)i, desk->engines[i].n_open, desk->lanes[i].n_taken,
+                  turn_is_busy(&desk->turn, &desk->lanes[i]), desk->lanes[i].n_pages_promised);
         tally_add(&watch->tallies, INVARIANT_CONTRACT, (double)desk->engines[i].n_breaches,
                   desk->engines[i].n_breaches > 0, watch_now_s(watch));
     }
