@@ -42,7 +42,7 @@ double plan_target_ns(const struct lane *lane, const struct governor_limits *lim
     double most_ns = PLAN_STEP_US * 1.0 * limits->duty_permille;
     double slice_ns = limits->slice_us * 1000.0;
 
-    if (slice_ns >= least_ns && slice_ns < most_ns) {
+    if (limits->duty_permille < 1000 && slice_ns >= least_ns && slice_ns < most_ns) {
         most_ns = slice_ns;
     }
     return most_ns > least_ns ? most_ns : least_ns;

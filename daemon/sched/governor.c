@@ -270,7 +270,7 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     governor->last_us = input->now_us;
     watts_tick(&governor->watts, policy, input, elapsed_s, used, &one);
     tighten(&both, &one);
-    heat_tick(&governor->heat, policy, input, elapsed_s, used, watts_others_rise(&governor->watts), &one);
+    heat_tick(&governor->heat, policy, input, elapsed_s, used, &one);
     tighten(&both, &one);
     if (input->is_asleep) {
         both.duty_permille = 0;

@@ -168,7 +168,7 @@ static void heed_trips(struct heat *heat, const struct look *look, struct govern
 }
 
 void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
-               double elapsed_s, double used, double others_rise, struct governor_bound *ret_bound)
+               double elapsed_s, double used, struct governor_bound *ret_bound)
 {
     struct look look = { .critical_mc = INT32_MAX };
     struct governor_bound bound = { .cause = GOVERNOR_FREE, .duty_permille = 1000 };
@@ -185,7 +185,7 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
             .used = used,
             .is_fresh = elapsed_s > 1.0 || !heat->has_zone || heat->zone != look.zone,
         };
-        double share = thermostat_share(&heat->thermostat, &reading) - others_rise;
+        double share = thermostat_share(&heat->thermostat, &reading);
 
         bind_duty(&bound, GOVERNOR_HEAT, (uint32_t)(1000.0 * fmax(share, 0.0)));
         heat->zone = look.zone;

@@ -41,10 +41,9 @@ struct heat {
 void heat_init(struct heat *heat);
 
 /*
- * What heat leaves us. @elapsed_s: since the last tick; @used: share of time that our work took since then;
- * @others_rise: share of time of ours that others' watts have just begun to take, 0 without a meter.
+ * What heat leaves us. @elapsed_s: since the last tick; @used: share of time that our work took since then.
  */
 void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
-               double elapsed_s, double used, double others_rise, struct governor_bound *ret_bound);
+               double elapsed_s, double used, struct governor_bound *ret_bound);
 
 #endif

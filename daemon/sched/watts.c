@@ -35,17 +35,12 @@ static void fit(struct watts *watts, double mw, double elapsed_s)
     }
 }
 
+/* Others' usual watts are what the same fit leaves of the same means: as long as our share is what it usually is, an
+ * error of the fit is in both and does not look like a rise. */
 static void take_in(struct watts *watts, double mw, double elapsed_s)
 {
-    bool is_first = !watts->is_started || elapsed_s > 1.0;
-
     fit(watts, mw, elapsed_s);
     watts->others_mw = fmax(0.0, mw - watts->ours_mw * watts->used);
-    if (is_first) {
-        watts->others_slow_mw = watts->others_mw;
-    }
-    watts->others_slow_mw += (watts->others_mw - watts->others_slow_mw) * (1.0 - exp(-elapsed_s / FORGET_S));
-    watts->is_started = true;
 }
 
 /* The share moves by the part of the ceiling that is missing or too much; where our watts are known, not above what
@@ -90,12 +85,4 @@ void watts_tick(struct watts *watts, const struct governor_policy *policy, const
     if (input->power.sight == GOVERNOR_NONE) {
         ret_bound->duty_permille = 1000;
     }
-}
-
-double watts_others_rise(const struct watts *watts)
-{
-    if (watts->ours_mw <= 0.0) {
-        return 0.0;
-    }
-    return fmax(0.0, (watts->others_mw - watts->others_slow_mw) / watts->ours_mw);
 }
