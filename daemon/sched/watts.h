@@ -1,10 +1,11 @@
 /*
  * Watts: what a share of time of ours costs, and a ceiling for the chip
  *
- * The meter shows the whole chip. From how it follows our work the watts of a full share are fitted (least squares that
- * forget over half a minute), and the rest is others'. So the ceiling that policy sets is held by an integral controller
- * that knows how much of it is ours. What others take says nothing of temperature: a share that was cut for a rise of
- * others' watts came back with the fit, and went again, once in every period of the meter.
+ * The meter shows the whole chip. From how it follows our work the watts of a full share are fitted (least
+ * squares that forget over half a minute), and the rest is others'. So the ceiling that policy sets is held
+ * by an integral controller that knows how much of it is ours. What others take says nothing of temperature:
+ * a share that was cut for a rise of others' watts came back with the fit, and went again, once in every
+ * period of the meter.
  *
  * Pure: time is an argument.
  */

@@ -147,6 +147,7 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
     job->n_prompt = ask->n_prompt;
     job->n_known = ask->n_prompt;
     job->n_most = ask->n_prompt + ask->n_most;
+    job->n_left = JOB_NO_END;
     if (!desk->is_unscheduled) {
         job->first_by_us = ask->first_by_us ? now + ask->first_by_us : 0;
         job->finish_by_us = ask->finish_by_us ? now + ask->finish_by_us : 0;
@@ -205,7 +206,7 @@ int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret
     }
     queue_add(&desk->queue, &request->job, desk_now_us(desk));
     queue_want(&desk->queue, &request->job, desk_now_us(desk));
-    request->job.n_left = ask->credit ? ask->credit : request->n_most;
+    request->job.n_left = ask->credit ? ask->credit : request->n_most; /* queue_add() knows none */
     list_init(&request->link);
     list_append(&desk->requests, &request->link);
     desk->n_live++;
