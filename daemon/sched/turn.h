@@ -146,8 +146,9 @@ bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, 
  */
 bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, bool done, uint64_t now_us);
 
-/* The engine of @lane is gone with all its steps. Whom to blame is read from steps[] before that. */
-void turn_on_lost(struct turn *turn, const struct lane *lane);
+/* The engine of @lane is gone with all its steps. Whom to blame is read from steps[] before that. What ran has held its
+ * place until now, or for its slice. */
+void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us);
 
 /* Takes @job out of all steps, whatever they will say of it: its entries have no job (NULL) from now on. Before
  * job_forget() or queue_put_aside(); not needed for one that has ended and stays until its n_steps is 0. */

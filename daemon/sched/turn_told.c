@@ -150,14 +150,27 @@ bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, 
     return true;
 }
 
-void turn_on_lost(struct turn *turn, const struct lane *lane)
+/* How long @step has held its place by now; an engine that hangs is not believed to compute. */
+static uint64_t held_by_now_us(const struct turn_step *step, uint64_t now_us)
+{
+    double foretold_us = step->plan.foretold_ns / 1000.0;
+    uint64_t most_us = step->slice_us > 0 ? step->slice_us : (uint64_t)(2.0 * foretold_us);
+
+    return num_min(now_us - num_min(now_us, step->from_us), most_us);
+}
+
+void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us)
 {
     for (size_t i = 0; i < TURN_STEPS; i++) {
         struct turn_step *step = &turn->steps[i];
 
-        if (step->lane == lane && is_under_way(step)) {
-            end_step(step);
+        if (step->lane != lane || !is_under_way(step)) {
+            continue;
         }
+        if (step->state == TURN_RUNNING || step->state == TURN_SUSPENDING) {
+            owe(turn, step, held_by_now_us(step, now_us), now_us);
+        }
+        end_step(step);
     }
 }
 

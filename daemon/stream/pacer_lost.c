@@ -80,7 +80,7 @@ static void forget_steps(struct edition *edition)
 {
     struct turn *turn = &edition->hub->pacer.turn;
 
-    turn_on_lost(turn, &edition->lane);
+    turn_on_lost(turn, &edition->lane, clock_mono_us());
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 

@@ -347,7 +347,7 @@ void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
     struct lane *lane = &desk->lanes[number];
     struct list *link;
 
-    turn_on_lost(&desk->turn, lane);
+    turn_on_lost(&desk->turn, lane, desk_now_us(desk));
     lane->open = false;
     lane->n_taken = 0;
     lane->no_room = false;

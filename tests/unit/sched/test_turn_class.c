@@ -245,7 +245,7 @@ START_TEST(a_lost_engine_takes_its_steps_with_it_and_no_others)
     expect(TURN_SUSPEND);
     stand(first, 1 * MS);
     second = expect(TURN_STEP);
-    turn_on_lost(&turn, &lanes[0]);
+    turn_on_lost(&turn, &lanes[0], in.now_us);
     ck_assert_uint_eq(jobs[0].n_steps + jobs[0].n_sent + jobs[0].n_due, 0);
     ck_assert_uint_ge(jobs[1].n_steps, 1);
     ck_assert(!turn_is_busy(&turn, &lanes[0]) && turn_is_busy(&turn, &lanes[1]));
