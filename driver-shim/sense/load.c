@@ -34,14 +34,22 @@ static const struct {
 static const char *const silent[] = { "powervr", "lima", "nouveau", "etnaviv", "virtio_gpu",
                                       "vgem",    "vkms", "nova",    "tyr",     "vc4" };
 
-static bool is_silent(const char *driver)
+/* Drivers that have put times into fdinfo since before Linux 6.1: nobody needs to trace their jobs. */
+static const char *const outspoken[] = { "msm", "amdgpu", "i915", "xe" };
+
+static bool is_among(const char *const *drivers, size_t n, const char *driver)
 {
-    for (size_t i = 0; i < COUNTOF(silent); i++) {
-        if (strcmp(silent[i], driver) == 0) {
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(drivers[i], driver) == 0) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_silent(const char *driver)
+{
+    return is_among(silent, COUNTOF(silent), driver);
 }
 
 static const char *base_name(const char *path)
@@ -315,8 +323,8 @@ static int add_all(struct list *sources, const struct root *root, const struct l
     if (!r && has_node && !is_silent(device->driver)) {
         r = add_pair(sources, fdinfo_open, root, device);
     }
-    /* The vendor's driver has a scheduler of its own. */
-    if (!r && has_node && !is_vendor) {
+    /* The vendor's driver of PowerVR has a scheduler of its own. */
+    if (!r && has_node && !is_vendor && !is_among(outspoken, COUNTOF(outspoken), device->driver)) {
         r = add_pair(sources, drm_sched_open, root, device);
     }
     for (size_t i = 0; i < COUNTOF(singles) && !r; i++) {

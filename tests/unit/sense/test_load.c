@@ -200,7 +200,7 @@ START_TEST(amd_has_clients_and_a_percentage)
     ck_assert(devices[0].is_pci);
     ck_assert(devices[0].has_display);
     ck_assert_str_eq(devices[0].name, "0000:03:00.0");
-    ck_assert_str_eq(kinds(&devices[0]), "fdinfo drm-sched busy-percent");
+    ck_assert_str_eq(kinds(&devices[0]), "fdinfo busy-percent");
 }
 END_TEST
 
@@ -216,7 +216,7 @@ START_TEST(clock_and_power_of_msm_are_those_of_the_gpu_and_not_of_its_display)
     tree_link("/sys/class/devfreq/3d00000.gpu/device", "../../../devices/platform/3d00000.gpu");
     load_devices(&tree_root, devices, 1);
 
-    ck_assert_str_eq(kinds(&devices[0]), "fdinfo drm-sched runtime-pm clock");
+    ck_assert_str_eq(kinds(&devices[0]), "fdinfo runtime-pm clock");
     list_for_each (link, &sources) {
         const struct source *source = container_of(link, struct source, link);
 
