@@ -33,7 +33,11 @@
  * several: no longer than two steps, or who came first would have all until then. */
 #define QUEUE_PATIENCE_US 100000u
 
-/* Who got a seat by age keeps it until it has got further than ever, and no longer than this for each time
+/* A lane with so many seats leaves each class its last one: it moves on without being recomputed again and again. With
+ * fewer that would be too much of them for a class that others come before. */
+#define QUEUE_MANY_SEATS 4u
+
+/* At a lane with few seats, who got one by age keeps it until it has got further than ever, and no longer than this for each time
  * it was put aside, and once more: so it ends after whatever number of those. */
 #define QUEUE_TENURE_US 500000u
 
@@ -108,8 +112,9 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer
  *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody
  *   takes back and forth;
- * - a class that holds no seat and has waited long, from a higher class, but not before its first token. It keeps that
- *   seat until it has got further than it was.
+ * - a class that holds no seat and has waited long, from a higher class, but not before its first token.
+ * The last seat of a class is not taken where there are many; where there are few, who got one by age keeps it until it
+ * has got further than it was.
  * Where pages are short nobody is closed unless the pages of all who could be closed are enough.
  */
 struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,

@@ -75,10 +75,15 @@ enum reason {
     REASON_NONE,
 };
 
+/* True if @job may not be put aside while it runs. Of many seats each class keeps one; of few, who got one by age has it
+ * for a while. */
 static bool has_tenure(const struct job *job, uint64_t now_us)
 {
     uint64_t until_us = job->seated_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_aside);
 
+    if (job->lane->n_seats >= QUEUE_MANY_SEATS && !job->lane->no_room) {
+        return job->lane->n_held[job->class] == 1;
+    }
     return job->seated_by_age && job->n_paid == job->n_paid_seat && now_us < until_us;
 }
 

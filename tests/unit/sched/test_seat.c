@@ -192,7 +192,8 @@ START_TEST(who_got_a_seat_by_age_keeps_it_until_it_got_further)
     struct play_ask low;
     struct play_ask high;
 
-    for (size_t i = 0; i < N_SEATS - 1; i++) {
+    play.lane.n_seats = QUEUE_MANY_SEATS - 1;
+    for (size_t i = 0; i < QUEUE_MANY_SEATS - 2; i++) {
         add_seated(&seated[i], 1, SCHED_REALTIME);
     }
     play_add(&play, &low, 2, 0, SCHED_BACKGROUND, 10, 10);
@@ -215,7 +216,8 @@ START_TEST(tenure_ends)
     struct play_ask low;
     struct play_ask high;
 
-    for (size_t i = 0; i < N_SEATS - 1; i++) {
+    play.lane.n_seats = QUEUE_MANY_SEATS - 1;
+    for (size_t i = 0; i < QUEUE_MANY_SEATS - 2; i++) {
         add_seated(&seated[i], 1, SCHED_REALTIME);
     }
     play_add(&play, &low, 2, 0, SCHED_BACKGROUND, 10, 10);
@@ -227,6 +229,26 @@ START_TEST(tenure_ends)
     play.in.now_us += QUEUE_TENURE_US;
 
     ck_assert_ptr_eq(victim(), &low.job);
+}
+END_TEST
+
+START_TEST(of_many_seats_each_class_keeps_its_last)
+{
+    struct play_ask low[2];
+    struct play_ask seated[2];
+    struct play_ask another;
+    struct play_ask high;
+
+    for (size_t i = 0; i < 2; i++) {
+        add_seated(&low[i], 1, SCHED_BACKGROUND);
+        add_seated(&seated[i], 1, SCHED_REALTIME);
+    }
+    play_add(&play, &high, 3, 0, SCHED_REALTIME, 10, 10);
+    ck_assert_ptr_eq(victim(), &low[1].job);
+    put_aside(&low[1].job);
+    add_seated(&another, 1, SCHED_REALTIME);
+
+    ck_assert_ptr_null(victim());
 }
 END_TEST
 
@@ -412,6 +434,7 @@ START_TEST(who_loses_all_each_time_it_is_put_aside_still_ends)
     struct play_ask urgent[2 * N_SEATS] = { 0 };
     struct play_ask low;
 
+    play.lane.n_seats = QUEUE_MANY_SEATS - 1;
     play.n_seat_cached = 0; /* no page is ever kept */
     press(urgent, 1000000);
     play_step(&play);
@@ -482,6 +505,7 @@ int main(void)
     tcase_add_test(tcase, a_class_without_a_seat_takes_one_when_it_has_waited_long);
     tcase_add_test(tcase, who_got_a_seat_by_age_keeps_it_until_it_got_further);
     tcase_add_test(tcase, tenure_ends);
+    tcase_add_test(tcase, of_many_seats_each_class_keeps_its_last);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
     tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
     tcase_add_test(tcase, shared_pages_are_counted_once);
