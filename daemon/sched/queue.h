@@ -33,12 +33,12 @@
  * several: no longer than two steps, or who came first would have all until then. */
 #define QUEUE_PATIENCE_US 100000u
 
-/* A lane with so many seats leaves each class its last one: it moves on without being recomputed again and again. With
- * fewer that would be too much of them for a class that others come before. */
+/* A lane with so many seats leaves each class its last one: it moves on without being recomputed again and
+ * again. With fewer that would be too much of them for a class that others come before. */
 #define QUEUE_MANY_SEATS 4u
 
-/* At a lane with few seats, who got one by age keeps it until it has got further than ever, and no longer than this for each time
- * it was put aside, and once more: so it ends after whatever number of those. */
+/* At a lane with few seats, who got one by age keeps it until it has got further than ever, and no longer
+ * than this for each time it was put aside, and once more: so it ends after whatever number of those. */
 #define QUEUE_TENURE_US 500000u
 
 /* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it

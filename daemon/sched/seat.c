@@ -75,8 +75,8 @@ enum reason {
     REASON_NONE,
 };
 
-/* True if @job may not be put aside while it runs. Of many seats each class keeps one; of few, who got one by age has it
- * for a while. */
+/* True if @job may not be put aside while it runs. Of many seats each class keeps one; of few, who got one
+ * by age has it for a while. */
 static bool has_tenure(const struct job *job, uint64_t now_us)
 {
     uint64_t until_us = job->seated_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_aside);
