@@ -40,7 +40,7 @@ void desk_leave(struct desk *desk, uint32_t i)
     desk->n--;
 }
 
-static bool may_sit(const struct desk *desk, int fd)
+static bool may_sit(struct desk *desk, int fd)
 {
     struct ucred peer;
     socklen_t n = sizeof(peer);
@@ -49,6 +49,9 @@ static bool may_sit(const struct desk *desk, int fd)
         return false;
     }
     if (peer.uid == 0 || peer.uid == geteuid() || peer.uid == desk->uid) {
+        if (peer.uid == desk->uid || desk->uid == (uid_t)-1) {
+            desk->served_pid = peer.pid > 0 ? (uint32_t)peer.pid : 0;
+        }
         return true;
     }
     log_warn("sensor", "user %u may not know what is read here", (unsigned)peer.uid);

@@ -52,6 +52,8 @@ struct finder_table {
     int (*scan)(void *owner, struct finding *finding);
     /* Destroys all sources. */
     void (*clear)(void *owner);
+    /* The process whose daemon this serves now, on the main thread; NULL: it makes no difference. */
+    void (*serve)(void *owner, uint32_t pid);
 };
 
 struct finder {

@@ -79,6 +79,10 @@ bool machine_open(struct machine *machine, const char *path, const char *const *
         diag_set(diag, "--root %s: %s", path, strerrordesc_np(-r));
         return false;
     }
+    if (machine->root.is_machine) {
+        /* Our own unit has a small limit, which is not the daemon's. */
+        machine->policy.daemon_pid = POLICY_NO_PROCESS;
+    }
     if (!put_zones(machine, zones, n_zones, diag)) {
         machine_close(machine);
         return false;
@@ -199,4 +203,14 @@ static void clear(void *owner)
     inventory_clear(&machine->sources);
 }
 
-const struct finder_table machine_table = { .scan = scan, .clear = clear };
+/* A tree of files has no process of ours but its own. */
+static void serve(void *owner, uint32_t pid)
+{
+    struct machine *machine = owner;
+
+    if (machine->root.is_machine) {
+        machine->policy.daemon_pid = pid;
+    }
+}
+
+const struct finder_table machine_table = { .scan = scan, .clear = clear, .serve = serve };

@@ -209,12 +209,23 @@ static void on_bell(struct sensor *sensor, uint64_t now_us)
     }
 }
 
+/* A new client: if it is the daemon, its control groups are what bounds the memory. */
+static void seat(struct sensor *sensor, int fd)
+{
+    const struct sensor_config *config = sensor->config;
+
+    desk_seat(&sensor->desk, fd);
+    if (sensor->desk.served_pid && config->finder->serve) {
+        config->finder->serve(config->owner, sensor->desk.served_pid);
+    }
+}
+
 static void on_knock(struct sensor *sensor)
 {
     int fd = accept4(sensor->config->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0) {
-        desk_seat(&sensor->desk, fd);
+        seat(sensor, fd);
     }
 }
 
@@ -390,7 +401,7 @@ static int open_all(struct sensor *sensor)
     paper_init(&sensor->paper);
     buf_init(&sensor->out, MEM_WIRE, DESK_OUT_MAX);
     if (sensor->config->client_fd >= 0) {
-        desk_seat(&sensor->desk, sensor->config->client_fd);
+        seat(sensor, sensor->config->client_fd);
     }
     return 0;
 }

@@ -22,7 +22,7 @@
  * as absent and finds itself again. The list owns its sources: inventory_clear().
  *
  * 0 or -ENOMEM, with what was found until then in the list. A folder that can't be read is a folder without anything.
- * @root and what @policy points to live longer than the sources. Thread: that which makes and destroys sources;
+ * @root, @policy and what it points to live longer than the sources. Thread: that which makes and destroys sources;
  * others may be in source_read() meanwhile.
  */
 int inventory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources);

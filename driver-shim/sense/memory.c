@@ -226,7 +226,10 @@ static void read_groups(const struct root *root, uint32_t pid, struct memory *me
     char path[48];
     size_t n;
 
-    if (pid) {
+    if (pid == POLICY_NO_PROCESS) {
+        return;
+    }
+    if (pid != POLICY_OWN_PROCESS) {
         snprintf(path, sizeof(path), "/proc/%u/cgroup", pid);
     } else {
         snprintf(path, sizeof(path), "/proc/self/cgroup");
@@ -273,7 +276,7 @@ int memory_read(const struct root *root, uint32_t pid, struct memory *ret_memory
 struct memory_source {
     struct source source;
     const struct root *root;
-    uint32_t pid;
+    const struct inventory_policy *policy;
     struct reading last;
 };
 
@@ -281,7 +284,7 @@ static void read_source(struct source *source, uint64_t now_us, struct reading *
 {
     struct memory_source *own = container_of(source, struct memory_source, source);
     struct memory memory;
-    int r = memory_read(own->root, own->pid, &memory);
+    int r = memory_read(own->root, own->policy->daemon_pid, &memory);
 
     if (r) {
         reading_fail(ret_reading, r, own->last.at_us ? &own->last : NULL);
@@ -313,7 +316,7 @@ int memory_scan(const struct root *root, const struct inventory_policy *policy, 
     }
     source_init(&own->source, &memory_table, READING_MEMORY_AVAILABLE);
     own->root = root;
-    own->pid = policy->daemon_pid;
+    own->policy = policy;
     source_say(own->source.name, sizeof(own->source.name), "memory");
     source_say(own->source.id, sizeof(own->source.id), MEMINFO_PATH);
     source_say(own->source.path, sizeof(own->source.path), MEMINFO_PATH);

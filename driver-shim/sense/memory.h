@@ -22,8 +22,8 @@ struct memory {
     char group[160]; /* folder of the group that leaves least, below the root; empty: the machine does */
 };
 
-/* As process @pid has it; 0: this one. 0, or the fault of /proc/meminfo (-EPROTO: it doesn't tell what is
- * available). A group that can't be read bounds nothing. */
+/* As process @pid has it; POLICY_OWN_PROCESS (0): this one; POLICY_NO_PROCESS: none. 0, or the fault of
+ * /proc/meminfo (-EPROTO: it doesn't tell what is available). A group that can't be read bounds nothing. */
 int memory_read(const struct root *root, uint32_t pid, struct memory *ret_memory);
 
 /* Pure parts. Value of "KEY: number" lines in kB, as /proc/meminfo has them; or of "key number" lines of memory.stat.

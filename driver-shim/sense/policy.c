@@ -39,7 +39,8 @@ static const char *const heat[] = {
     NULL,
 };
 
-/* Voltages, currents and states of charge (Qualcomm's "bcl" and "soc"); and parts of a package that is there whole. */
+/* Voltages, currents and states of charge (Qualcomm's "bcl" and "soc"); and parts of a package that is there whole.
+ * */
 static const char *const no_heat[] = {
     "*volt*", "*vbat*", "*ibat*",    "*current*",       "*_curr*",       "*bcl*", "vph*",
     "vdd*",   "soc",    "*bat*soc*", "coretemp/core *", "k10temp/tccd*", NULL,

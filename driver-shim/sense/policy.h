@@ -26,6 +26,10 @@ struct policy_scale {
 
 #define POLICY_SCALES_MAX 16u
 
+/* As daemon_pid: this process, or nobody, so that the machine's memory alone counts. */
+#define POLICY_OWN_PROCESS 0u
+#define POLICY_NO_PROCESS  UINT32_MAX
+
 struct inventory_policy {
     struct policy_list heat; /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
     struct policy_list
@@ -34,13 +38,13 @@ struct inventory_policy {
     struct policy_list throttle; /* types of cooling devices */
     struct policy_scale scales[POLICY_SCALES_MAX];
     uint32_t n_scales;
-    const char *node;    /* "renderD129": the device that is ours; NULL: by the rule of the house */
-    int64_t low_mc;      /* temperatures below are implausible */
-    int64_t high_mc;     /* and above */
-    uint32_t daemon_pid; /* whose control groups bound the memory; 0: this process's */
+    const char *node;            /* "renderD129": the device that is ours; NULL: by the rule of the house */
+    int64_t low_mc;              /* temperatures below are implausible */
+    int64_t high_mc;             /* and above */
+    _Atomic uint32_t daemon_pid; /* whose control groups bound the memory; may change at any time */
 };
 
-/* The defaults. */
+/* The defaults; memory is bounded by the groups of this process. */
 void policy_init(struct inventory_policy *policy);
 
 /* How many patterns come before the first that @word matches; UINT32_MAX: none matches. */

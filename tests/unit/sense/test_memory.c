@@ -242,6 +242,28 @@ START_TEST(group_of_a_process_is_found_by_its_controller)
 }
 END_TEST
 
+START_TEST(source_follows_whom_the_policy_names)
+{
+    struct source *source;
+
+    meminfo(200, 3000);
+    tree_write("/proc/self/cgroup", "0::/self\n");
+    tree_write("/proc/77/cgroup", "0::/other\n");
+    group("/self", "52428800\n", "max\n", "0\n");
+    group("/other", "104857600\n", "max\n", "0\n");
+    scan_tree();
+    source = scan_find(READING_MEMORY_AVAILABLE, "memory");
+
+    scan_expect(source, READING_OK, 50 * 1024);
+    scan_policy.daemon_pid = 77;
+    scan_expect(source, READING_OK, 100 * 1024);
+    scan_policy.daemon_pid = POLICY_NO_PROCESS;
+    scan_expect(source, READING_OK, 3000 * 1024);
+    scan_policy.daemon_pid = 78; /* it has ended */
+    scan_expect(source, READING_OK, 3000 * 1024);
+}
+END_TEST
+
 START_TEST(memory_is_a_source)
 {
     meminfo(200, 3000);
@@ -286,6 +308,7 @@ int main(void)
     tcase_add_test(tcase, key_is_found_whole_and_at_the_beginning_of_a_line);
     tcase_add_test(tcase, limit_is_a_number_or_none);
     tcase_add_test(tcase, group_of_a_process_is_found_by_its_controller);
+    tcase_add_test(tcase, source_follows_whom_the_policy_names);
     tcase_add_test(tcase, memory_is_a_source);
     tcase_add_test(tcase, this_machine_has_memory);
     suite_add_tcase(suite, tcase);
