@@ -3,7 +3,7 @@
 
 Frames are made by stock protobuf from our schemas: one of each request and each message of the engine, all fields set.
 Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats. A few heads of safetensors.
-Messages of the kernel's thermal family and of its device events.
+Messages of the kernel's thermal family and of its device events. Words of sotto-sense, true and false.
 """
 import glob
 import importlib
@@ -296,6 +296,44 @@ def thermal(folder):
     write(folder, "genl", "none", b"\2" + struct.pack("<IHHIIi", 20, 2, 0, 0, 0, -2))
 
 
+def senses(folder):
+    place = tempfile.mkdtemp()
+    proto = os.path.join(ROOT, "proto")
+    subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={place}", "sotto/sense.proto"], check=True)
+    sys.path.insert(0, place)
+    sys.modules.pop("sotto", None)
+    pb = importlib.import_module("sotto.sense_pb2")
+
+    def joined(*messages):
+        frames = [message.SerializeToString() for message in messages]
+        return b"".join(struct.pack("<I", len(frame)) + frame for frame in frames)
+
+    def inventory(*sources, **more):
+        return pb.FromSense(inventory=pb.Inventory(build="1", sources=[pb.Source(**source) for source in sources], **more))
+
+    def sample(at_us, *readings, **more):
+        return pb.FromSense(sample=pb.Sample(at_us=at_us, readings=[pb.Reading(**reading) for reading in readings], **more))
+
+    gpu = {"id": 1, "quantity": 2, "name": "zone gpu", "in_use": True, "passive_mc": 85000, "critical_mc": 105000}
+    load = {"id": 2, "quantity": 0, "name": "fdinfo renderD128", "in_use": True, "tells_clients": True}
+    clock = {"id": 3, "quantity": 5, "name": "devfreq", "in_use": True, "most": 800000}
+    now = 10**12 - 10**6
+    warm = {"source": 1, "value": 61000, "at_us": now}
+    devices = [pb.Device(minor=128, driver="powervr", has_display=True), pb.Device(minor=0)]
+    clients = [pb.Client(minor=128, id=7, pid=77, graphics_permille=300, compute_permille=20, name="weston")]
+    write(folder, "senses", "true", joined(
+        inventory(gpu, load, clock, devices=devices), sample(now, warm, {"source": 2, "value": 320, "at_us": now},
+                                                             {"source": 3, "value": 400000, "at_us": now},
+                                                             clients=clients, has_clients=True)))
+    write(folder, "senses", "gone", joined(inventory(gpu, load), sample(now, warm), inventory(load),
+                                           inventory(load, {**gpu, "id": 9}), sample(now + 1, {**warm, "source": 9})))
+    write(folder, "senses", "anew", joined(inventory(gpu), sample(now, warm), pb.FromSense(), inventory(load, gpu),
+                                           sample(now + 9, {**warm, "state": 1, "why": "it hangs"})))
+    write(folder, "senses", "lies", joined(sample(now, warm), inventory(gpu, gpu), inventory(gpu), sample(now, warm, warm),
+                                           sample(now, {**warm, "value": 1 << 40}), sample(now, {**warm, "source": 3}),
+                                           sample(now, {**warm, "at_us": 1 << 62}), sample(1, warm)))
+
+
 def uevents(folder):
     def message(*texts):
         return b"".join(text.encode() + b"\0" for text in texts)
@@ -313,6 +351,7 @@ def uevents(folder):
 if __name__ == "__main__":
     thermal(sys.argv[1])
     uevents(sys.argv[1])
+    senses(sys.argv[1])
     frames(sys.argv[1])
     answers(sys.argv[1])
     orders(sys.argv[1])
