@@ -15,13 +15,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Sanitizers look into the process from outside when it ends. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define HAS_SANITIZER 1
+#endif
+#endif
+
 #if defined(__x86_64__)
 #define HOST_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define HOST_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-#ifdef HOST_ARCH
+#if defined(HOST_ARCH) && !defined(HAS_SANITIZER)
 
 /* Ways to run something, to write into others, or to reach files past the paths that are opened here. */
 static const int forbidden[] = {
@@ -95,7 +104,7 @@ void harden(bool is_child)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
     }
     setrlimit(RLIMIT_CORE, &none);
-#ifndef __SANITIZE_ADDRESS__ /* its search for leaks must look into the process */
+#ifndef HAS_SANITIZER
     prctl(PR_SET_DUMPABLE, 0);
 #endif
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {

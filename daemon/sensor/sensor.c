@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sense/sleep.h"
 #include "sensor/desk.h"
 #include "sensor/events.h"
 #include "sensor/paper.h"
@@ -54,6 +55,7 @@ struct sensor {
     uint64_t hurry_us; /* last event that was followed */
     uint64_t new_us;   /* since when something is untold; 0: nothing is */
     uint64_t told_us;
+    struct sleep sleep; /* of the machine */
     bool is_ending;
 };
 
@@ -279,6 +281,16 @@ static void wake(struct sensor *sensor, uint64_t now_us)
     sampler_wake(&sensor->sampler, now_us);
 }
 
+/* The machine has slept: what was read before is of another day, whatever its time says. */
+static void notice_sleep(struct sensor *sensor, uint64_t now_us)
+{
+    if (sleep_check(&sensor->sleep, now_us, clock_boot_us()) > 0) {
+        sensor->is_event = true;
+        sensor->scan_us = now_us;
+        sampler_wake(&sensor->sampler, now_us);
+    }
+}
+
 /* Does what is due. Gives the time of the next turn; NEVER: only a client can bring it. */
 static uint64_t turn(struct sensor *sensor, uint64_t now_us)
 {
@@ -291,6 +303,7 @@ static uint64_t turn(struct sensor *sensor, uint64_t now_us)
         sensor->is_ending = sensor->is_ending || sensor->config->client_fd >= 0;
         return NEVER;
     }
+    notice_sleep(sensor, now_us);
     if (!sensor->was_awake) {
         wake(sensor, now_us);
     }

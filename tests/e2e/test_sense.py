@@ -438,6 +438,17 @@ def strangers_and_those_who_talk_nonsense_are_sent_away():
 
 
 @fact
+def it_gives_up_exec_and_new_rights():
+    if "san" in os.path.basename(os.environ["SOTTO_BUILD"]):
+        raise tap.LeftOut("a sanitizer looks into the process")
+    with Tree() as tree, Sense(tree) as sense, sense.connect() as peer:
+        equal(receive(peer).inventory.build, version())  # it has begun
+        with open(f"/proc/{sense.process.pid}/status", encoding="ascii") as status:
+            held = dict(line.split(":", 1) for line in status)
+        equal((held["NoNewPrivs"].strip(), held["Seccomp"].strip()), ("1", "2"))
+
+
+@fact
 def a_daemon_calls_the_socket_that_it_is_told_of():
     with Tree() as tree:
         tree.zone("gpu-thermal", 45000)
