@@ -1,8 +1,8 @@
 /*
  * Fuzzer: what a sotto-sense gone mad may tell
  *
- * The bytes are its connection's. Whatever comes, the book stays within its bounds, what it says of a lie is a sentence,
- * and what the governor and Status get of it can be true.
+ * The bytes are its connection's. Whatever comes, the book stays within its bounds, what it says of a lie is a
+ * sentence, and what the governor and Status get of it can be true.
  */
 #include "base/utf8.h"
 #include "fuzz.h"
