@@ -13,9 +13,13 @@
 /* No two accounts that always have work differ from their weights by more, over ten seconds. */
 #define FAIR_PERCENT 5.0
 #define PROGRESS_S   5.0
-#define COST_FROM    200u
-#define CLOCK_STEPS  10u
-#define COST_PART    0.25
+/* Blind to heat: a tenth, as the governor has it, and one slice. */
+#define BLIND_PERMILLE 150.0
+/* After the grace time: a tick, and what was under way. */
+#define BLIND_SETTLES_MS 400
+#define COST_FROM        200u
+#define CLOCK_STEPS      10u
+#define COST_PART        0.25
 /* Idle time of a second that is ours: messages on their way, where nothing could wait behind a step. */
 #define IDLE_PERMILLE 50.0
 /* A realtime arrival waits for the end of what runs where no slice bounds it. */
@@ -64,6 +68,50 @@ static void judge_shares(struct watch *watch)
     }
 }
 
+/* ---- blindness */
+
+/* Since when a sensor of @kind has been gone; 0: it is there. */
+static uint64_t gone_since_ns(const struct watch *watch, enum mishap kind)
+{
+    for (int64_t i = 0; i < watch->scenario->n_mishaps && watch->sensors->is_gone[kind]; i++) {
+        const struct scenario_mishap *mishap = &watch->scenario->mishaps[i];
+
+        if (mishap->kind == (int64_t)kind) {
+            return (uint64_t)mishap->at_ms * AGENDA_MS;
+        }
+    }
+    return 0;
+}
+
+/* The second that is over lay wholly behind the grace time of @kind, and what was under way then. */
+static bool was_blind(const struct watch *watch, enum mishap kind, uint64_t grace_ms)
+{
+    uint64_t since_ns = gone_since_ns(watch, kind);
+
+    return since_ns > 0 &&
+           watch->agenda->now_ns >= since_ns + (grace_ms + BLIND_SETTLES_MS) * AGENDA_MS + AGENDA_S;
+}
+
+/* @share: permille of the second that is over. */
+static void judge_blind(struct watch *watch, double share)
+{
+    const struct governor_policy *policy = &watch->desk->governor.policy;
+    const struct scenario_sense *sense = &watch->scenario->sense;
+    bool is_hot = was_blind(watch, MISHAP_HEAT_GONE, policy->heat_grace_ms) ||
+                  was_blind(watch, MISHAP_HEAT_FROZEN, policy->heat_grace_ms) ||
+                  was_blind(watch, MISHAP_HEAT_NONSENSE, policy->heat_grace_ms);
+    bool is_busy = was_blind(watch, MISHAP_LOAD_GONE, policy->graphics_grace_ms);
+
+    if (watch->scenario->policy.min_share_permille > 0) {
+        return; /* policy leaves voice a share, whatever is not seen */
+    }
+    if (is_busy && sense->has_load && !watch->scenario->chip.cores) {
+        tally_add(&watch->tallies, INVARIANT_BLIND, share, share > 0.0, watch_now_s(watch));
+    } else if (is_hot && sense->has_heat) {
+        tally_add(&watch->tallies, INVARIANT_BLIND, share, share > BLIND_PERMILLE, watch_now_s(watch));
+    }
+}
+
 /* ---- once a second, and 50 times */
 
 static void take_second(struct watch *watch)
@@ -82,6 +130,7 @@ static void take_second(struct watch *watch)
     if (watch->second_is_ours && watch->second > 0) {
         tally_add(&watch->tallies, INVARIANT_BUSY, idle, idle > IDLE_PERMILLE, watch_now_s(watch));
     }
+    judge_blind(watch, (watch->ours_ns - watch->busy_ns) / 1e6);
     watch->busy_ns = watch->ours_ns;
     watch->second_is_ours = watch->scenario->screen.hz == 0;
     watch->second++;

@@ -30,6 +30,10 @@ static void read_load(struct sensors *sensors)
     uint64_t now_ns = sensors->agenda->now_ns;
     bool walks = now_ns >= sensors->walk_ns;
 
+    if (sensors->is_gone[MISHAP_LOAD_GONE]) {
+        return;
+    }
+
     if (walks) {
         sensors->walk_ns += SENSORS_WALK_NS;
     }
