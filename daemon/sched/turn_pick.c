@@ -52,7 +52,8 @@ static bool is_open(const struct turn_view *view, enum governor_place place, enu
 {
     const struct governor_limits *limits = &view->in->limits[place];
 
-    return !view->in->is_asleep && limits->mode != GOVERNOR_PAUSED && class >= limits->class_gate;
+    return !view->in->is_asleep && limits->mode != GOVERNOR_PAUSED && limits->duty_permille > 0 &&
+           class >= limits->class_gate;
 }
 
 /* ---- steps */

@@ -12,7 +12,7 @@
 
 #define WATCH_LIMITS   64u
 #define WATCH_ACCOUNTS 32u
-#define WATCH_MODES    10u /* changes in ten seconds at most */
+#define WATCH_MODES    20u /* changes in ten seconds at most: one each half second */
 #define WATCH_SECONDS  11u /* a window of ten, and its beginning */
 
 struct watch_limits {
