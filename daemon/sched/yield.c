@@ -36,7 +36,8 @@ static double load_seen(const struct governor_input *input)
     return clamp(busy + input->graphics.blind_permille / 1000.0);
 }
 
-/* Where no load is told, our own submissions tell: what took twice its time shared the device with an equal. */
+/* Where no load is told, our own submissions tell: what took twice its time shared the device with an
+ * equal. */
 static double load_felt(const struct governor_input *input)
 {
     double delay = input->delay_permille / 1000.0;
@@ -106,13 +107,23 @@ static void heed_crowd(struct yield *yield, const struct governor_input *input, 
     }
 }
 
+/* The part of its time that a frame is drawn for, at the clock of now: on a chip that is throttled the same
+ * load leaves a slice less room. */
+static double drawn_of(const struct governor_input *input, double load)
+{
+    if (input->graphics.cur_hz == 0 || input->graphics.max_hz <= input->graphics.cur_hz) {
+        return load;
+    }
+    return clamp(load * (double)input->graphics.max_hz / (double)input->graphics.cur_hz);
+}
+
 static double frame_of(const struct governor_policy *policy, const struct governor_input *input)
 {
     return input->hint.frame_us > 0 ? input->hint.frame_us : policy->frame_us;
 }
 
-/* Nobody draws: longer slices. With a compositor that speaks to us half a frame, so that the first frame of what comes
- * waits for no more than that; without one up to what policy allows. */
+/* Nobody draws: longer slices. With a compositor that speaks to us half a frame, so that the first frame of
+ * what comes waits for no more than that; without one up to what policy allows. */
 static void bound_idle(const struct governor_policy *policy, const struct governor_input *input,
                        struct governor_bound *ret_bound)
 {
@@ -134,7 +145,8 @@ static void bound_active(const struct yield *yield, const struct governor_policy
     bool is_hinted = input->hint.busy_until_us > input->now_us;
     double load = is_hinted ? 1.0 : yield->load;
     double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * yield->courage;
-    double slice = fmin(policy->max_slice_us, (1.0 - load) * frame_of(policy, input) / 2.0) * yield->courage;
+    double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
+    double slice = fmin(policy->max_slice_us, room_us / 2.0) * yield->courage;
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_GRAPHICS };
     if (is_blind) {

@@ -403,11 +403,11 @@ static void make_chaos(struct scenario *scenario, struct rng *rng)
     scenario->sense.has_load = rng_chance(rng, 800);
     scenario->sense.has_heat = rng_chance(rng, 900);
     for (int64_t i = 1; i < 4 && scenario->n_loads > 0; i++) {
-        add_load(scenario, 3000 * i, rng_between(rng, 0, 400), rng_between(rng, 0, 400));
+        add_load(scenario, 3000 * i, rng_between(rng, 0, 300), rng_between(rng, 0, 250));
     }
     for (int64_t i = 0; i < 3; i++) {
         scenario->clocks[scenario->n_clocks++] =
-            (struct scenario_clock){ .at_ms = 1000 + 3000 * i, .permille = rng_between(rng, 500, 1000) };
+            (struct scenario_clock){ .at_ms = 1000 + 3000 * i, .permille = rng_between(rng, 700, 1000) };
         scenario->traffic[scenario->n_traffic++] =
             (struct scenario_traffic){ .at_ms = 2000 + 3000 * i, .permille = rng_between(rng, 0, 500) };
     }

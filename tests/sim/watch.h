@@ -92,7 +92,7 @@ struct watch {
     uint64_t n_realtime;                 /* requests under way */
     uint64_t realtime_mixed_ns;          /* when last more than one of them was */
     uint64_t troubled_until_ns;          /* engines are down: promises of time are off */
-    uint64_t n_most_live;
+    uint64_t disturbed_ns;               /* when last something came or went */
 };
 
 void watch_init(struct watch *watch, struct agenda *agenda, const struct scenario *scenario);

@@ -184,8 +184,34 @@ static void watch_progress(struct watch *watch)
               watch_now_s(watch));
 }
 
+/* Something came or went that no admission could foresee. */
+static bool is_disturbed(const struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+    uint64_t now_ns = watch->agenda->now_ns;
+    int64_t to_ms = (int64_t)(now_ns / AGENDA_MS);
+    int64_t from_ms = to_ms - (int64_t)(SENSORS_TICK_NS / AGENDA_MS);
+    bool found = is_troubled(watch);
+
+    for (int i = MISHAP_HEAT_GONE; i < MISHAP_COUNT; i++) {
+        found = found || watch->sensors->is_gone[i];
+    }
+    for (int64_t i = 0; i < SCENARIO_ROWS_MAX; i++) {
+        found = found || (i < scenario->n_loads && scenario->loads[i].at_ms > from_ms &&
+                          scenario->loads[i].at_ms <= to_ms);
+        found = found || (i < scenario->n_clocks && scenario->clocks[i].at_ms > from_ms &&
+                          scenario->clocks[i].at_ms <= to_ms);
+        found = found || (i < scenario->n_traffic && scenario->traffic[i].at_ms > from_ms &&
+                          scenario->traffic[i].at_ms <= to_ms);
+    }
+    return found;
+}
+
 void watch_serve(struct watch *watch)
 {
+    if (is_disturbed(watch)) {
+        watch->disturbed_ns = watch->agenda->now_ns;
+    }
     if (!has_ready(watch, SCHED_BACKGROUND, SCHED_REALTIME)) {
         watch->second_is_ours = false;
     }
@@ -336,7 +362,7 @@ void watch_on_token(struct watch *watch, const struct request *request)
         uint64_t by_us = request->job.first_by_us;
 
         judge_first(watch, request);
-        if (request->is_promised && by_us > 0) {
+        if (request->is_promised && by_us > 0 && watch->disturbed_ns < request->asked_ns) {
             tally_add(&watch->tallies, INVARIANT_DEADLINE,
                       ((double)(request->first_ns - request->asked_ns) / 1000.0) /
                           (double)(by_us - request->asked_ns / AGENDA_US),
@@ -351,7 +377,7 @@ static void judge_end(struct watch *watch, const struct request *request, enum d
     uint64_t by_us = job->finish_by_us;
     double at_us = (double)(watch->agenda->now_ns - request->asked_ns) / 1000.0;
 
-    if (!request->is_promised || how == DESK_CANCELLED) {
+    if (!request->is_promised || how == DESK_CANCELLED || watch->disturbed_ns >= request->asked_ns) {
         return;
     }
     if (how == DESK_EXPIRED && request->n_tok == 0 && by_us == 0) {
