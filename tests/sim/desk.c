@@ -152,6 +152,7 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
         job->first_by_us = ask->first_by_us ? now + ask->first_by_us : 0;
         job->finish_by_us = ask->finish_by_us ? now + ask->finish_by_us : 0;
     }
+    request->weight = ask->weight;
     request->n_most = ask->n_most;
     request->n_answer = ask->n_answer;
     request->n_cached = ask->n_cached;

@@ -25,6 +25,7 @@ struct request {
     struct list link; /* desk::requests; a request that is over stays while steps name it */
     struct job job;
     uint32_t sequence; /* 0: none */
+    uint32_t weight;   /* that policy gives its account */
     uint32_t n_most;   /* longest answer, as asked for */
     uint32_t n_answer; /* tokens after which it ends by itself */
     uint32_t n_cached; /* of its prompt, by its session */

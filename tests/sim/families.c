@@ -279,6 +279,8 @@ static void make_models(struct scenario *scenario, struct rng *rng)
     add_engine(scenario, rng);
     if (rng_chance(rng, 500)) {
         make_screen(scenario, rng, 600);
+    } else {
+        scenario->sense.has_load = rng_chance(rng, 300); /* without, nothing bounds a slice */
     }
     add_voice(scenario, rng, 1);
     add_documents(scenario, rng, rng_between(rng, 1, 4))->lane = 1;

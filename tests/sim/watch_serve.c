@@ -36,7 +36,7 @@ static struct watch_account *account_of(struct watch *watch, const struct reques
 
         if (account->uid == 0) {
             account->uid = uid;
-            account->weight = request->job.limits.weight;
+            account->weight = request->weight;
         }
         if (account->uid == uid) {
             return account;
