@@ -333,6 +333,24 @@ START_TEST(machine_knows_itself_by_whatever_path)
 }
 END_TEST
 
+START_TEST(descriptor_of_a_process_says_where_it_points)
+{
+    struct root root;
+    char path[64];
+    int fd = open("/dev/null", O_RDONLY);
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ck_assert_int_eq(root_open(&root, "/"), 0);
+    maybe_forget(_i);
+
+    ck_assert_int_eq(root_read_link(&root, path, text, sizeof(text)), 0);
+
+    ck_assert_str_eq(text, "/dev/null");
+    root_close(&root);
+    close(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("root");
@@ -361,6 +379,7 @@ int main(void)
     tcase_add_test(tcase, pipe_is_read_once_somebody_has_written);
     tcase_add_test(tcase, root_must_be_a_folder);
     tcase_add_test(tcase, machine_knows_itself_by_whatever_path);
+    tcase_add_loop_test(tcase, descriptor_of_a_process_says_where_it_points, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
