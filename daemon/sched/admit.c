@@ -9,7 +9,7 @@
  */
 #include "sched/admit.h"
 #include "base/num.h"
-#include "sched/plan.h"
+#include "sched/fill.h"
 
 /* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
 #define ADMIT_MARGIN 1.25
@@ -19,9 +19,6 @@
 #define ADMIT_GATED_US 5000000u
 
 #define ADMIT_LANES 16u
-
-/* Of prompts not yet through there is at least so much in each step, whatever answers there are (plan.h). */
-#define ADMIT_PIECE_ROWS ((double)PLAN_PIECE_ROWS)
 
 /* All that stands between a job and its tokens; times in ns on the chip. */
 struct outlook {
@@ -35,18 +32,29 @@ struct outlook {
     uint32_t n_seated;
     uint32_t n_waiting; /* for a seat of its lane, of its class and above */
     bool finds_seat;    /* there is one, or somebody who gives it */
-};
-
-struct foretold {
-    double first_us;
-    double finish_us;
-    double step_us; /* how long one step may take that is under way */
+    double limit;       /* of a step of its lane, as answers with near deadlines need it */
+    double n_pages;     /* that it lacks; below 0: so many are left */
 };
 
 /* Whether a sibling or a stranger is before it: in the fair order, or as one whose deadline is near. */
 enum order {
     ORDER_FAIR,
     ORDER_URGENT,
+};
+
+/* What is asked about. */
+struct view {
+    const struct queue *queue;
+    const struct governor_limits *limits; /* of both places */
+    uint64_t boot_us;
+    const struct job *extra; /* one more job that is not in the queue, or NULL */
+    enum order order;
+};
+
+struct foretold {
+    double first_us;
+    double finish_us;
+    double step_us; /* how long one step may take that is under way */
 };
 
 static bool is_live(const struct job *job)
@@ -111,8 +119,19 @@ static void add_prompt(struct outlook *outlook, const struct job *job, const str
     }
 }
 
+/* @other holds pages and a seat that @job may take. */
+static void add_gift(struct outlook *outlook, const struct job *job, const struct job *other)
+{
+    if (other->state == JOB_SEATED && other->lane == job->lane &&
+        (other->parked || other->class < job->class)) {
+        outlook->finds_seat = true;
+        outlook->n_pages -= other->n_pages;
+    }
+}
+
 /* Adds what @other's seat and answer mean to @job. */
-static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other)
+static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other,
+                     const struct view *view)
 {
     if (other->lane != job->lane) {
         return;
@@ -121,7 +140,11 @@ static void add_seat(struct outlook *outlook, const struct job *job, const struc
         outlook->answers += job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
         outlook->seated_tok += job_tokens_left(other) == JOB_NO_END ? QUEUE_SEAT_TOK : job_tokens_left(other);
         outlook->n_seated++;
-        outlook->finds_seat = outlook->finds_seat || other->class < job->class;
+    }
+    if (other->class >= job->class && other->finish_by_us > 0) {
+        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us);
+
+        outlook->limit = pace_ns < outlook->limit ? pace_ns : outlook->limit;
     }
     outlook->n_waiting += other->state == JOB_WAITING && other->class >= job->class;
 }
@@ -175,20 +198,46 @@ static double shares_of(const struct queue *queue, const struct job *job, double
     return ns;
 }
 
-/* @extra: one more job that is not in the queue, or NULL. */
-static void look_out(const struct queue *queue, const struct job *job, const struct job *extra,
-                     enum order order, struct outlook *ret_outlook)
+/* Pages that @job will need beyond those that are left. */
+static double pages_short(const struct job *job, const struct governor_limits *limits)
 {
+    const struct lane *lane = job->lane;
+    uint64_t n_tok = job->n_most ? job->n_most : job->n_known;
+    double held = (double)lane->n_pages_promised - (double)lane->n_pages_shared;
+    double has = (double)lane->n_pages * limits[lane->place].kv_permille / 1000.0;
+
+    if (lane->n_pages == 0 || job->state == JOB_SEATED) {
+        return 0.0;
+    }
+    return held + (double)num_div_up(n_tok, lane->page_tokens) - has;
+}
+
+static void outlook_init(struct outlook *outlook, const struct view *view, const struct job *job)
+{
+    bool sits = job->state == JOB_SEATED || job->state == JOB_OPENING;
+
+    *outlook = (struct outlook){
+        .finds_seat = sits || job->lane->n_taken < job->lane->n_seats,
+        .limit = plan_target_ns(job->lane, &view->limits[job->lane->place]),
+        .n_pages = pages_short(job, view->limits),
+    };
+}
+
+static void look_out(const struct view *view, const struct job *job, struct outlook *ret_outlook)
+{
+    const struct queue *queue = view->queue;
+    const struct job *extra = view->extra;
     struct list *link;
 
-    *ret_outlook = (struct outlook){ .finds_seat = job->state == JOB_SEATED || job->state == JOB_OPENING ||
-                                                   job->lane->n_taken < job->lane->n_seats };
+    outlook_init(ret_outlook, view, job);
     list_for_each (link, &queue->jobs[job->class]) {
         container_of(link, struct job, link)->account->sum_ns = 0.0;
     }
     if (extra) {
         extra->account->sum_ns = 0.0;
-        add_prompt(ret_outlook, job, extra, order);
+        add_prompt(ret_outlook, job, extra, view->order);
+        add_seat(ret_outlook, job, extra, view);
+        ret_outlook->answers += extra->lane == job->lane ? answer_ns(extra) : 0.0;
     }
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
@@ -197,13 +246,11 @@ static void look_out(const struct queue *queue, const struct job *job, const str
             if (other == job || other == extra || other->state == JOB_ENDED || !other->lane) {
                 continue;
             }
-            if (other->parked) {
-                ret_outlook->finds_seat =
-                    ret_outlook->finds_seat || (other->state == JOB_SEATED && other->lane == job->lane);
-                continue;
+            add_gift(ret_outlook, job, other);
+            if (!other->parked) {
+                add_prompt(ret_outlook, job, other, view->order);
+                add_seat(ret_outlook, job, other, view);
             }
-            add_prompt(ret_outlook, job, other, order);
-            add_seat(ret_outlook, job, other);
         }
     }
     ret_outlook->mine += prompt_ns(job);
@@ -216,7 +263,7 @@ static double seat_ns(const struct outlook *outlook, const struct lane *lane, do
 {
     double mean_tok;
 
-    if (outlook->finds_seat || outlook->n_seated == 0) {
+    if ((outlook->finds_seat && outlook->n_pages <= 0.0) || outlook->n_seated == 0) {
         return 0.0;
     }
     mean_tok = outlook->seated_tok / outlook->n_seated;
@@ -242,25 +289,22 @@ static double answer_time_ns(const struct outlook *outlook, const struct job *jo
     return beside_ns < alone_ns + rest_ns ? beside_ns : alone_ns + rest_ns;
 }
 
-static void foretell(const struct queue *queue, const struct job *job, const struct job *extra,
-                     enum order order, const struct governor_limits *limits, struct foretold *ret_foretold)
+static void foretell(const struct view *view, const struct job *job, struct foretold *ret_foretold)
 {
     const struct lane *lane = job->lane;
-    const struct governor_limits *bounds = &limits[lane->place];
+    const struct governor_limits *bounds = &view->limits[lane->place];
     double duty = (bounds->duty_permille > 0 ? bounds->duty_permille : 1) / 1000.0;
-    double target_ns = plan_target_ns(lane, bounds);
-    double least_ns = ADMIT_PIECE_ROWS * lane->cost.ns[COST_PREFILL_ROW];
+    double least_ns = lane->cost.ns[COST_PREFILL_ROW];
     struct outlook outlook;
     double step_ns;
     double piece_ns;
     double first_ns;
     double n_steps;
 
-    look_out(queue, job, extra, order, &outlook);
+    look_out(view, job, &outlook);
     step_ns = lane->cost.ns[COST_FIXED] + outlook.answers + outlook.turns;
-    piece_ns = target_ns - lane->cost.ns[COST_FIXED] - outlook.answers;
+    piece_ns = outlook.limit - lane->cost.ns[COST_FIXED] - outlook.answers;
     piece_ns = piece_ns > least_ns ? piece_ns : least_ns;
-    piece_ns = piece_ns > 1.0 ? piece_ns : 1.0;
     first_ns = outlook.before + outlook.others + prompt_ns(job);
     n_steps = (double)(uint64_t)(first_ns / piece_ns) + 1.0;
     first_ns += n_steps * step_ns + seat_ns(&outlook, lane, step_ns);
@@ -270,23 +314,22 @@ static void foretell(const struct queue *queue, const struct job *job, const str
     *ret_foretold = (struct foretold){
         .first_us = first_ns / duty / 1000.0,
         .finish_us =
-            (first_ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job), piece_ns, target_ns)) / duty /
-            1000.0,
-        .step_us = (target_ns > step_ns ? target_ns : step_ns) / duty / 1000.0,
+            (first_ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job), piece_ns, outlook.limit)) /
+            duty / 1000.0,
+        .step_us = (outlook.limit > step_ns ? outlook.limit : step_ns) / duty / 1000.0,
     };
 }
 
 /* With what may go wrong, and what the account may spend. */
-static void foretell_surely(const struct queue *queue, const struct job *job, const struct job *extra,
-                            enum order order, const struct governor_limits *limits, uint64_t boot_us,
-                            struct foretold *ret_foretold)
+static void foretell_surely(const struct view *view, const struct job *job, struct foretold *ret_foretold)
 {
     uint64_t n_rows = job_rows_left(job);
     uint32_t rate = job->limits.tokens_a_minute;
-    double first_us = (double)account_until_us(job->account, rate, n_rows, boot_us);
-    double finish_us = (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), boot_us);
+    double first_us = (double)account_until_us(job->account, rate, n_rows, view->boot_us);
+    double finish_us =
+        (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), view->boot_us);
 
-    foretell(queue, job, extra, order, limits, ret_foretold);
+    foretell(view, job, ret_foretold);
     ret_foretold->first_us = ret_foretold->first_us * ADMIT_MARGIN + ret_foretold->step_us;
     ret_foretold->finish_us = ret_foretold->finish_us * ADMIT_MARGIN + ret_foretold->step_us;
     ret_foretold->first_us = first_us > ret_foretold->first_us ? first_us : ret_foretold->first_us;
@@ -314,6 +357,7 @@ static double late_us(const struct job *job, const struct foretold *foretold, ui
 
 void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
 {
+    const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_FAIR };
     struct list *link;
 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
@@ -324,7 +368,7 @@ void admit_look(struct queue *queue, const struct governor_limits *limits, uint6
             job->urgent = false;
             job->due_boot_us = queue_deadline_us(job);
             if (job->due_boot_us > 0 && is_live(job)) {
-                foretell_surely(queue, job, NULL, ORDER_FAIR, limits, boot_us, &foretold);
+                foretell_surely(&view, job, &foretold);
                 job->urgent = late_us(job, &foretold, boot_us) > 0.0;
             }
         }
@@ -332,12 +376,14 @@ void admit_look(struct queue *queue, const struct governor_limits *limits, uint6
 }
 
 /* By how much @job would make the worst of the promises late that hold without it. */
-static double breaks_us(const struct queue *queue, const struct job *job,
-                        const struct governor_limits *limits, uint64_t boot_us)
+static double breaks_us(const struct view *view, const struct job *job)
 {
+    const struct queue *queue = view->queue;
+    struct view with_job = *view;
     double worst_us = 0.0;
     struct list *link;
 
+    with_job.extra = job;
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *other = container_of(link, struct job, link);
@@ -348,13 +394,13 @@ static double breaks_us(const struct queue *queue, const struct job *job,
             if (other == job || !is_live(other) || queue_deadline_us(other) == 0) {
                 continue;
             }
-            foretell_surely(queue, other, job, ORDER_URGENT, limits, boot_us, &with);
-            late = late_us(other, &with, boot_us);
+            foretell_surely(&with_job, other, &with);
+            late = late_us(other, &with, view->boot_us);
             if (late <= worst_us) {
                 continue;
             }
-            foretell_surely(queue, other, NULL, ORDER_URGENT, limits, boot_us, &without);
-            worst_us = late_us(other, &without, boot_us) <= 0.0 ? late : worst_us;
+            foretell_surely(view, other, &without);
+            worst_us = late_us(other, &without, view->boot_us) <= 0.0 ? late : worst_us;
         }
     }
     return worst_us;
@@ -394,6 +440,9 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
                   struct admit_verdict *ret_verdict)
 {
     struct queue nobody = { 0 };
+    const struct view view = {
+        .queue = &nobody, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT
+    };
     uint64_t first_by_us = job->first_by_us > boot_us ? job->first_by_us - boot_us : 0;
     uint64_t finish_by_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
     struct foretold alone;
@@ -407,15 +456,28 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
         ret_verdict->retry_us = ADMIT_GATED_US;
         return ADMIT_LATE;
     }
-    foretell_surely(&nobody, job, NULL, ORDER_URGENT, limits, boot_us, &alone);
+    foretell_surely(&view, job, &alone);
     /* What is ahead is worked off meanwhile, at the speed of the clock. */
     ret_verdict->retry_us = late_us(job, &alone, boot_us) > 0.0 ? 0 : whole_us(late) + 1;
     return ADMIT_LATE;
 }
 
+/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had lately. */
+static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
+{
+    uint32_t duty = limits[job->lane->place].duty_permille;
+    double ns = 0.0;
+
+    for (size_t i = (size_t)job->class + 1; i < SCHED_CLASS_COUNT; i++) {
+        ns += queue->burst_ns[i];
+    }
+    return ns / (duty > 0 ? duty : 1);
+}
+
 int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
               uint64_t boot_us, struct admit_verdict *ret_verdict)
 {
+    const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     struct foretold foretold;
     double late = 0.0;
 
@@ -431,13 +493,14 @@ int admit_ask(const struct queue *queue, const struct job *job, const struct gov
         ret_verdict->finish_us = ADMIT_NO_TIME;
         return queue_deadline_us(job) ? refuse(job, limits, 0.0, boot_us, ret_verdict) : ADMIT_OK;
     }
-    foretell_surely(queue, job, NULL, ORDER_URGENT, limits, boot_us, &foretold);
+    foretell_surely(&view, job, &foretold);
     if (queue_deadline_us(job) > 0) {
-        double broken = breaks_us(queue, job, limits, boot_us);
+        double broken = breaks_us(&view, job);
+        double burst = burst_us(queue, job, limits);
 
         /* Promised to others: it would have to come after them. */
-        foretold.first_us += broken;
-        foretold.finish_us += broken;
+        foretold.first_us += broken + burst;
+        foretold.finish_us += broken + burst;
         late = late_us(job, &foretold, boot_us);
         late = late > broken ? late : broken;
     }

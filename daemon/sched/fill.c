@@ -48,6 +48,15 @@ double plan_target_ns(const struct lane *lane, const struct governor_limits *lim
     return most_ns > least_ns ? most_ns : least_ns;
 }
 
+double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us)
+{
+    uint32_t n_tok = job_tokens_left(job);
+    uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
+
+    /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
+    return FILL_PACE * (double)left_us * limits[job->lane->place].duty_permille / (n_tok > 0 ? n_tok : 1);
+}
+
 /* @n_rows of @job more: of a prompt, or the one of its answer. */
 static void add_load(struct cost_load *load, const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
@@ -156,18 +165,11 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
 /* ---- one after the other */
 
 /* An answer whose deadline is near needs its steps to be short: others' pieces give way. */
-static double pace_ns(const struct job *job, const struct plan_input *in)
-{
-    uint32_t n_tok = job_tokens_left(job);
-    uint64_t left_us = job->finish_by_us > in->boot_us ? job->finish_by_us - in->boot_us : 0;
-
-    /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
-    return FILL_PACE * (double)left_us * in->limits[job->lane->place].duty_permille / (n_tok > 0 ? n_tok : 1);
-}
-
 static void keep_pace(struct room *room, const struct job *job)
 {
-    double pace = job->urgent && job->finish_by_us > 0 ? pace_ns(job, room->in) : room->limit_ns;
+    double pace = job->urgent && job->finish_by_us > 0
+                      ? fill_pace_ns(job, room->in->limits, room->in->boot_us)
+                      : room->limit_ns;
 
     if (pace < room->limit_ns) {
         room->limit_ns = pace;

@@ -109,8 +109,18 @@ void queue_leave_out(struct queue *queue, const struct job *job)
     job->account->short_turn[job->class] = queue->turn;
 }
 
+/* The largest of the last prompts of its class; one that was large is half forgotten after ten others. */
+static void note_burst(struct queue *queue, const struct job *job)
+{
+    double *burst_ns = &queue->burst_ns[job->class];
+    double ns = job->lane ? job_rows_left(job) * job->lane->cost.ns[COST_PREFILL_ROW] : 0.0;
+
+    *burst_ns = *burst_ns * 0.93 > ns ? *burst_ns * 0.93 : ns;
+}
+
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
 {
+    note_burst(queue, job);
     tell_time(queue, job->class);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);

@@ -54,13 +54,23 @@ static bool seeks(const struct job *job, const struct governor_limits *limits, u
            account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
 }
 
-/* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it
- * may know later than we do. */
+/* A lane has refused somebody for want of pages. Who was not refused may still ask, if by its length it would fit. */
+static bool fits_beside(const struct job *job, const struct governor_limits *limits)
+{
+    const struct lane *lane = job->lane;
+    uint64_t needs = num_div_up(job->n_most, lane->page_tokens);
+
+    return job->n_pages == 0 && job->n_most > 0 && lane->n_pages > 0 &&
+           pages_held(lane) + needs <= pages_of(lane, limits);
+}
+
+/* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it may know
+ * later than we do. */
 static bool finds_room(const struct job *job, const struct governor_limits *limits)
 {
     const struct lane *lane = job->lane;
 
-    return lane->n_taken < lane->n_seats && !lane->no_room &&
+    return lane->n_taken < lane->n_seats && (!lane->no_room || fits_beside(job, limits)) &&
            (limits[lane->place].kv_permille >= 1000 || pages_short(job, limits) == 0);
 }
 

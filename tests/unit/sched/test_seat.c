@@ -307,6 +307,28 @@ START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
 }
 END_TEST
 
+START_TEST(who_is_small_or_first_may_pass_who_was_refused)
+{
+    struct play_ask seated;
+    struct play_ask large;
+    struct play_ask small;
+    struct play_ask first;
+
+    play.lane.n_pages = 100;
+    hold_pages(&seated, 1, SCHED_INTERACTIVE, 70);
+    play_add(&play, &large, 2, 0, SCHED_INTERACTIVE, 10, 10);
+    large.job.n_pages = 50;
+    play.lane.no_room = true;
+    play_add(&play, &small, 3, 0, SCHED_INTERACTIVE, 100, 200);
+    ck_assert_ptr_null(next_seat()); /* an equal, and later */
+    play_add(&play, &first, 4, 0, SCHED_REALTIME, 100, 500);
+    ck_assert_ptr_null(next_seat()); /* 38 pages are too many */
+    first.job.n_most = 300;
+
+    ck_assert_ptr_eq(next_seat(), &first.job);
+}
+END_TEST
+
 START_TEST(shared_pages_are_counted_once)
 {
     struct play_ask seated[2];
@@ -508,6 +530,7 @@ int main(void)
     tcase_add_test(tcase, of_many_seats_each_class_keeps_its_last);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
     tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
+    tcase_add_test(tcase, who_is_small_or_first_may_pass_who_was_refused);
     tcase_add_test(tcase, shared_pages_are_counted_once);
     tcase_add_test(tcase, pages_that_the_governor_takes_back_are_the_lowest_class_s);
     tcase_add_test(tcase, the_last_sequence_stays_however_few_pages_there_are);
