@@ -48,8 +48,9 @@ static void line_up(struct line *line, struct job *job, uint64_t now_us)
 /* True if this plan looks at everybody: then it says who is left waiting. */
 static bool is_whole(const struct plan_input *in)
 {
-    return in->kind == PLAN_BEHIND ||
-           (in->kind == PLAN_NEXT && !in->lane && in->class_least == SCHED_BACKGROUND);
+    bool everywhere = in->kind == PLAN_BEHIND || (in->kind == PLAN_NEXT && !in->lane);
+
+    return everywhere && in->class_least == SCHED_BACKGROUND;
 }
 
 /* Wants service, and nothing but the order keeps it from it. */

@@ -78,8 +78,9 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
      * not left waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
-    double burst_ns[SCHED_CLASS_COUNT]; /* the largest prompt of the class lately: what may come at any time */
-    uint64_t turn; /* number of the last plan that looked at everybody */
+    double
+        burst_ns[SCHED_CLASS_COUNT]; /* the largest prompt of the class lately: what may come at any time */
+    uint64_t turn;                   /* number of the last plan that looked at everybody */
 };
 
 void queue_init(struct queue *queue);
