@@ -345,11 +345,11 @@ static void make_idle(struct scenario *scenario, struct rng *rng)
     clients = add_documents(scenario, rng, rng_between(rng, 2, 6));
     clients->at_once = 2;
     clients->n_uids = 1; /* in the order in which they come, also when they are scheduled: the same work */
-    if (rng_chance(rng, 500)) {
+    if (rng_chance(rng, 300)) {
         scenario->clocks[scenario->n_clocks++] =
             (struct scenario_clock){ .at_ms = 10000, .permille = rng_chance(rng, 500) ? 500 : 750 };
         scenario->clocks[scenario->n_clocks++] = (struct scenario_clock){ .at_ms = 15000, .permille = 1000 };
-    } else if (rng_chance(rng, 500)) {
+    } else if (rng_chance(rng, 300)) {
         scenario->traffic[scenario->n_traffic++] =
             (struct scenario_traffic){ .at_ms = 10000, .permille = rng_between(rng, 100, 600) };
     }

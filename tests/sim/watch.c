@@ -224,7 +224,6 @@ void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t fro
     watch_say(watch, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,
               (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
     drawing_run(watch->drawing, from_ns, to_ns, engine->number);
-    watch->ours_ns += (double)(to_ns - from_ns);
     if (engine->running->work->class == SCHED_BACKGROUND) {
         watch->starved_s = 0.0;
     }

@@ -70,7 +70,6 @@ struct watch {
     uint64_t n_modes;
     uint64_t run_from_ns; /* of our last time on the place */
     uint64_t run_to_ns;
-    double ours_ns; /* all of them */
     struct watch_window window;
     int64_t load_row; /* that holds now */
 
@@ -84,7 +83,7 @@ struct watch {
     struct watch_account accounts[WATCH_ACCOUNTS];
     uint64_t second;     /* the next that is to be taken */
     double starved_s;    /* background could run, and did not */
-    double busy_ns;      /* ours_ns at the beginning of the present second */
+    double busy_ns;      /* of our work, at the beginning of the present second */
     bool second_is_ours; /* there was work and no bound all along */
     uint64_t n_steps[DESK_LANES];
     uint64_t n_since_change[DESK_LANES]; /* steps since the clock or the memory changed */

@@ -116,6 +116,7 @@ static void judge_blind(struct watch *watch, double share)
 
 static void take_second(struct watch *watch)
 {
+    double ours_ns = 0.0;
     double idle;
 
     for (size_t i = 0; i < WATCH_ACCOUNTS; i++) {
@@ -126,12 +127,15 @@ static void take_second(struct watch *watch)
         !watch->desk->is_closed) {
         judge_shares(watch);
     }
-    idle = 1000.0 - (watch->ours_ns - watch->busy_ns) / 1e6;
+    for (int64_t i = 0; i < watch->scenario->n_engines; i++) {
+        ours_ns += engine_held_ns(&watch->desk->engines[i]);
+    }
+    idle = 1000.0 - (ours_ns - watch->busy_ns) / 1e6;
     if (watch->second_is_ours && watch->second > 0) {
         tally_add(&watch->tallies, INVARIANT_BUSY, idle, idle > IDLE_PERMILLE, watch_now_s(watch));
     }
-    judge_blind(watch, (watch->ours_ns - watch->busy_ns) / 1e6);
-    watch->busy_ns = watch->ours_ns;
+    judge_blind(watch, (ours_ns - watch->busy_ns) / 1e6);
+    watch->busy_ns = ours_ns;
     watch->second_is_ours = watch->scenario->screen.hz == 0;
     watch->second++;
 }
