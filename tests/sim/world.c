@@ -315,7 +315,7 @@ static uint64_t run_until_they_leave(struct world *world)
 {
     uint64_t n_before;
 
-    agenda_run(&world->agenda, COUNTED_FROM_MS * AGENDA_MS);
+    agenda_run(&world->agenda, num_min(COUNTED_FROM_MS, (uint64_t)world->scenario->run.lasts_ms) * AGENDA_MS);
     n_before = world->desk.n_rows + world->desk.n_tok;
     agenda_run(&world->agenda, (uint64_t)world->scenario->run.lasts_ms * AGENDA_MS);
     return world->desk.n_rows + world->desk.n_tok - n_before;
