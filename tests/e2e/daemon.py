@@ -41,7 +41,7 @@ class Daemon:
 
     def __init__(self, models=None, engine="fake", script="", words=(), template=None, policy=None, settings=None,
                  start=True, environment=None, limits=None,
-                 engine_may_fault=False, sense=None, sense_program=None):
+                 engine_may_fault=False, sense=None, sense_program=None, device=None):
         self.folder = tempfile.mkdtemp(prefix="sotto-e2e-")
         self.socket = os.path.join(self.folder, "s")
         self.log_path = os.path.join(self.folder, "log")
@@ -53,6 +53,7 @@ class Daemon:
         self.engine_may_fault = engine_may_fault
         self.sense = sense or {"start": "never"}  # a test must not depend on how warm its machine is
         self.sense_program = sense_program
+        self.device = device or {}
         self.process = None
         self.ready_s = None
         self.policy = policy or [{"anyone": True, "admin": True, "observe": True, "special": True,
@@ -78,7 +79,7 @@ class Daemon:
 
     def configure(self, **changes):
         config = {"models": self.models, "policy": self.policy, "daemon": self.settings,
-                  "sense": self.sense, **changes}
+                  "sense": self.sense, "device": self.device, **changes}
         with open(self.config_path, "w") as file:
             json.dump(config, file)
 

@@ -88,6 +88,25 @@ def readings_stand_in_status_with_unit_history_and_why():
 
 
 @fact
+def the_share_of_another_program_is_read_from_its_descriptors():
+    with Tree() as tree:
+        tree.gpu()
+        tree.client(4711, "weston")
+        with Daemon(sense=child(tree), device={"gpu": "off"}) as daemon:
+            begun = time.monotonic_ns()
+
+            def share():
+                tree.busy(4711, (time.monotonic_ns() - begun) * 3 // 10)
+                return value(daemon, "fdinfo renderD128") or 0
+            within(SOON_S, lambda: 200 <= share() <= 400, "three tenths are seen")
+
+            load = sensors(daemon)["fdinfo renderD128"]
+            equal((load.quantity, load.unit, load.in_use), ("graphics-load", "permille", True))
+            equal([(device.node, device.load_source) for device in daemon.status().devices],
+                  [("/dev/dri/renderD128", "fdinfo renderD128")])
+
+
+@fact
 def a_value_that_changes_is_seen():
     with Tree() as tree:
         tree.zone("gpu-thermal", 45000)
@@ -275,6 +294,26 @@ def a_truthful_stand_in_is_believed():
     liar = Liar("inventory()", "for i in range(1000): sample(); time.sleep(0.5)")
     with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
         within(SOON_S, lambda: value(daemon, "zone 0") == 45000, "it is believed")
+
+
+@fact
+def it_is_asked_to_look_often_while_there_is_work_and_seldom_else():
+    liar = Liar("inventory()", "peer.settimeout(0.02)", "rates = open(os.path.dirname(__file__) + '/rates', 'a')",
+                "while True:", "    sample()", "    try:",
+                "        order = pb.ToSense.FromString(peer.recv(4096)[4:])",
+                "        print(order.rate.period_ms, file=rates, flush=True)", "    except TimeoutError:", "        pass")
+
+    def rates():
+        with open(os.path.join(liar.folder, "rates"), encoding="ascii") as file:
+            return [int(line) for line in file]
+    with Daemon(sense={"start": "child"}, sense_program=liar.path, script="always do slow 50\n") as daemon:
+        within(SOON_S, lambda: value(daemon, "zone 0") == 45000, "it is believed")
+        daemon.wait_ready()
+        with daemon.client() as client:
+            client.generate("Hi", max_tokens=8)
+
+        within(SOON_S, lambda: len(rates()) >= 3 and rates()[-1] == 1000, f"seldom again: {rates()}")
+        equal(rates()[:2], [1000, 50])
 
 
 @fact

@@ -48,6 +48,35 @@ class Tree:
     def drop_zone(self, number=0):
         shutil.rmtree(self.path(f"{SENSES}/thermal_zone{number}"))
 
+    def link(self, path, target):
+        path = self.path(path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.symlink(target, path)
+
+    def gpu(self, driver="panfrost"):
+        """A platform device with a render node and a card, and process 1, which every machine has."""
+        device = "sys/devices/platform/fd00000.gpu"
+        os.makedirs(self.path(device))
+        self.link(f"{device}/driver", f"../../../bus/platform/drivers/{driver}")
+        self.link(f"{device}/subsystem", "../../../bus/platform")
+        for node in "renderD128", "card0":
+            self.link(f"sys/class/drm/{node}/device", "../../../devices/platform/fd00000.gpu")
+        self.process(1, "init")
+
+    def process(self, pid, name):
+        self.write(f"proc/{pid}/comm", name + "\n")
+        self.link(f"proc/{pid}/fd/0", "/dev/null")
+
+    def client(self, pid, name):
+        """A process that holds the render node."""
+        self.process(pid, name)
+        self.link(f"proc/{pid}/fd/3", "/dev/dri/renderD128")
+        self.busy(pid, 0)
+
+    def busy(self, pid, ns):
+        self.write(f"proc/{pid}/fdinfo/3", "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t603\ndrm-driver:\tpanfrost\n"
+                                           f"drm-client-id:\t{pid}\ndrm-engine-fragment:\t{ns} ns\n")
+
     def hang(self, path):
         """Reading this file takes for ever: a pipe that nobody writes into."""
         path = self.path(path)
