@@ -1,5 +1,6 @@
 #include "app/wire_up.h"
 #include "app/notify.h"
+#include "app/trace_file.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "ipc/listener.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* From the first SIGTERM to the end of the process: the grace of the streams, 5 s at most for engines, and the last
  * frames of connections. */
@@ -29,6 +31,7 @@ static const int signal_numbers[SOTTOD_SIGNALS] = {
     [SOTTOD_TERM] = SIGTERM,
     [SOTTOD_INT] = SIGINT,
     [SOTTOD_HUP] = SIGHUP,
+    [SOTTOD_USR2] = SIGUSR2,
 };
 
 #define TO(state) (1u << (state))
@@ -155,6 +158,7 @@ static void on_conns_closed(void *owner)
     struct sottod *sottod = owner;
 
     move(sottod, SOTTOD_STOPPED);
+    sleeping_end(&sottod->sleeping);
     uv_walk(&sottod->loop, close_handle, NULL); /* signals and timers: all others are closed */
 }
 
@@ -182,6 +186,7 @@ static void stop(struct sottod *sottod, const char *reason)
     if (sottod->state != SOTTOD_SERVING) {
         return;
     }
+    sleeping_end(&sottod->sleeping); /* a machine may sleep through our end */
     log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason,
              sottod->config->daemon.stop_grace_ms);
     notify_stopping(STOP_MOST_MS * UINT64_C(1000));
@@ -191,13 +196,30 @@ static void stop(struct sottod *sottod, const char *reason)
     hub_stop(sottod->hub, sottod->config->daemon.stop_grace_ms, on_hub_stopped, sottod);
 }
 
+/* Beside the socket that a user's or the system's daemon usually has. */
+static void write_trace(const struct sottod *sottod)
+{
+    const char *folder = sottod->options->runtime_folder ? sottod->options->runtime_folder : "/run/sotto";
+    struct diag diag = DIAG_INIT;
+    char path[OPTIONS_PATH_BYTES];
+
+    snprintf(path, sizeof(path), "%s/sottod-%ld.trace.json", folder, (long)getpid());
+    if (trace_file_write(path, &diag)) {
+        log_error("app", "no trace: %s", diag.text);
+    } else {
+        log_info("app", "event: trace-written, path: %s", path);
+    }
+}
+
 static void on_signal(uv_signal_t *handle, int signum)
 {
     struct sottod *sottod = handle->data;
     Sotto__V1__Reloaded reloaded = SOTTO__V1__RELOADED__INIT;
     struct diag diag = DIAG_INIT;
 
-    if (signum != SIGHUP) {
+    if (signum == SIGUSR2) {
+        write_trace(sottod);
+    } else if (signum != SIGHUP) {
         stop(sottod, strsignal(signum));
     } else if (sottod_reload(sottod, &reloaded, &diag)) {
         log_error("app", "reload: nothing was changed: %s", diag.text);
@@ -484,6 +506,9 @@ static int serve(struct sottod *sottod)
     log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
     devices_look(&sottod->devices);
     hub_start(sottod->hub);
+    if (sleeping_begin(&sottod->sleeping, &sottod->loop, sottod->hub)) {
+        log_warn("app", "no memory to await sleep");
+    }
     tell_status(sottod);
     uv_run(&sottod->loop, UV_RUN_DEFAULT);
     log_info("app", "ended");

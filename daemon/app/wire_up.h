@@ -10,6 +10,7 @@
 
 #include "app/devices.h"
 #include "app/options.h"
+#include "app/sleeping.h"
 #include "ipc/ipc.h"
 
 enum sottod_state {
@@ -20,7 +21,7 @@ enum sottod_state {
     SOTTOD_STATE_COUNT,
 };
 
-enum sottod_signal { SOTTOD_TERM, SOTTOD_INT, SOTTOD_HUP, SOTTOD_SIGNALS };
+enum sottod_signal { SOTTOD_TERM, SOTTOD_INT, SOTTOD_HUP, SOTTOD_USR2, SOTTOD_SIGNALS };
 
 struct sottod {
     const struct options *options;
@@ -32,6 +33,7 @@ struct sottod {
     struct hub *hub;
     struct ipc *ipc;
     struct devices devices;
+    struct sleeping sleeping;
     int exit_code; /* of a daemon that ends by itself */
     enum sottod_state state;
     uv_signal_t signals[SOTTOD_SIGNALS];

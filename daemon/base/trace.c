@@ -23,9 +23,16 @@ static struct slot slots[TRACE_SLOTS];
 static atomic_uint_fast64_t n_events;
 
 static const char *const what_names[TRACE_WHAT_COUNT] = {
-    [TRACE_STEP_SENT] = "step-sent", [TRACE_STEP_DONE] = "step-done",     [TRACE_TOKEN] = "token",
-    [TRACE_PARK] = "park",           [TRACE_ENGINE_LOST] = "engine-lost", [TRACE_MODE] = "mode",
-    [TRACE_SENSE] = "sense",         [TRACE_SENSE_STATE] = "sense-state",
+    [TRACE_STEP_SENT] = "step-sent",
+    [TRACE_STEP_DONE] = "step-done",
+    [TRACE_TOKEN] = "token",
+    [TRACE_PARK] = "park",
+    [TRACE_ENGINE_LOST] = "engine-lost",
+    [TRACE_MODE] = "mode",
+    [TRACE_LIMITS] = "limits",
+    [TRACE_SLICE] = "slice",
+    [TRACE_SENSE] = "sense",
+    [TRACE_SENSE_STATE] = "sense-state",
 };
 
 void trace_add(enum trace_what what, uint64_t a, uint64_t b)

@@ -1,8 +1,8 @@
 /*
  * Trace: a ring of the last timed events
  *
- * Cheap enough to be always on: a slot is claimed by one atomic add and overwritten in turn. `sotto trace` (a later
- * request) writes the ring in a form that a trace viewer reads; numbers only, never text of a prompt.
+ * Cheap enough to be always on: a slot is claimed by one atomic add and overwritten in turn. sottod writes the ring on
+ * SIGUSR2 in a form that a trace viewer reads (app/trace_file.h); numbers only, never text of a prompt.
  */
 #ifndef SOTTO_BASE_TRACE_H
 #define SOTTO_BASE_TRACE_H
@@ -16,7 +16,9 @@ enum trace_what {
     TRACE_TOKEN,       /* a: stream, b: index */
     TRACE_PARK,        /* a: stream, b: reason */
     TRACE_ENGINE_LOST, /* a: pid, b: signal */
-    TRACE_MODE,        /* a: from, b: to */
+    TRACE_MODE,        /* a: place * 100 + mode, b: cause */
+    TRACE_LIMITS,      /* a: place * 10000 + permille of duty, b: longest slice in microseconds */
+    TRACE_SLICE,       /* a: place, b: microseconds that it was held */
     TRACE_SENSE,       /* a: permille of the device that others use, b: millidegrees of the hottest zone */
     TRACE_SENSE_STATE, /* a: source, b: state */
     TRACE_WHAT_COUNT,

@@ -1,6 +1,7 @@
 #include "stream/governing.h"
 #include "base/clock.h"
 #include "base/num.h"
+#include "base/trace.h"
 #include "stream/models.h"
 #include "stream/stream.h"
 #include <string.h>
@@ -125,8 +126,11 @@ static void tick(struct hub *hub)
         governing->kv_permille = governor->limits[GOVERNOR_CORES].kv_permille;
         governing_tell_pages(hub);
     }
-    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
-        if (differs(&was[i], &governor->limits[i])) {
+    for (uint32_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        const struct governor_limits *now = &governor->limits[i];
+
+        if (differs(&was[i], now)) {
+            trace_add(TRACE_LIMITS, i * 10000 + now->duty_permille, now->slice_us);
             hub_poke(hub);
         }
     }
@@ -279,6 +283,7 @@ void governing_slice_ended(struct hub *hub, const struct turn_step *step, uint64
     struct governing *governing = &hub->governing;
 
     governing->held_us[step->lane->place] += held_us;
+    trace_add(TRACE_SLICE, step->lane->place, held_us);
     if (!done) {
         return;
     }
@@ -342,6 +347,7 @@ void hub_wake(struct hub *hub)
     }
     hub->governing.awake_us = clock_mono_us();
     governor_awake(&hub->governor);
+    tick(hub);
     hub_poke(hub);
 }
 

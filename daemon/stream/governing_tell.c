@@ -50,7 +50,7 @@ static void tell_place(struct hub *hub, enum governor_place place, const struct 
     snprintf(duty, sizeof(duty), "%u", now->duty_permille);
     snprintf(rows, sizeof(rows), "%u", now->n_rows);
     hub->counts[HUB_MODE_CHANGES] += now->mode != was->mode;
-    trace_add(TRACE_MODE, place * 100u + was->mode, now->mode * 100u + now->cause);
+    trace_add(TRACE_MODE, place * 100u + now->mode, now->cause);
     hub_event(hub, UINT32_MAX, "mode", "mode-changed", "place", place_names[place], "mode",
               governor_mode_name(now->mode), "cause", governor_cause_name(now->cause), "from",
               governor_mode_name(was->mode), "slice_us", slice, "duty_permille", duty, NULL);

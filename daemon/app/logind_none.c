@@ -1,0 +1,28 @@
+/*
+ * In place of logind.c where libsystemd is not there at build time.
+ */
+#include "app/logind.h"
+
+int logind_open(struct logind **ret_logind, uv_loop_t *loop, const struct logind_sink *sink, void *owner)
+{
+    (void)loop;
+    (void)sink;
+    (void)owner;
+    *ret_logind = NULL;
+    return 0;
+}
+
+void logind_lock(struct logind *logind)
+{
+    (void)logind;
+}
+
+void logind_release(struct logind *logind)
+{
+    (void)logind;
+}
+
+void logind_close(struct logind *logind)
+{
+    (void)logind;
+}

@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""Sleep: the machine waits for us no longer than half a second, nothing moves meanwhile, and all goes on afterwards."""
+import time
+
+import sotto_pb2 as pb
+import tap
+from client import Client, generate
+from daemon import Daemon
+from logind import Logind
+from tap import equal, fact, holds, note, within
+
+
+def sleeper(logind, **more):
+    return Daemon(script="always do slow 10\n", environment=logind.environment, **more)
+
+
+@fact
+def a_delay_lock_is_held_while_awake():
+    with Logind() as logind, sleeper(logind):
+        within(5, logind.held, "a lock is taken")
+        what, who, mode, _ = logind.held()[0]
+        equal((what, who, mode), ("sleep", "sottod", "delay"))
+
+
+@fact
+def an_idle_daemon_gives_its_lock_back_at_once_and_takes_it_again():
+    with Logind() as logind, sleeper(logind) as daemon:
+        within(5, logind.held, "a lock is taken")
+        took = logind.sleep()
+        note(f"{took * 1000:.0f} ms from the signal to no lock")
+        holds(took < 0.5, took)
+        logind.tell(False)
+        within(5, logind.held, "a lock is taken again")
+        holds("sleep-ends" in daemon.log(), daemon.log())
+
+
+@fact
+def a_running_answer_stands_still_and_goes_on_with_the_same_tokens():
+    with Logind() as logind, sleeper(logind) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        within(5, logind.held, "a lock is taken")
+        whole = client.generate("count", max_tokens=60)
+        stream = client.ask(generate("count", max_tokens=60))
+        got = []
+        while len(got) < 5:
+            frame = client.read_of(stream)
+            if frame.WhichOneof("body") == "delta":
+                got.extend(frame.delta.tokens)
+        took = logind.sleep()
+        note(f"{took * 1000:.0f} ms from the signal to no lock, with an answer under way")
+        holds(took < 0.5, took)
+        with daemon.client() as other:
+            before = other.one(pb.Status())
+            time.sleep(0.3)
+            after = other.one(pb.Status())
+        equal(after.engines[0].steps, before.engines[0].steps, "steps while asleep")
+        equal([(place.mode, place.cause) for place in after.governor], [("paused", "sleep")] * 2)
+        logind.tell(False)
+        while True:
+            frame = client.read_of(stream)
+            body = frame.WhichOneof("body")
+            if body == "delta":
+                got.extend(frame.delta.tokens)
+            if body in ("done", "error"):
+                break
+        equal(body, "done")
+        equal(got, list(whole.tokens))
+
+
+@fact
+def a_sleep_that_is_called_off_costs_nothing_but_the_pause():
+    with Logind() as logind, sleeper(logind) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        within(5, logind.held, "a lock is taken")
+        logind.tell(True)
+        logind.tell(False)
+        equal(client.generate("go on", max_tokens=5).reason, "FINISH_LENGTH")
+        within(5, logind.held, "a lock is held")
+
+
+@fact
+def without_logind_the_daemon_serves():
+    with Logind(speaks=False) as logind, sleeper(logind) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
+        within(5, lambda: "sleep is not awaited" in daemon.log(), "it says so")
+
+
+@fact
+def without_a_bus_the_daemon_serves():
+    with Daemon(script="", environment={"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/no/such/bus"}) as daemon:
+        daemon.wait_ready()
+        with Client(daemon.socket) as client:
+            equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
+        holds("no bus of the system" in daemon.log(), daemon.log())
+
+
+@fact
+def a_bus_that_ends_in_mid_sleep_wakes_the_daemon():
+    with Logind() as logind, sleeper(logind) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        within(5, logind.held, "a lock is taken")
+        logind.sleep()
+        logind.bus_process.terminate()
+        equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
+
+
+if __name__ == "__main__":
+    tap.main()
