@@ -1,9 +1,9 @@
 /*
  * Trace file: the ring of the last events as a file that a person can open
  *
- * In the Trace Event Format (JSON) that trace viewers read: about:tracing, Perfetto, Speedscope. Steps and slices are bars,
- * the shares and slices that the governor allows, the load of others and the temperature are curves, modes and tokens
- * are marks. There is no text of anybody in it and no token: times, counts and numbers of streams.
+ * In the Trace Event Format (JSON) that trace viewers read: about:tracing, Perfetto, Speedscope. Steps and slices are
+ * bars; what the governor allows, the load of others and the temperature are curves; modes and tokens are marks. There
+ * is no text of anybody in it and no token: times, counts and numbers of streams.
  */
 #ifndef SOTTO_APP_TRACE_FILE_H
 #define SOTTO_APP_TRACE_FILE_H
