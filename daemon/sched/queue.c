@@ -131,6 +131,9 @@ enum sched_class queue_rank(const struct job *job, uint64_t now_us)
     const struct lane *lane = job->lane;
     uint64_t spells = 0;
 
+    if (job->state == JOB_SEATED && job->seated_by_age && job->n_paid == job->n_paid_seat) {
+        return SCHED_REALTIME; /* its class has waited long enough before it had that seat */
+    }
     if (lane && job->state == JOB_SEATED) {
         uint64_t since_us = num_max(job->since_us, lane->served_us[job->class]);
 

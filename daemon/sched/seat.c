@@ -85,16 +85,22 @@ enum reason {
     REASON_NONE,
 };
 
-/* True if @job may not be put aside while it runs. Of many seats each class keeps one; of few, who got one
- * by age has it for a while. */
+/* Of many seats a class keeps its last one, unless pages are short and it holds more than its part of those. */
+static bool is_last_of_class(const struct job *job)
+{
+    const struct lane *lane = job->lane;
+    bool small = !lane->no_room || (uint64_t)job->n_pages * QUEUE_LAST_PART <= lane->n_pages;
+
+    return lane->n_seats >= QUEUE_MANY_SEATS && lane->n_held[job->class] == 1 && small;
+}
+
+/* True if @job may not be put aside while it runs. */
 static bool has_tenure(const struct job *job, uint64_t now_us)
 {
     uint64_t until_us = job->seated_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_aside);
+    bool got_further = job->n_paid > job->n_paid_seat;
 
-    if (job->lane->n_seats >= QUEUE_MANY_SEATS && !job->lane->no_room) {
-        return job->lane->n_held[job->class] == 1;
-    }
-    return job->seated_by_age && job->n_paid == job->n_paid_seat && now_us < until_us;
+    return is_last_of_class(job) || (job->seated_by_age && !got_further && now_us < until_us);
 }
 
 /* Seats of @account at @lane in @class. */
