@@ -107,9 +107,9 @@ static double cost_with(const struct room *room, const struct job *job, uint32_t
     return cost_of(&lane->cost, &load);
 }
 
-/* Rows of @job's prompt that fit into @most rows and the step's time, found by halving; @least if fewer
- * would. */
-static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least)
+/* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if fewer would. */
+static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least,
+                      double limit_ns)
 {
     uint32_t high = (uint32_t)num_min(job_rows_left(job), most);
     uint32_t low = (uint32_t)num_min(least, high);
@@ -117,7 +117,7 @@ static uint32_t piece(const struct room *room, const struct job *job, uint32_t m
     while (low < high) {
         uint32_t middle = high - (high - low) / 2;
 
-        if (cost_with(room, job, middle) <= room->limit_ns) {
+        if (cost_with(room, job, middle) <= limit_ns) {
             low = middle;
         } else {
             high = middle - 1;
@@ -190,13 +190,12 @@ static void fill_answer(struct room *room, struct job *job)
     }
 }
 
-/* @aged: others wait behind who has aged. */
+/* @aged: others wait behind who has aged; it gets a part of the step. */
 static void fill_prompt(struct room *room, struct job *job, bool aged)
 {
-    uint32_t left = room->n_rows - room->plan->n_rows;
-    uint32_t most = aged ? (uint32_t)num_min(left, PLAN_PIECE_ROWS) : left;
-    uint32_t least = room->kept_rows > 0 || room->plan->n_entries == 0 ? PLAN_PIECE_ROWS : 0;
-    uint32_t n = piece(room, job, most, least);
+    uint32_t most = room->n_rows - room->plan->n_rows;
+    bool first = aged || room->kept_rows > 0 || room->plan->n_entries == 0;
+    uint32_t n = piece(room, job, most, first ? PLAN_PIECE_ROWS : 0, aged ? room->aged_ns : room->limit_ns);
 
     if (n > 0) {
         take(room, job, n);
