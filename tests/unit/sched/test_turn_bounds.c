@@ -211,6 +211,30 @@ START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
 }
 END_TEST
 
+START_TEST(what_a_lost_engine_held_is_rested_for)
+{
+    struct job jobs[2];
+
+    bound(2 * MS, 500);
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    expect(TURN_STEP);
+    pass(1 * MS);
+    turn_on_lost(&turn, &lanes[0], in.now_us);
+    job_forget(&jobs[0]);
+    end_job(&jobs[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[1]);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 1 * MS);
+    pass(1 * MS);
+    expect(TURN_STEP);
+    pass(2000 * MS); /* it hangs: that is not time on the place */
+    turn_on_lost(&turn, &lanes[1], in.now_us);
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -224,6 +248,7 @@ int main(void)
         the_class_gate_suspends_what_is_below_and_lets_it_go_on_later,
         who_has_ended_behind_the_gate_is_let_through,
         a_paused_place_stops_every_class_and_sleep_both_places,
+        what_a_lost_engine_held_is_rested_for,
     };
 
     return run_facts("sched-turn-bounds", facts, sizeof(facts) / sizeof(facts[0]));

@@ -283,6 +283,91 @@ START_TEST(moves_that_make_no_sense_are_none)
 }
 END_TEST
 
+START_TEST(a_step_counts_as_those_who_still_want_it)
+{
+    struct job low;
+    struct job jobs[2];
+    struct turn_step *step;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 200);
+    add_answer(&jobs[0], SCHED_REALTIME, &lanes[0]);
+    jobs[0].has_first = true;
+    jobs[0].n_left = 1;
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    ck_assert(has(step, &low) && has(step, &jobs[0]));
+    ck_assert_int_eq(step->class, SCHED_REALTIME);
+    while (turn_next(&turn, &queue, &planner, &in, &order), order.what != TURN_NONE) {
+    }
+    end_job(&jobs[0]);
+    add_answer(&jobs[1], SCHED_REALTIME, &lanes[0]);
+    while (turn_next(&turn, &queue, &planner, &in, &order), order.what == TURN_WITHDRAW) {
+        take_back(order.step);
+    }
+    ck_assert_int_eq(order.what, TURN_SUSPEND);
+    ck_assert_ptr_eq(order.step, step);
+}
+END_TEST
+
+START_TEST(nothing_lower_is_put_beside_a_first_token)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 200);
+    add_prompt(&high, SCHED_REALTIME, &lanes[0], 60); /* two steps of prompt */
+    high.n_left = 2;
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    ck_assert(has(first, &high) && !has(first, &low));
+    ck_assert(has(second, &high) && !has(second, &low));
+    finish(first, 40 * MS);
+    expect(TURN_STEP);
+    finish(second, 30 * MS);
+    ck_assert(high.has_first);
+    while (turn_next(&turn, &queue, &planner, &in, &order), order.what != TURN_NONE) {
+    }
+    ck_assert_uint_gt(low.n_steps, 0);
+}
+END_TEST
+
+START_TEST(a_short_prompt_of_realtime_has_its_step_to_itself)
+{
+    struct job low;
+    struct job high;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 200);
+    add_prompt(&high, SCHED_REALTIME, &lanes[0], 5);
+    ck_assert_uint_eq(expect(TURN_STEP)->plan.n_entries, 1);
+    ck_assert_uint_gt(high.n_steps, 0);
+}
+END_TEST
+
+START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
+{
+    struct job jobs[2];
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    turn_leave(&turn, &jobs[0]);
+    turn_forget(&turn, &jobs[0]);
+    turn_leave(&turn, &jobs[0]); /* in no step any more */
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 1);
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[1]), 0);
+    finish(first, 10 * MS);
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 1);
+    finish(second, 10 * MS);
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 0);
+    end_job(&jobs[0]);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -299,6 +384,10 @@ int main(void)
         a_lost_engine_takes_its_steps_with_it_and_no_others,
         only_what_runs_or_waits_is_awaited,
         moves_that_make_no_sense_are_none,
+        a_step_counts_as_those_who_still_want_it,
+        nothing_lower_is_put_beside_a_first_token,
+        a_short_prompt_of_realtime_has_its_step_to_itself,
+        who_leaves_with_a_step_is_counted_until_it_ends,
     };
 
     return run_facts("sched-turn-class", facts, sizeof(facts) / sizeof(facts[0]));
