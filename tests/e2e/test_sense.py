@@ -424,12 +424,12 @@ def say_rate(peer, ms):
 
 def n_readings(peer, seconds):
     """How often the source read most was read."""
-    counts = {}
+    times = {}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for reading in receive(peer).sample.readings:
-            counts[reading.source] = counts.get(reading.source, 0) + 1
-    return max(counts.values(), default=0)
+            times.setdefault(reading.source, set()).add(reading.at_us)
+    return max(map(len, times.values()), default=0)
 
 
 @fact
