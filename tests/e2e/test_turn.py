@@ -267,6 +267,35 @@ def real_answers_of_three_classes_are_those_of_each_alone():
 
 
 @fact
+def slices_and_pauses_that_a_compositor_asks_for_change_no_token():
+    policy = [{"anyone": True, "observe": True, "special": True, "class_ceiling": "realtime", "graphics_hint": True}]
+    with Daemon(engine="real", models={"stories": stories()}, policy=policy, start=False) as daemon:
+        daemon.configure(governor={"cores_share": True})
+        daemon.start()
+        with daemon.client() as client, daemon.client() as compositor:
+            daemon.wait_ready("stories")
+            body = ask(STORY * 20, INTERACTIVE, 200, temperature=0.8, seed=3)
+            alone = client.answer(client.ask(body)).tokens
+            begun = time.monotonic()
+            client.answer(client.ask(body))
+            alone_s = time.monotonic() - begun
+            modes = set()
+            for hint in (pb.GraphicsHint(frame_budget_us=16667, missed_frames=2), pb.GraphicsHint(busy_for_us=15000)):
+                begun = time.monotonic()
+                stream = client.ask(body)
+                for _ in range(6):
+                    compositor.send(0, hint)
+                    time.sleep(0.03)
+                    place = daemon.status().governor[1]
+                    modes.add(place.mode)
+                    holds(place.mode == "full" or 0 < place.slice_us <= 2000, place)
+                equal(client.answer(stream).tokens, alone, f"tokens under {hint}")
+                note(f"{time.monotonic() - begun:.2f} s, alone {alone_s:.2f} s")
+                holds(time.monotonic() - begun > 2 * alone_s, "nothing was bounded")
+            holds({"shared", "paused"} <= modes, modes)
+
+
+@fact
 def barge_in_keeps_what_was_computed():
     with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
         daemon.wait_ready("stories")
