@@ -14,6 +14,9 @@
 /* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
 #define ADMIT_MARGIN 1.25
 
+/* Before an engine's cost is learnt it is what a warm-up said. */
+#define ADMIT_MARGIN_YOUNG 2.0
+
 /* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have
  * changed. */
 #define ADMIT_GATED_US 5000000u
@@ -142,7 +145,9 @@ static void add_seat(struct outlook *outlook, const struct job *job, const struc
         outlook->n_seated++;
     }
     if (other->class >= job->class && other->finish_by_us > 0) {
-        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us);
+        const double *ns = job->lane->cost.ns;
+        double least_ns = ns[COST_FIXED] + job->lane->n_taken * ns[COST_DECODE_ROW];
+        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us, least_ns);
 
         outlook->limit = pace_ns < outlook->limit ? pace_ns : outlook->limit;
     }
@@ -323,6 +328,8 @@ static void foretell(const struct view *view, const struct job *job, struct fore
 /* With what may go wrong, and what the account may spend. */
 static void foretell_surely(const struct view *view, const struct job *job, struct foretold *ret_foretold)
 {
+    bool young = job->lane->cost.n_learnt < COST_YOUNG;
+    double margin = young ? ADMIT_MARGIN_YOUNG : ADMIT_MARGIN;
     uint64_t n_rows = job_rows_left(job);
     uint32_t rate = job->limits.tokens_a_minute;
     double first_us = (double)account_until_us(job->account, rate, n_rows, view->boot_us);
@@ -330,8 +337,8 @@ static void foretell_surely(const struct view *view, const struct job *job, stru
         (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), view->boot_us);
 
     foretell(view, job, ret_foretold);
-    ret_foretold->first_us = ret_foretold->first_us * ADMIT_MARGIN + ret_foretold->step_us;
-    ret_foretold->finish_us = ret_foretold->finish_us * ADMIT_MARGIN + ret_foretold->step_us;
+    ret_foretold->first_us = ret_foretold->first_us * margin + ret_foretold->step_us;
+    ret_foretold->finish_us = ret_foretold->finish_us * margin + ret_foretold->step_us;
     ret_foretold->first_us = first_us > ret_foretold->first_us ? first_us : ret_foretold->first_us;
     ret_foretold->finish_us = finish_us > ret_foretold->finish_us ? finish_us : ret_foretold->finish_us;
 }
@@ -462,7 +469,8 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     return ADMIT_LATE;
 }
 
-/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had lately. */
+/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had
+ * lately. */
 static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
 {
     uint32_t duty = limits[job->lane->place].duty_permille;
@@ -471,7 +479,7 @@ static double burst_us(const struct queue *queue, const struct job *job, const s
     for (size_t i = (size_t)job->class + 1; i < SCHED_CLASS_COUNT; i++) {
         ns += queue->burst_ns[i];
     }
-    return ns / (duty > 0 ? duty : 1);
+    return 2.0 * ns / (duty > 0 ? duty : 1);
 }
 
 int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
@@ -499,8 +507,8 @@ int admit_ask(const struct queue *queue, const struct job *job, const struct gov
         double burst = burst_us(queue, job, limits);
 
         /* Promised to others: it would have to come after them. */
-        foretold.first_us += broken + burst;
-        foretold.finish_us += broken + burst;
+        foretold.first_us = (foretold.first_us + broken + burst) * queue->caution[job->class];
+        foretold.finish_us = (foretold.finish_us + broken + burst) * queue->caution[job->class];
         late = late_us(job, &foretold, boot_us);
         late = late > broken ? late : broken;
     }

@@ -25,7 +25,6 @@
 
 /* The engine's values may be far off, so errors of the first steps are believed. Then a step teaches no
  * more than that it was a quarter faster or slower: the error that a plan must bear. */
-#define COST_YOUNG      24u
 #define COST_CLIP       0.25
 #define COST_CLIP_YOUNG 100.0
 

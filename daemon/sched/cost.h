@@ -25,9 +25,12 @@ enum cost_part {
     COST_PART_COUNT,
 };
 
-/* Steps that are looked back at to tell a change of speed from a step that was interrupted: more than half of them
- * must agree. */
+/* Steps that are looked back at to tell a change of speed from a step that was interrupted: more than half
+ * of them must agree. */
 #define COST_RECENT 7u
+
+/* From so many steps on it is learnt rather than measured by a warm-up; before, it may be far off. */
+#define COST_YOUNG 24u
 
 struct cost {
     double ns[COST_PART_COUNT]; /* of one of each, now: speed, scale and share multiplied */
@@ -38,7 +41,7 @@ struct cost {
     double speed;                                   /* in common; 2: everything takes twice as long */
     double recent[COST_RECENT];                     /* measured over foretold, since speed last changed */
     uint32_t n_recent;
-    uint32_t n_learnt; /* steps */
+    uint32_t n_learnt; /* steps, up to COST_YOUNG */
 };
 
 /* What a step holds, counted in parts; [COST_FIXED] is 1. */
@@ -52,8 +55,8 @@ void cost_init(struct cost *cost, const uint64_t first_ns[COST_PART_COUNT]);
 /* Foretold time in nanoseconds; above 0 for any load that holds something. */
 double cost_of(const struct cost *cost, const struct cost_load *load);
 
-/* A whole step with @load took @took_ns of the chip: not what it stood still between slices, and not a step that was
- * cut (fewer rows than planned). 0 teaches nothing. */
+/* A whole step with @load took @took_ns of the chip: not what it stood still between slices, and not a
+ * step that was cut (fewer rows than planned). 0 teaches nothing. */
 void cost_learn(struct cost *cost, const struct cost_load *load, uint64_t took_ns);
 
 #endif

@@ -8,8 +8,10 @@
  * most. */
 #define FILL_AGED_PART 8u
 
-/* An answer with a deadline that is near is planned to be through in four fifths of the time. */
-#define FILL_PACE 0.8
+/* An answer with a deadline that is near keeps so much of its shortest steps in hand, and so many steps:
+ * what is left at the end, however long each step was that it allowed. */
+#define FILL_SPARE       0.25
+#define FILL_SPARE_STEPS 2.0
 
 /* Halvings to find a level: from any distance of virtual times down to one unit. */
 #define FILL_HALVINGS 64u
@@ -48,13 +50,16 @@ double plan_target_ns(const struct lane *lane, const struct governor_limits *lim
     return most_ns > least_ns ? most_ns : least_ns;
 }
 
-double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us)
+double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
+                    double least_ns)
 {
     uint32_t n_tok = job_tokens_left(job);
     uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
+    double n = n_tok > 0 ? n_tok : 1;
 
     /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
-    return FILL_PACE * (double)left_us * limits[job->lane->place].duty_permille / (n_tok > 0 ? n_tok : 1);
+    return (double)left_us * limits[job->lane->place].duty_permille / n -
+           (FILL_SPARE + FILL_SPARE_STEPS / n) * least_ns;
 }
 
 /* @n_rows of @job more: of a prompt, or the one of its answer. */
@@ -107,7 +112,8 @@ static double cost_with(const struct room *room, const struct job *job, uint32_t
     return cost_of(&lane->cost, &load);
 }
 
-/* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if fewer would. */
+/* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if
+ * fewer would. */
 static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least,
                       double limit_ns)
 {
@@ -167,10 +173,12 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
 /* An answer whose deadline is near needs its steps to be short: others' pieces give way. */
 static void keep_pace(struct room *room, const struct job *job)
 {
-    double pace = job->urgent && job->finish_by_us > 0
-                      ? fill_pace_ns(job, room->in->limits, room->in->boot_us)
-                      : room->limit_ns;
+    double least_ns = cost_of(&room->plan->lane->cost, &room->plan->load);
+    double pace = room->limit_ns;
 
+    if (job->urgent && job->finish_by_us > 0) {
+        pace = fill_pace_ns(job, room->in->limits, room->in->boot_us, least_ns);
+    }
     if (pace < room->limit_ns) {
         room->limit_ns = pace;
         room->kept_rows = 0; /* prompts have what is left, if anything */

@@ -65,6 +65,7 @@ struct job {
     bool alone;           /* a suspect: shares no step */
     bool has_first;       /* its first token was sampled */
     bool seated_by_age;   /* keeps its seat until it has got further */
+    bool late;            /* a deadline passed unmet; set by queue_next_expired() */
     bool urgent;          /* would miss its deadline in its fair turn; set by admit_look() */
     uint64_t due_boot_us; /* the deadline that makes it so */
 };

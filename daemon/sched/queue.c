@@ -11,6 +11,7 @@ void queue_init(struct queue *queue)
     *queue = (struct queue){ .turn = 1 }; /* no account was left waiting by it */
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_init(&queue->jobs[i]);
+        queue->caution[i] = 1.0;
     }
     accounts_init(&queue->accounts);
 }
@@ -48,17 +49,30 @@ static void note_end(struct account *account, uint64_t now_us)
     account->ended_us = now_us;
 }
 
+/* How promises go: quantile tracking by unequal steps (Robbins and Monro 1951). */
+static void note_promise(struct queue *queue, const struct job *job)
+{
+    double *caution = &queue->caution[job->class];
+
+    if (job->first_by_us == 0 && job->finish_by_us == 0) {
+        return;
+    }
+    *caution *= job->late ? QUEUE_CAUTION_UP : QUEUE_CAUTION_DOWN;
+    *caution = *caution < 1.0 ? 1.0 : *caution > QUEUE_CAUTION_MOST ? QUEUE_CAUTION_MOST : *caution;
+}
+
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    (void)queue;
+    note_promise(queue, job);
     job_move(job, JOB_ENDED, now_us);
     job->account->n_live--;
     list_remove(&job->link);
     note_end(job->account, now_us);
 }
 
-/* Brings the virtual time of @class up to now: the least start of those who hold seats and were left waiting, with what
- * is under way for them, so that nobody is put behind for what it had while it was alone. */
+/* Brings the virtual time of @class up to now: the least start of those who hold seats and were left
+ * waiting, with what is under way for them, so that nobody is put behind for what it had while it was
+ * alone. */
 static void tell_time(struct queue *queue, enum sched_class class)
 {
     uint64_t least = UINT64_MAX;
@@ -76,8 +90,9 @@ static void tell_time(struct queue *queue, enum sched_class class)
     }
 }
 
-/* No credit for the past: who was not left waiting had all that it wanted. Who waits for its first seat has the credit
- * of one; else those who had theirs meanwhile would stand still afterwards, until it has made up for all of it. */
+/* No credit for the past: who was not left waiting had all that it wanted. Who waits for its first seat
+ * has the credit of one; else those who had theirs meanwhile would stand still afterwards, until it has
+ * made up for all of it. */
 static void lift(const struct queue *queue, const struct job *job)
 {
     struct account *account = job->account;
@@ -113,8 +128,15 @@ void queue_leave_out(struct queue *queue, const struct job *job)
 static void note_burst(struct queue *queue, const struct job *job)
 {
     double *burst_ns = &queue->burst_ns[job->class];
-    double ns = job->lane ? job_rows_left(job) * job->lane->cost.ns[COST_PREFILL_ROW] : 0.0;
+    double ns = 0.0;
 
+    if (job->lane && job->lane->page_tokens > 0) {
+        const double *part_ns = job->lane->cost.ns;
+        double n_rows = job_rows_left(job);
+
+        ns = n_rows *
+             (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->lane->page_tokens * part_ns[COST_ATTEND_PAGE]);
+    }
     *burst_ns = *burst_ns * 0.93 > ns ? *burst_ns * 0.93 : ns;
 }
 
@@ -235,6 +257,7 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
             uint64_t due_us = queue_deadline_us(job);
 
             if (due_us > 0 && due_us <= boot_us) {
+                job->late = true;
                 return job;
             }
         }

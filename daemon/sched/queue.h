@@ -44,6 +44,12 @@
  * than this for each time it was put aside, and once more: so it ends after whatever number of those. */
 #define QUEUE_TENURE_US 500000u
 
+/* A promise that was not kept makes those of its class more careful by half, one that was kept less so by
+ * 1/2500: which rests where one in a thousand is not. */
+#define QUEUE_CAUTION_MOST 8.0
+#define QUEUE_CAUTION_UP   1.5
+#define QUEUE_CAUTION_DOWN 0.9996
+
 /* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it
  * really brings is charged as it comes. */
 #define QUEUE_SEAT_TOK 256u
@@ -81,9 +87,9 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
      * not left waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
-    double
-        burst_ns[SCHED_CLASS_COUNT]; /* the largest prompt of the class lately: what may come at any time */
-    uint64_t turn;                   /* number of the last plan that looked at everybody */
+    double burst_ns[SCHED_CLASS_COUNT]; /* the largest prompt lately: what may come at any time */
+    double caution[SCHED_CLASS_COUNT];  /* more time than foretold is promised by this, as promises went */
+    uint64_t turn;                      /* number of the last plan that looked at everybody */
 };
 
 void queue_init(struct queue *queue);
