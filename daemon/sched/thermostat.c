@@ -27,6 +27,7 @@
 #define APPROACH_FULL    4.0  /* degrees */
 #define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
 #define RUSH_S           3.0  /* a delay, a filter */
+#define LEAP             1.0  /* degrees from one reading to the next */
 #define NEAR             2.5  /* degrees below the aim */
 #define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
 #define FILTER_FAST_S    1.0
@@ -70,6 +71,8 @@ static void begin(struct thermostat *thermostat, const struct thermostat_reading
         thermostat->integral = reading->over > -UNPROVEN_NEAR ? UNPROVEN : 1.0;
         thermostat->lowest = reading->over;
     }
+    thermostat->over = reading->over;
+    thermostat->over_before = reading->over;
     thermostat->fast = reading->over;
     thermostat->slow = reading->over;
     thermostat->near_s = 0.0;
@@ -87,6 +90,10 @@ static double follow(struct thermostat *thermostat, const struct thermostat_read
     thermostat->fast += (reading->over - thermostat->fast) * s / (FILTER_FAST_S + s);
     thermostat->slow += (thermostat->fast - thermostat->slow) * s / (FILTER_SLOW_S + s);
     thermostat->lowest = fmin(thermostat->lowest, reading->over);
+    if (reading->over < thermostat->over || reading->over > thermostat->over) {
+        thermostat->over_before = thermostat->over;
+        thermostat->over = reading->over;
+    }
     if (reading->over < -NEAR) {
         thermostat->near_s = 0.0;
     } else if (reading->over <= 0.0) {
@@ -96,9 +103,13 @@ static double follow(struct thermostat *thermostat, const struct thermostat_read
     return slope > 0.0 ? fmax(0.0, slope - SLOPE_OF_STEP * reading->step) : slope;
 }
 
-static bool passes(const struct thermostat *thermostat, double over, double slope)
+static bool passes(const struct thermostat *thermostat, double over, double step, double slope)
 {
     if (over >= PASSED_MUCH) {
+        return true;
+    }
+    /* Above the target, by a leap: the next reading would be as far above that. */
+    if (over > fmax(AIM_BELOW, step) && thermostat->over - thermostat->over_before >= LEAP) {
         return true;
     }
     return over > PASSED && (thermostat->near_s < NEAR_S || over + slope * RUSH_S > PASSED_MUCH);
@@ -147,7 +158,7 @@ double thermostat_share(struct thermostat *thermostat, const struct thermostat_r
         begin(thermostat, reading);
     }
     slope = follow(thermostat, reading);
-    if (!thermostat->is_cut && passes(thermostat, over, slope)) {
+    if (!thermostat->is_cut && passes(thermostat, over, reading->step, slope)) {
         thermostat->is_cut = true;
         thermostat->peak = over;
         thermostat->integral = clamp(thermostat->used, LEAST, thermostat->integral);

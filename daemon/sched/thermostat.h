@@ -27,14 +27,16 @@
 
 /* Degrees Celsius above the aim, seconds, and shares of time from 0 to 1. */
 struct thermostat {
-    double integral; /* the share that holds the temperature, as far as known */
-    double softness; /* of the share that may be used after a cut; rises to 1 */
-    double used;     /* share that our work took, filtered */
-    double fast;     /* reading, filtered */
-    double slow;     /* and once more: their difference is the slope */
-    double lowest;   /* least reading: what it is like without us, as far as known */
-    double peak;     /* highest reading of this cut */
-    double near_s;   /* since when the reading is about the aim */
+    double integral;    /* the share that holds the temperature, as far as known */
+    double softness;    /* of the share that may be used after a cut; rises to 1 */
+    double used;        /* share that our work took, filtered */
+    double over;        /* reading */
+    double over_before; /* the one before, that was another */
+    double fast;        /* reading, filtered */
+    double slow;        /* and once more: their difference is the slope */
+    double lowest;      /* least reading: what it is like without us, as far as known */
+    double peak;        /* highest reading of this cut */
+    double near_s;      /* since when the reading is about the aim */
     bool is_started;
     bool is_cut;
 };

@@ -12,7 +12,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_HEAT] = { "heat", "2 degrees", "degrees", EVERY, false },
     [INVARIANT_CYCLE] = { "cycle", "half a degree", "degrees", EVERY, false },
     [INVARIANT_HOT] = { "hot", "as without us (0.3 degrees)", "degrees", EVERY, false },
-    [INVARIANT_USE] = { "use", "3.5 degrees below the target", "degrees", EVERY, false },
+    [INVARIANT_USE] = { "use", "6 degrees below what could be used", "degrees", EVERY, false },
     [INVARIANT_FLAP] = { "flap", "20 changes of mode in 10 s", "changes", EVERY, false },
     [INVARIANT_BLIND] = { "blind", "150 permille, hot; nothing, busy; after the grace time", "permille",
                           EVERY, false },

@@ -77,6 +77,7 @@ struct watch {
     bool was_over; /* the last reading was above the target */
     int64_t other_row;
     struct watch_swings swings; /* since settle_ms */
+    double second_mc;           /* sum of the present second */
     double below_mc;            /* sum, below what could be used */
     uint64_t n_mc;
 

@@ -10,12 +10,14 @@
 #define ABOVE_MC 2000.0
 /* Half of the way from turn to turn. */
 #define CYCLE_MC 500.0
-/* Less than this is no turn: slices and rests. */
+/* Means of a second: what slices and rests make of the die within one is not the controller's. */
+#define TICKS_A_SECOND 50
+/* Less than this is no turn. */
 #define TURN_MC 100.0
 /* A hot start against one without us: rounding, and the seconds of the sensor's delay are no excuse. */
 #define HOT_MC 300.0
 /* So far below the target, settled, work is refused for nothing. */
-#define BELOW_MC 3500.0
+#define BELOW_MC 6000.0
 
 static void take_reading(struct watch *watch)
 {
@@ -103,7 +105,11 @@ void watch_heat(struct watch *watch)
                   watch_now_s(watch));
     }
     if (is_settled(watch)) {
-        follow_swings(&watch->swings, now);
+        watch->second_mc += now;
+        if ((watch->n_mc + 1) % TICKS_A_SECOND == 0) {
+            follow_swings(&watch->swings, watch->second_mc / TICKS_A_SECOND);
+            watch->second_mc = 0.0;
+        }
         watch->below_mc += (warmth->full.die_mc < target ? warmth->full.die_mc : target) - now;
         watch->n_mc++;
     }
