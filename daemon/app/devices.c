@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,12 +78,22 @@ static void claim_chosen(struct devices *devices)
 
 /* ---- looking */
 
+/* The node that the configuration names. It may name a link that keeps its name when numbers change, as
+ * /dev/dri/by-path/...; one that leads nowhere (now) is its own name. */
+static const char *named_node(const struct devices *devices, char real[PATH_MAX])
+{
+    const char *node = devices->config.node;
+
+    return node && root_real_path(&devices->root, node, real, PATH_MAX) == 0 ? real : node;
+}
+
 static void look(uv_work_t *work)
 {
     struct devices *devices = work->data;
     struct devices_view *view = &devices->fresh;
+    char real[PATH_MAX];
     const struct choice_policy policy = {
-        .node = devices->config.node,
+        .node = named_node(devices, real),
         .allow_software = devices->config.allow_software_gpu,
         .needs_gpu = is_required(devices),
     };

@@ -138,7 +138,8 @@ void sottod_event(void *owner, const char *topic, const char *name, const char *
     if (sottod->hub && strcmp(topic, "model") == 0) {
         tell_status(sottod);
     }
-    if (strcmp(name, "devices-changed") == 0) {
+    /* One that came between the first look and the first inventory is no change of that. */
+    if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-there") == 0) {
         devices_look(&sottod->devices);
     }
 }
@@ -280,6 +281,7 @@ static void fill_senses(const struct sottod *sottod, const struct config_sense *
         .socket = sense->socket,
         .program = sottod->sense_path[0] ? sottod->sense_path : NULL,
         .root = sense->root,
+        .device = sottod->devices.config.node, /* of the start, as the claim is */
         .zones = sense->zones.list,
         .n_zones = sense->zones.n,
         .scales = sense->scales.list,

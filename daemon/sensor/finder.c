@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void finder_note(struct finding *finding, struct source *source, bool is_aside)
+void finder_note(struct finding *finding, struct source *source)
 {
     struct found *found = &finding->sources[finding->n_sources];
 
@@ -17,8 +17,7 @@ void finder_note(struct finding *finding, struct source *source, bool is_aside)
     *found = (struct found){
         .source = source,
         .quantity = source->quantity,
-        .rank = source->rank,
-        .is_aside = is_aside,
+        .rank = source_rank(source),
         .all_count = source->quantity == READING_TEMPERATURE || source->quantity == READING_THROTTLE,
         .slow_ms = source->slow_ms,
         .passive_mc = source->passive_mc,
@@ -30,7 +29,11 @@ void finder_note(struct finding *finding, struct source *source, bool is_aside)
     };
     memcpy(found->name, source->name, sizeof(found->name));
     memcpy(found->path, source->path, sizeof(found->path));
-    memcpy(found->why, source->why, sizeof(found->why));
+    if (source->is_aside) {
+        source_say(found->why, sizeof(found->why), "passed over: of a device that is not ours");
+    } else {
+        memcpy(found->why, source->why, sizeof(found->why));
+    }
 }
 
 static void ring(int bell)

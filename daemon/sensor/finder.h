@@ -22,7 +22,6 @@ struct found {
     char path[160];
     char why[96];
     uint32_t rank;  /* SOURCE_PASSED_OVER: is told of and not read */
-    bool is_aside;  /* of a device that is not ours: read, and never in use */
     bool all_count; /* every source of this quantity that is not passed over is in use, as with zones */
     uint32_t slow_ms;
     int32_t passive_mc;
@@ -37,6 +36,7 @@ struct found_device {
     uint32_t minor;
     char driver[32];
     bool has_display;
+    bool is_ours; /* its load is the one that counts */
 };
 
 struct finding {
@@ -72,7 +72,7 @@ struct finder {
 };
 
 /* Copies what is known of @source. */
-void finder_note(struct finding *finding, struct source *source, bool is_aside);
+void finder_note(struct finding *finding, struct source *source);
 
 /* 0, or a fault. */
 int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int bell);

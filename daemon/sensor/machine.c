@@ -4,6 +4,7 @@
 #include "sense/inventory.h"
 #include "sense/load.h"
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +67,57 @@ static bool put_scale(struct machine *machine, const char *text, struct diag *di
     return true;
 }
 
-bool machine_open(struct machine *machine, const char *path, const char *const *zones, size_t n_zones,
-                  const char *const *scales, size_t n_scales, struct diag *diag)
+/* "renderD129", "card1". */
+static bool is_node_name(const char *name)
+{
+    size_t n = strncmp(name, "renderD", 7) == 0 ? 7 : strncmp(name, "card", 4) == 0 ? 4 : 0;
+
+    return n > 0 && name[n] && !name[n + strspn(name + n, "0123456789")];
+}
+
+static bool put_device(struct machine *machine, const char *device, struct diag *diag)
+{
+    if (device[0] != '/' && !is_node_name(device)) {
+        diag_set(diag, "--device %.200s: must be a DRM node, as renderD128 or /dev/dri/renderD128", device);
+        return false;
+    }
+    machine->device = device;
+    return true;
+}
+
+/* A path may be a link that keeps its name when numbers change ("/dev/dri/by-path/..."), so it is followed anew with
+ * each scan. One that leads nowhere names no device: then none is ours, and its load is not seen. */
+static void find_node(struct machine *machine)
+{
+    char real[PATH_MAX];
+    const char *name = machine->device;
+
+    if (!name) {
+        return;
+    }
+    if (name[0] == '/') {
+        name = root_real_path(&machine->root, name, real, sizeof(real)) == 0 ? real : name;
+        name = strrchr(name, '/') + 1;
+    }
+    snprintf(machine->node, sizeof(machine->node), "%s", name);
+    machine->policy.node = machine->node;
+}
+
+static bool put_wishes(struct machine *machine, const struct machine_wishes *wishes, struct diag *diag)
+{
+    if (!put_zones(machine, wishes->zones, wishes->n_zones, diag)) {
+        return false;
+    }
+    for (size_t i = 0; i < wishes->n_scales; i++) {
+        if (!put_scale(machine, wishes->scales[i], diag)) {
+            return false;
+        }
+    }
+    return !wishes->device || put_device(machine, wishes->device, diag);
+}
+
+bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes,
+                  struct diag *diag)
 {
     int r;
 
@@ -83,15 +133,9 @@ bool machine_open(struct machine *machine, const char *path, const char *const *
         /* Our own unit has a small limit, which is not the daemon's. */
         machine->policy.daemon_pid = POLICY_NO_PROCESS;
     }
-    if (!put_zones(machine, zones, n_zones, diag)) {
+    if (!put_wishes(machine, wishes, diag)) {
         machine_close(machine);
         return false;
-    }
-    for (size_t i = 0; i < n_scales; i++) {
-        if (!put_scale(machine, scales[i], diag)) {
-            machine_close(machine);
-            return false;
-        }
     }
     return true;
 }
@@ -115,50 +159,8 @@ void machine_close(struct machine *machine)
 
 /* ---- the scan */
 
-/* A device that draws: 3 drives the display as well, 2 can compute, 1 only shows what others have drawn. */
-static int worth(const struct load_device *device)
-{
-    bool is_render = strncmp(device->node, "render", 6) == 0;
-
-    return is_render && device->has_display ? 3 : is_render ? 2 : 1;
-}
-
-/* The device whose load counts: on many chips the one that draws and the one that shows are two. */
-static const struct load_device *choose_device(const struct load_device *devices, uint32_t n)
-{
-    const struct load_device *best = NULL;
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (!best || worth(&devices[i]) > worth(best)) {
-            best = &devices[i];
-        }
-    }
-    return best;
-}
-
-/* A source of a load ends its id with the path of its device. */
-static bool is_of(const struct source *source, const struct load_device *device)
-{
-    size_t n = strlen(device->path);
-    size_t n_id = strlen(source->id);
-
-    return n_id > n && source->id[n_id - n - 1] == ' ' && strcmp(source->id + n_id - n, device->path) == 0;
-}
-
-/* Load and clock of a device that is not ours: read, and never in use. */
-static bool is_aside(const struct source *source, const struct load_device *devices, uint32_t n)
-{
-    const struct load_device *ours = choose_device(devices, n);
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (&devices[i] != ours && is_of(source, &devices[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void note_devices(const struct load_device *devices, uint32_t n, struct finding *finding)
+static void note_devices(const struct load_device *devices, uint32_t n, uint32_t ours,
+                         struct finding *finding)
 {
     for (uint32_t i = 0; i < n && finding->n_devices < FINDER_DEVICES_MAX; i++) {
         struct found_device *to = &finding->devices[finding->n_devices];
@@ -168,6 +170,7 @@ static void note_devices(const struct load_device *devices, uint32_t n, struct f
         }
         to->minor = devices[i].minor;
         to->has_display = devices[i].has_display;
+        to->is_ours = i == ours;
         snprintf(to->driver, sizeof(to->driver), "%s", devices[i].driver);
         finding->n_devices++;
     }
@@ -178,9 +181,11 @@ static int scan(void *owner, struct finding *finding)
     struct machine *machine = owner;
     struct load_device devices[LOAD_DEVICES_MAX];
     uint32_t n = load_devices(&machine->root, devices, LOAD_DEVICES_MAX);
-    int r = inventory_scan(&machine->root, &machine->policy, &machine->sources);
+    int r;
 
-    note_devices(devices, n, finding);
+    find_node(machine);
+    r = inventory_scan(&machine->root, &machine->policy, &machine->sources);
+    note_devices(devices, n, inventory_ours(&machine->policy, devices, n), finding);
     /* What is not wanted comes last, so that it is what is left out when there is too much. */
     for (int turn = 0; turn < 2; turn++) {
         struct list *link;
@@ -188,8 +193,8 @@ static int scan(void *owner, struct finding *finding)
         list_for_each (link, &machine->sources) {
             struct source *source = container_of(link, struct source, link);
 
-            if ((source->rank == SOURCE_PASSED_OVER) == (turn == 1)) {
-                finder_note(finding, source, is_aside(source, devices, n));
+            if ((source_rank(source) == SOURCE_PASSED_OVER) == (turn == 1)) {
+                finder_note(finding, source);
             }
         }
     }

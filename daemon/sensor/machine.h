@@ -15,16 +15,24 @@ struct machine {
     struct inventory_policy policy;
     const char
         *heat[MACHINE_ZONES_MAX + 128]; /* zones of the command line, then the usual ones; ends with NULL */
+    const char *device;                 /* that was asked for, or NULL */
+    char node[24];                      /* the same as the last scan found it; the finder's thread */
     struct list sources;                /* of the inventory; none is taken out before the end */
     struct list loads;                  /* of devices; never taken out before the end */
 };
 
-/*
- * Opens @path as the root. @zones and @scales ("PATTERN=FACTOR") are put in front of what is usual and must live as
- * long. False: @diag says what is wrong.
- */
-bool machine_open(struct machine *machine, const char *path, const char *const *zones, size_t n_zones,
-                  const char *const *scales, size_t n_scales, struct diag *diag);
+/* What the command line says; its texts live as long as the machine. */
+struct machine_wishes {
+    const char *const *zones; /* put in front of what is usual */
+    size_t n_zones;
+    const char *const *scales; /* "PATTERN=FACTOR" */
+    size_t n_scales;
+    const char *device; /* "renderD129", or a path to such a node; NULL: by the rule of the house */
+};
+
+/* Opens @path as the root. False: @diag says what is wrong. */
+bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes,
+                  struct diag *diag);
 
 /* After the finder's clear, or with it never begun. */
 void machine_close(struct machine *machine);

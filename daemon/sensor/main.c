@@ -59,6 +59,13 @@ static int run(const struct options *options)
 {
     struct machine *machine = mem_calloc(MEM_MISC, 1, sizeof(*machine));
     struct sensor_config config = { .uid = options->uid, .least_ms = options->least_ms };
+    const struct machine_wishes wishes = {
+        .zones = options->zones,
+        .n_zones = options->n_zones,
+        .scales = options->scales,
+        .n_scales = options->n_scales,
+        .device = options->device,
+    };
     struct diag diag = DIAG_INIT;
     bool is_free;
     int code;
@@ -67,8 +74,7 @@ static int run(const struct options *options)
         log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
     }
     if (!machine || !find_socket(options, &config, &diag) ||
-        !machine_open(machine, options->root, options->zones, options->n_zones, options->scales,
-                      options->n_scales, &diag)) {
+        !machine_open(machine, options->root, &wishes, &diag)) {
         fprintf(stderr, "sotto-sense: %s\n", diag_is_set(&diag) ? diag.text : "no memory");
         mem_free(machine);
         return EXIT_USAGE;

@@ -14,6 +14,7 @@ enum option {
     OPTION_PERIOD,
     OPTION_ZONE,
     OPTION_SCALE,
+    OPTION_DEVICE,
     OPTION_FOREGROUND,
     OPTION_HELP,
     OPTION_VERSION,
@@ -36,6 +37,9 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
                       "best." },
     [OPTION_SCALE] = { "scale", 0, ARG_TEXT, "PATTERN=FACTOR", NULL,
                        "Multiply what sensors of such a name say; may be given often." },
+    [OPTION_DEVICE] = { "device", 'd', ARG_TEXT, "NODE", NULL,
+                        "The device whose load counts, as renderD128; without this option the one that "
+                        "drives the display, else the first that can draw." },
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
                             "Log for a person: with times, and without the journal's prefixes." },
     [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
@@ -45,7 +49,7 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
 static void print_help(FILE *out)
 {
     fprintf(out, "usage: sotto-sense [--socket PATH | --fd N] [--root DIR] [--user NAME] [--period MS]\n"
-                 "                   [--zone PATTERN]... [--scale PATTERN=FACTOR]...\n\n"
+                 "                   [--zone PATTERN]... [--scale PATTERN=FACTOR]... [--device NODE]\n\n"
                  "Reads load, heat, power and memory of this computer for sottod.\n\n"
                  "options:\n");
     args_help(rows, out);
@@ -123,6 +127,8 @@ static int take(struct options *options, const struct arg_found *found, FILE *ou
         return add(options->zones, &options->n_zones, found->text, "--zone", diag);
     case OPTION_SCALE:
         return add(options->scales, &options->n_scales, found->text, "--scale", diag);
+    case OPTION_DEVICE:
+        return set_path(&options->device, found->text, "--device", diag);
     case OPTION_FOREGROUND:
         options->foreground = true;
         return OPTIONS_RUN;

@@ -21,6 +21,7 @@ struct options {
     size_t n_zones;
     const char *scales[OPTIONS_PATTERNS_MAX];
     size_t n_scales;
+    const char *device; /* whose load counts; NULL: by the rule of the house */
     bool foreground;
     const char *log_levels; /* SOTTO_LOG, or NULL */
     long listen_pid;        /* of socket activation: whom the sockets are for, and how many; 0: none */

@@ -92,6 +92,7 @@ int paper_inventory(struct paper *paper, const struct sampler *sampler, bool is_
         paper->devices[i].minor = sampler->devices[i].minor;
         paper->devices[i].driver = packed(sampler->devices[i].driver);
         paper->devices[i].has_display = sampler->devices[i].has_display;
+        paper->devices[i].is_ours = sampler->devices[i].is_ours;
     }
     message.body_case = SOTTO__SENSE__FROM_SENSE__BODY_INVENTORY;
     message.inventory = &inventory;

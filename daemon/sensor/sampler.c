@@ -72,7 +72,7 @@ static bool differs(const struct found *a, const struct found *b)
 {
     return a->rank != b->rank || a->passive_mc != b->passive_mc || a->critical_mc != b->critical_mc ||
            a->most != b->most || strcmp(a->path, b->path) != 0 || strcmp(a->why, b->why) != 0 ||
-           strcmp(a->name, b->name) != 0 || a->is_aside != b->is_aside || a->is_mixed != b->is_mixed;
+           strcmp(a->name, b->name) != 0 || a->is_mixed != b->is_mixed;
 }
 
 static bool same_devices(const struct sampler *sampler, const struct finding *finding)
@@ -84,7 +84,8 @@ static bool same_devices(const struct sampler *sampler, const struct finding *fi
         const struct found_device *a = &sampler->devices[i];
         const struct found_device *b = &finding->devices[i];
 
-        if (a->minor != b->minor || a->has_display != b->has_display || strcmp(a->driver, b->driver) != 0) {
+        if (a->minor != b->minor || a->has_display != b->has_display || a->is_ours != b->is_ours ||
+            strcmp(a->driver, b->driver) != 0) {
             return false;
         }
     }
@@ -142,7 +143,7 @@ static bool is_ok(const struct gauge *gauge)
 /* May it be the one that decides? One that was never read may, as long as nobody is better. */
 static bool is_candidate(const struct gauge *gauge, enum reading_quantity quantity)
 {
-    return gauge->found.quantity == quantity && !is_passed_over(gauge) && !gauge->found.is_aside;
+    return gauge->found.quantity == quantity && !is_passed_over(gauge);
 }
 
 /* Better: first what is OK, then what at least is there, then the rank. */
@@ -219,7 +220,7 @@ static void choose(struct sampler *sampler, uint64_t now_us)
     }
     list_for_each (link, &sampler->gauges) {
         struct gauge *gauge = container_of(link, struct gauge, link);
-        bool counts = !is_passed_over(gauge) && !gauge->found.is_aside;
+        bool counts = !is_passed_over(gauge);
 
         if (gauge->found.all_count && gauge->in_use != counts) {
             gauge->in_use = counts;

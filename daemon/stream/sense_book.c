@@ -113,6 +113,8 @@ static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *
 static int check_inventory(struct sense_book *book, const Sotto__Sense__Inventory *inventory,
                            const char *build, struct diag *diag)
 {
+    uint64_t n_ours = 0;
+
     if (strcmp(inventory->build, build) != 0) {
         diag_set(diag, "sotto-sense is of build \"%.64s\" and sottod of \"%s\": install both of one",
                  inventory->build, build);
@@ -121,6 +123,12 @@ static int check_inventory(struct sense_book *book, const Sotto__Sense__Inventor
     if (inventory->n_sources > SENSE_SOURCES || inventory->n_devices > SENSE_DEVICES) {
         return lie(diag, "it names more sources or devices than it may",
                    inventory->n_sources + inventory->n_devices);
+    }
+    for (size_t i = 0; i < inventory->n_devices; i++) {
+        n_ours += inventory->devices[i]->is_ours;
+    }
+    if (n_ours > 1) {
+        return lie(diag, "it calls more than one device ours", n_ours);
     }
     for (size_t i = 0; i < inventory->n_sources; i++) {
         int r = check_source(book, inventory, i, diag);
@@ -234,7 +242,8 @@ static bool has_other_devices(const struct sense_book *book, const Sotto__Sense_
     }
     for (uint32_t i = 0; i < book->n_devices; i++) {
         if (book->devices[i].minor != inventory->devices[i]->minor ||
-            book->devices[i].has_display != inventory->devices[i]->has_display) {
+            book->devices[i].has_display != inventory->devices[i]->has_display ||
+            strcmp(book->devices[i].driver, inventory->devices[i]->driver) != 0) {
             return true;
         }
     }
@@ -248,6 +257,7 @@ static void take_devices(struct sense_book *book, const Sotto__Sense__Inventory 
     for (uint32_t i = 0; i < book->n_devices; i++) {
         book->devices[i].minor = inventory->devices[i]->minor;
         book->devices[i].has_display = inventory->devices[i]->has_display;
+        book->devices[i].is_ours = inventory->devices[i]->is_ours;
         copy_line(book->devices[i].driver, sizeof(book->devices[i].driver), inventory->devices[i]->driver);
     }
 }

@@ -59,6 +59,7 @@ struct sense_device {
     uint32_t minor;
     char driver[32];
     bool has_display;
+    bool is_ours;
 };
 
 struct sense_client {

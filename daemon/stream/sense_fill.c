@@ -27,24 +27,25 @@ static bool is_ok(const struct sense_source *source, const struct sense_view *vi
 
 /* ---- graphics */
 
-/* As sotto-sense chooses: one that draws and shows, else one that draws, else one that shows. */
-static int worth(const struct sense_device *device)
-{
-    bool is_render = device->minor >= RENDER_FIRST;
-
-    return is_render && device->has_display ? 3 : is_render ? 2 : 1;
-}
-
 uint32_t sense_device_minor(const struct sense_book *book)
 {
-    const struct sense_device *best = NULL;
-
     for (uint32_t i = 0; i < book->n_devices; i++) {
-        if (!best || worth(&book->devices[i]) > worth(best)) {
-            best = &book->devices[i];
+        if (book->devices[i].is_ours) {
+            return book->devices[i].minor;
         }
     }
-    return best ? best->minor : UINT32_MAX;
+    return UINT32_MAX;
+}
+
+/* One that only shows what the CPU has drawn is not computed on, and its work is not in anybody's way. */
+static bool has_gpu(const struct sense_book *book)
+{
+    for (uint32_t i = 0; i < book->n_devices; i++) {
+        if (book->devices[i].minor >= RENDER_FIRST || book->devices[i].is_ours) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* The sum over all clients but ours, in permille; several engines of the device may be busy at once. */
@@ -93,7 +94,7 @@ static void fill_graphics(const struct sense_book *book, const struct sense_view
     fill_clock(book, view, input);
     if (!load) {
         /* A device whose load nobody can tell is not idle. */
-        input->graphics.sight = view->is_alive && book->n_devices == 0 ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        input->graphics.sight = view->is_alive && !has_gpu(book) ? GOVERNOR_NONE : GOVERNOR_BLIND;
         input->graphics.at_us = view->since_us;
         return;
     }

@@ -15,8 +15,8 @@
 
 #define SENSE_FROM_MAX (256u << 10)
 
-/* Arguments of a child: the program, two for each zone and scale, --fd, --root. */
-#define SENSE_ARGS_MAX 72u
+/* Arguments of a child: the program, --fd, --root, --device, two for each of 32 zones and 16 scales. */
+#define SENSE_ARGS_MAX (1u + 3 * 2 + 32 * 2 + 16 * 2)
 
 struct sense_link_sink {
     void (*on_message)(void *owner, const Sotto__Sense__FromSense *message);

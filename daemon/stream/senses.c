@@ -268,6 +268,10 @@ static int start_child(struct senses *senses)
         argv[n++] = "--root";
         argv[n++] = senses->config.root;
     }
+    if (senses->config.device) {
+        argv[n++] = "--device";
+        argv[n++] = senses->config.device;
+    }
     for (size_t i = 0; i < senses->config.n_zones && n + 2 <= SENSE_ARGS_MAX; i++) {
         argv[n++] = "--zone";
         argv[n++] = senses->config.zones[i];

@@ -34,6 +34,7 @@ struct senses_config {
     const char *socket;  /* absolute; NULL: the usual one */
     const char *program; /* of the child; NULL: there is none */
     const char *root;    /* the child's --root; NULL: the machine */
+    const char *device;  /* the child's --device; NULL: by the rule of the house */
     const char *const
         *zones; /* patterns (fnmatch) of the zones that count; none: those that sotto-sense chose */
     size_t n_zones;

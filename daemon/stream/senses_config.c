@@ -52,6 +52,7 @@ int senses_copy_config(struct arena *arena, const struct senses_config *from, st
     r = copy_text(arena, &to->socket);
     r = r ? r : copy_text(arena, &to->program);
     r = r ? r : copy_text(arena, &to->root);
+    r = r ? r : copy_text(arena, &to->device);
     r = r ? r : copy_texts(arena, &to->zones, to->n_zones);
     r = r ? r : copy_texts(arena, &to->scales, to->n_scales);
     return r ? err_up(r) : 0;
@@ -79,6 +80,6 @@ bool senses_same_link(const struct senses_config *a, const struct senses_config 
 {
     return a->start == b->start && a->uid == b->uid && same_text(a->socket, b->socket) &&
            same_text(a->program, b->program) && same_text(a->root, b->root) &&
-           same_texts(a->zones, a->n_zones, b->zones, b->n_zones) &&
+           same_text(a->device, b->device) && same_texts(a->zones, a->n_zones, b->zones, b->n_zones) &&
            same_texts(a->scales, a->n_scales, b->scales, b->n_scales);
 }

@@ -68,9 +68,10 @@ static int begin(struct look *look, struct diag *diag)
 
 bool look_open(struct look *look, const char *root, struct diag *diag)
 {
+    const struct machine_wishes wishes = { 0 };
     int r;
 
-    if (!machine_open(&look->machine, root, NULL, 0, NULL, 0, diag)) {
+    if (!machine_open(&look->machine, root, &wishes, diag)) {
         return false;
     }
     r = begin(look, diag);

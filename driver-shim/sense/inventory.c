@@ -1,7 +1,7 @@
 #include "sense/inventory.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "sense/load.h"
+#include <stdio.h>
 #include <string.h>
 
 typedef int (*scan_fn)(const struct root *root, const struct inventory_policy *policy, struct list *sources);
@@ -14,18 +14,21 @@ static bool renders(const struct load_device *device)
     return device->minor >= RENDER_MINOR; /* also one that has no DRM node at all */
 }
 
-/*
- * The device whose graphics sotto stays underneath, by the rule of drm/choice.h: the one that policy names, else the
- * one that drives the display and can draw, else the first that can draw. @n: none.
- */
-static uint32_t find_ours(const struct inventory_policy *policy, const struct load_device *devices,
-                          uint32_t n)
+static bool is_named(const struct load_device *device, const char *node)
+{
+    char card[24];
+
+    snprintf(card, sizeof(card), "card%u", device->card);
+    return strcmp(device->node, node) == 0 || (device->card != LOAD_NO_MINOR && strcmp(card, node) == 0);
+}
+
+uint32_t inventory_ours(const struct inventory_policy *policy, const struct load_device *devices, uint32_t n)
 {
     uint32_t ours = n;
 
     for (uint32_t i = 0; i < n; i++) {
         if (policy->node) {
-            ours = strcmp(devices[i].node, policy->node) == 0 ? i : ours;
+            ours = is_named(&devices[i], policy->node) ? i : ours;
         } else if (renders(&devices[i]) &&
                    (ours == n || (devices[i].has_display && !devices[ours].has_display))) {
             ours = i;
@@ -34,16 +37,31 @@ static uint32_t find_ours(const struct inventory_policy *policy, const struct lo
     return ours;
 }
 
-/* Load of a device that is not ours bounds nothing. */
-static void pass_over(struct list *sources)
+static uint32_t device_of(const struct source *source, const struct load_device *devices, uint32_t n)
+{
+    uint32_t i = 0;
+
+    while (i < n && strcmp(devices[i].path, source->device) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/*
+ * Load of a device that is not ours bounds nothing. What is ours may change when devices come and go. Sources of a
+ * device that is gone count on as long as no other is ours: what was seen and is seen no more is not idle.
+ */
+static void set_aside(struct list *sources, const struct load_device *devices, uint32_t n, uint32_t ours)
 {
     struct list *link;
 
     list_for_each (link, sources) {
         struct source *source = container_of(link, struct source, link);
+        const uint32_t device = source->device[0] ? device_of(source, devices, n) : ours;
 
-        source->rank = SOURCE_PASSED_OVER;
-        source_say(source->why, sizeof(source->why), "passed over: of a device that is not ours");
+        if (device < n || ours < n) {
+            source->is_aside = device != ours;
+        }
     }
 }
 
@@ -52,25 +70,14 @@ static int load_scan(const struct root *root, const struct inventory_policy *pol
 {
     struct load_device devices[LOAD_DEVICES_MAX];
     const uint32_t n = load_devices(root, devices, LOAD_DEVICES_MAX);
-    const uint32_t ours = find_ours(policy, devices, n);
     int r = 0;
 
     for (uint32_t i = 0; i < n && !r; i++) {
-        struct list fresh = LIST_INIT(fresh);
-        struct list *link;
-
-        if (load_wake(sources, &devices[i])) {
-            continue;
-        }
-        r = load_find(&fresh, root, &devices[i]);
-        if (i != ours) {
-            pass_over(&fresh);
-        }
-        while ((link = list_first(&fresh))) {
-            list_remove(link);
-            list_append(sources, link);
+        if (!load_wake(sources, &devices[i])) {
+            r = load_find(sources, root, &devices[i]);
         }
     }
+    set_aside(sources, devices, n, inventory_ours(policy, devices, n));
     return err_up(r);
 }
 
@@ -83,13 +90,13 @@ typedef bool (*is_behind_fn)(const struct source *a, const struct source *b);
 /* The order of the list: by quantity, then by rank. */
 static bool is_listed_behind(const struct source *a, const struct source *b)
 {
-    return a->quantity != b->quantity ? a->quantity > b->quantity : a->rank > b->rank;
+    return a->quantity != b->quantity ? a->quantity > b->quantity : source_rank(a) > source_rank(b);
 }
 
 /* The order of what is worth keeping. */
 static bool is_worth_less(const struct source *a, const struct source *b)
 {
-    return a->rank > b->rank;
+    return source_rank(a) > source_rank(b);
 }
 
 /* Puts the sources into an order; those that are equal stay as they were found. */

@@ -9,6 +9,7 @@
 #define SOTTO_SENSE_INVENTORY_H
 
 #include "base/list.h"
+#include "sense/load.h"
 #include "sense/policy.h"
 #include "sense/root.h"
 #include "sense/source.h"
@@ -26,6 +27,12 @@
  * others may be in source_read() meanwhile.
  */
 int inventory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources);
+
+/*
+ * The device whose graphics sotto stays underneath, by the rule of drm/choice.h: the one that policy names, else the
+ * one that drives the display and can draw, else the first that can draw. @n: none.
+ */
+uint32_t inventory_ours(const struct inventory_policy *policy, const struct load_device *devices, uint32_t n);
 
 /* Destroys all. */
 void inventory_clear(struct list *sources);

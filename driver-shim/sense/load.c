@@ -345,6 +345,9 @@ int load_find(struct list *sources, const struct root *root, const struct load_d
         if (r) {
             source_destroy(container_of(link, struct source, link));
         } else {
+            struct source *source = container_of(link, struct source, link);
+
+            snprintf(source->device, sizeof(source->device), "%s", device->path);
             list_append(sources, link);
         }
     }

@@ -20,9 +20,14 @@ void source_init(struct source *source, const struct source_table *table, enum r
     list_init(&source->link);
 }
 
+uint32_t source_rank(const struct source *source)
+{
+    return source->is_aside ? SOURCE_PASSED_OVER : source->rank;
+}
+
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    if (source->rank == SOURCE_PASSED_OVER) {
+    if (source_rank(source) == SOURCE_PASSED_OVER) {
         *ret_reading = (struct reading){ .state = READING_ABSENT };
         source_say(ret_reading->why, sizeof(ret_reading->why), "passed over");
         return;

@@ -37,10 +37,13 @@ struct source {
     char id[192];   /* what it is, whatever its number is today: equal only for one and the same of a kind */
     char path[160]; /* below the root */
     _Atomic uint32_t
-        rank;           /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
-    uint32_t slow_ms;   /* its usual period: 1000 for heat, 50 for load */
-    bool may_block;     /* wants a thread of its own */
-    int32_t passive_mc; /* of a zone: lowest passive trip; INT32_MAX: none */
+        rank; /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
+    _Atomic bool
+        is_aside;        /* of a device that is not ours: as if passed over, until a scan finds that it is */
+    char device[160];    /* of a load or a clock: the folder of its device */
+    uint32_t slow_ms;    /* its usual period: 1000 for heat, 50 for load */
+    bool may_block;      /* wants a thread of its own */
+    int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
     int32_t critical_mc; /* of a zone: lowest hot or critical trip; INT32_MAX: none */
     int64_t most;  /* of a clock: the highest there is, kHz; of a throttle: deepest state; 0: not known */
     bool is_mixed; /* of a load: our own work is in it and can't be told apart; true only while we are idle */
@@ -50,6 +53,9 @@ struct source {
 
 /* Fills what every source has; name, id, path, why are empty, there are no trips, rank is 0, slow_ms 1000. */
 void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity);
+
+/* SOURCE_PASSED_OVER also for one that is aside. */
+uint32_t source_rank(const struct source *source);
 
 /* One that was passed over is ABSENT without a look at it. A scan may change ranks meanwhile. */
 void source_read(struct source *source, uint64_t now_us, struct reading *ret_reading);

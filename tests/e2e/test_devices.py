@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The device of the daemon: found, named, chosen and claimed, and told in Status."""
+import os
 import subprocess
 import tempfile
 
@@ -103,6 +104,17 @@ def a_node_in_the_configuration_that_is_no_device_is_said_and_the_cpu_serves():
             daemon.wait_ready()
             within(PATIENCE_S, lambda: "renderD199" in daemon.log(), "the log says so")
             holds(not any(device.chosen for device in looked(daemon)), daemon.status().devices)
+
+
+@fact
+def a_node_may_be_named_by_a_link_that_keeps_its_name():
+    with Board("am62") as root, tempfile.TemporaryDirectory() as runtime:
+        os.makedirs(root + "/dev/dri/by-path", exist_ok=True)
+        with open(root + "/dev/dri/renderD128", "w", encoding="ascii"):
+            pass
+        os.symlink("../renderD128", root + "/dev/dri/by-path/platform-fd00000.gpu-render")
+        with started(device_config(root, node="/dev/dri/by-path/platform-fd00000.gpu-render"), runtime) as daemon:
+            equal([device.node for device in looked(daemon) if device.chosen], ["/dev/dri/renderD128"])
 
 
 if __name__ == "__main__":

@@ -107,6 +107,32 @@ def the_share_of_another_program_is_read_from_its_descriptors():
 
 
 @fact
+def the_load_of_the_device_that_the_configuration_names_is_the_one_that_counts():
+    with Tree() as tree:
+        tree.gpu()
+        tree.gpu(name="fe00000.gpu", number=1)
+        with Daemon(sense=child(tree), device={"root": tree.folder, "node": "/dev/dri/renderD129"}) as daemon:
+            within(SOON_S, lambda: "fdinfo renderD129" in sensors(daemon), "sources of both are named")
+
+            equal(sensors(daemon)["fdinfo renderD128"].why, "passed over: of a device that is not ours")
+            within(SOON_S, lambda: sensors(daemon)["fdinfo renderD129"].in_use, "ours is in use")
+            holds(not sensors(daemon)["fdinfo renderD128"].in_use, sensors(daemon))
+
+
+@fact
+def a_device_that_comes_later_is_found():
+    with Tree() as tree:
+        with Daemon(sense=child(tree), device={"root": tree.folder}) as daemon:
+            within(SOON_S, lambda: "sense-there" in daemon.log(), "the first inventory")
+            equal(list(daemon.status().devices), [])
+
+            tree.gpu()
+            os.kill(sense_pid(daemon), signal.SIGKILL)  # the next one looks at once; this one would within a minute
+
+            within(SOON_S, lambda: any(device.chosen for device in daemon.status().devices), "it is chosen")
+
+
+@fact
 def a_value_that_changes_is_seen():
     with Tree() as tree:
         tree.zone("gpu-thermal", 45000)
@@ -426,10 +452,12 @@ def n_readings(peer, seconds):
     """How often the source read most was read."""
     times = {}
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        for reading in receive(peer).sample.readings:
+    while True:
+        sample = receive(peer).sample
+        if time.monotonic() > end:
+            return max(map(len, times.values()), default=0)
+        for reading in sample.readings:
             times.setdefault(reading.source, set()).add(reading.at_us)
-    return max(map(len, times.values()), default=0)
 
 
 @fact

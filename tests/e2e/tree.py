@@ -53,15 +53,16 @@ class Tree:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
 
-    def gpu(self, driver="panfrost"):
+    def gpu(self, driver="panfrost", name="fd00000.gpu", number=0):
         """A platform device with a render node and a card, and process 1, which every machine has."""
-        device = "sys/devices/platform/fd00000.gpu"
+        device = f"sys/devices/platform/{name}"
         os.makedirs(self.path(device))
         self.link(f"{device}/driver", f"../../../bus/platform/drivers/{driver}")
         self.link(f"{device}/subsystem", "../../../bus/platform")
-        for node in "renderD128", "card0":
-            self.link(f"sys/class/drm/{node}/device", "../../../devices/platform/fd00000.gpu")
-        self.process(1, "init")
+        for node in f"renderD{128 + number}", f"card{number}":
+            self.link(f"sys/class/drm/{node}/device", f"../../../devices/platform/{name}")
+        if not os.path.exists(self.path("proc/1")):
+            self.process(1, "init")
 
     def process(self, pid, name):
         self.write(f"proc/{pid}/comm", name + "\n")

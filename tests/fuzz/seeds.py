@@ -319,7 +319,7 @@ def senses(folder):
     clock = {"id": 3, "quantity": 5, "name": "devfreq", "in_use": True, "most": 800000}
     now = 10**12 - 10**6
     warm = {"source": 1, "value": 61000, "at_us": now}
-    devices = [pb.Device(minor=128, driver="powervr", has_display=True), pb.Device(minor=0)]
+    devices = [pb.Device(minor=128, driver="powervr", has_display=True, is_ours=True), pb.Device(minor=0)]
     clients = [pb.Client(minor=128, id=7, pid=77, graphics_permille=300, compute_permille=20, name="weston")]
     write(folder, "senses", "true", joined(
         inventory(gpu, load, clock, devices=devices), sample(now, warm, {"source": 2, "value": 320, "at_us": now},

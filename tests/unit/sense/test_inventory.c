@@ -75,6 +75,81 @@ START_TEST(second_scan_keeps_each_source)
 }
 END_TEST
 
+static void add_device(const char *name, unsigned minor, const char *driver)
+{
+    char folder[96];
+    char path[192];
+    char link[192];
+
+    snprintf(folder, sizeof(folder), "/sys/devices/platform/%s", name);
+    snprintf(path, sizeof(path), "%s/drm/renderD%u", folder, minor);
+    tree_folder(path);
+    snprintf(path, sizeof(path), "/sys/class/drm/renderD%u", minor);
+    snprintf(link, sizeof(link), "../../devices/platform/%s/drm/renderD%u", name, minor);
+    tree_link(path, link);
+    snprintf(path, sizeof(path), "%s/drm/renderD%u/device", folder, minor);
+    snprintf(link, sizeof(link), "../../../%s", name);
+    tree_link(path, link);
+    snprintf(path, sizeof(path), "%s/driver", folder);
+    snprintf(link, sizeof(link), "../../../bus/platform/drivers/%s", driver);
+    tree_link(path, link);
+}
+
+static bool is_aside(const char *name)
+{
+    return source_rank(scan_find(READING_GRAPHICS_LOAD, name)) == SOURCE_PASSED_OVER;
+}
+
+START_TEST(the_named_device_is_the_one_whose_load_counts)
+{
+    add_device("one.gpu", 128, "panfrost");
+    add_device("two.gpu", 129, "panthor");
+    scan_tree();
+    ck_assert(!is_aside("fdinfo renderD128"));
+    ck_assert(is_aside("fdinfo renderD129"));
+
+    scan_policy.node = "renderD129";
+    scan_tree();
+
+    ck_assert(is_aside("fdinfo renderD128"));
+    ck_assert(!is_aside("fdinfo renderD129"));
+    scan_policy.node = "renderD130";
+    scan_tree();
+    scan_policy.node = NULL;
+    ck_assert(is_aside("fdinfo renderD128"));
+    ck_assert(is_aside("fdinfo renderD129"));
+}
+END_TEST
+
+START_TEST(another_device_is_ours_when_ours_has_gone)
+{
+    add_device("one.gpu", 128, "panfrost");
+    add_device("two.gpu", 129, "panthor");
+    scan_tree();
+    ck_assert(is_aside("fdinfo renderD129"));
+
+    tree_delete("/sys/class/drm/renderD128");
+    tree_delete("/sys/devices/platform/one.gpu");
+    scan_tree();
+
+    ck_assert(is_aside("fdinfo renderD128"));
+    ck_assert(!is_aside("fdinfo renderD129"));
+}
+END_TEST
+
+START_TEST(load_of_the_only_device_counts_on_when_it_has_gone)
+{
+    add_device("one.gpu", 128, "panfrost");
+    scan_tree();
+
+    tree_delete("/sys/class/drm/renderD128");
+    tree_delete("/sys/devices/platform/one.gpu");
+    scan_tree();
+
+    ck_assert(!is_aside("fdinfo renderD128"));
+}
+END_TEST
+
 START_TEST(load_of_a_device_is_found_once)
 {
     uint32_t n;
@@ -232,6 +307,9 @@ int main(void)
     tcase_add_test(tcase, machine_with_nothing_has_no_sources);
     tcase_add_test(tcase, sources_stand_by_quantity_and_rank);
     tcase_add_test(tcase, second_scan_keeps_each_source);
+    tcase_add_test(tcase, the_named_device_is_the_one_whose_load_counts);
+    tcase_add_test(tcase, another_device_is_ours_when_ours_has_gone);
+    tcase_add_test(tcase, load_of_the_only_device_counts_on_when_it_has_gone);
     tcase_add_test(tcase, load_of_a_device_is_found_once);
     tcase_add_test(tcase, source_that_comes_later_is_added);
     tcase_add_test(tcase, cooling_device_of_the_gpu_tells_of_throttling);

@@ -37,7 +37,7 @@ void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n)
 {
     memset(&bench->finding, 0, sizeof(bench->finding));
     for (uint32_t i = 0; i < n; i++) {
-        finder_note(&bench->finding, &fakes[i]->source, false);
+        finder_note(&bench->finding, &fakes[i]->source);
     }
     ck_assert_int_eq(sampler_found(&bench->sampler, &bench->finding, bench->now_us), 0);
 }

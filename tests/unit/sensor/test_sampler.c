@@ -216,7 +216,7 @@ START_TEST(where_nothing_is_there_nothing_is_in_use)
 }
 END_TEST
 
-START_TEST(what_was_passed_over_is_never_read_and_what_is_aside_never_in_use)
+START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
 {
     struct bench bench;
     struct fake passed;
@@ -225,16 +225,25 @@ START_TEST(what_was_passed_over_is_never_read_and_what_is_aside_never_in_use)
     bench_open(&bench);
     fake_init(&passed, READING_TEMPERATURE, "passed over", SOURCE_PASSED_OVER);
     fake_init(&aside, READING_GRAPHICS_LOAD, "aside", 0);
-    finder_note(&bench.finding, &passed.source, false);
-    finder_note(&bench.finding, &aside.source, true);
+    aside.source.is_aside = true;
+    finder_note(&bench.finding, &passed.source);
+    finder_note(&bench.finding, &aside.source);
     ck_assert_int_eq(sampler_found(&bench.sampler, &bench.finding, bench.now_us), 0);
 
     bench_run(&bench, 1500);
 
     ck_assert_uint_eq(fake_n_reads(&passed), 0);
     ck_assert(!bench_gauge(&bench, &passed)->in_use);
-    ck_assert_uint_eq(fake_n_reads(&aside), 2);
+    ck_assert_uint_eq(fake_n_reads(&aside), 0);
     ck_assert(!bench_gauge(&bench, &aside)->in_use);
+
+    bench.finding.n_sources = 0;
+    aside.source.is_aside = false;
+    finder_note(&bench.finding, &aside.source);
+    ck_assert_int_eq(sampler_found(&bench.sampler, &bench.finding, bench.now_us), 0);
+    bench_run(&bench, 1500);
+    ck_assert_uint_gt(fake_n_reads(&aside), 0);
+    ck_assert(bench_gauge(&bench, &aside)->in_use);
     bench_close(&bench);
 }
 END_TEST
@@ -335,7 +344,7 @@ int main(void)
     tcase_add_test(facts, of_one_quantity_the_lowest_rank_that_is_ok_is_in_use);
     tcase_add_test(facts, a_choice_changes_only_for_what_lasts);
     tcase_add_test(facts, where_nothing_is_there_nothing_is_in_use);
-    tcase_add_test(facts, what_was_passed_over_is_never_read_and_what_is_aside_never_in_use);
+    tcase_add_test(facts, what_was_passed_over_or_is_aside_is_never_read_and_never_in_use);
     tcase_add_test(facts, all_zones_count);
     tcase_add_test(facts, a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new);
     tcase_add_test(facts, an_event_lets_heat_be_read_at_once_and_nothing_else);

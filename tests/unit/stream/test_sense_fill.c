@@ -82,6 +82,22 @@ START_TEST(a_device_whose_load_nobody_can_tell_is_blind)
 }
 END_TEST
 
+START_TEST(a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath)
+{
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    told_init(&told);
+    told_inventory(&told, NULL, 0, 1);
+    view = told_view(&told);
+
+    fill(&told, &view, &input);
+
+    ck_assert_int_eq(input.graphics.sight, GOVERNOR_NONE);
+}
+END_TEST
+
 static bool is_77(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
 {
     return pid == 77;
@@ -332,7 +348,7 @@ START_TEST(a_dead_link_blinds_everything_that_was_seen)
 }
 END_TEST
 
-START_TEST(the_device_is_the_one_that_draws_not_the_one_that_only_shows)
+START_TEST(the_device_is_the_one_that_the_inventory_calls_ours)
 {
     static struct told told;
 
@@ -341,9 +357,9 @@ START_TEST(the_device_is_the_one_that_draws_not_the_one_that_only_shows)
     told.book.devices[0] = (struct sense_device){ .minor = 0, .has_display = true };
     told.book.devices[1] = (struct sense_device){ .minor = 128 };
 
+    ck_assert_uint_eq(sense_device_minor(&told.book), UINT32_MAX);
+    told.book.devices[1].is_ours = true;
     ck_assert_uint_eq(sense_device_minor(&told.book), 128);
-    told.book.n_devices = 1;
-    ck_assert_uint_eq(sense_device_minor(&told.book), 0);
     told.book.n_devices = 0;
     ck_assert_uint_eq(sense_device_minor(&told.book), UINT32_MAX);
 }
@@ -358,6 +374,7 @@ int main(void)
     tcase_add_test(facts, a_machine_that_has_nothing_has_nothing_to_protect);
     tcase_add_test(facts, before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted);
     tcase_add_test(facts, a_device_whose_load_nobody_can_tell_is_blind);
+    tcase_add_test(facts, a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath);
     tcase_add_test(facts, load_is_the_sum_of_all_others_on_our_device);
     tcase_add_test(facts, the_sum_is_never_more_than_the_whole);
     tcase_add_test(facts, where_clients_are_not_told_apart_the_value_stands);
@@ -369,7 +386,7 @@ int main(void)
     tcase_add_test(facts, a_zone_that_never_spoke_counts_only_where_no_other_does);
     tcase_add_test(facts, what_was_there_and_is_gone_is_blind);
     tcase_add_test(facts, a_dead_link_blinds_everything_that_was_seen);
-    tcase_add_test(facts, the_device_is_the_one_that_draws_not_the_one_that_only_shows);
+    tcase_add_test(facts, the_device_is_the_one_that_the_inventory_calls_ours);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

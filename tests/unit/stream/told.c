@@ -39,6 +39,7 @@ int told_inventory(struct told *told, const struct told_source *sources, size_t 
         links[i] = &list[i];
     }
     device.minor = minor;
+    device.is_ours = minor >= 128;
     inventory.build = text(TOLD_BUILD);
     inventory.n_sources = n;
     inventory.sources = links;
