@@ -397,6 +397,8 @@ struct sotto_governor {
     enum sotto_class class_gate; /* lower classes wait */
     uint64_t since_ms;           /* in this mode */
     uint64_t changes;            /* of modes, since start */
+    uint64_t held_us;            /* by slices that are over, since start */
+    uint64_t slices;             /* so many */
 };
 
 struct sotto_account {

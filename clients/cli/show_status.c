@@ -130,6 +130,8 @@ static json_t *governor_of(const struct sotto_governor *governor)
     json_object_set_new(object, "class_gate", json_string(show_class(governor->class_gate)));
     json_object_set_new(object, "since_ms", show_number(governor->since_ms));
     json_object_set_new(object, "changes", show_number(governor->changes));
+    json_object_set_new(object, "held_us", show_number(governor->held_us));
+    json_object_set_new(object, "slices", show_number(governor->slices));
     return object;
 }
 

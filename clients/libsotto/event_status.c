@@ -133,6 +133,8 @@ static const struct sotto_governor *governor_of(struct sotto *sotto, const Sotto
             .class_gate = (enum sotto_class)one->class_gate,
             .since_ms = one->since_ms,
             .changes = one->changes,
+            .held_us = one->held_us,
+            .slices = one->slices,
         };
     }
     return to;

@@ -118,7 +118,7 @@ static void tick(struct hub *hub)
     memcpy(was, governor->limits, sizeof(was));
     fill(hub, &input);
     governing->ticked_us = input.now_us;
-    governing->n_ticks++;
+    hub->counts[HUB_TICKS]++;
     if (governor_tick(governor, &input)) {
         governing_tell(hub, was);
     }
@@ -284,6 +284,7 @@ void governing_slice_ended(struct hub *hub, const struct turn_step *step, uint64
 
     governing->held_us[step->lane->place] += held_us;
     trace_add(TRACE_SLICE, step->lane->place, held_us);
+    governing->n_slices[step->lane->place]++;
     if (!done) {
         return;
     }

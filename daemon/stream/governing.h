@@ -38,11 +38,11 @@ struct governing {
     bool is_asleep;    /* from PrepareForSleep on, until the machine is awake and has been looked at */
     uint64_t awake_us; /* when it woke; 0: it has been looked at since */
     uint64_t ticked_us;
-    uint64_t n_ticks;
 
     /* Time that slices have held each place, ever, and how much of it the last tick was told, with what ran then. */
     uint64_t held_us[GOVERNOR_PLACE_COUNT];
     uint64_t told_us[GOVERNOR_PLACE_COUNT];
+    uint64_t n_slices[GOVERNOR_PLACE_COUNT];
 
     /* Of steps of the device that ended since the last tick. */
     double took_ns;

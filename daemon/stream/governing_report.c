@@ -44,6 +44,8 @@ static int fill_place(const struct hub *hub, enum governor_place place, uint64_t
     ret_info->class_gate = classes[limits->class_gate];
     ret_info->since_ms = (now_us - governor->since_us[place]) / 1000;
     ret_info->changes = governor->n_changes;
+    ret_info->held_us = hub->governing.held_us[place]; /* never falls: the one that runs is not in it */
+    ret_info->slices = hub->governing.n_slices[place];
     return ret_info->place && ret_info->mode && ret_info->cause ? 0 : err_new(-ENOMEM);
 }
 

@@ -42,6 +42,7 @@ enum hub_count {
     HUB_EMBEDDED,
     HUB_MODE_CHANGES,
     HUB_THROTTLED,
+    HUB_TICKS,
     HUB_HINTS,
     HUB_SLEEPS,
     HUB_COUNT_COUNT,

@@ -31,6 +31,7 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_EMBEDDED] = "sotto_embeddings_total",
     [HUB_MODE_CHANGES] = "sotto_mode_changes_total",
     [HUB_THROTTLED] = "sotto_throttled_notices_total",
+    [HUB_TICKS] = "sotto_governor_ticks_total",
     [HUB_HINTS] = "sotto_graphics_hints_total",
     [HUB_SLEEPS] = "sotto_sleeps_total",
 };
