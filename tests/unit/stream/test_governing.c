@@ -56,11 +56,11 @@ START_TEST(it_ticks_while_there_is_work_and_not_else)
     guest_until_over(&house, &guest);
     house_run(&house, 20);
 
-    n_ticks = house.hub->governing.n_ticks;
+    n_ticks = house.hub->counts[HUB_TICKS];
     ck_assert_uint_ge(n_ticks, 2);
     ck_assert(!house.hub->governing.ticks);
     house_run(&house, 200);
-    ck_assert_uint_eq(house.hub->governing.n_ticks, n_ticks);
+    ck_assert_uint_eq(house.hub->counts[HUB_TICKS], n_ticks);
     guest_finish(&guest);
 }
 END_TEST
