@@ -51,7 +51,7 @@ def everything_that_the_manual_speaks_of_is_installed():
     run("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", ROOT)
     for name in ["sottod", "sotto", "sotto-engine", "sotto-sense", "libsotto.so", "libsotto.a", "libsotto.pc", "sotto.h", "sotto.1",
                  "sotto.3", "sottod.8", "sotto.json.5", "_sotto", "sotto.fish", "sottod.service", "sottod.socket",
-                 "sotto-sense.8", "sotto-sense.service", "sotto-sense.socket"]:
+                 "sotto-sense.8", "sotto-sense.service", "sotto-sense.socket", "sotto-trace"]:
         find(name)
     holds(os.path.exists(os.path.join(os.path.dirname(find("sotto.1")), "../../bash-completion/completions/sotto")),
           "the completion for bash")
