@@ -112,8 +112,10 @@ bool job_may_step(const struct job *job)
 uint32_t job_tokens_left(const struct job *job)
 {
     uint32_t n_most = job->n_most > job->n_known ? job->n_most - job->n_known : 0;
+    bool is_said = job->n_left > 0 || job->state != JOB_HELD;
+    uint32_t n_left = is_said ? job->n_left : JOB_NO_END;
 
-    return job->n_most == 0 ? job->n_left : (uint32_t)num_min(n_most, job->n_left);
+    return job->n_most == 0 ? n_left : (uint32_t)num_min(n_most, n_left);
 }
 
 uint64_t job_start(const struct job *job)

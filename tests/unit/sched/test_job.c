@@ -117,6 +117,8 @@ START_TEST(tokens_left_are_the_lesser_of_credit_and_longest_answer)
     ck_assert_uint_eq(job_tokens_left(&job), JOB_NO_END);
     job.n_most = 30;
     ck_assert_uint_eq(job_tokens_left(&job), 20);
+    job.n_left = 0; /* not said yet */
+    ck_assert_uint_eq(job_tokens_left(&job), 20);
     job.n_left = 5;
     ck_assert_uint_eq(job_tokens_left(&job), 5);
     job.n_known = 40;
