@@ -100,8 +100,8 @@ bool job_may_step(const struct job *job);
 /* Virtual time of its account: where its next row starts. */
 uint64_t job_start(const struct job *job);
 
-/* Tokens that it may yet sample: what is left of its longest answer, or of its credit, whichever is less. While JOB_HELD
- * no n_left means that none was said yet. */
+/* Tokens that it may yet sample: what is left of its longest answer, or of its credit, whichever is less. While
+ * JOB_HELD no n_left means that none was said yet. */
 uint32_t job_tokens_left(const struct job *job);
 
 #endif

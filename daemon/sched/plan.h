@@ -70,9 +70,9 @@ struct planner {
 void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
                struct plan *ret_plan);
 
-/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall,
- * as the duty has it, one slice where there are rests between them and a slice can hold a step, and never
- * less than two readings of the weights. */
+/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
+ * has it; while others use the place, one slice where a slice can hold a step; and never less than two readings of the
+ * weights. */
 double plan_target_ns(const struct lane *lane, const struct governor_limits *limits);
 
 /* Pages of earlier positions that the next @n_rows rows of @job look at, added up over the rows. */
