@@ -176,7 +176,8 @@ static const struct rule unload_rules[] = {
 };
 
 static const struct rule watch_rules[] = {
-    { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config, sense", .most = LIMIT_TOPICS },
+    { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config, sense, session",
+      .most = LIMIT_TOPICS },
 };
 
 static int check_hello(const void *message, const struct place *place, struct diag *diag);

@@ -27,6 +27,7 @@
 /* One app must not use up the descriptors of all; 256 connections stay below the usual 1,024. */
 #define LIMIT_CONNS         256u
 #define LIMIT_CONNS_A_UID   64u
+#define LIMIT_SESSIONS      256u /* conversations kept between requests, all peers */
 #define LIMIT_STREAMS       64u  /* open at once on one connection */
 #define LIMIT_WAITING       256u /* generate requests not yet running, all peers */
 #define LIMIT_WAITING_A_UID 64u

@@ -103,6 +103,8 @@ static const struct config_key rule_keys[] = {
     { "answer_tokens", CONFIG_COUNT, AT(policy_rule, grant.n_answer), 1, CONTEXT_MOST },
     { "tokens_a_minute", CONFIG_COUNT, AT(policy_rule, grant.tokens_a_minute), 1, UINT32_MAX },
     { "energy_a_minute", CONFIG_COUNT, AT(policy_rule, grant.energy_a_minute), 1, 60000000 },
+    { "sessions", CONFIG_COUNT, AT(policy_rule, grant.n_sessions), 0, 256 },
+    { "session_idle", CONFIG_TIME, AT(policy_rule, grant.session_idle_ms), 1000, 604800000 },
     { "admin", CONFIG_FLAG, AT(policy_rule, grant.admin) },
     { "observe", CONFIG_FLAG, AT(policy_rule, grant.observe) },
     { "special", CONFIG_FLAG, AT(policy_rule, grant.special) },

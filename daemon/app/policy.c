@@ -6,6 +6,10 @@
 #define BUILT_IN_STREAMS 64u
 #define BUILT_IN_WEIGHT  1000u
 
+/* A conversation for each window, and for as long as somebody may come back to one. */
+#define BUILT_IN_SESSIONS        16u
+#define BUILT_IN_SESSION_IDLE_MS 1800000u
+
 static void built_in(const struct policy *policy, uint32_t uid, struct grant *ret_grant)
 {
     bool owner = uid == 0 || uid == policy->own_uid;
@@ -18,6 +22,8 @@ static void built_in(const struct policy *policy, uint32_t uid, struct grant *re
         .weight = BUILT_IN_WEIGHT,
         .n_streams = BUILT_IN_STREAMS,
         .n_answer = DEFAULT_ANSWER_TOKENS,
+        .n_sessions = BUILT_IN_SESSIONS,
+        .session_idle_ms = BUILT_IN_SESSION_IDLE_MS,
         .admin = owner,
         .observe = owner,
         .special = owner,

@@ -9,9 +9,11 @@
 
 /* What a client may find out here rather than by trying. */
 static char *const capabilities[] = {
-    (char *)(uintptr_t) "chat",     (char *)(uintptr_t) "logprobs",      (char *)(uintptr_t) "credit",
-    (char *)(uintptr_t) "tokenize", (char *)(uintptr_t) "watch",         (char *)(uintptr_t) "half-close",
-    (char *)(uintptr_t) "embed",    (char *)(uintptr_t) "graphics-hint", /* last: for those who may */
+    (char *)(uintptr_t) "chat",          (char *)(uintptr_t) "logprobs",
+    (char *)(uintptr_t) "credit",        (char *)(uintptr_t) "tokenize",
+    (char *)(uintptr_t) "watch",         (char *)(uintptr_t) "half-close",
+    (char *)(uintptr_t) "embed",         (char *)(uintptr_t) "sessions",
+    (char *)(uintptr_t) "graphics-hint", /* last: for those who may */
 };
 
 static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)

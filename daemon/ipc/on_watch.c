@@ -9,7 +9,7 @@
 
 #define PAIRS_MOST 16u
 
-static const char *const topics[] = { "model", "engine", "stream", "mode", "config", "sense" };
+static const char *const topics[] = { "model", "engine", "stream", "mode", "config", "sense", "session" };
 
 static uint32_t topic_bit(const char *topic)
 {

@@ -28,6 +28,8 @@ static const struct route {
     [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = { "watch", ROUTE_ASK, false, on_watch },
     [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = { "reload", ROUTE_ASK, true, on_reload },
     [SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT] = { "graphics_hint", ROUTE_TELL, false, on_hint },
+    [SOTTO__V1__CLIENT_FRAME__BODY_OPEN_SESSION] = { "open_session", ROUTE_ASK, false, on_open_session },
+    [SOTTO__V1__CLIENT_FRAME__BODY_CLOSE_SESSION] = { "close_session", ROUTE_ASK, false, on_close_session },
     [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = { "embed", ROUTE_ASK, false, on_embed },
 };
 

@@ -34,6 +34,8 @@ void on_load_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFr
 void on_unload_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_status(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_watch(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
+void on_open_session(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
+void on_close_session(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_hint(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
 

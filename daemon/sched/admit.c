@@ -219,12 +219,14 @@ static double pages_short(const struct job *job, const struct governor_limits *l
 
 static void outlook_init(struct outlook *outlook, const struct view *view, const struct job *job)
 {
-    bool sits = job->state == JOB_SEATED || job->state == JOB_OPENING;
+    bool sits = job->state == JOB_SEATED || job->state == JOB_OPENING || job->owns_seat;
+    uint64_t n_pages = 0; /* of sessions, that would be given up */
+    uint32_t n_kept = queue_count_kept(view->queue, job->lane, &n_pages);
 
     *outlook = (struct outlook){
-        .finds_seat = sits || job->lane->n_taken < job->lane->n_seats,
+        .finds_seat = sits || n_kept > 0 || job->lane->n_taken < job->lane->n_seats,
         .limit = plan_target_ns(job->lane, &view->limits[job->lane->place]),
-        .n_pages = pages_short(job, view->limits),
+        .n_pages = pages_short(job, view->limits) - (double)n_pages,
     };
 }
 
@@ -457,6 +459,7 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_init(&nobody.jobs[i]);
     }
+    list_init(&nobody.kept);
     ret_verdict->is_first = job->first_by_us > 0 && ret_verdict->first_us > first_by_us;
     ret_verdict->deadline_us = ret_verdict->is_first || job->finish_by_us == 0 ? first_by_us : finish_by_us;
     if (is_kept_out(job, limits)) {

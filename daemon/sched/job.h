@@ -48,7 +48,7 @@ struct job {
 
     uint32_t n_prompt;
     uint32_t n_known;
-    uint32_t n_done;
+    uint32_t n_done;  /* of who owns a seat and has not taken it: so many are foretold to be */
     uint32_t n_sent;  /* rows in steps under way; 0: in none */
     uint32_t n_due;   /* tokens that those steps will sample */
     uint32_t n_steps; /* steps under way that name it, 0 to JOB_STEPS_MAX */
@@ -66,6 +66,9 @@ struct job {
     bool has_first;       /* its first token was sampled */
     bool seated_by_age;   /* keeps its seat until it has got further */
     bool late;            /* a deadline passed unmet; set by queue_next_expired() */
+    bool owns_seat;       /* its session keeps a sequence open for it: no room must be found */
+    bool kept;            /* no request: stands for a session's open sequence (queue_keep()) */
+    bool passed_over;     /* by whoever hands out seats, for now; means nothing in between */
     bool urgent;          /* would miss its deadline in its fair turn; set by admit_look() */
     uint64_t due_boot_us; /* the deadline that makes it so */
 };

@@ -13,6 +13,7 @@ void queue_init(struct queue *queue)
         list_init(&queue->jobs[i]);
         queue->caution[i] = 1.0;
     }
+    list_init(&queue->kept);
     accounts_init(&queue->accounts);
 }
 
@@ -68,6 +69,38 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
     job->account->n_live--;
     list_remove(&job->link);
     note_end(job->account, now_us);
+}
+
+void queue_keep(struct queue *queue, struct job *job)
+{
+    job->state = JOB_SEATED;
+    job->kept = true;
+    list_init(&job->link);
+    list_append(&queue->kept, &job->link);
+    job->lane->n_pages_promised += job->n_pages;
+}
+
+void queue_unkeep(struct job *job)
+{
+    list_remove(&job->link);
+    job->lane->n_pages_promised -= job->n_pages;
+    *job = (struct job){ .state = JOB_ENDED };
+}
+
+uint32_t queue_count_kept(const struct queue *queue, const struct lane *lane, uint64_t *n_pages)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &queue->kept) {
+        const struct job *job = container_of(link, struct job, link);
+
+        if (job->lane == lane) {
+            *n_pages += job->n_pages;
+            n++;
+        }
+    }
+    return n;
 }
 
 /* Brings the virtual time of @class up to now: the least start of those who hold seats and were left

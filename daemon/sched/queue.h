@@ -81,6 +81,7 @@ struct lane {
 
 struct queue {
     struct list jobs[SCHED_CLASS_COUNT]; /* job::link, in order of arrival */
+    struct list kept;                    /* job::link of queue_keep(), the longest kept first */
     struct accounts accounts;
     uint64_t n_arrived;
 
@@ -102,6 +103,15 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us);
 /* Ends and forgets @job. */
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us);
 
+/* Takes in @job (zeroed but for lane and n_pages), which stands for a sequence that stays open between the requests of
+ * a session. It is no request: it counts for nobody, is in no step, and is the first to go where somebody wants its
+ * seat or its pages. */
+void queue_keep(struct queue *queue, struct job *job);
+void queue_unkeep(struct job *job);
+
+/* How many there are at @lane; adds their pages to *n_pages. */
+uint32_t queue_count_kept(const struct queue *queue, const struct lane *lane, uint64_t *n_pages);
+
 /* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was
  * left waiting. */
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
@@ -118,6 +128,7 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_put_aside() it waits once
  * more and is recomputed later; its pages may stay (Close with keep). It may stand in steps that are under way: what
  * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
+ * - anybody, from a session that has no request now (job::kept): that which has been so longest;
  * - anybody, from a parked job: that which has been so longest;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
  * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer

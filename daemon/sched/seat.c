@@ -49,7 +49,7 @@ static uint32_t pages_short(const struct job *job, const struct governor_limits 
 /* Wants a seat, and could use it. */
 static bool seeks(const struct job *job, const struct governor_limits *limits, uint64_t boot_us)
 {
-    return job->state == JOB_WAITING && !job->parked && job->lane && job->lane->open &&
+    return job->state == JOB_WAITING && !job->parked && !job->passed_over && job->lane && job->lane->open &&
            job->class >= limits[job->lane->place].class_gate &&
            account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
 }
@@ -70,6 +70,9 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
 {
     const struct lane *lane = job->lane;
 
+    if (job->owns_seat) {
+        return true;
+    }
     return lane->n_taken < lane->n_seats && (!lane->no_room || fits_beside(job, limits)) &&
            (limits[lane->place].kv_permille >= 1000 || pages_short(job, limits) == 0);
 }
@@ -78,6 +81,7 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
 
 /* Why a seat may be taken, the best reason first. */
 enum reason {
+    REASON_KEPT,
     REASON_PARKED,
     REASON_CLASS,
     REASON_SHARE,
@@ -189,15 +193,32 @@ static bool gives_first(const struct job *a, const struct job *b)
     return a->order > b->order;
 }
 
+/* What a session keeps open at @lane without a request, the longest kept of them, or NULL. Adds up the pages of all. */
+static struct job *find_kept(const struct queue *queue, const struct lane *lane, uint64_t *n_pages)
+{
+    struct job *first = NULL;
+    struct list *link;
+
+    list_for_each (link, &queue->kept) {
+        struct job *job = container_of(link, struct job, link);
+
+        if (job->lane == lane) {
+            first = first ? first : job;
+            *n_pages += job->n_pages;
+        }
+    }
+    return first;
+}
+
 /* Who gives @for_job its seat, or NULL. Nobody, if all pages that could be had are too few. */
 static struct job *victim_for(const struct queue *queue, const struct job *for_job,
                               const struct governor_limits *limits, uint64_t now_us)
 {
     uint32_t n_short = pages_short(for_job, limits);
-    enum reason best = REASON_NONE;
-    struct job *victim = NULL;
-    struct list *link;
     uint64_t n_pages = 0;
+    struct job *victim = find_kept(queue, for_job->lane, &n_pages);
+    enum reason best = victim ? REASON_KEPT : REASON_NONE;
+    struct list *link;
 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
@@ -268,12 +289,19 @@ static uint32_t find_claims(const struct queue *queue, const struct governor_lim
     return n;
 }
 
-/* Pages were taken back from a lane: the lowest class gives its own up. */
+/* Pages were taken back from a lane: sessions without a request give theirs up, then the lowest class. */
 static struct job *over_promised(const struct queue *queue, const struct governor_limits *limits)
 {
     struct job *victim = NULL;
     struct list *link;
 
+    list_for_each (link, &queue->kept) {
+        struct job *job = container_of(link, struct job, link);
+
+        if (is_over_promised(job->lane, limits)) {
+            return job;
+        }
+    }
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
@@ -327,6 +355,9 @@ static bool is_asking_again(const struct queue *queue, const struct lane *lane)
 static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims,
                          uint32_t n, const struct governor_limits *limits, uint64_t now_us)
 {
+    if (job->owns_seat) {
+        return false;
+    }
     for (uint32_t i = 0; i < n; i++) {
         const struct job *first = claims[i].first;
 

@@ -8,7 +8,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/trace.h"
-#include "stream/stream.h"
+#include "stream/session.h"
 #include <errno.h>
 
 /* Frees the odds of tokens that were shown. */
@@ -98,6 +98,11 @@ static void deliver(struct stream *stream, const struct stage_out *out)
         delta.logprobs = list;
         delta.n_logprobs = out->n_tokens;
     }
+    if (!stream->is_forgotten && stream->session && session_give(stream->session, &delta)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for what the session keeps of the answer");
+        return;
+    }
     if (!stream->is_forgotten) {
         stream->sink->on_delta(stream->owner, &delta);
     }
@@ -161,6 +166,10 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
 {
     bool ends = vocab_ends(stream->edition->vocab, id) && !stream->ignores_end;
 
+    if (stream->opens) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* what it begins with is computed */
+        return;
+    }
     if (journal_token(&stream->journal, id)) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
                     "there is no memory for the answer's journal");

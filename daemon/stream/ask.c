@@ -12,7 +12,7 @@
 #include "base/num.h"
 #include "proto/limit.h"
 #include "stream/models.h"
-#include "stream/stream.h"
+#include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -351,49 +351,98 @@ static int refuse(struct hub *hub, uint32_t uid, int code)
     return code;
 }
 
+/* A request on its way in. */
+struct entry {
+    struct hub *hub;
+    const Sotto__V1__Generate *ask;
+    const struct grant *grant;
+    struct session *session; /* that it names, or NULL */
+    struct model *model;
+    struct account *account;
+    enum sched_class class;
+};
+
+/* The first look. Above 0: a Code. */
+static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
+{
+    const Sotto__V1__Generate *ask = entry->ask;
+    struct hub *hub = entry->hub;
+    int r;
+
+    if (hub->is_stopping) {
+        diag_set(diag, "the daemon is shutting down");
+        return SOTTO__V1__CODE__CODE_UNAVAILABLE;
+    }
+    r = session_find(hub, ask, entry->grant, &entry->session, diag);
+    if (r) {
+        return r;
+    }
+    entry->model = entry->session ? entry->session->model : models_find(hub, ask->model);
+    if (!entry->model) {
+        diag_blame(diag, "generate.model",
+                   ask->model[0] ? "there is no model of that name" : "no model is configured");
+        return SOTTO__V1__CODE__CODE_NOT_FOUND;
+    }
+    r = choose_class(ask, entry->grant, &entry->class, diag);
+    if (r) {
+        return r;
+    }
+    r = accounts_get(&hub->queue.accounts, entry->grant->uid, &entry->account);
+    if (r) {
+        return err_up(r);
+    }
+    r = admit(hub, entry->account, entry->class, entry->grant, bytes_of(ask), ret_retry_ms, diag);
+    return r ? r : models_want(entry->model, false, diag);
+}
+
+/* A stream that asks for what @ask does; in a session with all that was said before. Above 0: a Code. */
+static int make(const struct entry *entry, struct stream **ret_stream, struct diag *diag)
+{
+    cleanup(drop) struct stream *stream = NULL;
+    Sotto__V1__Generate whole = *entry->ask;
+    Sotto__V1__Chat chat;
+    int r = 0;
+
+    if (entry->session) {
+        r = session_begin_turn(entry->session, entry->ask, &whole, &chat, diag);
+        if (r) {
+            return r < 0 ? err_up(r) : r;
+        }
+    }
+    r = create(&stream, entry->hub, entry->account, &whole, entry->grant);
+    if (r == 0 && !take_key(entry->hub, stream, whole.key)) {
+        diag_blame(diag, "generate.key", "a live answer of this user has that key already");
+        r = SOTTO__V1__CODE__CODE_ALREADY_EXISTS;
+    }
+    if (r && entry->session) {
+        session_take_back(entry->session);
+    }
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    if (entry->session) {
+        entry->session->turn = stream;
+        stream->session = entry->session;
+        stream->opens = entry->session->is_opening;
+        stream->slides = stream->slides || entry->session->slides;
+    }
+    *ret_stream = steal(&stream);
+    return 0;
+}
+
 int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
                 const struct grant *grant, const struct stream_sink *sink, void *owner,
                 struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag)
 {
-    cleanup(drop) struct stream *stream = NULL;
-    struct model *model = models_find(hub, ask->model);
-    struct account *account;
-    enum sched_class class;
+    struct entry entry = { .hub = hub, .ask = ask, .grant = grant };
+    struct stream *stream = NULL;
     int r;
 
     *ret_retry_ms = 0;
-    if (hub->is_stopping) {
-        diag_set(diag, "the daemon is shutting down");
-        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_UNAVAILABLE);
-    }
-    if (!model) {
-        diag_blame(diag, "generate.model",
-                   ask->model[0] ? "there is no model of that name" : "no model is configured");
-        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_NOT_FOUND);
-    }
-    r = choose_class(ask, grant, &class, diag);
-    if (r) {
-        return refuse(hub, grant->uid, r);
-    }
-    r = accounts_get(&hub->queue.accounts, grant->uid, &account);
-    if (r) {
-        return err_up(r);
-    }
-    r = admit(hub, account, class, grant, bytes_of(ask), ret_retry_ms, diag);
-    if (r) {
-        return refuse(hub, grant->uid, r);
-    }
-    r = models_want(model, false, diag);
+    r = look(&entry, ret_retry_ms, diag);
+    r = r ? r : make(&entry, &stream, diag);
     if (r) {
         return r < 0 ? err_up(r) : refuse(hub, grant->uid, r);
-    }
-    r = create(&stream, hub, account, ask, grant);
-    if (r) {
-        return err_up(r);
-    }
-    if (!take_key(hub, stream, ask->key)) {
-        diag_blame(diag, "generate.key", "a live answer of this user has that key already");
-        return refuse(hub, grant->uid, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
     }
     if (embed) {
         stream->embeds = true;
@@ -402,8 +451,8 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
     }
     stream->sink = sink;
     stream->owner = owner;
-    enter(stream, models_pick(model), class);
-    *ret_stream = steal(&stream);
+    enter(stream, models_pick(entry.model), entry.class);
+    *ret_stream = stream;
     return 0;
 }
 

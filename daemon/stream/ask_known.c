@@ -9,7 +9,7 @@
 #include "proto/limit.h"
 #include "sched/admit.h"
 #include "stream/models.h"
-#include "stream/stream.h"
+#include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -147,6 +147,38 @@ static bool may_come_in(struct stream *stream)
     return true;
 }
 
+/* Puts what its session holds before the prompt. False: it is over, or words are made again without the oldest ones. */
+static bool join_session(struct stream *stream)
+{
+    if (stream->opens && stream->prompt.n == 0) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* it begins with nothing */
+        return false;
+    }
+    if (session_join_prompt(stream)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for the session's tokens: this user's requests and sessions hold as "
+                    "much as they may");
+        return false;
+    }
+    if (stream->prompt.n + 1 > stream->n_context && session_forget_some(stream)) {
+        if (!stream_is_over(stream)) { /* or who was told has ended it */
+            stream_begin(stream);
+        }
+        return false;
+    }
+    return !stream_is_over(stream);
+}
+
+/* It waits for a seat from now on, unless an earlier turn of its session has still to leave the sequence. */
+static void want_seat(struct stream *stream)
+{
+    stream_move(stream, STREAM_WAITING);
+    if (edition_is_ready(stream->edition) && !(stream->session && stream->session->leaver)) {
+        queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+    }
+    hub_poke(stream->hub);
+}
+
 /* The prompt's tokens are known. */
 static void on_known(struct stream *stream)
 {
@@ -157,6 +189,9 @@ static void on_known(struct stream *stream)
     stream->n_context = edition->facts.n_context;
     if (stream->grant.n_context > 0) {
         stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
+    }
+    if (!join_session(stream)) {
+        return;
     }
     r = check_size(stream, &diag);
     r = r ? r : check_slide(stream, &diag);
@@ -175,16 +210,13 @@ static void on_known(struct stream *stream)
     stream->job.n_most =
         (uint32_t)num_min((uint64_t)stream->job.n_prompt + stream->max_tok, stream->n_context);
     stream_count_left(stream);
+    session_prepare(stream);
     if (!may_come_in(stream)) {
         return;
     }
     stream->hub->counts[HUB_PROMPT_TOK] += stream->prompt.n;
     ids_finish(&stream->prompt);
-    stream_move(stream, STREAM_WAITING);
-    if (edition_is_ready(edition)) {
-        queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
-    }
-    hub_poke(stream->hub);
+    want_seat(stream);
     stream_accept(stream);
 }
 
@@ -197,6 +229,9 @@ static void on_words(void *owner, struct words_job *job)
         stream->prompt = job->ids;
         job->ids = (struct ids){ 0 };
         on_known(stream);
+    } else if (job->outcome == TOKENIZE_BAD_TEXT && job->kind == WORDS_CHAT && stream->opens) {
+        /* Not a conversation yet, to the template: nothing is computed ahead. */
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
     } else if (job->outcome == TOKENIZE_BAD_TEXT) {
         stream_fail_diag(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &job->diag);
     } else if (job->outcome == TOKENIZE_TOO_MANY) {
@@ -233,6 +268,9 @@ void stream_begin(struct stream *stream)
     job->vocab = edition->vocab;
     job->chat = edition->chat;
     job->flags = stream->embeds ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
+    if (stream->session && stream->session->ids.n > 0) {
+        job->flags = TOKENIZE_MIDDLE; /* goes on from what the session holds */
+    }
     job->release = edition_unref;
     job->keeper = edition;
     edition_ref(edition);

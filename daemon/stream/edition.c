@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/session.h"
 #include "stream/status.h"
 #include "stream/stream.h"
 #include <assert.h>
@@ -116,6 +117,7 @@ void edition_end(struct edition *edition, bool now)
         move(edition, EDITION_ENDING);
     }
     edition->lane.open = false;
+    sessions_lose(edition);
     words_drop(steal(&edition->head_job));
     uv_timer_stop(&edition->rest);
     if (edition->engine && now) {

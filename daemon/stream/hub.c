@@ -162,6 +162,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     list_init(&hub->models);
     list_init(&hub->streams);
     list_init(&hub->soon);
+    list_init(&hub->sessions);
     list_init(&hub->due);
     list_init(&hub->asking);
     map_init(&hub->keys, MEM_STREAM);

@@ -32,6 +32,8 @@ struct grant {
     uint32_t n_answer;        /* hard cap on max_tokens, and the value when none is given */
     uint32_t tokens_a_minute; /* 0: no bound */
     uint32_t energy_a_minute; /* joules; 0: no bound */
+    uint32_t n_sessions;      /* of this uid at once */
+    uint32_t session_idle_ms; /* they end after so long without a request */
     bool admin;
     bool observe;       /* sees names of others in Status and Watch */
     bool graphics_hint; /* may say what the screen needs (GraphicsHint) */
@@ -120,13 +122,14 @@ int hub_configure(struct hub *hub, const struct hub_config *config,
 
 /* ---- generating */
 
-/* Calls back the owner of a stream. Messages live for the call. After on_done, on_embedding or on_error the stream is
- * gone. */
+/* Calls back the owner of a stream. Messages live for the call. After on_done, on_embedding, on_opened or on_error
+ * the stream is gone. */
 struct stream_sink {
     void (*on_accepted)(void *owner, const Sotto__V1__Accepted *accepted);
     void (*on_delta)(void *owner, const Sotto__V1__Delta *delta);
     void (*on_notice)(void *owner, const Sotto__V1__Notice *notice);
     void (*on_embedding)(void *owner, const Sotto__V1__Embedding *embedding); /* of stream_embed() alone */
+    void (*on_opened)(void *owner, const Sotto__V1__SessionOpened *opened);   /* of session_open() alone */
     void (*on_done)(void *owner, const Sotto__V1__Done *done);
     void (*on_error)(void *owner, const Sotto__V1__Error *error);
 };
@@ -149,6 +152,14 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
  * in on_done only when it is cancelled. A model that is not made for it: on_error, CODE_FAILED_PRECONDITION.
  */
 int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                 uint32_t *ret_retry_ms, struct diag *diag);
+
+/*
+ * Opens a session (session.h), and a stream that computes ahead what it begins with. That ends in on_opened; in on_done
+ * only when it is cancelled, and then there is no session.
+ */
+int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
                  const struct stream_sink *sink, void *owner, struct stream **ret_stream,
                  uint32_t *ret_retry_ms, struct diag *diag);
 
@@ -183,6 +194,12 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct g
                  hub_tokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
                    hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+
+typedef void (*hub_closed_fn)(void *owner, const Sotto__V1__SessionClosed *closed);
+
+/* Ends a session of @grant's user. A request that runs in it is cancelled, and told before @done is called. */
+int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_closed_fn done, void *owner,
+                  struct hub_ticket **ret_ticket, struct diag *diag);
 
 /* The configured file of a name: anybody, unless an administrator unloaded it (PERMISSION_DENIED) or it was refused
  * and has not changed (FAILED_PRECONDITION). Another file or a new name, and another try: an administrator. A model

@@ -45,6 +45,10 @@ enum hub_count {
     HUB_TICKS,
     HUB_HINTS,
     HUB_SLEEPS,
+    HUB_SESSIONS,
+    HUB_SESSION_TURNS,
+    HUB_SESSION_KEPT_TOK,
+    HUB_SESSIONS_GIVEN_UP,
     HUB_COUNT_COUNT,
 };
 
@@ -67,12 +71,14 @@ struct hub {
     uint32_t load_stall_ms;
     uint32_t step_floor_ms;
 
-    struct list models;  /* model::link, in the configuration's order */
-    struct list streams; /* stream::link */
-    struct list soon;    /* stream::soon: to be attended to in the next turn */
-    struct list due;     /* hub_ticket::link: to be answered in the next turn */
-    struct list asking;  /* hub_ticket::link: Status that waits for figures */
-    struct map keys;     /* uid and key of a live stream to the stream */
+    struct list models;   /* model::link, in the configuration's order */
+    struct list streams;  /* stream::link */
+    struct list soon;     /* stream::soon: to be attended to in the next turn */
+    struct list due;      /* hub_ticket::link: to be answered in the next turn */
+    struct list asking;   /* hub_ticket::link: Status that waits for figures */
+    struct list sessions; /* session::link */
+    uint64_t n_sessions;  /* ever made: the last one's id */
+    struct map keys;      /* uid and key of a live stream to the stream */
     struct queue queue;
     struct planner planner;
     struct governor governor;
@@ -115,6 +121,7 @@ enum ticket_kind {
     TICKET_LOAD,
     TICKET_UNLOAD,
     TICKET_STATUS,
+    TICKET_SESSION,
 };
 
 struct hub_ticket {
@@ -130,9 +137,11 @@ struct hub_ticket {
         hub_loaded_fn loaded;
         hub_unloaded_fn unloaded;
         hub_status_fn status;
+        hub_closed_fn closed;
     } done;
     hub_progress_fn progress;
     void *owner;
+    uint32_t n_tok;       /* Session: that it held */
     bool pieces;          /* Tokenize.pieces */
     bool special;         /* of the question */
     bool is_called;       /* its callback is being made: it is freed behind that, whoever forgets it */

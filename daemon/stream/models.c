@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "stream/stream.h"
+#include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -327,6 +327,7 @@ void models_unload(struct model *model, bool now, const char *why)
     }
     release_words(model, why);
     answer_waiters(model, TICKET_LOAD, SOTTO__V1__CODE__CODE_ABORTED, why);
+    sessions_end_of(model);
 }
 
 int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,

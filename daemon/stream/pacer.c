@@ -4,6 +4,7 @@
 #include "sched/admit.h"
 #include "stream/models.h"
 #include "stream/pacer_part.h"
+#include "stream/session.h"
 #include "stream/status.h"
 #include <stdio.h>
 #include <string.h>
@@ -153,6 +154,7 @@ void pacer_run(struct hub *hub)
     memcpy(in.limits, hub->governor.limits, sizeof(in.limits));
     in.is_asleep = hub->governing.is_asleep;
     end_the_late(hub, in.boot_us);
+    sessions_end_idle(hub, in.boot_us);
     admit_look(&hub->queue, in.limits, in.boot_us);
     pacer_seat(hub, in.now_us, in.boot_us);
     turn_next(&hub->pacer.turn, &hub->queue, &hub->planner, &in, &order);
@@ -164,6 +166,7 @@ void pacer_run(struct hub *hub)
         tell_throttled(hub, in.boot_us);
     }
     wake_us = earlier(order.wake_boot_us, queue_next_deadline_us(&hub->queue));
+    wake_us = earlier(wake_us, sessions_next_us(hub));
     if (order.wake_us > 0) {
         wake_us = earlier(wake_us, in.boot_us + (order.wake_us - num_min(order.wake_us, in.now_us)));
     }

@@ -33,6 +33,12 @@ void pacer_close(struct stream *stream);
 /* The same for one that goes on: it is in no step any more, and nothing of it is computed. */
 void pacer_put_aside(struct stream *stream);
 
+/* What follows is dropped between the parts of a running step. */
+void pacer_tell_stop(struct edition *edition, uint32_t sequence);
+
+/* Closes a sequence, trimmed to @n_known tokens (0: as it is), if the engine takes orders. */
+void pacer_tell_close(struct edition *edition, uint32_t sequence, uint32_t n_known, bool keep);
+
 /* Asks an engine for its Stats. */
 void pacer_query(struct edition *edition);
 

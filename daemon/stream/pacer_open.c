@@ -6,6 +6,7 @@
 #include "base/num.h"
 #include "stream/models.h"
 #include "stream/pacer_part.h"
+#include "stream/session.h"
 #include <stdio.h>
 
 /* Lanes whose next request may be held back while those of others are opened. */
@@ -40,6 +41,48 @@ static void tell_open(struct stream *stream, const struct ids *known)
     engine_tell(edition->engine, &order);
 }
 
+/* The sequence of its session goes on with these tokens. */
+static void tell_extend(struct stream *stream, const struct ids *known)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Extend extend = SOTTO__ENGINE__EXTEND__INIT;
+    Sotto__Engine__Sampler sampler;
+
+    stream_sampler(stream, &sampler);
+    extend.sequence = stream->sequence;
+    extend.tokens = known->ids;
+    extend.n_tokens = known->n;
+    extend.n_prompt = stream->journal.n_prompt;
+    extend.reserve_tokens =
+        (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
+    extend.sampler = &sampler;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND;
+    order.extend = &extend;
+    engine_tell(stream->edition->engine, &order);
+}
+
+/* A sequence of its own, or its session's, which has its seat already. False: no memory. */
+static bool take_sequence(struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+
+    stream->sequence = stream->session ? session_lend(stream->session, stream) : 0;
+    stream->extends = stream->sequence != 0;
+    if (!stream->extends) {
+        stream->sequence = ++edition->last_sequence;
+        edition->lane.n_taken++;
+    }
+    if (map_put(&edition->sequences, stream->sequence, (union map_value){ .pointer = stream }) == 0) {
+        return true;
+    }
+    if (stream->extends) {
+        pacer_tell_close(edition, stream->sequence, 0, true);
+    }
+    edition->lane.n_taken--;
+    stream->sequence = 0;
+    return false;
+}
+
 /* Asks the engine for a sequence with all that the journal knows. */
 static void open_sequence(struct stream *stream)
 {
@@ -50,29 +93,60 @@ static void open_sequence(struct stream *stream)
         stream_fail(stream, SOTTO__V1__CODE__CODE_DATA_LOSS, "the answer's journal could not be read back");
         return;
     }
-    stream->sequence = ++edition->last_sequence;
-    if (map_put(&edition->sequences, stream->sequence, (union map_value){ .pointer = stream })) {
-        stream->sequence = 0;
+    if (!take_sequence(stream)) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
                     "there is no memory for one more sequence");
         return;
     }
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
-    edition->lane.n_taken++;
     edition->n_opening++;
     edition->opening_alone = stream->mark.suspect;
     edition->figures.n_sequences = edition->lane.n_taken;
-    tell_open(stream, &known);
+    if (stream->extends) {
+        tell_extend(stream, &known);
+    } else {
+        tell_open(stream, &known);
+    }
     pacer_watch(edition);
+}
+
+void pacer_tell_stop(struct edition *edition, uint32_t sequence)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Stop stop = SOTTO__ENGINE__STOP__INIT;
+
+    stop.sequence = sequence;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STOP;
+    order.stop = &stop;
+    engine_tell(edition->engine, &order);
+}
+
+void pacer_tell_close(struct edition *edition, uint32_t sequence, uint32_t n_known, bool keep)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Trim trim = SOTTO__ENGINE__TRIM__INIT;
+    Sotto__Engine__Close close = SOTTO__ENGINE__CLOSE__INIT;
+
+    if (!edition_takes_orders(edition)) {
+        return;
+    }
+    if (n_known > 0) {
+        trim.sequence = sequence;
+        trim.n_tokens = n_known;
+        order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
+        order.trim = &trim;
+        engine_tell(edition->engine, &order);
+    }
+    close.sequence = sequence;
+    close.keep = keep;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE;
+    order.close = &close;
+    engine_tell(edition->engine, &order);
 }
 
 void pacer_close(struct stream *stream)
 {
     struct edition *edition = stream->edition;
-    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
-    Sotto__Engine__Stop stop = SOTTO__ENGINE__STOP__INIT;
-    Sotto__Engine__Trim trim = SOTTO__ENGINE__TRIM__INIT;
-    Sotto__Engine__Close close = SOTTO__ENGINE__CLOSE__INIT;
 
     if (stream->sequence == 0) {
         return;
@@ -82,27 +156,15 @@ void pacer_close(struct stream *stream)
     edition->lane.n_taken--;
     edition->lane.no_room = false;
     edition->figures.n_sequences = edition->lane.n_taken;
-    if (edition_takes_orders(edition)) {
-        /* Stop reaches it between the parts of a running step; the others wait for the step's end. */
-        if (stream->job.n_steps > 0) {
-            stop.sequence = stream->sequence;
-            order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STOP;
-            order.stop = &stop;
-            engine_tell(edition->engine, &order);
-        }
-        /* What lies past a stop is no part of any later answer. */
-        trim.sequence = stream->sequence;
-        trim.n_tokens = stream->job.n_known;
-        order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
-        order.trim = &trim;
-        engine_tell(edition->engine, &order);
-        close.sequence = stream->sequence;
-        close.keep = stream->end.code == SOTTO__V1__CODE__CODE_OK;
-        order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE;
-        order.close = &close;
-        engine_tell(edition->engine, &order);
+    /* Stop reaches it between the parts of a running step; the others wait for the step's end. */
+    if (stream->job.n_steps > 0 && edition_takes_orders(edition)) {
+        pacer_tell_stop(edition, stream->sequence);
     }
+    /* What lies past a stop is no part of any later answer. */
+    pacer_tell_close(edition, stream->sequence, stream->job.n_known,
+                     stream->end.code == SOTTO__V1__CODE__CODE_OK);
     stream->sequence = 0;
+    stream->extends = false;
 }
 
 void pacer_put_aside(struct stream *stream)
@@ -145,6 +207,27 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
     stream_seated(stream, opened->cached_tokens);
 }
 
+/* A session's sequence that could not go on is closed: true if its turn asks for another, as others do. */
+static bool refused_extend(struct stream *stream, const Sotto__Engine__Refused *refused)
+{
+    bool may_open = refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
+                    refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY ||
+                    refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED;
+
+    if (!stream->extends) {
+        return false;
+    }
+    stream->extends = false;
+    stream->job.owns_seat = false;
+    stream->job.n_done = 0;
+    if (!may_open) {
+        return false;
+    }
+    stream->job.n_pages = refused->pages_needed;
+    job_move(&stream->job, JOB_WAITING, clock_mono_us());
+    return true;
+}
+
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     struct stream *stream = find(edition, refused->sequence);
@@ -156,10 +239,16 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
         return;
     }
     map_remove(&edition->sequences, stream->sequence);
+    if (stream->extends) {
+        pacer_tell_close(edition, stream->sequence, 0, true); /* it is still as it was */
+    }
     stream->sequence = 0;
     edition->lane.n_taken--;
     edition->lane.no_room = false; /* unless this very answer says so, and somebody is there to make room */
     edition->figures.n_sequences = edition->lane.n_taken;
+    if (refused_extend(stream, refused)) {
+        return;
+    }
     if ((refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
          refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY) &&
         (edition->lane.n_taken > 0 || waits)) {
@@ -191,7 +280,8 @@ static bool may_open(const struct hub *hub, const struct stream *stream)
     if (edition->opening_alone || turn_is_alone(turn, lane)) {
         return false;
     }
-    if (n_leaving > 0 && (lane->n_taken + n_leaving >= lane->n_seats || stream->job.n_pages > 0)) {
+    if (!stream->job.owns_seat && n_leaving > 0 &&
+        (lane->n_taken + n_leaving >= lane->n_seats || stream->job.n_pages > 0)) {
         return false;
     }
     return !stream->mark.suspect || (!turn_is_busy(turn, lane) && edition->n_opening == 0);
@@ -204,23 +294,32 @@ static void take_seats(struct hub *hub, uint64_t now_us, uint64_t boot_us)
 
     while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us)) &&
            turn_n_leaving(&hub->pacer.turn, job->lane) == 0) {
-        stream_preempt(pacer_stream_of(job));
+        if (job->kept) {
+            session_give_up(session_of_kept(job));
+        } else {
+            stream_preempt(pacer_stream_of(job));
+        }
     }
 }
 
 void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
 {
     struct lane *held[SEAT_LANES];
+    struct job *passed[SEAT_LANES];
     uint32_t n_held = 0;
+    uint32_t n_passed = 0;
     struct job *job;
 
     take_seats(hub, now_us, boot_us);
-    while (n_held < SEAT_LANES &&
+    while (n_held < SEAT_LANES && n_passed < SEAT_LANES &&
            (job = queue_next_seat(&hub->queue, hub->governor.limits, now_us, boot_us))) {
         struct stream *stream = pacer_stream_of(job);
 
         if (may_open(hub, stream)) {
             open_sequence(stream);
+        } else if (job->owns_seat) {
+            job->passed_over = true;
+            passed[n_passed++] = job;
         } else {
             job->lane->no_room = true; /* for now: others are looked at */
             held[n_held++] = job->lane;
@@ -228,5 +327,8 @@ void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
     }
     for (uint32_t i = 0; i < n_held; i++) {
         held[i]->no_room = false;
+    }
+    for (uint32_t i = 0; i < n_passed; i++) {
+        passed[i]->passed_over = false;
     }
 }

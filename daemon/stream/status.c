@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "stream/pacer.h"
+#include "stream/session.h"
 #include <errno.h>
 
 #define FIGURES_MS 100u /* an engine in a long step can't answer between its parts */
@@ -34,6 +35,10 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_TICKS] = "sotto_governor_ticks_total",
     [HUB_HINTS] = "sotto_graphics_hints_total",
     [HUB_SLEEPS] = "sotto_sleeps_total",
+    [HUB_SESSIONS] = "sotto_sessions_opened_total",
+    [HUB_SESSION_TURNS] = "sotto_session_turns_total",
+    [HUB_SESSION_KEPT_TOK] = "sotto_session_kept_tokens_total",
+    [HUB_SESSIONS_GIVEN_UP] = "sotto_session_sequences_given_up_total",
 };
 
 /* protobuf-c's strings are not const; packing leaves them alone. */
@@ -351,6 +356,7 @@ void status_call(struct hub_ticket *ticket)
     r = r ? r : fill_counters(hub, &arena, &report);
     r = r ? r : senses_report(hub->senses, clock_mono_us(), &arena, &report);
     r = r ? r : governing_report(hub, &ticket->grant, &arena, &report);
+    report.sessions = sessions_count(hub, &ticket->grant);
     (void)r; /* what found no memory is left out: the rest is still true */
     ticket->done.status(ticket->owner, &report, &arena);
     arena_finish(&arena);

@@ -7,6 +7,7 @@
 #include "proto/limit.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/session.h"
 #include <assert.h>
 #include <stdio.h>
 
@@ -154,6 +155,7 @@ static void free_stream(struct stream *stream)
     struct edition *edition = stream->edition;
     struct hub *hub = stream->hub;
 
+    session_turn_left(stream);
     list_remove(&stream->link);
     list_remove(&stream->edition_link);
     list_remove(&stream->soon);
@@ -192,11 +194,16 @@ static void tell_end(struct stream *stream)
     Sotto__V1__Done done = SOTTO__V1__DONE__INIT;
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     Sotto__V1__Usage usage = SOTTO__V1__USAGE__INIT;
+    bool is_done = stream->end.code == SOTTO__V1__CODE__CODE_OK;
 
+    if (stream->opens && is_done && stream->end.reason != SOTTO__V1__FINISH_REASON__FINISH_CANCELLED) {
+        session_tell(stream);
+        return;
+    }
     if (stream->is_forgotten) {
         return;
     }
-    if (stream->end.code != SOTTO__V1__CODE__CODE_OK) {
+    if (!is_done) {
         error.code = stream->end.code;
         error.message = stream->end.sentence;
         error.field = stream->end.field;
@@ -241,6 +248,7 @@ static void end(struct stream *stream)
     bool done = stream->end.code == SOTTO__V1__CODE__CODE_OK;
     bool cancelled = done && stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
 
+    session_turn_ended(stream); /* it may take the sequence over */
     pacer_close(stream);
     words_drop(steal(&stream->words));
     queue_remove(&hub->queue, &stream->job, clock_mono_us());
@@ -282,6 +290,8 @@ void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct 
         snprintf(stream->end.field, sizeof(stream->end.field), "%s", diag->field);
         if (stream->embeds) {
             embed_name_field(stream->end.field);
+        } else if (stream->opens) {
+            session_name_field(stream->end.field, sizeof(stream->end.field));
         }
     }
     stream_fail(stream, code, diag->text);
@@ -408,6 +418,9 @@ void stream_seated(struct stream *stream, uint32_t n_cached)
 
     job_move(&stream->job, JOB_SEATED, now_us);
     stream->job.n_done = n_cached;
+    stream->job.owns_seat = false;
+    stream->hub->counts[HUB_SESSION_KEPT_TOK] += stream->extends ? n_cached : 0;
+    stream->extends = false;
     stream->job.n_paid = (uint32_t)num_max(stream->job.n_paid, n_cached); /* what was found costs nothing */
     if (stream->seated_us == 0) {
         stream->seated_us = now_us;
@@ -436,6 +449,7 @@ void stream_unseated(struct stream *stream)
         return;
     }
     stream->sequence = 0;
+    stream->extends = false;
     job_forget(&stream->job);
     if (stream->job.state != JOB_HELD) {
         job_move(&stream->job, JOB_HELD, clock_mono_us());

@@ -49,6 +49,8 @@ struct stream_end {
     uint32_t retry_ms; /* of an error: try again then; 0: no use, or nobody knows */
 };
 
+struct session;
+
 struct stream {
     struct list link;         /* hub::streams */
     struct list edition_link; /* edition::streams */
@@ -63,6 +65,11 @@ struct stream {
     uint64_t number;
     struct grant grant;
     uint64_t n_held; /* bytes charged to the account, but for journal and words */
+
+    /* Of a session's turn. */
+    struct session *session; /* NULL: none, or it has ended */
+    bool opens;              /* samples nothing visible: it ends when the session's beginning is computed */
+    bool extends;            /* was lent the session's sequence, and is not seated yet */
 
     /* What was asked. */
     Sotto__Engine__Sampler sampler; /* arrays owned */

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "proto/limit.h"
+#include "stream/session.h"
 #include "stream/status.h"
 #include <errno.h>
 #include <stdio.h>
@@ -111,6 +112,9 @@ void ticket_call(struct hub_ticket *ticket)
         break;
     case TICKET_STATUS:
         status_call(ticket);
+        break;
+    case TICKET_SESSION:
+        session_call(ticket);
         break;
     }
     destroy(ticket);

@@ -88,6 +88,26 @@ int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct gran
     return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }
 
+int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                 uint32_t *ret_retry_ms, struct diag *diag)
+{
+    (void)ask;
+    return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
+}
+
+int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_closed_fn done, void *owner,
+                  struct hub_ticket **ret_ticket, struct diag *diag)
+{
+    (void)hub;
+    (void)grant;
+    (void)done;
+    (void)owner;
+    (void)ret_ticket;
+    diag_set(diag, "there is no session %llu", (unsigned long long)id);
+    return SOTTO__V1__CODE__CODE_NOT_FOUND;
+}
+
 static void end(struct stream *stream)
 {
     list_remove(&stream->link);

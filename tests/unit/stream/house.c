@@ -122,6 +122,8 @@ void house_prepare(struct house *house, const char *script)
         .n_streams = 64,
         .n_answer = 512,
         .special = true,
+        .n_sessions = 8,
+        .session_idle_ms = 60000,
     };
 }
 

@@ -1,0 +1,116 @@
+/*
+ * The sequence of a session: kept open between its turns, lent to the next one, given up when somebody wants the room.
+ */
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/num.h"
+#include "stream/models.h"
+#include "stream/pacer.h"
+#include "stream/session.h"
+#include <stdio.h>
+
+/* One that slid or is being opened can't be extended, and another edition's would be of no use. */
+static bool may_keep(const struct session *session, const struct stream *stream)
+{
+    return stream->sequence != 0 && stream->job.state == JOB_SEATED && stream->journal.n_slid == 0 &&
+           !session->is_ending && edition_takes_orders(stream->edition) &&
+           models_pick(session->model) == stream->edition;
+}
+
+void session_keep(struct session *session, struct stream *stream)
+{
+    struct edition *edition = stream->edition;
+
+    if (!may_keep(session, stream)) {
+        return;
+    }
+    map_remove(&edition->sequences, stream->sequence);
+    session->edition = edition;
+    session->sequence = stream->sequence;
+    stream->sequence = 0;
+    session->kept = (struct job){ .lane = &edition->lane, .n_pages = stream->job.n_pages };
+    queue_keep(&session->hub->queue, &session->kept);
+    if (stream->job.n_steps > 0) {
+        /* Nothing more is computed for it; it may be extended when that step has ended. */
+        session->leaver = stream;
+        pacer_tell_stop(edition, session->sequence);
+    }
+}
+
+/* It has none any more; who had counted on it waits for a seat as others do. */
+static void forget_sequence(struct session *session)
+{
+    queue_unkeep(&session->kept);
+    session->edition = NULL;
+    session->sequence = 0;
+    session->leaver = NULL;
+    if (session->turn && session->turn->job.owns_seat) {
+        session->turn->job.owns_seat = false;
+        session->turn->job.n_done = 0;
+        if (session->turn->job.state == JOB_HELD && edition_is_ready(session->turn->edition)) {
+            queue_want(&session->hub->queue, &session->turn->job, clock_mono_us());
+        }
+    }
+}
+
+void session_prepare(struct stream *stream)
+{
+    struct session *session = stream->session;
+    uint32_t n_most = stream->job.n_known - 1;
+
+    if (!session || session->sequence == 0) {
+        return;
+    }
+    if (session->edition != stream->edition) {
+        session_give_up(session);
+        return;
+    }
+    stream->job.owns_seat = true;
+    stream->job.n_done = (uint32_t)num_min(n_most, session->n_tok > 0 ? session->n_tok - 1 : 0);
+    list_remove(&session->kept.link); /* it is about to be used: others go before it */
+    list_append(&session->hub->queue.kept, &session->kept.link);
+}
+
+uint32_t session_lend(struct session *session, const struct stream *stream)
+{
+    uint32_t sequence = session->sequence;
+
+    if (sequence == 0 || !stream->job.owns_seat) {
+        return 0;
+    }
+    queue_unkeep(&session->kept);
+    session->edition = NULL;
+    session->sequence = 0;
+    return sequence;
+}
+
+void session_give_up(struct session *session)
+{
+    struct edition *edition = session->edition;
+
+    if (session->sequence == 0) {
+        return;
+    }
+    if (session->leaver) {
+        turn_leave(&session->hub->pacer.turn, &session->leaver->job);
+    }
+    pacer_tell_close(edition, session->sequence, 0, true);
+    edition->lane.n_taken--;
+    edition->lane.no_room = false;
+    edition->figures.n_sequences = edition->lane.n_taken;
+    session->hub->counts[HUB_SESSIONS_GIVEN_UP]++;
+    forget_sequence(session);
+}
+
+void sessions_lose(struct edition *edition)
+{
+    struct list *link;
+
+    list_for_each (link, &edition->hub->sessions) {
+        struct session *session = container_of(link, struct session, link);
+
+        if (session->sequence != 0 && session->edition == edition) {
+            forget_sequence(session);
+        }
+    }
+}

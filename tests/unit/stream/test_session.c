@@ -1,0 +1,724 @@
+/*
+ * Sessions: a turn says what a request would that says the whole conversation at once, whatever became of the sequence
+ * meanwhile. The fake engine's token is a hash of all tokens before it, so one more or less is another answer.
+ */
+#include "house.h"
+#include "stream/session.h"
+#include <signal.h>
+#include <string.h>
+
+static struct house house;
+
+static void setup(void)
+{
+    house_begin(&house, "context 256\nwhen 201 do slow 4\nwhen 202 do slow 60\n");
+}
+
+static void teardown(void)
+{
+    house_end(&house);
+}
+
+/* ---- opening and closing */
+
+struct opener {
+    struct stream *stream;
+    uint64_t session;
+    uint32_t n_tok;
+    uint32_t n_context;
+    uint32_t idle_ms;
+    uint32_t n_ends;
+    Sotto__V1__FinishReason reason;
+    Sotto__V1__Code code;
+    char field[64];
+};
+
+static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
+{
+    (void)owner;
+    (void)accepted;
+}
+
+static void on_notice(void *owner, const Sotto__V1__Notice *notice)
+{
+    (void)owner;
+    (void)notice;
+}
+
+static void on_opened(void *owner, const Sotto__V1__SessionOpened *opened)
+{
+    struct opener *opener = owner;
+
+    opener->session = opened->session;
+    opener->n_tok = opened->tokens;
+    opener->n_context = opened->context_tokens;
+    opener->idle_ms = opened->idle_ms;
+    opener->n_ends++;
+    ck_assert_str_eq(opened->model, "tiny");
+}
+
+static void on_done(void *owner, const Sotto__V1__Done *done)
+{
+    struct opener *opener = owner;
+
+    opener->reason = done->reason;
+    opener->n_ends++;
+}
+
+static void on_error(void *owner, const Sotto__V1__Error *error)
+{
+    struct opener *opener = owner;
+
+    opener->code = error->code;
+    snprintf(opener->field, sizeof(opener->field), "%s", error->field);
+    opener->n_ends++;
+}
+
+static const struct stream_sink opener_sink = {
+    .on_accepted = on_accepted,
+    .on_notice = on_notice,
+    .on_opened = on_opened,
+    .on_done = on_done,
+    .on_error = on_error,
+};
+
+static bool has_ended(void *owner)
+{
+    return ((struct opener *)owner)->n_ends > 0;
+}
+
+static int ask_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag)
+{
+    uint32_t retry_ms;
+
+    *opener = (struct opener){ .n_ends = 0 };
+    return session_open(house.hub, ask, &house.grant, &opener_sink, opener, &opener->stream, &retry_ms, diag);
+}
+
+static uint64_t open_with(const Sotto__V1__OpenSession *ask)
+{
+    struct opener opener;
+    struct diag diag = DIAG_INIT;
+
+    ck_assert_msg(ask_open(&opener, ask, &diag) == 0, "%s", diag.text);
+    house_until(&house, has_ended, &opener);
+    ck_assert_uint_eq(opener.code, 0);
+    ck_assert_uint_ne(opener.session, 0);
+    return opener.session;
+}
+
+static uint64_t open_empty(void)
+{
+    const Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+
+    return open_with(&ask);
+}
+
+struct closing {
+    struct hub_ticket *ticket;
+    uint32_t n_tok;
+    bool is_closed;
+};
+
+static void on_closed(void *owner, const Sotto__V1__SessionClosed *closed)
+{
+    struct closing *closing = owner;
+
+    closing->n_tok = closed->tokens;
+    closing->is_closed = true;
+}
+
+static bool is_closed(void *owner)
+{
+    return ((struct closing *)owner)->is_closed;
+}
+
+static int close_session(uint64_t id, uint32_t uid, struct closing *closing)
+{
+    struct grant grant = house.grant;
+    struct diag diag = DIAG_INIT;
+
+    grant.uid = uid;
+    *closing = (struct closing){ .ticket = NULL };
+    return session_close(house.hub, id, &grant, on_closed, closing, &closing->ticket, &diag);
+}
+
+static uint32_t close_well(uint64_t id)
+{
+    struct closing closing;
+
+    ck_assert_int_eq(close_session(id, house.grant.uid, &closing), 0);
+    house_until(&house, is_closed, &closing);
+    return closing.n_tok;
+}
+
+static struct session *the_session(void)
+{
+    return container_of(list_first(&house.hub->sessions), struct session, link);
+}
+
+/* ---- turns */
+
+/* A turn of @n tokens, the first of them @first. */
+static void init_turn(struct guest *guest, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer)
+{
+    guest_init(guest, first, n, n_answer);
+    guest->ask.session = id;
+    guest->ask.ignore_end = true;
+}
+
+static void run(struct guest *guest)
+{
+    guest_ask(&house, guest);
+    guest_until_over(&house, guest);
+}
+
+/* All that was said so far, as a client would say it at once. */
+struct log {
+    uint32_t ids[4096];
+    uint32_t n;
+};
+
+static void say(struct log *log, const uint32_t *ids, size_t n)
+{
+    memcpy(log->ids + log->n, ids, n * sizeof(*ids));
+    log->n += (uint32_t)n;
+}
+
+/* Asks for @warm's answer again, without a session. */
+static void assert_same_as_cold(struct log *log, const struct guest *warm)
+{
+    struct guest cold;
+
+    say(log, warm->ids.ids, warm->ids.n_ids);
+    guest_init(&cold, 0, log->n, warm->ask.max_tokens);
+    memcpy(cold.ids.ids, log->ids, log->n * sizeof(*log->ids));
+    cold.ask.ignore_end = true;
+    cold.ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    run(&cold);
+    ck_assert_uint_eq(cold.usage.prompt_tokens, warm->usage.prompt_tokens);
+    ck_assert_uint_ge(cold.n_tokens, warm->n_tokens);
+    ck_assert_mem_eq(cold.tokens, warm->tokens, warm->n_tokens * sizeof(*warm->tokens));
+    say(log, warm->tokens, warm->n_tokens);
+    guest_finish(&cold);
+}
+
+START_TEST(twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new)
+{
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+
+    for (uint32_t i = 0; i < 12; i++) {
+        struct guest guest;
+        uint32_t n_before = log.n;
+
+        init_turn(&guest, id, 100 + i, 5, 7);
+        run(&guest);
+        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 7);
+        ck_assert_uint_eq(guest.usage.cached_tokens, n_before > 0 ? n_before - 1 : 0);
+        assert_same_as_cold(&log, &guest);
+        guest_finish(&guest);
+    }
+    ck_assert_uint_eq(house.hub->counts[HUB_SESSION_TURNS], 12);
+    ck_assert_uint_eq(close_well(id), 12 * 12);
+}
+END_TEST
+
+START_TEST(who_barges_in_is_understood_and_the_keys_and_values_stay)
+{
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+    struct guest cut;
+    struct guest next;
+
+    init_turn(&cut, id, 201, 20, 100);
+    guest_ask(&house, &cut);
+    guest_until_tokens(&house, &cut, 9);
+    stream_cancel(cut.stream);
+    init_turn(&next, id, 99, 4, 6); /* at once, while the last step of the other still runs */
+    guest_ask(&house, &next);
+    guest_until_over(&house, &cut);
+    guest_until_over(&house, &next);
+
+    guest_assert_done(&cut, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, cut.n_tokens);
+    ck_assert_uint_ge(next.usage.cached_tokens, 20 + cut.n_tokens - 1);
+    assert_same_as_cold(&log, &cut);
+    assert_same_as_cold(&log, &next);
+    guest_finish(&cut);
+    guest_finish(&next);
+}
+END_TEST
+
+START_TEST(a_turn_that_fails_leaves_the_session_as_it_was)
+{
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+    struct guest guest;
+    struct guest bad;
+
+    init_turn(&guest, id, 50, 10, 5);
+    run(&guest);
+    assert_same_as_cold(&log, &guest);
+    guest_finish(&guest);
+
+    init_turn(&bad, id, 50, 300, 5); /* more than the context */
+    run(&bad);
+    guest_assert_failed(&bad, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "context");
+    guest_finish(&bad);
+
+    init_turn(&guest, id, 60, 10, 5);
+    run(&guest);
+    ck_assert_uint_eq(guest.usage.cached_tokens, 14);
+    assert_same_as_cold(&log, &guest);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(a_lost_engine_between_turns_and_in_them_changes_no_token)
+{
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+
+    for (int i = 0; i < 4; i++) {
+        struct guest guest;
+
+        init_turn(&guest, id, 201, 12, 12);
+        guest_ask(&house, &guest);
+        if (i % 2 == 1) {
+            guest_until_tokens(&house, &guest, 4);
+            kill((pid_t)house_pid(&house), SIGKILL);
+        }
+        guest_until_over(&house, &guest);
+        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
+        assert_same_as_cold(&log, &guest);
+        guest_finish(&guest);
+        if (i == 2) {
+            kill((pid_t)house_pid(&house), SIGKILL);
+            house_run(&house, 50);
+            house_until_ready(&house);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_full_context_slides_from_one_turn_to_the_next)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct log log = { .n = 0 };
+    uint32_t n_slid = 0;
+    uint64_t id;
+
+    ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    id = open_with(&ask);
+    for (uint32_t i = 0; i < 12; i++) {
+        struct guest guest;
+
+        init_turn(&guest, id, 100 + i, 40, 3);
+        run(&guest);
+        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+        n_slid += guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID];
+        if (log.n + 40 + 1 > 256) { /* the rule of slides, told anew */
+            uint32_t n_known = log.n + 40;
+            uint32_t n_stay = (n_known - 4) / 2;
+            struct guest same;
+
+            say(&log, guest.ids.ids, 40);
+            memmove(log.ids + 4, log.ids + n_known - n_stay, n_stay * sizeof(*log.ids));
+            log.n = 4 + n_stay;
+            guest_init(&same, 0, log.n, 3);
+            memcpy(same.ids.ids, log.ids, log.n * sizeof(*log.ids));
+            same.ask.ignore_end = true;
+            run(&same);
+            guest_assert_same(&same, &guest);
+            guest_finish(&same);
+            say(&log, guest.tokens, guest.n_tokens);
+        } else {
+            assert_same_as_cold(&log, &guest);
+        }
+        guest_finish(&guest);
+    }
+    ck_assert_uint_ge(n_slid, 2);
+}
+END_TEST
+
+/* ---- who may, and what */
+
+START_TEST(nobody_else_finds_a_session_and_none_is_found_twice)
+{
+    static const uint64_t strange[] = { 2, UINT64_MAX, 1ull << 63 };
+    uint64_t id = open_empty();
+    struct closing closing;
+    struct guest guest;
+
+    init_turn(&guest, id, 1, 3, 2);
+    house.grant.uid = 1001;
+    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+    house.grant.uid = 1000;
+    for (size_t i = 0; i < COUNTOF(strange); i++) {
+        guest.ask.session = strange[i];
+        guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+        ck_assert_int_eq(close_session(strange[i], 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    }
+    guest_finish(&guest);
+    ck_assert_int_eq(close_session(id, 1001, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    close_well(id);
+    ck_assert_int_eq(close_session(id, 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    ck_assert_uint_gt(open_empty(), id);
+}
+END_TEST
+
+START_TEST(one_request_at_a_time_and_a_close_ends_it_first)
+{
+    uint64_t id = open_empty();
+    struct closing closing;
+    struct guest guest;
+    struct guest other;
+
+    init_turn(&guest, id, 201, 20, 200);
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 3);
+    init_turn(&other, id, 1, 3, 2);
+    guest_refused(&house, &other, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "runs already");
+    ck_assert_int_eq(close_session(id, 1000, &closing), 0);
+    guest_refused(&house, &other, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+    house_until(&house, is_closed, &closing);
+
+    ck_assert_uint_eq(guest.n_ends, 1);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, guest.n_tokens);
+    ck_assert_uint_eq(closing.n_tok, 20 + guest.n_tokens);
+    guest_finish(&guest);
+    guest_finish(&other);
+}
+END_TEST
+
+static Sotto__V1__ChatMessage user = SOTTO__V1__CHAT_MESSAGE__INIT;
+static Sotto__V1__ChatMessage *users[] = { &user };
+static char user_role[] = "user";
+static uint8_t user_text[] = "say";
+
+static void chat_of(Sotto__V1__Chat *chat)
+{
+    sotto__v1__chat__init(chat);
+    user.role = user_role;
+    user.content = (ProtobufCBinaryData){ .len = 3, .data = user_text };
+    chat->messages = users;
+    chat->n_messages = 1;
+}
+
+static void make_chat(struct guest *guest, Sotto__V1__Chat *chat)
+{
+    chat_of(chat);
+    guest->ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    guest->ask.chat = chat;
+}
+
+START_TEST(what_does_not_follow_what_was_said_is_refused_with_a_sentence)
+{
+    uint64_t tokens = open_empty();
+    uint64_t messages = open_empty();
+    Sotto__V1__Chat chat;
+    struct guest guest;
+
+    init_turn(&guest, tokens, 1, 3, 2);
+    run(&guest);
+    guest_finish(&guest);
+    init_turn(&guest, messages, 1, 3, 2);
+    make_chat(&guest, &chat);
+    run(&guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 2);
+    guest_finish(&guest);
+
+    init_turn(&guest, messages, 1, 3, 2);
+    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds messages");
+    guest.ask.session = tokens;
+    make_chat(&guest, &chat);
+    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds text or tokens");
+    guest.ask.session = messages;
+    chat.no_generation_prompt = true;
+    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "next message");
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(a_user_has_so_many_sessions_and_another_still_gets_one)
+{
+    const Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct diag diag = DIAG_INIT;
+    struct opener opener;
+    uint64_t id = 0;
+
+    for (uint32_t i = 0; i < house.grant.n_sessions; i++) {
+        id = open_empty();
+    }
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    house.grant.uid = 1001;
+    open_empty();
+    house.grant.uid = 1000;
+    close_well(id);
+    open_empty();
+    house.grant.n_sessions = 0;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+}
+END_TEST
+
+/* ---- opening with something */
+
+static void ids_of(Sotto__V1__TokenIds *ids, uint32_t *room, uint32_t n)
+{
+    sotto__v1__token_ids__init(ids);
+    for (uint32_t i = 0; i < n; i++) {
+        room[i] = 30 + i % 50;
+    }
+    ids->ids = room;
+    ids->n_ids = n;
+}
+
+START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct log log = { .n = 0 };
+    struct opener opener;
+    struct diag diag = DIAG_INIT;
+    struct guest guest;
+    Sotto__V1__TokenIds ids;
+    uint32_t room[60];
+
+    ids_of(&ids, room, 60);
+    ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
+    ask.tokens = &ids;
+    ask.opt_idle_ms_case = SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS_IDLE_MS;
+    ask.idle_ms = 5000;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    house_until(&house, has_ended, &opener);
+    ck_assert_uint_eq(opener.n_tok, 60);
+    ck_assert_uint_eq(opener.n_context, 256);
+    ck_assert_uint_eq(opener.idle_ms, 5000);
+
+    say(&log, room, 60);
+    init_turn(&guest, opener.session, 99, 4, 6);
+    run(&guest);
+    ck_assert_uint_eq(guest.usage.cached_tokens, 60);
+    assert_same_as_cold(&log, &guest);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(who_leaves_while_it_opens_leaves_no_session)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct opener opener;
+    struct diag diag = DIAG_INIT;
+    Sotto__V1__TokenIds ids;
+    uint32_t room[60];
+
+    ids_of(&ids, room, 60);
+    room[0] = 202;
+    ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
+    ask.tokens = &ids;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+        house_run(&house, (uint32_t)(2 * i));
+        if (i == 2) {
+            stream_cancel(opener.stream);
+            house_until(&house, has_ended, &opener);
+            ck_assert_uint_eq(opener.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+        } else {
+            stream_forget(opener.stream);
+            house_run(&house, 30);
+        }
+        ck_assert(list_is_empty(&house.hub->sessions));
+    }
+}
+END_TEST
+
+START_TEST(one_that_does_not_fit_is_refused_and_leaves_no_session)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct opener opener;
+    struct diag diag = DIAG_INIT;
+    Sotto__V1__TokenIds ids;
+    uint32_t room[300];
+
+    ids_of(&ids, room, 300);
+    ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
+    ask.tokens = &ids;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    house_until(&house, has_ended, &opener);
+    ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_OUT_OF_RANGE);
+    ids_of(&ids, room, 3);
+    room[1] = 4000000;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    house_until(&house, has_ended, &opener);
+    ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_str_eq(opener.field, "open_session.tokens.ids");
+    ck_assert(list_is_empty(&house.hub->sessions));
+}
+END_TEST
+
+/* ---- its end, and its room */
+
+static bool has_no_sessions(void *owner)
+{
+    (void)owner;
+    return list_is_empty(&house.hub->sessions);
+}
+
+START_TEST(one_that_is_idle_ends_and_gives_its_room_back)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct guest guest;
+    uint64_t id;
+
+    ask.opt_idle_ms_case = SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS_IDLE_MS;
+    ask.idle_ms = 80;
+    id = open_with(&ask);
+    init_turn(&guest, id, 5, 20, 3);
+    run(&guest);
+    guest_finish(&guest);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 1);
+    house_until(&house, has_no_sessions, NULL);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_pages_promised, 0);
+    ck_assert(house_had(&house, "session-ended"));
+}
+END_TEST
+
+START_TEST(one_ends_with_its_model)
+{
+    uint64_t id = open_empty();
+    struct guest guest;
+
+    init_turn(&guest, id, 201, 20, 40);
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 3);
+    models_unload(house_model(&house), false, "it goes");
+    ck_assert(!list_is_empty(&house.hub->sessions)); /* its turn goes on */
+    guest_until_over(&house, &guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
+    ck_assert(list_is_empty(&house.hub->sessions));
+    guest_finish(&guest);
+}
+END_TEST
+
+static void small_setup(void)
+{
+    house_prepare(&house, "context 256\npages 24\nwhen 201 do slow 4\n");
+    house.settings.n_sequences = 3;
+    house_open(&house);
+    house_until_ready(&house);
+}
+
+START_TEST(whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest)
+{
+    uint64_t ids[5];
+    struct log logs[5];
+
+    memset(logs, 0, sizeof(logs));
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 5; i++) {
+            struct guest guest;
+
+            ids[i] = round == 0 ? open_empty() : ids[i];
+            init_turn(&guest, ids[i], 10 + i, 20, 4);
+            run(&guest);
+            guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+            assert_same_as_cold(&logs[i], &guest);
+            ck_assert_uint_le(house_model(&house)->current->lane.n_taken, 3);
+            guest_finish(&guest);
+        }
+    }
+    ck_assert_uint_gt(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 4);
+    ck_assert_uint_eq(house.hub->counts[HUB_PREEMPTIONS], 0);
+}
+END_TEST
+
+START_TEST(no_running_request_gives_way_while_a_session_has_room_to_give)
+{
+    uint64_t id = open_empty();
+    struct guest turn;
+    struct guest slow[2];
+    struct guest urgent;
+
+    init_turn(&turn, id, 5, 20, 3);
+    run(&turn);
+    for (int i = 0; i < 2; i++) {
+        guest_init(&slow[i], 201, 10, 40);
+        slow[i].ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+        slow[i].ask.ignore_end = true;
+        guest_ask(&house, &slow[i]);
+        guest_until_tokens(&house, &slow[i], 1);
+    }
+    guest_init(&urgent, 7, 10, 3);
+    urgent.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    run(&urgent);
+
+    ck_assert_uint_eq(house.hub->counts[HUB_PREEMPTIONS], 0);
+    ck_assert_uint_eq(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 1);
+    ck_assert_uint_eq(the_session()->sequence, 0);
+    for (int i = 0; i < 2; i++) {
+        guest_until_over(&house, &slow[i]);
+        guest_finish(&slow[i]);
+    }
+    guest_finish(&turn);
+    guest_finish(&urgent);
+}
+END_TEST
+
+START_TEST(a_turn_whose_seat_is_kept_does_not_wait_for_another)
+{
+    uint64_t id = open_empty();
+    struct guest turn;
+    struct guest slow[2];
+
+    init_turn(&turn, id, 5, 20, 3);
+    run(&turn);
+    guest_finish(&turn);
+    for (int i = 0; i < 2; i++) { /* the other seats are taken */
+        guest_init(&slow[i], 201, 10, 60);
+        slow[i].ask.ignore_end = true;
+        guest_ask(&house, &slow[i]);
+        guest_until_tokens(&house, &slow[i], 1);
+    }
+    init_turn(&turn, id, 6, 4, 3);
+    run(&turn);
+    guest_assert_done(&turn, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+    ck_assert_uint_eq(turn.usage.cached_tokens, 22);
+    ck_assert_uint_eq(slow[0].n_ends + slow[1].n_ends, 0);
+    ck_assert_uint_eq(house.hub->counts[HUB_PREEMPTIONS], 0);
+    for (int i = 0; i < 2; i++) {
+        guest_until_over(&house, &slow[i]);
+        guest_finish(&slow[i]);
+    }
+    guest_finish(&turn);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stream-session");
+    TCase *tcase = tcase_create("all");
+    TCase *small = tcase_create("small");
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new);
+    tcase_add_test(tcase, who_barges_in_is_understood_and_the_keys_and_values_stay);
+    tcase_add_test(tcase, a_turn_that_fails_leaves_the_session_as_it_was);
+    tcase_add_test(tcase, a_lost_engine_between_turns_and_in_them_changes_no_token);
+    tcase_add_test(tcase, a_full_context_slides_from_one_turn_to_the_next);
+    tcase_add_test(tcase, nobody_else_finds_a_session_and_none_is_found_twice);
+    tcase_add_test(tcase, one_request_at_a_time_and_a_close_ends_it_first);
+    tcase_add_test(tcase, what_does_not_follow_what_was_said_is_refused_with_a_sentence);
+    tcase_add_test(tcase, a_user_has_so_many_sessions_and_another_still_gets_one);
+    tcase_add_test(tcase, what_it_begins_with_is_computed_before_it_is_told_to_be_open);
+    tcase_add_test(tcase, who_leaves_while_it_opens_leaves_no_session);
+    tcase_add_test(tcase, one_that_does_not_fit_is_refused_and_leaves_no_session);
+    tcase_add_test(tcase, one_that_is_idle_ends_and_gives_its_room_back);
+    tcase_add_test(tcase, one_ends_with_its_model);
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(small, small_setup, teardown);
+    tcase_add_test(small, whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest);
+    tcase_add_test(small, no_running_request_gives_way_while_a_session_has_room_to_give);
+    tcase_add_test(small, a_turn_whose_seat_is_kept_does_not_wait_for_another);
+    suite_add_tcase(suite, small);
+    return unit_run(suite);
+}
