@@ -17,6 +17,9 @@
 /* Before an engine's cost is learnt it is what a warm-up said. */
 #define ADMIT_MARGIN_YOUNG 2.0
 
+/* Arrivals of each higher class that are reckoned with. */
+#define ADMIT_BURSTS 2.0
+
 /* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have
  * changed. */
 #define ADMIT_GATED_US 5000000u
@@ -472,8 +475,7 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     return ADMIT_LATE;
 }
 
-/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had
- * lately. */
+/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had lately. */
 static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
 {
     uint32_t duty = limits[job->lane->place].duty_permille;
@@ -482,7 +484,7 @@ static double burst_us(const struct queue *queue, const struct job *job, const s
     for (size_t i = (size_t)job->class + 1; i < SCHED_CLASS_COUNT; i++) {
         ns += queue->burst_ns[i];
     }
-    return 2.0 * ns / (duty > 0 ? duty : 1);
+    return ADMIT_BURSTS * ns / (duty > 0 ? duty : 1);
 }
 
 int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
