@@ -11,8 +11,10 @@
  * - Bounded: a step runs for a slice, and stands still. After a slice of t the place is left alone for
  *   t (1000 / duty - 1), whichever lane had it. Nothing waits behind a step.
  * - A higher class turns up: the waiting step is withdrawn, the running one suspended unless it is about to end, and
- *   goes on when the higher class has nothing to run. On the same lane only realtime does that, and only to one step:
- *   an engine holds two begun steps. Who is kept out by the steps of its own lane lends them its class.
+ *   goes on when the higher class has nothing to run. On the same lane only realtime does that, only to one step, since
+ *   an engine holds two begun steps, and only until its first token is there: what follows joins the steps of all, or a
+ *   long answer would keep the rest of its lane standing. Who is kept out by the steps of its own lane lends them its
+ *   class.
  * - A step that starves (others had TURN_STARVE_SLICES slices since it stands still) gets one slice between theirs, so
  *   that it ends. So does a new step of a class that has aged. These gifts are not suspended for a higher class.
  * - The class gate and GOVERNOR_PAUSED suspend what runs within one part of its step, and let it stand still. Who has

@@ -169,6 +169,25 @@ START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
 }
 END_TEST
 
+START_TEST(only_its_first_token_passes_a_step_of_its_own_lane)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *first;
+
+    bound(2 * MS, 1000);
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]);
+    first = expect(TURN_STEP);
+    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    high.has_first = true;
+
+    stand(first, 2 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    finish(first, 2 * MS);
+    ck_assert(has(expect(TURN_STEP), &high));
+}
+END_TEST
+
 START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
 {
     struct job low;
@@ -181,7 +200,7 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
     add_answer(&low, SCHED_BACKGROUND, &lanes[0]); /* 10.1 ms */
     low.n_left = 1;
     first = expect(TURN_STEP);
-    add_answer(&high, SCHED_REALTIME, &lanes[0]);
+    add_answer(&high, SCHED_REALTIME, &lanes[1]);
     high.n_left = 100000;
     expect(TURN_SUSPEND);
     stand(first, 1 * MS);
@@ -379,6 +398,7 @@ int main(void)
         interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,
         one_lower_step_stands_still_on_a_lane_at_most,
         who_stands_in_the_way_of_a_higher_class_has_its_class,
+        only_its_first_token_passes_a_step_of_its_own_lane,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
         a_put_aside_job_is_in_no_step,
         a_lost_engine_takes_its_steps_with_it_and_no_others,
