@@ -1,14 +1,13 @@
 /*
- * Each reason gives a bound: graphics (yield.c), heat and trip points (heat.c), power (watts.c), sleep, memory. The
- * tightest wins and names the cause; a mode is a word for what is left, with time between changes.
+ * Each reason gives a bound: graphics (yield.c), heat and trip points (heat.c), power (watts.c), sleep,
+ * memory. The tightest wins and names the cause; a mode is a word for what is left, with time between
+ * changes.
  *
- * Defaults, where policy says nothing:
- *   frame 16.7 ms        60 Hz, the usual panel
- *   slice 2 ms           of a frame that a HMI draws in 4 to 8 ms, half of the rest is prudent
- *   idle slice 20 ms     who begins to draw waits for it once; a submission less costs nothing that could be measured
- *   headroom 100         a tenth: what a sampled load is wrong by
- *   graphics grace 1 s   a client that has just begun is counted within two periods of a slow source
- *   heat grace 3 s       zones are read each second; two may fail
+ * Defaults, where policy says nothing: frame 16.7 ms        60 Hz, the usual panel slice 2 ms           of a
+ * frame that a HMI draws in 4 to 8 ms, half of the rest is prudent idle slice 20 ms     who begins to draw
+ * waits for it once; a submission less costs nothing that could be measured headroom 100         a tenth:
+ * what a sampled load is wrong by graphics grace 1 s   a client that has just begun is counted within two
+ * periods of a slow source heat grace 3 s       zones are read each second; two may fail
  */
 #include "sched/governor.h"
 #include "base/num.h"
@@ -32,7 +31,8 @@
 #define PAUSE_US        200000u /* longest pause between slices: somebody may wait for the next one */
 #define PAUSED_SLICE_US 2000u   /* least slice beside such pauses */
 
-/* Memory pressure, as PSI "some" of ten seconds, in permille: pages go in steps, and come back one at a time. */
+/* Memory pressure, as PSI "some" of ten seconds, in permille: pages go in steps, and come back one at a
+ * time. */
 #define PRESSURE_STEPS   3u
 #define PRESSURE_BACK_US 10000000u /* as long as the reading looks back */
 
@@ -179,7 +179,8 @@ static enum governor_mode mode_of(const struct governor_bound *bound, enum gover
     return GOVERNOR_FULL;
 }
 
-/* How little a mode leaves. The last two come at once from everywhere: what decides on them has a hysteresis. */
+/* How little a mode leaves. The last two come at once from everywhere: what decides on them has a
+ * hysteresis. */
 static uint32_t strictness(enum governor_mode mode)
 {
     switch (mode) {
@@ -202,15 +203,33 @@ static bool is_at_once(enum governor_mode to, enum governor_mode from)
     return strictness(to) == UINT32_MAX || strictness(to) > strictness(from);
 }
 
+/* True if a freer mode has been wanted for as long as a dwell, without a break: a load that swings about a
+ * bound, as frames do that are longer than a reading's period, would else change the mode with each swing. */
+static bool has_dwelt(struct governor *governor, enum governor_place place, enum governor_mode mode,
+                      uint64_t now_us)
+{
+    const struct governor_limits *limits = &governor->limits[place];
+
+    if (mode == limits->mode || is_at_once(mode, limits->mode)) {
+        governor->freer_us[place] = 0;
+        return false;
+    }
+    if (governor->freer_us[place] == 0) {
+        governor->freer_us[place] = now_us;
+    }
+    return now_us - governor->freer_us[place] >= DWELL_US || limits->cause == GOVERNOR_SLEEP;
+}
+
 /* A stricter mode holds at once; a freer one after a dwell, but sleep ends when it ends. */
 static bool move(struct governor *governor, enum governor_place place, enum governor_mode mode,
                  enum governor_cause cause, uint64_t now_us)
 {
     struct governor_limits *limits = &governor->limits[place];
-    bool has_dwelt = now_us - governor->since_us[place] >= DWELL_US || limits->cause == GOVERNOR_SLEEP;
+    bool may_be_freer = has_dwelt(governor, place, mode, now_us);
     bool changed = false;
 
-    if (mode != limits->mode && (is_at_once(mode, limits->mode) || has_dwelt)) {
+    if (mode != limits->mode && (is_at_once(mode, limits->mode) || may_be_freer)) {
+        governor->freer_us[place] = 0;
         limits->mode = mode;
         governor->since_us[place] = now_us;
         governor->n_changes++;

@@ -145,6 +145,7 @@ struct governor {
 
     /* What it remembers from tick to tick. */
     uint64_t cause_us[GOVERNOR_PLACE_COUNT]; /* since when the cause stands */
+    uint64_t freer_us[GOVERNOR_PLACE_COUNT]; /* since when a freer mode is wanted; 0: it is not */
     uint64_t last_us;                        /* of the last tick; 0: none */
     uint64_t pressed_us;                     /* when memory was last under pressure */
     uint32_t kv_permille;
