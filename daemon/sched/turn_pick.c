@@ -168,7 +168,8 @@ static bool lane_lets_in(const struct turn_view *view, const struct job *job)
         if (++n > 1 || step->plan.alone || job->alone) {
             return false;
         }
-        if (!turn_is_gated(view, step) && (job->class < SCHED_REALTIME || job->class <= step->class || job->has_first)) {
+        if (!turn_is_gated(view, step) &&
+            (job->class < SCHED_REALTIME || job->class <= step->class || job->has_first)) {
             return false;
         }
     }
