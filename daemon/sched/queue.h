@@ -37,8 +37,8 @@
  * again. With fewer that would be too much of them for a class that others come before. */
 #define QUEUE_MANY_SEATS 4u
 
-/* That seat may hold an eighth of the pages while others are refused some. */
-#define QUEUE_LAST_PART 8u
+/* That seat may hold a quarter of the pages while others are refused some. */
+#define QUEUE_LAST_PART 4u
 
 /* At a lane with few seats, who got one by age keeps it until it has got further than ever, and no longer
  * than this for each time it was put aside, and once more: so it ends after whatever number of those. */

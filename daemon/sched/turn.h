@@ -39,7 +39,7 @@
 #define TURN_PATIENCE_US 5000u
 
 /* A step that stands still for higher classes gets a slice for every so many of theirs. */
-#define TURN_STARVE_SLICES 10u
+#define TURN_STARVE_SLICES 3u
 
 /* The same while a realtime request waits for its first token: that is promised within one slice and its own work. */
 #define TURN_STARVE_FIRST 100u
