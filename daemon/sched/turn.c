@@ -224,7 +224,7 @@ static struct plan_input plan_input_of(const struct turn_view *view, enum plan_k
 {
     struct plan_input in = { .now_us = view->in->now_us, .boot_us = view->in->boot_us, .kind = kind };
 
-    memcpy(in.limits, view->in->limits, sizeof(in.limits));
+    turn_real_limits(view->turn, view->in->limits, in.limits);
     return in;
 }
 

@@ -61,10 +61,39 @@ struct turn_step *turn_find(struct turn *turn, const struct lane *lane, uint64_t
     return NULL;
 }
 
-/* One slice is over: its place is owed rest for it, and the other place what both have in common. What a place still
- * rests goes on. */
+/* Some tens of slices are remembered: a second beside frames. */
+#define PACE_KEEPS (31.0 / 32.0)
+
+/* Less than this is lost to words on their way, which foretold times do not hold. */
+#define PACE_FULL 0.9
+
+static void keep_pace(struct turn_pace *pace, uint64_t held_us, uint64_t ran_us)
+{
+    pace->held_us = pace->held_us * PACE_KEEPS + (double)held_us;
+    pace->ran_us = pace->ran_us * PACE_KEEPS + (double)num_max(held_us, ran_us);
+}
+
+void turn_real_limits(const struct turn *turn, const struct governor_limits *limits,
+                      struct governor_limits *ret_limits)
+{
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        const struct turn_pace *pace = &turn->paces[i];
+        double share = pace->ran_us > 0.0 ? pace->held_us / pace->ran_us : 1.0;
+        double duty = limits[i].duty_permille / 1000.0;
+
+        ret_limits[i] = limits[i];
+        if (share < PACE_FULL && share > 0.0 && duty > 0.0) {
+            /* For a slice of 1 it runs 1 / share and rests 1 / duty - 1. */
+            ret_limits[i].duty_permille = (uint32_t)(1000.0 / (1.0 / share + 1.0 / duty - 1.0));
+        }
+    }
+}
+
+/* One slice is over: its place is owed rest for it, and the other place what both have in common. What a
+ * place still rests goes on. */
 static void owe(struct turn *turn, struct turn_step *step, uint64_t held_us, uint64_t now_us)
 {
+    keep_pace(&turn->paces[step->lane->place], held_us, now_us - num_min(now_us, step->from_us));
     step->held_us += held_us;
     turn->held_us += held_us;
     turn->place_held_us[step->lane->place] += held_us;

@@ -148,6 +148,7 @@ static uint64_t earlier(uint64_t a_us, uint64_t b_us)
 void pacer_run(struct hub *hub)
 {
     struct turn_input in = { .now_us = clock_mono_us(), .boot_us = clock_boot_us() };
+    struct governor_limits real[GOVERNOR_PLACE_COUNT];
     struct turn_order order;
     uint64_t wake_us;
 
@@ -155,7 +156,8 @@ void pacer_run(struct hub *hub)
     in.is_asleep = hub->governing.is_asleep;
     end_the_late(hub, in.boot_us);
     sessions_end_idle(hub, in.boot_us);
-    admit_look(&hub->queue, in.limits, in.boot_us);
+    turn_real_limits(&hub->pacer.turn, in.limits, real);
+    admit_look(&hub->queue, real, in.boot_us);
     pacer_seat(hub, in.now_us, in.boot_us);
     turn_next(&hub->pacer.turn, &hub->queue, &hub->planner, &in, &order);
     while (order.what != TURN_NONE) {

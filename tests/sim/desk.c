@@ -164,6 +164,7 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
 static int admit(struct desk *desk, struct request *request, uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
+    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     struct admit_verdict verdict;
     int r = account_admit(job->account, &job->limits, 0, desk_now_us(desk), ret_retry_us);
 
@@ -174,7 +175,8 @@ static int admit(struct desk *desk, struct request *request, uint64_t *ret_retry
     if (r) {
         return DESK_REFUSED;
     }
-    r = admit_ask(&desk->queue, job, desk->governor.limits, desk_now_us(desk), &verdict);
+    turn_real_limits(&desk->turn, desk->governor.limits, limits);
+    r = admit_ask(&desk->queue, job, limits, desk_now_us(desk), &verdict);
     if (r == ADMIT_LATE && desk->mutant == MUTANT_NO_ADMIT) {
         r = ADMIT_OK;
     }

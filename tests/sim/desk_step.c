@@ -276,10 +276,12 @@ static void expire(struct desk *desk)
 
 static void seat(struct desk *desk)
 {
+    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     uint64_t now = desk_now_us(desk);
     struct job *job;
 
-    admit_look(&desk->queue, desk->governor.limits, now);
+    turn_real_limits(&desk->turn, desk->governor.limits, limits);
+    admit_look(&desk->queue, limits, now);
     while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
         watch_say(desk->watch, "request %llu: gives its seat up", (unsigned long long)job->order);
         desk_close_sequence(desk, request_of(job));

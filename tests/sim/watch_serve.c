@@ -330,7 +330,7 @@ static double first_by_us(const struct watch *watch, const struct request *reque
         return 1e12; /* nothing may run: no time is promised */
     }
     own_us = engine_true_ns(family, &load) / 1000.0 / rate *
-             (1.0 + (double)scenario->chip.noise_permille / 1000.0);
+             (1.05 + (double)scenario->chip.noise_permille / 1000.0);
     span_us = slice_us > 0 ? slice_us : PATIENCE_US;
     span_us += (double)scenario->chip.part_us / rate;
     if (drawn > 0.0) {
