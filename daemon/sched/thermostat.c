@@ -25,7 +25,7 @@
 #define APPROACH_S       12.0 /* what would pass the aim within so long is slowed down: six of the longest delay */
 #define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
 #define APPROACH_FULL    4.0  /* degrees */
-#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
+#define SLOPE_OF_STEP    0.24 /* slope that one step of the sensor feigns, a degree of it: no movement */
 #define RUSH_S           3.0  /* a delay, a filter */
 #define LEAP             1.0  /* degrees from one reading to the next */
 #define NEAR             2.5  /* degrees below the aim */
