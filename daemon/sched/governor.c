@@ -21,11 +21,11 @@
 #define GRAPHICS_GRACE_MS 1000u
 #define HEAT_GRACE_MS     3000u
 
-#define GAP_S 1.0
-#define DWELL_US                                                                                             \
-    500000u /* before a freer mode: two changes a second are as many as anybody wants to hear of */
-#define FULL_AGAIN      950u /* permille of duty before a shared place counts as ours alone */
-#define THIN_BELOW      50u  /* permille of duty */
+#define GAP_S           1.0
+#define DWELL_US        500000u /* a freer mode must do for so long without a break: a flapping load is a load */
+#define CAUSE_US        500000u /* between causes of one mode: nobody wants to hear of more than two a second */
+#define FULL_AGAIN      950u    /* permille of duty before a shared place counts as ours alone */
+#define THIN_BELOW      50u     /* permille of duty */
 #define THIN_UNTIL      80u
 #define TO_SPARE        250u    /* permille that the cores must have left to take over from the device */
 #define PAUSE_US        200000u /* longest pause between slices: somebody may wait for the next one */

@@ -122,7 +122,7 @@ START_TEST(a_zone_that_comes_back_is_believed)
     machine_tick(100);
     in.zones[0].sight = GOVERNOR_SEEN;
 
-    machine_tick(11);
+    machine_tick(22);
 
     ck_assert_uint_eq(cores->duty_permille, 1000);
     ck_assert_int_eq(cores->mode, GOVERNOR_FULL);
