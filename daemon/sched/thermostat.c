@@ -22,27 +22,26 @@
 #define AIM_BELOW        0.5  /* below the target; more than half a step of no usual sensor */
 #define PASSED           0.3  /* above the aim: noise of a fine sensor is no passing */
 #define PASSED_MUCH      2.0  /* whatever the slope */
-#define APPROACH_S                                                                                           \
-    15.0 /* what would pass the aim within so long is slowed down: seven of the longest delay */
-#define APPROACH_RATE 0.3  /* a second, in full when it would pass by APPROACH_FULL */
-#define APPROACH_FULL 4.0  /* degrees */
-#define SLOPE_OF_STEP 0.24 /* slope that one step of the sensor feigns, a degree of it: no movement */
-#define RUSH_S        3.0  /* a delay, a filter */
-#define LEAP          1.0  /* degrees from one reading to the next */
-#define NEAR          2.5  /* degrees below the aim */
-#define NEAR_S        6.0  /* so long near the aim: it is held, not passed through */
-#define FILTER_FAST_S 1.0
-#define FILTER_SLOW_S 2.0
-#define USED_S        3.0
-#define RIGHT_LEAST   0.1
-#define MARGIN        0.4   /* of what the peak says was right */
-#define SOFT_FIRST    0.3   /* after a cut */
-#define SOFT_S        20.0  /* until all of it may be used again: ten of the longest delay */
-#define LEAST         0.005 /* from nothing nothing grows by percents */
-#define UNSEEN        0.05  /* grows so far without being used: a gate for classes may keep work away below */
-#define UNPROVEN      0.05  /* first share of a chip that is hot when we begin */
-#define UNPROVEN_NEAR 3.0   /* degrees below the aim count as that */
-#define USES          0.5   /* of the share: work that uses less says little */
+#define APPROACH_S       12.0 /* what would pass the aim within so long is slowed down: six of the longest delay */
+#define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
+#define APPROACH_FULL    4.0  /* degrees */
+#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
+#define RUSH_S           3.0  /* a delay, a filter */
+#define LEAP             1.0  /* degrees from one reading to the next */
+#define NEAR             2.5  /* degrees below the aim */
+#define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
+#define FILTER_FAST_S    1.0
+#define FILTER_SLOW_S    2.0
+#define USED_S           3.0
+#define RIGHT_LEAST      0.1
+#define MARGIN           0.4   /* of what the peak says was right */
+#define SOFT_FIRST       0.3   /* after a cut */
+#define SOFT_S           20.0  /* until all of it may be used again: ten of the longest delay */
+#define LEAST            0.005 /* from nothing nothing grows by percents */
+#define UNSEEN           0.05 /* grows so far without being used: a gate for classes may keep work away below */
+#define UNPROVEN         0.05 /* first share of a chip that is hot when we begin */
+#define UNPROVEN_NEAR    3.0  /* degrees below the aim count as that */
+#define USES             0.5  /* of the share: work that uses less says little */
 
 static double clamp(double x, double low, double high)
 {
