@@ -71,7 +71,7 @@ static bool read_zone(struct heat_zone *own, const struct governor_policy *polic
     return now_us <= own->seen_us || now_us - own->seen_us <= grace_us;
 }
 
-static int32_t target_of(const struct governor_policy *policy, const struct governor_zone *zone)
+int32_t heat_target_mc(const struct governor_policy *policy, const struct governor_zone *zone)
 {
     int32_t target_mc = USUAL_TARGET_MC;
 
@@ -93,7 +93,7 @@ static int32_t target_of(const struct governor_policy *policy, const struct gove
 static double over_of(const struct heat_zone *own, const struct governor_policy *policy,
                       const struct governor_zone *zone)
 {
-    return own->temp_mc / 1000.0 - thermostat_aim(target_of(policy, zone) / 1000.0, step_of(own));
+    return own->temp_mc / 1000.0 - thermostat_aim(heat_target_mc(policy, zone) / 1000.0, step_of(own));
 }
 
 /* What a look at all zones finds. */

@@ -17,6 +17,7 @@
 struct governor_bound;
 struct governor_input;
 struct governor_policy;
+struct governor_zone;
 
 /* Grids that sensors may have, coarsest first. */
 #define HEAT_GRIDS 4u
@@ -39,6 +40,9 @@ struct heat {
 };
 
 void heat_init(struct heat *heat);
+
+/* Where @zone is held, by policy and its trip points. */
+int32_t heat_target_mc(const struct governor_policy *policy, const struct governor_zone *zone);
 
 /*
  * What heat leaves us. @elapsed_s: since the last tick; @used: share of time that our work took since then.

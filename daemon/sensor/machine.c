@@ -14,6 +14,9 @@
 #define SCALE_LEAST 0.001
 #define SCALE_MOST  1e6
 
+/* So many of each quantity are told before more of any: all of them together are less than may be told. */
+#define MACHINE_EACH (FINDER_SOURCES_MAX / READING_QUANTITY_COUNT)
+
 /* ---- policy from the command line */
 
 static bool put_zones(struct machine *machine, const char *const *zones, size_t n_zones, struct diag *diag)
@@ -176,28 +179,50 @@ static void note_devices(const struct load_device *devices, uint32_t n, uint32_t
     }
 }
 
+/* In three turns: of each quantity @each that are wanted, then the other ones that are wanted, then what was passed
+ * over; so that what is left out when there is too much is what is worth least. */
+static void note_sources(const struct list *sources, uint32_t each, struct finding *finding)
+{
+    for (int turn = 0; turn < 3; turn++) {
+        uint32_t n_of[READING_QUANTITY_COUNT] = { 0 };
+        const struct list *link;
+
+        list_for_each (link, sources) {
+            struct source *source = container_of(link, struct source, link);
+            const bool is_wanted = source_rank(source) != SOURCE_PASSED_OVER;
+
+            n_of[source->quantity] += is_wanted;
+            if (turn == (!is_wanted ? 2 : n_of[source->quantity] <= each ? 0 : 1)) {
+                finder_note(finding, source);
+            }
+        }
+    }
+}
+
+static uint32_t count_wanted(const struct list *sources)
+{
+    const struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, sources) {
+        n += source_rank(container_of(link, struct source, link)) != SOURCE_PASSED_OVER;
+    }
+    return n;
+}
+
 static int scan(void *owner, struct finding *finding)
 {
     struct machine *machine = owner;
     struct load_device devices[LOAD_DEVICES_MAX];
     uint32_t n = load_devices(&machine->root, devices, LOAD_DEVICES_MAX);
+    bool is_crowded;
     int r;
 
     find_node(machine);
     r = inventory_scan(&machine->root, &machine->policy, &machine->sources);
     note_devices(devices, n, inventory_ours(&machine->policy, devices, n), finding);
-    /* What is not wanted comes last, so that it is what is left out when there is too much. */
-    for (int turn = 0; turn < 2; turn++) {
-        struct list *link;
-
-        list_for_each (link, &machine->sources) {
-            struct source *source = container_of(link, struct source, link);
-
-            if ((source_rank(source) == SOURCE_PASSED_OVER) == (turn == 1)) {
-                finder_note(finding, source);
-            }
-        }
-    }
+    is_crowded = count_wanted(&machine->sources) > FINDER_SOURCES_MAX;
+    note_sources(&machine->sources, is_crowded ? MACHINE_EACH : UINT32_MAX, finding);
     return r ? err_up(r) : 0;
 }
 

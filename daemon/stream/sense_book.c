@@ -243,6 +243,7 @@ static bool has_other_devices(const struct sense_book *book, const Sotto__Sense_
     for (uint32_t i = 0; i < book->n_devices; i++) {
         if (book->devices[i].minor != inventory->devices[i]->minor ||
             book->devices[i].has_display != inventory->devices[i]->has_display ||
+            book->devices[i].is_ours != inventory->devices[i]->is_ours ||
             strcmp(book->devices[i].driver, inventory->devices[i]->driver) != 0) {
             return true;
         }

@@ -6,6 +6,8 @@
 #include "kern/cores.h"
 #include "kern/cpu.h"
 #include "kern/kern.h"
+#include "sched/governor.h"
+#include "sched/heat.h"
 #include "sense/load.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,20 +76,32 @@ const struct gauge *checkup_deciding(const struct checkup *checkup, enum reading
     return NULL;
 }
 
-int32_t checkup_passive_mc(const struct checkup *checkup)
+/* One that was never read well is no bound where others are. */
+static bool bounds(const struct gauge *gauge)
 {
+    return gauge->found.quantity == READING_TEMPERATURE && gauge->in_use && gauge->now.state == READING_OK;
+}
+
+const struct gauge *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc)
+{
+    static const struct governor_policy usual;
+    const struct gauge *coolest = NULL;
     const struct list *link;
-    int32_t lowest = INT32_MAX;
 
     list_for_each (link, &checkup->look.sampler.gauges) {
         const struct gauge *gauge = container_of(link, struct gauge, link);
+        const struct governor_zone zone = {
+            .passive_mc = gauge->found.passive_mc,
+            .critical_mc = gauge->found.critical_mc,
+        };
+        const int32_t target_mc = heat_target_mc(&usual, &zone);
 
-        if (gauge->found.quantity == READING_TEMPERATURE && gauge->in_use &&
-            gauge->found.passive_mc < lowest) {
-            lowest = gauge->found.passive_mc;
+        if (bounds(gauge) && (!coolest || target_mc < *ret_target_mc)) {
+            coolest = gauge;
+            *ret_target_mc = target_mc;
         }
     }
-    return lowest;
+    return coolest;
 }
 
 /* ---- advice */
@@ -143,21 +157,14 @@ static void advise_of_load(struct checkup *checkup)
 
 static void advise_of_heat(struct checkup *checkup)
 {
-    const struct list *link;
-    bool any = false;
+    int32_t target_mc;
+    const struct gauge *coolest = checkup_coolest(checkup, &target_mc);
 
-    list_for_each (link, &checkup->look.sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
-
-        if (gauge->found.quantity == READING_TEMPERATURE && gauge->in_use) {
-            any = any || gauge->now.state == READING_OK;
-        }
-    }
-    if (!any) {
+    if (!coolest) {
         advise(checkup, "no temperature can be read: sotto can't hold one; name zones in sense.zones if "
                         "there are others");
-    } else if (checkup_passive_mc(checkup) == INT32_MAX) {
-        advise(checkup, "no zone has a passive trip point: say in governor.target what is to be held");
+    } else if (coolest->found.passive_mc == INT32_MAX && coolest->found.critical_mc == INT32_MAX) {
+        advise(checkup, "no zone has a trip point: say in governor.target what is to be held");
     }
 }
 

@@ -43,7 +43,7 @@ bool checkup_close(struct checkup *checkup);
 /* The gauge that decides for @quantity, or NULL. */
 const struct gauge *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity);
 
-/* The lowest passive trip point of all temperatures in use; INT32_MAX: there is none. */
-int32_t checkup_passive_mc(const struct checkup *checkup);
+/* The temperature in use that is held lowest where the configuration says nothing, and at what; NULL: there is none. */
+const struct gauge *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc);
 
 #endif

@@ -113,10 +113,23 @@ static void show_sensors(const struct checkup *checkup)
     }
 }
 
+/* Why a temperature is held where it is. */
+static const char *reason_of(const struct found *found, int32_t target_mc)
+{
+    if (found->passive_mc != INT32_MAX && target_mc >= found->passive_mc - 5000) {
+        return "five below where the kernel throttles";
+    }
+    if (found->critical_mc != INT32_MAX && target_mc >= found->critical_mc - 10000) {
+        return "ten below where the kernel shuts the machine down";
+    }
+    return "as usual, for a sensor without a lower trip point";
+}
+
 static void show_plan(const struct checkup *checkup)
 {
     const struct gauge *load = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
-    int32_t passive_mc = checkup_passive_mc(checkup);
+    int32_t target_mc;
+    const struct gauge *coolest = checkup_coolest(checkup, &target_mc);
 
     puts("\nwhat sotto does here");
     puts("    computes on the cores");
@@ -125,11 +138,11 @@ static void show_plan(const struct checkup *checkup)
                checkup->devices[checkup->chosen].render.path,
                load ? load->found.name : "load unknown, taken for busy");
     }
-    if (passive_mc != INT32_MAX) {
-        printf("    holds %.0f C, five below the lowest trip point at which the kernel throttles\n",
-               passive_mc / 1000.0 - 5);
+    if (coolest) {
+        printf("    holds %.0f C at %s, %s, unless governor.target says another\n", target_mc / 1000.0,
+               coolest->found.name, reason_of(&coolest->found, target_mc));
     } else {
-        puts("    holds no temperature unless governor.target says one");
+        puts("    holds no temperature: none can be read");
     }
 }
 

@@ -86,6 +86,9 @@ static void print_trips(const struct found *found)
     }
 }
 
+/* The state has said so already. */
+#define PASSED_OVER "passed over: "
+
 void sensors_print(const struct gauge *gauge)
 {
     const struct found *found = &gauge->found;
@@ -99,6 +102,7 @@ void sensors_print(const struct gauge *gauge)
         printf("  %u.%u %% can't be seen", gauge->now.blind_permille / 10, gauge->now.blind_permille % 10);
     }
     if (why[0] && (gauge->now.state != READING_OK || found->rank == SOURCE_PASSED_OVER)) {
+        why += strncmp(why, PASSED_OVER, strlen(PASSED_OVER)) == 0 ? strlen(PASSED_OVER) : 0;
         printf("  ");
         tool_put_text(stdout, why, strlen(why));
     }

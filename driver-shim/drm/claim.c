@@ -6,6 +6,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/utf8.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +29,15 @@ static void write_path(const char *folder, const char *device, char *path, size_
 static void read_comm(int pid, char *name, size_t cap)
 {
     char path[48];
+    char raw[32];
     cleanup(fd_closep) int fd = -1;
     ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/%d/comm", pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? 0 : read(fd, name, cap - 1);
-    name[n > 0 ? n : 0] = '\0';
-    name[strcspn(name, "\n")] = '\0';
+    n = fd < 0 ? 0 : read(fd, raw, sizeof(raw));
+    n -= n > 0 && raw[n - 1] == '\n';
+    name[n > 0 ? utf8_mend_line((const uint8_t *)raw, (size_t)n, (uint8_t *)name, cap - 1) : 0] = '\0';
 }
 
 int claim_take(struct claim *ret_claim, const char *folder, const char *device, struct diag *diag)

@@ -9,6 +9,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "base/utf8.h"
 #include "drm/pvr.h"
 #include "sense/load.h"
 #include <assert.h>
@@ -29,10 +30,10 @@ const char *device_bus_name(enum device_bus bus)
     return bus_names[bus];
 }
 
-/* As much of @text as @into holds. */
+/* As much of @text as @into holds, as text on one line: names of files and drivers are strangers' bytes. */
 static void copy(char *into, size_t cap, const char *text)
 {
-    snprintf(into, cap, "%.*s", (int)cap - 1, text);
+    into[utf8_mend_line((const uint8_t *)text, strlen(text), (uint8_t *)into, cap - 1)] = '\0';
 }
 
 /* ---- what sysfs tells */
@@ -57,11 +58,15 @@ static void read_compatibles(struct device *device, const char *uevent)
 
     for (int i = 0; i < 8; i++) {
         char key[32];
+        char raw[96];
         char value[96];
 
         snprintf(key, sizeof(key), "OF_COMPATIBLE_%d", i);
-        if (!find_value(uevent, key, value, sizeof(value)) ||
-            at + strlen(value) + 2 > sizeof(device->compatible)) {
+        if (!find_value(uevent, key, raw, sizeof(raw))) {
+            return;
+        }
+        copy(value, sizeof(value), raw);
+        if (at + strlen(value) + 2 > sizeof(device->compatible)) {
             return;
         }
         at += (size_t)snprintf(device->compatible + at, sizeof(device->compatible) - at, "%s%s",
@@ -284,7 +289,7 @@ static void ask_version(struct device *device, int fd)
         return;
     }
     if (version->name && version->name_len > 0) {
-        snprintf(device->driver, sizeof(device->driver), "%.*s", version->name_len, version->name);
+        copy(device->driver, sizeof(device->driver), version->name); /* libdrm puts a 0 behind */
     }
     device->version[0] = version->version_major;
     device->version[1] = version->version_minor;

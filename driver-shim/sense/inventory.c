@@ -11,7 +11,8 @@ typedef int (*scan_fn)(const struct root *root, const struct inventory_policy *p
 
 static bool renders(const struct load_device *device)
 {
-    return device->minor >= RENDER_MINOR; /* also one that has no DRM node at all */
+    /* Also one that has no DRM node at all; not the one that only shares buffers, for tests. */
+    return device->minor >= RENDER_MINOR && strcmp(device->driver, "vgem") != 0;
 }
 
 static bool is_named(const struct load_device *device, const char *node)
@@ -29,8 +30,7 @@ uint32_t inventory_ours(const struct inventory_policy *policy, const struct load
     for (uint32_t i = 0; i < n; i++) {
         if (policy->node) {
             ours = is_named(&devices[i], policy->node) ? i : ours;
-        } else if (renders(&devices[i]) &&
-                   (ours == n || (devices[i].has_display && !devices[ours].has_display))) {
+        } else if (renders(&devices[i]) && (ours == n || (devices[i].is_lit && !devices[ours].is_lit))) {
             ours = i;
         }
     }
@@ -133,7 +133,27 @@ static uint32_t count(const struct list *sources)
     return n;
 }
 
-/* Keeps the @n_old first, which somebody may be reading, and of those behind them the best, up to the bound. */
+/* Keeps of the sources in @fresh, best first, those that @each quantity has room for, up to @n_room in all. */
+static void keep(struct list *sources, struct list *fresh, uint32_t each, uint32_t *n_room)
+{
+    uint32_t n_of[READING_QUANTITY_COUNT] = { 0 };
+    struct list *link = fresh->next;
+
+    while (link != fresh && *n_room > 0) {
+        struct source *source = container_of(link, struct source, link);
+
+        link = link->next;
+        if (n_of[source->quantity] < each) {
+            n_of[source->quantity]++;
+            list_remove(&source->link);
+            list_append(sources, &source->link);
+            (*n_room)--;
+        }
+    }
+}
+
+/* Keeps the @n_old first, which somebody may be reading, and of those behind them the best, up to the bound: first some
+ * of each quantity, so that none is crowded out by thousands of another one. */
 static void bound(struct list *sources, uint32_t n_old)
 {
     uint32_t n_room = INVENTORY_SOURCES_MAX > n_old ? INVENTORY_SOURCES_MAX - n_old : 0;
@@ -147,15 +167,9 @@ static void bound(struct list *sources, uint32_t n_old)
         list_insert(&fresh, link);
     }
     sort(&fresh, is_worth_less);
-    while ((link = list_first(&fresh))) {
-        list_remove(link);
-        if (n_room > 0) {
-            list_append(sources, link);
-            n_room--;
-        } else {
-            source_destroy(container_of(link, struct source, link));
-        }
-    }
+    keep(sources, &fresh, INVENTORY_EACH, &n_room);
+    keep(sources, &fresh, UINT32_MAX, &n_room);
+    inventory_clear(&fresh);
 }
 
 int inventory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources)

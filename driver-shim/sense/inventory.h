@@ -17,6 +17,9 @@
 /* More than any machine that we know has of worth; what is found beyond is left out. */
 #define INVENTORY_SOURCES_MAX 256u
 
+/* So many of each quantity before more of any. */
+#define INVENTORY_EACH 16u
+
 /*
  * Adds to the list @sources (source::link; empty at first) what it does not hold yet, sorted by quantity and rank.
  * Known sources stay the objects they are, with new ranks, paths and trips; one that is gone stays as well, reads
@@ -30,7 +33,7 @@ int inventory_scan(const struct root *root, const struct inventory_policy *polic
 
 /*
  * The device whose graphics sotto stays underneath, by the rule of drm/choice.h: the one that policy names, else the
- * one that drives the display and can draw, else the first that can draw. @n: none.
+ * one that drives the display (a screen is connected) and can draw, else the first that can draw. @n: none.
  */
 uint32_t inventory_ours(const struct inventory_policy *policy, const struct load_device *devices, uint32_t n);
 

@@ -155,14 +155,20 @@ static void find_displays(const struct root *root, struct load_device *devices, 
         return;
     }
     while ((entry = readdir(dir))) {
+        char path[sizeof(DRM) + 300];
+        char status[32];
         unsigned card;
+        bool is_lit;
         char dash;
 
         if (sscanf(entry->d_name, "card%u%c", &card, &dash) != 2 || dash != '-') {
             continue;
         }
+        snprintf(path, sizeof(path), DRM "/%s/status", entry->d_name);
+        is_lit = root_read_word(root, path, status, sizeof(status)) == 0 && strcmp(status, "connected") == 0;
         for (uint32_t i = 0; i < n; i++) {
             devices[i].has_display |= devices[i].card == card;
+            devices[i].is_lit |= devices[i].card == card && is_lit;
         }
     }
     closedir(dir);

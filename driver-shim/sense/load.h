@@ -13,7 +13,7 @@
 #include "sense/source.h"
 
 /* More devices than any head unit has; the rest is left out. */
-#define LOAD_DEVICES_MAX 8u
+#define LOAD_DEVICES_MAX 16u
 
 #define LOAD_NO_MINOR UINT32_MAX
 
@@ -37,6 +37,7 @@ struct load_device {
     char path[160];  /* its folder: "/sys/devices/platform/bus@f0000/fd00000.gpu" */
     bool is_pci;
     bool has_display; /* the card has connectors */
+    bool is_lit;      /* and a screen is connected to one of them */
 };
 
 /*

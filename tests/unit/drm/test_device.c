@@ -180,6 +180,24 @@ START_TEST(a_lost_device_says_so_on_every_call)
 }
 END_TEST
 
+START_TEST(names_that_are_no_text_are_mended)
+{
+    struct root *root = board_make();
+
+    tree_folder("/sys/class/drm/renderD128");
+    tree_link("/sys/class/drm/renderD128/device", "../../../devices/platform/fd\x1b[1m");
+    tree_folder("/sys/devices/platform/fd\x1b[1m");
+    tree_link("/sys/devices/platform/fd\x1b[1m/driver", "../../../bus/platform/drivers/a\nb\x1b[31m");
+    root->is_machine = false;
+    find(root);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_ptr_null(strpbrk(devices[0].driver, "\n\x1b"));
+    ck_assert_ptr_null(strpbrk(devices[0].name, "\n\x1b"));
+    ck_assert_ptr_null(strpbrk(devices[0].bus_name, "\n\x1b"));
+    ck_assert_str_eq(devices[0].driver, "a\uFFFDb\uFFFD[31m");
+}
+END_TEST
+
 START_TEST(more_devices_than_there_is_room_for_are_left_out)
 {
     struct root *root = board_make();
@@ -213,6 +231,7 @@ int main(void)
     tcase_add_test(facts, another_number_behind_the_name_is_no_node_of_ours);
     tcase_add_test(facts, a_recorded_machine_is_read_without_opening_anything);
     tcase_add_test(facts, a_lost_device_says_so_on_every_call);
+    tcase_add_test(facts, names_that_are_no_text_are_mended);
     tcase_add_test(facts, more_devices_than_there_is_room_for_are_left_out);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -121,6 +121,31 @@ START_TEST(the_named_device_is_the_one_whose_load_counts)
 }
 END_TEST
 
+START_TEST(the_device_of_the_screen_that_is_connected_is_ours)
+{
+    add_device("one.gpu", 128, "panfrost");
+    tree_link("/sys/class/drm/card0/device", "../../../devices/platform/one.gpu");
+    tree_write("/sys/class/drm/card0-HDMI-A-1/status", "disconnected\n");
+    add_device("two.gpu", 129, "panthor");
+    tree_link("/sys/class/drm/card1/device", "../../../devices/platform/two.gpu");
+    tree_write("/sys/class/drm/card1-DSI-1/status", "connected\n");
+    scan_tree();
+
+    ck_assert(is_aside("fdinfo renderD128"));
+    ck_assert(!is_aside("fdinfo renderD129"));
+}
+END_TEST
+
+START_TEST(what_only_shares_buffers_for_tests_is_not_ours)
+{
+    add_device("vgem", 128, "vgem");
+    add_device("two.gpu", 129, "panthor");
+    scan_tree();
+
+    ck_assert(!is_aside("fdinfo renderD129"));
+}
+END_TEST
+
 START_TEST(another_device_is_ours_when_ours_has_gone)
 {
     add_device("one.gpu", 128, "panfrost");
@@ -222,6 +247,28 @@ START_TEST(what_is_beyond_the_bound_is_what_is_worth_least)
 }
 END_TEST
 
+START_TEST(thousands_of_one_quantity_do_not_crowd_out_the_others)
+{
+    for (int i = 0; i < 600; i++) {
+        char path[64];
+
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", i);
+        tree_write(path, "amdgpu\n"); /* of the highest rank in its quantities */
+        snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/power1_input", i);
+        tree_write(path, "1000\n");
+    }
+    machine();
+    add_device("one.gpu", 128, "panfrost");
+    scan_tree();
+
+    ck_assert_uint_eq(scan_count(), INVENTORY_SOURCES_MAX);
+    scan_find(READING_GRAPHICS_LOAD, "fdinfo renderD128");
+    scan_find(READING_THROTTLE, "cooling devfreq-fd00000.gpu");
+    scan_find(READING_TEMPERATURE, "zone cpu-thermal");
+    scan_find(READING_MEMORY_AVAILABLE, "memory");
+}
+END_TEST
+
 static atomic_bool is_over;
 
 /* Reads all sources of @data, READ_TOGETHER of them, until told to stop. */
@@ -308,12 +355,15 @@ int main(void)
     tcase_add_test(tcase, sources_stand_by_quantity_and_rank);
     tcase_add_test(tcase, second_scan_keeps_each_source);
     tcase_add_test(tcase, the_named_device_is_the_one_whose_load_counts);
+    tcase_add_test(tcase, the_device_of_the_screen_that_is_connected_is_ours);
+    tcase_add_test(tcase, what_only_shares_buffers_for_tests_is_not_ours);
     tcase_add_test(tcase, another_device_is_ours_when_ours_has_gone);
     tcase_add_test(tcase, load_of_the_only_device_counts_on_when_it_has_gone);
     tcase_add_test(tcase, load_of_a_device_is_found_once);
     tcase_add_test(tcase, source_that_comes_later_is_added);
     tcase_add_test(tcase, cooling_device_of_the_gpu_tells_of_throttling);
     tcase_add_test(tcase, what_is_beyond_the_bound_is_what_is_worth_least);
+    tcase_add_test(tcase, thousands_of_one_quantity_do_not_crowd_out_the_others);
     tcase_add_test(tcase, sources_may_be_read_while_somebody_scans);
     tcase_add_test(tcase, this_machine_can_be_scanned);
     tcase_add_test(tcase, scan_without_memory_leaks_nothing);
