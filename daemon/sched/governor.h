@@ -97,6 +97,13 @@ struct governor_input {
         uint32_t mw; /* of the whole chip, ours included */
     } power;
 
+    struct {
+        enum governor_sight sight; /* BLIND: the state is what was read last */
+        uint32_t
+            state;     /* of the cooling device of the GPU that is in deepest; above 0 the kernel throttles */
+        uint32_t most; /* its deepest; 0: not known */
+    } throttle;
+
     uint32_t pressure_permille;             /* PSI memory "some", ten seconds */
     bool is_asleep;                         /* from PrepareForSleep until awake */
     uint64_t held_us[GOVERNOR_PLACE_COUNT]; /* time that our work held the place since the last tick */

@@ -12,8 +12,10 @@
 #define CRITICAL_GAP_MC  3000  /* hysteresis of both */
 #define CRITICAL_DUTY    100   /* permille, for the highest class near critical */
 #define BLIND_DUTY       100   /* permille at most: what a chip bears that was cool enough to work */
-#define SWITCH_MC        500   /* so much nearer to its target another zone must be to decide */
-#define GATED            50    /* permille: below, background work would hold up the others */
+#define THROTTLED_DUTY                                                                                       \
+    500               /* permille: once the kernel slows the GPU down half is all, and with each state less */
+#define SWITCH_MC 500 /* so much nearer to its target another zone must be to decide */
+#define GATED     50  /* permille: below, background work would hold up the others */
 
 void heat_init(struct heat *heat)
 {
@@ -167,6 +169,23 @@ static void heed_trips(struct heat *heat, const struct look *look, struct govern
     }
 }
 
+/* The kernel has begun to take the clock away, so it is too hot whatever the zones say. One that can't be read any more
+ * has not cooled down for that. */
+static void heed_throttle(const struct governor_policy *policy, const struct governor_input *input,
+                          struct governor_bound *bound)
+{
+    uint64_t state = input->throttle.state;
+    uint64_t most = input->throttle.most;
+
+    if (input->throttle.sight == GOVERNOR_NONE || state == 0 ||
+        (input->throttle.sight == GOVERNOR_BLIND && policy->trusts_blind)) {
+        return;
+    }
+    most = most > 0 ? most : 2 * state; /* somewhere in the middle */
+    state = state < most ? state : most;
+    bind_duty(bound, GOVERNOR_TRIP, (uint32_t)(THROTTLED_DUTY * (most - state) / most));
+}
+
 void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
                double elapsed_s, double used, struct governor_bound *ret_bound)
 {
@@ -192,6 +211,7 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
     }
     heat->has_zone = look.has_zone;
     heed_trips(heat, &look, &bound);
+    heed_throttle(policy, input, &bound);
     if (look.is_blind && !policy->trusts_blind) {
         double share = 1000.0 * thermostat_blind_share(&heat->thermostat);
 

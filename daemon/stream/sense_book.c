@@ -366,7 +366,8 @@ static void take_reading(struct sense_book *book, const Sotto__Sense__Reading *r
     }
     source->was_read = true;
     source->was_ok = source->was_ok || reading->state == SOTTO__SENSE__STATE__STATE_OK;
-    if (reading->state == SOTTO__SENSE__STATE__STATE_OK && reading->value > source->most) {
+    if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK &&
+        reading->state == SOTTO__SENSE__STATE__STATE_OK && reading->value > source->most) {
         source->most = reading->value;
     }
 }

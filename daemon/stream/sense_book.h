@@ -43,7 +43,7 @@ struct sense_source {
     int32_t critical_mc;
     bool was_read; /* @now is of this source, not yet empty */
     bool was_ok;   /* once, ever */
-    int64_t most;  /* the highest there is, as told; else the highest that was seen */
+    int64_t most;  /* the highest there is, as told; else, of a clock, the highest that was seen */
     struct sense_reading now;
     uint32_t n_history;
     uint32_t history_at; /* where the next value goes */

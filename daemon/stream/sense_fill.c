@@ -198,6 +198,39 @@ static void fill_power(const struct sense_book *book, const struct sense_view *v
     }
 }
 
+/* How deep in its states it is, in permille; in the middle where nobody knows how many there are. */
+static uint64_t depth_of(const struct sense_source *source)
+{
+    uint64_t state = (uint64_t)source->now.value;
+    uint64_t most = source->most > 0 ? (uint64_t)source->most : 2 * state;
+
+    return most > 0 ? 1000 * state / most : 0;
+}
+
+/* Of several cooling devices the one that is in deepest. Who never gave a state says nothing. */
+static void fill_throttle(const struct sense_book *book, const struct sense_view *view,
+                          struct governor_input *input)
+{
+    const struct sense_source *deepest = NULL;
+
+    for (uint32_t i = 0; i < book->n_sources; i++) {
+        const struct sense_source *source = &book->sources[i];
+
+        if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE && source->in_use &&
+            source->was_ok && (!deepest || depth_of(source) > depth_of(deepest))) {
+            deepest = source;
+        }
+    }
+    memset(&input->throttle, 0, sizeof(input->throttle));
+    if (!deepest) {
+        return;
+    }
+    input->throttle.sight =
+        deepest->id != 0 && is_ok(deepest, view, SENSE_OLD_US) ? GOVERNOR_SEEN : GOVERNOR_BLIND;
+    input->throttle.state = (uint32_t)deepest->now.value;
+    input->throttle.most = (uint32_t)deepest->most;
+}
+
 static void fill_pressure(const struct sense_book *book, const struct sense_view *view,
                           struct governor_input *input)
 {
@@ -212,6 +245,7 @@ static void fill_nothing(struct governor_input *input)
 {
     memset(&input->graphics, 0, sizeof(input->graphics));
     memset(&input->power, 0, sizeof(input->power));
+    memset(&input->throttle, 0, sizeof(input->throttle));
     input->graphics.sight = GOVERNOR_NONE;
     input->power.sight = GOVERNOR_NONE;
     input->n_zones = 0;
@@ -227,5 +261,6 @@ void sense_fill(const struct sense_book *book, const struct sense_view *view, st
     fill_graphics(book, view, input);
     fill_zones(book, view, input);
     fill_power(book, view, input);
+    fill_throttle(book, view, input);
     fill_pressure(book, view, input);
 }

@@ -10,6 +10,8 @@
  * does: many boards have zones for what is switched off. Clock: where the highest is not told, the highest ever
  * seen stands for it; it can only be too low, which makes the load look larger.
  *
+ * Throttle: of the cooling devices in use the one that is in deepest; its last state, if it can't be read any more.
+ *
  * Pure.
  */
 #ifndef SOTTO_STREAM_SENSE_FILL_H
@@ -31,7 +33,7 @@ struct sense_view {
     void *owner;
 };
 
-/* Fills graphics, zones, power and pressure; leaves the rest. */
+/* Fills graphics, zones, power, throttle and pressure; leaves the rest. */
 void sense_fill(const struct sense_book *book, const struct sense_view *view, struct governor_input *input);
 
 /* The minor number of the device that the load is of; UINT32_MAX: none is known. */

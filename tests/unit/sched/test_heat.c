@@ -129,6 +129,57 @@ START_TEST(a_zone_that_comes_back_is_believed)
 }
 END_TEST
 
+static void throttle(enum governor_sight sight, uint32_t state, uint32_t most)
+{
+    in.throttle.sight = sight;
+    in.throttle.state = state;
+    in.throttle.most = most;
+    machine_tick(1);
+}
+
+START_TEST(a_gpu_that_the_kernel_slows_down_has_less_for_us_with_each_state)
+{
+    machine_heat(0, 50000, 95000, 110000);
+    throttle(GOVERNOR_SEEN, 0, 4);
+    ck_assert_uint_eq(cores->duty_permille, 1000);
+
+    throttle(GOVERNOR_SEEN, 1, 4);
+    ck_assert_uint_eq(device->duty_permille, 375);
+    ck_assert_uint_eq(cores->duty_permille, 375);
+    ck_assert_int_eq(cores->cause, GOVERNOR_TRIP);
+    throttle(GOVERNOR_SEEN, 3, 4);
+    ck_assert_uint_eq(device->duty_permille, 125);
+    throttle(GOVERNOR_SEEN, 4, 4);
+    ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
+    throttle(GOVERNOR_SEEN, 0, 4);
+    ck_assert_uint_eq(device->duty_permille, 1000);
+}
+END_TEST
+
+START_TEST(a_state_of_unknown_depth_is_in_the_middle_and_one_beyond_the_deepest_is_the_deepest)
+{
+    throttle(GOVERNOR_SEEN, UINT32_MAX, 0);
+    ck_assert_uint_eq(device->duty_permille, 250);
+    throttle(GOVERNOR_SEEN, UINT32_MAX, 3);
+    ck_assert_uint_eq(device->duty_permille, 0);
+}
+END_TEST
+
+START_TEST(a_throttle_that_is_not_seen_any_more_holds_save_at_a_desk)
+{
+    const struct governor_policy desk = { .trusts_blind = true };
+
+    throttle(GOVERNOR_SEEN, 1, 2);
+    throttle(GOVERNOR_BLIND, 1, 2);
+    machine_tick(200);
+    ck_assert_uint_eq(device->duty_permille, 250);
+
+    governor_configure(&governor, &desk);
+    machine_tick(1);
+    ck_assert_uint_eq(device->duty_permille, 1000);
+}
+END_TEST
+
 START_TEST(pauses_are_short_however_small_the_share)
 {
     const struct governor_policy policy = { .power_mw = 1000 };
@@ -227,6 +278,10 @@ int main(void)
     tcase_add_test(facts, the_ceiling_of_power_is_held);
     tcase_add_test(facts, a_meter_that_is_gone_leaves_half);
     tcase_add_test(facts, the_watts_of_a_share_are_found_from_how_the_meter_follows);
+    tcase_add_test(facts, a_gpu_that_the_kernel_slows_down_has_less_for_us_with_each_state);
+    tcase_add_test(facts,
+                   a_state_of_unknown_depth_is_in_the_middle_and_one_beyond_the_deepest_is_the_deepest);
+    tcase_add_test(facts, a_throttle_that_is_not_seen_any_more_holds_save_at_a_desk);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -365,6 +365,74 @@ START_TEST(the_device_is_the_one_that_the_inventory_calls_ours)
 }
 END_TEST
 
+START_TEST(the_cooling_device_that_is_in_deepest_tells_of_the_throttle)
+{
+    static const struct told_source cooling[] = { { .id = 1, THROTTLE, "cooling gpu0", .most = 10 },
+                                                  { .id = 2, THROTTLE, "cooling gpu1", .most = 3 },
+                                                  { .id = 3, THROTTLE, "cooling other", .is_spare = true } };
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    told_init(&told);
+    told_inventory(&told, cooling, 3, 0);
+    view = told_view(&told);
+    fill(&told, &view, &input);
+    ck_assert_int_eq(input.throttle.sight, GOVERNOR_NONE);
+
+    told_reading(&told, 1, 4);
+    told_reading(&told, 2, 2);
+    told_reading(&told, 3, 9);
+    view = told_view(&told);
+    fill(&told, &view, &input);
+
+    ck_assert_int_eq(input.throttle.sight, GOVERNOR_SEEN);
+    ck_assert_uint_eq(input.throttle.state, 2);
+    ck_assert_uint_eq(input.throttle.most, 3);
+}
+END_TEST
+
+START_TEST(a_cooling_device_of_unknown_depth_is_not_as_deep_as_it_was_seen)
+{
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    told_init(&told);
+    told_inventory(&told, &(struct told_source){ 1, THROTTLE, "cooling gpu" }, 1, 0);
+    told_reading(&told, 1, 5);
+    view = told_view(&told);
+
+    fill(&told, &view, &input);
+
+    ck_assert_uint_eq(input.throttle.state, 5);
+    ck_assert_uint_eq(input.throttle.most, 0);
+}
+END_TEST
+
+START_TEST(a_throttle_that_fails_to_be_read_is_blind_with_its_last_state)
+{
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    told_init(&told);
+    told_inventory(&told, &(struct told_source){ .id = 1, THROTTLE, "cooling gpu", .most = 3 }, 1, 0);
+    told_reading(&told, 1, 2);
+    told_state(&told, 1, SOTTO__SENSE__STATE__STATE_ABSENT, 0);
+    view = told_view(&told);
+    fill(&told, &view, &input);
+    ck_assert_int_eq(input.throttle.sight, GOVERNOR_BLIND);
+    ck_assert_uint_eq(input.throttle.state, 2);
+
+    told_inventory(&told, NULL, 0, 0);
+    sense_book_sweep(&told.book, false);
+    fill(&told, &view, &input);
+    ck_assert_int_eq(input.throttle.sight, GOVERNOR_BLIND);
+    ck_assert_uint_eq(input.throttle.state, 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sense-fill");
@@ -387,6 +455,9 @@ int main(void)
     tcase_add_test(facts, what_was_there_and_is_gone_is_blind);
     tcase_add_test(facts, a_dead_link_blinds_everything_that_was_seen);
     tcase_add_test(facts, the_device_is_the_one_that_the_inventory_calls_ours);
+    tcase_add_test(facts, the_cooling_device_that_is_in_deepest_tells_of_the_throttle);
+    tcase_add_test(facts, a_cooling_device_of_unknown_depth_is_not_as_deep_as_it_was_seen);
+    tcase_add_test(facts, a_throttle_that_fails_to_be_read_is_blind_with_its_last_state);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

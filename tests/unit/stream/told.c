@@ -32,6 +32,7 @@ int told_inventory(struct told *told, const struct told_source *sources, size_t 
         list[i].name = text(sources[i].name ? sources[i].name : "");
         list[i].in_use = !sources[i].is_spare;
         list[i].tells_clients = sources[i].tells_clients;
+        list[i].most = sources[i].most;
         if (sources[i].passive_mc) {
             list[i].opt_passive_case = SOTTO__SENSE__SOURCE__OPT_PASSIVE_PASSIVE_MC;
             list[i].passive_mc = sources[i].passive_mc;

@@ -14,6 +14,7 @@ enum told_quantity {
     HEAT = SOTTO__SENSE__QUANTITY__QUANTITY_TEMPERATURE,
     POWER = SOTTO__SENSE__QUANTITY__QUANTITY_POWER,
     CLOCK = SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK,
+    THROTTLE = SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE,
     PRESSURE = SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE,
 };
 
@@ -24,6 +25,7 @@ struct told_source {
     bool is_spare; /* not in use */
     bool tells_clients;
     int32_t passive_mc; /* 0: none */
+    int64_t most;
 };
 
 struct told_client {
