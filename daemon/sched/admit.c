@@ -84,12 +84,15 @@ static double prompt_ns(const struct job *job)
 static double answer_ns(const struct job *job)
 {
     const double *ns = job->lane->cost.ns;
-    double n_pages = (job->n_known + job_tokens_left(job) * 0.5) / job->lane->page_tokens;
+    double n_tok = job->n_known + job_tokens_left(job) * 0.5;
 
     if (job_tokens_left(job) == JOB_NO_END) {
-        n_pages = (double)job->n_known / job->lane->page_tokens;
+        n_tok = job->n_known;
     }
-    return ns[COST_DECODE_ROW] + n_pages * ns[COST_ATTEND_PAGE];
+    if (job->lane->n_context > 0 && n_tok > job->lane->n_context) {
+        n_tok = job->lane->n_context; /* it slides */
+    }
+    return ns[COST_DECODE_ROW] + n_tok / job->lane->page_tokens * ns[COST_ATTEND_PAGE];
 }
 
 static bool is_promised(const struct job *other, const struct job *job)

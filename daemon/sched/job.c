@@ -115,7 +115,10 @@ uint32_t job_tokens_left(const struct job *job)
     bool is_said = job->n_left > 0 || job->state != JOB_HELD;
     uint32_t n_left = is_said ? job->n_left : JOB_NO_END;
 
-    return job->n_most == 0 ? n_left : (uint32_t)num_min(n_most, n_left);
+    if (job->n_most == 0) {
+        return n_left;
+    }
+    return (uint32_t)num_min(num_min(n_most, n_left) + (uint64_t)job->n_beyond, JOB_NO_END - 1);
 }
 
 uint64_t job_start(const struct job *job)

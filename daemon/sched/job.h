@@ -54,9 +54,10 @@ struct job {
     uint32_t n_steps; /* steps under way that name it, 0 to JOB_STEPS_MAX */
     uint32_t
         n_left; /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); kept by the stream */
-    uint32_t n_most;  /* tokens that it may come to: prompt, and the longest answer; 0: not known */
-    uint32_t n_paid;  /* tokens that the account was charged for: a rebuild is not its fault */
-    uint32_t n_pages; /* that its sequence needs, as the engine said last (Opened, Refused); 0: not known */
+    uint32_t n_beyond; /* behind those, by slides, when the context is full; kept by the stream */
+    uint32_t n_most;   /* tokens that it may come to: prompt, and the longest answer; 0: not known */
+    uint32_t n_paid;   /* tokens that the account was charged for: a rebuild is not its fault */
+    uint32_t n_pages;  /* that its sequence needs, as the engine said last (Opened, Refused); 0: not known */
 
     uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
     uint32_t n_aside;     /* times that its seat was taken while it ran */
@@ -103,8 +104,8 @@ bool job_may_step(const struct job *job);
 /* Virtual time of its account: where its next row starts. */
 uint64_t job_start(const struct job *job);
 
-/* Tokens that it may yet sample: what is left of its longest answer, or of its credit, whichever is less. While
- * JOB_HELD no n_left means that none was said yet. */
+/* Tokens that it may yet sample, with those behind slides: what is left of its longest answer, or of its credit,
+ * whichever is less. While JOB_HELD no n_left means that none was said yet. */
 uint32_t job_tokens_left(const struct job *job);
 
 #endif

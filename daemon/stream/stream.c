@@ -335,13 +335,16 @@ void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *s
 void stream_count_left(struct stream *stream)
 {
     uint64_t left = stream->max_tok - num_min(stream->n_answer, stream->max_tok);
+    uint64_t room;
 
     if (stream->embeds) {
         stream->job.n_left = 1; /* its last row is the last */
         return;
     }
-    left = num_min(left, stream->n_context - num_min(stream->job.n_known, stream->n_context));
-    stream->job.n_left = (uint32_t)(stream->has_credit ? num_min(left, stream->credit) : left);
+    left = stream->has_credit ? num_min(left, stream->credit) : left;
+    room = stream->n_context - num_min(stream->job.n_known, stream->n_context);
+    stream->job.n_left = (uint32_t)num_min(left, room);
+    stream->job.n_beyond = stream->slides ? (uint32_t)num_min(left - stream->job.n_left, UINT32_MAX) : 0;
 }
 
 void stream_repark(struct stream *stream)

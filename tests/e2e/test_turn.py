@@ -329,5 +329,18 @@ def deadlines_are_met_refused_or_ended():
         equal((code, bool(text)), (0, True), words)
 
 
+@fact
+def a_deadline_counts_what_an_answer_says_behind_its_slides():
+    with Daemon(script=slow_for(201, 10), models={"tiny": {"context": 64}}) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        client.answer(tokens_of(client, [201, 1], INTERACTIVE, 30))  # what a step costs is known
+        body = ask(None, INTERACTIVE, 300, tokens=[201, 2])
+        body.on_full, body.keep_tokens, body.finish_by_ms = pb.ON_FULL_SLIDE, 8, 1500
+        answer = client.answer(client.ask(body))
+        equal((answer.reason, len(answer.tokens)), ("CODE_RESOURCE_EXHAUSTED", 0), answer.error)
+        body.max_tokens, body.finish_by_ms = 100, 20000
+        equal(client.answer(client.ask(body)).reason, "FINISH_LENGTH", "one that can be met")
+
+
 if __name__ == "__main__":
     tap.main()

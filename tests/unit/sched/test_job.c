@@ -127,6 +127,18 @@ START_TEST(tokens_left_are_the_lesser_of_credit_and_longest_answer)
 }
 END_TEST
 
+START_TEST(tokens_behind_slides_are_left_too)
+{
+    job.n_most = 30;
+    job.n_left = 20;
+    job.n_beyond = 300;
+    ck_assert_uint_eq(job_tokens_left(&job), 320);
+    job.n_beyond = UINT32_MAX;
+
+    ck_assert_uint_eq(job_tokens_left(&job), JOB_NO_END - 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-job");
@@ -142,6 +154,7 @@ int main(void)
     tcase_add_test(tcase, what_is_under_way_counts_as_served);
     tcase_add_test(tcase, a_seat_holds_its_pages);
     tcase_add_test(tcase, tokens_left_are_the_lesser_of_credit_and_longest_answer);
+    tcase_add_test(tcase, tokens_behind_slides_are_left_too);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
