@@ -2,9 +2,9 @@
  * Heat: from zones to one bound
  *
  * Chooses the zone that decides (the one nearest to its own target, or farthest above), has the thermostat hold it,
- * and bounds what comes of that by the kernel's trip points and by what it takes away of the GPU's clock already. A zone
- * that can't be read, or says what can't be, keeps its last value for a grace time and then counts as hot: half of what
- * the thermostat last held is all that is left.
+ * and bounds what comes of that by the kernel's trip points and by what it takes away of the clock already. A zone that
+ * can't be read, or says what can't be, keeps its last value for a grace time and then counts as hot: half of what the
+ * thermostat last held is all that is left.
  *
  * Pure: time is an argument.
  */
