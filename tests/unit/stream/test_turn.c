@@ -338,7 +338,7 @@ START_TEST(a_deadline_that_passes_unmet_ends_the_request)
     struct guest guest;
     uint64_t from_us = clock_mono_us();
 
-    ask_by(&guest, 202, 100, 0, 1500);
+    ask_by(&guest, 202, 30, 0, 1500);
     guest_until_tokens(&house, &guest, 2);
     limits()->mode = GOVERNOR_PAUSED;
     hub_poke(house.hub);
