@@ -13,6 +13,7 @@ import sotto_pb2 as pb
 from client import Answer, Gone, generate
 
 PERIOD_S = 0.05
+PATIENCE_S = 600  # a chip that is hot for long lets nobody in
 CORES = "cores"
 
 
@@ -106,7 +107,7 @@ class Heat(Loop):
 
 class Screen(Loop):
     """A client that draws: so much of each second its engine is busy."""
-    period_s = 0.01
+    period_s = 0.005
 
     def __init__(self, tree, share=0.0, pid=4711):
         super().__init__()
@@ -147,7 +148,7 @@ class Talker(Loop):
         while not (answer.done or answer.error):
             n = len(answer.tokens)
             try:
-                answer.add(self.client.read_of(stream))
+                answer.add(self.client.read_of(stream, timeout=PATIENCE_S))
             except (Gone, OSError):
                 if self.is_over.is_set():
                     return

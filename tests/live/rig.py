@@ -1,0 +1,25 @@
+"""What the scripts here share: where the built programs and the helpers of tests/e2e are, and how a table is written."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.setdefault("SOTTO_BUILD", os.path.join(TOP, "build", "plain"))
+sys.path[:0] = [HERE, os.path.join(TOP, "tests", "e2e"), os.path.join(BUILD, "tests", "e2e")]
+
+
+def machine_words():
+    """This machine, for whoever reads the figures: how many cores, and how busy they were with other things."""
+    n_cores = len(os.sched_getaffinity(0))
+    return f"{n_cores} cores that are shared with others (load average {os.getloadavg()[0]:.1f} at the end of the run)"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows])
+
+
+def part(values, permille):
+    """The value that so many permille of @values do not pass."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * permille // 1000)] if ordered else 0

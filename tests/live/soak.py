@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+"""./dev soak [MINUTES]: 200 apps of 8 users ask for ten times what there is, for so long.
+
+The fake engine takes 20 ms for each step, so what there is stands fixed: 16 answers at once. A voice of class
+realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were after
+a short storm of the same kind at the start. Needs root for the eight users; else all apps are of one user, and the
+table says so. Writes soak.md into a folder.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+import rig
+import sotto_pb2 as pb
+from daemon import Daemon, held, settle
+from plant import Loop, counter, request
+
+N_APPS, N_USERS, FIRST_UID = 200, 8, 20001
+STEP_MS, N_SEQUENCES, N_TOKENS, TIMES = 20, 16, 40, 10
+PROMPTS = [f"app {i} asks for directions " + "again " * (i % 9) for i in range(24)]
+WARM_S = 10
+WAITING_MOST = 256  # LIMIT_WAITING
+
+
+class Voice(Loop):
+    """One who speaks: seconds until each first token."""
+    period_s = 0.25
+
+    def __init__(self, daemon):
+        super().__init__()
+        self.client = daemon.client()
+        self.waits, self.tokens = [], set()
+
+    def step(self):
+        begun = time.monotonic()
+        stream, said, first = self.client.ask(request("turn left", pb.CLASS_REALTIME, 4)), [], True
+        while (frame := self.client.read_of(stream)).WhichOneof("body") not in ("done", "error"):
+            if frame.WhichOneof("body") == "delta":
+                if first:
+                    self.waits.append(time.monotonic() - begun)
+                first, said = False, said + list(frame.delta.tokens)
+        if frame.WhichOneof("body") == "error":
+            raise AssertionError(frame.error)
+        self.tokens.add(tuple(said))
+
+
+class Eye(Loop):
+    """Looks once a second: how many wait, what is held."""
+    period_s = 1.0
+
+    def __init__(self, daemon):
+        super().__init__()
+        self.client, self.pid = daemon.client(), daemon.process.pid
+        self.most_waiting = self.most_live = self.most_descriptors = self.most_wire = 0
+        self.rss_kb = []
+
+    def step(self):
+        status = self.client.status()
+        self.most_waiting = max(self.most_waiting, sum(row.queued for row in status.classes))
+        self.most_live = max([self.most_live, *(row.requests for row in status.accounts)])
+        self.most_descriptors = max(self.most_descriptors, status.descriptors)
+        self.most_wire = max([self.most_wire, *(row.bytes for row in status.memory if row.kind == "wire")])
+        self.rss_kb.append(rss_kb(self.pid))
+
+
+def rss_kb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def storm(daemon, seconds, tokens, seed):
+    """Runs all users for so long; gives their counts, added up."""
+    capacity = N_SEQUENCES * 1000 / STEP_MS / N_TOKENS  # answers a second
+    is_root = os.geteuid() == 0
+    children = []
+    for i in range(N_USERS):
+        child = subprocess.Popen([sys.executable, "-B", os.path.join(rig.HERE, "crowd.py")], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/"})
+        child.stdin.write(json.dumps({
+            "path": daemon.socket, "uid": FIRST_UID + i if is_root else None, "seconds": seconds, "seed": seed + i,
+            "apps": N_APPS // N_USERS if is_root else 8, "prompts": PROMPTS, "tokens": tokens, "n_tokens": N_TOKENS,
+            "rate": TIMES * capacity / (N_APPS if is_root else 8 * N_USERS)}))
+        child.stdin.close()
+        children.append(child)
+    total = {"count": {}, "others": {}, "longest_ms": 0}
+    for child in children:
+        told = json.loads(child.stdout.read() or "{}")
+        if child.wait() != 0 or not told:
+            raise AssertionError("a crowd failed; what it said stands above")
+        for part in "count", "others":
+            for name, n in told[part].items():
+                total[part][name] = total[part].get(name, 0) + n
+        total["longest_ms"] = max(total["longest_ms"], told["longest_ms"])
+    return total
+
+
+def row(name, figure, want, is_met):
+    return name, figure, want, "yes" if is_met else "**no**"
+
+
+def report(seconds, total, before, after, alone, voice, eye, late):
+    count = total["count"]
+    back = [count[f"back: {word}"] for word in ("admitted", "refused, shorter", "refused, not shorter")]
+    third = max(1, len(eye.rss_kb) // 3)
+    calm, end = max(eye.rss_kb[third:2 * third], default=0), max(eye.rss_kb[-third:], default=0)
+    waits = [f"{1000 * rig.part(v, 500):.0f} / {1000 * rig.part(v, 990):.0f}" for v in (alone, voice.waits)]
+    harm = rig.part(voice.waits, 500) - rig.part(alone, 500)
+    return [
+        row("asked (offered in the run)", f"{count['asked']} ({count['asked'] / seconds:.0f} a second)", "-", True),
+        row("answered in full, each token for token", f"{count['answered']}, {count['wrong tokens']} wrong", "0 wrong",
+            count["wrong tokens"] == 0),
+        row("cancelled; left in the middle", f"{count['cancelled']}; {count['left in the middle']}", "-", True),
+        row("waiting at most, all users", eye.most_waiting, f"<= {WAITING_MOST}", eye.most_waiting <= WAITING_MOST),
+        row("live of one user at most", eye.most_live, "<= 64", eye.most_live <= 64),
+        row("refused at once", count["refused at once"], "-", True),
+        row("refused without a time to come back", count["refused without a time"], "0",
+            count["refused without a time"] == 0),
+        row("longest time told, ms", total["longest_ms"], "-", True),
+        row("came back at the time told: admitted", back[0], "-", True),
+        row("came back: refused with a shorter time", back[1], "-", True),
+        row("came back: refused with one not shorter", f"{back[2]} ({100 * back[2] / max(1, sum(back)):.1f} %)", "0",
+            back[2] == 0),
+        row("with a deadline: admitted; refused", f"{count['deadline admitted']}; {count['deadline refused']}", "-", True),
+        row("admitted deadlines missed (as sottod counts)", late, "<= 0.1 %", late <= count["deadline admitted"] / 1000),
+        row("ended otherwise", count["ended otherwise"], "0", count["ended otherwise"] == 0),
+        row("connections closed by sottod", count["connections closed by sottod"], "0",
+            count["connections closed by sottod"] == 0),
+        row("realtime first token alone, ms, median / 99 %", waits[0], "-", True),
+        row("the same in the storm", f"{waits[1]} of {len(voice.waits)}", f"median within a step ({STEP_MS} ms) of that",
+            harm <= STEP_MS / 1000),
+        row("realtime answers that differ", len(voice.tokens) - 1, "0", len(voice.tokens) == 1),
+        row("descriptors of sottod at most; wire bytes at most", f"{eye.most_descriptors}; {eye.most_wire}", "-", True),
+        row("RSS of sottod, KiB: most in the second third; in the last", f"{calm}; {end}", "+ 2 % at most",
+            end <= calm * 1.02),
+        row("held when all have left (bytes by kind, descriptors, pages, sequences)",
+            "as before" if before == after else f"{after}", "as after the first storm", before == after),
+    ]
+
+
+def soak(minutes):
+    seconds = minutes * 60
+    with Daemon(script=f"always do slow {STEP_MS}\n", start=False,
+                models={"tiny": {"sequences": N_SEQUENCES, "context": 512}},
+                policy=[{"uid": os.geteuid(), "admin": True, "observe": True, "class_ceiling": "realtime"},
+                        {"anyone": True, "class_ceiling": "interactive"}]) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        os.chmod(daemon.socket, 0o777)
+        daemon.wait_ready()
+        with daemon.client() as client:
+            tokens = [client.answer(client.ask(request(prompt, pb.CLASS_INTERACTIVE, N_TOKENS))).tokens
+                      for prompt in PROMPTS]
+        with Voice(daemon) as voice:
+            time.sleep(10)
+        alone = voice.waits
+        voice.client.close()
+        storm(daemon, WARM_S, tokens, 1)
+        time.sleep(8)
+        before = held(daemon.status())
+        was_late = counter(daemon.status(), "sotto_deadlines_missed_total")
+        with Voice(daemon) as voice, Eye(daemon) as eye:
+            total = storm(daemon, seconds, tokens, 1000)
+        voice.client.close()
+        eye.client.close()
+        try:
+            settle(daemon, before, patience_s=30)
+        except AssertionError:
+            pass  # the table tells
+        late = counter(daemon.status(), "sotto_deadlines_missed_total") - was_late
+        return report(seconds, total, before, held(daemon.status()), alone, voice, eye, late), total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("minutes", nargs="?", type=float, default=60.0)
+    parser.add_argument("--out", default=".")
+    options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    rows, total = soak(options.minutes)
+    users = f"{N_APPS} apps of {N_USERS} users" if os.geteuid() == 0 else \
+        f"{8 * N_USERS} apps of one user (not root: eight users, and fairness between them, are left out)"
+    lines = ["# Overload", "", f"Written by `./dev soak {options.minutes:g}`: {users}, {options.minutes:g} minutes, "
+             f"{TIMES} times the capacity ({N_SEQUENCES} answers at once, {STEP_MS} ms a step by the fake engine, "
+             f"{N_TOKENS} tokens each), on {rig.machine_words()}.", "",
+             rig.table(("figure", "in this run", "wanted", "met"), rows), ""]
+    lines += [f"Ended otherwise: {n} × {word}" for word, n in total["others"].items()]
+    with open(os.path.join(options.out, "soak.md"), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines).rstrip() + "\n")
+    print("\n".join(lines))
+    sys.exit(any(cells[3] != "yes" for cells in rows))
+
+
+if __name__ == "__main__":
+    main()
