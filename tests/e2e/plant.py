@@ -5,6 +5,7 @@ time that steps really held their place, as Status tells it; the rest is what th
 is a client of the device whose counter moves. Talker is an app that never stops asking, and keeps what it was told.
 """
 import bisect
+import os
 import socket
 import threading
 import time
@@ -72,8 +73,24 @@ class Nodes:
             left -= dt
 
 
+def computed_us(pids):
+    """Time that the threads of @pids have really computed, as the kernel counts it."""
+    total = 0
+    for pid in pids:
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as stat:
+                    total += int(stat.read().split()[0])
+        except (OSError, IndexError):
+            pass  # it has just ended
+    return total / 1000
+
+
 class Heat(Loop):
     """Closes the loop: reads how long our work held the cores, lets it warm the nodes, writes what a sensor shows.
+
+    A slice that waits for a core of a busy machine holds its place and warms nothing: what counts is the lesser of the
+    time that it held and the time that engines computed.
 
     rows: (seconds, degrees of the die, share that was ours, power of others, StatusReport).
     """
@@ -86,14 +103,17 @@ class Heat(Loop):
         self.shows = True  # False: the sensor is gone
         self.rows = []
         self.begun = self.last = time.monotonic()
-        self.held_us = place(self.client.status()).held_us
+        self.held_us, self.worked_us = place(self.client.status()).held_us, None
 
     def step(self):
         status = self.client.status()
         now = time.monotonic()
         held_us = place(status).held_us
         elapsed = now - self.last
-        ours = min(1.0, max(0.0, (held_us - self.held_us) / 1e6 / elapsed))
+        worked_us = computed_us([engine.pid for engine in status.engines])
+        ours_us = min(held_us - self.held_us, worked_us - self.worked_us) if self.worked_us else 0
+        ours = min(1.0, max(0.0, ours_us / 1e6 / elapsed))
+        self.worked_us = worked_us
         self.nodes.pass_time(elapsed, ours + self.others)
         self.last, self.held_us = now, max(held_us, self.held_us)
         self.rows.append((now - self.begun, self.nodes.die, ours, self.others, status))
