@@ -30,7 +30,8 @@
 #define LIMIT_SESSIONS      256u /* conversations kept between requests, all peers */
 #define LIMIT_STREAMS       64u  /* open at once on one connection */
 #define LIMIT_WAITING       256u /* generate requests not yet running, all peers */
-#define LIMIT_WAITING_KEPT  32u  /* of those, for interactive and above; so many again for realtime alone */
+#define LIMIT_WAITING_KEPT  32u  /* of those, for interactive and above; so many again for realtime alone; */
+#define LIMIT_WAITING_FEW   4u   /* so many again for users of whom fewer than this wait */
 #define LIMIT_WAITING_A_UID 64u
 #define LIMIT_WORDS_JOBS    64u /* texts being tokenised or waiting for it, all peers */
 #define LIMIT_WORDS_A_UID   8u

@@ -78,10 +78,12 @@ static uint32_t count_waiting(const struct hub *hub)
     return n;
 }
 
-/* A crowd of lower classes does not shut the door to those who can't wait. */
-static uint32_t waiting_most(enum sched_class class)
+/* A crowd of lower classes does not shut the door to those who can't wait, nor a few users to all others. */
+static uint32_t waiting_most(const struct account *account, enum sched_class class)
 {
-    return LIMIT_WAITING - (uint32_t)(SCHED_REALTIME - class) * LIMIT_WAITING_KEPT;
+    uint32_t n_kept = (uint32_t)(SCHED_REALTIME - class) + (account->n_waiting >= LIMIT_WAITING_FEW);
+
+    return LIMIT_WAITING - n_kept * LIMIT_WAITING_KEPT;
 }
 
 static int admit(struct hub *hub, const struct account *account, enum sched_class class,
@@ -97,14 +99,14 @@ static int admit(struct hub *hub, const struct account *account, enum sched_clas
         r = ACCOUNT_BUDGET;
         wait_us = energy_wait_us;
     }
-    if (r == ACCOUNT_OK && count_waiting(hub) < waiting_most(class)) {
+    if (r == ACCOUNT_OK && count_waiting(hub) < waiting_most(account, class)) {
         return 0;
     }
     *ret_retry_ms = wait_us
                         ? (uint32_t)num_div_up(wait_us, 1000)
                         : queue_retry_ms(&hub->queue, account, class, hub->governor.limits, clock_mono_us());
     if (r == ACCOUNT_OK) {
-        diag_set(diag, "%u requests are waiting already, and no more of this class may", waiting_most(class));
+        diag_set(diag, "%u requests are waiting already, and no more of this class may", count_waiting(hub));
     } else if (r == ACCOUNT_STREAMS) {
         diag_set(diag, "%u requests of this user are live, as many as it may have: end one first",
                  account->n_live);

@@ -129,11 +129,11 @@ class Crowd:
             "ended otherwise", "connections closed by sottod", "deadline admitted", "deadline refused", "deadline missed",
             "back: admitted", "back: refused, shorter", "back: refused, not shorter", "wrong tokens")}
         self.others = {}  # codes of what ended otherwise
-        self.longest_ms = 0
+        self.longest_ms = self.longest_deadline_ms = 0
         self.apps = [App(self) for _ in range(asked["apps"])]
 
     def admitted(self, request):
-        self.count["back: admitted"] += request["retry_ms"] > 0
+        self.count["back: admitted"] += request["retry_ms"] > 0 and not request["deadline"]
         self.count["deadline admitted"] += request["deadline"]
 
     def ended(self, request, done):
@@ -157,6 +157,9 @@ class Crowd:
             self.count["deadline refused"] += 1
         self.count["refused at once"] += 1
         self.count["refused without a time"] += error.retry_after_ms == 0 and not request["deadline"]
+        if request["deadline"]:
+            self.longest_deadline_ms = max(self.longest_deadline_ms, error.retry_after_ms)
+            return
         self.longest_ms = max(self.longest_ms, error.retry_after_ms)
         if request["retry_ms"] > 0:
             shorter = 0 < error.retry_after_ms < request["retry_ms"]
@@ -183,7 +186,8 @@ def main():
     random.seed(asked["seed"])
     crowd = Crowd(asked)
     crowd.run(asked["seconds"])
-    print(json.dumps({"count": crowd.count, "others": crowd.others, "longest_ms": crowd.longest_ms}))
+    print(json.dumps({"count": crowd.count, "others": crowd.others, "longest_ms": crowd.longest_ms,
+                      "longest_deadline_ms": crowd.longest_deadline_ms}))
 
 
 if __name__ == "__main__":

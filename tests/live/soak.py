@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """./dev soak [MINUTES]: 200 apps of 8 users ask for ten times what there is, for so long.
 
-The fake engine takes 20 ms for each step, so what there is stands fixed: 16 answers at once. A voice of class
+The fake engine takes 2 ms for each token, however many it computes at once, so what there is stands fixed. A voice of class
 realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were after
 a short storm of the same kind at the start. Needs root for the eight users; else all apps are of one user, and the
 table says so. Writes soak.md into a folder.
@@ -19,7 +19,8 @@ from daemon import Daemon, held, settle
 from plant import Loop, counter, request
 
 N_APPS, N_USERS, FIRST_UID = 200, 8, 20001
-STEP_MS, N_SEQUENCES, N_TOKENS, TIMES = 20, 16, 40, 10
+TOKEN_MS, N_SEQUENCES, N_TOKENS, TIMES = 2, 16, 40, 10
+STEP_MS = TOKEN_MS * N_SEQUENCES  # of one that is full
 PROMPTS = [f"app {i} asks for directions " + "again " * (i % 9) for i in range(24)]
 WARM_S = 10
 WAITING_MOST = 256  # LIMIT_WAITING
@@ -73,7 +74,7 @@ def rss_kb(pid):
 
 def storm(daemon, seconds, tokens, seed):
     """Runs all users for so long; gives their counts, added up."""
-    capacity = N_SEQUENCES * 1000 / STEP_MS / N_TOKENS  # answers a second
+    capacity = 1000 / TOKEN_MS / N_TOKENS  # answers a second
     is_root = os.geteuid() == 0
     children = []
     for i in range(N_USERS):
@@ -85,7 +86,7 @@ def storm(daemon, seconds, tokens, seed):
             "rate": TIMES * capacity / (N_APPS if is_root else 8 * N_USERS)}))
         child.stdin.close()
         children.append(child)
-    total = {"count": {}, "others": {}, "longest_ms": 0}
+    total = {"count": {}, "others": {}, "longest_ms": 0, "longest_deadline_ms": 0}
     for child in children:
         told = json.loads(child.stdout.read() or "{}")
         if child.wait() != 0 or not told:
@@ -93,12 +94,18 @@ def storm(daemon, seconds, tokens, seed):
         for part in "count", "others":
             for name, n in told[part].items():
                 total[part][name] = total[part].get(name, 0) + n
-        total["longest_ms"] = max(total["longest_ms"], told["longest_ms"])
+        for part in "longest_ms", "longest_deadline_ms":
+            total[part] = max(total[part], told[part])
     return total
 
 
 def row(name, figure, want, is_met):
     return name, figure, want, "yes" if is_met else "**no**"
+
+
+def differences(before, after):
+    return "; ".join(f"{key}: {before.get(key)} to {after.get(key)}" for key in sorted({*before, *after})
+                     if before.get(key) != after.get(key))
 
 
 def report(seconds, total, before, after, alone, voice, eye, late):
@@ -118,7 +125,8 @@ def report(seconds, total, before, after, alone, voice, eye, late):
         row("refused at once", count["refused at once"], "-", True),
         row("refused without a time to come back", count["refused without a time"], "0",
             count["refused without a time"] == 0),
-        row("longest time told, ms", total["longest_ms"], "-", True),
+        row("longest time told, ms (to one with a deadline)", f"{total['longest_ms']} ({total['longest_deadline_ms']})", "-",
+            True),
         row("came back at the time told: admitted", back[0], "-", True),
         row("came back: refused with a shorter time", back[1], "-", True),
         row("came back: refused with one not shorter", f"{back[2]} ({100 * back[2] / max(1, sum(back)):.1f} %)", "0",
@@ -136,13 +144,13 @@ def report(seconds, total, before, after, alone, voice, eye, late):
         row("RSS of sottod, KiB: most in the second third; in the last", f"{calm}; {end}", "+ 2 % at most",
             end <= calm * 1.02),
         row("held when all have left (bytes by kind, descriptors, pages, sequences)",
-            "as before" if before == after else f"{after}", "as after the first storm", before == after),
+            "as before" if before == after else differences(before, after), "as after the first storm", before == after),
     ]
 
 
 def soak(minutes):
     seconds = minutes * 60
-    with Daemon(script=f"always do slow {STEP_MS}\n", start=False,
+    with Daemon(script=f"always do slow {TOKEN_MS}\n", start=False,
                 models={"tiny": {"sequences": N_SEQUENCES, "context": 512}},
                 policy=[{"uid": os.geteuid(), "admin": True, "observe": True, "class_ceiling": "realtime"},
                         {"anyone": True, "class_ceiling": "interactive"}]) as daemon:
@@ -183,8 +191,8 @@ def main():
     users = f"{N_APPS} apps of {N_USERS} users" if os.geteuid() == 0 else \
         f"{8 * N_USERS} apps of one user (not root: eight users, and fairness between them, are left out)"
     lines = ["# Overload", "", f"Written by `./dev soak {options.minutes:g}`: {users}, {options.minutes:g} minutes, "
-             f"{TIMES} times the capacity ({N_SEQUENCES} answers at once, {STEP_MS} ms a step by the fake engine, "
-             f"{N_TOKENS} tokens each), on {rig.machine_words()}.", "",
+             f"{TIMES} times the capacity ({1000 / TOKEN_MS / N_TOKENS:g} answers of {N_TOKENS} tokens a second by the fake "
+             f"engine, {N_SEQUENCES} at once, {STEP_MS} ms a step of so many), on {rig.machine_words()}.", "",
              rig.table(("figure", "in this run", "wanted", "met"), rows), ""]
     lines += [f"Ended otherwise: {n} × {word}" for word, n in total["others"].items()]
     with open(os.path.join(options.out, "soak.md"), "w", encoding="utf-8") as file:

@@ -357,56 +357,69 @@ END_TEST
 
 #define CROWD (LIMIT_WAITING + 8u)
 
-/* @n requests of background, of several users as none may have them all. Returns how many were taken in. */
-static uint32_t crowd_in(struct guest *guests, uint32_t n, Sotto__V1__PriorityClass class, char *ret_sentence)
+struct crowd {
+    struct guest guests[3 * CROWD];
+    uint32_t n;
+    char sentence[DIAG_BYTES]; /* of the last refusal */
+};
+
+/* @n more requests of the user @uid. Returns how many were taken in. */
+static uint32_t crowd_in(struct crowd *crowd, uint32_t uid, uint32_t n, Sotto__V1__PriorityClass class)
 {
     uint32_t n_in = 0;
 
     for (uint32_t i = 0; i < n; i++) {
+        struct guest *guest = &crowd->guests[crowd->n++];
         struct diag diag = DIAG_INIT;
         uint32_t retry_ms = 0;
         struct grant grant = house.grant;
         int r;
 
-        grant.uid = 2000 + i / (LIMIT_WAITING_A_UID - 4);
-        guest_init(&guests[i], 202, PROMPT_N, 1000);
-        guests[i].ask.priority = class;
-        r = stream_open(house.hub, &guests[i].ask, &grant, guests[i].sink, &guests[i], &guests[i].stream,
-                        &retry_ms, &diag);
+        grant.uid = uid;
+        guest_init(guest, 202, PROMPT_N, 1000);
+        guest->ask.priority = class;
+        r = stream_open(house.hub, &guest->ask, &grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
         n_in += r == 0;
         if (r) {
             ck_assert_int_eq(r, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
             ck_assert_uint_gt(retry_ms, 0);
-            snprintf(ret_sentence, DIAG_BYTES, "%s", diag.text);
+            snprintf(crowd->sentence, sizeof(crowd->sentence), "%s", diag.text);
         }
     }
     return n_in;
 }
 
-START_TEST(a_crowd_of_lower_classes_does_not_shut_the_door_to_higher_ones)
+START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
 {
-    struct guest *guests = calloc(3 * CROWD, sizeof(*guests));
-    char sentence[DIAG_BYTES] = "";
-    uint32_t n_low = crowd_in(guests, CROWD, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND, sentence);
-    uint32_t n_middle;
-    uint32_t n_high;
+    static struct crowd crowd;
+    const Sotto__V1__PriorityClass low = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    const Sotto__V1__PriorityClass middle = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
+    const Sotto__V1__PriorityClass high = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    uint32_t n = 0;
 
-    ck_assert_uint_eq(n_low, LIMIT_WAITING - 2 * LIMIT_WAITING_KEPT);
-    ck_assert_msg(strstr(sentence, "no more of this class"), "%s", sentence);
-    n_middle = crowd_in(guests + CROWD, CROWD, SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE, sentence);
-    ck_assert_uint_eq(n_middle, LIMIT_WAITING_KEPT);
-    n_high = crowd_in(guests + 2 * CROWD, CROWD, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME, sentence);
-    ck_assert_uint_eq(n_high, LIMIT_WAITING_KEPT);
-    for (uint32_t i = 0; i < 3 * CROWD; i++) {
-        if (guests[i].stream) {
-            stream_cancel(guests[i].stream);
+    for (uint32_t i = 0; i < 4; i++) {
+        n += crowd_in(&crowd, 2000 + i, LIMIT_WAITING_A_UID - 4, low);
+    }
+    ck_assert_uint_eq(n, LIMIT_WAITING - 3 * LIMIT_WAITING_KEPT +
+                             LIMIT_WAITING_FEW); /* the fourth's first ones */
+    ck_assert_msg(strstr(crowd.sentence, "no more of this class"), "%s", crowd.sentence);
+    ck_assert_uint_eq(crowd_in(&crowd, 2000, 1, low), 0);
+    ck_assert_uint_eq(crowd_in(&crowd, 3000, 8, low), LIMIT_WAITING_FEW); /* another user's first ones */
+    n += LIMIT_WAITING_FEW;
+    n += crowd_in(&crowd, 3001, LIMIT_WAITING_A_UID - 4, middle);
+    ck_assert_uint_eq(n, LIMIT_WAITING - 2 * LIMIT_WAITING_KEPT);
+    n += crowd_in(&crowd, 3002, LIMIT_WAITING_A_UID - 4, high);
+    ck_assert_uint_eq(n, LIMIT_WAITING - LIMIT_WAITING_KEPT);
+    ck_assert_uint_eq(crowd_in(&crowd, 3003, 1, high), 1);
+    for (uint32_t i = 0; i < crowd.n; i++) {
+        if (crowd.guests[i].stream) {
+            stream_cancel(crowd.guests[i].stream);
         }
     }
     house_run(&house, 100);
-    for (uint32_t i = 0; i < 3 * CROWD; i++) {
-        guest_finish(&guests[i]);
+    for (uint32_t i = 0; i < crowd.n; i++) {
+        guest_finish(&crowd.guests[i]);
     }
-    free(guests);
 }
 END_TEST
 
@@ -429,7 +442,7 @@ int main(void)
     tcase_add_test(tcase, what_can_not_be_met_is_refused_with_both_times);
     tcase_add_test(tcase, what_is_gated_is_refused_with_the_reason);
     tcase_add_test(tcase, a_deadline_that_passes_unmet_ends_the_request);
-    tcase_add_test(tcase, a_crowd_of_lower_classes_does_not_shut_the_door_to_higher_ones);
+    tcase_add_test(tcase, a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
