@@ -342,6 +342,9 @@ static double read_number(const void *value, ProtobufCType type)
     if (type == PROTOBUF_C_TYPE_FLOAT) {
         return *(const float *)value;
     }
+    if (type == PROTOBUF_C_TYPE_UINT64) {
+        return (double)*(const uint64_t *)value; /* what is lost are last digits of numbers above 2^53 */
+    }
     assert(type == PROTOBUF_C_TYPE_UINT32);
     return *(const uint32_t *)value;
 }

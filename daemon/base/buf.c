@@ -1,5 +1,6 @@
 /*
- * A buffer grows by doubling, and what was eaten is made room again before it grows.
+ * A buffer grows by doubling, and what was eaten is made room again before it grows. So its size tells little of what it
+ * held: two that carried nearly the same are equal.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -30,9 +31,14 @@ static void move_to_front(struct buf *buf)
 
 static int grow(struct buf *buf, size_t need)
 {
-    size_t cap = num_max(need, num_min(num_max(2 * buf->cap, LEAST_BYTES), buf->max));
-    uint8_t *bytes = mem_alloc(buf->kind, cap);
+    size_t cap = num_max(2 * buf->cap, LEAST_BYTES);
+    uint8_t *bytes;
 
+    while (cap < need) {
+        cap *= 2;
+    }
+    cap = num_min(cap, buf->max);
+    bytes = mem_alloc(buf->kind, cap);
     if (!bytes) {
         return err_new(-ENOMEM);
     }

@@ -24,6 +24,10 @@
 /* Two orders of the largest size may wait; an engine that leaves more unread is not alive. */
 #define OUT_MAX (2 * (size_t)LIMIT_TO_ENGINE + 4096)
 
+/* The orders of a turn, usually. They have room from the beginning: else it would grow by whichever happen to meet, and
+ * look like something that is never given back. */
+#define OUT_USUAL 4096u
+
 #define TO(state) (1u << (state))
 
 /* Every legal move of a link. */
@@ -528,6 +532,7 @@ int engine_start(struct engine_link **ret_link, uv_loop_t *loop, const struct en
 {
     struct engine_link *link = mem_calloc(MEM_STREAM, 1, sizeof(*link));
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    uint8_t *room;
 
     if (!link) {
         return err_new(-ENOMEM);
@@ -543,6 +548,8 @@ int engine_start(struct engine_link **ret_link, uv_loop_t *loop, const struct en
     buf_init(&link->in, MEM_WIRE, LIMIT_FROM_ENGINE + FRAME_HEAD_BYTES + (64u << 10));
     buf_init(&link->out, MEM_WIRE, OUT_MAX);
     buf_init(&link->writing, MEM_WIRE, OUT_MAX);
+    (void)buf_reserve(&link->out, OUT_USUAL, &room); /* without memory now, they grow later */
+    (void)buf_reserve(&link->writing, OUT_USUAL, &room);
     uv_timer_init(loop, &link->timer);
     uv_pipe_init(loop, &link->pipe, 0);
     link->timer.data = link;

@@ -430,6 +430,54 @@ START_TEST(every_field_that_a_client_may_send_has_a_row)
 }
 END_TEST
 
+/* Sets the scalar @field of @message to 1, by its own size. */
+static void set_to_one(ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
+{
+    uint8_t *place = (uint8_t *)message + field->offset;
+
+    if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
+        memcpy((uint8_t *)message + field->quantifier_offset, &(uint32_t){ field->id }, sizeof(uint32_t));
+    }
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_UINT64:
+        memcpy(place, &(uint64_t){ 1 }, sizeof(uint64_t));
+        break;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_ENUM:
+        memcpy(place, &(uint32_t){ 1 }, sizeof(uint32_t));
+        break;
+    case PROTOBUF_C_TYPE_FLOAT:
+        memcpy(place, &(float){ 1 }, sizeof(float));
+        break;
+    default:
+        break;
+    }
+}
+
+START_TEST(a_number_of_any_type_is_read_by_its_row)
+{
+    const ProtobufCMessageDescriptor *frames = &sotto__v1__client_frame__descriptor;
+
+    for (unsigned i = 0; i < frames->n_fields; i++) {
+        const ProtobufCMessageDescriptor *type = frames->fields[i].descriptor;
+        _Alignas(16) static uint8_t memory[4096];
+        ProtobufCMessage *body = (ProtobufCMessage *)(void *)memory;
+
+        for (unsigned k = 0; frames->fields[i].type == PROTOBUF_C_TYPE_MESSAGE && k < type->n_fields; k++) {
+            Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+            struct diag diag = DIAG_INIT;
+
+            ck_assert_uint_le(type->sizeof_message, sizeof(memory));
+            protobuf_c_message_init(type, body);
+            set_to_one(body, &type->fields[k]);
+            frame.body_case = (Sotto__V1__ClientFrame__BodyCase)frames->fields[i].id;
+            frame.hello = (Sotto__V1__Hello *)(void *)body;
+            check_client_frame(&frame, &diag);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_body_of_the_future_is_left_to_the_caller)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
@@ -447,6 +495,7 @@ int main(void)
     tcase_add_loop_test(facts, each_row_allows_and_refuses_as_it_says, 0, (int)COUNTOF(cases));
     tcase_add_test(facts, the_sentence_names_the_offset_of_the_bad_byte);
     tcase_add_test(facts, every_field_that_a_client_may_send_has_a_row);
+    tcase_add_test(facts, a_number_of_any_type_is_read_by_its_row);
     tcase_add_test(facts, a_body_of_the_future_is_left_to_the_caller);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
