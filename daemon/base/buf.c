@@ -1,6 +1,6 @@
 /*
- * A buffer grows by doubling, and what was eaten is made room again before it grows. So its size tells little of what it
- * held: two that carried nearly the same are equal.
+ * A buffer grows by doubling, and what was eaten is made room again before it grows. So its size tells little of
+ * what it held: two that carried nearly the same are equal.
  */
 #include "base/buf.h"
 #include "base/err.h"
