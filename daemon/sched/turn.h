@@ -67,7 +67,8 @@ struct turn_step {
     uint64_t held_us;       /* of its place, in the slices that are over */
     uint64_t stood_at_us; /* turn::held_us when it stood still: what others had since tells when it starves */
     uint32_t n_leaving; /* sequences given back while they stand in it: the engine keeps them until it ends */
-    bool is_gift;       /* runs although a higher class waits: for one slice */
+    uint64_t leaving[PLAN_ENTRIES]; /* those, by number: the same in each step that they stand in */
+    bool is_gift;                   /* runs although a higher class waits: for one slice */
 };
 
 /* Time that a place is left alone: from @from_us on, so much as duty makes of what held it. */
@@ -90,7 +91,8 @@ struct turn {
     struct turn_pace paces[GOVERNOR_PLACE_COUNT];
     struct governor_limits limits[GOVERNOR_PLACE_COUNT]; /* of the last turn_next() */
     uint64_t last_id;
-    uint64_t held_us; /* by all slices that are over */
+    uint64_t last_leaving; /* number of the last sequence that was given back while it stood in steps */
+    uint64_t held_us;      /* by all slices that are over */
 
     /* Since the beginning; who wants a rate takes differences. */
     uint64_t place_held_us[GOVERNOR_PLACE_COUNT];
@@ -174,7 +176,7 @@ void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us);
  * is 0. */
 void turn_forget(struct turn *turn, const struct job *job);
 
-/* The sequence of @job is given back: tells the last step that it stands in, if there is one. */
+/* The sequence of @job is given back: tells the steps that it stands in. */
 void turn_leave(struct turn *turn, const struct job *job);
 
 /* Sequences of @lane that were given back, and that its engine keeps until their steps end. */

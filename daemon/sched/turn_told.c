@@ -224,23 +224,40 @@ void turn_forget(struct turn *turn, const struct job *job)
 
 void turn_leave(struct turn *turn, const struct job *job)
 {
-    struct turn_step *last = NULL;
-
+    turn->last_leaving++;
     for (size_t i = 0; i < TURN_STEPS; i++) {
         struct turn_step *step = &turn->steps[i];
 
         for (uint32_t k = 0; is_under_way(step) && k < step->plan.n_entries; k++) {
-            if (step->plan.entries[k].job == job && (!last || step->id > last->id)) {
-                last = step;
+            if (step->plan.entries[k].job == job && step->n_leaving < PLAN_ENTRIES) {
+                step->leaving[step->n_leaving++] = turn->last_leaving;
             }
         }
-    }
-    if (last) {
-        last->n_leaving++;
     }
 }
 
 /* ---- questions */
+
+static bool has_leaving(const struct turn_step *step, uint64_t number)
+{
+    for (uint32_t i = 0; is_under_way(step) && i < step->n_leaving; i++) {
+        if (step->leaving[i] == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if a step before the one at @at keeps it, too: it is counted there. */
+static bool is_counted(const struct turn *turn, size_t at, uint64_t number)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (has_leaving(&turn->steps[i], number)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane)
 {
@@ -249,7 +266,9 @@ uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane)
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 
-        n += step->lane == lane && is_under_way(step) ? step->n_leaving : 0;
+        for (uint32_t k = 0; step->lane == lane && is_under_way(step) && k < step->n_leaving; k++) {
+            n += !is_counted(turn, i, step->leaving[k]);
+        }
     }
     return n;
 }

@@ -387,6 +387,31 @@ START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
 }
 END_TEST
 
+START_TEST(who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_withdrawn)
+{
+    struct job jobs[2];
+    struct turn_step *first;
+    struct turn_step *second;
+
+    add_answer(&jobs[0], SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[1], SCHED_INTERACTIVE, &lanes[0]);
+    first = expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    for (size_t i = 0; i < 2; i++) {
+        turn_leave(&turn, &jobs[i]);
+        turn_forget(&turn, &jobs[i]);
+        end_job(&jobs[i]);
+    }
+    expect(TURN_WITHDRAW);
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 2);
+    take_back(second);
+
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 2);
+    finish(first, 10 * MS);
+    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 0);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -408,6 +433,7 @@ int main(void)
         nothing_lower_is_put_beside_a_first_token,
         a_short_prompt_of_realtime_has_its_step_to_itself,
         who_leaves_with_a_step_is_counted_until_it_ends,
+        who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_withdrawn,
     };
 
     return run_facts("sched-turn-class", facts, sizeof(facts) / sizeof(facts[0]));
