@@ -63,7 +63,7 @@ static const struct config_key governor_keys[] = {
     { "headroom", CONFIG_MILLI, AT(governor_policy, headroom_permille), 1, 900 },
     { "min_share", CONFIG_MILLI, AT(governor_policy, min_share_permille), 0, 500 },
     { "power_w", CONFIG_MILLI, AT(governor_policy, power_mw), 100, 1000000 },
-    { "heat_grace", CONFIG_TIME, AT(governor_policy, heat_grace_ms), 500, MINUTE },
+    { "heat_grace", CONFIG_TIME, AT(governor_policy, heat_grace_ms), 2 * SECOND, MINUTE },
     { "graphics_grace", CONFIG_TIME, AT(governor_policy, graphics_grace_ms), 100, MINUTE },
     { "cores_share", CONFIG_FLAG, AT(governor_policy, cores_share) },
     { "trusts_blind", CONFIG_FLAG, AT(governor_policy, trusts_blind) },

@@ -98,6 +98,7 @@ static const struct refusal {
     { "{\"governor\": {\"frame_ms\": 16.66666}}", { "governor.frame_ms", "no finer than 0.001" } },
     { "{\"governor\": {\"headroom\": 10}}", { "governor.headroom", "from 0.001 to 0.9" } },
     { "{\"governor\": {\"heat_grace\": 3}}", { "governor.heat_grace", "a time" } },
+    { "{\"governor\": {\"heat_grace\": \"1s\"}}", { "governor.heat_grace", "2s" } },
     { "{\"governor\": {\"slice_ms\": 9, \"idle_slice_ms\": 3}}",
       { "governor: has a slice_ms that is longer" } },
     { "{\"energy\": {\"idle_w\": 3}}", { "energy: needs an active_w that is above its idle_w" } },
