@@ -270,15 +270,32 @@ START_TEST(pages_are_given_up_only_if_that_helps)
     struct play_ask high;
 
     play.lane.n_pages = 100;
-    hold_pages(&low, 1, SCHED_BACKGROUND, 20);
-    hold_pages(&middle, 1, SCHED_REALTIME, 70);
+    hold_pages(&low, 1, SCHED_BACKGROUND, 30);
+    hold_pages(&middle, 1, SCHED_REALTIME, 60);
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
-    high.job.n_pages = 40; /* as the engine said; 10 are free */
+    high.job.n_pages = 50; /* as the engine said; 10 are free */
     play.lane.no_room = true;
     ck_assert_ptr_null(victim());
-    high.job.n_pages = 30;
+    high.job.n_pages = 40;
 
     ck_assert_ptr_eq(victim(), &low.job);
+}
+END_TEST
+
+START_TEST(the_last_seat_of_a_class_may_hold_its_part_of_the_pages)
+{
+    struct play_ask low;
+    struct play_ask middle;
+    struct play_ask high;
+
+    play.lane.n_pages = 100;
+    hold_pages(&low, 1, SCHED_BACKGROUND, 100 / QUEUE_LAST_PART);
+    hold_pages(&middle, 1, SCHED_REALTIME, 70);
+    play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
+    high.job.n_pages = 30;
+    play.lane.no_room = true;
+
+    ck_assert_ptr_null(victim());
 }
 END_TEST
 
@@ -529,6 +546,7 @@ int main(void)
     tcase_add_test(tcase, tenure_ends);
     tcase_add_test(tcase, of_many_seats_each_class_keeps_its_last);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
+    tcase_add_test(tcase, the_last_seat_of_a_class_may_hold_its_part_of_the_pages);
     tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
     tcase_add_test(tcase, who_is_small_or_first_may_pass_who_was_refused);
     tcase_add_test(tcase, shared_pages_are_counted_once);
