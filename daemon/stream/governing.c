@@ -12,6 +12,10 @@
  * that means. */
 #define WAKE_US 2000000u
 
+/* What bounded the last work is watched for so long after it, so that Status does not tell of a hint that is void. Heat
+ * takes longer, and is looked at when there is work again. */
+#define CALM_US 2000000u
+
 /* Ticks are no closer than this, however often readings come. */
 #define TICK_LEAST_US 10000u
 
@@ -140,6 +144,7 @@ static void tick(struct hub *hub)
 static void on_timer(uv_timer_t *timer)
 {
     tick(timer->data);
+    governing_run(timer->data); /* nobody else looks while nothing is to do */
 }
 
 static bool wants_to_move(const struct stream *stream)
@@ -197,6 +202,7 @@ static void begin(struct hub *hub)
     struct governing *governing = &hub->governing;
 
     governing->ticks = true;
+    governing->calm_us = 0;
     senses_rate(hub->senses, GOVERNING_TICK_MS);
     for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
         governing->told_us[i] = governing->held_us[i];
@@ -212,13 +218,31 @@ static void end(struct hub *hub)
     uv_timer_stop(&hub->governing.timer);
 }
 
+/* Nothing is bounded any more, or it has been waited for long enough. */
+static bool is_calm(struct hub *hub)
+{
+    struct governing *governing = &hub->governing;
+    uint64_t now_us = clock_mono_us();
+    bool is_free = true;
+
+    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        is_free = is_free && hub->governor.limits[i].mode == GOVERNOR_FULL;
+    }
+    if (governing->calm_us == 0) {
+        governing->calm_us = now_us;
+    }
+    return is_free || now_us - governing->calm_us >= CALM_US;
+}
+
 void governing_run(struct hub *hub)
 {
     bool wanted = is_wanted(hub) && !hub->is_closing;
 
     if (wanted && !hub->governing.ticks) {
         begin(hub);
-    } else if (!wanted && hub->governing.ticks) {
+    } else if (wanted) {
+        hub->governing.calm_us = 0;
+    } else if (hub->governing.ticks && (hub->is_closing || is_calm(hub))) {
         end(hub);
     }
 }

@@ -36,6 +36,7 @@ struct governing {
     uv_timer_t timer;
     bool ticks;
     bool is_asleep;    /* from PrepareForSleep on, until the machine is awake and has been looked at */
+    uint64_t calm_us;  /* since when it ticks for nothing but to see bounds go; 0: it does not */
     uint64_t awake_us; /* when it woke; 0: it has been looked at since */
     uint64_t ticked_us;
 
