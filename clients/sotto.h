@@ -177,6 +177,7 @@ enum sotto_event_kind {
     SOTTO_EVENT_WATCHED,     /* watch */
     SOTTO_EVENT_RELOADED,    /* last */
     SOTTO_EVENT_EMBEDDED,    /* last */
+    SOTTO_EVENT_SESSION,     /* last; of both requests about sessions */
 };
 
 struct sotto_accepted {
@@ -471,6 +472,15 @@ struct sotto_embedding {
     const char *numerics; /* what decides the bits */
 };
 
+/* A conversation that the daemon keeps. */
+struct sotto_session {
+    uint64_t id;       /* for sotto_generate_set_session(); 0 when it was closed */
+    uint32_t tokens;   /* that it holds, or held */
+    const char *model; /* as the rest, of one that was opened */
+    uint32_t context_tokens;
+    uint32_t idle_ms; /* it ends after so long without a request */
+};
+
 struct sotto_event {
     enum sotto_event_kind kind;
     uint32_t stream;
@@ -490,6 +500,7 @@ struct sotto_event {
         const struct sotto_watched *watched;
         const struct sotto_reloaded *reloaded;
         const struct sotto_embedding *embedded;
+        const struct sotto_session *session;
     };
 };
 
@@ -573,6 +584,9 @@ SOTTO_EXPORT void sotto_generate_set_key(struct sotto_generate *ask, const char 
 /* The model's end tokens don't end the answer. */
 SOTTO_EXPORT void sotto_generate_set_ignore_end(struct sotto_generate *ask, bool ignore);
 
+/* Text, tokens or messages follow what this session holds, and the answer joins it. One request at a time. */
+SOTTO_EXPORT void sotto_generate_set_session(struct sotto_generate *ask, uint64_t session);
+
 /* When prompt and answer fill the context: goes on with the first @keep tokens and the later half of the others (at
  * most half of the context can be kept). Without: the answer ends. */
 SOTTO_EXPORT void sotto_generate_set_slide(struct sotto_generate *ask, uint32_t keep);
@@ -618,6 +632,20 @@ SOTTO_EXPORT enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const 
                                                      void *owner, uint32_t *ret_stream,
                                                      struct sotto_error *error);
 
+/*
+ * SESSION. Opens a conversation that belongs to the user, whatever connection asks next, and ends with its model, the
+ * daemon, or @idle_ms (0: as long as policy allows) without a request. @begin (NULL: nothing) says what it begins with
+ * (computed ahead), and model, class and slide; all else of it is left aside.
+ */
+SOTTO_EXPORT enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_generate *begin,
+                                                     uint32_t idle_ms, sotto_event_fn fn, void *owner,
+                                                     uint32_t *ret_stream, struct sotto_error *error);
+
+/* SESSION. A request that runs in it is cancelled first. */
+SOTTO_EXPORT enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session,
+                                                      sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                                      struct sotto_error *error);
+
 /* MODELS. */
 SOTTO_EXPORT enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
@@ -636,8 +664,8 @@ SOTTO_EXPORT enum sotto_code sotto_send_unload(struct sotto *sotto, const char *
 SOTTO_EXPORT enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
 
-/* WATCHED until sotto_cancel(), then DONE. @topics: "model", "engine", "stream", "mode", "config", "sense"; none:
- * all. */
+/* WATCHED until sotto_cancel(), then DONE. @topics: "model", "engine", "stream", "mode", "config", "sense", "session";
+ * none: all. */
 SOTTO_EXPORT enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics,
                                               sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                               struct sotto_error *error);

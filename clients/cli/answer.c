@@ -154,7 +154,9 @@ static void on_event(void *owner, const struct sotto_event *event)
         break;
     case SOTTO_EVENT_ERROR:
         end_text(answer);
-        answer->exit = cli_fail(answer->cli, event->error);
+        answer->code = event->error->code;
+        answer->exit =
+            answer->quiet && answer->code == answer->quiet ? CLI_FAILED : cli_fail(answer->cli, event->error);
         break;
     default: /* kinds of later libraries */
         break;

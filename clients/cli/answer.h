@@ -18,6 +18,8 @@ struct answer {
     bool cut;      /* ended by Ctrl-C */
     bool unheard;  /* standard output takes no more of it */
     bool done;
+    enum sotto_code quiet; /* a failure with this code is not said: the caller has another way */
+    enum sotto_code code;  /* how it failed */
     int exit;
 };
 

@@ -1,8 +1,9 @@
 /*
  * sotto chat: a conversation
  *
- * The conversation is kept here and sent whole with each turn; what the daemon has in its cache it does not compute
- * again. So a daemon that was restarted in between is no loss: the next turn connects anew.
+ * The daemon keeps it in a session, and each turn sends what is new. It is kept here, too: a daemon that was restarted
+ * in between, or had no room for the session any more, is no loss, as the next turn opens another one with all that was
+ * said. One that knows or grants no sessions is sent the whole conversation with each turn.
  */
 #include "answer.h"
 #include "ask.h"
@@ -14,6 +15,7 @@
 
 #define LINE_MAX_BYTES (4u << 20) /* more than the daemon takes of a text */
 #define OPTIONS_MAX    64
+#define GREET_MS       5000
 
 enum chat_row {
     CHAT_SYSTEM = ASK_ROWS_COUNT,
@@ -41,6 +43,8 @@ struct chat {
     const char *system;
     struct turn *turns; /* owned */
     size_t n_turns;
+    uint64_t session; /* 0: none is open */
+    bool has_none;    /* the daemon knows or grants no sessions */
     struct buf input; /* read, not yet taken as lines */
     bool is_terminal;
     bool at_end; /* of standard input */
@@ -97,8 +101,9 @@ static int take_words(struct cli *cli, struct args *args, struct chat *chat)
     return next == CLI_NEXT_STOP ? -1 - cli_end(cli) : CLI_OK;
 }
 
-/* The request for the next turn: options, instructions, conversation. CLI_OK, CLI_FAILED or CLI_USAGE (said). */
-static int make_ask(const struct chat *chat, struct ask *ask)
+/* A request with the options and @n turns from @first on, behind the instructions where nothing was said before. CLI_OK,
+ * CLI_FAILED or CLI_USAGE (said). */
+static int make_ask(const struct chat *chat, struct ask *ask, bool instructs, size_t first, size_t n)
 {
     if (!ask_init(ask)) {
         return CLI_FAILED;
@@ -110,10 +115,10 @@ static int make_ask(const struct chat *chat, struct ask *ask)
             return r;
         }
     }
-    if (chat->system) {
+    if (chat->system && instructs) {
         sotto_generate_add_message(ask->generate, "system", chat->system, strlen(chat->system));
     }
-    for (size_t i = 0; i < chat->n_turns; i++) {
+    for (size_t i = first; i < first + n; i++) {
         const struct turn *turn = &chat->turns[i];
 
         sotto_generate_add_message(ask->generate, turn->role, turn->text, turn->n);
@@ -121,9 +126,100 @@ static int make_ask(const struct chat *chat, struct ask *ask)
     return CLI_OK;
 }
 
-/* One turn over a connection of its own. What was answered joins the conversation, also if it was cut short. */
-static int take_turn(struct chat *chat, const struct ask *ask)
+/* ---- the session */
+
+static bool has_sessions(const struct talk *talk)
 {
+    const struct sotto_welcome *welcome;
+
+    if (sotto_greet(talk->sotto, GREET_MS, NULL)) {
+        return false;
+    }
+    welcome = sotto_welcome(talk->sotto);
+    for (size_t i = 0; welcome && i < welcome->n_capabilities; i++) {
+        if (strcmp(welcome->capabilities[i], "sessions") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct opening {
+    uint64_t session;
+    bool done;
+};
+
+static void on_session(void *owner, const struct sotto_event *event)
+{
+    struct opening *opening = owner;
+
+    if (event->kind == SOTTO_EVENT_SESSION) {
+        opening->session = event->session->id;
+    }
+    opening->done = event->last;
+}
+
+/* Opens one with all that was said before the last turn. Where that fails the turn will say why, without one. CLI_OK, or
+ * CLI_INTERRUPTED. */
+static int open_session(struct chat *chat, struct talk *talk)
+{
+    cleanup(ask_finish) struct ask ask = { .generate = NULL };
+    struct opening opening = { .session = 0 };
+
+    if (!has_sessions(talk) || make_ask(chat, &ask, true, 0, chat->n_turns - 1) ||
+        sotto_send_session_open(talk->sotto, ask.generate, 0, on_session, &opening, NULL, NULL)) {
+        return CLI_OK;
+    }
+    if (talk_until(talk, &opening.done) == CLI_INTERRUPTED) {
+        return CLI_INTERRUPTED;
+    }
+    chat->session = opening.session;
+    chat->has_none = opening.session == 0;
+    return CLI_OK;
+}
+
+static void close_session(struct chat *chat)
+{
+    struct opening closing = { .session = 0 };
+    struct talk talk;
+
+    if (chat->session &&
+        sotto_open(&talk.sotto, chat->cli->socket, "sotto-cli/" SOTTO_VERSION, NULL) == SOTTO_OK) {
+        talk.cli = chat->cli;
+        if (sotto_send_session_close(talk.sotto, chat->session, on_session, &closing, NULL, NULL) ==
+            SOTTO_OK) {
+            while (!closing.done && sotto_wait(talk.sotto, GREET_MS, NULL) == SOTTO_OK) {
+            }
+        }
+        talk_close(&talk);
+    }
+    chat->session = 0;
+}
+
+/* The answer to the last turn joins the conversation, also if it was cut short. */
+static int take_answer(struct chat *chat, struct talk *talk, struct answer *answer)
+{
+    cleanup(ask_finish) struct ask ask = { .generate = NULL };
+    size_t n_before = chat->n_turns - 1;
+    int r = chat->session ? make_ask(chat, &ask, false, n_before, 1)
+                          : make_ask(chat, &ask, true, 0, chat->n_turns);
+
+    if (r) {
+        return r;
+    }
+    sotto_generate_set_session(ask.generate, chat->session);
+    r = answer_run(talk, ask.generate, answer);
+    if ((r == CLI_OK || r == CLI_INTERRUPTED) && answer->done &&
+        !add_turn(chat, "assistant", (const char *)buf_data(&answer->text), answer->text.n)) {
+        return CLI_FAILED;
+    }
+    return r;
+}
+
+/* One turn over a connection of its own. */
+static int take_turn(struct chat *chat)
+{
+    bool had_session = chat->session != 0;
     struct answer answer;
     struct talk talk;
     int r = talk_open(&talk, chat->cli);
@@ -132,10 +228,19 @@ static int take_turn(struct chat *chat, const struct ask *ask)
         return r;
     }
     answer_init(&answer, chat->cli, false);
-    r = answer_run(&talk, ask->generate, &answer);
-    if ((r == CLI_OK || r == CLI_INTERRUPTED) && answer.done &&
-        !add_turn(chat, "assistant", (const char *)buf_data(&answer.text), answer.text.n)) {
-        r = CLI_FAILED;
+    answer.quiet = had_session ? SOTTO_NOT_FOUND : SOTTO_OK;
+    r = had_session || chat->has_none ? CLI_OK : open_session(chat, &talk);
+    r = r ? r : take_answer(chat, &talk, &answer);
+    if (had_session && answer.code == SOTTO_NOT_FOUND) {
+        /* It was idle too long, or another daemon serves now: one more is opened, with all that was said. */
+        answer_finish(&answer);
+        answer_init(&answer, chat->cli, false);
+        chat->session = 0;
+        r = open_session(chat, &talk);
+        r = r ? r : take_answer(chat, &talk, &answer);
+    }
+    if (!answer.done) {
+        chat->session = 0; /* who knows what it holds now */
     }
     answer_finish(&answer);
     talk_close(&talk);
@@ -145,17 +250,13 @@ static int take_turn(struct chat *chat, const struct ask *ask)
 /* A turn of the user's. One that fails is taken back, so that the conversation stays in order. */
 static int say(struct chat *chat, const char *line, size_t n)
 {
-    cleanup(ask_finish) struct ask ask = { .generate = NULL };
     size_t n_before = chat->n_turns;
     int r;
 
     if (!add_turn(chat, "user", line, n)) {
         return CLI_FAILED;
     }
-    r = make_ask(chat, &ask);
-    if (r == CLI_OK) {
-        r = take_turn(chat, &ask);
-    }
+    r = take_turn(chat);
     if (chat->n_turns == n_before + 1) {
         forget(chat, n_before);
     }
@@ -218,6 +319,7 @@ static bool obey(struct chat *chat, const char *line, size_t n)
         chat->at_end = true;
     } else if (is_word(line, n, "/clear")) {
         forget(chat, 0);
+        close_session(chat);
         fputs("the conversation begins anew\n", stderr);
     } else if (is_word(line, n, "/help")) {
         fputs("/clear begins a new conversation, /quit or Ctrl-D ends; Ctrl-C ends an answer\n", stderr);
@@ -284,13 +386,15 @@ static int run(struct cli *cli, struct args *args)
     if (r < 0) {
         return -1 - r;
     }
-    r = make_ask(&chat, &ask); /* tells of bad options before the first word */
+    r = make_ask(&chat, &ask, true, 0, 0); /* tells of bad options before the first word */
     if (r) {
         return r;
     }
     chat.model = ask.model;
     r = check_model(&chat);
-    return r ? r : converse(&chat);
+    r = r ? r : converse(&chat);
+    close_session(&chat);
+    return r;
 }
 
 const struct command cmd_chat = {

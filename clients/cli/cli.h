@@ -52,7 +52,7 @@ struct command {
 };
 
 extern const struct command cmd_chat, cmd_completion, cmd_detokenize, cmd_embed, cmd_generate, cmd_hint,
-    cmd_load, cmd_models, cmd_reload, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
+    cmd_load, cmd_models, cmd_reload, cmd_session, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
 
 /* All commands, sorted; ends with NULL. */
 extern const struct command *const cli_commands[];

@@ -18,6 +18,7 @@ enum generate_row {
     GENERATE_IGNORE_END,
     GENERATE_LOGPROBS,
     GENERATE_KEY,
+    GENERATE_SESSION,
 };
 
 static const struct arg_row rows[] = {
@@ -32,6 +33,8 @@ static const struct arg_row rows[] = {
                             "with --json: of each token and the N likeliest" },
     [GENERATE_KEY] = { "key", 0, ARG_TEXT, "NAME", NULL,
                        "names the answer; none of your live ones may have it" },
+    [GENERATE_SESSION] = { "session", 0, ARG_UINT, "ID", NULL,
+                           "go on with what session ID holds; the answer joins it" },
     { NULL },
 };
 
@@ -71,6 +74,9 @@ static int take_option(struct cli *cli, struct job *job, const struct arg_found 
         return CLI_OK;
     case GENERATE_KEY:
         sotto_generate_set_key(job->ask.generate, found->text);
+        return CLI_OK;
+    case GENERATE_SESSION:
+        sotto_generate_set_session(job->ask.generate, found->number);
         return CLI_OK;
     default:
         return ask_take(cli, &job->ask, found);

@@ -13,8 +13,9 @@
 #include <string.h>
 
 const struct command *const cli_commands[] = {
-    &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_embed,    &cmd_generate, &cmd_hint,  &cmd_load,
-    &cmd_models, &cmd_reload,     &cmd_status,     &cmd_tokenize, &cmd_unload,   &cmd_watch, NULL,
+    &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_embed,  &cmd_generate,
+    &cmd_hint,   &cmd_load,       &cmd_models,     &cmd_reload, &cmd_session,
+    &cmd_status, &cmd_tokenize,   &cmd_unload,     &cmd_watch,  NULL,
 };
 
 enum main_row {

@@ -342,6 +342,37 @@ static int make_embedded(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
     return 0;
 }
 
+static int make_session(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_session *to = event_scratch(sotto, 1, sizeof(*to));
+    const Sotto__V1__SessionOpened *from = frame->session_opened;
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    *to = (struct sotto_session){
+        .id = from->session,
+        .tokens = from->tokens,
+        .model = from->model,
+        .context_tokens = from->context_tokens,
+        .idle_ms = from->idle_ms,
+    };
+    sotto->event.session = to;
+    return 0;
+}
+
+static int make_closed(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+{
+    struct sotto_session *to = event_scratch(sotto, 1, sizeof(*to));
+
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    *to = (struct sotto_session){ .tokens = frame->session_closed->tokens, .model = "" };
+    sotto->event.session = to;
+    return 0;
+}
+
 /* By body of ServerFrame. One without a maker is none for the caller. */
 static const struct maker {
     enum sotto_event_kind kind;
@@ -363,6 +394,8 @@ static const struct maker {
     [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, make_watched },
     [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, make_reloaded },
     [SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING] = { SOTTO_EVENT_EMBEDDED, true, make_embedded },
+    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED] = { SOTTO_EVENT_SESSION, true, make_session },
+    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED] = { SOTTO_EVENT_SESSION, true, make_closed },
 };
 
 static const struct maker *maker_of(const Sotto__V1__ServerFrame *frame)

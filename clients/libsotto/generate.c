@@ -354,8 +354,13 @@ void sotto_generate_set_ignore_end(struct sotto_generate *ask, bool ignore)
     ask->wire.ignore_end = ignore;
 }
 
+void sotto_generate_set_session(struct sotto_generate *ask, uint64_t session)
+{
+    ask->wire.session = session;
+}
+
 /* The three inputs share one place on the wire: put the one that holds there. */
-static Sotto__V1__Generate assemble(const struct sotto_generate *ask)
+bool generate_assemble(const struct sotto_generate *ask, Sotto__V1__Generate *ret_wire)
 {
     Sotto__V1__Generate wire = ask->wire;
 
@@ -369,16 +374,17 @@ static Sotto__V1__Generate assemble(const struct sotto_generate *ask)
     } else if (wire.input_case == SOTTO__V1__GENERATE__INPUT_CHAT) {
         wire.chat = (Sotto__V1__Chat *)&ask->chat;
     }
-    return wire;
+    *ret_wire = wire;
+    return !ask->starved;
 }
 
 enum sotto_code sotto_send_generate(struct sotto *sotto, const struct sotto_generate *ask, sotto_event_fn fn,
                                     void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
-    Sotto__V1__Generate generate = assemble(ask);
+    Sotto__V1__Generate generate;
 
-    if (ask->starved) {
+    if (!generate_assemble(ask, &generate)) {
         return error_no_memory(error);
     }
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;

@@ -75,6 +75,11 @@ enum sotto_code call_open(struct sotto *sotto, Sotto__V1__ClientFrame *frame, so
 struct call *call_find(const struct sotto *sotto, uint32_t stream);
 void call_close(struct sotto *sotto, struct call *call);
 
+/* ---- generate.c */
+
+/* The message that @ask stands for; it points into @ask. False: memory was short when it was filled. */
+bool generate_assemble(const struct sotto_generate *ask, Sotto__V1__Generate *ret_wire);
+
 /* ---- event.c */
 
 /* Makes sotto->event, for @stream, of @frame. EVENT_NONE: a kind that this library does not know. */

@@ -4,7 +4,8 @@ import struct
 
 import sotto_pb2 as pb
 
-LAST = {"done", "embedding", "error", "tokenized", "detokenized", "models", "model_info", "unloaded", "status_report", "reloaded"}
+LAST = {"done", "embedding", "error", "tokenized", "detokenized", "models", "model_info", "unloaded", "status_report", "reloaded",
+        "session_opened", "session_closed"}
 PATIENCE_S = 60  # slow builds under sanitizers, on a busy machine
 
 

@@ -249,7 +249,7 @@ def a_terminal_without_a_prompt_is_a_usage_error():
 def every_command_has_a_page():
     commands = [line.split()[0] for line in sotto("--help")[1].splitlines() if line.startswith("  ") and
                 not line.strip().startswith("-")]
-    holds({"chat", "completion", "detokenize", "embed", "generate", "hint", "load", "models", "reload", "status", "tokenize", "unload",
+    holds({"chat", "completion", "detokenize", "embed", "generate", "hint", "load", "models", "reload", "session", "status", "tokenize", "unload",
            "watch", "inspect"} <= set(commands), commands)
     for command in commands:
         for words in [command, "--help"], ["help", command]:
