@@ -101,8 +101,8 @@ static int take_words(struct cli *cli, struct args *args, struct chat *chat)
     return next == CLI_NEXT_STOP ? -1 - cli_end(cli) : CLI_OK;
 }
 
-/* A request with the options and @n turns from @first on, behind the instructions where nothing was said before. CLI_OK,
- * CLI_FAILED or CLI_USAGE (said). */
+/* A request with the options and @n turns from @first on, behind the instructions if it @instructs. CLI_OK, CLI_FAILED
+ * or CLI_USAGE (said). */
 static int make_ask(const struct chat *chat, struct ask *ask, bool instructs, size_t first, size_t n)
 {
     if (!ask_init(ask)) {
@@ -159,7 +159,7 @@ static void on_session(void *owner, const struct sotto_event *event)
     opening->done = event->last;
 }
 
-/* Opens one with all that was said before the last turn. Where that fails the turn will say why, without one. CLI_OK, or
+/* Opens one with all that was said before the last turn. Where that fails the turn will say why, without one. CLI_OK or
  * CLI_INTERRUPTED. */
 static int open_session(struct chat *chat, struct talk *talk)
 {

@@ -341,7 +341,7 @@ def chat_goes_on_in_a_session_through_ctrl_c_and_a_daemon_that_was_restarted():
         daemon.start()
         daemon.wait_ready()
         os.write(master, b"three\n")
-        within(20, lambda: daemon.status().sessions == 1, "another session")
+        within(20, lambda: counter(daemon, "sotto_sessions_opened_total") == 1, "another session")
         chat.send_signal(signal.SIGINT)
         within(20, lambda: counter(daemon, "sotto_session_turns_total") == 1, "the third turn")
         os.write(master, b"/quit\n")
