@@ -98,6 +98,8 @@ static void open_sequence(struct stream *stream)
                     "there is no memory for one more sequence");
         return;
     }
+    stream->opens_alone =
+        edition->lane.n_taken == 1 && turn_n_leaving(&edition->hub->pacer.turn, &edition->lane) == 0;
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
     edition->n_opening++;
     edition->opening_alone = stream->mark.suspect;
@@ -228,6 +230,17 @@ static bool refused_extend(struct stream *stream, const Sotto__Engine__Refused *
     return true;
 }
 
+/* It may find room later. Who had the room when the engine looked may be gone by now, so it is not asked who is there
+ * now. */
+static bool may_wait(const struct stream *stream, const struct edition *edition,
+                     const Sotto__Engine__Refused *refused)
+{
+    bool is_full = refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
+                   refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY;
+
+    return is_full && (!stream->opens_alone || edition->lane.n_taken > 0);
+}
+
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     struct stream *stream = find(edition, refused->sequence);
@@ -249,10 +262,8 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
     if (refused_extend(stream, refused)) {
         return;
     }
-    if ((refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
-         refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY) &&
-        (edition->lane.n_taken > 0 || waits)) {
-        edition->lane.no_room = !waits;
+    if (may_wait(stream, edition, refused)) {
+        edition->lane.no_room = !waits && edition->lane.n_taken > 0;
         stream->job.n_pages = refused->pages_needed;
         job_move(&stream->job, JOB_WAITING, clock_mono_us());
         return;

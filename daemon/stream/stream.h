@@ -71,6 +71,8 @@ struct stream {
     bool opens;              /* samples nothing visible: it ends when the session's beginning is computed */
     bool extends;            /* was lent the session's sequence, and is not seated yet */
 
+    bool opens_alone; /* when its sequence was asked for the engine had no other */
+
     /* What was asked. */
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;

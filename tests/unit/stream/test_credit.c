@@ -227,6 +227,31 @@ START_TEST(who_finds_no_page_waits_until_one_is_given_back)
 }
 END_TEST
 
+static bool is_opening(void *owner)
+{
+    return ((struct guest *)owner)->stream->job.state == JOB_OPENING;
+}
+
+START_TEST(who_is_refused_for_the_sake_of_one_that_has_left_meanwhile_is_opened_again)
+{
+    struct guest first;
+    struct guest second;
+
+    begin_narrow();
+    ask_with_credit(&first, 1, 40, 2);
+    guest_until_tokens(&house, &first, 2); /* parked, with its pages */
+    guest_init(&second, 2, 4, 40);
+    guest_ask(&house, &second);
+    house_until(&house, is_opening, &second);
+    stream_cancel(first.stream); /* the engine's refusal is on its way */
+    guest_until_over(&house, &second);
+
+    guest_assert_done(&second, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
+    guest_finish(&first);
+    guest_finish(&second);
+}
+END_TEST
+
 START_TEST(what_never_fits_is_refused_with_numbers_and_others_go_on)
 {
     struct guest large[2];
@@ -331,6 +356,7 @@ int main(void)
     tcase_add_test(tcase, waiting_requests_have_places_and_a_cancelled_one_never_starts);
     tcase_add_test(tcase, a_spent_budget_throttles_a_running_stream_and_it_goes_on);
     tcase_add_test(tcase, who_finds_no_page_waits_until_one_is_given_back);
+    tcase_add_test(tcase, who_is_refused_for_the_sake_of_one_that_has_left_meanwhile_is_opened_again);
     tcase_add_test(tcase, what_never_fits_is_refused_with_numbers_and_others_go_on);
     tcase_add_test(tcase, two_who_find_no_page_in_an_empty_pool_are_both_told);
     tcase_add_test(tcase, a_higher_class_is_seated_before_who_came_earlier);
