@@ -57,6 +57,16 @@ static void drop_claim(struct devices *devices)
     devices->claimed[0] = '\0';
 }
 
+/* Looks that find the same are told once. */
+static bool is_news(struct devices *devices, const char *text)
+{
+    if (strcmp(devices->said, text) == 0) {
+        return false;
+    }
+    snprintf(devices->said, sizeof(devices->said), "%s", text);
+    return true;
+}
+
 static void claim_chosen(struct devices *devices)
 {
     struct devices_view *view = &devices->view;
@@ -70,9 +80,12 @@ static void claim_chosen(struct devices *devices)
     r = claim_take(&devices->claim, claim_folder(devices), device->bus_name, &view->diag);
     if (r == CLAIM_OK) {
         snprintf(devices->claimed, sizeof(devices->claimed), "%s", device->bus_name);
+        devices->said[0] = '\0';
         log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);
     } else {
-        log_warn("device", "event: not-claimed, node: %s: %s", device->render.path, view->diag.text);
+        if (is_news(devices, view->diag.text)) {
+            log_warn("device", "event: not-claimed, node: %s: %s", device->render.path, view->diag.text);
+        }
     }
 }
 
@@ -124,7 +137,9 @@ static void on_looked(uv_work_t *work, int status)
         claim_chosen(devices);
     } else {
         drop_claim(devices);
-        log_info("device", "event: none, %s", devices->view.diag.text);
+        if (is_news(devices, devices->view.diag.text)) {
+            log_info("device", "event: none, %s", devices->view.diag.text);
+        }
     }
     if (devices->again) {
         devices->again = false;

@@ -43,7 +43,8 @@ struct devices {
     struct devices_view view;
     bool has_looked;
     struct claim claim;
-    char claimed[96]; /* bus name of the device; empty: none is claimed */
+    char said[DIAG_BYTES]; /* of the last look that claimed nothing */
+    char claimed[96];      /* bus name of the device; empty: none is claimed */
 
     Sotto__V1__DeviceInfo
         infos[DEVICES_MAX]; /* for Status: valid until the next call of devices_describe() */

@@ -86,6 +86,13 @@ static int lie(struct diag *diag, const char *what, uint64_t number)
     return SENSE_LIE;
 }
 
+static bool is_temperature(int32_t mc)
+{
+    const struct kind *kind = &kinds[SOTTO__SENSE__QUANTITY__QUANTITY_TEMPERATURE];
+
+    return mc >= kind->least && mc <= kind->most;
+}
+
 /* An id above all that were named is new; one of those must be known, and be the same thing as before. */
 static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *inventory, size_t at,
                         struct diag *diag)
@@ -101,6 +108,10 @@ static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *
     }
     if (known ? known->quantity != source->quantity : source->id <= book->id_most) {
         return lie(diag, "it gives a source's number to another one", source->id);
+    }
+    if ((source->opt_passive_case && !is_temperature(source->passive_mc)) ||
+        (source->opt_critical_case && !is_temperature(source->critical_mc))) {
+        return lie(diag, "it tells a trip point that can't be", source->id);
     }
     for (size_t i = 0; i < at; i++) {
         if (inventory->sources[i]->id == source->id) {

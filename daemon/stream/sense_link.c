@@ -39,6 +39,7 @@ struct sense_link {
     bool is_writing;
     bool is_dropped;
     bool is_closing;
+    bool has_hung_up; /* its end of the socket is closed: it has ended, or is about to */
     bool was_open;
     char why[DIAG_BYTES];
 };
@@ -98,6 +99,8 @@ static void on_exit(uv_process_t *process, int64_t status, int signal)
     char why[96];
 
     link->has_process = false;
+    link->is_dropped =
+        link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* how it ended says more */
     if (signal) {
         snprintf(why, sizeof(why), "sotto-sense ended by signal %d (%s)", signal, strsignal(signal));
     } else {
@@ -202,6 +205,7 @@ static void on_bytes(uv_stream_t *pipe, ssize_t n, const uv_buf_t *bytes)
 
     (void)bytes;
     if (n < 0) {
+        link->has_hung_up = n == UV_EOF || n == UV_ECONNRESET;
         sense_link_drop(link, n == UV_ENOBUFS ? "there was no memory for what sotto-sense says"
                                               : "sotto-sense has closed its end");
         return;

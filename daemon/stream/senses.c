@@ -32,6 +32,9 @@
 /* A source that flaps is told of so often at most. */
 #define TELL_AGAIN_US 10000000u
 
+/* Sources that come and go are told of by name so often in that time, and as a number beyond; devices once in a beat. */
+#define TELL_SOURCES_MAX 64u
+
 #define HANDLES 2u
 
 struct senses {
@@ -53,6 +56,11 @@ struct senses {
     uint32_t period_ms; /* of load, as asked */
     uint32_t n_handles;
     uint64_t since_us; /* should be there since then: begun, or lost */
+    uint32_t n_told;   /* sources that came or went, since @told_us */
+    uint32_t n_untold; /* and those that were not named */
+    uint64_t told_us;
+    bool has_other_devices; /* not told yet */
+    uint64_t devices_told_us;
     uint64_t heard_us; /* last message, or the start of the link */
     uint64_t born_us;
     void (*ended)(void *owner);
@@ -89,21 +97,50 @@ static void tell_there(struct senses *senses)
     tell(senses, "sense-there", pairs, 3);
 }
 
+static void tell_source(struct senses *senses, const struct sense_source *source, bool is_listed)
+{
+    const char *pairs[] = { "quantity", sense_quantity_name(source->quantity), "sensor", source->name };
+
+    if (senses->n_told == 0) {
+        senses->told_us = clock_mono_us();
+    }
+    if (senses->n_told < TELL_SOURCES_MAX) {
+        senses->n_told++;
+        tell(senses, is_listed ? "sensor-came" : "sensor-gone", pairs, 2);
+    } else {
+        senses->n_untold++;
+    }
+}
+
 /* Sources that came or went with an inventory; all of the first one are told of as their number alone. */
 static void tell_sources(struct senses *senses, bool is_first)
 {
     for (uint32_t i = 0; i < senses->book.n_sources; i++) {
         struct sense_source *source = &senses->book.sources[i];
         bool is_listed = source->id != 0;
-        const char *pairs[] = { "quantity", sense_quantity_name(source->quantity), "sensor", source->name };
 
-        if (is_listed != source->was_listed) {
-            if (!is_first) {
-                tell(senses, is_listed ? "sensor-came" : "sensor-gone", pairs, 2);
-            }
-            source->was_listed = is_listed;
+        if (is_listed != source->was_listed && !is_first) {
+            tell_source(senses, source, is_listed);
         }
+        source->was_listed = is_listed;
     }
+}
+
+/* What was too much to name. */
+static void tell_number(struct senses *senses, uint64_t now_us)
+{
+    char n_untold[16];
+    const char *pairs[] = { "sensors", n_untold };
+
+    if (senses->n_told == 0 || now_us - senses->told_us < TELL_AGAIN_US) {
+        return;
+    }
+    if (senses->n_untold > 0) {
+        snprintf(n_untold, sizeof(n_untold), "%" PRIu32, senses->n_untold);
+        tell(senses, "sensors-came-and-went", pairs, 1);
+    }
+    senses->n_told = 0;
+    senses->n_untold = 0;
 }
 
 /* One line for each change of state, and never more than one for each source in ten seconds. */
@@ -138,12 +175,17 @@ static void tell_states(struct senses *senses, uint64_t now_us)
 
 /* ---- messages */
 
-/* A device came or went: whoever has claimed one looks anew. */
-static void tell_devices(struct senses *senses)
+/* A device came or went: whoever has claimed one looks anew, once in a beat however often they do. */
+static void tell_devices(struct senses *senses, uint64_t now_us)
 {
     char n_devices[16];
     const char *pairs[] = { "devices", n_devices };
 
+    if (!senses->has_other_devices || now_us - senses->devices_told_us < BEAT_MS * UINT64_C(1000)) {
+        return;
+    }
+    senses->has_other_devices = false;
+    senses->devices_told_us = now_us;
     snprintf(n_devices, sizeof(n_devices), "%" PRIu32, senses->book.n_devices);
     tell(senses, "devices-changed", pairs, 1);
 }
@@ -158,9 +200,8 @@ static void on_inventory(struct senses *senses, const Sotto__Sense__Inventory *i
         sense_link_drop(senses->link, diag.text);
         return;
     }
-    if (n_changes != senses->book.n_device_changes) {
-        tell_devices(senses);
-    }
+    senses->has_other_devices |= n_changes != senses->book.n_device_changes;
+    tell_devices(senses, clock_mono_us());
     tell_sources(senses, is_first);
     sense_book_sweep(&senses->book, false);
     if (is_first) {
@@ -305,6 +346,8 @@ static void on_beat(uv_timer_t *timer)
 
     sense_book_tick(&senses->book, now_us, senses_is_there(senses));
     tell_states(senses, now_us);
+    tell_number(senses, now_us);
+    tell_devices(senses, now_us);
     if (!senses->link) {
         return;
     }

@@ -361,6 +361,39 @@ def a_state_or_a_value_that_can_not_be_is_a_lie():
 
 
 @fact
+def a_trip_point_that_can_not_be_is_a_lie():
+    is_caught("trip point", "inventory()", "sample()", "inventory(critical_mc=-2**31)")
+    is_caught("trip point", "inventory(passive_mc=2**31 - 1)")
+
+
+@fact
+def two_devices_of_ours_are_a_lie():
+    is_caught("more than one device", "say(inventory=pb.Inventory(build=%r, devices=[pb.Device(minor=128, is_ours=True), "
+              "pb.Device(minor=129, is_ours=True)]))" % version())
+
+
+@fact
+def how_it_ended_is_told():
+    is_caught("signal 6", "inventory()", "sample()", "os.abort()")
+    is_caught("exit code 3", "inventory()", "sample()", "os._exit(3)")
+
+
+@fact
+def what_comes_and_goes_all_the_time_does_not_fill_the_log():
+    liar = Liar("for n in range(1, 100000):",
+                "    say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=100 * n + i, quantity=2, name=f'z{n} {i}')" % version(),
+                "                               for i in range(100)], devices=[pb.Device(minor=128 + n % 2)]))",
+                "    time.sleep(0.02)")
+    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
+        within(SOON_S, lambda: "sense-there" in daemon.log(), "it is believed")
+        time.sleep(5)
+        lines = daemon.log().splitlines()
+        holds(sum("sensor-" in line for line in lines) <= 64, f"{len(lines)} lines")
+        holds(sum("devices-changed" in line for line in lines) <= 7, f"{len(lines)} lines")
+        within(SOON_S, lambda: "sensors-came-and-went" in daemon.log(), "their number is told")
+
+
+@fact
 def times_that_are_not_ours_are_lies():
     is_caught("in the future", "inventory()", "sample()", "sample(at_us=us() + 10**7)")
     is_caught("runs backward", "inventory()", "sample()", "sample(at_us=us() - 10**7)")
