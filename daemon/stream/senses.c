@@ -32,7 +32,7 @@
 /* A source that flaps is told of so often at most. */
 #define TELL_AGAIN_US 10000000u
 
-/* Sources that come and go are told of by name so often in that time, and as a number beyond; devices once in a beat. */
+/* Sources that come and go are told of by name so often in that time, and as a number beyond. */
 #define TELL_SOURCES_MAX 64u
 
 #define HANDLES 2u
