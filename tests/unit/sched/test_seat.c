@@ -299,6 +299,36 @@ START_TEST(the_last_seat_of_a_class_may_hold_its_part_of_the_pages)
 }
 END_TEST
 
+START_TEST(what_sessions_keep_goes_first_and_whose_it_is_needs_no_room)
+{
+    struct job kept[2] = { { .lane = &play.lane, .n_pages = 30 }, { .lane = &play.lane, .n_pages = 5 } };
+    struct play_ask low;
+    struct play_ask high;
+    struct play_ask turn;
+
+    play.lane.n_pages = 100;
+    queue_keep(&play.queue, &kept[0]);
+    queue_keep(&play.queue, &kept[1]);
+    play.lane.n_taken += 2;
+    hold_pages(&low, 1, SCHED_BACKGROUND, 60);
+    ck_assert_uint_eq(play.lane.n_pages_promised, 95);
+    ck_assert_ptr_null(victim()); /* nobody wants it */
+    play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
+    high.job.n_pages = 20;
+    play.lane.no_room = true;
+    ck_assert_ptr_eq(victim(), &kept[0]);
+
+    play_add(&play, &turn, 3, 0, SCHED_BACKGROUND, 10, 10);
+    turn.job.owns_seat = true;
+    ck_assert_ptr_eq(next_seat(), &turn.job);
+    turn.job.passed_over = true;
+    ck_assert_ptr_null(next_seat());
+    queue_unkeep(&kept[0]);
+    queue_unkeep(&kept[1]);
+    ck_assert_uint_eq(play.lane.n_pages_promised, 60);
+}
+END_TEST
+
 START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
 {
     struct play_ask low[2];
@@ -547,6 +577,7 @@ int main(void)
     tcase_add_test(tcase, of_many_seats_each_class_keeps_its_last);
     tcase_add_test(tcase, pages_are_given_up_only_if_that_helps);
     tcase_add_test(tcase, the_last_seat_of_a_class_may_hold_its_part_of_the_pages);
+    tcase_add_test(tcase, what_sessions_keep_goes_first_and_whose_it_is_needs_no_room);
     tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
     tcase_add_test(tcase, who_is_small_or_first_may_pass_who_was_refused);
     tcase_add_test(tcase, shared_pages_are_counted_once);
