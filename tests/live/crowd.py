@@ -148,6 +148,8 @@ class Crowd:
         self.count["wrong tokens"] += request["tokens"] != wanted
 
     def refused(self, request, error):
+        if error.code == pb.CODE_DEADLINE_EXCEEDED and request["deadline"]:
+            return  # sottod counts those
         if error.code != pb.CODE_RESOURCE_EXHAUSTED:
             self.count["ended otherwise"] += 1
             word = f"{pb.Code.Name(error.code)}: {error.message}"[:90]
