@@ -2,10 +2,10 @@
 """./dev live: the real daemon, a real model and a machine that answers, for some minutes.
 
 The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto really held them, as it
-tells in Status, and that its engine really computed in (on a shared machine it is kept waiting); the script adds the heat of others and a screen that draws, and takes the sensor away. The governor
-sees files that this script writes, and nothing else of the machine. Slices are read from the daemon's own trace
-(SIGUSR2), and frames are counted against them: a frame of a storm is late if what it draws, in the time that our
-slices leave, is not done at the next one.
+tells in Status, and that its engine really computed in (on a shared machine it is kept waiting); the script adds the
+heat of others and a screen that draws, and takes the sensor away. The governor sees files that this script writes, and
+nothing else of the machine. Slices are read from the daemon's own trace (SIGUSR2), and frames are counted against them:
+a frame of a storm is late if what it draws, in the time that our slices leave, is not done at the next one.
 
 Writes live.md and live.svg into a folder, and the last trace, which any viewer of trace events opens.
 """
