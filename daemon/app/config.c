@@ -360,6 +360,17 @@ static void check_scales(struct reading *reading, const struct where *sense)
     }
 }
 
+/* Those of folders and nodes, which are kept in records of that size. */
+static void check_length(struct reading *reading, const struct where *part, const char *key, const char *path)
+{
+    const struct where where = { .up = part, .key = key };
+
+    if (path && strlen(path) >= CONFIG_TREE_BYTES) {
+        reading_complain(reading, &where, "has %zu bytes; such a path has at most %u", strlen(path),
+                         CONFIG_TREE_BYTES - 1);
+    }
+}
+
 static void check_sense(struct reading *reading, const struct where *root)
 {
     const struct where where = { .up = root, .key = "sense" };
@@ -383,6 +394,7 @@ static void check_sense(struct reading *reading, const struct where *root)
     if (sense->user && !user) {
         reading_complain(reading, &name, "this system has no user \"%.40s\"", sense->user);
     }
+    check_length(reading, &where, "root", sense->root);
     sense->uid = user ? user->pw_uid : UINT32_MAX;
     check_scales(reading, &where);
 }
@@ -409,6 +421,7 @@ static void check_energy(struct reading *reading, const struct where *root)
 
 static int read_plains(struct reading *reading, const struct where *root, json_t *top)
 {
+    const struct where device = { .up = root, .key = "device" };
     uint64_t present[CONFIG_PART_COUNT] = { 0 };
 
     for (enum config_part which = CONFIG_PLAIN_FIRST; which < CONFIG_PART_COUNT; which++) {
@@ -419,6 +432,8 @@ static int read_plains(struct reading *reading, const struct where *root, json_t
         }
     }
     check_daemon(reading, root, present[CONFIG_DAEMON]);
+    check_length(reading, &device, "node", reading->config->device.node);
+    check_length(reading, &device, "root", reading->config->device.root);
     check_sense(reading, root);
     check_governor(reading, root);
     check_energy(reading, root);

@@ -23,6 +23,9 @@ struct config_daemon {
     bool guard_allocations;
 };
 
+/* Of the path of a tree or a node, with its 0. */
+#define CONFIG_TREE_BYTES 512u
+
 struct config_device {
     const char *gpu;  /* "off", "preferred", "required" */
     const char *node; /* or NULL: by itself */

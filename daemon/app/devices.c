@@ -22,12 +22,12 @@ static bool is_required(const struct devices *devices)
 }
 
 /* A copy of @text in @place; NULL stays NULL. */
-static const char *own_text(char place[512], const char *text)
+static const char *own_text(char place[CONFIG_TREE_BYTES], const char *text)
 {
     if (!text) {
         return NULL;
     }
-    snprintf(place, 512, "%s", text);
+    snprintf(place, CONFIG_TREE_BYTES, "%s", text);
     return place;
 }
 
@@ -198,6 +198,22 @@ static char *load_source(const Sotto__V1__StatusReport *report, const char *node
     return (char *)(uintptr_t) "";
 }
 
+/* A sotto-sense with a unit of its own has its own idea of which device is ours. */
+static bool goes_by_another(const Sotto__V1__StatusReport *report, const char *node)
+{
+    bool another = false;
+
+    for (size_t i = 0; i < report->n_devices; i++) {
+        const bool is_read = report->devices[i]->load_source[0] != '\0';
+
+        if (is_read && strcmp(report->devices[i]->node, node) == 0) {
+            return false;
+        }
+        another = another || is_read;
+    }
+    return another;
+}
+
 void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
 {
     struct devices_view *view = &devices->view;
@@ -219,6 +235,11 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
         info->claimed = info->chosen && devices->claimed[0];
         info->why = info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text
                                                                                      : view->choice.why[i];
+        if (info->chosen && goes_by_another(report, node)) {
+            info->why =
+                (char *)(uintptr_t) "its load is not seen: sotto-sense goes by another device; give it "
+                                    "its option --device";
+        }
         devices->list[i] = info;
     }
     if (view->n > 0) {

@@ -28,7 +28,7 @@ struct devices {
     uv_loop_t *loop;
     struct config_device
         config; /* of the start, with texts of its own: none of it changes before a restart */
-    char texts[3][512];
+    char texts[3][CONFIG_TREE_BYTES];
     const char *runtime;
     void (*done)(void *owner);
     void *owner;

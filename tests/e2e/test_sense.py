@@ -120,6 +120,18 @@ def the_load_of_the_device_that_the_configuration_names_is_the_one_that_counts()
 
 
 @fact
+def a_sotto_sense_that_goes_by_another_device_is_told_of():
+    with Tree() as tree:
+        tree.gpu()
+        tree.gpu(name="fe00000.gpu", number=1)
+        with Sense(tree) as sense, Daemon(sense={"start": "socket", "socket": sense.path},
+                                          device={"root": tree.folder, "node": "/dev/dri/renderD129"}) as daemon:
+            def why():
+                return [device.why for device in daemon.status().devices if device.chosen]
+            within(SOON_S, lambda: why() and "--device" in why()[0], "the device tells why its load is not seen")
+
+
+@fact
 def a_device_that_comes_later_is_found():
     with Tree() as tree:
         with Daemon(sense=child(tree), device={"root": tree.folder}) as daemon:

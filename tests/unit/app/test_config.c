@@ -41,6 +41,10 @@ static struct config *parse(const char *text, struct heard *heard)
 
 /* ---- refusals: each text and what its first sentence must hold */
 
+#define X8   "xxxxxxxx"
+#define X64  X8 X8 X8 X8 X8 X8 X8 X8
+#define X512 X64 X64 X64 X64 X64 X64 X64 X64
+
 static const struct refusal {
     const char *text;
     const char *says[4];
@@ -84,6 +88,10 @@ static const struct refusal {
     { "{\"sense\": {\"root\": \"/t\", \"socket\": \"/s\"}}", { "sense.root: is for a child" } },
     { "{\"sense\": {\"root\": \"/t\", \"start\": \"socket\"}}", { "sense.root: is for a child" } },
     { "{\"sense\": {\"socket\": \"/s\", \"start\": \"child\"}}", { "sense.socket: is never used" } },
+    { "{\"device\": {\"node\": \"/" X512 "\"}}",
+      { "device.node: has 513 bytes; such a path has at most 511" } },
+    { "{\"device\": {\"root\": \"/" X512 "\"}}", { "device.root: has 513 bytes" } },
+    { "{\"sense\": {\"root\": \"/" X512 "\"}}", { "sense.root: has 513 bytes" } },
     { "{\"sense\": {\"user\": \"nobody-of-that-name\"}}", { "sense.user: this system has no user" } },
     { "{\"daemon\": {\"connections\": 0}}",
       { "daemon.connections: the number 0 is not allowed", "from 1 to 4096" } },
