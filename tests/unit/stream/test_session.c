@@ -62,6 +62,48 @@ START_TEST(who_barges_in_is_understood_and_the_keys_and_values_stay)
 }
 END_TEST
 
+static bool stands_still(void *owner)
+{
+    (void)owner;
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        if (house.hub->pacer.turn.steps[i].state == TURN_STANDING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
+{
+    struct governor_limits *limits = &house.hub->governor.limits[GOVERNOR_CORES];
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+    struct guest cut;
+    struct guest next;
+
+    house.hub->governing.ticks = true; /* else the governor would take them back */
+    uv_timer_stop(&house.hub->governing.timer);
+    limits->slice_us = 5000;
+    limits->duty_permille = 200;
+    init_turn(&cut, id, 202, 20, 3);
+    guest_ask(&house, &cut);
+    house_until(&house, stands_still, NULL);
+    stream_cancel(cut.stream);
+    init_turn(&next, id, 99, 4, 6);
+    guest_ask(&house, &next);
+    guest_until_over(&house, &cut);
+    guest_until_over(&house, &next);
+    limits->slice_us = 0;
+    limits->duty_permille = 1000;
+
+    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 0);
+    assert_same_as_cold(&log, &cut);
+    assert_same_as_cold(&log, &next);
+    guest_finish(&cut);
+    guest_finish(&next);
+}
+END_TEST
+
 START_TEST(a_turn_that_fails_leaves_the_session_as_it_was)
 {
     uint64_t id = open_empty();
@@ -376,6 +418,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new);
     tcase_add_test(tcase, who_barges_in_is_understood_and_the_keys_and_values_stay);
+    tcase_add_test(tcase, who_barges_in_on_a_step_that_stands_still_waits_for_its_end);
     tcase_add_test(tcase, a_turn_that_fails_leaves_the_session_as_it_was);
     tcase_add_test(tcase, a_lost_engine_between_turns_and_in_them_changes_no_token);
     tcase_add_test(tcase, a_full_context_slides_from_one_turn_to_the_next);
