@@ -292,20 +292,23 @@ static void make_models(struct scenario *scenario, struct rng *rng)
 
 static void make_fair(struct scenario *scenario, struct rng *rng)
 {
-    static const int64_t weights[] = { 500, 1000, 1000, 2000, 4000 };
+    static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
     int64_t n = rng_between(rng, 2, 4);
     enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
 
     scenario->engines[0].fixed_us = rng_spread(rng, 3000, 12000);
     scenario->engines[0].prefill_ns = rng_spread(rng, 20000, 80000);
+    /* Everybody has a seat all the time: a share that is less than one can't be cut finer than whole requests. */
+    scenario->engines[0].seats = rng_between(rng, 12, 16);
+    scenario->engines[0].pages = 4096;
     for (int64_t i = 0; i < n; i++) {
         struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
 
         /* More of prompts than any share of any step: they always have work. */
         clients->prompt = rng_spread(rng, 400, 1500);
-        clients->answer = rng_between(rng, 5, 20);
+        clients->answer = rng_between(rng, 1, 6);
         clients->at_once = 8;
-        clients->weight = one_of(rng, weights, 5);
+        clients->weight = one_of(rng, weights, 4);
     }
     if (rng_chance(rng, 300)) {
         make_screen(scenario, rng, 400);
