@@ -4,18 +4,18 @@
 #define COLDEST_MC       (-60000) /* a car in Siberia; below is an error code */
 #define HOTTEST_MC       150000   /* no silicon computes there */
 #define GRID_VALUES      16u /* so many values on a grid in a row are no chance; the first ones count as that */
-#define BELOW_PASSIVE_MC 5000  /* the kernel clocks graphics down at the trip: stay well away */
-#define NEAREST_TRIP_MC  2000  /* whatever policy says */
-#define USUAL_TARGET_MC  85000 /* chips without a trip point of their own */
-#define NEAR_CRITICAL_MC 10000 /* only the highest class works here */
-#define AT_CRITICAL_MC   5000  /* nothing does */
-#define CRITICAL_GAP_MC  3000  /* hysteresis of both */
-#define CRITICAL_DUTY    100   /* permille, for the highest class near critical */
-#define BLIND_DUTY       100   /* permille at most: what a chip bears that was cool enough to work */
-#define THROTTLED_DUTY                                                                                       \
-    500               /* permille: once the kernel slows the GPU down half is all, and with each state less */
-#define SWITCH_MC 500 /* so much nearer to its target another zone must be to decide */
-#define GATED     50  /* permille: below, background work would hold up the others */
+#define BELOW_PASSIVE_MC 5000   /* the kernel clocks graphics down at the trip: stay well away */
+#define NEAREST_TRIP_MC  2000   /* whatever policy says */
+#define USUAL_TARGET_MC  85000  /* chips without a trip point of their own */
+#define NEAR_CRITICAL_MC 10000  /* only the highest class works here */
+#define AT_CRITICAL_MC   5000   /* nothing does */
+#define CRITICAL_GAP_MC  3000   /* hysteresis of both */
+#define CRITICAL_DUTY    100    /* permille, for the highest class near critical */
+#define BLIND_DUTY       100    /* permille at most: what a chip bears that was cool enough to work */
+#define THROTTLED_DUTY   500    /* permille: once the kernel slows the GPU down, and with each state less */
+#define SWITCH_MC        500    /* so much nearer to its target another zone must be to decide */
+#define SLICE_US         10000u /* a die that follows within a second must not swing with slices and rests */
+#define GATED            50     /* permille: below, background work would hold up the others */
 
 void heat_init(struct heat *heat)
 {
@@ -219,6 +219,9 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
     }
     if (bound.duty_permille < GATED && bound.class_gate < SCHED_INTERACTIVE) {
         bound.class_gate = SCHED_INTERACTIVE;
+    }
+    if (bound.duty_permille < 1000) {
+        bound.slice_us = SLICE_US;
     }
     *ret_bound = bound;
 }

@@ -26,8 +26,9 @@
 #define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
 #define APPROACH_FULL    4.0  /* degrees */
 #define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
+#define SLOPE_NOISE      0.04 /* a second: slices and rests, read now and then, feign that */
 #define RUSH_S           3.0  /* a delay, a filter */
-#define LEAP             1.0  /* degrees from one reading to the next */
+#define LEAP             0.5  /* degrees from one reading to the next, and two steps of the sensor */
 #define NEAR             2.5  /* degrees below the aim */
 #define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
 #define FILTER_FAST_S    1.0
@@ -109,7 +110,8 @@ static bool passes(const struct thermostat *thermostat, double over, double step
         return true;
     }
     /* Above the target, by a leap: the next reading would be as far above that. */
-    if (over > fmax(AIM_BELOW, step) && thermostat->over - thermostat->over_before >= LEAP) {
+    if (over > fmax(AIM_BELOW, step) &&
+        thermostat->over - thermostat->over_before >= fmax(LEAP, 2.0 * step)) {
         return true;
     }
     return over > PASSED && (thermostat->near_s < NEAR_S || over + slope * RUSH_S > PASSED_MUCH);
@@ -133,10 +135,10 @@ static void resume(struct thermostat *thermostat, double over)
 /* How fast the integral moves, as a part of itself a second. */
 static double rate_of(const struct thermostat *thermostat, double over, double slope)
 {
-    double ahead = over + slope * APPROACH_S;
+    double ahead = over + (slope - SLOPE_NOISE) * APPROACH_S;
     double rate;
 
-    if (over < 0.0 && slope > 0.0 && ahead > 0.0) {
+    if (over < 0.0 && slope > SLOPE_NOISE && ahead > 0.0) {
         return -APPROACH_RATE * fmin(ahead / APPROACH_FULL, 1.0);
     }
     rate = THERMOSTAT_INTEGRAL * -over * (over > 0.0 ? INTEGRAL_OVER : 1.0);
