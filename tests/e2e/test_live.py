@@ -247,7 +247,8 @@ def a_compositors_word_holds_back_and_its_silence_gives_back():
             equal(code, 0, words)
             within(SOON_S, lambda: watcher.has_told("hint"), "Watch tells of it")
             within(SOON_S, lambda: cores(daemon).mode == "full", "full again")
-            equal({cause for cause, mode in watcher.causes() if mode != "full"}, {"hint"}, "causes")
+            causes = {cause for cause, mode in watcher.causes() if mode != "full"}
+            holds("hint" in causes and causes <= {"hint", "free"}, causes)  # free, while the mode still dwells
             moment = time.monotonic()
             within(SOON_S, lambda: talker.n_since(moment) > 20, "work goes on")
         talker.judge(wanted)
@@ -288,7 +289,8 @@ def realtime_on_one_model_stops_background_on_another_within_a_slice_and_duty_ho
         within(SOON_S, lambda: sensor(daemon, LOAD).value > 400, "the screen draws")
         wanted = alone(daemon, low)
         prompt_us = statistics.median(held_by(voice, eye, body)[1] for body in low)
-        urgent, own_us = held_by(voice, eye, high)
+        urgent = voice.answer(voice.ask(high)).tokens
+        own_us = min(held_by(voice, eye, high)[1] for _ in range(3))
         extra_us = []
         with Talker(daemon, low) as talker:
             within(SOON_S, lambda: talker.at, "background talks")
