@@ -24,6 +24,9 @@
  * changed. */
 #define ADMIT_GATED_US 5000000u
 
+/* What is foretold further ahead is worth little: by then others have come and gone. Ask again after that. */
+#define ADMIT_RETRY_MOST_US 60000000u
+
 #define ADMIT_LANES 16u
 
 /* All that stands between a job and its tokens; times in ns on the chip. */
@@ -474,7 +477,8 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     }
     foretell_surely(&view, job, &alone);
     /* What is ahead is worked off meanwhile, at the speed of the clock. */
-    ret_verdict->retry_us = late_us(job, &alone, boot_us) > 0.0 ? 0 : whole_us(late) + 1;
+    ret_verdict->retry_us =
+        late_us(job, &alone, boot_us) > 0.0 ? 0 : num_min(whole_us(late) + 1, ADMIT_RETRY_MOST_US);
     return ADMIT_LATE;
 }
 
