@@ -27,9 +27,12 @@ static uint32_t pages_held(const struct lane *lane)
     return lane->n_pages_promised - (uint32_t)num_min(lane->n_pages_promised, lane->n_pages_shared);
 }
 
+/* Only where the governor took pages back: an engine that has all its pages opens no more than it can hold, and what
+ * is promised above that is shared. */
 static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
 {
-    return lane->n_pages > 0 && lane->n_taken > 1 && pages_held(lane) > pages_of(lane, limits);
+    return limits[lane->place].kv_permille < 1000 && lane->n_pages > 0 && lane->n_taken > 1 &&
+           pages_held(lane) > pages_of(lane, limits);
 }
 
 /* Pages that @job lacks, at most: some of them it may share. Alone on its lane it lacks none: the engine

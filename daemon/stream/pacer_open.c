@@ -193,6 +193,16 @@ static void answered_open(struct edition *edition)
     pacer_watch(edition);
 }
 
+/* What is promised and not held is shared. Sequences may have been given back since the engine counted, so it may be
+ * more than that; a step's end tells exactly. */
+static void learn_shared(struct lane *lane, uint32_t n_free)
+{
+    uint32_t n_held = lane->n_pages - (uint32_t)num_min(lane->n_pages, n_free);
+    uint32_t n_shared = lane->n_pages_promised - (uint32_t)num_min(lane->n_pages_promised, n_held);
+
+    lane->n_pages_shared = (uint32_t)num_max(lane->n_pages_shared, n_shared);
+}
+
 void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opened)
 {
     struct stream *stream = find(edition, opened->sequence);
@@ -207,6 +217,7 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
     }
     stream->job.n_pages = opened->pages_held;
     stream_seated(stream, opened->cached_tokens);
+    learn_shared(&edition->lane, opened->pages_free);
 }
 
 /* A session's sequence that could not go on is closed: true if its turn asks for another, as others do. */

@@ -342,5 +342,18 @@ def a_deadline_counts_what_an_answer_says_behind_its_slides():
         equal(client.answer(client.ask(body)).reason, "FINISH_LENGTH", "one that can be met")
 
 
+@fact
+def more_pages_promised_than_there_are_since_prompts_are_shared_stop_nobody():
+    with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
+        daemon.wait_ready("stories")
+        asks = [ask(None, priority, 3, tokens=prompt) for priority in (BACKGROUND, INTERACTIVE, REALTIME)
+                for prompt in ([3, 4, 5], [7] * 60, [9] * 200, [11, 12]) for _ in range(4)]
+        for body in asks[:16]:
+            client.answer(client.ask(body))  # its pages are there to share
+        streams = [client.ask(body) for body in asks]
+        equal({client.answer(stream).reason for stream in streams}, {"FINISH_LENGTH"}, "how they ended")
+        holds(counter(daemon, "sotto_preemptions_total") < 100, "seats were taken back and forth")
+
+
 if __name__ == "__main__":
     tap.main()

@@ -376,13 +376,15 @@ START_TEST(who_is_small_or_first_may_pass_who_was_refused)
 }
 END_TEST
 
-START_TEST(shared_pages_are_counted_once)
+START_TEST(shared_pages_are_counted_once_and_put_nobody_aside)
 {
     struct play_ask seated[2];
 
     play.lane.n_pages = 100;
     hold_pages(&seated[0], 1, SCHED_BACKGROUND, 70);
     hold_pages(&seated[1], 1, SCHED_BACKGROUND, 70);
+    ck_assert_ptr_null(victim()); /* the engine has opened both: it has room */
+    play.in.limits[play.lane.place].kv_permille = 900;
     ck_assert_ptr_nonnull(victim());
     play.lane.n_pages_shared = 50;
 
@@ -580,7 +582,7 @@ int main(void)
     tcase_add_test(tcase, what_sessions_keep_goes_first_and_whose_it_is_needs_no_room);
     tcase_add_test(tcase, nobody_takes_pages_that_are_freed_for_who_is_before_it);
     tcase_add_test(tcase, who_is_small_or_first_may_pass_who_was_refused);
-    tcase_add_test(tcase, shared_pages_are_counted_once);
+    tcase_add_test(tcase, shared_pages_are_counted_once_and_put_nobody_aside);
     tcase_add_test(tcase, pages_that_the_governor_takes_back_are_the_lowest_class_s);
     tcase_add_test(tcase, the_last_sequence_stays_however_few_pages_there_are);
     tcase_add_test(tcase, an_urgent_request_does_not_wait_for_a_place);
