@@ -334,7 +334,7 @@ static int check_number(double number, const struct rule *rule, const struct pla
     if ((enough && number <= rule->max) || (rule->kind == RULE_BIAS && isinf(number) && number < 0)) {
         return CHECK_OK;
     }
-    return refuse(place, diag, "%.9g is out of range; allowed is %s", number, rule->allowed);
+    return refuse(place, diag, "%.10g is out of range; allowed is %s", number, rule->allowed);
 }
 
 static double read_number(const void *value, ProtobufCType type)

@@ -90,9 +90,10 @@ void turn_real_limits(const struct turn *turn, const struct governor_limits *lim
 }
 
 /* One slice is over: its place is owed rest for it, and the other place what both have in common. What a
- * place still rests goes on. */
+ * place still rests goes on. An engine is believed no more than the clock: one gone mad could owe rest for ever. */
 static void owe(struct turn *turn, struct turn_step *step, uint64_t held_us, uint64_t now_us)
 {
+    held_us = num_min(held_us, now_us - num_min(now_us, step->sent_us));
     keep_pace(&turn->paces[step->lane->place], held_us, now_us - num_min(now_us, step->from_us));
     step->held_us += held_us;
     turn->held_us += held_us;

@@ -27,6 +27,21 @@ START_TEST(a_slice_is_followed_by_the_rest_that_duty_asks_for)
 }
 END_TEST
 
+START_TEST(an_engine_is_believed_no_more_than_the_clock)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_prompt(&job, SCHED_INTERACTIVE, &lanes[0], 100);
+    bound(2 * MS, 250);
+    step = expect(TURN_STEP);
+    pass(3 * MS);
+    ck_assert(turn_on_suspended(&turn, step->lane, step->id, UINT64_MAX / 2, in.now_us));
+    expect(TURN_NONE);
+    ck_assert_uint_le(order.wake_us, in.now_us + 9 * MS);
+}
+END_TEST
+
 START_TEST(duty_holds_for_the_sum_of_all_lanes)
 {
     struct job jobs[2];
@@ -239,6 +254,7 @@ int main(void)
 {
     const TTest *const facts[] = {
         a_slice_is_followed_by_the_rest_that_duty_asks_for,
+        an_engine_is_believed_no_more_than_the_clock,
         duty_holds_for_the_sum_of_all_lanes,
         rest_follows_a_duty_that_changes,
         a_busy_screen_does_not_make_the_cores_rest,
