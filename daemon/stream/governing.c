@@ -272,6 +272,9 @@ void governing_on_sample(struct hub *hub, bool early)
 void governing_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
 {
     governor_init(&hub->governor, policy);
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        hub->governor.since_us[i] = clock_mono_us(); /* nothing was bounded before, either */
+    }
     hub->governing = (struct governing){ .kv_permille = 1000 };
     energy_init(&hub->governing.energy, stated);
     tallies_init(&hub->governing.tallies);

@@ -107,6 +107,13 @@ def a_mode_is_an_event_a_counter_and_a_line_with_its_cause():
 
 
 @fact
+def nothing_is_older_than_the_daemon():
+    with bounded() as daemon:
+        report = daemon.status()
+        holds(all(place.since_ms <= report.uptime_ms + 1000 for place in report.governor), report.governor)
+
+
+@fact
 def a_reload_changes_the_bounds_of_a_running_daemon():
     with bounded(governor={"slice_ms": 2}) as daemon:
         said = hint(daemon, "--missed", "1", "--frame", "16.667", "--for", "60000")
