@@ -13,6 +13,7 @@ from stepper import BUILD, TRUTH, Stepper
 from tap import LeftOut, equal, fact, holds, note
 
 STORIES = "stories260K-f32"
+SANITIZED = "san" in os.path.basename(BUILD)  # parts take tens of times as long there
 
 # Largest difference of a logit, and the margin below which a greedy token may be another one (design, section 11).
 FLOAT_BOUND, QUANT_BOUND = 0.02, 0.6
@@ -172,7 +173,8 @@ def slices_are_kept_and_change_no_bit():
             # Another process may take the processor in the midst of a part, but not of every other one.
             held.sort()
             note(f"slice of {slice_us} us: half of {len(held)} held at most {held[len(held) // 2]} us, all {held[-1]}")
-            holds(held[len(held) // 2] <= slice_us, held)
+            if not SANITIZED:
+                holds(held[len(held) // 2] <= slice_us, held)
 
 
 @fact
