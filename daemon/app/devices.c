@@ -182,11 +182,6 @@ bool devices_are_missing(const struct devices *devices, const char **ret_why)
     return true;
 }
 
-const struct device *devices_ours(const struct devices *devices)
-{
-    return devices->claimed[0] ? &devices->view.found[devices->view.choice.chosen] : NULL;
-}
-
 /* What the readings of load come from, as @report has it of the same node; "" if it has not. */
 static char *load_source(const Sotto__V1__StatusReport *report, const char *node)
 {

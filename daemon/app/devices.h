@@ -63,9 +63,6 @@ void devices_look(struct devices *devices);
 /* True if the configuration requires a GPU and the last look gave none: *ret_why says why. */
 bool devices_are_missing(const struct devices *devices, const char **ret_why);
 
-/* The device that is ours, or NULL. */
-const struct device *devices_ours(const struct devices *devices);
-
 /* Sets the devices of @report in place of those that the readings know, whose source of load is kept. What it points to
  * is @devices' own. */
 void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report);

@@ -65,6 +65,9 @@ static void show_device(const struct checkup *checkup, uint32_t i)
                device->core.branch, device->core.version, device->core.cores, device->core.config,
                device->core.local_bytes >> 10, device->core.n_quirks);
     }
+    if (device->chip && device->chip->hang_ms > 0) {
+        printf("      the kernel takes a job for hung after %" PRIu32 " ms\n", device->chip->hang_ms);
+    }
     show_quirks(device);
 }
 

@@ -2,12 +2,10 @@
  * /proc/pressure/memory: "some avg10=0.25 avg60=0.00 avg300=0.00 total=123456", and the same for "full".
  */
 #include "sense/psi.h"
-#include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "sense/inventory.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,28 +83,6 @@ int psi_parse(const char *text, struct psi *ret_psi)
         return -EPROTO;
     }
     *ret_psi = psi;
-    return 0;
-}
-
-int psi_open_trigger(const struct root *root, uint32_t stall_us, int *ret_fd)
-{
-    cleanup(fd_closep) int fd = -1;
-    char text[64];
-    int n;
-
-    if (!root->is_machine) {
-        return -EOPNOTSUPP;
-    }
-    fd = openat(root->fd, PSI_PATH + 1, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) {
-        return errno == ENOENT ? -EOPNOTSUPP : -errno;
-    }
-    n = snprintf(text, sizeof(text), "some %u %u", stall_us, PSI_WINDOW_US);
-    /* With the zero behind, as the kernel's document has it. */
-    if (write(fd, text, (size_t)n + 1) < 0) {
-        return -errno;
-    }
-    *ret_fd = fd_steal(&fd);
     return 0;
 }
 

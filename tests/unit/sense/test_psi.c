@@ -75,39 +75,6 @@ START_TEST(kernel_without_pressure_has_no_source)
 }
 END_TEST
 
-START_TEST(tree_of_files_has_no_trigger)
-{
-    int fd = -1;
-
-    tree_write("/proc/pressure/memory", FULL_TEXT);
-
-    ck_assert_int_eq(psi_open_trigger(&tree_root, 100000, &fd), -EOPNOTSUPP);
-    ck_assert_int_eq(fd, -1);
-}
-END_TEST
-
-START_TEST(this_machine_takes_a_trigger_or_says_why_not)
-{
-    struct root machine;
-    int fd = -1;
-    int r;
-
-    ck_assert_int_eq(root_open(&machine, "/"), 0);
-    r = psi_open_trigger(&machine, 100000, &fd);
-    root_close(&machine);
-
-    if (r) {
-        ck_assert(r == -EOPNOTSUPP || r == -EACCES || r == -EPERM || r == -EINVAL);
-        fprintf(stderr, "left out: no trigger on this machine (%d)\n", r);
-        return;
-    }
-    struct pollfd wait = { .fd = fd, .events = POLLPRI };
-    ck_assert_int_ge(poll(&wait, 1, 0), 0);
-    ck_assert_int_eq(wait.revents & (POLLERR | POLLNVAL), 0);
-    close(fd);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("psi");
@@ -119,8 +86,6 @@ int main(void)
     tcase_add_test(tcase, what_is_no_pressure_is_refused);
     tcase_add_test(tcase, pressure_is_a_source);
     tcase_add_test(tcase, kernel_without_pressure_has_no_source);
-    tcase_add_test(tcase, tree_of_files_has_no_trigger);
-    tcase_add_test(tcase, this_machine_takes_a_trigger_or_says_why_not);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
