@@ -11,7 +11,7 @@
 /* Its callbacks; the owner is the struct ask. */
 extern const struct stream_sink ending_sink;
 
-/* Behind the call that made ask->stream: @r, @diag and @retry_ms are what it gave. Refuses, or lets the stream begin. */
+/* Behind the call that made ask->stream; @r, @diag and @retry_ms are its. Refuses, or lets the stream begin. */
 void ending_begin(struct ask *ask, int r, const struct diag *diag, uint32_t retry_ms);
 
 #endif
