@@ -180,9 +180,7 @@ void conn_close(struct conn *conn)
     }
     conn_move(conn, CONN_CLOSED);
     forget_asks(conn);
-    if (conn->hints) {
-        hub_hint_ends(conn->ipc->hub);
-    }
+    hub_hint_ends(conn->ipc->hub, &conn->compositor);
     list_remove(&conn->dirty);
     if (conn->tenant) {
         conn->ipc->n_conns--;

@@ -12,6 +12,7 @@
 #include "ipc/ipc.h"
 #include "ipc/tenant.h"
 #include "proto/limit.h"
+#include "stream/compositor.h"
 
 enum conn_state {
     CONN_NEW,     /* accepted, credentials read; frames of at most LIMIT_FRAME_NEW */
@@ -60,9 +61,9 @@ struct conn {
     const char *doom;  /* why it ends with this turn of the loop, or NULL; static text */
     Sotto__V1__Code doom_code;
 
-    uint64_t due_ms[DUE_COUNT]; /* CLOCK_MONOTONIC; 0: not waiting */
-    bool hints;                 /* has given a GraphicsHint */
-    struct list asks;           /* ask::link: requests without their last answer */
+    uint64_t due_ms[DUE_COUNT];   /* CLOCK_MONOTONIC; 0: not waiting */
+    struct compositor compositor; /* what it says of its screen, if it is one */
+    struct list asks;             /* ask::link: requests without their last answer */
     uint32_t n_asks;
 };
 

@@ -22,10 +22,6 @@ void on_hint(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *f
     } else if (check_client_frame(frame, &diag)) {
         conn_refuse(conn, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &diag, 0);
     } else {
-        if (!conn->hints) {
-            conn->hints = true;
-            hub_hint_begins(conn->ipc->hub);
-        }
-        hub_hint(conn->ipc->hub, frame->graphics_hint);
+        hub_hint(conn->ipc->hub, &conn->compositor, frame->graphics_hint);
     }
 }

@@ -284,6 +284,7 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     struct governor_bound one;
     struct governor_bound device;
     enum governor_mode mode;
+    uint64_t busy_until_us;
     bool changed;
 
     governor->last_us = input->now_us;
@@ -298,6 +299,9 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     device = both;
     yield_tick(&governor->yield, policy, input, elapsed_s, &one);
     tighten(&device, &one);
+    busy_until_us = input->hint.busy_until_us > input->now_us ? input->hint.busy_until_us : 0;
+    governor->limits[GOVERNOR_DEVICE].busy_until_us = busy_until_us;
+    governor->limits[GOVERNOR_CORES].busy_until_us = policy->cores_share ? busy_until_us : 0;
     if (policy->cores_share) {
         both = device;
     }

@@ -119,6 +119,7 @@ struct governor_limits {
     uint32_t n_rows;   /* of a step at most; 0: what the engine takes */
     enum sched_class class_gate; /* lower classes wait */
     uint32_t kv_permille;        /* of its ceiling that an engine's pages may use */
+    uint64_t busy_until_us;      /* a compositor draws hard until then, and says so; 0: none does */
 };
 
 /* One reason's share of the limits; the tightest wins. */

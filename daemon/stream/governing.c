@@ -58,13 +58,9 @@ static void fill_held(struct hub *hub, struct governor_input *input)
 
 static void fill_hint(struct governing *governing, struct governor_input *input)
 {
-    bool holds = governing->hint.at_us > 0 && input->now_us - governing->hint.frame_at_us < GOVERNING_HINT_US;
-
-    input->hint.at_us = governing->hint.at_us;
-    input->hint.frame_us = holds ? governing->hint.frame_us : 0;
-    input->hint.n_missed = governing->hint.n_missed;
-    input->hint.busy_until_us = governing->hint.busy_until_us;
-    governing->hint.n_missed = 0;
+    compositors_fill(&governing->compositors, input->now_us, input);
+    input->hint.n_missed = governing->n_missed;
+    governing->n_missed = 0;
 }
 
 /* What was read before a sleep says nothing of now. True: something is still waited for. */
@@ -184,8 +180,11 @@ static bool has_work(const struct hub *hub)
 
 static bool is_hinted(const struct governing *governing, uint64_t now_us)
 {
-    return governing->hint.at_us > 0 &&
-           (now_us - governing->hint.at_us < GOVERNING_HINT_US || governing->hint.busy_until_us > now_us);
+    struct governor_input input = { .now_us = now_us };
+
+    compositors_fill(&governing->compositors, now_us, &input);
+    return input.hint.at_us > 0 &&
+           (now_us - input.hint.at_us < COMPOSITOR_FRAME_US || input.hint.busy_until_us > now_us);
 }
 
 /* Less memory than engines could have is given back in steps: somebody has to count them. */
@@ -276,6 +275,7 @@ void governing_init(struct hub *hub, const struct governor_policy *policy, const
         hub->governor.since_us[i] = clock_mono_us(); /* nothing was bounded before, either */
     }
     hub->governing = (struct governing){ .kv_permille = 1000 };
+    list_init(&hub->governing.compositors);
     energy_init(&hub->governing.energy, stated);
     tallies_init(&hub->governing.tallies);
 }
@@ -324,38 +324,29 @@ void governing_slice_ended(struct hub *hub, const struct turn_step *step, uint64
 
 /* ---- from outside */
 
-void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint)
+void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint)
 {
     struct governing *governing = &hub->governing;
-    uint64_t now_us = clock_mono_us();
 
     hub->counts[HUB_HINTS]++;
-    governing->hint.at_us = now_us;
-    if (hint->opt_frame_budget_us_case) {
-        governing->hint.frame_us = hint->frame_budget_us;
-        governing->hint.frame_at_us = now_us;
+    if (compositor->at_us == 0) {
+        list_append(&governing->compositors, &compositor->link);
     }
-    governing->hint.n_missed += (uint32_t)num_min(hint->missed_frames, UINT16_MAX);
-    governing->hint.busy_until_us = hint->busy_for_us ? now_us + hint->busy_for_us : 0;
+    compositor_said(compositor, hint, clock_mono_us());
+    governing->n_missed = (uint32_t)num_saturate(governing->n_missed, hint->missed_frames, UINT16_MAX);
     if (governing->ticks) {
         tick(hub); /* a frame is at stake: now, not up to a period later */
     }
     hub_poke(hub);
 }
 
-void hub_hint_begins(struct hub *hub)
+void hub_hint_ends(struct hub *hub, struct compositor *compositor)
 {
-    hub->governing.hint.n_speakers++;
-}
-
-void hub_hint_ends(struct hub *hub)
-{
-    struct governing *governing = &hub->governing;
-
-    if (--governing->hint.n_speakers == 0) {
-        memset(&governing->hint, 0, sizeof(governing->hint));
+    if (compositor->at_us > 0) {
+        list_remove(&compositor->link);
+        compositor->at_us = 0;
+        hub_poke(hub);
     }
-    hub_poke(hub);
 }
 
 void hub_sleep(struct hub *hub)

@@ -15,13 +15,11 @@
 #include "sched/energy.h"
 #include "sched/governor.h"
 #include "sched/tally.h"
+#include "stream/compositor.h"
 #include <sotto/v1/sotto.pb-c.h>
 #include <uv.h>
 
 #define GOVERNING_TICK_MS 50u
-
-/* What a hint says holds so long, if no other comes. */
-#define GOVERNING_HINT_US 1000000u
 
 /* A stream hears of its limits no more often than that. */
 #define GOVERNING_NOTICE_US 1000000u
@@ -49,14 +47,8 @@ struct governing {
     double took_ns;
     double foretold_ns;
 
-    struct {
-        uint32_t n_speakers; /* connections that have hinted, and are open */
-        uint64_t at_us;      /* of the last hint; 0: nobody speaks */
-        uint64_t frame_at_us;
-        uint32_t frame_us;
-        uint32_t n_missed; /* since the last tick */
-        uint64_t busy_until_us;
-    } hint;
+    struct list compositors; /* compositor::link: those who have hinted, and are there */
+    uint32_t n_missed;       /* frames, of all of them, since the last tick */
 
     uint32_t kv_permille; /* that engines were told */
     bool has_meter;

@@ -72,6 +72,7 @@ struct hub_config {
     struct energy_stated energy;
 };
 
+struct compositor;
 struct hub;
 struct stream;
 
@@ -98,12 +99,12 @@ bool hub_is_well(const struct hub *hub);
 
 /* ---- the machine */
 
-/* A compositor says what it knows; the caller has asked policy. */
-void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint);
+/* @compositor says what it knows; the caller has asked policy. It is the connection's, and stays where it is until
+ * hub_hint_ends(). */
+void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint);
 
-/* A connection hints for the first time; one that has hinted is gone. With the last of them all hints are void. */
-void hub_hint_begins(struct hub *hub);
-void hub_hint_ends(struct hub *hub);
+/* Its connection is gone: what it said is void. Also for one that never spoke. */
+void hub_hint_ends(struct hub *hub, struct compositor *compositor);
 
 /* The machine is about to sleep: nothing is begun any more, what runs stands still at the end of its part. */
 void hub_sleep(struct hub *hub);

@@ -47,6 +47,21 @@ def a_hint_holds_as_long_as_its_command():
 
 
 @fact
+def two_compositors_do_not_speak_for_each_other():
+    with bounded() as daemon:
+        first = hint(daemon, "--frame", "8.333", "--busy", "60000")
+        within(PATIENCE_S, lambda: cores(daemon).duty_permille == 0, "busy")
+        code, _, error = daemon.sotto("hint", "--frame", "16.667", "--missed", "1", "--for", "100")
+        equal(code, 0, error)
+        hints = next(row.value for row in daemon.status().counters if row.name == "sotto_graphics_hints_total")
+        holds(hints >= 2, hints)
+        equal((cores(daemon).mode, cores(daemon).cause), ("paused", "hint"))
+        first.send_signal(signal.SIGINT)
+        equal(first.wait(PATIENCE_S), 130)
+        within(PATIENCE_S, lambda: cores(daemon).mode == "full", "the hint is void")
+
+
+@fact
 def a_stream_hears_that_it_is_held_back_and_that_this_is_over():
     with bounded() as daemon, daemon.client() as client:
         stream = client.ask(generate("a long story", max_tokens=400))

@@ -340,20 +340,18 @@ static void answer(struct hub_ticket *ticket)
     }
 }
 
-void hub_hint(struct hub *hub, const Sotto__V1__GraphicsHint *hint)
+void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint)
 {
     (void)hint;
     hub->n_hints++;
+    hub->n_hinting += compositor->at_us == 0;
+    compositor->at_us = 1;
 }
 
-void hub_hint_begins(struct hub *hub)
+void hub_hint_ends(struct hub *hub, struct compositor *compositor)
 {
-    hub->n_hinting++;
-}
-
-void hub_hint_ends(struct hub *hub)
-{
-    hub->n_hinting--;
+    hub->n_hinting -= compositor->at_us > 0;
+    compositor->at_us = 0;
 }
 
 void fake_hub_turn(struct hub *hub)

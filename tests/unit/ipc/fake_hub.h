@@ -8,6 +8,7 @@
 #define SOTTO_TESTS_FAKE_HUB_H
 
 #include "base/list.h"
+#include "stream/compositor.h"
 #include "stream/hub.h"
 
 struct stream {

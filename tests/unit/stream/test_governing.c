@@ -5,9 +5,13 @@
 #include <string.h>
 
 static struct house house;
+static struct compositor compositor;
+static struct compositor neighbour;
 
 static void setup(void)
 {
+    compositor = (struct compositor){ 0 };
+    neighbour = (struct compositor){ 0 };
     house_prepare(&house, "always do slow 5\n");
     /* No sensors: hints alone bound, and the cores with the device. */
     house.config.governor = (struct governor_policy){ .cores_share = true };
@@ -21,7 +25,7 @@ static void teardown(void)
     house_end(&house);
 }
 
-static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
+static void hint_by(struct compositor *speaker, uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
 {
     Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
 
@@ -31,7 +35,12 @@ static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
     }
     body.missed_frames = n_missed;
     body.busy_for_us = busy_us;
-    hub_hint(house.hub, &body);
+    hub_hint(house.hub, speaker, &body);
+}
+
+static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
+{
+    hint_by(&compositor, frame_us, n_missed, busy_us);
 }
 
 static const struct governor_limits *cores(void)
@@ -103,7 +112,6 @@ START_TEST(busy_for_stops_work_at_once_and_for_so_long)
     struct guest guest;
     uint32_t n;
 
-    hub_hint_begins(house.hub);
     ask(&guest, 1, 60);
     guest_until_tokens(&house, &guest, 3);
     hint(0, 0, 1500000);
@@ -116,7 +124,7 @@ START_TEST(busy_for_stops_work_at_once_and_for_so_long)
     ck_assert(house_had(&house, "mode-changed"));
     guest_until_over(&house, &guest);
     guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
-    hub_hint_ends(house.hub);
+    hub_hint_ends(house.hub, &compositor);
     guest_finish(&guest);
 }
 END_TEST
@@ -125,12 +133,11 @@ START_TEST(who_is_held_back_is_told_and_told_when_that_is_over)
 {
     struct guest guest;
 
-    hub_hint_begins(house.hub);
     ask(&guest, 1, 400);
     guest_until_tokens(&house, &guest, 3);
     hint(0, 0, 1200000);
     guest_until_tokens(&house, &guest, 100);
-    hub_hint_ends(house.hub);
+    hub_hint_ends(house.hub, &compositor);
     guest_until_over(&house, &guest);
 
     ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 1);
@@ -140,17 +147,38 @@ START_TEST(who_is_held_back_is_told_and_told_when_that_is_over)
 }
 END_TEST
 
-START_TEST(hints_are_void_when_the_last_compositor_is_gone)
+START_TEST(one_compositor_does_not_end_what_another_has_asked_for)
 {
     struct guest guest;
 
-    hub_hint_begins(house.hub);
+    hint(16667, 0, 60000000);
+    hint_by(&neighbour, 16667, 0, 0);
+    ask(&guest, 1, 5);
+    house_run(&house, 100);
+    ck_assert_uint_eq(guest.n_tokens, 0);
+    hub_hint_ends(house.hub, &neighbour);
+    house_run(&house, 100);
+    ck_assert_uint_eq(guest.n_tokens, 0);
+    ck_assert_uint_gt(cores()->busy_until_us, clock_mono_us() + 50000000);
+
+    hub_hint_ends(house.hub, &compositor);
+
+    guest_until_over(&house, &guest);
+    ck_assert_uint_eq(cores()->busy_until_us, 0);
+    guest_finish(&guest);
+}
+END_TEST
+
+START_TEST(hints_are_void_when_their_compositor_is_gone)
+{
+    struct guest guest;
+
     hint(16667, 0, 60000000);
     ask(&guest, 1, 5);
     house_run(&house, 100);
     ck_assert_uint_eq(guest.n_tokens, 0);
 
-    hub_hint_ends(house.hub);
+    hub_hint_ends(house.hub, &compositor);
 
     guest_until_over(&house, &guest);
     guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
@@ -329,7 +357,8 @@ int main(void)
     tcase_add_test(facts, time_held_is_counted_while_a_step_still_runs);
     tcase_add_test(facts, busy_for_stops_work_at_once_and_for_so_long);
     tcase_add_test(facts, who_is_held_back_is_told_and_told_when_that_is_over);
-    tcase_add_test(facts, hints_are_void_when_the_last_compositor_is_gone);
+    tcase_add_test(facts, one_compositor_does_not_end_what_another_has_asked_for);
+    tcase_add_test(facts, hints_are_void_when_their_compositor_is_gone);
     tcase_add_test(facts, asleep_all_stands_still_and_awake_the_answer_goes_on);
     tcase_add_test(facts, who_comes_while_asleep_waits);
     tcase_add_test(facts, stated_watts_are_charged_and_marked_as_estimated);
