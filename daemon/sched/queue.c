@@ -123,21 +123,19 @@ static void tell_time(struct queue *queue, enum sched_class class)
     }
 }
 
-/* No credit for the past: who was not left waiting had all that it wanted. Who waits for its first seat
- * has the credit of one; else those who had theirs meanwhile would stand still afterwards, until it has
- * made up for all of it. */
+/* No credit for the past: who was not left waiting had all that it wanted. Who was keeps what it is owed, also
+ * without a seat: a share that is cut into whole requests evens out over many of them, and only so. */
 static void lift(const struct queue *queue, const struct job *job)
 {
     struct account *account = job->account;
     bool was_short = account->short_turn[job->class] == queue->turn;
-    uint64_t credit = was_short ? QUEUE_SEAT_TOK * account_unit(&job->limits) : 0;
     uint64_t now = queue->virtual_time[job->class];
     uint64_t start = job_start(job);
 
-    if ((was_short && account->n_held[job->class] > 0) || start >= now - num_min(now, credit)) {
+    if (was_short || start >= now) {
         return;
     }
-    account->served[job->class] += now - num_min(now, credit) - start;
+    account->served[job->class] += now - start;
 }
 
 void queue_lift(struct queue *queue)

@@ -247,6 +247,32 @@ START_TEST(two_users_do_not_take_seats_back_and_forth)
 }
 END_TEST
 
+/* With one seat shares can't be cut finer than whole requests, but nobody may be left behind for good, however
+ * differently long they are. */
+START_TEST(one_seat_goes_round_by_weight)
+{
+    struct user users[4] = {
+        { .uid = 1, .weight = 4000, .n = 8, .n_prompt = 700, .n_answer = 2 },
+        { .uid = 2, .weight = 4000, .n = 8, .n_prompt = 300, .n_answer = 30 },
+        { .uid = 3, .weight = 2000, .n = 8, .n_prompt = 1500, .n_answer = 150 },
+        { .uid = 4, .weight = 1000, .n = 8, .n_prompt = 300, .n_answer = 120 },
+    };
+    uint64_t sum = 0;
+
+    play.lane.n_seats = 1;
+    live(users, 4, 300 * SECOND_US);
+    for (uint32_t i = 0; i < 4; i++) {
+        sum += play.n_served[users[i].uid];
+    }
+
+    /* Two of the longest requests on either side. */
+    for (uint32_t i = 0; i < 4; i++) {
+        ck_assert_double_eq_tol((double)play.n_served[users[i].uid], (double)sum * users[i].weight / 11000.0,
+                                3300.0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sched-share");
@@ -264,6 +290,7 @@ int main(void)
     tcase_add_test(tcase, a_newcomer_is_not_put_behind_either);
     tcase_add_test(tcase, one_request_finds_a_seat_among_fifty);
     tcase_add_test(tcase, two_users_do_not_take_seats_back_and_forth);
+    tcase_add_test(tcase, one_seat_goes_round_by_weight);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
