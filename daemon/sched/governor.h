@@ -52,6 +52,7 @@ enum governor_place {
 /* How well an input is seen. Unknown is never idle, and never cool. */
 enum governor_sight {
     GOVERNOR_NONE,  /* the machine has no such thing and policy names none: nothing to protect */
+    GOVERNOR_EARLY, /* of graphics: there is one, and its first reading is on the way: neither idle nor lost */
     GOVERNOR_SEEN,  /* read at at_us */
     GOVERNOR_BLIND, /* there is one, or policy demands one, and it can't be read */
 };

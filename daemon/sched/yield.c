@@ -45,7 +45,7 @@ static double load_felt(const struct governor_input *input)
     return delay > DELAY_NOISE ? clamp(1.0 - 1.0 / delay) : 0.0;
 }
 
-static double load_of(const struct yield *yield, const struct governor_policy *policy,
+static double load_of(struct yield *yield, const struct governor_policy *policy,
                       const struct governor_input *input, bool *ret_blind)
 {
     uint64_t grace_us = policy->graphics_grace_ms * UINT64_C(1000);
@@ -56,11 +56,16 @@ static double load_of(const struct yield *yield, const struct governor_policy *p
     if (input->graphics.sight == GOVERNOR_NONE) {
         return load_felt(input);
     }
-    if (!is_old) {
-        return load_seen(input); /* within the grace time the last one holds, seen or not */
+    if (input->graphics.sight == GOVERNOR_SEEN && !is_old) {
+        yield->has_seen = true;
+        yield->seen = load_seen(input);
+        return yield->seen;
     }
-    if (policy->trusts_blind) {
+    if (input->graphics.sight == GOVERNOR_EARLY || policy->trusts_blind) {
         return load_felt(input);
+    }
+    if (!is_old) {
+        return yield->seen; /* within the grace time the last one holds */
     }
     *ret_blind = true;
     return 1.0;
@@ -178,7 +183,9 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     follow(yield, input, load, elapsed_s);
     heed_misses(yield, input, elapsed_s);
     heed_crowd(yield, input, load);
-    is_active = is_blind || yield->load > MOVES || input->hint.busy_until_us > input->now_us ||
+    /* Not known yet is not idle: short slices, as beside a screen that moves. */
+    is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) ||
+                is_blind || yield->load > MOVES || input->hint.busy_until_us > input->now_us ||
                 (yield->active_us > 0 && input->now_us - yield->active_us < ACTIVE_US);
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);

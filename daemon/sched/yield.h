@@ -21,6 +21,8 @@ struct governor_policy;
 struct yield {
     double load;         /* of others, 0 to 1: up at once, down slowly */
     double courage;      /* factor of slice and duty: falls with missed frames, comes back slowly */
+    double seen;         /* the last load that was really read */
+    bool has_seen;       /* there was one */
     uint64_t active_us;  /* when the screen was last seen to move */
     uint64_t crowded_us; /* since when there is next to no room; 0: there is */
     uint64_t known_us;   /* of the first tick: a load never seen has the grace time from then on */

@@ -248,10 +248,20 @@ static uint32_t heat_period_ms(const struct gauge *gauge)
     return room_mc > HOT_MC ? WARM_MS : HOT_MS;
 }
 
+/* Its first look was no interval yet: the second need not wait until somebody works, for whom it would come late. */
+static bool is_early(const struct gauge *gauge)
+{
+    return gauge->was_read && !gauge->is_overdue && gauge->now.state == READING_STALE &&
+           gauge->now.at_us == 0;
+}
+
 static uint32_t period_ms(const struct sampler *sampler, const struct gauge *gauge)
 {
     uint32_t period = gauge->found.slow_ms < SAMPLER_IDLE_MS ? gauge->found.slow_ms : SAMPLER_IDLE_MS;
 
+    if (is_load(gauge) && is_early(gauge)) {
+        return period > sampler->least_ms ? period : sampler->least_ms;
+    }
     if (is_load(gauge)) {
         period = gauge->in_use ? sampler->rate_ms : SAMPLER_IDLE_MS;
     } else if (gauge->found.quantity == READING_TEMPERATURE) {
@@ -362,7 +372,7 @@ uint64_t sampler_turn(struct sampler *sampler, uint64_t now_us)
     return next_us > now_us ? next_us : now_us + 1000;
 }
 
-static void take_reading(struct gauge *gauge, uint64_t now_us)
+static void take_reading(struct sampler *sampler, struct gauge *gauge, uint64_t now_us)
 {
     const struct reading *fresh = &gauge->job.reading;
     bool was_ok = is_ok(gauge);
@@ -379,6 +389,11 @@ static void take_reading(struct gauge *gauge, uint64_t now_us)
     if (is_ok(gauge) != was_ok) {
         gauge->since_us = now_us;
     }
+    if (is_load(gauge) && is_early(gauge)) {
+        uint64_t soon_us = now_us + period_ms(sampler, gauge) * UINT64_C(1000);
+
+        gauge->due_us = soon_us < gauge->due_us ? soon_us : gauge->due_us;
+    }
 }
 
 bool sampler_collect(struct sampler *sampler, uint64_t now_us)
@@ -390,7 +405,7 @@ bool sampler_collect(struct sampler *sampler, uint64_t now_us)
         struct gauge *gauge = container_of(job, struct gauge, job);
 
         job->asked_us = 0;
-        take_reading(gauge, now_us);
+        take_reading(sampler, gauge, now_us);
         any = true;
     }
     if (any) {

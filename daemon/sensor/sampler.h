@@ -2,7 +2,8 @@
  * Sampler: which source is read when, which one decides, and what is new of it
  *
  * Times lie on a grid, so that what is read once a second is read in one round. Load is read at the pace that is asked
- * for, heat faster near a trip point, all else once a second; nobody asks faster: nothing faster than that. A source
+ * for, heat faster near a trip point, all else once a second; nobody asks faster: nothing faster than that, but for a
+ * load whose first look has told nothing yet. A source
  * that is asked and does not answer is stale: its value stays and grows old.
  *
  * Of the sources of one quantity the one with the lowest rank that is OK is in use; it must have been better or worse
@@ -49,7 +50,8 @@ struct sampler {
     struct list gauges; /* gauge::link, in the order of the last scan */
     uint32_t n_ids;     /* given so far */
     uint32_t rate_ms;
-    bool has_changed; /* the inventory: sources, or which are in use */
+    uint32_t least_ms; /* nothing is read faster; 0: no bound of its own */
+    bool has_changed;  /* the inventory: sources, or which are in use */
     struct found_device devices[FINDER_DEVICES_MAX];
     uint32_t n_devices;
 };

@@ -409,6 +409,7 @@ static int open_all(struct sensor *sensor)
         return err_up(r);
     }
     sampler_init(&sensor->sampler, &sensor->readers);
+    sensor->sampler.least_ms = sensor->config->least_ms;
     desk_init(&sensor->desk, sensor->config->uid);
     events_open(&sensor->events, sensor->config->hears_kernel);
     paper_init(&sensor->paper);

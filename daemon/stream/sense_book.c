@@ -371,7 +371,7 @@ static void take_reading(struct sense_book *book, const Sotto__Sense__Reading *r
     source->now.state = reading->state;
     source->now.blind_permille = reading->blind_permille;
     copy_line(source->now.why, sizeof(source->now.why), reading->why);
-    if (has_value(reading->state)) {
+    if (has_value(reading->state) && reading->at_us > 0) { /* else there is none yet: the last one stays */
         source->now.value = reading->value;
         source->now.at_us = reading->at_us;
     }

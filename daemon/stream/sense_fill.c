@@ -81,6 +81,21 @@ static void fill_clock(const struct sense_book *book, const struct sense_view *v
     }
 }
 
+/* A load that never was known may be on the way: sotto-sense comes, or has taken its first look. But what is not known
+ * after the time in which anything is read again does not come. */
+static bool is_early(const struct sense_book *book, const struct sense_source *load,
+                     const struct sense_view *view)
+{
+    if (view->now_us - view->since_us >= SENSE_OLD_US) {
+        return false;
+    }
+    if (!load) {
+        return !book->had_inventory;
+    }
+    return load->id != 0 && !load->was_ok &&
+           (!load->was_read || (load->now.state == SOTTO__SENSE__STATE__STATE_STALE && load->now.at_us == 0));
+}
+
 static void fill_graphics(const struct sense_book *book, const struct sense_view *view,
                           struct governor_input *input)
 {
@@ -92,6 +107,11 @@ static void fill_graphics(const struct sense_book *book, const struct sense_view
     input->graphics.busy_permille = 0;
     input->graphics.blind_permille = 0;
     fill_clock(book, view, input);
+    if (is_early(book, load, view)) {
+        input->graphics.sight = GOVERNOR_EARLY;
+        input->graphics.at_us = view->since_us;
+        return;
+    }
     if (!load) {
         /* A device whose load nobody can tell is not idle. */
         input->graphics.sight = view->is_alive && !has_gpu(book) ? GOVERNOR_NONE : GOVERNOR_BLIND;

@@ -2,7 +2,8 @@
  * Sense fill: from what sotto-sense has said to what the governor asks
  *
  * Unknown is never idle and never cool. NONE is said only where sotto-sense is there and has found no such thing, or
- * where nobody wants to know; all else that is not read now is BLIND, with the time when it was seen last.
+ * where nobody wants to know; a load that never was read and may be soon is EARLY; all else that is not read now is BLIND,
+ * with the time when it was seen last.
  *
  * Graphics: where the load source in use tells clients apart, the sum of all but ours, on the device that draws (and
  * shows, if one does both); where it does not, its value as it stands. Heat: the zones that the

@@ -303,8 +303,10 @@ static void read_guess(struct source *source, uint64_t now_us, struct reading *r
     if (devfreq->has_before && devfreq_times_mean(&devfreq->before, &now, &permille)) {
         reading_set(&devfreq->last, permille, now_us);
         *ret_reading = devfreq->last;
+    } else if (devfreq->has_before) {
+        reading_not(ret_reading, READING_ABSENT, now_us, "the times stand still or ran back");
     } else {
-        reading_not(ret_reading, READING_ABSENT, now_us, "one look is no interval yet");
+        reading_early(ret_reading, "one look is no interval yet");
     }
     devfreq->before = now;
     devfreq->has_before = true;

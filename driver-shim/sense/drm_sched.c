@@ -277,9 +277,11 @@ static void measure(void *body, uint64_t now_us, struct reading *ret_graphics, s
     if (is_known) {
         reading_set(ret_graphics, permille[ENGINE_GRAPHICS], now_us);
         reading_set(ret_compute, permille[ENGINE_COMPUTE], now_us);
+    } else if (tracer->has_begun) {
+        reading_not(ret_graphics, READING_ABSENT, now_us, "events were lost");
+        *ret_compute = *ret_graphics;
     } else {
-        reading_not(ret_graphics, READING_ABSENT, now_us, "%s",
-                    tracer->has_begun ? "events were lost" : "one look is no interval yet");
+        reading_early(ret_graphics, "one look is no interval yet");
         *ret_compute = *ret_graphics;
     }
     tracer->has_begun = true;

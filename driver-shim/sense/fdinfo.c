@@ -300,7 +300,7 @@ static bool judge(const struct watcher *watcher, const struct clients_sum *sum, 
     if (watcher->fault) {
         reading_fail(reading, watcher->fault, NULL);
     } else if (!watcher->walk.has_ended) {
-        reading_not(reading, READING_ABSENT, now_us, "the first walk over all processes is under way");
+        reading_early(reading, "the first walk over all processes is under way");
     } else if (watcher->is_gone) {
         reading_not(reading, READING_ABSENT, now_us, "the device is gone");
     } else if (tally->is_empty) {
@@ -321,7 +321,7 @@ static bool judge(const struct watcher *watcher, const struct clients_sum *sum, 
     } else if (watcher->clients.n > 0 && sum->n_untold == watcher->clients.n) {
         reading_not(reading, READING_ABSENT, now_us, "cycles of a clock that nobody tells");
     } else if (sum->n_timed == 0 && sum->n_new > 0) {
-        reading_not(reading, READING_ABSENT, now_us, "one look is no interval yet");
+        reading_early(reading, "one look is no interval yet");
     } else if (watcher->is_still) {
         reading_not(reading, READING_ABSENT, now_us, "the counters stand still while the device is busy");
     } else {

@@ -66,6 +66,12 @@ void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t
     va_end(args);
 }
 
+void reading_early(struct reading *ret_reading, const char *why)
+{
+    *ret_reading = (struct reading){ .state = READING_STALE };
+    snprintf(ret_reading->why, sizeof(ret_reading->why), "%s", why);
+}
+
 static enum reading_state state_of(int fault)
 {
     switch (-fault) {

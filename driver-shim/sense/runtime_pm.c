@@ -107,7 +107,7 @@ static void read_pm(struct source *source, uint64_t now_us, struct reading *ret_
     if (!pm->has_before) {
         pm->before = now;
         pm->has_before = true;
-        reading_not(ret_reading, READING_ABSENT, now_us, "one look is no interval yet");
+        reading_early(ret_reading, "one look is no interval yet");
         return;
     }
     if (pm->last.state == READING_OK && pm->last.at_us != 0 &&

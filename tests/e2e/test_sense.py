@@ -69,6 +69,22 @@ def serves(daemon):
 # ---- readings
 
 @fact
+def the_first_look_at_the_screen_pauses_nobody():
+    """A share of time is known with the second look: until then the screen is neither idle nor lost."""
+    with Tree() as tree:
+        tree.gpu()
+        tree.client(4711, "weston")
+        with Daemon(sense=child(tree), start=False) as daemon:
+            daemon.configure(governor={"cores_share": True})
+            daemon.start()
+            daemon.wait_ready()
+            with daemon.client() as client:
+                while state(daemon, "fdinfo renderD128") != "ok":
+                    equal(client.generate("hello", max_tokens=5).error, None)
+            holds("blind-graphics" not in daemon.log(), daemon.log())
+
+
+@fact
 def readings_stand_in_status_with_unit_history_and_why():
     with Tree() as tree:
         tree.zone("gpu-thermal", 45000, passive=85000, critical=105000)

@@ -212,6 +212,60 @@ START_TEST(a_load_not_seen_any_more_is_busy_after_its_grace)
 }
 END_TEST
 
+START_TEST(within_its_grace_the_last_load_holds)
+{
+    machine_draw(600);
+    machine_tick(2);
+    in.graphics.sight = GOVERNOR_BLIND;
+    in.graphics.busy_permille = 0;
+
+    machine_tick(15);
+
+    ck_assert_uint_eq(device->duty_permille, 300);
+}
+END_TEST
+
+START_TEST(a_load_that_is_on_the_way_is_neither_idle_nor_lost)
+{
+    in.graphics.sight = GOVERNOR_EARLY;
+    in.graphics.at_us = in.now_us;
+
+    machine_tick(1);
+    ck_assert_uint_eq(device->slice_us, 2000);
+    machine_tick(50); /* longer than the grace of one that is lost */
+
+    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_eq(device->duty_permille, 900);
+    ck_assert_int_eq(device->cause, GOVERNOR_GRAPHICS);
+}
+END_TEST
+
+START_TEST(what_does_not_come_is_lost)
+{
+    in.graphics.sight = GOVERNOR_EARLY;
+    in.graphics.at_us = in.now_us;
+    machine_tick(50);
+    in.graphics.sight = GOVERNOR_BLIND;
+
+    machine_tick(1);
+
+    ck_assert_int_eq(device->cause, GOVERNOR_BLIND_GRAPHICS);
+    ck_assert_uint_eq(device->duty_permille, 0);
+}
+END_TEST
+
+START_TEST(a_load_that_was_never_read_is_not_idle_for_its_grace)
+{
+    in.graphics.sight = GOVERNOR_BLIND;
+    in.graphics.at_us = in.now_us;
+
+    machine_tick(2);
+
+    ck_assert_uint_eq(device->slice_us, 2000);
+    ck_assert_uint_lt(device->duty_permille, 1000);
+}
+END_TEST
+
 START_TEST(a_load_that_hangs_is_as_one_not_seen)
 {
     machine_draw(100);
@@ -404,6 +458,10 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, where_no_load_is_told_our_own_delay_tells);
     tcase_add_test(facts, a_little_delay_is_no_load);
     tcase_add_test(facts, a_load_not_seen_any_more_is_busy_after_its_grace);
+    tcase_add_test(facts, within_its_grace_the_last_load_holds);
+    tcase_add_test(facts, a_load_that_is_on_the_way_is_neither_idle_nor_lost);
+    tcase_add_test(facts, what_does_not_come_is_lost);
+    tcase_add_test(facts, a_load_that_was_never_read_is_not_idle_for_its_grace);
     tcase_add_test(facts, a_load_that_hangs_is_as_one_not_seen);
     tcase_add_test(facts, a_desk_trusts_what_it_does_not_see);
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);

@@ -131,7 +131,7 @@ START_TEST(trace_is_set_up_as_it_must_be)
     has_text(INSTANCE "/" SCHED "drm_sched_job_run/enable", "1");
     has_text(INSTANCE "/" SCHED "drm_sched_job_done/enable", "1");
     has_text(TRACING "/" SCHED "drm_sched_job_run/enable", "0\n"); /* not ours */
-    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_int_eq(reading.state, READING_STALE);
     ck_assert_ptr_nonnull(strstr(reading.why, "no interval"));
 }
 END_TEST

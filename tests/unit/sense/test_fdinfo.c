@@ -17,7 +17,8 @@ START_TEST(one_look_is_no_interval_and_two_are)
 {
     hold(100, 3, NODE, 1, 0);
     look(1000 * MS);
-    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_int_eq(reading.state, READING_STALE);
+    ck_assert_uint_eq(reading.at_us, 0);
     ck_assert_uint_eq(reading.blind_permille, 1000);
 
     gpu_render(100, 3, 1, 20000000);
@@ -167,7 +168,7 @@ START_TEST(descriptor_that_became_another_client_is_not_mistaken)
     look(1000 * MS);
     gpu_render(100, 3, 2, 50000000);
     look(1050 * MS);
-    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_int_eq(reading.state, READING_STALE);
 
     look(1300 * MS); /* a walk: client 2 is new */
     gpu_render(100, 3, 2, 75000000);

@@ -202,7 +202,7 @@ START_TEST(walk_over_very_many_is_spread_over_turns)
         }
     }
     look(1000 * MS);
-    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_int_eq(reading.state, READING_STALE);
     ck_assert_ptr_nonnull(strstr(reading.why, "under way"));
     look(1050 * MS);
     look(1100 * MS);

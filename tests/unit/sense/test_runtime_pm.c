@@ -39,7 +39,7 @@ START_TEST(time_under_power_is_a_bound)
     write_power(1000, 9000);
     ck_assert_int_eq(runtime_pm_open(&source, &tree_root, device), 0);
     look(1000 * MS);
-    ck_assert_int_eq(reading.state, READING_ABSENT);
+    ck_assert_int_eq(reading.state, READING_STALE);
     write_power(1020, 9080);
     look(1100 * MS);
 

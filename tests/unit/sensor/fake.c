@@ -12,7 +12,7 @@ static void read_fake(struct source *source, uint64_t now_us, struct reading *re
         pthread_cond_wait(&fake->turn, &fake->lock);
     }
     *ret_reading = fake->says;
-    ret_reading->at_us = now_us;
+    ret_reading->at_us = fake->is_early ? 0 : now_us;
     pthread_mutex_unlock(&fake->lock);
 }
 
@@ -67,6 +67,15 @@ void fake_says(struct fake *fake, enum reading_state state, int64_t value)
 {
     pthread_mutex_lock(&fake->lock);
     fake->says = (struct reading){ .state = state, .value = value };
+    fake->is_early = false;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_early(struct fake *fake)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->says = (struct reading){ .state = READING_STALE };
+    fake->is_early = true;
     pthread_mutex_unlock(&fake->lock);
 }
 

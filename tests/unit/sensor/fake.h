@@ -13,6 +13,7 @@ struct fake {
     pthread_cond_t turn;
     struct reading says;
     uint32_t n_reads; /* begun */
+    bool is_early;    /* what it says is of no time yet */
     bool is_shut;     /* whoever reads waits until it is open */
     struct source_client clients[2];
     uint32_t n_clients;
@@ -25,6 +26,8 @@ void fake_init_clients(struct fake *fake, enum reading_quantity quantity, const 
 void fake_finish(struct fake *fake);
 
 void fake_says(struct fake *fake, enum reading_state state, int64_t value);
+/* Its first look tells nothing yet. */
+void fake_early(struct fake *fake);
 void fake_shut(struct fake *fake, bool shut);
 uint32_t fake_n_reads(struct fake *fake);
 

@@ -47,6 +47,48 @@ START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
 }
 END_TEST
 
+START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks)
+{
+    struct bench bench;
+    struct fake load;
+
+    bench_open(&bench);
+    fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
+    load.source.slow_ms = 50;
+    fake_early(&load);
+    bench_found(&bench, (struct fake *[]){ &load }, 1);
+    bench_run(&bench, 10);
+    ck_assert(bench_gauge(&bench, &load)->in_use);
+    fake_says(&load, READING_OK, 100);
+
+    bench_run(&bench, 70);
+    ck_assert_int_eq(bench_gauge(&bench, &load)->now.state, READING_OK);
+    bench_run(&bench, 2000);
+
+    ck_assert_uint_le(fake_n_reads(&load), 5); /* and from then on once a second */
+    bench_close(&bench);
+}
+END_TEST
+
+START_TEST(nothing_is_read_faster_than_it_may_be)
+{
+    struct bench bench;
+    struct fake load;
+
+    bench_open(&bench);
+    bench.sampler.least_ms = 500;
+    fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
+    load.source.slow_ms = 50;
+    fake_early(&load);
+    bench_found(&bench, (struct fake *[]){ &load }, 1);
+
+    bench_run(&bench, 1900);
+
+    ck_assert_uint_eq(fake_n_reads(&load), 4);
+    bench_close(&bench);
+}
+END_TEST
+
 START_TEST(a_rate_is_kept_within_what_makes_sense)
 {
     struct bench bench;
@@ -337,6 +379,8 @@ int main(void)
 
     tcase_add_test(facts, everything_is_read_once_a_second_when_nobody_asks_for_more);
     tcase_add_test(facts, load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace);
+    tcase_add_test(facts, a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks);
+    tcase_add_test(facts, nothing_is_read_faster_than_it_may_be);
     tcase_add_test(facts, a_rate_is_kept_within_what_makes_sense);
     tcase_add_test(facts, heat_near_a_trip_is_read_faster_while_there_is_work);
     tcase_add_test(facts, one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up);

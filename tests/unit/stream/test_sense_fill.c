@@ -55,6 +55,7 @@ START_TEST(before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted)
     view = told_view(&told);
     view.is_alive = false;
     view.since_us = 777;
+    view.now_us = 777 + SENSE_OLD_US;
 
     fill(&told, &view, &input);
 
@@ -63,6 +64,57 @@ START_TEST(before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted)
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_BLIND);
     ck_assert_uint_eq(input.zones[0].at_us, 777);
+}
+END_TEST
+
+static enum governor_sight sight_at(struct told *told, uint64_t after_us)
+{
+    struct sense_view view = told_view(told);
+    struct governor_input input;
+
+    view.since_us = 1000000;
+    view.now_us = view.since_us + after_us;
+    fill(told, &view, &input);
+    return input.graphics.sight;
+}
+
+START_TEST(a_load_is_early_until_its_first_reading_and_lost_if_that_does_not_come)
+{
+    static const struct told_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
+    static struct told told;
+
+    told_init(&told);
+    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
+    told_inventory(&told, sources, 1, 128);
+    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
+    told_early(&told, 1);
+    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
+    ck_assert_int_eq(sight_at(&told, SENSE_OLD_US), GOVERNOR_BLIND);
+
+    told_state(&told, 1, SOTTO__SENSE__STATE__STATE_FORBIDDEN, 0);
+    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_BLIND);
+}
+END_TEST
+
+START_TEST(a_load_that_was_read_once_is_not_early_again)
+{
+    static const struct told_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    told_init(&told);
+    told_inventory(&told, sources, 1, 128);
+    told_reading(&told, 1, 300);
+    told_early(&told, 1);
+    view = told_view(&told);
+    view.since_us = view.now_us;
+
+    fill(&told, &view, &input);
+
+    ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
+    ck_assert_uint_eq(input.graphics.at_us, told_find(&told, "load")->now.at_us);
+    ck_assert_uint_gt(input.graphics.at_us, 0);
 }
 END_TEST
 
@@ -441,6 +493,8 @@ int main(void)
     tcase_add_test(facts, where_nobody_wants_to_know_there_is_nothing);
     tcase_add_test(facts, a_machine_that_has_nothing_has_nothing_to_protect);
     tcase_add_test(facts, before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted);
+    tcase_add_test(facts, a_load_is_early_until_its_first_reading_and_lost_if_that_does_not_come);
+    tcase_add_test(facts, a_load_that_was_read_once_is_not_early_again);
     tcase_add_test(facts, a_device_whose_load_nobody_can_tell_is_blind);
     tcase_add_test(facts, a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath);
     tcase_add_test(facts, load_is_the_sum_of_all_others_on_our_device);

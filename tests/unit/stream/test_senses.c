@@ -218,7 +218,7 @@ START_TEST(what_is_told_is_seen)
     uint32_t permille;
 
     begin(&scene, SENSES_SOCKET);
-    ck_assert_int_eq(sight(&scene, &permille), GOVERNOR_BLIND);
+    ck_assert_int_eq(sight(&scene, &permille), GOVERNOR_EARLY);
     until(&scene, has_called);
 
     tell_the_truth(&scene, 320);

@@ -50,7 +50,7 @@ int told_inventory(struct told *told, const struct told_source *sources, size_t 
     return sense_book_inventory(&told->book, &inventory, TOLD_BUILD, &told->diag);
 }
 
-int told_state(struct told *told, uint32_t id, int state, int64_t value)
+static int tell(struct told *told, uint32_t id, int state, int64_t value, bool is_early)
 {
     Sotto__Sense__Sample sample = SOTTO__SENSE__SAMPLE__INIT;
     Sotto__Sense__Reading reading = SOTTO__SENSE__READING__INIT;
@@ -60,7 +60,7 @@ int told_state(struct told *told, uint32_t id, int state, int64_t value)
     reading.source = id;
     reading.state = (Sotto__Sense__State)state;
     reading.value = value;
-    reading.at_us = told->now_us;
+    reading.at_us = is_early ? 0 : told->now_us;
     sample.at_us = told->now_us;
     sample.n_readings = 1;
     sample.readings = readings;
@@ -68,9 +68,19 @@ int told_state(struct told *told, uint32_t id, int state, int64_t value)
     return sense_book_sample(&told->book, &sample, told->now_us, &told->diag);
 }
 
+int told_state(struct told *told, uint32_t id, int state, int64_t value)
+{
+    return tell(told, id, state, value, false);
+}
+
 int told_reading(struct told *told, uint32_t id, int64_t value)
 {
     return told_state(told, id, SOTTO__SENSE__STATE__STATE_OK, value);
+}
+
+int told_early(struct told *told, uint32_t id)
+{
+    return tell(told, id, SOTTO__SENSE__STATE__STATE_STALE, 0, true);
 }
 
 int told_clients(struct told *told, const struct told_client *clients, size_t n)

@@ -49,6 +49,8 @@ int told_inventory(struct told *told, const struct told_source *sources, size_t 
 
 /* A millisecond goes by, then a reading of @id is told as taken just now. */
 int told_reading(struct told *told, uint32_t id, int64_t value);
+/* Its first look was no interval yet. */
+int told_early(struct told *told, uint32_t id);
 int told_state(struct told *told, uint32_t id, int state, int64_t value);
 
 /* A sample with clients. */
