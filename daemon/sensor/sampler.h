@@ -1,13 +1,13 @@
 /*
  * Sampler: which source is read when, which one decides, and what is new of it
  *
- * Times lie on a grid, so that what is read once a second is read in one round. Load is read at the pace that is asked
- * for, heat faster near a trip point, all else once a second; nobody asks faster: nothing faster than that, but for a
- * load whose first look has told nothing yet. A source
- * that is asked and does not answer is stale: its value stays and grows old.
+ * Times lie on a grid, so that what is read once a second is read in one round. Load is read at the pace that is
+ * asked for, heat faster near a trip point, all else once a second; nobody asks faster: nothing faster than that,
+ * but for a load whose first look has told nothing yet. A source that is asked and does not answer is stale: its
+ * value stays and grows old.
  *
- * Of the sources of one quantity the one with the lowest rank that is OK is in use; it must have been better or worse
- * for a while, so that a flapping file does not make the choice flap. Of zones and cooling devices all count.
+ * Of the sources of one quantity the one with the lowest rank that is OK is in use; it must have been better or
+ * worse for a while, so that a flapping file does not make the choice flap. Of zones and cooling devices all count.
  *
  * Time is an argument. One thread.
  */

@@ -1,15 +1,15 @@
 /*
  * Sense fill: from what sotto-sense has said to what the governor asks
  *
- * Unknown is never idle and never cool. NONE is said only where sotto-sense is there and has found no such thing, or
- * where nobody wants to know; a load that never was read and may be soon is EARLY; all else that is not read now is BLIND,
- * with the time when it was seen last.
+ * Unknown is never idle and never cool. NONE is said only where sotto-sense is there and has found no such thing,
+ * or where nobody wants to know; a load that never was read and may be soon is EARLY; all else that is not read now
+ * is BLIND, with the time when it was seen last.
  *
- * Graphics: where the load source in use tells clients apart, the sum of all but ours, on the device that draws (and
- * shows, if one does both); where it does not, its value as it stands. Heat: the zones that the
- * configuration names, else those that sotto-sense chose. A zone that never gave a value counts only if no other
- * does: many boards have zones for what is switched off. Clock: where the highest is not told, the highest ever
- * seen stands for it; it can only be too low, which makes the load look larger.
+ * Graphics: where the load source in use tells clients apart, the sum of all but ours, on the device that draws
+ * (and shows, if one does both); where it does not, its value as it stands. Heat: the zones that the configuration
+ * names, else those that sotto-sense chose. A zone that never gave a value counts only if no other does: many
+ * boards have zones for what is switched off. Clock: where the highest is not told, the highest ever seen stands
+ * for it; it can only be too low, which makes the load look larger.
  *
  * Throttle: of the cooling devices in use the one that is in deepest; its last state, if it can't be read any more.
  *
