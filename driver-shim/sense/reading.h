@@ -51,8 +51,8 @@ void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us);
 void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format,
                  ...) __attribute__((format(printf, 4, 5)));
 
-/* The source is there and works, and tells what happens between two looks, of which this was the first: STALE, of time 0,
- * which is before any other. */
+/* The source is there and works, and tells what happens between two looks, of which this was the first: STALE, of time
+ * 0, which is before any other. */
 void reading_early(struct reading *ret_reading, const char *why);
 
 /*
