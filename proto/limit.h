@@ -20,9 +20,10 @@
 /* A head without its body is no reason to wait for ever. */
 #define LIMIT_HALF_FRAME_MS 10000u
 
-/* Unpacked, a frame may take so many times its length, plus a constant for small ones. */
+/* Unpacked, a frame may take so many times its length, plus a constant for small ones: all that the limits below
+ * allow at once, each as short as can be. */
 #define LIMIT_UNPACK_FACTOR 5u
-#define LIMIT_UNPACK_EXTRA  (64u << 10)
+#define LIMIT_UNPACK_EXTRA  (256u << 10)
 
 /* One app must not use up the descriptors of all; 256 connections stay below the usual 1,024. */
 #define LIMIT_CONNS         256u

@@ -110,10 +110,15 @@ static void tell_status(const struct sottod *sottod)
     arena_finish(&arena);
 }
 
-/* Of models and streams the hub writes lines of its own, which say more. */
+/* What any app brings about as often as it likes, and of what the hub writes lines of its own, which say more. */
+static bool is_seldom(const char *topic)
+{
+    return strcmp(topic, "stream") != 0 && strcmp(topic, "session") != 0 && strcmp(topic, "model") != 0;
+}
+
 static void log_event(const char *topic, const char *name, const char *const *pairs, size_t n_pairs)
 {
-    enum log_level level = strcmp(topic, "stream") == 0 || strcmp(topic, "model") == 0 ? LOG_DEBUG : LOG_INFO;
+    enum log_level level = is_seldom(topic) ? LOG_INFO : LOG_DEBUG;
     char line[512] = "";
     size_t at = 0;
 

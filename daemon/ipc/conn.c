@@ -229,7 +229,9 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
     va_end(words);
     diag_blame(&diag, field, "%s", sentence); /* mends what may come from a stranger */
     /* The end of the daemon, or a connection too many, is told elsewhere, once. */
-    log_line("ipc", code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG : LOG_INFO,
+    log_line("ipc",
+             code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG
+                                                                             : ipc_log_level(conn->ipc),
              "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid,
              conn->peer.pid, diag.text);
 

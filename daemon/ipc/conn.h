@@ -79,6 +79,10 @@ bool conn_is_open(const struct conn *conn);
  * frames are dropped, and it ends when this turn of the loop does. */
 void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame);
 
+/* The same for one that goes to many, so that it is packed once: @body is a packed ServerFrame without its stream,
+ * far below LIMIT_FRAME. */
+void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body);
+
 /* Queues an Error on @stream that is not fatal. */
 void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag,
                  uint32_t retry_ms);

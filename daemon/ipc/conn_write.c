@@ -9,6 +9,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
+#define LABEL_BYTES 6u  /* of a ServerFrame that has a stream and no body, at most */
 #define STALL_LOOKS 16u /* looks at a stalled peer within its time */
 
 size_t conn_unsent(const struct conn *conn)
@@ -209,24 +210,26 @@ static void send_too_large(struct conn *conn, uint32_t stream, size_t n)
     conn_refuse(conn, stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, &diag, 0);
 }
 
-void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame)
+static bool may_send(const struct conn *conn)
 {
-    size_t n = sotto__v1__server_frame__get_packed_size(frame);
-    bool is_fatal = frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && frame->error->fatal;
+    return !conn->doom && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED;
+}
 
-    if (conn->doom || conn->state == CONN_CLOSING || conn->state == CONN_CLOSED) {
-        return;
+/* False: too much waits already, and that is the end of it. */
+static bool has_room(struct conn *conn)
+{
+    if (conn_unsent(conn) <= LIMIT_OUT_MAX) {
+        return true;
     }
-    if (n > LIMIT_FRAME) {
-        send_too_large(conn, frame->stream, n);
-        return;
-    }
-    if (!is_fatal && conn_unsent(conn) > LIMIT_OUT_MAX) {
-        conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
-                  "slow reader: a mebibyte of answers waits to be taken; read, or ask for less at once");
-        return;
-    }
-    if (wire_pack(&frame->base, &conn->out) != BUF_OK) {
+    conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
+              "slow reader: a mebibyte of answers waits to be taken; read, or ask for less at once");
+    return false;
+}
+
+/* A frame lies in conn::out (@r: BUF_OK), or had no room there. */
+static void sent(struct conn *conn, int r, bool is_fatal)
+{
+    if (r != BUF_OK) {
         conn_doom(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "the daemon has no memory for an answer");
         return;
     }
@@ -236,6 +239,39 @@ void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame)
     if (!is_fatal && !conn->is_parked && conn_unsent(conn) > LIMIT_OUT_STALL) {
         stall(conn);
     }
+}
+
+void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame)
+{
+    size_t n = sotto__v1__server_frame__get_packed_size(frame);
+    bool is_fatal = frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && frame->error->fatal;
+
+    if (!may_send(conn)) {
+        return;
+    }
+    if (n > LIMIT_FRAME) {
+        send_too_large(conn, frame->stream, n);
+    } else if (is_fatal || has_room(conn)) {
+        sent(conn, wire_pack(&frame->base, &conn->out), is_fatal);
+    }
+}
+
+/* The bytes of a message are those of its fields, one after the other: the stream goes before what all have. */
+void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body)
+{
+    Sotto__V1__ServerFrame label = SOTTO__V1__SERVER_FRAME__INIT;
+    uint8_t head[FRAME_HEAD_BYTES + LABEL_BYTES];
+    size_t n;
+    int r;
+
+    if (!may_send(conn) || !has_room(conn)) {
+        return;
+    }
+    label.stream = stream;
+    n = sotto__v1__server_frame__pack(&label, head + FRAME_HEAD_BYTES);
+    frame_head(head, (uint32_t)(n + body->n));
+    r = buf_append(&conn->out, head, FRAME_HEAD_BYTES + n);
+    sent(conn, r ? r : buf_append(&conn->out, buf_data(body), body->n), false);
 }
 
 void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag,

@@ -7,6 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* Lines about what peers do: any of them can do it thousands of times a second, and the journal has one measure for all
+ * that we say. */
+#define TOLD_MOST 20u
+#define TOLD_US   10000000u
+
 /* Runs before the loop waits: what was queued in this turn goes out now, each connection's frames in one write. */
 static void flush_dirty(uv_prepare_t *flusher)
 {
@@ -88,6 +93,24 @@ static void on_flusher_closed(uv_handle_t *flusher)
 
     ipc->flusher_open = false;
     ipc->done(ipc->owner);
+}
+
+enum log_level ipc_log_level(struct ipc *ipc)
+{
+    uint64_t now_us = clock_mono_us();
+
+    if (now_us - ipc->told_from_us >= TOLD_US) {
+        ipc->told_from_us = now_us;
+        ipc->n_told = 0;
+    }
+    if (ipc->n_told > TOLD_MOST) {
+        return LOG_DEBUG;
+    }
+    if (++ipc->n_told > TOLD_MOST) {
+        log_info("ipc", "more of that is not told for some seconds; Status counts it");
+        return LOG_DEBUG;
+    }
+    return LOG_INFO;
 }
 
 /* The flusher goes last: connections that are closing still have a frame to send. */

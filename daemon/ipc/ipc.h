@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "ipc/peer.h"
 #include "proto/wire.h"
 #include "stream/hub.h"
@@ -68,8 +69,10 @@ struct ipc {
     struct list watches;   /* ask::watch */
     uint32_t n_conns;      /* served: those refused and being closed don't count */
     bool told_full;        /* the log has a line about the limit that is reached */
-    uint64_t last_id;      /* of a connection, for the log */
-    struct wire wire;      /* of the frame being handled: handlers are done with it when they return */
+    uint64_t told_from_us; /* a while of lines about peers, and how many it has had */
+    uint32_t n_told;
+    uint64_t last_id; /* of a connection, for the log */
+    struct wire wire; /* of the frame being handled: handlers are done with it when they return */
     uv_prepare_t flusher;
     bool flusher_open;
     bool closing;
@@ -97,6 +100,9 @@ void ipc_destroy(struct ipc *ipc);
 /* Tells watchers; has the form of hub_event_fn but for its first argument. */
 void ipc_event(struct ipc *ipc, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
                uint32_t uid);
+
+/* For the room: how loud a line about what a peer did is. A few in some seconds are LOG_INFO. */
+enum log_level ipc_log_level(struct ipc *ipc);
 
 /* For the room: called when a listener or connection is gone, since ipc_close() waits for the last. */
 void ipc_left(struct ipc *ipc);

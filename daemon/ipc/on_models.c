@@ -67,8 +67,9 @@ void on_load_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFr
         ask_refused(ask, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, &diag, 0);
         return;
     }
-    log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks to load model %s", conn->id,
-             conn->peer.uid, load->name);
+    log_line("ipc", ipc_log_level(conn->ipc),
+             "connection %" PRIu64 ", uid %" PRIu32 ": asks to load model %s", conn->id, conn->peer.uid,
+             load->name);
     r = hub_load(conn->ipc->hub, load, &conn->grant, on_progress, on_loaded, ask, &ask->ticket, &diag);
     if (r) {
         ask->ticket = NULL;

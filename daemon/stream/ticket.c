@@ -7,7 +7,6 @@
  */
 #include "base/clean.h"
 #include "base/err.h"
-#include "base/utf8.h"
 #include "proto/limit.h"
 #include "stream/session.h"
 #include "stream/status.h"
@@ -171,17 +170,9 @@ static void tell_ids(struct hub_ticket *ticket, const struct words_job *job)
 static void tell_text(struct hub_ticket *ticket, const struct words_job *job)
 {
     Sotto__V1__Detokenized answer = SOTTO__V1__DETOKENIZED__INIT;
-    size_t cap = 3 * job->spelt.n;
-    cleanup(mem_freep) uint8_t *text = mem_alloc(MEM_WIRE, cap);
-    Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
 
-    if (!text) {
-        error.code = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
-        ticket->done.detokenized(ticket->owner, NULL, &error);
-        return;
-    }
-    answer.text.data = text;
-    answer.text.len = job->spelt.n ? utf8_mend(buf_data(&job->spelt), job->spelt.n, text, cap) : 0;
+    answer.text.len = job->mended.n;
+    memcpy(&answer.text.data, &(const uint8_t *){ buf_data(&job->mended) }, sizeof(answer.text.data));
     ticket->done.detokenized(ticket->owner, &answer, NULL);
 }
 

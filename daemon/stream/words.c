@@ -2,6 +2,8 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/utf8.h"
+#include "proto/limit.h"
 #include <errno.h>
 
 /* A head with the largest vocabularies known is some 20 MB; a file may not make us hold more. */
@@ -10,8 +12,8 @@
 /* Ids of one text: the longest context there is. More is refused by the context anyway. */
 #define IDS_MAX (1u << 21)
 
-/* Text of ids: as long as a text may be. */
-#define SPELT_MAX (16u << 20)
+/* Text of ids: what one answer has room for. */
+#define SPELT_MAX LIMIT_FRAME
 
 void words_init(struct words *words, uv_loop_t *loop, uint32_t n_threads)
 {
@@ -74,6 +76,31 @@ static int chat(struct words_job *job)
     }
 }
 
+/* Tokens end where they like, so their text may begin or end inside a character: it is mended here, off the loop. */
+static int spell(struct words_job *job)
+{
+    size_t cap;
+    uint8_t *room;
+    int r;
+
+    r = vocab_detokenize(job->vocab, job->ids.ids, job->ids.n, job->special, &job->spelt, &job->diag);
+    if (r == TOKENIZE_TOO_MANY) {
+        diag_set(&job->diag,
+                 "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
+                 SPELT_MAX);
+    }
+    if (r || job->spelt.n == 0) {
+        return r;
+    }
+    cap = 3 * job->spelt.n;
+    r = buf_reserve(&job->mended, cap, &room);
+    if (r) {
+        return err_up(r);
+    }
+    buf_grew(&job->mended, utf8_mend(buf_data(&job->spelt), job->spelt.n, room, cap));
+    return TOKENIZE_OK;
+}
+
 static void run(uv_work_t *work)
 {
     struct words_job *job = container_of(work, struct words_job, work);
@@ -87,8 +114,7 @@ static void run(uv_work_t *work)
         job->outcome = chat(job);
         break;
     case WORDS_SPELL:
-        job->outcome =
-            vocab_detokenize(job->vocab, job->ids.ids, job->ids.n, job->special, &job->spelt, &job->diag);
+        job->outcome = spell(job);
         break;
     case WORDS_HEAD:
         read_head(job);
@@ -116,6 +142,7 @@ static void destroy(struct words_job *job)
     mem_free(job->tools);
     ids_finish(&job->ids);
     buf_finish(&job->spelt);
+    buf_finish(&job->mended);
     chat_destroy(job->head_chat);
     vocab_destroy(job->head_vocab);
     if (job->release) {
@@ -145,6 +172,7 @@ static struct words_job *create(struct account *account, enum words_kind kind)
     job->ids.max = IDS_MAX;
     atomic_init(&job->cancel, false);
     buf_init(&job->spelt, MEM_WORDS, SPELT_MAX);
+    buf_init(&job->mended, MEM_WORDS, 3 * SPELT_MAX);
     hold(job, sizeof(*job));
     return job;
 }

@@ -20,7 +20,7 @@
 enum words_kind {
     WORDS_TEXT,  /* @text to @ids */
     WORDS_CHAT,  /* @input to @ids */
-    WORDS_SPELL, /* @ids to @spelt */
+    WORDS_SPELL, /* @ids to @mended */
     WORDS_HEAD,  /* the file at @fd to @vocab and @chat */
 };
 
@@ -67,7 +67,8 @@ struct words_job {
     int outcome; /* enum tokenize_outcome, or a fault; WORDS_HEAD: 0, 1 (refused) or a fault */
     struct diag diag;
     struct ids ids;
-    struct buf spelt;
+    struct buf spelt;         /* as the pieces are */
+    struct buf mended;        /* as whole characters */
     struct vocab *head_vocab; /* owned until taken */
     struct chat *head_chat;
     struct diag chat_diag; /* why there is no head_chat */

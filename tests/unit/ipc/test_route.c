@@ -409,6 +409,33 @@ START_TEST(a_slow_watcher_loses_events_and_is_told_how_many)
 }
 END_TEST
 
+START_TEST(each_watch_hears_an_event_under_its_own_label)
+{
+    static const uint32_t labels[] = { 1, 300, UINT32_MAX };
+    const char *const pairs[] = { "model", "tiny" };
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
+
+    client_hello(&world, &one);
+    for (size_t i = 0; i < COUNTOF(labels); i++) {
+        frame.stream = labels[i];
+        frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
+        frame.watch = &watch;
+        client_send(&world, &one, &frame);
+    }
+    world_run(&world, 5);
+    ipc_event(world.ipc, "engine", "engine-lost", pairs, 1, UINT32_MAX);
+
+    for (size_t i = 0; i < COUNTOF(labels); i++) {
+        const Sotto__V1__Event *event = client_expect(&world, &one, HAS(EVENT), labels[i])->event;
+
+        ck_assert_str_eq(event->name, "engine-lost");
+        ck_assert_str_eq(event->pairs[0]->value, "tiny");
+        ck_assert_uint_eq(event->dropped, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_watch_ends_by_cancel_with_done)
 {
     client_hello(&world, &one);
@@ -543,6 +570,7 @@ int main(void)
     tcase_add_test(facts, a_stranger_does_not_hear_of_other_peoples_streams);
     tcase_add_test(facts, an_observer_hears_of_all_streams);
     tcase_add_test(facts, a_slow_watcher_loses_events_and_is_told_how_many);
+    tcase_add_test(facts, each_watch_hears_an_event_under_its_own_label);
     tcase_add_test(facts, a_watch_ends_by_cancel_with_done);
     tcase_add_test(facts, a_hint_reaches_the_hub_and_is_not_answered);
     tcase_add_test(facts, a_hint_is_void_with_its_connection);

@@ -125,6 +125,63 @@ START_TEST(the_longest_prompt_of_token_ids_fits)
 }
 END_TEST
 
+/* Short texts take little of a frame and much of memory: a long chat of "ok" and "yes" must not look like an attack. */
+START_TEST(all_that_the_limits_allow_at_once_fits_however_short)
+{
+    static Sotto__V1__ChatMessage messages[LIMIT_MESSAGES];
+    static Sotto__V1__ChatMessage *message_list[LIMIT_MESSAGES];
+    static Sotto__V1__LogitBias biases[LIMIT_BIASES];
+    static Sotto__V1__LogitBias *bias_list[LIMIT_BIASES];
+    static ProtobufCBinaryData tools[LIMIT_TOOLS];
+    static ProtobufCBinaryData stops[LIMIT_STOPS];
+    static char role[] = "u";
+    Sotto__V1__Chat chat = SOTTO__V1__CHAT__INIT;
+    Sotto__V1__Sampling sampling = SOTTO__V1__SAMPLING__INIT;
+    Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
+    Sotto__V1__ClientFrame out = SOTTO__V1__CLIENT_FRAME__INIT;
+    const ProtobufCBinaryData letter = { .len = 1, .data = (uint8_t *)role };
+    ProtobufCMessage *message;
+    struct buf buf;
+
+    for (size_t i = 0; i < LIMIT_MESSAGES; i++) {
+        sotto__v1__chat_message__init(&messages[i]);
+        messages[i].role = role;
+        messages[i].content = letter;
+        message_list[i] = &messages[i];
+    }
+    for (uint32_t i = 0; i < LIMIT_BIASES; i++) {
+        sotto__v1__logit_bias__init(&biases[i]);
+        biases[i].id = i;
+        bias_list[i] = &biases[i];
+    }
+    for (size_t i = 0; i < LIMIT_TOOLS; i++) {
+        tools[i] = letter;
+    }
+    for (size_t i = 0; i < LIMIT_STOPS; i++) {
+        stops[i] = letter;
+    }
+    chat.n_messages = LIMIT_MESSAGES;
+    chat.messages = message_list;
+    chat.n_tools = LIMIT_TOOLS;
+    chat.tools = tools;
+    sampling.n_bias = LIMIT_BIASES;
+    sampling.bias = bias_list;
+    generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    generate.chat = &chat;
+    generate.sampling = &sampling;
+    generate.n_stop = LIMIT_STOPS;
+    generate.stop = stops;
+    out.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
+    out.generate = &generate;
+    buf_init(&buf, MEM_MISC, LIMIT_FRAME + FRAME_HEAD_BYTES);
+
+    ck_assert_int_eq(wire_pack(&out.base, &buf), BUF_OK);
+
+    ck_assert_int_eq(unpack(buf_data(&buf) + FRAME_HEAD_BYTES, buf.n - FRAME_HEAD_BYTES, &message), WIRE_OK);
+    buf_finish(&buf);
+}
+END_TEST
+
 START_TEST(a_buffer_without_room_is_left_as_it_was)
 {
     Sotto__V1__ClientFrame out = SOTTO__V1__CLIENT_FRAME__INIT;
@@ -166,6 +223,7 @@ int main(void)
     tcase_add_test(facts, an_empty_frame_is_a_message_without_a_body);
     tcase_add_test(facts, a_frame_that_would_multiply_is_too_much);
     tcase_add_test(facts, the_longest_prompt_of_token_ids_fits);
+    tcase_add_test(facts, all_that_the_limits_allow_at_once_fits_however_short);
     tcase_add_test(facts, a_buffer_without_room_is_left_as_it_was);
     tcase_add_test(facts, missing_memory_is_not_blamed_on_the_frame);
     suite_add_tcase(suite, facts);
