@@ -356,9 +356,7 @@ static void foretell_surely(const struct view *view, const struct job *job, stru
 
 static bool is_kept_out(const struct job *job, const struct governor_limits *limits)
 {
-    const struct governor_limits *bounds = &limits[job->lane->place];
-
-    return bounds->mode == GOVERNOR_PAUSED || job->class < bounds->class_gate;
+    return !governor_lets_run(&limits[job->lane->place], job->class);
 }
 
 /* By how much @foretold misses @job's deadlines; 0 or below: not at all. */

@@ -123,6 +123,13 @@ struct governor_limits {
     uint64_t busy_until_us;      /* a compositor draws hard until then, and says so; 0: none does */
 };
 
+/* True if @class may run under @limits. A mode says this in a word, but a freer word has to dwell: work does not wait
+ * for it. */
+static inline bool governor_lets_run(const struct governor_limits *limits, enum sched_class class)
+{
+    return limits->duty_permille > 0 && class >= limits->class_gate;
+}
+
 /* One reason's share of the limits; the tightest wins. */
 struct governor_bound {
     enum governor_cause cause;

@@ -56,14 +56,11 @@ static bool is_whole(const struct plan_input *in)
 /* Wants service, and nothing but the order keeps it from it. */
 static bool is_ready(const struct job *job, const struct plan_input *in)
 {
-    const struct governor_limits *limits;
-
     if ((job->state != JOB_SEATED && job->state != JOB_WAITING && job->state != JOB_OPENING) || job->parked ||
         !job->lane->open || job->class < in->class_least) {
         return false;
     }
-    limits = &in->limits[job->lane->place];
-    return limits->mode != GOVERNOR_PAUSED && job->class >= limits->class_gate;
+    return governor_lets_run(&in->limits[job->lane->place], job->class);
 }
 
 /* May stand in this step. */

@@ -50,10 +50,7 @@ uint32_t turn_patience_us(const struct turn_view *view, enum governor_place plac
 
 static bool is_open(const struct turn_view *view, enum governor_place place, enum sched_class class)
 {
-    const struct governor_limits *limits = &view->in->limits[place];
-
-    return !view->in->is_asleep && limits->mode != GOVERNOR_PAUSED && limits->duty_permille > 0 &&
-           class >= limits->class_gate;
+    return !view->in->is_asleep && governor_lets_run(&view->in->limits[place], class);
 }
 
 /* ---- steps */

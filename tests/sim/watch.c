@@ -187,11 +187,6 @@ static void judge_rest(struct watch *watch, uint64_t from_ns)
               (double)rest_ns < owed_ns * 0.99 - (double)ROUNDED_NS * 1000.0 / duty, watch_now_s(watch));
 }
 
-static bool allows(const struct governor_limits *limits, enum sched_class class)
-{
-    return limits->mode != GOVERNOR_PAUSED && limits->duty_permille > 0 && class >= limits->class_gate;
-}
-
 /* Nothing of a class that is shut out runs longer than until it is told, and its part. */
 static void judge_gate(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
                        double part_ns)
@@ -203,7 +198,7 @@ static void judge_gate(struct watch *watch, const struct engine *engine, uint64_
         const struct watch_limits *entry = nth_back(watch, i);
         uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(watch));
 
-        if (!allows(&entry->limits, class) && until_ns > told_ns) {
+        if (!governor_lets_run(&entry->limits, class) && until_ns > told_ns) {
             double over_ns = (double)(until_ns - told_ns) - part_ns;
 
             tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns,

@@ -179,8 +179,7 @@ static void watch_progress(struct watch *watch)
         watch->starved_s = 0.0;
         return;
     }
-    if (limits->mode == GOVERNOR_PAUSED || limits->duty_permille == 0 ||
-        limits->class_gate > SCHED_BACKGROUND) {
+    if (!governor_lets_run(limits, SCHED_BACKGROUND)) {
         return;
     }
     watch->starved_s += TICK_S;
@@ -321,7 +320,7 @@ static double first_by_us(const struct watch *watch, const struct request *reque
             (double)(gpu_load_permille(scenario, at, GPU_BASE) + gpu_load_permille(scenario, at, GPU_APP)) /
             (double)gpu_clock_permille(scenario, at);
 
-        duty = limits->mode == GOVERNOR_PAUSED ? 0 : (uint32_t)num_min(duty, limits->duty_permille);
+        duty = (uint32_t)num_min(duty, limits->duty_permille);
         slice_us = (uint32_t)num_max(slice_us, limits->slice_us);
         drawn = !scenario->chip.cores && load_now > drawn ? load_now : drawn;
         rate = clock < rate ? clock : rate;

@@ -137,7 +137,7 @@ START_TEST(a_closed_gate_promises_nothing)
     ck_assert_uint_eq(verdict.first_us, ADMIT_NO_TIME);
     ck_assert_uint_gt(verdict.retry_us, 0);
     play.in.limits[play.lane.place].class_gate = SCHED_BACKGROUND;
-    play.in.limits[play.lane.place].mode = GOVERNOR_PAUSED;
+    play.in.limits[play.lane.place].duty_permille = 0;
     ck_assert_int_eq(admit(&ask), ADMIT_LATE);
     ask.job.first_by_us = 0;
 
@@ -365,7 +365,7 @@ START_TEST(the_plan_wakes_for_the_next_deadline)
 
     prepare(&ask, 1, SCHED_INTERACTIVE, 10, 2, SECOND_US, 0);
     play_come(&play, &ask);
-    play.in.limits[play.lane.place].mode = GOVERNOR_PAUSED;
+    play.in.limits[play.lane.place].duty_permille = 0;
     plan_make(&play.planner, &play.queue, &play.in, &plan);
 
     ck_assert_ptr_null(plan.lane);

@@ -244,7 +244,7 @@ START_TEST(each_place_has_its_own_gate)
     in.limits[GOVERNOR_DEVICE].class_gate = SCHED_REALTIME;
     plan_of_kind(PLAN_NEXT, NULL);
     ck_assert_ptr_eq(plan.lane, &cores);
-    in.limits[GOVERNOR_CORES].mode = GOVERNOR_PAUSED;
+    in.limits[GOVERNOR_CORES].duty_permille = 0;
     plan_of_kind(PLAN_NEXT, NULL);
 
     ck_assert_ptr_null(plan.lane);

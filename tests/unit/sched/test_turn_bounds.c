@@ -211,11 +211,11 @@ START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
     add_answer(&job, SCHED_REALTIME, &lanes[0]);
     job.n_left = 1;
     step = expect(TURN_STEP);
-    in.limits[GOVERNOR_CORES].mode = GOVERNOR_PAUSED;
+    in.limits[GOVERNOR_CORES].duty_permille = 0;
     ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
     stand(step, 1 * MS);
     expect(TURN_NONE);
-    in.limits[GOVERNOR_CORES].mode = GOVERNOR_FULL;
+    in.limits[GOVERNOR_CORES].duty_permille = 1000;
     ck_assert_ptr_eq(expect(TURN_CONTINUE), step);
     in.is_asleep = true;
     ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
@@ -223,6 +223,18 @@ START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
     expect(TURN_NONE);
     in.is_asleep = false;
     expect(TURN_CONTINUE);
+}
+END_TEST
+
+START_TEST(work_does_not_wait_for_a_mode_that_dwells)
+{
+    struct job job;
+
+    add_answer(&job, SCHED_BACKGROUND, &lanes[0]);
+    in.limits[GOVERNOR_CORES].mode = GOVERNOR_PAUSED; /* for half a second more */
+    in.limits[GOVERNOR_CORES].duty_permille = 600;
+
+    expect(TURN_STEP);
 }
 END_TEST
 
