@@ -95,7 +95,8 @@ uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minut
                           uint64_t boot_us)
 {
     uint64_t limit_utok = (uint64_t)tokens_a_minute * UTOK;
-    uint64_t rest_us = account->rest_until_us > boot_us ? account->rest_until_us - boot_us : 0;
+    uint64_t until_us = num_max(account->rest_until_us, account->barred_us);
+    uint64_t rest_us = until_us > boot_us ? until_us - boot_us : 0;
     uint64_t spent_utok;
 
     if (tokens_a_minute == 0) {

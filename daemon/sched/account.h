@@ -52,6 +52,8 @@ struct account {
     uint64_t spent_us;      /* boot clock */
     uint64_t rest_until_us; /* no token may be spent before: its energy is spent (boot clock) */
     uint64_t suspect_us;    /* until then its new requests are suspects (monotonic clock) */
+    uint32_t n_guilty;      /* its requests that lost engines, while it was a suspect */
+    uint64_t barred_us;     /* no token may be spent before, since they did (boot clock) */
 };
 
 struct account_limits {

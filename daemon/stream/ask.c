@@ -115,6 +115,9 @@ static int admit(struct hub *hub, const struct account *account, enum sched_clas
     } else if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
                  (unsigned long long)(account->bytes >> 20));
+    } else if (account->barred_us > clock_boot_us()) {
+        diag_set(diag, "%u requests of this user have cost the engine they ran on: come back in %u ms",
+                 account->n_guilty, *ret_retry_ms);
     } else if (energy_wait_us >= wait_us) {
         diag_set(diag, "this user's %u joules a minute are spent: come back in %u ms", grant->energy_a_minute,
                  *ret_retry_ms);

@@ -1,4 +1,5 @@
 #include "stream/blame.h"
+#include "base/num.h"
 
 /* Forgets what is older than a minute; returns how many are left. */
 static uint32_t sweep(struct blame *blame, uint64_t now_us)
@@ -88,6 +89,16 @@ void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n,
 void blame_suspect(struct blame_mark *mark)
 {
     *mark = (struct blame_mark){ .suspect = true };
+}
+
+uint64_t blame_bar_us(uint32_t n_guilty)
+{
+    uint64_t bar_us = BLAME_BAR_US;
+
+    for (uint32_t i = 2; i < n_guilty && bar_us < BLAME_ACCOUNT_US; i++) {
+        bar_us *= 2;
+    }
+    return n_guilty < 2 ? 0 : num_min(bar_us, BLAME_ACCOUNT_US);
 }
 
 bool blame_served(struct blame_mark *mark, uint32_t n_tok, bool alone)

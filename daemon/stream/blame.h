@@ -11,6 +11,9 @@
  * BLAME_STRANGERS-th on that finds the same request under way, without BLAME_CLEAR_TOK tokens of it in between, a
  * SIGKILL is a crash like any other.
  *
+ * Each guilty request costs all others an engine, twice. So its account pays: from the second one on, while it is still
+ * a suspect, nothing is computed for it for a time that doubles with each (blame_bar_us).
+ *
  * What is charged to no request counts against the device: BLAME_DEVICE_CRASHES of those in a minute.
  * When a request turns out to be guilty, the crash that made it a suspect is taken off the device's account again:
  * a request that always crashes is no fault of the device.
@@ -30,7 +33,8 @@
 #define BLAME_DEVICE_CRASHES 3u
 #define BLAME_MINUTE_US      60000000ull
 #define BLAME_ACCOUNT_US     300000000ull /* how long the account of a guilty request stays suspect */
-#define BLAME_KEPT           8u           /* crashes remembered: more in a minute can't be, with the pauses */
+#define BLAME_BAR_US         10000000ull /* that an account waits after its second guilty request; then twice that */
+#define BLAME_KEPT           8u          /* crashes remembered: more in a minute can't be, with the pauses */
 
 /* What is held against one request; zeroed at its beginning. */
 struct blame_mark {
@@ -67,6 +71,9 @@ void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n,
 
 /* A request of an account that is suspect begins. */
 void blame_suspect(struct blame_mark *mark);
+
+/* How long an account waits after its @n_guilty-th guilty request; 0: not at all. */
+uint64_t blame_bar_us(uint32_t n_guilty);
 
 /* @n_tok tokens were sampled for a request, @alone: in a step of its own. True: it is no suspect any more. */
 bool blame_served(struct blame_mark *mark, uint32_t n_tok, bool alone);

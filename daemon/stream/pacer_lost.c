@@ -42,9 +42,27 @@ static size_t gather_marks(struct edition *edition, struct blame_mark **ret_mark
     return n;
 }
 
+/* The account of a guilty request: what it has asked here and will ask runs alone, and later each time. */
+static void charge(struct edition *edition, struct account *account, uint64_t now_us)
+{
+    struct list *link;
+
+    account->n_guilty = account->suspect_us > now_us ? account->n_guilty + 1 : 1;
+    account->suspect_us = now_us + BLAME_ACCOUNT_US;
+    account->barred_us = clock_boot_us() + blame_bar_us(account->n_guilty);
+    list_for_each (link, &edition->streams) {
+        struct stream *stream = container_of(link, struct stream, edition_link);
+
+        if (stream->job.account == account && !stream->mark.suspect) {
+            blame_suspect(&stream->mark);
+            stream->job.alone = true;
+        }
+    }
+}
+
 static void strike_out(struct stream *stream, uint64_t now_us)
 {
-    stream->job.account->suspect_us = now_us + BLAME_ACCOUNT_US;
+    charge(stream->edition, stream->job.account, now_us);
     log_warn("stream", "event: request-guilty, stream: %llu, uid: %u, model: %s",
              (unsigned long long)stream->number, stream->grant.uid, stream->edition->model->settings.name);
     stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL,

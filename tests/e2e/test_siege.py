@@ -8,7 +8,7 @@ from client import Gone, generate
 from daemon import BUILD, Daemon
 from maker import N_BYTES, N_WORDS
 from plant import counter as value
-from tap import equal, fact, holds, note
+from tap import LeftOut, equal, fact, holds, note
 
 
 def counter(daemon, name):
@@ -89,6 +89,46 @@ def strangers_do_not_fill_the_log():
         lines = len(daemon.log().splitlines()) - begun
         holds(lines < 40, f"{lines} lines:\n{daemon.log()[-2000:]}")
         equal(counter(daemon, "sotto_connections_bad_total"), 60, "what Status counts")
+
+
+
+def client_of(daemon, uid):
+    """A connection of another user; needs root."""
+    os.seteuid(uid)
+    try:
+        return daemon.client()
+    finally:
+        os.seteuid(0)
+
+
+@fact
+def an_app_that_costs_engines_again_and_again_waits_and_all_others_go_on():
+    if os.geteuid() != 0:
+        raise LeftOut("other users take root")
+    for at in "open", 1:
+        with Daemon(script=f"when {N_WORDS} at {at} do crash\nalways do slow 2\n", start=False,
+                    policy=[{"anyone": True, "observe": True}]) as daemon:
+            os.chmod(daemon.folder, 0o755)
+            daemon.start()
+            os.chmod(daemon.socket, 0o777)
+            daemon.wait_ready()
+            evil, good = client_of(daemon, 20001), client_of(daemon, 20002)
+            want = good.generate(tokens=[7, 8, 9], max_tokens=10).tokens
+            streams = [evil.ask(generate(tokens=[N_WORDS, 1], max_tokens=5)) for _ in range(16)]
+            for _ in range(20):
+                equal(good.generate(tokens=[7, 8, 9], max_tokens=10).tokens, want, "tokens beside the crashes")
+            refused = evil.generate(tokens=[N_WORDS, 1], max_tokens=5).error
+            equal(refused.code, pb.CODE_RESOURCE_EXHAUSTED, refused.message)
+            holds(5000 < refused.retry_after_ms <= 10000, refused)
+            starts = daemon.engine_of().starts
+            note(f"at {at}: {starts} starts; {refused.message}")
+            holds(starts <= 7, f"{starts} starts: more than one, a crash of all together, and two for each of two guilty ones")
+            for stream in streams:
+                evil.send(stream, pb.Cancel())
+            reasons = [evil.answer(stream).reason for stream in streams]
+            equal(reasons.count("CODE_INTERNAL"), 2, reasons)
+            for client in evil, good:
+                client.close()
 
 
 tap.main()

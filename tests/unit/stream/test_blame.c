@@ -232,6 +232,18 @@ START_TEST(whatever_the_mixture_exactly_the_guilty_fail)
 }
 END_TEST
 
+START_TEST(an_account_waits_from_its_second_guilty_request_on_twice_as_long_each_time)
+{
+    ck_assert_uint_eq(blame_bar_us(0), 0);
+    ck_assert_uint_eq(blame_bar_us(1), 0);
+    ck_assert_uint_eq(blame_bar_us(2), BLAME_BAR_US);
+    ck_assert_uint_eq(blame_bar_us(3), 2 * BLAME_BAR_US);
+    ck_assert_uint_eq(blame_bar_us(6), 16 * BLAME_BAR_US);
+    ck_assert_uint_eq(blame_bar_us(7), BLAME_ACCOUNT_US);
+    ck_assert_uint_eq(blame_bar_us(UINT32_MAX), BLAME_ACCOUNT_US);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream-blame");
@@ -250,6 +262,7 @@ int main(void)
     tcase_add_test(tcase, crashes_a_minute_apart_do_not_add_up);
     tcase_add_test(tcase, a_request_of_a_suspect_account_has_two_strikes_as_well);
     tcase_add_test(tcase, whatever_the_mixture_exactly_the_guilty_fail);
+    tcase_add_test(tcase, an_account_waits_from_its_second_guilty_request_on_twice_as_long_each_time);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
