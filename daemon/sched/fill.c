@@ -198,6 +198,16 @@ static void fill_answer(struct room *room, struct job *job)
     }
 }
 
+/* What is left of a prompt behind @n_rows would take less than the reading of the weights that a step of its own costs,
+ * and somebody waits to hear the first word: it is taken along. Nobody else stands in such a step. */
+static bool takes_rest(const struct room *room, const struct job *job, uint32_t n_rows, uint32_t most)
+{
+    uint32_t n_all = job_rows_left(job);
+
+    return job->class == SCHED_REALTIME && !job->has_first && n_rows > 0 && n_all <= most &&
+           cost_with(room, job, n_all) <= room->limit_ns + room->plan->lane->cost.ns[COST_FIXED];
+}
+
 /* @aged: others wait behind who has aged; it gets a part of the step. */
 static void fill_prompt(struct room *room, struct job *job, bool aged)
 {
@@ -205,6 +215,9 @@ static void fill_prompt(struct room *room, struct job *job, bool aged)
     bool first = aged || room->kept_rows > 0 || room->plan->n_entries == 0;
     uint32_t n = piece(room, job, most, first ? PLAN_PIECE_ROWS : 0, aged ? room->aged_ns : room->limit_ns);
 
+    if (takes_rest(room, job, n, most)) {
+        n = job_rows_left(job);
+    }
     if (n > 0) {
         take(room, job, n);
     }

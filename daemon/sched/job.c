@@ -30,6 +30,42 @@ static bool holds_seat(enum job_state state)
     return state == JOB_OPENING || state == JOB_SEATED;
 }
 
+uint32_t job_pages(const struct job *job)
+{
+    const struct lane *lane = job->lane;
+    uint64_t n_most = num_max(job->n_most, job->n_known);
+
+    if (job->n_pages > 0) {
+        return job->n_pages;
+    }
+    n_most = lane->n_context > 0 ? num_min(n_most, lane->n_context) : n_most;
+    return (uint32_t)num_div_up(n_most, lane->page_tokens);
+}
+
+static void keep_spare(struct lane_spare *spare, uint32_t n_pages)
+{
+    if (spare->n == LANE_SPARE_LAST) {
+        *spare = (struct lane_spare){ .n_pages_before = spare->n_pages };
+    }
+    spare->n_pages = (uint32_t)num_max(spare->n_pages, n_pages);
+    spare->n++;
+}
+
+/* What its lane has given away of its pages. */
+static void move_pages(struct job *job, enum job_state to)
+{
+    struct lane *lane = job->lane;
+
+    lane->n_pages_promised -= job->state == JOB_SEATED ? job->n_pages : 0;
+    lane->n_pages_promised += to == JOB_SEATED ? job->n_pages : 0;
+    lane->n_pages_asked -= job->n_pages_asked;
+    job->n_pages_asked = to == JOB_OPENING ? job_pages(job) : 0;
+    lane->n_pages_asked += job->n_pages_asked;
+    if (to == JOB_SEATED && job->class == SCHED_REALTIME) {
+        keep_spare(&lane->spare, job->n_pages);
+    }
+}
+
 void job_move(struct job *job, enum job_state to, uint64_t now_us)
 {
     assert(job_may_move(job, to));
@@ -45,8 +81,7 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     if (job->lane) {
         job->lane->n_held[job->class] -= holds_seat(job->state);
         job->lane->n_held[job->class] += holds_seat(to);
-        job->lane->n_pages_promised -= job->state == JOB_SEATED ? job->n_pages : 0;
-        job->lane->n_pages_promised += to == JOB_SEATED ? job->n_pages : 0;
+        move_pages(job, to);
     }
     job->state = to;
     job->since_us = now_us;

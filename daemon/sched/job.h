@@ -1,10 +1,10 @@
 /*
  * Job: one request as the scheduler sees it
  *
- * Its counters mirror the sequence in the engine. n_known tokens are known (prompt, then what was sampled) and n_done
- * rows are computed. What is under way runs ahead of both: n_sent rows stand in steps that have not ended, and those
- * steps will sample n_due tokens. So the next step can be planned before the last has ended: its row takes the token
- * that the engine samples first. It lives inside the stream that it belongs to.
+ * Its counters mirror the sequence in the engine. n_known tokens are known (prompt, then what was sampled) and
+ * n_done rows are computed. What is under way runs ahead of both: n_sent rows stand in steps that have not ended,
+ * and those steps will sample n_due tokens. So the next step can be planned before the last has ended: its row
+ * takes the token that the engine samples first. It lives inside the stream that it belongs to.
  *
  * Pure: time is an argument.
  */
@@ -58,6 +58,7 @@ struct job {
     uint32_t n_most;   /* tokens that it may come to: prompt, and the longest answer; 0: not known */
     uint32_t n_paid;   /* tokens that the account was charged for: a rebuild is not its fault */
     uint32_t n_pages;  /* that its sequence needs, as the engine said last (Opened, Refused); 0: not known */
+    uint32_t n_pages_asked; /* while JOB_OPENING: counted in its lane's */
 
     uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
     uint32_t n_aside;     /* times that its seat was taken while it ran */
@@ -100,6 +101,9 @@ bool job_decodes(const struct job *job);
 
 /* True if one more step may name it. */
 bool job_may_step(const struct job *job);
+
+/* Pages that it needs: as the engine said, or as many as it may come to. */
+uint32_t job_pages(const struct job *job);
 
 /* Virtual time of its account: where its next row starts. */
 uint64_t job_start(const struct job *job);

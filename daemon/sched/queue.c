@@ -328,7 +328,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
         job->n_paid = n_due;
     }
     job->has_first = job->has_first || n_tok > 0;
-    if (n_rows > 0) {
+    if (n_new > 0) { /* what is computed once more is no service: it stays as old as it is */
         job->since_us = now_us;
         job->lane->served_us[job->class] = now_us;
     }

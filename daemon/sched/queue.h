@@ -1,16 +1,16 @@
 /*
  * Queue: all jobs, and who comes before whom
  *
- * Strict order between classes, with ageing, so that each class moves on: at a lane where none of a class was served
- * for a spell its seated jobs count as one class higher for each, and where it holds no seat so do those that wait for
- * one.
- * Inside a class, weighted fair queueing over accounts by tokens served (start-time fair queueing: Goyal, Vin and Cheng
- * 1996; by tokens, as Sheng et al. 2024 count them). Inside an account, by arrival. A job that would miss its deadline
- * in that order goes before its class, the earliest deadline first; its tokens are charged as any others.
+ * Strict order between classes, with ageing, so that each class moves on: at a lane where none of a class was
+ * served for a spell its seated jobs count as one class higher for each, and where it holds no seat so do those
+ * that wait for one. Inside a class, weighted fair queueing over accounts by tokens served (start-time fair
+ * queueing: Goyal, Vin and Cheng 1996; by tokens, as Sheng et al. 2024 count them). Inside an account, by arrival.
+ * A job that would miss its deadline in that order goes before its class, the earliest deadline first; its tokens
+ * are charged as any others.
  *
- * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use (one
- * answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by wanting
- * little.
+ * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use
+ * (one answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by
+ * wanting little.
  *
  * One queue over all models: a lane is the engine of one of them. Pure: time is an argument.
  */
@@ -54,15 +54,33 @@
  * really brings is charged as it comes. */
 #define QUEUE_SEAT_TOK 256u
 
+/* An engine has so many sequences more than its lane has seats. One that is given back while it stands in a step is
+ * kept by the engine until that step ends: who comes in realtime does not wait for that. One is enough unless two
+ * come within a step; it costs a row in a table, and in families that recur one more state. */
+#define LANE_SPARE 1u
+
+/* The pages that a realtime sequence needs are kept free of lower classes, for the same reason: as many as the largest
+ * of the last 32 to 64 had, and no more than a quarter of all. */
+#define LANE_SPARE_PART 4u
+#define LANE_SPARE_LAST 32u
+
 /* Bounds of what a client is told to wait. */
 #define QUEUE_RETRY_LEAST_MS 50u
 #define QUEUE_RETRY_MOST_MS  60000u
+
+/* The pages of the largest realtime sequence: of the last some, and of LANE_SPARE_LAST before them. */
+struct lane_spare {
+    uint32_t n_pages;
+    uint32_t n_pages_before;
+    uint32_t n; /* of the last some */
+};
 
 /* What an engine takes. Belongs to whoever keeps the engine. */
 struct lane {
     enum governor_place place;
     uint32_t n_seats;          /* sequences at most */
     uint32_t n_taken;          /* sequences open or being opened */
+    uint32_t n_leaving;        /* given back, and kept by the engine until a step ends; the turn keeps it */
     uint32_t n_rows;           /* of a step at most */
     uint32_t n_context;        /* tokens of one sequence; 0: not known */
     uint32_t page_tokens;      /* above 0 */
@@ -70,6 +88,9 @@ struct lane {
     uint32_t n_pages_promised; /* to open sequences, added up (job::n_pages); job_move() keeps it */
     uint32_t
         n_pages_shared; /* of those, counted more than once: promised less what the engine says it holds */
+    uint32_t n_pages_leaving; /* of those that leave (n_leaving); the turn keeps it */
+    uint32_t n_pages_asked;   /* of those being opened, as far as they may come; job_move() keeps it */
+    struct lane_spare spare;  /* what realtime sequences needed lately; job_move() keeps it */
     struct cost cost;
     uint64_t turn;                         /* number of its last turn, of all lanes' */
     uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */
@@ -137,7 +158,8 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * - a class that holds no seat and has waited long, from a higher class, but not before its first token.
  * The last seat of a class is not taken where there are many; where there are few, who got one by age keeps it until it
  * has got further than it was.
- * Where pages are short nobody is closed unless the pages of all who could be closed are enough.
+ * Where pages are short nobody is closed unless the pages of all who could be closed are enough. While a sequence
+ * leaves a lane none is closed there: its seat and its pages are to come.
  */
 struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
                               uint64_t now_us, uint64_t boot_us);

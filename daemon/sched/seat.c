@@ -1,9 +1,9 @@
 /*
  * Who gets a seat, and who gives one up: those parts of queue.h
  *
- * Two questions that must not contradict each other, or a seat that was taken for one would go to another, and be taken
- * again. So a seat is only ever taken for who would be seated next, and whoever it is taken from waits behind that one:
- * it is of a lower class, or of an account that has had more, or has just begun to age.
+ * Two questions that must not contradict each other, or a seat that was taken for one would go to another, and be
+ * taken again. So a seat is only ever taken for who would be seated next, and whoever it is taken from waits behind
+ * that one: it is of a lower class, or of an account that has had more, or has just begun to age.
  */
 #include "base/num.h"
 #include "sched/queue.h"
@@ -21,10 +21,29 @@ static uint32_t pages_of(const struct lane *lane, const struct governor_limits *
     return (uint32_t)((uint64_t)lane->n_pages * limits[lane->place].kv_permille / 1000);
 }
 
-/* That they hold: a page that two share counts once. */
-static uint32_t pages_held(const struct lane *lane)
+/* That they hold, with those that leave: a page that two share counts once. */
+static uint64_t pages_held(const struct lane *lane)
 {
-    return lane->n_pages_promised - (uint32_t)num_min(lane->n_pages_promised, lane->n_pages_shared);
+    uint64_t n = (uint64_t)lane->n_pages_promised + lane->n_pages_leaving;
+
+    return n - num_min(n, lane->n_pages_shared);
+}
+
+/* With those that are asked for now. */
+static uint64_t pages_spoken_for(const struct lane *lane)
+{
+    return pages_held(lane) + lane->n_pages_asked;
+}
+
+/* That are kept free of it for realtime; of what it would leave, so that whoever fits alone does so. */
+static uint64_t pages_kept(const struct job *job, const struct governor_limits *limits)
+{
+    const struct lane *lane = job->lane;
+    uint64_t has = pages_of(lane, limits);
+    uint64_t most = num_max(lane->spare.n_pages, lane->spare.n_pages_before);
+
+    most = num_min(most, lane->n_pages / LANE_SPARE_PART);
+    return job->class < SCHED_REALTIME ? num_min(most, has - num_min(has, job_pages(job))) : 0;
 }
 
 /* Only where the governor took pages back: an engine that has all its pages opens no more than it can hold, and what
@@ -32,18 +51,19 @@ static uint32_t pages_held(const struct lane *lane)
 static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
 {
     return limits[lane->place].kv_permille < 1000 && lane->n_pages > 0 && lane->n_taken > 1 &&
-           pages_held(lane) > pages_of(lane, limits);
+           lane->n_leaving == 0 && pages_held(lane) > pages_of(lane, limits);
 }
 
-/* Pages that @job lacks, at most: some of them it may share. Alone on its lane it lacks none: the engine
- * says if it can ever fit. */
+/* Pages that @job lacks, at most: some of them it may share. 0 if nothing is known of it or kept from it; alone on its
+ * lane it lacks none: the engine says if it can ever fit. */
 static uint32_t pages_short(const struct job *job, const struct governor_limits *limits)
 {
     const struct lane *lane = job->lane;
-    uint64_t needs = (uint64_t)pages_held(lane) + job->n_pages;
+    uint64_t kept = lane->n_pages > 0 ? pages_kept(job, limits) : 0;
+    uint64_t needs = pages_spoken_for(lane) + job_pages(job) + kept;
     uint32_t has = pages_of(lane, limits);
 
-    if (lane->n_pages == 0 || job->n_pages == 0 || lane->n_taken == 0) {
+    if (lane->n_pages == 0 || (job->n_pages == 0 && kept == 0) || lane->n_taken == 0) {
         return 0;
     }
     return needs > has ? (uint32_t)num_min(needs - has, UINT32_MAX) : 0;
@@ -64,11 +84,25 @@ static bool fits_beside(const struct job *job, const struct governor_limits *lim
     uint64_t needs = num_div_up(job->n_most, lane->page_tokens);
 
     return job->n_pages == 0 && job->n_most > 0 && lane->n_pages > 0 &&
-           pages_held(lane) + needs <= pages_of(lane, limits);
+           pages_spoken_for(lane) + needs <= pages_of(lane, limits);
+}
+
+/* A sequence that leaves has its seat until it is gone; only realtime comes in meanwhile (LANE_SPARE). Who is known to
+ * need pages waits for those, too. */
+static bool finds_seat(const struct job *job)
+{
+    const struct lane *lane = job->lane;
+    uint32_t n_spare = job->class == SCHED_REALTIME ? LANE_SPARE : 0;
+
+    if (lane->n_leaving == 0) {
+        return lane->n_taken < lane->n_seats;
+    }
+    return job->n_pages == 0 && lane->n_taken < lane->n_seats &&
+           lane->n_taken + lane->n_leaving < lane->n_seats + n_spare;
 }
 
 /* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it may know
- * later than we do. */
+ * later than we do, and of those that are kept for realtime it knows nothing. */
 static bool finds_room(const struct job *job, const struct governor_limits *limits)
 {
     const struct lane *lane = job->lane;
@@ -76,8 +110,11 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
     if (job->owns_seat) {
         return true;
     }
-    return lane->n_taken < lane->n_seats && (!lane->no_room || fits_beside(job, limits)) &&
-           (limits[lane->place].kv_permille >= 1000 || pages_short(job, limits) == 0);
+    if (!finds_seat(job) || (lane->no_room && !fits_beside(job, limits))) {
+        return false;
+    }
+    return (limits[lane->place].kv_permille >= 1000 && pages_kept(job, limits) == 0) ||
+           pages_short(job, limits) == 0;
 }
 
 /* ---- who gives one up */
@@ -92,22 +129,27 @@ enum reason {
     REASON_NONE,
 };
 
+/* It holds no more than what the last of its class may when pages are short. */
+static bool is_small(const struct job *job)
+{
+    return (uint64_t)job->n_pages * QUEUE_LAST_PART <= job->lane->n_pages;
+}
+
 /* Of many seats a class keeps its last one, unless pages are short and it holds more than its part of those. */
-static bool is_last_of_class(const struct job *job)
+static bool is_last_of_class(const struct job *job, bool is_short)
 {
     const struct lane *lane = job->lane;
-    bool small = !lane->no_room || (uint64_t)job->n_pages * QUEUE_LAST_PART <= lane->n_pages;
 
-    return lane->n_seats >= QUEUE_MANY_SEATS && lane->n_held[job->class] == 1 && small;
+    return lane->n_seats >= QUEUE_MANY_SEATS && lane->n_held[job->class] == 1 && (!is_short || is_small(job));
 }
 
 /* True if @job may not be put aside while it runs. */
-static bool has_tenure(const struct job *job, uint64_t now_us)
+static bool has_tenure(const struct job *job, bool is_short, uint64_t now_us)
 {
     uint64_t until_us = job->seated_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_aside);
     bool got_further = job->n_paid > job->n_paid_seat;
 
-    return is_last_of_class(job) || (job->seated_by_age && !got_further && now_us < until_us);
+    return is_last_of_class(job, is_short) || (job->seated_by_age && !got_further && now_us < until_us);
 }
 
 /* Seats of @account at @lane in @class. */
@@ -144,9 +186,9 @@ static bool may_share(const struct queue *queue, const struct job *for_job, cons
                                              (n_from - 1) * account_unit(&from->limits));
 }
 
-/* Why @for_job may take the seat of @from. */
+/* Why @for_job may take the seat of @from; @is_short: of pages. */
 static enum reason reason_of(const struct queue *queue, const struct job *for_job, const struct job *from,
-                             uint64_t now_us)
+                             bool is_short, uint64_t now_us)
 {
     if (from->state != JOB_SEATED || from->lane != for_job->lane) {
         return REASON_NONE;
@@ -154,7 +196,7 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
     if (from->parked) {
         return from->n_sent == 0 ? REASON_PARKED : REASON_NONE;
     }
-    if (has_tenure(from, now_us)) {
+    if (has_tenure(from, is_short, now_us)) {
         return REASON_NONE;
     }
     if (for_job->class > from->class) {
@@ -213,30 +255,51 @@ static struct job *find_kept(const struct queue *queue, const struct lane *lane,
     return first;
 }
 
+/* Pages of those of one class that could be put aside. */
+struct class_pages {
+    uint64_t n_pages;
+    uint32_t n_most; /* of one of them, that could stay as the last */
+    uint32_t n;
+};
+
+/* What they bring: if that is all of the class, one of them will stay, and none brings less. */
+static uint64_t brings(const struct class_pages *of, const struct lane *lane, size_t class)
+{
+    bool one_stays = lane->n_seats >= QUEUE_MANY_SEATS && of->n > 1 && of->n == lane->n_held[class];
+
+    return of->n_pages - (one_stays ? of->n_most : 0);
+}
+
 /* Who gives @for_job its seat, or NULL. Nobody, if all pages that could be had are too few. */
 static struct job *victim_for(const struct queue *queue, const struct job *for_job,
                               const struct governor_limits *limits, uint64_t now_us)
 {
     uint32_t n_short = pages_short(for_job, limits);
+    bool is_short = n_short > 0 || for_job->lane->no_room;
     uint64_t n_pages = 0;
     struct job *victim = find_kept(queue, for_job->lane, &n_pages);
     enum reason best = victim ? REASON_KEPT : REASON_NONE;
     struct list *link;
 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        struct class_pages of = { 0 };
+
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            enum reason reason = reason_of(queue, for_job, job, now_us);
+            enum reason reason = reason_of(queue, for_job, job, is_short, now_us);
 
             if (reason == REASON_NONE) {
                 continue;
             }
-            n_pages += job->n_pages;
+            of.n_pages += job->n_pages;
+            of.n_most = is_small(job) ? (uint32_t)num_max(of.n_most, job->n_pages) : of.n_most;
+            of.n++;
             if (!victim || reason < best || (reason == best && gives_first(job, victim))) {
                 best = reason;
                 victim = job;
             }
         }
+        n_pages += brings(&of, for_job->lane, i);
     }
     return n_pages >= n_short ? victim : NULL;
 }
@@ -326,6 +389,9 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
     uint32_t n = victim ? 0 : find_claims(queue, limits, now_us, boot_us, claims);
 
     for (uint32_t i = 0; i < n && !victim; i++) {
+        if (claims[i].lane->n_leaving > 0) {
+            continue;
+        }
         victim = victim_for(queue, claims[i].first, limits, now_us);
         if (!victim && claims[i].strict != claims[i].first) {
             victim = victim_for(queue, claims[i].strict, limits, now_us);
@@ -364,8 +430,9 @@ static bool is_held_back(const struct queue *queue, const struct job *job, const
     for (uint32_t i = 0; i < n; i++) {
         const struct job *first = claims[i].first;
 
-        if (claims[i].lane == job->lane && queue_before(first, job, now_us)) {
-            return first->class == job->class || victim_for(queue, first, limits, now_us) != NULL;
+        if (claims[i].lane == job->lane && queue_before(first, job, now_us) &&
+            (first->class == job->class || victim_for(queue, first, limits, now_us))) {
+            return true;
         }
     }
     return is_asking_again(queue, job->lane);

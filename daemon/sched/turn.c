@@ -1,7 +1,7 @@
 /*
- * One decision at a time, so that each is made on what the one before has changed. What runs is looked at first: must
- * it stand still, is what waits behind it still right, may something wait behind it? If nothing runs, the best of what
- * stands still is held against the best of what could begin.
+ * One decision at a time, so that each is made on what the one before has changed. What runs is looked at first:
+ * must it stand still, is what waits behind it still right, may something wait behind it? If nothing runs, the best
+ * of what stands still is held against the best of what could begin.
  */
 #include "sched/turn.h"
 #include "base/num.h"
@@ -61,6 +61,7 @@ static void go_on(const struct turn_view *view, struct turn_step *step, bool is_
     step->is_gift = is_gift;
     step->slice_us = slice_of(view, step->lane->place, is_gift);
     step->from_us = view->in->now_us;
+    step->awaited_us = 0;
     turn_move(step, TURN_RUNNING);
     order(ret_order, TURN_CONTINUE, step);
 }
@@ -92,6 +93,7 @@ static void begin(struct turn *turn, const struct turn_view *view, struct turn_s
     step->slice_us = slice_of(view, step->lane->place, step->is_gift);
     step->sent_us = in->now_us;
     step->from_us = in->now_us;
+    step->awaited_us = 0;
     step->held_us = 0;
     step->stood_at_us = 0;
     step->n_leaving = 0;
@@ -137,30 +139,29 @@ static bool somebody_starves(const struct turn_view *view)
 }
 
 /*
- * Somebody of a higher class waits for @step's end. True if that takes too long: more than patience is left of it, or
- * it should have ended a patience ago. Else the turn looks again when it should have ended.
+ * Somebody of a higher class waits for @step's end. True if that takes too long: more than patience is left of it,
+ * or it was waited for that long. Else the turn looks again then.
  */
-static bool is_waited_for_too_long(const struct turn_view *view, const struct turn_step *step,
+static bool is_waited_for_too_long(const struct turn_view *view, struct turn_step *step,
                                    struct turn_order *ret_order)
 {
     uint64_t now_us = view->in->now_us;
-    int64_t patience_us = turn_patience_us(view, step->lane->place);
-    int64_t ran_us = (int64_t)(now_us - num_min(now_us, step->from_us));
-    int64_t left_us = turn_left_us(step, now_us);
-    bool ends_anyhow = step->slice_us > 0 && (int64_t)step->slice_us - ran_us <= patience_us;
+    uint64_t patience_us = turn_patience_us(view, step->lane->place);
+    uint64_t ran_us = now_us - num_min(now_us, step->from_us);
+    bool ends_anyhow = step->slice_us > 0 && step->slice_us <= ran_us + patience_us;
 
     if (ends_anyhow) {
         return false;
     }
-    if (left_us > patience_us || left_us < -patience_us) {
+    step->awaited_us = step->awaited_us > 0 ? step->awaited_us : now_us;
+    if (turn_left_us(step, now_us) > (int64_t)patience_us || now_us >= step->awaited_us + patience_us) {
         return true;
     }
-    wake_at(&ret_order->wake_us, now_us + (uint64_t)(left_us + patience_us + 1));
+    wake_at(&ret_order->wake_us, step->awaited_us + patience_us);
     return false;
 }
 
-static bool must_stand(const struct turn_view *view, const struct turn_step *step,
-                       struct turn_order *ret_order)
+static bool must_stand(const struct turn_view *view, struct turn_step *step, struct turn_order *ret_order)
 {
     uint32_t slice_us = view->in->limits[step->lane->place].slice_us;
     uint64_t ran_us = view->in->now_us - num_min(view->in->now_us, step->from_us);
@@ -178,6 +179,7 @@ static bool must_stand(const struct turn_view *view, const struct turn_step *ste
         is_passed_by(view, step, false)) {
         return is_waited_for_too_long(view, step, ret_order);
     }
+    step->awaited_us = 0;
     return false;
 }
 

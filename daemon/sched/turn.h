@@ -55,6 +55,12 @@ enum turn_state {
     TURN_STATE_COUNT,
 };
 
+/* A sequence that was given back, and is kept by its engine until the steps that it stands in have ended. */
+struct turn_leaver {
+    uint64_t number; /* the same in each of them */
+    uint32_t n_pages;
+};
+
 struct turn_step {
     enum turn_state state;
     struct lane *lane;
@@ -64,11 +70,12 @@ struct turn_step {
     uint32_t slice_us;      /* it was last told; 0: no bound */
     uint64_t sent_us;       /* of the Step */
     uint64_t from_us;       /* runs, or stands, since then */
+    uint64_t awaited_us;    /* since when a higher class waits for its end; 0: none does */
     uint64_t held_us;       /* of its place, in the slices that are over */
     uint64_t stood_at_us; /* turn::held_us when it stood still: what others had since tells when it starves */
     uint32_t n_leaving; /* sequences given back while they stand in it: the engine keeps them until it ends */
-    uint64_t leaving[PLAN_ENTRIES]; /* those, by number: the same in each step that they stand in */
-    bool is_gift;                   /* runs although a higher class waits: for one slice */
+    struct turn_leaver leaving[PLAN_ENTRIES]; /* those */
+    bool is_gift;                             /* runs although a higher class waits: for one slice */
 };
 
 /* Time that a place is left alone: from @from_us on, so much as duty makes of what held it. */
@@ -176,11 +183,9 @@ void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us);
  * is 0. */
 void turn_forget(struct turn *turn, const struct job *job);
 
-/* The sequence of @job is given back: tells the steps that it stands in. */
+/* The sequence of @job is given back: tells the steps that it stands in. Their engine keeps it until they end
+ * (lane::n_leaving and n_pages_leaving). */
 void turn_leave(struct turn *turn, const struct job *job);
-
-/* Sequences of @lane that were given back, and that its engine keeps until their steps end. */
-uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane);
 
 /* True if a step of @lane is under way, in any state; if one of a suspect is. */
 bool turn_is_busy(const struct turn *turn, const struct lane *lane);

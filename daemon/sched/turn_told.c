@@ -123,10 +123,54 @@ static void advance(struct turn *turn, const struct lane *lane, uint64_t now_us)
     }
 }
 
-static void end_step(struct turn_step *step)
+/* ---- sequences that leave with a step */
+
+static bool has_leaving(const struct turn_step *step, uint64_t number)
+{
+    for (uint32_t i = 0; is_under_way(step) && i < step->n_leaving; i++) {
+        if (step->leaving[i].number == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True if a step before the one at @at keeps it, too: it is counted there. */
+static bool is_counted(const struct turn *turn, size_t at, uint64_t number)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (has_leaving(&turn->steps[i], number)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Keeps lane::n_leaving and n_pages_leaving. */
+static void count_leaving(const struct turn *turn, struct lane *lane)
+{
+    lane->n_leaving = 0;
+    lane->n_pages_leaving = 0;
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        for (uint32_t k = 0; step->lane == lane && is_under_way(step) && k < step->n_leaving; k++) {
+            if (!is_counted(turn, i, step->leaving[k].number)) {
+                lane->n_leaving++;
+                lane->n_pages_leaving += step->leaving[k].n_pages;
+            }
+        }
+    }
+}
+
+/* ---- ends */
+
+static void end_step(struct turn *turn, struct turn_step *step)
 {
     settle(step);
     turn_move(step, TURN_OVER);
+    count_leaving(turn, step->lane);
 }
 
 struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
@@ -140,7 +184,7 @@ struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint6
     owe(turn, step, held_us, now_us);
     turn->ended_foretold_us += (uint64_t)(step->plan.foretold_ns / 1000.0);
     turn->ended_held_us += step->held_us;
-    end_step(step);
+    end_step(turn, step);
     advance(turn, lane, now_us);
     return step;
 }
@@ -169,7 +213,7 @@ bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, 
         return !done && id > 0 && id <= turn->last_id; /* it ended before it was asked back */
     }
     if (done) {
-        end_step(step);
+        end_step(turn, step);
         return true;
     }
     if (turn_runner(turn)) {
@@ -200,7 +244,7 @@ void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us)
         if (step->state == TURN_RUNNING || step->state == TURN_SUSPENDING) {
             owe(turn, step, held_by_now_us(step, now_us), now_us);
         }
-        end_step(step);
+        end_step(turn, step);
     }
 }
 
@@ -231,48 +275,15 @@ void turn_leave(struct turn *turn, const struct job *job)
 
         for (uint32_t k = 0; is_under_way(step) && k < step->plan.n_entries; k++) {
             if (step->plan.entries[k].job == job && step->n_leaving < PLAN_ENTRIES) {
-                step->leaving[step->n_leaving++] = turn->last_leaving;
+                step->leaving[step->n_leaving++] =
+                    (struct turn_leaver){ .number = turn->last_leaving, .n_pages = job->n_pages };
             }
         }
     }
+    count_leaving(turn, job->lane);
 }
 
 /* ---- questions */
-
-static bool has_leaving(const struct turn_step *step, uint64_t number)
-{
-    for (uint32_t i = 0; is_under_way(step) && i < step->n_leaving; i++) {
-        if (step->leaving[i] == number) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* True if a step before the one at @at keeps it, too: it is counted there. */
-static bool is_counted(const struct turn *turn, size_t at, uint64_t number)
-{
-    for (size_t i = 0; i < at; i++) {
-        if (has_leaving(&turn->steps[i], number)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-uint32_t turn_n_leaving(const struct turn *turn, const struct lane *lane)
-{
-    uint32_t n = 0;
-
-    for (size_t i = 0; i < TURN_STEPS; i++) {
-        const struct turn_step *step = &turn->steps[i];
-
-        for (uint32_t k = 0; step->lane == lane && is_under_way(step) && k < step->n_leaving; k++) {
-            n += !is_counted(turn, i, step->leaving[k]);
-        }
-    }
-    return n;
-}
 
 bool turn_is_busy(const struct turn *turn, const struct lane *lane)
 {

@@ -424,7 +424,7 @@ static void start_engine(struct edition *edition)
     start.threads = settings->n_threads;
     start.kv_bytes = settings->kv_bytes;
     start.context_tokens = settings->n_context;
-    start.max_sequences = edition->lane.n_seats;
+    start.max_sequences = edition->lane.n_seats + LANE_SPARE;
     start.max_step_rows = edition->lane.n_rows;
     start.kv_format = packed(settings->kv_format);
     start.cpu_mask = packed(hub->cpu_mask);

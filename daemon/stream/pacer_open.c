@@ -98,8 +98,7 @@ static void open_sequence(struct stream *stream)
                     "there is no memory for one more sequence");
         return;
     }
-    stream->opens_alone =
-        edition->lane.n_taken == 1 && turn_n_leaving(&edition->hub->pacer.turn, &edition->lane) == 0;
+    stream->opens_alone = edition->lane.n_taken == 1 && edition->lane.n_leaving == 0;
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
     edition->n_opening++;
     edition->opening_alone = stream->mark.suspect;
@@ -198,7 +197,8 @@ static void answered_open(struct edition *edition)
 static void learn_shared(struct lane *lane, uint32_t n_free)
 {
     uint32_t n_held = lane->n_pages - (uint32_t)num_min(lane->n_pages, n_free);
-    uint32_t n_shared = lane->n_pages_promised - (uint32_t)num_min(lane->n_pages_promised, n_held);
+    uint32_t n_counted = lane->n_pages_promised + lane->n_pages_leaving;
+    uint32_t n_shared = n_counted - (uint32_t)num_min(n_counted, n_held);
 
     lane->n_pages_shared = (uint32_t)num_max(lane->n_pages_shared, n_shared);
 }
@@ -255,8 +255,7 @@ static bool may_wait(const struct stream *stream, const struct edition *edition,
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     struct stream *stream = find(edition, refused->sequence);
-    bool waits =
-        turn_n_leaving(&edition->hub->pacer.turn, &edition->lane) > 0; /* for who leaves with a step */
+    bool waits = edition->lane.n_leaving > 0; /* for who leaves with a step */
 
     answered_open(edition);
     if (!stream) {
@@ -290,20 +289,14 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
 
 /* ---- seats */
 
-/* A suspect is opened when nothing else is under way at its engine, and nothing else then. Where a sequence that was
- * given back is kept by a step, its seat and its pages are still to come. */
+/* A suspect is opened when nothing else is under way at its engine, and nothing else then. */
 static bool may_open(const struct hub *hub, const struct stream *stream)
 {
     const struct edition *edition = stream->edition;
     const struct lane *lane = &edition->lane;
     const struct turn *turn = &hub->pacer.turn;
-    uint32_t n_leaving = turn_n_leaving(turn, lane);
 
     if (edition->opening_alone || turn_is_alone(turn, lane)) {
-        return false;
-    }
-    if (!stream->job.owns_seat && n_leaving > 0 &&
-        (lane->n_taken + n_leaving >= lane->n_seats || stream->job.n_pages > 0)) {
         return false;
     }
     return !stream->mark.suspect || (!turn_is_busy(turn, lane) && edition->n_opening == 0);
@@ -314,8 +307,7 @@ static void take_seats(struct hub *hub, uint64_t now_us, uint64_t boot_us)
 {
     struct job *job;
 
-    while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us)) &&
-           turn_n_leaving(&hub->pacer.turn, job->lane) == 0) {
+    while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us))) {
         if (job->kept) {
             session_give_up(session_of_kept(job));
         } else {

@@ -180,6 +180,7 @@ static void count_step(struct edition *edition, const struct turn_step *step,
 {
     struct edition_figures *figures = &edition->figures;
     uint64_t took_us = step->held_us ? step->held_us : done->host_us;
+    uint32_t n_pages;
     uint32_t n_rows = 0;
 
     for (size_t i = 0; i < done->n_entries; i++) {
@@ -193,8 +194,8 @@ static void count_step(struct edition *edition, const struct turn_step *step,
     figures->n_pages_free = done->pages_free;
     figures->n_pages_cached = done->pages_cached;
     figures->n_pages_held = done->pages_held;
-    edition->lane.n_pages_shared =
-        edition->lane.n_pages_promised - (uint32_t)num_min(edition->lane.n_pages_promised, done->pages_held);
+    n_pages = edition->lane.n_pages_promised + edition->lane.n_pages_leaving;
+    edition->lane.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
     edition->hub->counts[HUB_STEPS]++;
     if (n_rows == step->plan.n_rows && took_us > 0) {
         cost_learn(&edition->lane.cost, &step->plan.load, took_us * 1000);

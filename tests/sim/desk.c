@@ -103,6 +103,7 @@ void desk_close_sequence(struct desk *desk, struct request *request)
         return;
     }
     engine_send(desk_engine_of(desk, request->job.lane), &order);
+    turn_leave(&desk->turn, &request->job);
     request->job.lane->n_taken--;
     request->job.lane->no_room = false;
     request->sequence = 0;

@@ -34,6 +34,7 @@ struct request {
     uint64_t asked_ns;
     uint64_t first_ns; /* of the first token; 0: none yet */
     double owed_us;    /* its own work until the first token, on the chip as it was when it was asked */
+    bool opens_alone;  /* nobody has any of its engine's pages */
     bool is_over;
     bool is_promised; /* its deadline was admitted */
     bool closes_late; /* a mutant's */

@@ -27,6 +27,7 @@ static void open_sequence(struct desk *desk, struct request *request)
     watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u",
               (unsigned long long)job->order, order.n_known, order.n_reserve);
     request->sequence = order.sequence;
+    request->opens_alone = job->lane->n_taken == 0 && job->lane->n_leaving == 0;
     job_move(job, JOB_OPENING, desk_now_us(desk));
     job->lane->n_taken++;
     desk->n_opening[(uint32_t)(job->lane - desk->lanes)]++;
@@ -69,9 +70,9 @@ static void on_opened(struct desk *desk, struct engine *engine, const struct eng
     }
     request->sequence = 0;
     lane->n_taken--;
-    lane->no_room = true;
+    lane->no_room = lane->n_taken > 0 && lane->n_leaving == 0; /* of who leaves there will be some */
     job_move(job, JOB_WAITING, desk_now_us(desk));
-    if (lane->n_taken == 0) {
+    if (request->opens_alone && lane->n_taken == 0) {
         desk_end(desk, request, DESK_NEVER);
     }
 }

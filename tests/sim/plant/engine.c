@@ -86,7 +86,7 @@ static void breach(struct engine *engine, const char *what)
 static struct engine_sequence *sequence_of(struct engine *engine, uint32_t number)
 {
     for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
-        if (engine->sequences[i].number == number) {
+        if (engine->sequences[i].number == number && !engine->sequences[i].is_closed) {
             return &engine->sequences[i];
         }
     }
@@ -99,7 +99,7 @@ static void open_sequence(struct engine *engine, const struct engine_message *or
     uint32_t n_pages = (uint32_t)num_div_up((uint64_t)order->n_known + order->n_reserve, ENGINE_PAGE_TOKENS);
     struct engine_message reply = { .what = ENGINE_OPENED, .sequence = order->sequence };
 
-    if (!sequence || engine->n_open >= (uint32_t)engine->family->seats) {
+    if (!sequence || engine->n_open >= (uint32_t)engine->family->seats + LANE_SPARE) {
         breach(engine, "a sequence too many was opened");
         reply.what = ENGINE_REFUSED;
     } else if (n_pages > engine->n_pages_free) {
@@ -118,6 +118,35 @@ static void open_sequence(struct engine *engine, const struct engine_message *or
     answer(engine, &reply);
 }
 
+/* A step, begun or not, names it. */
+static bool stands(const struct engine *engine, uint32_t number)
+{
+    for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
+        const struct engine_work *work = engine->steps[i].work;
+
+        for (uint32_t k = 0; work && k < work->n_entries; k++) {
+            if (work->entries[k].sequence == number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What was closed goes when no step names it any more. */
+static void release(struct engine *engine)
+{
+    for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
+        struct engine_sequence *sequence = &engine->sequences[i];
+
+        if (sequence->is_closed && !stands(engine, sequence->number)) {
+            engine->n_pages_free += sequence->n_pages;
+            engine->n_open--;
+            *sequence = (struct engine_sequence){ 0 };
+        }
+    }
+}
+
 static void close_sequence(struct engine *engine, uint32_t number)
 {
     struct engine_sequence *sequence = sequence_of(engine, number);
@@ -126,9 +155,8 @@ static void close_sequence(struct engine *engine, uint32_t number)
         breach(engine, "a sequence was closed that is not open");
         return;
     }
-    engine->n_pages_free += sequence->n_pages;
-    engine->n_open--;
-    sequence->number = 0;
+    sequence->is_closed = true;
+    release(engine);
 }
 
 /* ---- running */
@@ -288,6 +316,7 @@ static void on_run_end(void *owner)
         reply.what = ENGINE_DONE;
         reply.took_us = (uint64_t)(engine->took_ns[step - engine->steps] / 1000.0);
         reply.work = steal(&step->work);
+        release(engine);
         for (uint32_t i = 0; i < ENGINE_STEPS; i++) {
             if (engine->steps[i].work && !engine->steps[i].begun) {
                 next = &engine->steps[i];
@@ -396,6 +425,7 @@ static void withdraw(struct engine *engine, uint64_t id)
         reply.done = true;
         mem_free(step->work);
         step->work = NULL;
+        release(engine);
     }
     answer(engine, &reply);
 }
@@ -478,7 +508,7 @@ void engine_start(struct engine *engine)
     engine->n_open = 0;
     engine->n_pages_free = (uint32_t)engine->family->pages;
     for (uint32_t i = 0; i < ENGINE_SEQUENCES; i++) {
-        engine->sequences[i].number = 0;
+        engine->sequences[i] = (struct engine_sequence){ 0 };
     }
 }
 

@@ -26,6 +26,7 @@ struct engine_sequence {
     uint32_t n_known;
     uint32_t n_done;
     uint32_t n_pages; /* promised */
+    bool is_closed;   /* and kept, since a step names it */
 };
 
 struct engine_entry {

@@ -76,6 +76,23 @@ static void play(void)
     }
 }
 
+START_TEST(a_first_word_takes_the_short_rest_of_its_prompt_along)
+{
+    struct job high;
+
+    add_seated(&high, alice, SCHED_REALTIME, 45); /* 39 fit into 50 ms; a step more would cost 10 */
+    plan_make(&planner, &queue, &in, &plan);
+    ck_assert_uint_eq(rows_of(&high), 45);
+    high.n_prompt = high.n_known = 51; /* 11 would take longer than that */
+    plan_make(&planner, &queue, &in, &plan);
+    ck_assert_uint_eq(rows_of(&high), 39);
+    high.n_prompt = high.n_known = 45;
+    high.has_first = true;
+    plan_make(&planner, &queue, &in, &plan);
+    ck_assert_uint_eq(rows_of(&high), 39);
+}
+END_TEST
+
 START_TEST(nothing_to_do_is_an_idle_plan)
 {
     plan_make(&planner, &queue, &in, &plan);
@@ -349,6 +366,7 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
+    tcase_add_test(tcase, a_first_word_takes_the_short_rest_of_its_prompt_along);
     tcase_add_test(tcase, nothing_to_do_is_an_idle_plan);
     tcase_add_test(tcase, a_step_takes_every_answer_and_fills_up_with_a_prompt);
     tcase_add_test(tcase, a_prompt_moves_however_many_answers_run);

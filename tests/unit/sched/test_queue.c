@@ -118,6 +118,24 @@ START_TEST(a_rebuild_is_not_charged_again)
 }
 END_TEST
 
+START_TEST(a_rebuild_is_no_service)
+{
+    struct job job;
+
+    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    job.n_done = 4;
+    queue_charge(&queue, &job, 4, 0, 10, 10);
+    job_forget(&job);
+    job.n_done = 4;
+    queue_charge(&queue, &job, 4, 0, 20, 20);
+    ck_assert_uint_eq(job.since_us, 10);
+    ck_assert_uint_eq(lane.served_us[SCHED_INTERACTIVE], 10);
+    job.n_done = 5;
+    queue_charge(&queue, &job, 1, 0, 30, 30);
+    ck_assert_uint_eq(lane.served_us[SCHED_INTERACTIVE], 30);
+}
+END_TEST
+
 START_TEST(a_full_lane_seats_nobody)
 {
     struct job job;
@@ -225,6 +243,7 @@ int main(void)
     tcase_add_test(tcase, a_heavier_account_pays_less_for_the_same);
     tcase_add_test(tcase, idling_saves_no_share_up);
     tcase_add_test(tcase, a_rebuild_is_not_charged_again);
+    tcase_add_test(tcase, a_rebuild_is_no_service);
     tcase_add_test(tcase, a_full_lane_seats_nobody);
     tcase_add_test(tcase, a_parked_job_gives_its_seat_to_who_waits);
     tcase_add_test(tcase, a_running_job_keeps_its_seat_against_its_own_class_and_account);

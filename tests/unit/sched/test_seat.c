@@ -399,14 +399,14 @@ START_TEST(pages_that_the_governor_takes_back_are_the_lowest_class_s)
 
     play.lane.n_pages = 100;
     hold_pages(&high, 1, SCHED_REALTIME, 40);
-    hold_pages(&low, 1, SCHED_BACKGROUND, 40);
+    hold_pages(&low, 1, SCHED_BACKGROUND, 30);
     ck_assert_ptr_null(victim());
     play.in.limits[play.lane.place].kv_permille = 500;
 
     ck_assert_ptr_eq(victim(), &low.job);
     put_aside(&low.job);
     ck_assert_ptr_null(victim());
-    ck_assert_ptr_null(next_seat()); /* its forty don't fit beside the other's */
+    ck_assert_ptr_null(next_seat()); /* its thirty don't fit beside the other's */
     play.in.limits[play.lane.place].kv_permille = 1000;
     ck_assert_ptr_eq(next_seat(), &low.job);
 }

@@ -67,6 +67,24 @@ START_TEST(a_step_that_is_about_to_end_is_not_suspended)
 }
 END_TEST
 
+START_TEST(nobody_waits_longer_than_patience_for_a_step_that_should_have_ended)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *step;
+
+    add_answer(&low, SCHED_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    low.n_left = 1;
+    step = expect(TURN_STEP);
+    pass(9 * MS);
+    add_answer(&high, SCHED_REALTIME, &lanes[1]);
+    expect(TURN_NONE);
+    ck_assert_uint_eq(order.wake_us, in.now_us + TURN_PATIENCE_US);
+    pass(TURN_PATIENCE_US);
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+}
+END_TEST
+
 START_TEST(slices_that_are_short_are_waited_for)
 {
     struct job low;
@@ -377,12 +395,12 @@ START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
     turn_leave(&turn, &jobs[0]);
     turn_forget(&turn, &jobs[0]);
     turn_leave(&turn, &jobs[0]); /* in no step any more */
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 1);
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[1]), 0);
+    ck_assert_uint_eq(lanes[0].n_leaving, 1);
+    ck_assert_uint_eq(lanes[1].n_leaving, 0);
     finish(first, 10 * MS);
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 1);
+    ck_assert_uint_eq(lanes[0].n_leaving, 1);
     finish(second, 10 * MS);
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 0);
+    ck_assert_uint_eq(lanes[0].n_leaving, 0);
     end_job(&jobs[0]);
 }
 END_TEST
@@ -403,12 +421,12 @@ START_TEST(who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_wit
         end_job(&jobs[i]);
     }
     expect(TURN_WITHDRAW);
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 2);
+    ck_assert_uint_eq(lanes[0].n_leaving, 2);
     take_back(second);
 
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 2);
+    ck_assert_uint_eq(lanes[0].n_leaving, 2);
     finish(first, 10 * MS);
-    ck_assert_uint_eq(turn_n_leaving(&turn, &lanes[0]), 0);
+    ck_assert_uint_eq(lanes[0].n_leaving, 0);
 }
 END_TEST
 
@@ -418,6 +436,7 @@ int main(void)
         realtime_withdraws_suspends_and_lets_go_on,
         a_realtime_arrival_stops_a_step_so_that_it_can_be_opened,
         a_step_that_is_about_to_end_is_not_suspended,
+        nobody_waits_longer_than_patience_for_a_step_that_should_have_ended,
         slices_that_are_short_are_waited_for,
         realtime_on_one_lane_stops_background_on_the_other,
         interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,

@@ -423,10 +423,62 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
 }
 END_TEST
 
+/* ---- where all places are taken */
+
+#define FEW 4u
+
+static void few_setup(void)
+{
+    house_prepare(&house, "when 201 do slow 40\n");
+    house.settings.n_sequences = FEW;
+    house_open(&house);
+    house_until_ready(&house);
+}
+
+static uint32_t n_tokens_of(const struct guest *guests)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < FEW; i++) {
+        n += guests[i].n_tokens;
+    }
+    return n;
+}
+
+START_TEST(realtime_waits_for_no_step_of_those_who_have_all_places)
+{
+    struct guest low[FEW];
+    struct guest high;
+    uint32_t n;
+
+    for (uint32_t i = 0; i < FEW; i++) {
+        ask(&low[i], SLOW, 6, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
+    }
+    for (uint32_t i = 0; i < FEW; i++) {
+        guest_until_tokens(&house, &low[i], 2); /* a step of 160 ms has just begun */
+    }
+    n = n_tokens_of(low);
+    ask(&high, 1, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
+    guest_until_tokens(&house, &high, 1);
+    ck_assert_uint_eq(n_tokens_of(low), n);
+    guest_until_over(&house, &high);
+
+    guest_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+    ck_assert_uint_ge(house.hub->counts[HUB_PREEMPTIONS], 1);
+    guest_finish(&high);
+    for (uint32_t i = 0; i < FEW; i++) {
+        guest_until_over(&house, &low[i]);
+        guest_assert_done(&low[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
+        guest_finish(&low[i]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("stream-turn");
     TCase *tcase = tcase_create("all");
+    TCase *few = tcase_create("few places");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, realtime_passes_a_background_step_and_neither_changes_a_token);
@@ -444,5 +496,8 @@ int main(void)
     tcase_add_test(tcase, a_deadline_that_passes_unmet_ends_the_request);
     tcase_add_test(tcase, a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users);
     suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(few, few_setup, teardown);
+    tcase_add_test(few, realtime_waits_for_no_step_of_those_who_have_all_places);
+    suite_add_tcase(suite, few);
     return unit_run(suite);
 }
