@@ -37,6 +37,8 @@ static void learn(struct energy *energy, double uj, double past_us, double held_
     double share = held_us / past_us;
     double ours_uj;
 
+    energy->owed_uj -=
+        energy->charged_uj; /* also for a step that was measured before, and has ended only now */
     if (share <= IDLE_MOST) {
         approach(&energy->without_us, &energy->knows_without, uj / past_us, past_us);
         return;
@@ -48,7 +50,7 @@ static void learn(struct energy *energy, double uj, double past_us, double held_
     if (share >= WORK_LEAST) {
         approach(&energy->with_us, &energy->knows_with, ours_uj / held_us, past_us);
     }
-    energy->owed_uj += ours_uj - energy->charged_uj;
+    energy->owed_uj += ours_uj;
 }
 
 void energy_read(struct energy *energy, uint64_t at_us, uint64_t uj, uint64_t held_us)

@@ -70,6 +70,82 @@ START_TEST(watts_that_change_are_followed)
 }
 END_TEST
 
+/* A step of 0.6 s that ends just behind a reading, then nothing for 4 s, and so on: 4 W of ours above 3 of others. */
+START_TEST(a_step_that_ends_behind_a_reading_is_charged_once)
+{
+    enum energy_source source;
+    uint64_t charged = 0;
+    const int n_bursts = 60;
+
+    run(20, 0.0, 0.0, 3.0);
+    for (int i = 0; i < n_bursts; i++) {
+        for (int k = 1; k <= 5; k++) { /* readings each second; the first shows work that has not ended */
+            now_us += SECOND;
+            meter_uj += 3 * SECOND + (k == 1 ? 6 * 4 * SECOND / 10 : 0);
+            held_us += k == 1 ? 6 * SECOND / 10 : 0;
+            energy_read(&energy, now_us, meter_uj, held_us);
+            charged += k == 1 ? energy_charge(&energy, 6 * SECOND / 10, &source) : 0;
+        }
+    }
+
+    ck_assert_uint_ge(charged, (uint64_t)(0.95 * n_bursts * 2.4e6));
+    ck_assert_uint_le(charged, (uint64_t)(1.05 * n_bursts * 2.4e6));
+}
+END_TEST
+
+static uint64_t random_below(uint64_t *state, uint64_t n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (*state >> 33) % n;
+}
+
+/* Steps of any length with pauses of any length, readings whenever they come: 3 W of others, 4 W of ours. */
+START_TEST(whatever_the_pattern_the_accounts_add_up_to_the_meter)
+{
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t state = seed;
+        uint64_t longest_us = 20000 + random_below(&state, 2 * SECOND);
+        uint64_t pause_us = longest_us / 2 + random_below(&state, 4 * longest_us);
+        uint64_t every_us = 50000 + random_below(&state, 2 * SECOND);
+        uint64_t step_ends_us = 0;
+        uint64_t step_us = 0;
+        uint64_t next_us;
+        uint64_t charged = 0;
+        uint64_t begun_uj;
+        enum energy_source source;
+
+        setup();
+        run(20, 0.0, 0.0, 3.0);
+        begun_uj = held_us * 4;
+        next_us = now_us + random_below(&state, pause_us);
+        for (uint64_t end_us = now_us + 600 * SECOND, read_us = now_us; now_us < end_us;) {
+            uint64_t until_us = step_ends_us ? step_ends_us : next_us;
+            uint64_t at_us = until_us < read_us + every_us ? until_us : read_us + every_us;
+
+            meter_uj += (at_us - now_us) * (step_ends_us ? 7 : 3);
+            held_us += step_ends_us ? at_us - now_us : 0;
+            now_us = at_us;
+            if (at_us == read_us + every_us) {
+                read_us = at_us;
+                energy_read(&energy, now_us, meter_uj, held_us);
+            } else if (step_ends_us) {
+                charged += energy_charge(&energy, step_us, &source);
+                step_ends_us = 0;
+                next_us = now_us + 1 + random_below(&state, pause_us);
+            } else {
+                step_us = 1 + random_below(&state, longest_us);
+                step_ends_us = now_us + step_us;
+            }
+        }
+        ck_assert_msg(fabs((double)charged / (double)(held_us * 4 - begun_uj) - 1.0) < 0.1,
+                      "seed %d: %.1f J charged, %.1f J were ours", (int)seed, (double)charged / 1e6,
+                      (double)(held_us * 4 - begun_uj) / 1e6);
+        teardown();
+    }
+    setup();
+}
+END_TEST
+
 START_TEST(a_meter_that_never_saw_us_rest_says_nothing_of_us)
 {
     enum energy_source source;
@@ -238,6 +314,8 @@ int main(void)
 
     tcase_add_checked_fixture(facts, setup, teardown);
     tcase_add_test(facts, what_the_meter_shows_above_our_pauses_is_charged_in_full);
+    tcase_add_test(facts, a_step_that_ends_behind_a_reading_is_charged_once);
+    tcase_add_test(facts, whatever_the_pattern_the_accounts_add_up_to_the_meter);
     tcase_add_test(facts, watts_that_change_are_followed);
     tcase_add_test(facts, a_meter_that_never_saw_us_rest_says_nothing_of_us);
     tcase_add_test(facts, stated_watts_are_an_estimate);
