@@ -162,8 +162,13 @@ struct governor {
     /* What it remembers from tick to tick. */
     uint64_t cause_us[GOVERNOR_PLACE_COUNT]; /* since when the cause stands */
     uint64_t freer_us[GOVERNOR_PLACE_COUNT]; /* since when a freer mode is wanted; 0: it is not */
-    uint64_t last_us;                        /* of the last tick; 0: none */
-    uint64_t pressed_us;                     /* when memory was last under pressure */
+    uint64_t gate_us[GOVERNOR_PLACE_COUNT];  /* since when a lower gate is wanted; 0: it is not */
+    struct {
+        enum governor_mode mode;
+        enum governor_cause cause;
+    } wanted[GOVERNOR_PLACE_COUNT]; /* by the last tick */
+    uint64_t last_us;               /* of the last tick; 0: none */
+    uint64_t pressed_us;            /* when memory was last under pressure */
     uint32_t kv_permille;
     struct yield yield;
     struct heat heat;
@@ -181,6 +186,14 @@ void governor_awake(struct governor *governor);
 /* One tick. True if a mode or a cause changed: worth an event. Uneven periods are fine; a gap above a second (sleep,
  * no work) starts the filters anew. */
 bool governor_tick(struct governor *governor, const struct governor_input *input);
+
+/*
+ * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The mode in
+ * `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing. A pause
+ * that stays is a pause.
+ */
+void governor_show(const struct governor *governor, enum governor_place place,
+                   struct governor_limits *ret_limits, uint64_t *ret_since_us);
 
 /* Words of the interface: "shared", "graphics". */
 const char *governor_mode_name(enum governor_mode mode);

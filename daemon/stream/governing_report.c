@@ -31,19 +31,20 @@ static char *copy(struct arena *arena, const char *text)
 static int fill_place(const struct hub *hub, enum governor_place place, uint64_t now_us, struct arena *arena,
                       Sotto__V1__GovernorInfo *ret_info)
 {
-    const struct governor *governor = &hub->governor;
-    const struct governor_limits *limits = &governor->limits[place];
+    struct governor_limits limits;
+    uint64_t since_us;
 
+    governor_show(&hub->governor, place, &limits, &since_us);
     *ret_info = (Sotto__V1__GovernorInfo)SOTTO__V1__GOVERNOR_INFO__INIT;
     ret_info->place = copy(arena, place_names[place]);
-    ret_info->mode = copy(arena, governor_mode_name(limits->mode));
-    ret_info->cause = copy(arena, governor_cause_name(limits->cause));
-    ret_info->slice_us = limits->slice_us;
-    ret_info->duty_permille = limits->duty_permille;
-    ret_info->rows = limits->n_rows;
-    ret_info->class_gate = classes[limits->class_gate];
-    ret_info->since_ms = (now_us - governor->since_us[place]) / 1000;
-    ret_info->changes = governor->n_changes;
+    ret_info->mode = copy(arena, governor_mode_name(limits.mode));
+    ret_info->cause = copy(arena, governor_cause_name(limits.cause));
+    ret_info->slice_us = limits.slice_us;
+    ret_info->duty_permille = limits.duty_permille;
+    ret_info->rows = limits.n_rows;
+    ret_info->class_gate = classes[limits.class_gate];
+    ret_info->since_ms = (now_us - since_us) / 1000;
+    ret_info->changes = hub->governor.n_changes;
     ret_info->held_us = hub->governing.held_us[place]; /* never falls: the one that runs is not in it */
     ret_info->slices = hub->governing.n_slices[place];
     return ret_info->place && ret_info->mode && ret_info->cause ? 0 : err_new(-ENOMEM);
