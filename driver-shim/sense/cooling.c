@@ -95,7 +95,7 @@ int cooling_scan(const struct root *root, const struct inventory_policy *policy,
         }
         source->rank = rank;
         place_path(&places[i], "max_state", source->path, sizeof(source->path));
-        source->most = root_read_number(root, source->path, &most) == 0 && most > 0 ? most : 0;
+        source->most = root_read_fixed(root, source->path, &most) == 0 && most > 0 ? most : 0;
         place_path(&places[i], "cur_state", source->path, sizeof(source->path));
         source_say(source->why, sizeof(source->why), "chosen by \"%s\"", policy->throttle.patterns[rank]);
     }

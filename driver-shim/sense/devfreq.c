@@ -111,7 +111,7 @@ static uint64_t highest_in(const struct root *root, const char *folder)
     }
     /* What is allowed now, which heat or a user may have lowered; 0: not set. */
     snprintf(path, sizeof(path), "%s/max_freq", folder);
-    return root_read_number(root, path, &limit) == 0 && limit > 0 ? (uint64_t)limit : 0;
+    return root_read_fixed(root, path, &limit) == 0 && limit > 0 ? (uint64_t)limit : 0;
 }
 
 uint64_t devfreq_highest_hz(const struct root *root, const struct load_device *device)
@@ -382,7 +382,7 @@ static int open_own_clock(struct devfreq **ret_devfreq, const struct root *root,
         }
         (*ret_devfreq)->factor = 1000;
         put_card(path, sizeof(path), own_clocks[i].most, device->card);
-        (*ret_devfreq)->source.most = root_read_number(root, path, &most) == 0 && most > 0 ? most * 1000 : 0;
+        (*ret_devfreq)->source.most = root_read_fixed(root, path, &most) == 0 && most > 0 ? most * 1000 : 0;
         return 0;
     }
     return -ENOENT;

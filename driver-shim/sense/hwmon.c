@@ -124,7 +124,7 @@ static int32_t read_critical(const struct chip *chip, const char *channel)
 
     snprintf(file, sizeof(file), "%s_crit", channel);
     place_path(chip->place, file, path, sizeof(path));
-    if (root_read_number(chip->root, path, &mc) != 0 || mc < 1000 || mc > chip->policy->high_mc) {
+    if (root_read_fixed(chip->root, path, &mc) != 0 || mc < 1000 || mc > chip->policy->high_mc) {
         return INT32_MAX;
     }
     return (int32_t)mc;

@@ -112,7 +112,7 @@ static int add(const struct root *root, const struct inventory_policy *policy, c
         snprintf(where.folder, sizeof(where.folder), POWERCAP_FOLDER "/%s", zones[at].folder);
         snprintf(where.files[0], sizeof(where.files[0]), "%s", file);
         snprintf(path, sizeof(path), "%s/max_energy_range_uj", where.folder);
-        if (root_read_number(root, path, &range) == 0 && range > 0) {
+        if (root_read_fixed(root, path, &range) == 0 && range > 0) {
             where.range_uj = (uint64_t)range;
         }
         source = meter_create(root, &where);

@@ -29,6 +29,8 @@
 /* A file of one word, one number or one errno is a page at most: sysfs has no longer ones. */
 #define PAGE_BYTES 4096u
 
+#define NUMBER_BYTES 64u /* far more than any 64-bit number and its line end */
+
 int root_open(struct root *ret_root, const char *path)
 {
     cleanup(fd_closep) int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -200,6 +202,22 @@ static int open_below(const struct root *root, const char *path, int flags)
     return -errno;
 }
 
+/* The same for what may not make its reader wait: a regular file, as all of the kernel's are. -EPROTO: it is another
+ * thing, as a pipe in a tree that somebody made. */
+static int open_regular(const struct root *root, const char *path)
+{
+    cleanup(fd_closep) int fd = open_below(root, path, O_RDONLY | O_NONBLOCK);
+    struct stat stat;
+
+    if (fd < 0) {
+        return fd;
+    }
+    if (fstat(fd, &stat) < 0) {
+        return -errno;
+    }
+    return S_ISREG(stat.st_mode) ? fd_steal(&fd) : -EPROTO;
+}
+
 /* Reads up to the end, at most @cap bytes. */
 static int read_fd(int fd, char *buf, size_t cap, size_t *ret_n)
 {
@@ -263,9 +281,9 @@ static int staged_fault(const struct root *root, const char *path)
     if ((size_t)snprintf(name, sizeof(name), "%s" ERRNO_SUFFIX, path) >= sizeof(name)) {
         return -ENAMETOOLONG;
     }
-    fd = open_below(root, name, O_RDONLY);
+    fd = open_regular(root, name);
     if (fd < 0) {
-        return 0;
+        return fd == -ENOENT ? 0 : -EPROTO;
     }
     r = read_fd(fd, text, sizeof(text) - 1, &n);
     close(fd);
@@ -283,9 +301,9 @@ static int open_staged(const struct root *root, const char *path, int flags)
     return r ? r : open_below(root, path, flags);
 }
 
-int root_read(const struct root *root, const char *path, char *buf, size_t cap, size_t *ret_n)
+/* The text behind @fd, which may be the fault that opening gave. */
+static int read_text(int fd, char *buf, size_t cap, size_t *ret_n)
 {
-    cleanup(fd_closep) int fd = open_staged(root, path, O_RDONLY);
     size_t n_more = 0;
     char more;
     size_t n;
@@ -310,9 +328,36 @@ int root_read(const struct root *root, const char *path, char *buf, size_t cap, 
     return 0;
 }
 
+int root_read(const struct root *root, const char *path, char *buf, size_t cap, size_t *ret_n)
+{
+    cleanup(fd_closep) int fd = open_staged(root, path, O_RDONLY);
+
+    return read_text(fd, buf, cap, ret_n);
+}
+
+static int read_fixed(const struct root *root, const char *path, char *buf, size_t cap, size_t *ret_n)
+{
+    int fault = staged_fault(root, path);
+    cleanup(fd_closep) int fd = fault ? fault : open_regular(root, path);
+
+    return read_text(fd, buf, cap, ret_n);
+}
+
+int root_read_fixed(const struct root *root, const char *path, int64_t *ret_number)
+{
+    char text[NUMBER_BYTES];
+    size_t n;
+    int r = read_fixed(root, path, text, sizeof(text), &n);
+
+    if (r) {
+        return r == -EFBIG ? -EPROTO : r;
+    }
+    return parse_number(text, n, ret_number);
+}
+
 int root_read_number(const struct root *root, const char *path, int64_t *ret_number)
 {
-    char text[64]; /* far more than any 64-bit number and its line end */
+    char text[NUMBER_BYTES];
     size_t n;
     int r = root_read(root, path, text, sizeof(text), &n);
 
@@ -327,7 +372,7 @@ int root_read_word(const struct root *root, const char *path, char *buf, size_t 
     char text[PAGE_BYTES + 1];
     char *begin = text;
     size_t n;
-    int r = root_read(root, path, text, sizeof(text), &n);
+    int r = read_fixed(root, path, text, sizeof(text), &n);
 
     if (r) {
         return r;

@@ -40,7 +40,11 @@ int root_read(const struct root *root, const char *path, char *buf, size_t cap, 
 /* The whole of it as one decimal number with surrounding white space, nothing else: else -EPROTO. */
 int root_read_number(const struct root *root, const char *path, int64_t *ret_number);
 
-/* First line without white space at its ends. */
+/* The same for a limit or another fact that does not change: never waits, so a search may ask it. Only regular files
+ * are read, as all of the kernel's are; another thing is -EPROTO. */
+int root_read_fixed(const struct root *root, const char *path, int64_t *ret_number);
+
+/* First line without white space at its ends, of a name. Never waits, as above. */
 int root_read_word(const struct root *root, const char *path, char *buf, size_t cap);
 
 /* For descriptors that are kept: open for reading, close-on-exec. */

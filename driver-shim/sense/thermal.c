@@ -91,12 +91,12 @@ uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scal
         }
         snprintf(file, sizeof(file), "trip_point_%u_temp", i);
         place_path(&place, file, path, sizeof(path));
-        if (root_read_number(root, path, &raw) == 0) {
+        if (root_read_fixed(root, path, &raw) == 0) {
             take_trip_temp(&trip, raw, scale_permille);
         }
         snprintf(file, sizeof(file), "trip_point_%u_hyst", i);
         place_path(&place, file, path, sizeof(path));
-        if (root_read_number(root, path, &raw) == 0 && raw >= 0 && raw <= LIMIT_HIGH_MC) {
+        if (root_read_fixed(root, path, &raw) == 0 && raw >= 0 && raw <= LIMIT_HIGH_MC) {
             trip.hyst_mc = (int32_t)raw;
         }
         trips[n++] = trip;

@@ -351,6 +351,32 @@ START_TEST(descriptor_of_a_process_says_where_it_points)
 }
 END_TEST
 
+START_TEST(name_and_limit_that_are_pipes_are_no_value_and_nobody_waits)
+{
+    int64_t number;
+    char word[32];
+
+    tree_pipe("/sys/name");
+    tree_write("/sys/real", "7\n");
+    tree_pipe("/sys/real.sotto-errno");
+
+    ck_assert_int_eq(root_read_word(&tree_root, "/sys/name", word, sizeof(word)), -EPROTO);
+    ck_assert_int_eq(root_read_fixed(&tree_root, "/sys/name", &number), -EPROTO);
+    ck_assert_int_eq(root_read_word(&tree_root, "/sys/real", word, sizeof(word)), -EPROTO);
+}
+END_TEST
+
+START_TEST(fixed_number_is_read_as_any)
+{
+    int64_t number;
+
+    tree_write("/sys/real", " 7000\n");
+    ck_assert_int_eq(root_read_fixed(&tree_root, "/sys/real", &number), 0);
+    ck_assert_int_eq(number, 7000);
+    ck_assert_int_eq(root_read_fixed(&tree_root, "/sys/none", &number), -ENOENT);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("root");
@@ -378,6 +404,8 @@ int main(void)
     tcase_add_loop_test(tcase, asking_whether_a_pipe_is_there_does_not_wait, 0, 2);
     tcase_add_test(tcase, pipe_is_read_once_somebody_has_written);
     tcase_add_test(tcase, root_must_be_a_folder);
+    tcase_add_test(tcase, name_and_limit_that_are_pipes_are_no_value_and_nobody_waits);
+    tcase_add_test(tcase, fixed_number_is_read_as_any);
     tcase_add_test(tcase, machine_knows_itself_by_whatever_path);
     tcase_add_loop_test(tcase, descriptor_of_a_process_says_where_it_points, 0, 2);
     suite_add_tcase(suite, tcase);
