@@ -235,9 +235,6 @@ static bool move(struct governor *governor, enum governor_place place, enum gove
         governor->n_changes++;
         changed = true;
     }
-    if (limits->mode == GOVERNOR_PAUSED && mode != GOVERNOR_PAUSED) {
-        return changed; /* it stays for what it was for */
-    }
     if (cause != limits->cause && (changed || now_us - governor->cause_us[place] >= DWELL_US)) {
         limits->cause = cause;
         governor->cause_us[place] = now_us;
@@ -246,20 +243,21 @@ static bool move(struct governor *governor, enum governor_place place, enum gove
     return changed;
 }
 
-/* A gate closes at once, and opens when it has been open for a dwell without a break, as a mode. */
-static enum sched_class gate_of(struct governor *governor, enum governor_place place, enum sched_class wanted,
-                                uint64_t now_us)
+/* A gate closes at once. It opens with as much duty as a thin mode ends with, or when it has not been wanted for a dwell:
+ * a load that swings about a bound is a load. */
+static enum sched_class gate_of(struct governor *governor, enum governor_place place,
+                                const struct governor_bound *bound, uint64_t now_us)
 {
     const struct governor_limits *limits = &governor->limits[place];
 
-    if (wanted >= limits->class_gate) {
+    if (bound->class_gate >= limits->class_gate || bound->duty_permille >= THIN_UNTIL) {
         governor->gate_us[place] = 0;
-        return wanted;
+        return bound->class_gate;
     }
     if (governor->gate_us[place] == 0) {
         governor->gate_us[place] = now_us;
     }
-    return now_us - governor->gate_us[place] >= DWELL_US ? wanted : limits->class_gate;
+    return now_us - governor->gate_us[place] >= DWELL_US ? bound->class_gate : limits->class_gate;
 }
 
 static bool set(struct governor *governor, enum governor_place place, const struct governor_bound *bound,
@@ -267,22 +265,18 @@ static bool set(struct governor *governor, enum governor_place place, const stru
 {
     struct governor_limits *limits = &governor->limits[place];
     enum governor_cause cause = bound->cause;
-    bool changed;
 
     if (pressure && bound->duty_permille >= 1000) {
         cause = GOVERNOR_PRESSURE;
     }
-    limits->class_gate = gate_of(governor, place, bound->class_gate, now_us);
+    limits->slice_us = bound->slice_us;
+    limits->duty_permille = bound->duty_permille;
+    limits->class_gate = gate_of(governor, place, bound, now_us);
     limits->n_rows = pressure ? pressure->n_rows : 0;
     limits->kv_permille = governor->kv_permille;
     governor->wanted[place].mode = mode;
     governor->wanted[place].cause = cause;
-    changed = move(governor, place, mode, cause, now_us);
-    if (limits->mode != GOVERNOR_PAUSED || bound->duty_permille == 0) {
-        limits->slice_us = bound->slice_us;
-        limits->duty_permille = bound->duty_permille;
-    }
-    return changed;
+    return move(governor, place, mode, cause, now_us);
 }
 
 /* ---- the tick */
@@ -344,14 +338,12 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
 void governor_show(const struct governor *governor, enum governor_place place,
                    struct governor_limits *ret_limits, uint64_t *ret_since_us)
 {
-    bool is_left = governor->freer_us[place] > 0 && governor->limits[place].mode != GOVERNOR_PAUSED;
+    uint64_t freer_us = governor->freer_us[place];
 
     *ret_limits = governor->limits[place];
-    *ret_since_us = is_left ? governor->freer_us[place] : governor->since_us[place];
-    if (ret_limits->mode != GOVERNOR_PAUSED) {
-        ret_limits->mode = governor->wanted[place].mode;
-        ret_limits->cause = governor->wanted[place].cause;
-    }
+    ret_limits->mode = governor->wanted[place].mode;
+    ret_limits->cause = governor->wanted[place].cause;
+    *ret_since_us = freer_us ? freer_us : governor->since_us[place];
 }
 
 void governor_awake(struct governor *governor)

@@ -85,7 +85,7 @@ static void tell_stream(struct stream *stream, const struct governor_limits *lim
     if (stream->job.class < limits->class_gate) {
         snprintf(sentence, sizeof(sentence), "%s: only %s requests go on", reasons[limits->cause],
                  class_names[limits->class_gate]);
-    } else if (mode == GOVERNOR_PAUSED) {
+    } else if (limits->duty_permille == 0) {
         snprintf(sentence, sizeof(sentence), "%s: nothing goes on for now", reasons[limits->cause]);
     } else {
         snprintf(sentence, sizeof(sentence), "%s: %.1f %% of the time is left", reasons[limits->cause],
