@@ -243,8 +243,8 @@ static bool move(struct governor *governor, enum governor_place place, enum gove
     return changed;
 }
 
-/* A gate closes at once. It opens with as much duty as a thin mode ends with, or when it has not been wanted for a dwell:
- * a load that swings about a bound is a load. */
+/* A gate closes at once. It opens with as much duty as a thin mode ends with, or when it has not been wanted for a
+ * dwell: a load that swings about a bound is a load. */
 static enum sched_class gate_of(struct governor *governor, enum governor_place place,
                                 const struct governor_bound *bound, uint64_t now_us)
 {

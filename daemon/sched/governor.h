@@ -188,8 +188,8 @@ void governor_awake(struct governor *governor);
 bool governor_tick(struct governor *governor, const struct governor_input *input);
 
 /*
- * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The mode in
- * `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing.
+ * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The mode
+ * in `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing.
  */
 void governor_show(const struct governor *governor, enum governor_place place,
                    struct governor_limits *ret_limits, uint64_t *ret_since_us);

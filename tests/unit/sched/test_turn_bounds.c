@@ -276,6 +276,7 @@ int main(void)
         the_class_gate_suspends_what_is_below_and_lets_it_go_on_later,
         who_has_ended_behind_the_gate_is_let_through,
         a_paused_place_stops_every_class_and_sleep_both_places,
+        work_does_not_wait_for_a_mode_that_dwells,
         what_a_lost_engine_held_is_rested_for,
     };
 
