@@ -66,6 +66,20 @@ static void move_pages(struct job *job, enum job_state to)
     }
 }
 
+/* Who of its class is at its lane, with a seat and without. */
+static void count_places(struct job *job, enum job_state to, uint64_t now_us)
+{
+    struct lane *lane = job->lane;
+
+    if (lane->n_held[job->class] + lane->n_waiting[job->class] == 0) {
+        lane->asked_us[job->class] = now_us;
+    }
+    lane->n_held[job->class] -= holds_seat(job->state);
+    lane->n_held[job->class] += holds_seat(to);
+    lane->n_waiting[job->class] -= job->state == JOB_WAITING;
+    lane->n_waiting[job->class] += to == JOB_WAITING;
+}
+
 void job_move(struct job *job, enum job_state to, uint64_t now_us)
 {
     assert(job_may_move(job, to));
@@ -79,8 +93,7 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     job->account->n_held[job->class] -= holds_seat(job->state);
     job->account->n_held[job->class] += holds_seat(to);
     if (job->lane) {
-        job->lane->n_held[job->class] -= holds_seat(job->state);
-        job->lane->n_held[job->class] += holds_seat(to);
+        count_places(job, to, now_us);
         move_pages(job, to);
     }
     job->state = to;

@@ -192,7 +192,9 @@ enum sched_class queue_rank(const struct job *job, uint64_t now_us)
 
         spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_SEATED_US;
     } else if (lane && lane->n_held[job->class] == 0) {
-        spells = (now_us - num_min(now_us, job->since_us)) / QUEUE_AGE_WAITING_US;
+        uint64_t since_us = num_max(lane->asked_us[job->class], lane->served_us[job->class]);
+
+        spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_WAITING_US;
     }
     return (enum sched_class)num_min(SCHED_REALTIME, job->class + spells);
 }

@@ -26,7 +26,8 @@
  * promised. */
 #define QUEUE_AGE_SEATED_US 1000000u
 
-/* The same for a class without a seat. Twice this, an opening and a step are less than five seconds. */
+/* The same for a class without a seat, from when the first of it came or the last of it was computed for. Twice
+ * this, an opening and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
 /* An account without a seat waits so long for one to come free before it takes one from an account with
@@ -95,6 +96,8 @@ struct lane {
     uint64_t turn;                         /* number of its last turn, of all lanes' */
     uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */
     uint32_t n_held[SCHED_CLASS_COUNT];    /* of n_taken, by class; job_move() keeps it */
+    uint32_t n_waiting[SCHED_CLASS_COUNT]; /* JOB_WAITING here; job_move() keeps it */
+    uint64_t asked_us[SCHED_CLASS_COUNT];  /* since when some wait or are seated here; job_move() keeps it */
     bool open;                             /* the engine takes orders */
     bool stopped; /* it begins nothing now (somebody is being opened): left out of plans */
     bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */

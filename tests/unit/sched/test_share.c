@@ -247,8 +247,28 @@ START_TEST(two_users_do_not_take_seats_back_and_forth)
 }
 END_TEST
 
-/* With one seat shares can't be cut finer than whole requests, but nobody may be left behind for good, however
- * differently long they are. */
+/* With one seat shares can't be cut finer than whole requests. But nobody may be left behind for good, however
+ * differently long they are, and however long they wait: each has its part, but for two of the longest on either
+ * side. */
+static void check_one_seat(struct user *users, uint32_t n)
+{
+    uint32_t n_longest = 0;
+    uint64_t weights = 0;
+    uint64_t sum = 0;
+
+    play.lane.n_seats = 1;
+    live(users, n, 300 * SECOND_US);
+    for (uint32_t i = 0; i < n; i++) {
+        sum += play.n_served[users[i].uid];
+        weights += users[i].weight;
+        n_longest = (uint32_t)num_max(n_longest, users[i].n_prompt + users[i].n_answer);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ck_assert_double_eq_tol((double)play.n_served[users[i].uid],
+                                (double)sum * users[i].weight / (double)weights, 2.0 * n_longest);
+    }
+}
+
 START_TEST(one_seat_goes_round_by_weight)
 {
     struct user users[4] = {
@@ -257,19 +277,24 @@ START_TEST(one_seat_goes_round_by_weight)
         { .uid = 3, .weight = 2000, .n = 8, .n_prompt = 1500, .n_answer = 150 },
         { .uid = 4, .weight = 1000, .n = 8, .n_prompt = 300, .n_answer = 120 },
     };
-    uint64_t sum = 0;
 
-    play.lane.n_seats = 1;
-    live(users, 4, 300 * SECOND_US);
-    for (uint32_t i = 0; i < 4; i++) {
-        sum += play.n_served[users[i].uid];
-    }
+    check_one_seat(users, 4);
+}
+END_TEST
 
-    /* Two of the longest requests on either side. */
-    for (uint32_t i = 0; i < 4; i++) {
-        ck_assert_double_eq_tol((double)play.n_served[users[i].uid], (double)sum * users[i].weight / 11000.0,
-                                3300.0);
-    }
+START_TEST(a_long_wait_is_no_claim_inside_a_class)
+{
+    struct user users[3] = {
+        { .uid = 1, .weight = 1000, .n = 16, .n_prompt = 200, .n_answer = 9 },
+        { .uid = 2, .weight = 1000, .n = 16, .n_prompt = 900, .n_answer = 4 },
+        { .uid = 3,
+          .weight = 4000,
+          .n = 2,
+          .n_prompt = 40,
+          .n_answer = 2 }, /* waits for less than a second */
+    };
+
+    check_one_seat(users, 3);
 }
 END_TEST
 
@@ -291,6 +316,7 @@ int main(void)
     tcase_add_test(tcase, one_request_finds_a_seat_among_fifty);
     tcase_add_test(tcase, two_users_do_not_take_seats_back_and_forth);
     tcase_add_test(tcase, one_seat_goes_round_by_weight);
+    tcase_add_test(tcase, a_long_wait_is_no_claim_inside_a_class);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
