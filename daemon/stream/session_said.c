@@ -333,16 +333,6 @@ static void slide(const struct stream *stream, struct ids *ids)
     }
 }
 
-static int append(struct ids *to, const uint32_t *ids, size_t n)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < n && r == 0; i++) {
-        r = ids_push(to, ids[i]);
-    }
-    return r;
-}
-
 static void tell_slid(struct stream *stream, const char *what, size_t n_gone)
 {
     char text[128];
@@ -368,12 +358,12 @@ int session_join_prompt(struct stream *stream)
     if (session->account->bytes + n_all * sizeof(uint32_t) > ACCOUNT_BYTES_MAX) {
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
-    r = append(&whole, session->ids.ids, session->ids.n);
-    r = r ? r : append(&whole, stream->prompt.ids, stream->prompt.n);
+    r = ids_append(&whole, session->ids.ids, session->ids.n);
+    r = r ? r : ids_append(&whole, stream->prompt.ids, stream->prompt.n);
     if (r == 0 && stream->slides && !stream->opens) {
         slide(stream, &whole);
     }
-    r = r ? r : append(&prompt, whole.ids, whole.n);
+    r = r ? r : ids_append(&prompt, whole.ids, whole.n);
     if (r) {
         return err_new(-ENOMEM);
     }
@@ -445,7 +435,7 @@ int session_give(struct session *session, const Sotto__V1__Delta *delta)
         return buf_append(&session->given, delta->text.data, delta->text.len);
     }
     n_before = session->next_ids.n;
-    r = append(&session->next_ids, delta->tokens, delta->n_tokens);
+    r = ids_append(&session->next_ids, delta->tokens, delta->n_tokens);
     hold(session, (session->next_ids.n - n_before) * sizeof(uint32_t));
     return r ? err_new(-ENOMEM) : 0;
 }

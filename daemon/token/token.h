@@ -79,7 +79,8 @@ struct ids {
 };
 
 void ids_finish(struct ids *ids);
-int ids_push(struct ids *ids, uint32_t id); /* 0, TOKENIZE_TOO_MANY or -ENOMEM */
+int ids_push(struct ids *ids, uint32_t id);                      /* 0, TOKENIZE_TOO_MANY or -ENOMEM */
+int ids_append(struct ids *ids, const uint32_t *more, size_t n); /* likewise; nothing is changed then */
 
 enum tokenize_flag {
     TOKENIZE_BOS = 1,     /* BOS first, if the vocabulary adds one */

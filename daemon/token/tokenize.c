@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clean.h"
 #include "base/err.h"
+#include "base/num.h"
 #include "base/utf8.h"
 #include "token/bpe.h"
 #include "token/nfc.h"
@@ -36,22 +37,49 @@ void ids_finish(struct ids *ids)
     *ids = (struct ids){ .max = ids->max };
 }
 
-int ids_push(struct ids *ids, uint32_t id)
+static int make_room(struct ids *ids, size_t n)
 {
-    if (ids->max && ids->n >= ids->max) {
+    size_t cap = ids->cap ? 2 * ids->cap : 64;
+    uint32_t *bigger;
+
+    if (ids->max && n > ids->max - ids->n) {
         return TOKENIZE_TOO_MANY;
     }
-    if (ids->n == ids->cap) {
-        const size_t cap = ids->cap ? 2 * ids->cap : 64;
-        uint32_t *bigger = mem_realloc(MEM_WORDS, ids->ids, cap * sizeof(*bigger));
+    if (n <= ids->cap - ids->n) {
+        return TOKENIZE_OK;
+    }
+    cap = num_max(cap, ids->n + n);
+    bigger = mem_realloc(MEM_WORDS, ids->ids, cap * sizeof(*bigger));
+    if (!bigger) {
+        return err_new(-ENOMEM);
+    }
+    ids->ids = bigger;
+    ids->cap = cap;
+    return TOKENIZE_OK;
+}
 
-        if (!bigger) {
-            return err_new(-ENOMEM);
-        }
-        ids->ids = bigger;
-        ids->cap = cap;
+int ids_push(struct ids *ids, uint32_t id)
+{
+    int r = make_room(ids, 1);
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
     }
     ids->ids[ids->n++] = id;
+    return TOKENIZE_OK;
+}
+
+int ids_append(struct ids *ids, const uint32_t *more, size_t n)
+{
+    int r = n > 0 ? make_room(ids, n) : TOKENIZE_OK;
+
+    if (r) {
+        return r < 0 ? err_up(r) : r;
+    }
+    if (n > 0) {
+        memcpy(ids->ids + ids->n, more, n * sizeof(*more));
+    }
+    ids->n += n;
     return TOKENIZE_OK;
 }
 

@@ -372,6 +372,27 @@ START_TEST(detokenising_keeps_the_ceiling_of_its_buffer)
 }
 END_TEST
 
+START_TEST(ids_grow_by_one_and_by_many_up_to_their_bound)
+{
+    static const uint32_t more[100] = { 7, [99] = 9 };
+    struct ids ids = { .max = 201 };
+
+    ck_assert_int_eq(ids_append(&ids, NULL, 0), TOKENIZE_OK);
+    ck_assert_int_eq(ids_push(&ids, 5), TOKENIZE_OK);
+    ck_assert_int_eq(ids_append(&ids, more, 100), TOKENIZE_OK);
+    ck_assert_int_eq(ids_append(&ids, more, 100), TOKENIZE_OK);
+    ck_assert_int_eq(ids_append(&ids, more, 1), TOKENIZE_TOO_MANY);
+    ck_assert_int_eq(ids_push(&ids, 1), TOKENIZE_TOO_MANY);
+
+    ck_assert_uint_eq(ids.n, 201);
+    ck_assert_uint_eq(ids.ids[0], 5);
+    ck_assert_uint_eq(ids.ids[1], 7);
+    ck_assert_uint_eq(ids.ids[100], 9);
+    ck_assert_uint_eq(ids.ids[200], 9);
+    ids_finish(&ids);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("token-tokenize");
@@ -379,6 +400,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, bad_bytes_are_refused_with_their_offset, 0, 2);
+    tcase_add_test(tcase, ids_grow_by_one_and_by_many_up_to_their_bound);
     tcase_add_test(tcase, nul_byte_does_not_end_a_text);
     tcase_add_test(tcase, no_break_space_is_text);
     tcase_add_test(tcase, empty_text_gives_nothing_or_bos_alone);
