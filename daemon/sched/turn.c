@@ -307,6 +307,9 @@ static bool goes_before(const struct turn_view *view, const struct turn_step *a,
     if (class_a != class_b) {
         return class_a > class_b;
     }
+    if (turn_is_pointless(a) != turn_is_pointless(b)) {
+        return turn_is_pointless(a); /* it ends with a part */
+    }
     return a->class != b->class ? a->class > b->class : a->id < b->id;
 }
 

@@ -290,3 +290,39 @@ int turn_class_of(const struct turn_view *view, const struct turn_step *step)
     }
     return turn_highest(view, step->class, turn_is_blocked, step);
 }
+
+/* ---- who gives way */
+
+/* It waits for its first token at the lane of @step, whose begun steps keep it out. */
+static bool is_kept_out(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    return job->class == SCHED_REALTIME && !job->has_first && turn_is_blocked(view, job, step);
+}
+
+/* Of those in it that still ask. */
+static struct job *first_of(const struct turn_step *step)
+{
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        struct job *job = step->plan.entries[i].job;
+
+        if (job && job->state == JOB_SEATED) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+struct job *turn_find_victim(const struct turn *turn, struct queue *queue, const struct turn_input *in)
+{
+    const struct turn_view view = { .turn = turn, .queue = queue, .in = in };
+
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &turn->steps[i];
+
+        if (step->state == TURN_STANDING && turn_is_gated(&view, step) &&
+            turn_highest(&view, SCHED_INTERACTIVE, is_kept_out, step) == SCHED_REALTIME) {
+            return first_of(step);
+        }
+    }
+    return NULL;
+}

@@ -158,7 +158,7 @@ void pacer_run(struct hub *hub)
     sessions_end_idle(hub, in.boot_us);
     turn_real_limits(&hub->pacer.turn, in.limits, real);
     admit_look(&hub->queue, real, in.boot_us);
-    pacer_seat(hub, in.now_us, in.boot_us);
+    pacer_seat(hub, &in);
     turn_next(&hub->pacer.turn, &hub->queue, &hub->planner, &in, &order);
     while (order.what != TURN_NONE) {
         pacer_tell(hub, &order);

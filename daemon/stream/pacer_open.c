@@ -303,10 +303,15 @@ static bool may_open(const struct hub *hub, const struct stream *stream)
 }
 
 /* Takes seats, one after the other where a step must end first. */
-static void take_seats(struct hub *hub, uint64_t now_us, uint64_t boot_us)
+static void take_seats(struct hub *hub, const struct turn_input *in)
 {
+    uint64_t now_us = in->now_us;
+    uint64_t boot_us = in->boot_us;
     struct job *job;
 
+    while ((job = turn_find_victim(&hub->pacer.turn, &hub->queue, in))) {
+        stream_preempt(pacer_stream_of(job));
+    }
     while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us))) {
         if (job->kept) {
             session_give_up(session_of_kept(job));
@@ -316,7 +321,7 @@ static void take_seats(struct hub *hub, uint64_t now_us, uint64_t boot_us)
     }
 }
 
-void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
+void pacer_seat(struct hub *hub, const struct turn_input *in)
 {
     struct lane *held[SEAT_LANES];
     struct job *passed[SEAT_LANES];
@@ -324,9 +329,9 @@ void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us)
     uint32_t n_passed = 0;
     struct job *job;
 
-    take_seats(hub, now_us, boot_us);
+    take_seats(hub, in);
     while (n_held < SEAT_LANES && n_passed < SEAT_LANES &&
-           (job = queue_next_seat(&hub->queue, hub->governor.limits, now_us, boot_us))) {
+           (job = queue_next_seat(&hub->queue, hub->governor.limits, in->now_us, in->boot_us))) {
         struct stream *stream = pacer_stream_of(job);
 
         if (may_open(hub, stream)) {

@@ -23,7 +23,7 @@ void pacer_watch(struct edition *edition);
 /* ---- pacer_open.c */
 
 /* Opens whoever has a seat, and takes seats from those who must give theirs. */
-void pacer_seat(struct hub *hub, uint64_t now_us, uint64_t boot_us);
+void pacer_seat(struct hub *hub, const struct turn_input *in);
 
 void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opened);
 void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused);

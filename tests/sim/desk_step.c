@@ -275,25 +275,6 @@ static void expire(struct desk *desk)
     }
 }
 
-static void seat(struct desk *desk)
-{
-    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
-    uint64_t now = desk_now_us(desk);
-    struct job *job;
-
-    turn_real_limits(&desk->turn, desk->governor.limits, limits);
-    admit_look(&desk->queue, limits, now);
-    while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
-        watch_say(desk->watch, "request %llu: gives its seat up", (unsigned long long)job->order);
-        desk_close_sequence(desk, request_of(job));
-        turn_forget(&desk->turn, job);
-        queue_put_aside(&desk->queue, job, now);
-    }
-    while ((job = queue_next_seat(&desk->queue, desk->governor.limits, now, now))) {
-        open_sequence(desk, request_of(job));
-    }
-}
-
 static void fill_turn_input(struct desk *desk, struct turn_input *input)
 {
     *input = (struct turn_input){ .now_us = desk_now_us(desk), .boot_us = desk_now_us(desk) };
@@ -302,6 +283,34 @@ static void fill_turn_input(struct desk *desk, struct turn_input *input)
         if (desk->mutant == MUTANT_NO_REST && input->limits[i].duty_permille > 0) {
             input->limits[i].duty_permille = 1000;
         }
+    }
+}
+
+/* Its seat is taken. */
+static void put_aside(struct desk *desk, struct job *job)
+{
+    watch_say(desk->watch, "request %llu: gives its seat up", (unsigned long long)job->order);
+    desk_close_sequence(desk, request_of(job));
+    turn_forget(&desk->turn, job);
+    queue_put_aside(&desk->queue, job, desk_now_us(desk));
+}
+
+static void seat(struct desk *desk, const struct turn_input *in)
+{
+    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+    uint64_t now = desk_now_us(desk);
+    struct job *job;
+
+    turn_real_limits(&desk->turn, desk->governor.limits, limits);
+    admit_look(&desk->queue, limits, now);
+    while ((job = turn_find_victim(&desk->turn, &desk->queue, in))) {
+        put_aside(desk, job);
+    }
+    while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
+        put_aside(desk, job);
+    }
+    while ((job = queue_next_seat(&desk->queue, desk->governor.limits, now, now))) {
+        open_sequence(desk, request_of(job));
     }
 }
 
@@ -314,11 +323,11 @@ void desk_settle(void *owner)
 
     drop_ended(desk);
     expire(desk);
-    seat(desk);
+    fill_turn_input(desk, &input);
+    seat(desk, &input);
     if (desk->mutant == MUTANT_NO_AGE) {
         mutant_rejuvenates(&desk->queue, desk_now_us(desk));
     }
-    fill_turn_input(desk, &input);
     for (;;) {
         turn_next(&desk->turn, &desk->queue, &desk->planner, &input, &order);
         if (order.what == TURN_NONE) {

@@ -138,7 +138,7 @@ START_TEST(interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lane
 }
 END_TEST
 
-START_TEST(one_lower_step_stands_still_on_a_lane_at_most)
+START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
 {
     struct job low;
     struct job middle;
@@ -156,10 +156,18 @@ START_TEST(one_lower_step_stands_still_on_a_lane_at_most)
     add_answer(&middle, SCHED_INTERACTIVE, &lanes[0]);
     middle.n_left = 1;
     second = expect(TURN_STEP);
+    ck_assert_ptr_null(turn_find_victim(&turn, &queue, &in));
     add_answer(&high, SCHED_REALTIME, &lanes[0]);
     high.n_left = 1;
     expect(TURN_NONE);
-    finish(second, 10 * MS);
+    ck_assert_ptr_eq(turn_find_victim(&turn, &queue, &in), &low);
+    turn_forget(&turn, &low);
+    queue_put_aside(&queue, &low, in.now_us);
+    ck_assert_ptr_null(turn_find_victim(&turn, &queue, &in));
+    ck_assert_ptr_eq(expect(TURN_SUSPEND), second);
+    stand(second, 1 * MS);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    finish(first, 100);
     ck_assert(has(expect(TURN_STEP), &high));
 }
 END_TEST
@@ -440,7 +448,7 @@ int main(void)
         slices_that_are_short_are_waited_for,
         realtime_on_one_lane_stops_background_on_the_other,
         interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,
-        one_lower_step_stands_still_on_a_lane_at_most,
+        who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine,
         who_stands_in_the_way_of_a_higher_class_has_its_class,
         only_its_first_token_passes_a_step_of_its_own_lane,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
