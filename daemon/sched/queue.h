@@ -155,6 +155,7 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * - anybody, from a session that has no request now (job::kept): that which has been so longest;
  * - anybody, from a parked job: that which has been so longest;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
+ * - one whose deadline would be missed, from one of its class without one, or whose own is met;
  * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer
  *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody
  *   takes back and forth;

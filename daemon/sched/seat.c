@@ -124,6 +124,7 @@ enum reason {
     REASON_KEPT,
     REASON_PARKED,
     REASON_CLASS,
+    REASON_URGENT,
     REASON_SHARE,
     REASON_AGE,
     REASON_NONE,
@@ -186,6 +187,13 @@ static bool may_share(const struct queue *queue, const struct job *for_job, cons
                                              (n_from - 1) * account_unit(&from->limits));
 }
 
+/* A deadline that was promised would be missed, and to who has the seat nothing is promised, or nothing any more. It
+ * takes nothing back: what it waits for then is no deadline. */
+static bool may_hurry(const struct job *for_job, const struct job *from)
+{
+    return for_job->urgent && for_job->class == from->class && queue_deadline_us(from) == 0;
+}
+
 /* Why @for_job may take the seat of @from; @is_short: of pages. */
 static enum reason reason_of(const struct queue *queue, const struct job *for_job, const struct job *from,
                              bool is_short, uint64_t now_us)
@@ -201,6 +209,9 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
     }
     if (for_job->class > from->class) {
         return REASON_CLASS;
+    }
+    if (may_hurry(for_job, from)) {
+        return REASON_URGENT;
     }
     if (may_share(queue, for_job, from, now_us)) {
         return REASON_SHARE;

@@ -1,4 +1,4 @@
-/* What is kept for who comes in realtime: a sequence more than there are seats, and pages. */
+/* Seats and pages beside what is under way: what is kept for realtime, and whom it helps to put aside. */
 #include "base/num.h"
 #include "turn_world.h"
 
@@ -241,6 +241,34 @@ START_TEST(who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room)
 }
 END_TEST
 
+START_TEST(who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none)
+{
+    struct job late;
+
+    lanes[0].n_seats = N_SEATS;
+    for (size_t i = 0; i < N_SEATS; i++) {
+        add_waiting(&seated[i], SCHED_INTERACTIVE, 5);
+        seated[i].finish_by_us = in.boot_us + 1000 * MS;
+        open_it(&seated[i], 0);
+    }
+    add_waiting(&late, SCHED_INTERACTIVE, 5);
+    late.first_by_us = in.boot_us + 1000 * MS;
+    ck_assert_ptr_null(victim());
+    late.urgent = true;
+    ck_assert_ptr_null(victim()); /* to the others as much is promised */
+    seated[2].finish_by_us = 0;
+    seated[2].first_by_us = in.boot_us + 1000 * MS;
+    ck_assert_ptr_null(victim());
+    seated[2].has_first = true;
+
+    ck_assert_ptr_eq(victim(), &seated[2]);
+    put_aside(victim());
+    ck_assert_ptr_eq(next_seat(), &late);
+    open_it(&late, 0);
+    ck_assert_ptr_null(victim());
+}
+END_TEST
+
 START_TEST(what_realtime_needed_once_is_forgotten_after_64_others)
 {
     struct job high;
@@ -269,6 +297,7 @@ int main(void)
         who_needs_most_pages_has_them_when_it_is_alone,
         nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep,
         who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room,
+        who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none,
         what_realtime_needed_once_is_forgotten_after_64_others,
     };
 
