@@ -194,6 +194,21 @@ def one_load_serves_all_who_ask_and_outlives_the_first():
 
 
 @fact
+def requests_that_differ_load_nothing_anew():
+    """O14: two apps ask for one model in turns, each with options of its own."""
+    with Daemon(models={"tiny": {"load": False}}) as daemon:
+        with daemon.client() as one, daemon.client() as two:
+            for i in range(10):
+                for client, n in (one, 20), (two, 40):
+                    asked = generate("which context?", max_tokens=n, temperature=n / 100, seed=i, repetition_penalty=n / 20)
+                    asked.on_full = pb.ON_FULL_SLIDE if n == 20 else pb.ON_FULL_END
+                    answer = client.answer(client.ask(asked))
+                    equal((answer.reason, answer.accepted.max_tokens), ("FINISH_LENGTH", n), "what is in force")
+                    equal(client.one(pb.LoadModel(name="tiny")).state, pb.MODEL_READY)
+        equal(daemon.engine_of().starts, 1, "starts of the engine")
+
+
+@fact
 def unload_waits_for_answers_and_now_does_not():
     with Daemon(script="always do slow 5\n") as daemon:
         daemon.wait_ready()

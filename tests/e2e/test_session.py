@@ -263,6 +263,28 @@ def what_makes_no_sense_is_refused_and_harms_nobody():
 
 
 @fact
+def a_third_turn_that_crosses_the_limit_is_refused_with_the_count():
+    """O18: with a second request beside it; what was said stays, and a turn that fits goes on."""
+    with Daemon(models={"tiny": {"context": 64}}, script="when 301 do slow 3\n") as daemon, \
+            daemon.client() as client, daemon.client() as other:
+        daemon.wait_ready()
+        session, said = opened(client).session, []
+        beside = other.ask(generate(tokens=[301], max_tokens=60))
+        for first in 10, 40:
+            prompt = list(range(first, first + 15))
+            answer = client.answer(client.ask(ask(session, prompt, max_tokens=10)))
+            said += prompt + answer.tokens
+        equal(len(said), 50, "tokens of two turns")
+        error = client.one(ask(session, [5] * 14))
+        equal(code(error), "CODE_OUT_OF_RANGE")
+        holds("64 tokens" in error.message and "context 64" in error.message, error.message)
+        want = cold(client, said + [5] * 13, 1)
+        answer = client.answer(client.ask(ask(session, [5] * 13, max_tokens=5)))
+        equal((answer.reason, answer.tokens), ("FINISH_CONTEXT", want.tokens), "one less fits, with one token behind it")
+        equal(other.answer(beside).reason, "FINISH_LENGTH", "the one beside")
+
+
+@fact
 def all_that_it_held_comes_back():
     with Daemon(**CHAT) as daemon:
         daemon.wait_ready()

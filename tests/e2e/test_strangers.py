@@ -170,6 +170,18 @@ def a_label_in_use_is_refused_and_its_first_owner_runs_on():
 
 
 @fact
+def a_label_longer_than_labels_are_is_cut_as_protobuf_cuts_it():
+    """O13: 2^64-1, and what it is cut to is in use or free like any other."""
+    body = pb.ClientFrame(generate=generate("largest", max_tokens=4)).SerializeToString()
+    data = b"\x08" + b"\xff" * 9 + b"\x01" + body
+    with DAEMON.client() as client:
+        want = client.generate("largest", max_tokens=4).tokens
+        for _ in range(2):
+            client.socket.sendall(struct.pack("<I", len(data)) + data)
+            equal(client.answer(2**32 - 1).tokens, want)
+
+
+@fact
 def two_connections_may_use_one_label_and_a_cancel_does_not_cross():
     with DAEMON.client() as one, DAEMON.client() as two:
         want = one.generate("mine", max_tokens=40).tokens
@@ -300,6 +312,8 @@ def zero_tokens_of_answer_are_refused_and_too_many_are_capped():
         equal(client.generate("x", max_tokens=0).reason, "CODE_INVALID_ARGUMENT")
         answer = client.generate("x", max_tokens=2**31)
         holds(answer.accepted.max_tokens <= client.welcome.limits.answer_tokens, answer.accepted)
+        minus_one = client.generate("x", max_tokens=2**32 - 1)  # -1, to who takes it for signed
+        equal(minus_one.accepted.max_tokens, answer.accepted.max_tokens)
         none = client.ask(generate("x"))
         equal(client.answer(none).accepted.max_tokens, client.welcome.limits.answer_tokens)
 

@@ -332,6 +332,24 @@ def deadlines_are_met_refused_or_ended():
 
 
 @fact
+def a_deadline_that_begins_after_a_long_block_is_whole():
+    """O29: the daemon stands still for longer than the deadline takes, and finds the request when it goes on."""
+    with Daemon(script=slow_for(201, 5)) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        client.answer(tokens_of(client, [201], INTERACTIVE, 40))
+        for _ in range(2):  # idle, and with a step under way
+            running = tokens_of(client, [201, 2], BACKGROUND, 40)
+            os.kill(daemon.process.pid, signal.SIGSTOP)
+            body = ask(None, INTERACTIVE, 3, tokens=[9])
+            body.first_token_by_ms, body.finish_by_ms = 1500, 1500
+            stream = client.ask(body)
+            time.sleep(2)
+            os.kill(daemon.process.pid, signal.SIGCONT)
+            equal(client.answer(stream).reason, "FINISH_LENGTH", "one whose time began when it was read")
+            equal(client.answer(running).reason, "FINISH_LENGTH", "one that ran when the daemon stood still")
+
+
+@fact
 def a_deadline_counts_what_an_answer_says_behind_its_slides():
     with Daemon(script=slow_for(201, 10), models={"tiny": {"context": 64}}) as daemon, daemon.client() as client:
         daemon.wait_ready()
