@@ -127,6 +127,7 @@ static void fill_facts(struct model *model, const struct model_setup *setup)
     facts->n_trained = TRAINED_TOK;
     facts->n_context = n_context > 0 ? n_context : TRAINED_TOK;
     facts->n_page_tok = FAKE_PAGE_TOK;
+    facts->shares = true;
     facts->kv_token_bytes = FAKE_TOKEN_BYTES;
     facts->n_pages =
         model->script.n_pages > 0 ? model->script.n_pages : (uint32_t)num_min(n_pages, UINT32_MAX);
@@ -164,6 +165,7 @@ int model_open(struct model **ret_model, const struct model_setup *setup, model_
     if (!model) {
         return err_new(-ENOMEM);
     }
+    list_init(&model->pins);
     progress(owner, 0.25F, "mapping");
     r = script_read(&model->script, setup->fake_script, diag);
     if (r) {
@@ -196,6 +198,7 @@ void model_close(struct model *model)
             fake_end_seq(model, &model->seqs[i]);
         }
     }
+    fake_drop_pins(model);
     script_finish(&model->script);
     mem_free(model->seqs);
     for (uint32_t i = 0; i < STEP_MAX; i++) {

@@ -9,6 +9,7 @@
 #ifndef SOTTO_ENGINE_FAKE_H
 #define SOTTO_ENGINE_FAKE_H
 
+#include "base/list.h"
 #include "engine/script.h"
 #include "model/step.h"
 
@@ -16,6 +17,9 @@
 
 /* Bytes of a token's row, for the budget: as few as a small model has, so that pools in tests are some kilobytes. */
 #define FAKE_TOKEN_BYTES 256
+
+/* Of a sharing domain's name; what is longer shares with nobody. */
+#define FAKE_SALT_BYTES 128u
 
 struct fake_seq {
     uint32_t id;      /* 0: the place is empty */
@@ -30,6 +34,8 @@ struct fake_seq {
     bool is_closed;  /* when the step ends */
     uint32_t n_trim; /* likewise; 0: no */
     uint64_t seed;   /* 0 when greedy */
+    size_t n_salt;
+    uint8_t salt[FAKE_SALT_BYTES];
     uint32_t *never; /* owned */
     size_t n_never;
     uint32_t n_top;
@@ -61,6 +67,7 @@ struct model {
     struct fake_seq *seqs; /* owned, n_seqs places */
     uint32_t n_seqs;
     uint32_t n_rows;
+    struct list pins; /* fake_pin::link */
     struct fake_step steps[STEP_MAX];
 };
 
@@ -75,6 +82,10 @@ void fake_leave_step(struct model *model, struct fake_seq *seq);
 
 /* Pages that may be promised now. */
 uint32_t fake_n_free(const struct model *model);
+
+/* Tokens that @ask has in common with what is pinned for it. */
+uint32_t fake_find_pinned(const struct model *model, const struct seq_ask *ask);
+void fake_drop_pins(struct model *model);
 
 /* Does what the rule says, where that needs no more than the process. 0, or a fault that ends the engine. */
 int fake_act(const struct script *script, const struct script_rule *rule);

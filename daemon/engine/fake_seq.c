@@ -104,6 +104,10 @@ static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_
         return err_new(-ENOMEM);
     }
     memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*ask->tokens));
+    if (ask->n_salt > 0 && ask->n_salt <= sizeof(seq->salt)) {
+        seq->n_salt = ask->n_salt;
+        memcpy(seq->salt, ask->salt, ask->n_salt);
+    }
     if (params->n_never > 0) {
         memcpy(seq->never, params->never, params->n_never * sizeof(*params->never));
     }
@@ -140,6 +144,9 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         return err_up(r);
     }
     seq->list = list;
+    seq->n_done = fake_find_pinned(model, ask);
+    ret_room->n_cached = seq->n_done;
+    ret_room->n_pinned = seq->n_done;
     ret_room->n_free = fake_n_free(model);
     return SEQ_OK;
 }

@@ -77,6 +77,7 @@ static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct c
     ready.backend = packed(facts->backend);
     ready.numerics = packed(facts->numerics);
     ready.hidden = facts->n_hidden;
+    ready.shares_prefixes = facts->shares;
     ready.load_us = load_us;
     ready.cost = cost;
     ready.n_drm_clients = clients->n;

@@ -10,6 +10,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "model/pin.h"
 #include <errno.h>
 #include <stdio.h>
 
@@ -47,6 +48,7 @@ static void say_opened(struct engine *engine, uint32_t seq, const struct seq_roo
     opened.cached_tokens = room->n_cached;
     opened.pages_held = room->n_needed;
     opened.pages_free = room->n_free;
+    opened.pinned_tokens = room->n_pinned;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED;
     message.opened = &opened;
     engine_say(engine, &message);
@@ -109,6 +111,7 @@ static int read_sampler(const Sotto__Engine__Sampler *sampler, struct sample_par
 static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
 {
     cleanup(mem_freep) struct sample_bias *biases = NULL;
+    struct seq_salt pins[SEQ_PINS_MAX];
     struct sample_params params;
     struct seq_room room = { 0 };
     struct seq_ask ask = {
@@ -121,10 +124,15 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
         .params = &params,
         .salt = open->salt.data,
         .n_salt = open->salt.len,
+        .pins = pins,
+        .n_pins = open->n_pins,
         .hidden = open->hidden,
     };
     int r;
 
+    for (size_t i = 0; i < open->n_pins; i++) {
+        pins[i] = (struct seq_salt){ .bytes = open->pins[i].data, .n = open->pins[i].len };
+    }
     r = read_sampler(open->sampler, &params, &biases);
     if (r == 0) {
         r = seq_open(engine->model, &ask, &room);
@@ -145,6 +153,16 @@ static bool is_supported(const struct engine *engine, const Sotto__Engine__Open 
            open->adapter.len == 0 && open->constraint.len == 0;
 }
 
+static bool are_pins(const Sotto__Engine__Open *open)
+{
+    for (size_t i = 0; i < open->n_pins; i++) {
+        if (open->pins[i].len == 0) {
+            return false;
+        }
+    }
+    return open->n_pins <= SEQ_PINS_MAX;
+}
+
 static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
     const Sotto__Engine__Open *open = order->open;
@@ -157,6 +175,9 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
         fault_about(engine, "Open has no sampler, or another number of biases than of ids", open->sequence);
     } else if (open->n_prompt > (uint64_t)open->n_tokens + open->slid_tokens) {
         fault_about(engine, "Open has fewer tokens than its prompt", open->sequence);
+    } else if (!are_pins(open)) {
+        fault_about(engine, "Open has more domains of pins than there may be, or one without a name",
+                    open->sequence);
     } else if (!is_supported(engine, open)) {
         say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
     } else if (roll_is_full(&engine->roll)) {
@@ -210,6 +231,25 @@ static void on_extend(struct engine *engine, const Sotto__Engine__ToEngine *orde
         fault_about(engine, "Extend has fewer tokens than its prompt", extend->sequence);
     } else {
         extend_seq(engine, extend);
+    }
+}
+
+static void on_pin(struct engine *engine, const Sotto__Engine__ToEngine *order)
+{
+    uint32_t pin = order->pin->pin;
+    uint32_t seq = order->pin->sequence;
+    int r = seq ? pin_keep(engine->model, pin, seq) : pin_drop(engine->model, pin);
+
+    if (r == -ENOMEM) {
+        engine_fault_of(engine, "a pin could not be kept", r);
+    } else if (r == -ENOENT && seq == 0) {
+        fault_about(engine, "Pin drops one that there is not", pin);
+    } else if (r == -EEXIST) {
+        fault_about(engine, "Pin names one that there is already", pin);
+    } else if (r) {
+        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody", seq);
+    } else if (seq > 0) {
+        roll_drop(&engine->roll, seq);
     }
 }
 
@@ -397,6 +437,7 @@ static const struct order {
     [SOTTO__ENGINE__TO_ENGINE__BODY_QUERY] = { "Query", true, on_query },
     [SOTTO__ENGINE__TO_ENGINE__BODY_QUIT] = { "Quit", false, on_quit },
     [SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND] = { "Extend", true, on_extend },
+    [SOTTO__ENGINE__TO_ENGINE__BODY_PIN] = { "Pin", true, on_pin },
 };
 
 void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order)

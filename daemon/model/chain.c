@@ -168,13 +168,18 @@ uint32_t chain_find_part(const struct chain *chain, const struct chain_domain *d
     uint32_t best = CHAIN_NONE;
 
     *ret_n_same = 0;
-    for (unsigned k = 0; k < PARTS_LOOKED_AT && i != CHAIN_NONE; k++, i = chain->pages[i].right) {
-        uint32_t n_same = count_same(&chain->pages[i], tokens, n);
+    for (unsigned k = 0; k < PARTS_LOOKED_AT && i != CHAIN_NONE; i = chain->pages[i].right) {
+        uint32_t n_same;
 
+        if (chain->pages[i].domain != domain) {
+            continue; /* not for those who look */
+        }
+        n_same = count_same(&chain->pages[i], tokens, n);
         if (n_same > *ret_n_same) {
             *ret_n_same = n_same;
             best = i;
         }
+        k++;
     }
     return best;
 }
@@ -189,7 +194,7 @@ void chain_add(struct chain *chain, struct chain_domain *domain, uint32_t before
 
     assert(!at->domain && n_tok > 0 && n_tok <= EXEC_PAGE_TOK);
     assert(before == CHAIN_NONE ||
-           (chain->pages[before].domain == domain && chain->pages[before].n_tok == EXEC_PAGE_TOK));
+           (chain->pages[before].domain && chain->pages[before].n_tok == EXEC_PAGE_TOK));
     *at = (struct chain_page){ .domain = domain,
                                .before = before,
                                .first = CHAIN_NONE,
@@ -255,7 +260,7 @@ static bool check_page(const struct chain *chain, uint32_t i)
     const struct chain_page *before = page->before == CHAIN_NONE ? NULL : &chain->pages[page->before];
     uint32_t first = before ? before->first : page->domain->first;
 
-    if (before && (before->domain != page->domain || before->n_tok != EXEC_PAGE_TOK)) {
+    if (before && (!before->domain || before->n_tok != EXEC_PAGE_TOK)) {
         return false;
     }
     if (page->left == CHAIN_NONE ? first != i : chain->pages[page->left].right != i) {

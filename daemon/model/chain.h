@@ -6,6 +6,9 @@
  * domain are compared, so that two prompts whose hashes are equal never meet. The page before is compared by its
  * number: it can't become another page while a page behind it is in the chain, since only leaves leave.
  *
+ * Pages of several domains may stand behind one: what is pinned for all has behind it what each goes on with. Whoever
+ * looks names the domain, and finds no other's.
+ *
  * A page that its sequence had not filled may stand in the chain, too. It is never found as a whole and is always a
  * leaf: its rows may be copied by who begins the same.
  *
@@ -77,12 +80,12 @@ void chain_drop_domain(struct chain_domain *domain); /* NULL is fine */
 uint32_t chain_find(const struct chain *chain, const struct chain_domain *domain, uint32_t before,
                     const uint32_t *tokens);
 
-/* Of the newest pages behind @before the one that begins with most of the @n @tokens; how many in *ret_n_same. */
+/* Of the newest pages of @domain behind @before the one that begins with most of the @n @tokens; how many in *ret_n_same. */
 uint32_t chain_find_part(const struct chain *chain, const struct chain_domain *domain, uint32_t before,
                          const uint32_t *tokens, uint32_t n, uint32_t *ret_n_same);
 
-/* @page (not in the chain) has rows of the @n_tok @tokens behind @before, a full page. A full one must not be there
- * already. Never allocates. */
+/* @page (not in the chain) has rows of the @n_tok @tokens behind @before, a full page, which may be of another domain
+ * that those of @domain may look into. A full one must not be there already. Never allocates. */
 void chain_add(struct chain *chain, struct chain_domain *domain, uint32_t before, const uint32_t *tokens,
                uint32_t n_tok, uint32_t page);
 

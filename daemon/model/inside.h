@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "model/arch.h"
 #include "model/kv.h"
+#include "model/seq.h"
 #include "model/state.h"
 #include "model/step.h"
 
@@ -22,8 +23,11 @@ struct seq {
     struct kv_pages pages;       /* the store that grows with the sequence */
     uint32_t state;              /* the one that does not: of model::states, or STATE_NONE */
     struct chain_domain *domain; /* whom it shares pages with, one reference; NULL: nobody */
-    uint32_t n_published;        /* its first pages that are in the chain */
-    uint32_t n_found;            /* of them, those that were there when it opened */
+    struct chain_domain *pins[SEQ_PINS_MAX]; /* where it finds what is pinned, one reference each */
+    uint32_t n_pins;
+    uint32_t n_published; /* its first pages that are in the chain */
+    uint32_t n_found;     /* of them, those that were there when it opened */
+    uint32_t n_pinned;    /* rows that it found in domains of pins when it was opened or extended */
     struct sample_params params;
     uint32_t *top_ids;   /* [n_top], owned, as is */
     float *top_logprobs; /* [n_top] */
@@ -111,6 +115,7 @@ struct model {
     uint32_t n_parts_max; /* of a submission */
     struct map seqs;      /* id to struct seq */
     struct list closed;   /* sequences whose results may still be looked at */
+    struct list pins;     /* pin::link */
     struct step steps[STEP_MAX];
     uint32_t bound_us;       /* of the next part; 0: as long as is good */
     struct step_pace pace;   /* of the last submission */
@@ -129,6 +134,9 @@ void seq_leave_step(struct model *model,
 void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done);
 void seq_bury(struct model *model); /* frees the closed ones */
 void seq_close_all(struct model *model);
+
+/* pin.c */
+void pin_drop_all(struct model *model);
 
 /* step.c */
 int step_create(struct model *model, struct step *step); /* 0 or -ENOMEM */

@@ -266,6 +266,7 @@ static int create_tables(struct model *model)
 
     map_init(&model->seqs, MEM_SCRATCH);
     list_init(&model->closed);
+    list_init(&model->pins);
     r = map_reserve(&model->seqs, model->n_sequences);
     for (uint32_t i = 0; !r && i < STEP_MAX; i++) {
         r = step_create(model, &model->steps[i]);
@@ -280,6 +281,7 @@ static void state_facts(struct model *model)
     mem_read(MEM_WEIGHTS, &copied);
     model->facts.architecture = model->arch->name;
     model->facts.n_vocab = model->params.n_tokens;
+    model->facts.shares = !model->arch->never_shares;
     model->facts.n_hidden = model->params.pooling != GIST_NONE ? model->params.n_embd : 0;
     model->facts.n_trained = model->params.n_trained;
     model->facts.n_context = model->n_context;
@@ -389,6 +391,7 @@ void model_close(struct model *model)
     if (model->closed.next) { /* create_tables() came so far */
         seq_close_all(model);
         map_finish(&model->seqs);
+        pin_drop_all(model);
     }
     for (uint32_t i = 0; i < STEP_MAX; i++) {
         step_finish(&model->steps[i]);

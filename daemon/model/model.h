@@ -49,6 +49,7 @@ struct model_facts {
     char numerics[64];        /* "1/cpu/q8a/kv-f16" */
     uint64_t n_parameters;
     uint32_t n_vocab;   /* rows of the output */
+    bool shares;        /* prefixes; false: its sequences have a state that no prefix gives back */
     uint32_t n_hidden;  /* values of a pooled hidden state; 0: not made for embedding */
     uint32_t n_trained; /* context as trained */
     uint32_t n_context; /* in force */

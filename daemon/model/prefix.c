@@ -8,32 +8,89 @@
 /* Equal rows that are worth a page's copy and a line in the figures: less is a token that every prompt begins with. */
 #define PART_LEAST 4
 
-static int name_domain(struct model *model, struct seq *seq, const struct seq_ask *ask)
+static int name_domain(struct model *model, const uint8_t *salt, size_t n_salt,
+                       struct chain_domain **ret_domain)
 {
-    if (ask->n_salt == 0 || model->arch->never_shares) {
-        return 0;
-    }
     return err_up(chain_get_domain(
         &model->kv.chain,
-        &(struct chain_key){ .salt = ask->salt, .n_salt = ask->n_salt, .numerics = model->facts.numerics },
-        &seq->domain));
+        &(struct chain_key){ .salt = salt, .n_salt = n_salt, .numerics = model->facts.numerics },
+        ret_domain));
+}
+
+static int name_domains(struct model *model, struct seq *seq, const struct seq_ask *ask)
+{
+    int r = 0;
+
+    if (model->arch->never_shares) {
+        return 0;
+    }
+    assert(ask->n_pins <= SEQ_PINS_MAX);
+    if (ask->n_salt > 0) {
+        r = name_domain(model, ask->salt, ask->n_salt, &seq->domain);
+    }
+    for (size_t i = 0; r == 0 && i < ask->n_pins; i++) {
+        r = name_domain(model, ask->pins[i].bytes, ask->pins[i].n, &seq->pins[i]);
+        seq->n_pins += r == 0;
+    }
+    return err_up(r);
+}
+
+static void drop_domains(struct seq *seq)
+{
+    chain_drop_domain(steal(&seq->domain));
+    while (seq->n_pins > 0) {
+        chain_drop_domain(steal(&seq->pins[--seq->n_pins]));
+    }
+}
+
+/* The domains that @seq looks into: those of pins, then its own. NULL behind the last. */
+static const struct chain_domain *domain_at(const struct seq *seq, uint32_t i)
+{
+    if (i < seq->n_pins) {
+        return seq->pins[i];
+    }
+    return i == seq->n_pins ? seq->domain : NULL;
+}
+
+/* The page in the chain that the next one of @seq stands behind. */
+static uint32_t last_published(const struct seq *seq)
+{
+    return seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
+}
+
+/* The full page that @seq goes on with, or CHAIN_NONE. */
+static uint32_t find_page(const struct model *model, const struct seq *seq)
+{
+    const struct chain_domain *domain;
+    uint32_t page = CHAIN_NONE;
+
+    for (uint32_t i = 0; page == CHAIN_NONE && (domain = domain_at(seq, i)); i++) {
+        page = chain_find(&model->kv.chain, domain, last_published(seq),
+                          seq->tokens + (size_t)seq->n_published * KV_PAGE_TOK);
+    }
+    return page;
+}
+
+/* Rows that were found in @page are counted where it is another's than @seq's own. */
+static void count_pinned(const struct model *model, struct seq *seq, uint32_t page, uint32_t n_rows)
+{
+    if (model->kv.chain.pages[page].domain != seq->domain) {
+        seq->n_pinned += n_rows;
+    }
 }
 
 /* Joins the full pages that hold none but the first @n_most tokens. */
 static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
 {
-    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
-
     while ((seq->n_published + 1) * KV_PAGE_TOK <= n_most) {
-        uint32_t page = chain_find(&model->kv.chain, seq->domain, before,
-                                   seq->tokens + (size_t)seq->n_published * KV_PAGE_TOK);
+        uint32_t page = find_page(model, seq);
 
         if (page == CHAIN_NONE) {
             return;
         }
         kv_pages_join(&model->kv, &seq->pages, page);
+        count_pinned(model, seq, page, KV_PAGE_TOK);
         seq->n_published++;
-        before = page;
     }
 }
 
@@ -41,15 +98,24 @@ static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
 static uint32_t find_part(struct model *model, struct seq *seq, uint32_t n_most, uint32_t *ret_n_rows)
 {
     uint32_t n_from = seq->n_published * KV_PAGE_TOK;
-    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
-    uint32_t page = chain_find_part(&model->kv.chain, seq->domain, before, seq->tokens + n_from,
-                                    n_most - n_from, ret_n_rows);
+    const struct chain_domain *domain;
+    uint32_t best = CHAIN_NONE;
 
-    if (page == CHAIN_NONE || *ret_n_rows < PART_LEAST) {
-        return CHAIN_NONE;
+    *ret_n_rows = PART_LEAST - 1;
+    for (uint32_t i = 0; (domain = domain_at(seq, i)); i++) {
+        uint32_t n_rows;
+        uint32_t page = chain_find_part(&model->kv.chain, domain, last_published(seq), seq->tokens + n_from,
+                                        n_most - n_from, &n_rows);
+
+        if (page != CHAIN_NONE && n_rows > *ret_n_rows) {
+            *ret_n_rows = n_rows;
+            best = page;
+        }
     }
-    kv_hold(&model->kv, page);
-    return page;
+    if (best != CHAIN_NONE) {
+        kv_hold(&model->kv, best);
+    }
+    return best;
 }
 
 /* All pages for @n_tokens; the first that lacks begins with @n_rows rows of @part, which was held for it. */
@@ -61,6 +127,7 @@ static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, ui
     if (r == KV_OK) {
         r = exec_copy_page(model->exec, model->kv_mem, part, seq->pages.list[n_shared]);
         seq->n_done = n_shared * KV_PAGE_TOK + n_rows;
+        count_pinned(model, seq, part, n_rows);
     }
     kv_release(&model->kv, part, true);
     return r < 0 ? err_up(r) : r;
@@ -77,7 +144,7 @@ static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
     bool all_found = seq->n_found == seq->n_published; /* none of its own stands before what is found now */
     int r;
 
-    if (seq->domain) {
+    if (domain_at(seq, 0)) {
         join_pages(model, seq, n_most);
         seq->n_found = all_found ? seq->n_published : seq->n_found;
         part = find_part(model, seq, n_most, &n_rows);
@@ -95,7 +162,7 @@ static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
 
 int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
 {
-    int r = name_domain(model, seq, ask);
+    int r = name_domains(model, seq, ask);
 
     return r ? err_up(r) : take(model, seq, n_tokens);
 }
@@ -130,6 +197,7 @@ int prefix_renew(struct model *model, struct seq *seq, uint32_t n_kept, uint32_t
     bool is_shared = n_stay < seq->n_published;
     int r;
 
+    seq->n_pinned = 0;
     kv_pages_shrink(&model->kv, &seq->pages, n_stay * KV_PAGE_TOK, true);
     if (is_shared) {
         seq->n_published = n_stay;
@@ -179,13 +247,12 @@ int prefix_own(struct model *model, struct seq *seq)
 static void publish_rest(struct model *model, struct seq *seq)
 {
     uint32_t n_from = seq->n_published * KV_PAGE_TOK;
-    uint32_t before = seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
     uint32_t n_same;
 
     if (seq->n_done < n_from + PART_LEAST) {
         return;
     }
-    chain_find_part(&model->kv.chain, seq->domain, before, seq->tokens + n_from, seq->n_done - n_from,
+    chain_find_part(&model->kv.chain, seq->domain, last_published(seq), seq->tokens + n_from, seq->n_done - n_from,
                     &n_same);
     if (n_same < seq->n_done - n_from) {
         kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain, seq->tokens + n_from,
@@ -193,16 +260,33 @@ static void publish_rest(struct model *model, struct seq *seq)
     }
 }
 
+void prefix_hand_over(struct model *model, struct seq *seq, uint32_t n_rows, struct kv_pages *ret_pages)
+{
+    uint32_t n_rest = n_rows % KV_PAGE_TOK;
+
+    assert(n_rows <= seq->n_done);
+    prefix_publish(model, seq);
+    if (seq->n_published * KV_PAGE_TOK < n_rows && n_rest >= PART_LEAST) {
+        /* Even where another page has the same rows: that one may go. */
+        kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain,
+                         seq->tokens + (n_rows - n_rest), n_rest);
+    } else if (n_rest < PART_LEAST) {
+        n_rows -= n_rest;
+    }
+    kv_pages_shrink(&model->kv, &seq->pages, n_rows, true);
+    *ret_pages = seq->pages;
+    seq->pages = (struct kv_pages){ .list = NULL };
+}
+
 void prefix_end(struct model *model, struct seq *seq, bool keep)
 {
-    if (!seq->pages.list) {
-        return;
+    if (seq->pages.list) {
+        if (keep && seq->domain) {
+            publish_rest(model, seq);
+        }
+        /* What was found is not this sequence's to forget. */
+        kv_pages_shrink(&model->kv, &seq->pages, seq->n_found * KV_PAGE_TOK, keep);
+        kv_pages_finish(&model->kv, &seq->pages);
     }
-    if (keep && seq->domain) {
-        publish_rest(model, seq);
-    }
-    /* What was found is not this sequence's to forget. */
-    kv_pages_shrink(&model->kv, &seq->pages, seq->n_found * KV_PAGE_TOK, keep);
-    kv_pages_finish(&model->kv, &seq->pages);
-    chain_drop_domain(steal(&seq->domain));
+    drop_domains(seq);
 }

@@ -6,7 +6,11 @@
  * that becomes full goes into the chain, so that others find it while it lives. A row is a function of the tokens up to
  * it: found or computed, the bits are the same.
  *
- * Sequences without a salt, and families whose state is no row of a page, neither look nor publish.
+ * It looks first in the domains of pins that it may look into (pin.h), then in its own, page by page: so all who begin
+ * with what is pinned hold the same pages of it, and what each computes behind those is in its own domain.
+ *
+ * Sequences without a salt publish nothing, and without pins look for nothing, as do families
+ * whose state is no row of a page.
  */
 #ifndef SOTTO_MODEL_PREFIX_H
 #define SOTTO_MODEL_PREFIX_H
@@ -31,6 +35,10 @@ bool prefix_may_renew(const struct model *model, const struct seq *seq, uint32_t
 /* It does: the tokens are there. Rows that it has stay its own; where they end inside a page of the chain,
  * what the chain has for the new tokens is taken as at its opening. Sets seq->n_done. 0, or a fault. */
 int prefix_renew(struct model *model, struct seq *seq, uint32_t n_kept, uint32_t n_tokens);
+
+/* The first @n_rows rows of @seq, all computed, go to @ret_pages, in the chain and held; the rest goes back. Behind it
+ * comes prefix_end(). */
+void prefix_hand_over(struct model *model, struct seq *seq, uint32_t n_rows, struct kv_pages *ret_pages);
 
 /* Gives all pages back. With @keep they stay in the chain, the rows of the last one, too. */
 void prefix_end(struct model *model, struct seq *seq, bool keep);

@@ -104,7 +104,7 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
             return SEQ_BAD_TOKEN;
         }
     }
-    if (ask->hidden && (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->watch)) {
+    if (ask->hidden && (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->n_pins > 0 || ask->watch)) {
         return SEQ_UNSUPPORTED;
     }
     if ((ask->n_tokens >= model->n_context && !ask->hidden) || n_tokens > model->n_context ||
@@ -112,6 +112,14 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
         return SEQ_NEVER_FITS;
     }
     return SEQ_OK;
+}
+
+/* What it has found, and what is left. */
+static void fill_room(const struct model *model, const struct seq *seq, struct seq_room *room)
+{
+    room->n_cached = seq->n_done;
+    room->n_pinned = seq->n_pinned;
+    room->n_free = kv_n_left(&model->kv);
 }
 
 int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
@@ -144,8 +152,7 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         seq_destroy(model, seq);
         return err_new(r == MAP_EXISTS ? -EEXIST : r);
     }
-    ret_room->n_cached = seq->n_done;
-    ret_room->n_free = kv_n_left(&model->kv);
+    fill_room(model, seq, ret_room);
     return SEQ_OK;
 }
 
@@ -203,8 +210,7 @@ int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *
     if (r) {
         return err_up(r);
     }
-    ret_room->n_cached = seq->n_done;
-    ret_room->n_free = kv_n_left(&model->kv);
+    fill_room(model, seq, ret_room);
     return SEQ_OK;
 }
 

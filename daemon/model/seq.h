@@ -15,6 +15,14 @@
  * returns; it calls nothing of the model's. */
 typedef void (*seq_watch_fn)(void *owner, uint32_t position, const float *logits, uint32_t n);
 
+/* Domains of pins that one sequence may look into. */
+#define SEQ_PINS_MAX 16u
+
+struct seq_salt {
+    const uint8_t *bytes;
+    size_t n; /* above 0 */
+};
+
 struct seq_ask {
     uint32_t id; /* sottod's, above 0, new */
     const uint32_t *tokens;
@@ -26,8 +34,13 @@ struct seq_ask {
     const uint8_t *salt;                /* sharing domain; n_salt 0: never shared */
     size_t n_salt;
 
+    /* Other domains in which it finds prefixes, the first one first; it never adds to those. At most SEQ_PINS_MAX. Not
+     * of seq_extend(): a sequence goes on with those that it was opened with. */
+    const struct seq_salt *pins;
+    size_t n_pins;
+
     /* Nothing is sampled: the rows are pooled (gist.h), and the step with the last one gives what they come to. The
-     * sequence is not shared (no salt), and tokens may fill the context. */
+     * sequence is not shared (no salt, no pins), and tokens may fill the context. */
     bool hidden;
 
     /* For tools that look at every row. A step computes at most as many watched rows as the model has sequences. */
@@ -47,6 +60,7 @@ enum seq_outcome {
 
 struct seq_room {
     uint32_t n_cached; /* prompt tokens found in the prefix cache */
+    uint32_t n_pinned; /* of them, in domains of pins */
     uint32_t n_needed; /* pages */
     uint32_t n_free;
 };

@@ -55,6 +55,8 @@ static void open_stream(struct model *model, struct rig_stream *stream)
 {
     const char *salt = stream->salt ? stream->salt : "rig";
     uint32_t tokens[2 * RIG_TOKENS];
+    const struct seq_salt pins = { .bytes = (const uint8_t *)stream->pins,
+                                   .n = stream->pins ? strlen(stream->pins) : 0 };
     const struct sample_params params = { .temperature = stream->temperature,
                                           .top_p = 1.0f,
                                           .seed = stream->seed,
@@ -68,7 +70,9 @@ static void open_stream(struct model *model, struct rig_stream *stream)
                            .n_reserve = stream->n_wanted - stream->n_answer,
                            .params = &params,
                            .salt = (const uint8_t *)salt,
-                           .n_salt = strlen(salt) };
+                           .n_salt = strlen(salt),
+                           .pins = &pins,
+                           .n_pins = pins.n > 0 };
     struct seq_room room;
     int r;
 
@@ -78,6 +82,7 @@ static void open_stream(struct model *model, struct rig_stream *stream)
     ck_assert_int_eq(r, SEQ_OK);
     stream->n_rows = room.n_cached;
     stream->n_cached = stream->n_answer == 0 ? room.n_cached : stream->n_cached;
+    stream->n_pinned = stream->n_answer == 0 ? room.n_pinned : stream->n_pinned;
 }
 
 static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,

@@ -43,6 +43,8 @@ struct rig_stream {
     uint32_t reopen_at; /* so many answers: it is closed and opened with all that is known; 0: never */
     bool extends;       /* a sequence that is open, rather than to open one */
     const char *salt;   /* NULL: that of all */
+    const char *pins;   /* salt of what is pinned, or NULL */
+    uint32_t n_pinned;  /* of what was found, in that domain */
     uint64_t seed;
     float temperature;
     float *logprobs; /* [n_wanted][RIG_VOCAB] by id, or NULL */
