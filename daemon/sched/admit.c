@@ -66,9 +66,10 @@ struct foretold {
     double step_us; /* how long one step may take that is under way */
 };
 
+/* It counts for others. */
 static bool is_live(const struct job *job)
 {
-    return job->state != JOB_ENDED && !job->parked && job->lane && job->lane->page_tokens > 0;
+    return job->state != JOB_ENDED && !job->parked && !job->yields && job->lane && job->lane->page_tokens > 0;
 }
 
 static double prompt_ns(const struct job *job)
@@ -135,7 +136,7 @@ static void add_prompt(struct outlook *outlook, const struct job *job, const str
 static void add_gift(struct outlook *outlook, const struct job *job, const struct job *other)
 {
     if (other->state == JOB_SEATED && other->lane == job->lane &&
-        (other->parked || other->class < job->class)) {
+        (other->parked || other->yields || other->class < job->class)) {
         outlook->finds_seat = true;
         outlook->n_pages -= other->n_pages;
     }
@@ -263,7 +264,7 @@ static void look_out(const struct view *view, const struct job *job, struct outl
                 continue;
             }
             add_gift(ret_outlook, job, other);
-            if (!other->parked) {
+            if (!other->parked && !other->yields) {
                 add_prompt(ret_outlook, job, other, view->order);
                 add_seat(ret_outlook, job, other, view);
             }

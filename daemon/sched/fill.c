@@ -25,7 +25,8 @@ uint64_t fill_start(const struct job *job)
 
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 {
-    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent;
+    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent &&
+           !a->yields && !b->yields;
 }
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
@@ -338,7 +339,7 @@ static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
 static bool has_native(struct job *const *jobs, uint32_t n, uint64_t now_us)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (queue_rank(jobs[i], now_us) == jobs[i]->class) {
+        if (queue_rank(jobs[i], now_us) == jobs[i]->class && !jobs[i]->yields) {
             return true;
         }
     }

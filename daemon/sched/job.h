@@ -64,6 +64,7 @@ struct job {
     uint32_t n_aside;     /* times that its seat was taken while it ran */
     uint32_t n_paid_seat; /* n_paid when it was seated */
     bool parked;          /* no credit, or its reader stalls: in no step, and its seat may be taken */
+    bool yields;          /* the daemon's own work: behind all others, and its seat is theirs */
     bool alone;           /* a suspect: shares no step */
     bool has_first;       /* its first token was sampled */
     bool seated_by_age;   /* keeps its seat until it has got further */

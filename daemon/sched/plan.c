@@ -116,7 +116,7 @@ static uint64_t latest_start(const struct plan *plan, enum sched_class class)
     for (uint32_t i = 0; i < plan->n_entries; i++) {
         const struct job *job = plan->entries[i].job;
 
-        most = job->class == class ? num_max(most, job_start(job)) : most;
+        most = job->class == class && !job->yields ? num_max(most, job_start(job)) : most;
     }
     return most;
 }
@@ -135,7 +135,7 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
             bool wants =
                 job->state != JOB_SEATED || (job_may_step(job) && job->n_planned < job_rows_left(job));
 
-            if (wants && is_ready(job, in) &&
+            if (wants && !job->yields && is_ready(job, in) &&
                 account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us) == 0) {
                 queue_leave_out(queue, job);
                 anybody = true;

@@ -173,7 +173,9 @@ static void note_burst(struct queue *queue, const struct job *job)
 
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    note_burst(queue, job);
+    if (!job->yields) {
+        note_burst(queue, job);
+    }
     tell_time(queue, job->class);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);
@@ -184,6 +186,9 @@ enum sched_class queue_rank(const struct job *job, uint64_t now_us)
     const struct lane *lane = job->lane;
     uint64_t spells = 0;
 
+    if (job->yields) {
+        return job->class; /* however long it waits */
+    }
     if (job->state == JOB_SEATED && job->seated_by_age && job->n_paid == job->n_paid_seat) {
         return SCHED_REALTIME; /* its class has waited long enough before it had that seat */
     }
@@ -217,6 +222,9 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     uint64_t start_a = fair_start(a);
     uint64_t start_b = fair_start(b);
 
+    if (a->yields != b->yields) {
+        return a->yields ? 1 : -1;
+    }
     if (ranks != 0) {
         return ranks;
     }
@@ -332,6 +340,8 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     job->has_first = job->has_first || n_tok > 0;
     if (n_new > 0) { /* what is computed once more is no service: it stays as old as it is */
         job->since_us = now_us;
+    }
+    if (n_rows > 0 && !job->yields) {
         job->lane->served_us[job->class] = now_us;
     }
 }

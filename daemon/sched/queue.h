@@ -8,6 +8,9 @@
  * A job that would miss its deadline in that order goes before its class, the earliest deadline first; its tokens
  * are charged as any others.
  *
+ * Work of the daemon's own (job::yields) comes behind all that, and never ages: who waits at a full lane takes its
+ * seat first of all.
+ *
  * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use
  * (one answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by
  * wanting little.
@@ -152,6 +155,7 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_put_aside() it waits once
  * more and is recomputed later; its pages may stay (Close with keep). It may stand in steps that are under way: what
  * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
+ * - anybody, from work of the daemon's own (job::yields), which takes a seat from nobody;
  * - anybody, from a session that has no request now (job::kept): that which has been so longest;
  * - anybody, from a parked job: that which has been so longest;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;

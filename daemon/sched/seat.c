@@ -121,6 +121,7 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
 
 /* Why a seat may be taken, the best reason first. */
 enum reason {
+    REASON_YIELDS,
     REASON_KEPT,
     REASON_PARKED,
     REASON_CLASS,
@@ -201,6 +202,9 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
     if (from->state != JOB_SEATED || from->lane != for_job->lane) {
         return REASON_NONE;
     }
+    if (from->yields) {
+        return REASON_YIELDS;
+    }
     if (from->parked) {
         return from->n_sent == 0 ? REASON_PARKED : REASON_NONE;
     }
@@ -231,6 +235,9 @@ static uint64_t loss_of(const struct job *job)
 /* Who of two, both for the same reason, gives its seat up. */
 static bool gives_first(const struct job *a, const struct job *b)
 {
+    if (a->yields != b->yields) {
+        return a->yields;
+    }
     if (a->parked != b->parked) {
         return a->parked;
     }
@@ -292,6 +299,9 @@ static struct job *victim_for(const struct queue *queue, const struct job *for_j
     enum reason best = victim ? REASON_KEPT : REASON_NONE;
     struct list *link;
 
+    if (for_job->yields) {
+        return NULL;
+    }
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         struct class_pages of = { 0 };
 
