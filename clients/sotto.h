@@ -281,6 +281,27 @@ enum sotto_model_state {
     SOTTO_MODEL_FAILED = 6, /* @reason says why */
 };
 
+enum sotto_pin_state {
+    SOTTO_PIN_WAITING = 1, /* for its model, for pins before it, or for memory (@reason) */
+    SOTTO_PIN_COMPUTING = 2,
+    SOTTO_PIN_HELD = 3,    /* prompts find it */
+    SOTTO_PIN_REFUSED = 4, /* @reason says why */
+};
+
+/* A beginning of prompts that policy has computed ahead, and that stays. */
+struct sotto_pin {
+    const char *name;
+    enum sotto_pin_state state;
+    const char *state_name; /* "held" */
+    const char *reason;
+    uint32_t tokens; /* 0: not known yet */
+    uint32_t pages;
+    uint64_t hits;       /* requests that found some of it */
+    uint64_t hit_tokens; /* that those found, and did not compute */
+    size_t n_users;      /* whom it is for, 0: everybody; only for those who may observe */
+    const uint32_t *users;
+};
+
 struct sotto_model {
     const char *name;
     enum sotto_model_state state;
@@ -304,6 +325,8 @@ struct sotto_model {
     float load_fraction; /* LOADING */
     uint64_t load_us;
     uint32_t embedding_values; /* of an embedding; 0: not made for it, or not loaded yet */
+    size_t n_pins;             /* that one's prompts may find; all, for those who may observe */
+    const struct sotto_pin *pins;
 };
 
 struct sotto_models {
@@ -402,8 +425,11 @@ struct sotto_governor {
     uint64_t slices;             /* so many */
 };
 
+/* No user's: what the daemon computes for itself (pins). */
+#define SOTTO_UID_DAEMON UINT32_MAX
+
 struct sotto_account {
-    uint32_t uid;
+    uint32_t uid;    /* or SOTTO_UID_DAEMON */
     uint64_t tokens; /* computed for it, prompts and answers */
     uint64_t energy_uj;
     uint32_t energy_source; /* 0 unknown, 1 estimated, 2 measured */

@@ -50,6 +50,7 @@ static void print_model(const struct sotto_model *model)
         printf("\n%20s %s", "", model->reason);
     }
     putchar('\n');
+    show_pins(model);
 }
 
 static void show_models(const struct cli *cli, const struct sotto_event *event)
@@ -206,7 +207,8 @@ const struct command cmd_models = {
     .summary = "list the models",
     .words = "",
     .about =
-        "Lists the models that the daemon knows: name, state, architecture, format, size, context in force.",
+        "Lists the models that the daemon knows: name, state, architecture, format, size, context in force;\n"
+        "and what is pinned of each.",
     .rows = models_rows,
     .run = run_models,
 };

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,6 +70,50 @@ json_t *show_usage(const struct sotto_done *done)
     return object;
 }
 
+static json_t *pin_of(const struct sotto_pin *pin)
+{
+    json_t *object = json_object();
+
+    json_object_set_new(object, "name", show_name(pin->name));
+    json_object_set_new(object, "state", show_name(pin->state_name));
+    json_object_set_new(object, "reason", show_name(pin->reason));
+    json_object_set_new(object, "tokens", show_number(pin->tokens));
+    json_object_set_new(object, "pages", show_number(pin->pages));
+    json_object_set_new(object, "hits", show_number(pin->hits));
+    json_object_set_new(object, "hit_tokens", show_number(pin->hit_tokens));
+    json_object_set_new(object, "users", show_ids(pin->users, pin->n_users));
+    return object;
+}
+
+static json_t *pins_of(const struct sotto_model *model)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < model->n_pins; i++) {
+        json_array_append_new(list, pin_of(&model->pins[i]));
+    }
+    return list;
+}
+
+void show_pins(const struct sotto_model *model)
+{
+    for (size_t i = 0; i < model->n_pins; i++) {
+        const struct sotto_pin *pin = &model->pins[i];
+
+        printf("    pin %s: %s", pin->name, pin->state_name);
+        if (pin->tokens > 0 && pin->state != SOTTO_PIN_REFUSED) {
+            printf(", %u tokens in %u pages", pin->tokens, pin->pages);
+        }
+        for (size_t k = 0; k < pin->n_users; k++) {
+            printf("%s %u", k ? "" : ", for user", pin->users[k]);
+        }
+        if (pin->state != SOTTO_PIN_REFUSED || pin->hits > 0) {
+            printf(", %" PRIu64 " hits, %" PRIu64 " tokens found", pin->hits, pin->hit_tokens);
+        }
+        printf("%s%s\n", *pin->reason ? ": " : "", pin->reason);
+    }
+}
+
 json_t *show_model(const struct sotto_model *model)
 {
     json_t *object = json_object();
@@ -94,6 +139,7 @@ json_t *show_model(const struct sotto_model *model)
     json_object_set_new(object, "load_fraction", json_real((double)model->load_fraction));
     json_object_set_new(object, "load_us", show_number(model->load_us));
     json_object_set_new(object, "embedding_values", show_number(model->embedding_values));
+    json_object_set_new(object, "pins", pins_of(model));
     return object;
 }
 

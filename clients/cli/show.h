@@ -24,6 +24,9 @@ json_t *show_reloaded(const struct sotto_reloaded *reloaded);
 const char *show_class(enum sotto_class priority);
 const char *show_energy_source(uint32_t source);
 
+/* A line for each pin of @model, as text. */
+void show_pins(const struct sotto_model *model);
+
 /* Prints @object on a line of standard output and frees it. */
 void show_line(json_t *object);
 

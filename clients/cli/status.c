@@ -20,6 +20,7 @@ static void print_models(const struct sotto_status *status)
             printf("    %s %s on %s, context %u, KV pages %u of %u\n", model->architecture, model->format,
                    model->backend, model->context_tokens, model->kv_pages_used, model->kv_pages);
         }
+        show_pins(model);
     }
     for (size_t i = 0; i < status->n_engines; i++) {
         const struct sotto_engine *engine = &status->engines[i];
@@ -117,8 +118,13 @@ static void print_accounts(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_accounts; i++) {
         const struct sotto_account *account = &status->accounts[i];
 
-        printf("user %u: %u requests, %" PRIu64 " tokens, %" PRIu64 " refused", account->uid,
-               account->requests, account->tokens, account->refused);
+        if (account->uid == SOTTO_UID_DAEMON) {
+            printf("the daemon itself: ");
+        } else {
+            printf("user %u: ", account->uid);
+        }
+        printf("%u requests, %" PRIu64 " tokens, %" PRIu64 " refused", account->requests, account->tokens,
+               account->refused);
         if (account->energy_source != 0) {
             printf(", %.1f J %s", (double)account->energy_uj / 1e6,
                    show_energy_source(account->energy_source));

@@ -202,6 +202,34 @@ static int make_detokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *f
     return to->bytes ? 0 : err_new(-ENOMEM);
 }
 
+/* NULL: no memory. */
+static const struct sotto_pin *copy_pins(struct sotto *sotto, Sotto__V1__PinInfo **from, size_t n)
+{
+    static const char *const states[] = {
+        [SOTTO_PIN_WAITING] = "waiting",
+        [SOTTO_PIN_COMPUTING] = "computing",
+        [SOTTO_PIN_HELD] = "held",
+        [SOTTO_PIN_REFUSED] = "refused",
+    };
+    struct sotto_pin *pins = event_scratch(sotto, n, sizeof(*pins));
+
+    for (size_t i = 0; pins && i < n; i++) {
+        pins[i] = (struct sotto_pin){
+            .name = from[i]->name,
+            .state = (enum sotto_pin_state)from[i]->state,
+            .state_name = event_name_in(states, COUNTOF(states), (uint64_t)from[i]->state),
+            .reason = from[i]->reason,
+            .tokens = from[i]->tokens,
+            .pages = from[i]->pages,
+            .hits = from[i]->hits,
+            .hit_tokens = from[i]->hit_tokens,
+            .n_users = from[i]->n_users,
+            .users = from[i]->users,
+        };
+    }
+    return pins;
+}
+
 static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
 {
     static const char *const states[] = {
@@ -242,6 +270,11 @@ const struct sotto_model *event_models(struct sotto *sotto, Sotto__V1__ModelInfo
 
     for (size_t i = 0; models && i < n; i++) {
         copy_model(&models[i], from[i]);
+        models[i].n_pins = from[i]->n_pins;
+        models[i].pins = copy_pins(sotto, from[i]->pins, from[i]->n_pins);
+        if (!models[i].pins) {
+            return NULL;
+        }
     }
     return models;
 }

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST   (1u << 20) /* a configuration for people to write */
-#define MEMORY_MOST (8u << 20) /* texts and tables of the largest file */
+#define FILE_MOST   (1u << 20)  /* a configuration for people to write */
+#define MEMORY_MOST (64u << 20) /* texts and tables of the largest file, and what it pins */
 #define MODELS_MOST 64u
 #define RULES_MOST  256u
 
@@ -93,6 +93,12 @@ static int read_model(struct reading *reading, const struct where *where, json_t
         return err_up(r);
     }
     check_model(reading, where, &model, present);
+    if (json_object_get(value, "pin")) {
+        r = reading_pins(reading, where, json_object_get(value, "pin"), &model);
+        if (r) {
+            return err_up(r);
+        }
+    }
     *ret_model = model;
     return 0;
 }

@@ -43,6 +43,12 @@ struct config_sense {
     struct config_texts scales;
 };
 
+/* The plain settings of what a model pins; the others have their own functions (config_pins.c). */
+struct config_pin {
+    const char *name;
+    const char *file;
+};
+
 struct config {
     struct arena arena;
     const char *file;         /* or NULL: nothing but what is built in and the command line */

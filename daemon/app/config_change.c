@@ -40,6 +40,21 @@ static const struct hub_model *find_model(const struct config *config, const cha
     return NULL;
 }
 
+static void compare_pins(const struct comparison *comparison, const struct hub_model *from,
+                         const struct hub_model *to)
+{
+    char path[PATH_BYTES];
+    bool same = from->n_pins == to->n_pins;
+
+    for (size_t i = 0; same && i < from->n_pins; i++) {
+        same = hub_pin_equal(&from->pins[i], &to->pins[i]);
+    }
+    if (!same) {
+        snprintf(path, sizeof(path), "models.%s.pin", from->name);
+        comparison->changed(comparison->owner, path, false);
+    }
+}
+
 static void compare_models(const struct comparison *comparison, const struct config *from,
                            const struct config *to)
 {
@@ -51,6 +66,7 @@ static void compare_models(const struct comparison *comparison, const struct con
         snprintf(path, sizeof(path), "models.%s", from->models[i].name);
         if (after) {
             compare_part(comparison, CONFIG_MODEL, path, &from->models[i], after);
+            compare_pins(comparison, &from->models[i], after);
         } else {
             comparison->changed(comparison->owner, path, false);
         }

@@ -55,6 +55,7 @@ struct config_list {
 enum config_part {
     CONFIG_TOP,
     CONFIG_MODEL,
+    CONFIG_PIN,
     CONFIG_RULE,
     CONFIG_DAEMON, /* from here on plain parts: one object of that name at the top, read by its rows alone */
     CONFIG_DEVICE,

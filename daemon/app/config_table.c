@@ -87,6 +87,17 @@ static const struct config_key model_keys[] = {
     { "load", CONFIG_FLAG, AT(hub_model, load_at_start) },
     { "default", CONFIG_FLAG, AT(hub_model, is_default) },
     { "fake_script", CONFIG_PATH, AT(hub_model, fake_script) },
+    { "pin", CONFIG_PART },
+};
+
+static const struct config_key pin_keys[] = {
+    { "name", CONFIG_NAME, AT(config_pin, name) },
+    { "text", CONFIG_PART },
+    { "file", CONFIG_PATH, AT(config_pin, file) },
+    { "messages", CONFIG_PART },
+    { "tools", CONFIG_PART },
+    { "variables", CONFIG_PART },
+    { "users", CONFIG_PART },
 };
 
 static const struct config_key rule_keys[] = {
@@ -121,6 +132,7 @@ static const struct config_key rule_keys[] = {
 static const struct config_list lists[CONFIG_PART_COUNT] = {
     [CONFIG_TOP] = LIST("", top_keys, 0),
     [CONFIG_MODEL] = LIST("models.NAME", model_keys, 0),
+    [CONFIG_PIN] = LIST("models.NAME.pin[N]", pin_keys, 0),
     [CONFIG_RULE] = LIST("policy[N]", rule_keys, 0),
     [CONFIG_DAEMON] = LIST("daemon", daemon_keys, offsetof(struct config, daemon)),
     [CONFIG_DEVICE] = LIST("device", device_keys, offsetof(struct config, device)),

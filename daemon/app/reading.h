@@ -18,6 +18,7 @@ struct reading {
     config_say_fn say;
     void *owner;
     unsigned n_complaints;
+    size_t n_pinned; /* bytes of what models pin, so far */
 };
 
 /* Says "FILE:LINE: PATH: ..." */
@@ -32,6 +33,10 @@ void reading_complain_value(struct reading *reading, const struct where *where, 
  * and wrong values are complained about. 0, or -ENOMEM. */
 int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
                  void *target, uint64_t *ret_present);
+
+/* config_pins.c: the list @value that the model at @model pins. 0, or -ENOMEM. */
+int reading_pins(struct reading *reading, const struct where *model, json_t *value,
+                 struct hub_model *ret_model);
 
 /* True if bits @present of @part have the one of the key @name. */
 bool reading_was_given(enum config_part part, uint64_t present, const char *name);

@@ -247,7 +247,8 @@ static void on_pin(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (r == -EEXIST) {
         fault_about(engine, "Pin names one that there is already", pin);
     } else if (r) {
-        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody", seq);
+        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody",
+                    seq);
     } else if (seq > 0) {
         roll_drop(&engine->roll, seq);
     }

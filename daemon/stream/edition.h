@@ -57,7 +57,8 @@ struct edition_facts {
     uint32_t n_vocab; /* rows of the output */
     uint32_t n_context;
     uint32_t n_trained;
-    uint32_t n_hidden; /* values of an embedding; 0: not made for it */
+    uint32_t n_hidden;    /* values of an embedding; 0: not made for it */
+    bool shares_prefixes; /* false: its sequences have a state that no prefix gives back */
     uint32_t n_page_tok;
     uint32_t kv_token_bytes;
     uint32_t n_pages;
@@ -130,6 +131,9 @@ struct edition {
     bool opening_alone; /* the one that is being opened is a suspect */
     bool owes_figures;  /* was asked for Stats */
     bool is_pressed;    /* its engine was told of fewer pages than it has */
+
+    struct list pins; /* pin::link, in the settings' order */
+    bool pins_due;    /* the next turn looks after them */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "stream/governing.h"
 #include "stream/models.h"
+#include "stream/pins.h"
 #include "stream/stream.h"
 #include <stdio.h>
 
@@ -144,6 +145,7 @@ void governing_tell_pages(struct hub *hub)
         list_for_each (at, &container_of(link, struct model, link)->editions) {
             struct edition *edition = container_of(at, struct edition, link);
 
+            pins_due(edition);
             if (edition_takes_orders(edition)) {
                 governing_on_ready(edition);
             }

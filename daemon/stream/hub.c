@@ -4,6 +4,7 @@
 #include "stream/hub_state.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/pins.h"
 #include "stream/sensing.h"
 #include "stream/stream.h"
 #include <errno.h>
@@ -54,6 +55,7 @@ static void on_turn(uv_idle_t *turn)
     attend_streams(hub);
     answer_tickets(hub);
     governing_run(hub);
+    pins_run(hub);
     pacer_run(hub);
     hub_try_close(hub);
 }
@@ -322,6 +324,7 @@ void hub_stop(struct hub *hub, uint32_t grace_ms, void (*done)(void *owner), voi
         hub->has_grace = true;
         hub->stopped = done;
         hub->stopped_owner = owner;
+        pins_end_all(hub);
     }
     if (hub->is_closing || !hub->has_grace) {
         return;
@@ -468,6 +471,24 @@ static void drop_added(struct list *added)
     }
 }
 
+/* Of all that serves or loads; other than the rest of its settings they change at once. */
+static void configure_pins(struct hub *hub)
+{
+    struct list *link;
+
+    list_for_each (link, &hub->models) {
+        const struct model *model = container_of(link, struct model, link);
+        struct edition *editions[] = { model->current, model->next };
+
+        for (size_t i = 0; i < COUNTOF(editions); i++) {
+            if (editions[i] && pins_configure(editions[i], model->settings.pins, model->settings.n_pins)) {
+                log_warn("stream", "no memory for other pins of model %s: the old ones stay",
+                         model->settings.name);
+            }
+        }
+    }
+}
+
 int hub_configure(struct hub *hub, const struct hub_config *config,
                   void (*needs)(void *owner, const char *path), void *owner)
 {
@@ -502,6 +523,7 @@ int hub_configure(struct hub *hub, const struct hub_config *config,
     governing_configure(hub, &config->governor, &config->energy);
     take_numbers(hub, config);
     drop_missing(hub, config);
+    configure_pins(hub);
     load_at_start(hub);
     hub_poke(hub);
     return 0;

@@ -40,6 +40,22 @@ struct grant {
     bool special;       /* may have control tokens recognised (Tokenize.special) */
 };
 
+/* As many as the engine looks through for one request. */
+#define HUB_PINS_MAX      16u
+#define HUB_PIN_USERS_MAX 64u
+
+/* A beginning of prompts that is computed ahead and stays (pins.h). All of it is copied. */
+struct hub_pin {
+    const char *name;
+    const char *text;    /* NULL: messages */
+    const uint8_t *chat; /* a packed sotto.v1.Chat; or NULL */
+    size_t n_chat;
+    const uint32_t *uids; /* ascending: who may find it */
+    size_t n_uids;        /* 0: everybody */
+};
+
+bool hub_pin_equal(const struct hub_pin *a, const struct hub_pin *b);
+
 /* One configured model. Strings are copied. */
 struct hub_model {
     const char *name;
@@ -53,6 +69,8 @@ struct hub_model {
     uint32_t n_step_rows;
     const char *fake_script;
     bool share_prefixes; /* a user's requests find what that user's earlier ones have computed */
+    const struct hub_pin *pins;
+    size_t n_pins;
     bool load_at_start;
     bool is_default;
 };

@@ -28,6 +28,8 @@ enum hub_count {
     HUB_PROMPT_TOK,
     HUB_CACHED_TOK,
     HUB_PREFIX_HITS,
+    HUB_PINNED_TOK,
+    HUB_PIN_HITS,
     HUB_GENERATED_TOK,
     HUB_STEPS,
     HUB_REBUILDS,

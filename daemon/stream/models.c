@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -49,9 +50,10 @@ static size_t length(const char *text)
 
 int settings_copy(const struct hub_model *settings, struct hub_model *ret_settings, char **ret_strings)
 {
+    size_t n_pins = pins_bytes(settings->pins, settings->n_pins);
     size_t n = length(settings->name) + length(settings->file) + length(settings->backend) +
                length(settings->kv_format) + length(settings->fake_script);
-    char *strings = mem_alloc(MEM_MISC, n);
+    char *strings = mem_alloc(MEM_MISC, n_pins + n);
     char *at = strings;
 
     if (!strings) {
@@ -59,6 +61,8 @@ int settings_copy(const struct hub_model *settings, struct hub_model *ret_settin
     }
     *ret_strings = strings;
     *ret_settings = *settings;
+    ret_settings->pins = pins_copy(settings->pins, settings->n_pins, strings);
+    at += n_pins;
     ret_settings->name = keep(&at, settings->name);
     ret_settings->file = keep(&at, settings->file);
     ret_settings->backend = keep(&at, settings->backend);
@@ -318,6 +322,7 @@ void models_unload(struct model *model, bool now, const char *why)
     list_for_each_safe (link, after, &model->editions) {
         struct edition *edition = container_of(link, struct edition, link);
 
+        pins_end(edition);
         if (now || !edition->vocab) {
             stream_end_all(edition, SOTTO__V1__CODE__CODE_UNAVAILABLE, why);
         }
@@ -418,6 +423,7 @@ void models_on_progress(struct edition *edition)
 /* The old edition goes on for the streams that it has. */
 static void retire(struct edition *edition)
 {
+    pins_end(edition);
     if (edition->n_refs == 0) {
         edition_end(edition, false);
     }

@@ -39,6 +39,12 @@ void pacer_tell_stop(struct edition *edition, uint32_t sequence);
 /* Closes a sequence, trimmed to @n_known tokens (0: as it is), if the engine takes orders. */
 void pacer_tell_close(struct edition *edition, uint32_t sequence, uint32_t n_known, bool keep);
 
+/* @stream's sequence, in no step, becomes pin @number: its pages stay and its seat is free. */
+void pacer_pin(struct stream *stream, uint32_t number);
+
+/* Makes @sequence pin @number; 0: drops that. If the engine takes orders. */
+void pacer_tell_pin(struct edition *edition, uint32_t number, uint32_t sequence);
+
 /* Asks an engine for its Stats. */
 void pacer_query(struct edition *edition);
 

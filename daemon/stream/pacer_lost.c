@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "stream/models.h"
 #include "stream/pacer_part.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 
 /* Two begun steps, and as many as are being opened at once. */
@@ -126,6 +127,7 @@ uint32_t pacer_engine_lost(struct edition *edition, const struct engine_end *end
     edition->lane.n_taken = 0; /* only now: who struck out gave a seat back */
     edition->lane.no_room = false;
     sessions_lose(edition);
+    pins_lose(edition);
     forget_steps(edition);
     edition->n_opening = 0;
     edition->opening_alone = false;

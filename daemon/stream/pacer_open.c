@@ -6,11 +6,27 @@
 #include "base/num.h"
 #include "stream/models.h"
 #include "stream/pacer_part.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include <stdio.h>
 
 /* Lanes whose next request may be held back while those of others are opened. */
 #define SEAT_LANES 16u
+
+/* Whom it shares with: inside one account, as the kernel names it; nothing that a client says widens that. */
+static size_t own_salt(const struct stream *stream, uint8_t *salt)
+{
+    if (stream->pin) {
+        return pins_own_salt(stream, salt);
+    }
+    if (!stream->edition->settings.share_prefixes) {
+        return 0;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        salt[i] = (uint8_t)(stream->grant.uid >> (8 * i));
+    }
+    return 4;
+}
 
 static void tell_open(struct stream *stream, const struct ids *known)
 {
@@ -18,12 +34,10 @@ static void tell_open(struct stream *stream, const struct ids *known)
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Open open = SOTTO__ENGINE__OPEN__INIT;
     Sotto__Engine__Sampler sampler;
-    uint8_t salt[4];
+    struct pin_salts pins;
+    uint8_t salt[PIN_SALT_BYTES];
 
     stream_sampler(stream, &sampler);
-    for (size_t i = 0; i < sizeof(salt); i++) {
-        salt[i] = (uint8_t)(stream->grant.uid >> (8 * i));
-    }
     open.sequence = stream->sequence;
     open.tokens = known->ids;
     open.n_tokens = known->n;
@@ -32,9 +46,11 @@ static void tell_open(struct stream *stream, const struct ids *known)
     open.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
     open.sampler = &sampler;
     open.hidden = stream->embeds;
-    if (edition->settings.share_prefixes && stream->journal.n_slid == 0 && !stream->embeds) {
-        /* Inside one account, as the kernel names it; nothing that a client says widens that. */
-        open.salt = (ProtobufCBinaryData){ .data = salt, .len = sizeof(salt) };
+    if (stream->journal.n_slid == 0 && !stream->embeds) {
+        open.salt = (ProtobufCBinaryData){ .data = salt, .len = own_salt(stream, salt) };
+        pins_salts(stream, &pins);
+        open.pins = pins.list;
+        open.n_pins = pins.n;
     }
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
     order.open = &open;
@@ -98,6 +114,7 @@ static void open_sequence(struct stream *stream)
                     "there is no memory for one more sequence");
         return;
     }
+    stream->looks_like = pins_match(stream, known.ids, known.n);
     stream->opens_alone = edition->lane.n_taken == 1 && edition->lane.n_leaving == 0;
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
     edition->n_opening++;
@@ -168,6 +185,33 @@ void pacer_close(struct stream *stream)
     stream->extends = false;
 }
 
+void pacer_tell_pin(struct edition *edition, uint32_t number, uint32_t sequence)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Pin pin = SOTTO__ENGINE__PIN__INIT;
+
+    if (!edition_takes_orders(edition)) {
+        return;
+    }
+    pin.pin = number;
+    pin.sequence = sequence;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_PIN;
+    order.pin = &pin;
+    engine_tell(edition->engine, &order);
+}
+
+void pacer_pin(struct stream *stream, uint32_t number)
+{
+    struct edition *edition = stream->edition;
+
+    pacer_tell_pin(edition, number, stream->sequence);
+    map_remove(&edition->sequences, stream->sequence);
+    edition->lane.n_taken--;
+    edition->lane.no_room = false;
+    edition->figures.n_sequences = edition->lane.n_taken;
+    stream->sequence = 0;
+}
+
 void pacer_put_aside(struct stream *stream)
 {
     pacer_close(stream);
@@ -211,12 +255,12 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
     if (!stream) {
         return; /* it ended meanwhile; Close is on its way */
     }
-    if (opened->cached_tokens >= stream->job.n_known) {
+    if (opened->cached_tokens >= stream->job.n_known || opened->pinned_tokens > opened->cached_tokens) {
         engine_kill(edition->engine, "it says that it has computed more than there is");
         return;
     }
     stream->job.n_pages = opened->pages_held;
-    stream_seated(stream, opened->cached_tokens);
+    stream_seated(stream, opened->cached_tokens, opened->pinned_tokens);
     learn_shared(&edition->lane, opened->pages_free);
 }
 

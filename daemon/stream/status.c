@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "stream/pacer.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include <errno.h>
 
@@ -18,6 +19,8 @@ static const char *const count_names[HUB_COUNT_COUNT] = {
     [HUB_PROMPT_TOK] = "sotto_prompt_tokens_total",
     [HUB_CACHED_TOK] = "sotto_cached_tokens_total",
     [HUB_PREFIX_HITS] = "sotto_prefix_hits_total",
+    [HUB_PINNED_TOK] = "sotto_pinned_tokens_total",
+    [HUB_PIN_HITS] = "sotto_pin_hits_total",
     [HUB_GENERATED_TOK] = "sotto_generated_tokens_total",
     [HUB_STEPS] = "sotto_steps_total",
     [HUB_REBUILDS] = "sotto_rebuilds_total",
@@ -119,7 +122,7 @@ int status_fill_model(const struct model *model, const struct grant *grant, stru
     if (edition) {
         fill_facts(edition, ret_info);
     }
-    return arena->exceeded ? err_new(-ENOMEM) : 0;
+    return arena->exceeded ? err_new(-ENOMEM) : err_up(pins_report(model, grant, arena, ret_info));
 }
 
 static size_t count_models(const struct hub *hub)

@@ -7,6 +7,7 @@
 #include "proto/limit.h"
 #include "stream/models.h"
 #include "stream/pacer.h"
+#include "stream/pins.h"
 #include "stream/session.h"
 #include <assert.h>
 #include <stdio.h>
@@ -248,7 +249,8 @@ static void end(struct stream *stream)
     bool done = stream->end.code == SOTTO__V1__CODE__CODE_OK;
     bool cancelled = done && stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
 
-    session_turn_ended(stream); /* it may take the sequence over */
+    session_turn_ended(stream); /* it may take the sequence over, */
+    pins_take(stream);          /* or this does */
     pacer_close(stream);
     words_drop(steal(&stream->words));
     queue_remove(&hub->queue, &stream->job, clock_mono_us());
@@ -414,7 +416,7 @@ void stream_on_ready(struct edition *edition)
     }
 }
 
-void stream_seated(struct stream *stream, uint32_t n_cached)
+void stream_seated(struct stream *stream, uint32_t n_cached, uint32_t n_pinned)
 {
     uint64_t now_us = clock_mono_us();
     bool resumed = stream->is_rebuilding || stream->is_preempted;
@@ -430,6 +432,9 @@ void stream_seated(struct stream *stream, uint32_t n_cached)
         stream->n_cached = n_cached;
         stream->hub->counts[HUB_CACHED_TOK] += n_cached;
         stream->hub->counts[HUB_PREFIX_HITS] += n_cached > 0;
+        if (!stream->pin) {
+            pins_count(stream->edition, stream->looks_like, n_pinned);
+        }
     }
     stream->is_rebuilding = false;
     stream->is_preempted = false;

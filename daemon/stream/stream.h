@@ -50,6 +50,7 @@ struct stream_end {
 };
 
 struct session;
+struct pin;
 
 struct stream {
     struct list link;         /* hub::streams */
@@ -70,6 +71,9 @@ struct stream {
     struct session *session; /* NULL: none, or it has ended */
     bool opens;              /* samples nothing visible: it ends when the session's beginning is computed */
     bool extends;            /* was lent the session's sequence, and is not seated yet */
+
+    struct pin *pin;     /* that it computes, or NULL */
+    uint32_t looks_like; /* number of a pin that its tokens begin as; 0: none */
 
     bool opens_alone; /* when its sequence was asked for the engine had no other */
 
@@ -147,8 +151,8 @@ void stream_on_ready(struct edition *edition);
 
 /* ---- from the pacer */
 
-/* It has a sequence now. */
-void stream_seated(struct stream *stream, uint32_t n_cached);
+/* It has a sequence now, with so many rows found, of which so many of pins. */
+void stream_seated(struct stream *stream, uint32_t n_cached, uint32_t n_pinned);
 
 /* Its engine is gone, and with it what was computed. */
 void stream_unseated(struct stream *stream);
