@@ -89,16 +89,11 @@ static int read_model(struct reading *reading, const struct where *where, json_t
         return err_new(-ENOMEM);
     }
     r = reading_part(reading, where, value, CONFIG_MODEL, &model, &present);
+    r = r ? r : reading_pins(reading, where, json_object_get(value, "pin"), &model);
     if (r) {
         return err_up(r);
     }
     check_model(reading, where, &model, present);
-    if (json_object_get(value, "pin")) {
-        r = reading_pins(reading, where, json_object_get(value, "pin"), &model);
-        if (r) {
-            return err_up(r);
-        }
-    }
     *ret_model = model;
     return 0;
 }

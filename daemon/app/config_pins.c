@@ -1,6 +1,6 @@
 /*
- * What a model pins: a list of beginnings, each a text, a file with one, or messages; and who may find it. Files are
- * read here, so that a reload takes them as they are then, and a fault is told with its place.
+ * What a model pins: a list of beginnings, each a text, a file with one, or messages; and who may find it. Files
+ * are read here, so that a reload takes them as they are then, and a fault is told with its place.
  */
 #include "app/reading.h"
 #include "base/clean.h"
@@ -387,6 +387,9 @@ int reading_pins(struct reading *reading, const struct where *model, json_t *val
     size_t n = json_array_size(value);
     struct hub_pin *pins;
 
+    if (!value) {
+        return 0;
+    }
     if (!json_is_array(value) || n > HUB_PINS_MAX) {
         reading_complain_value(reading, &where, value, "an array of at most 16 beginnings of prompts");
         return 0;

@@ -34,7 +34,7 @@ void reading_complain_value(struct reading *reading, const struct where *where, 
 int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
                  void *target, uint64_t *ret_present);
 
-/* config_pins.c: the list @value that the model at @model pins. 0, or -ENOMEM. */
+/* config_pins.c: the list @value (NULL: none) that the model at @model pins. 0, or -ENOMEM. */
 int reading_pins(struct reading *reading, const struct where *model, json_t *value,
                  struct hub_model *ret_model);
 

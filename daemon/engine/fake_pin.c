@@ -1,5 +1,6 @@
 /*
- * Pins of the fake model: each keeps a copy of its tokens, and a prompt finds what it has in common with one of them
+ * Pins of the fake model: each keeps a copy of its tokens, and a prompt finds what it has in common with one of
+ * them
  */
 #include "engine/fake.h"
 

@@ -80,7 +80,8 @@ void chain_drop_domain(struct chain_domain *domain); /* NULL is fine */
 uint32_t chain_find(const struct chain *chain, const struct chain_domain *domain, uint32_t before,
                     const uint32_t *tokens);
 
-/* Of the newest pages of @domain behind @before the one that begins with most of the @n @tokens; how many in *ret_n_same. */
+/* Of the newest pages of @domain behind @before the one that begins with most of the @n @tokens; how many in
+ * *ret_n_same. */
 uint32_t chain_find_part(const struct chain *chain, const struct chain_domain *domain, uint32_t before,
                          const uint32_t *tokens, uint32_t n, uint32_t *ret_n_same);
 

@@ -2,11 +2,11 @@
  * Pin: beginnings of prompts that stay, whatever else comes and goes
  *
  * What a sequence has computed is kept for good: its pages stay in the chain and are held by the pin, as a sequence
- * would hold them, until it is dropped. So they are never evicted, and nothing else of this room has to know of pins.
- * A pin takes no seat: the sequence is closed. How much may be pinned is the caller's matter.
+ * would hold them, until it is dropped. So they are never evicted, and nothing else of this room has to know of
+ * pins. A pin takes no seat: the sequence is closed. How much may be pinned is the caller's matter.
  *
- * Who may find it is the chain's matter: its pages are in the sequence's own domain, and another sequence finds them
- * where it was opened with that domain's salt among seq_ask::pins.
+ * Who may find it is the chain's matter: its pages are in the sequence's own domain, and another sequence finds
+ * them where it was opened with that domain's salt among seq_ask::pins.
  */
 #ifndef SOTTO_MODEL_PIN_H
 #define SOTTO_MODEL_PIN_H
@@ -20,9 +20,9 @@ enum pin_outcome {
 };
 
 /*
- * Sequence @seq ends and what it has computed becomes pin @pin (above 0, new). The last page stays if it holds enough
- * rows to be worth a copy. -ENOENT: there is no such sequence; -EBUSY: it stands in a begun step; -EEXIST: there is
- * such a pin. Where it is refused all is as it was.
+ * Sequence @seq ends and what it has computed becomes pin @pin (above 0, new). The last page stays if it holds
+ * enough rows to be worth a copy. -ENOENT: there is no such sequence; -EBUSY: it stands in a begun step; -EEXIST:
+ * there is such a pin. Where it is refused all is as it was.
  */
 int pin_keep(struct model *model, uint32_t pin, uint32_t seq);
 

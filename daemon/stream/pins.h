@@ -2,17 +2,17 @@
  * Pins: beginnings of prompts that policy has computed ahead
  *
  * An edition has those of its model's settings. When its engine is ready each is made into tokens, once, and then
- * computed by a stream of the daemon's own, one after the other: background work that yields to everybody. Where that
- * stream ends the engine keeps its pages and the seat is free. An engine that is lost takes all of it along: the next
- * one computes them again. A reload adds and drops pins of an edition that serves.
+ * computed by a stream of the daemon's own, one after the other: background work that yields to everybody. Where
+ * that stream ends the engine keeps its pages and the seat is free. An engine that is lost takes all of it along:
+ * the next one computes them again. A reload adds and drops pins of an edition that serves.
  *
  * Pins may hold half of the pages, and beside them a whole context fits in any case: so no request is refused that
  * would fit without them. What is more than that is refused for good, with a sentence; where the governor has taken
  * pages back the last ones are let go, and computed again when the pages are back.
  *
- * Each pin is for everybody, or for some users. Who may find it are told to the engine with each request, by name of
- * the audience; what a request computes behind a pin is its own user's, as ever. That a prompt begins like a pin, its
- * user can measure: that is the platform's decision, made with its text.
+ * Each pin is for everybody, or for some users. Who may find it are told to the engine with each request, by name
+ * of the audience; what a request computes behind a pin is its own user's, as ever. That a prompt begins like a
+ * pin, its user can measure: that is the platform's decision, made with its text.
  *
  * The loop's thread.
  */

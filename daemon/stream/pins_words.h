@@ -2,8 +2,8 @@
  * Words of a pin: from its text or its messages to tokens
  *
  * Of messages is pinned what every conversation has in common that begins with them. What a template writes behind
- * them depends on what follows, and some refuse or rearrange messages without an answer; so they are rendered twice,
- * each time with another message behind them, and the tokens that both begin with are the pin's.
+ * them depends on what follows, and some refuse or rearrange messages without an answer; so they are rendered
+ * twice, each time with another message behind them, and the tokens that both begin with are the pin's.
  */
 #ifndef SOTTO_STREAM_PINS_WORDS_H
 #define SOTTO_STREAM_PINS_WORDS_H

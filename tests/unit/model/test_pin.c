@@ -1,5 +1,6 @@
 /*
- * Pins: what is pinned stays whatever the pressure, is found by those who may look, and changes no bit of what they say
+ * Pins: what is pinned stays whatever the pressure, is found by those who may look, and changes no bit of what they
+ * say
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
