@@ -10,7 +10,6 @@
 #include "proto/check.h"
 #include <errno.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MOST   (256u << 10) /* of one pin: more tokens than a context that is worth it */
@@ -98,15 +97,16 @@ static int read_file(struct reading *reading, const struct where *entry, const c
 /* @value as JSON in the arena, in @ret_bytes. 0 or -ENOMEM. */
 static int dump(struct arena *arena, const json_t *value, ProtobufCBinaryData *ret_bytes)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY;
+    size_t n = json_dumpb(value, NULL, 0, flags);
+    char *text = arena_alloc(arena, n + 1);
 
     if (!text) {
         return err_new(-ENOMEM);
     }
-    ret_bytes->len = strlen(text);
-    ret_bytes->data = copy(arena, text, ret_bytes->len);
-    free(text);
-    return ret_bytes->data ? 0 : err_new(-ENOMEM);
+    ret_bytes->len = json_dumpb(value, text, n, flags);
+    ret_bytes->data = (uint8_t *)text;
+    return 0;
 }
 
 /* A role and a text are the protocol's own; what else there is goes to the template as it stands. */

@@ -341,7 +341,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     if (n_new > 0) { /* what is computed once more is no service: it stays as old as it is */
         job->since_us = now_us;
     }
-    if (n_rows > 0 && !job->yields) {
+    if (n_new > 0 && !job->yields) {
         job->lane->served_us[job->class] = now_us;
     }
 }

@@ -4,6 +4,7 @@
 #include "stream/hub_state.h"
 #include "stream/stream.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static void on_words(void *owner, struct words_job *job);
@@ -48,7 +49,7 @@ static int make_chat(struct pin *pin, struct words_job **ret_job)
         return err_new(-ENOMEM);
     }
     memcpy(messages, chat->messages, chat->n_messages * sizeof(Sotto__V1__ChatMessage *));
-    strcpy(role, next_role(messages[chat->n_messages - 1]->role));
+    snprintf(role, sizeof(role), "%s", next_role(messages[chat->n_messages - 1]->role));
     more.role = role;
     more.content = (ProtobufCBinaryData){ .len = sizeof(text), .data = text };
     messages[chat->n_messages] = &more;

@@ -1,17 +1,15 @@
 #include "base/clean.h"
 #include "paper_parts.h"
-#include "token/token.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGN   32
-#define EPS     PAPER_EPS
-#define N_BYTES 256
-#define N_Q     (PAPER_HEADS * PAPER_HEAD)
-#define N_KV    (PAPER_KV_HEADS * PAPER_HEAD)
-#define TWO_PI  6.283185307179586
+#define ALIGN  32
+#define EPS    PAPER_EPS
+#define N_Q    (PAPER_HEADS * PAPER_HEAD)
+#define N_KV   (PAPER_KV_HEADS * PAPER_HEAD)
+#define TWO_PI 6.283185307179586
 
 /* ---- the file ---- */
 
@@ -187,27 +185,6 @@ static void write_pattern(struct maker *maker, const struct paper *paper)
     }
 }
 
-/* A token for each byte, and others behind them: enough for sottod to serve the file. */
-static void write_vocabulary(struct maker *maker)
-{
-    char text[16];
-
-    maker_key_text(maker, "tokenizer.ggml.model", "llama");
-    maker_key_array(maker, "tokenizer.ggml.tokens", GGUF_STRING, PAPER_TOKENS);
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
-        snprintf(text, sizeof(text), i < N_BYTES ? "<0x%02X>" : "t%u", i);
-        maker_text(maker, text);
-    }
-    maker_key_array(maker, "tokenizer.ggml.token_type", GGUF_I32, PAPER_TOKENS);
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
-        maker_u32(maker, i < N_BYTES ? TOKEN_BYTE : TOKEN_NORMAL);
-    }
-    maker_key_array(maker, "tokenizer.ggml.scores", GGUF_F32, PAPER_TOKENS);
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
-        maker_u32(maker, 0);
-    }
-}
-
 static void write_keys(struct maker *maker, const struct paper *paper)
 {
     char text[64];
@@ -241,7 +218,7 @@ static void write_keys(struct maker *maker, const struct paper *paper)
         snprintf(text, sizeof(text), "%s.rope.scaling.type", paper->family);
         maker_key_text(maker, text, paper->scaling);
     }
-    write_vocabulary(maker);
+    paper_words(maker);
 }
 
 static size_t tensor_bytes(const struct paper_tensor *tensor)

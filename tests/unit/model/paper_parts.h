@@ -29,4 +29,9 @@ bool paper_net_recurs(const struct paper *paper, uint32_t layer);
 void paper_net_take(const struct paper_model *model, uint32_t layer, uint32_t position, const double *normed,
                     double *back);
 
+/* ---- paper_words.c ---- */
+
+/* Keys of a vocabulary of PAPER_TOKENS tokens: enough for sottod to serve the file. */
+void paper_words(struct maker *maker);
+
 #endif
