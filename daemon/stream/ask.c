@@ -66,6 +66,7 @@ static struct account_limits limits_of(const struct grant *grant)
     };
 }
 
+/* Who is parked waits for its client, for as long as that likes, and for no place. */
 static uint32_t count_waiting(const struct hub *hub)
 {
     struct list *link;
@@ -74,7 +75,7 @@ static uint32_t count_waiting(const struct hub *hub)
     list_for_each (link, &hub->streams) {
         const struct stream *stream = container_of(link, struct stream, link);
 
-        n += stream->state == STREAM_WORDS || stream->state == STREAM_WAITING;
+        n += !stream->job.parked && (stream->state == STREAM_WORDS || stream->state == STREAM_WAITING);
     }
     return n;
 }

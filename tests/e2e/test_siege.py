@@ -131,4 +131,28 @@ def an_app_that_costs_engines_again_and_again_waits_and_all_others_go_on():
                 client.close()
 
 
+
+@fact
+def who_asks_and_grants_no_credit_takes_no_place_from_others():
+    if os.geteuid() != 0:
+        raise LeftOut("other users take root")
+    with Daemon(models={"tiny": {"sequences": 2}}, start=False, policy=[{"anyone": True, "observe": True, "streams": 256}]) as daemon:
+        os.chmod(daemon.folder, 0o755)
+        daemon.start()
+        os.chmod(daemon.socket, 0o777)
+        daemon.wait_ready()
+        crowd = [client_of(daemon, 20001 + i) for i in range(5)]
+        for client in crowd:
+            for _ in range(60):
+                client.ask(generate("later", max_tokens=3, credit=0))
+            equal(client.status().accounts[0].requests, 60, "requests that are there")
+        with daemon.client() as client:
+            asked = generate("now", max_tokens=3)
+            asked.priority = pb.CLASS_BACKGROUND
+            streams = [client.ask(asked) for _ in range(20)]
+            equal({client.answer(stream).reason for stream in streams}, {"FINISH_LENGTH"}, "answers beside them")
+        for client in crowd:
+            client.close()
+
+
 tap.main()
