@@ -192,11 +192,11 @@ START_TEST(a_paused_machine_stops_within_a_step)
     ask_alone(&alone, SLOW, 4);
     ask(&guest, SLOW, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
     guest_until_tokens(&house, &guest, 1);
-    limits()->mode = GOVERNOR_PAUSED;
+    limits()->duty_permille = 0;
     house_until(&house, stands, NULL);
     house_run(&house, 2500); /* longer than the watchdog of a step: what stands still is not awaited */
     ck_assert_uint_eq(guest.n_ends, 0);
-    limits()->mode = GOVERNOR_FULL;
+    limits()->duty_permille = 1000;
     hub_poke(house.hub);
     guest_until_over(&house, &guest);
 
@@ -341,14 +341,14 @@ START_TEST(a_deadline_that_passes_unmet_ends_the_request)
 
     ask_by(&guest, 202, 30, 0, 1500);
     guest_until_tokens(&house, &guest, 2);
-    limits()->mode = GOVERNOR_PAUSED;
+    limits()->duty_permille = 0;
     hub_poke(house.hub);
     guest_until_over(&house, &guest);
     guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "1500 ms");
     ck_assert_uint_ge(clock_mono_us() - from_us, 1500000);
     ck_assert_uint_lt(clock_mono_us() - from_us, 1700000);
     ck_assert_uint_eq(house.hub->counts[HUB_LATE], 1);
-    limits()->mode = GOVERNOR_FULL;
+    limits()->duty_permille = 1000;
     hub_poke(house.hub);
     house_run(&house, 30);
     guest_finish(&guest);
