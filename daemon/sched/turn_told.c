@@ -189,6 +189,12 @@ struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint6
     return step;
 }
 
+/* A gift that waited for a frame most of its slice: it is given again, or it would always meet the same frame. */
+static bool is_gift_unused(const struct turn_step *step, uint64_t held_us)
+{
+    return step->is_gift && 2 * held_us < step->slice_us;
+}
+
 bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
                        uint64_t now_us)
 {
@@ -199,7 +205,9 @@ bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, 
     }
     owe(turn, step, held_us, now_us);
     step->from_us = now_us;
-    step->stood_at_us = turn->held_us;
+    if (!is_gift_unused(step, held_us)) {
+        step->stood_at_us = turn->held_us;
+    }
     turn_move(step, TURN_STANDING);
     advance(turn, lane, now_us);
     return true;

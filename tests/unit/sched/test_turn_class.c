@@ -258,6 +258,34 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
 }
 END_TEST
 
+START_TEST(a_gift_that_waited_for_a_frame_is_given_again)
+{
+    struct job low;
+    struct job high;
+    struct turn_step *first;
+
+    add_prompt(&low, SCHED_BACKGROUND, &lanes[0], 100);
+    bound(2 * MS, 500);
+    first = expect(TURN_STEP);
+    stand(first, 2 * MS);
+    add_answer(&high, SCHED_REALTIME, &lanes[1]);
+    high.has_first = true;
+    pass(2 * MS);
+    finish(expect(TURN_STEP), 6 * MS); /* three slices of others */
+    pass(6 * MS);
+    for (uint32_t i = 0; i < 3; i++) {
+        ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+        stand(first, 100);
+        pass(1 * MS);
+    }
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    stand(first, 1 * MS);
+    pass(1 * MS);
+
+    ck_assert(has(expect(TURN_STEP), &high));
+}
+END_TEST
+
 START_TEST(a_put_aside_job_is_in_no_step)
 {
     struct job jobs[2];
@@ -452,6 +480,7 @@ int main(void)
         who_stands_in_the_way_of_a_higher_class_has_its_class,
         only_its_first_token_passes_a_step_of_its_own_lane,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,
+        a_gift_that_waited_for_a_frame_is_given_again,
         a_put_aside_job_is_in_no_step,
         a_lost_engine_takes_its_steps_with_it_and_no_others,
         only_what_runs_or_waits_is_awaited,
