@@ -315,7 +315,8 @@ void governing_slice_ended(struct hub *hub, const struct turn_step *step, uint64
     if (!done) {
         return;
     }
-    if (step->lane->place == GOVERNOR_DEVICE) {
+    /* What a warm-up said may be wrong by more than what others on the device would make of it. */
+    if (step->lane->place == GOVERNOR_DEVICE && step->lane->cost.n_learnt >= COST_YOUNG) {
         governing->took_ns += (double)step->held_us * 1000.0;
         governing->foretold_ns += step->plan.foretold_ns;
     }

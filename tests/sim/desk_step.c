@@ -188,8 +188,10 @@ static void on_done(struct desk *desk, struct engine *engine, const struct engin
     }
     desk->held_us[desk_place(desk)] += answer->held_us;
     if (is_whole(&step->plan, answer->work)) {
-        desk->took_us += (double)answer->took_us;
-        desk->foretold_us += step->plan.foretold_ns / 1000.0;
+        if (desk_place(desk) == GOVERNOR_DEVICE && lane->cost.n_learnt >= COST_YOUNG) {
+            desk->took_us += (double)answer->took_us;
+            desk->foretold_us += step->plan.foretold_ns / 1000.0;
+        }
         watch_on_step(desk->watch, engine, &step->plan, answer->took_us);
         if (desk->mutant != MUTANT_NO_LEARN) {
             cost_learn(&lane->cost, &step->plan.load, answer->took_us * 1000);
