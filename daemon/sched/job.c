@@ -84,6 +84,7 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
 {
     assert(job_may_move(job, to));
     if (to == JOB_OPENING) {
+        job->has_run = false;
         job->seated_by_age = queue_rank(job, now_us) > job->class;
         job->seated_us = now_us;
         job->n_paid_seat = job->n_paid;
@@ -128,6 +129,7 @@ void job_send(struct job *job, uint32_t n_rows, uint32_t n_tok)
     job->n_sent += n_rows;
     job->n_due += n_tok;
     job->n_steps++;
+    job->has_run = true;
 }
 
 void job_settle(struct job *job, uint32_t n_rows, uint32_t n_tok)

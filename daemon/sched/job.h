@@ -61,12 +61,13 @@ struct job {
     uint32_t n_pages_asked; /* while JOB_OPENING: counted in its lane's */
 
     uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
-    uint32_t n_aside;     /* times that its seat was taken while it ran */
+    uint32_t n_aside;     /* times that its seat was taken with what it had computed */
     uint32_t n_paid_seat; /* n_paid when it was seated */
     bool parked;          /* no credit, or its reader stalls: in no step, and its seat may be taken */
     bool yields;          /* the daemon's own work: behind all others, and its seat is theirs */
     bool alone;           /* a suspect: shares no step */
     bool has_first;       /* its first token was sampled */
+    bool has_run;         /* a step has named it since it has its seat */
     bool seated_by_age;   /* keeps its seat until it has got further */
     bool late;            /* a deadline passed unmet; set by queue_next_expired() */
     bool owns_seat;       /* its session keeps a sequence open for it: no room must be found */

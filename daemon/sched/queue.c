@@ -273,7 +273,7 @@ uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t 
 
 void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    job->n_aside += !job->parked;
+    job->n_aside += !job->parked && job->has_run;
     job_forget(job);
     queue_want(queue, job, now_us);
 }

@@ -269,6 +269,36 @@ START_TEST(who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none)
 }
 END_TEST
 
+START_TEST(who_has_computed_nothing_yet_loses_nothing)
+{
+    struct turn_step *step;
+    struct job low[2];
+    struct job high[2];
+
+    lanes[0].n_seats = 2;
+    add_waiting(&low[0], SCHED_BACKGROUND, 40);
+    open_it(&low[0], 0);
+    step = expect(TURN_STEP);
+    for (uint32_t i = 0; i < 3; i++) {
+        add_waiting(&low[1], SCHED_BACKGROUND, 40);
+        open_it(&low[1], 0);
+        add_waiting(&high[0], SCHED_INTERACTIVE, 5);
+        ck_assert_ptr_eq(victim(), &low[1]); /* each time: it has not begun */
+        put_aside(&low[1]);
+        ck_assert_uint_eq(low[1].n_aside, 0);
+        end_job(&low[1]);
+        end_job(&high[0]);
+    }
+    add_waiting(&high[0], SCHED_REALTIME, 5);
+    add_waiting(&high[1], SCHED_REALTIME, 5);
+    open_it(&high[0], 0);
+    ck_assert_ptr_eq(victim(), &low[0]);
+    put_aside(&low[0]);
+    ck_assert_uint_eq(low[0].n_aside, 1);
+    ck_assert_ptr_nonnull(step);
+}
+END_TEST
+
 START_TEST(what_realtime_needed_once_is_forgotten_after_64_others)
 {
     struct job high;
@@ -298,6 +328,7 @@ int main(void)
         nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep,
         who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room,
         who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none,
+        who_has_computed_nothing_yet_loses_nothing,
         what_realtime_needed_once_is_forgotten_after_64_others,
     };
 
