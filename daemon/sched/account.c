@@ -115,17 +115,19 @@ uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute
     return account_until_us(account, tokens_a_minute, 1, boot_us);
 }
 
+uint32_t account_room(const struct account *account, const struct account_limits *limits)
+{
+    uint32_t n_live = limits->n_streams - (uint32_t)num_min(account->n_live, limits->n_streams);
+    uint32_t n_waiting = limits->n_waiting - (uint32_t)num_min(account->n_waiting, limits->n_waiting);
+
+    return (uint32_t)num_min(n_live, n_waiting);
+}
+
 int account_admit(const struct account *account, const struct account_limits *limits, uint64_t n_bytes,
                   uint64_t boot_us, uint64_t *ret_wait_us)
 {
     uint64_t wait_us;
 
-    if (account->n_live >= limits->n_streams) {
-        return ACCOUNT_STREAMS;
-    }
-    if (account->n_waiting >= limits->n_waiting) {
-        return ACCOUNT_WAITING;
-    }
     if (num_saturate(account->bytes, n_bytes, UINT64_MAX) > ACCOUNT_BYTES_MAX) {
         return ACCOUNT_BYTES;
     }

@@ -11,6 +11,7 @@
 #define SOTTO_SCHED_ACCOUNT_H
 
 #include "base/map.h"
+#include "sched/service.h"
 #include <stdbool.h>
 
 enum sched_class {
@@ -44,9 +45,7 @@ struct account {
     uint64_t level;                         /* of a step that is being filled; means nothing between steps */
     double sum_ns;                          /* of a walk over jobs; means nothing between walks */
 
-    /* How long one of its places takes to come free. Monotonic clock. */
-    uint64_t ended_us; /* its last end of a request, while others were live; 0: none */
-    uint64_t gap_us;   /* between such ends, smoothed; 0: not measured */
+    struct service service; /* while requests of it wait, or half of its places are taken */
 
     uint64_t spent_utok;    /* of the budget a minute, in millionths of a token, at @spent_us */
     uint64_t spent_us;      /* boot clock */
@@ -80,15 +79,16 @@ int accounts_get(struct accounts *accounts, uint32_t uid, struct account **ret_a
 /* Forgets accounts without requests, bytes, suspicion, and with nothing spent that still counts. */
 void accounts_sweep(struct accounts *accounts, uint64_t now_us, uint64_t boot_us);
 
+/* Places that are left to it: of those live, or of those waiting if they are fewer. */
+uint32_t account_room(const struct account *account, const struct account_limits *limits);
+
 enum account_outcome {
     ACCOUNT_OK,
-    ACCOUNT_STREAMS, /* as many live as the limit allows */
-    ACCOUNT_WAITING, /* as many waiting as the limit allows */
-    ACCOUNT_BUDGET,  /* the minute's tokens are spent; *ret_wait_us says for how long */
-    ACCOUNT_BYTES,   /* its requests hold as much memory as one uid may */
+    ACCOUNT_BUDGET, /* the minute's tokens are spent; *ret_wait_us says for how long */
+    ACCOUNT_BYTES,  /* its requests hold as much memory as one uid may */
 };
 
-/* May one more request with @n_bytes come in? Changes nothing. */
+/* If it has a place (comeback.h), may one more request with @n_bytes come in? Changes nothing. */
 int account_admit(const struct account *account, const struct account_limits *limits, uint64_t n_bytes,
                   uint64_t boot_us, uint64_t *ret_wait_us);
 

@@ -10,6 +10,7 @@
 #include "sched/admit.h"
 #include "base/num.h"
 #include "sched/fill.h"
+#include <float.h>
 
 /* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
 #define ADMIT_MARGIN 1.25
@@ -28,6 +29,14 @@
 #define ADMIT_RETRY_MOST_US 60000000u
 
 #define ADMIT_LANES 16u
+#define ADMIT_SEATS 64u
+
+/* One who keeps its seat until its answer ends. */
+struct seat {
+    double ns;    /* of its prompt */
+    double n_tok; /* of its answer, at most */
+    double n_pages;
+};
 
 /* All that stands between a job and its tokens; times in ns on the chip. */
 struct outlook {
@@ -37,12 +46,14 @@ struct outlook {
     double rest;    /* all prompts of its class but its own */
     double answers; /* rows of answers in each step of its lane */
     double turns;   /* a step of each other lane that has answers of its class or above */
-    double seated_tok; /* tokens that those with seats at its lane have to go */
-    uint32_t n_seated;
-    uint32_t n_waiting; /* for a seat of its lane, of its class and above */
-    bool finds_seat;    /* there is one, or somebody who gives it */
-    double limit;       /* of a step of its lane, as answers with near deadlines need it */
-    double n_pages;     /* that it lacks; below 0: so many are left */
+    double limit;   /* of a step of its lane, as answers with near deadlines need it */
+
+    /* Until it has a seat. */
+    int64_t
+        n_seats; /* that it lacks: those who come first, and itself, less those free or given; 0 or below: none */
+    double n_pages;                 /* likewise */
+    struct seat seats[ADMIT_SEATS]; /* that come free when their answers end */
+    uint32_t n_ends;
 };
 
 /* Whether a sibling or a stranger is before it: in the fair order, or as one whose deadline is near. */
@@ -132,36 +143,63 @@ static void add_prompt(struct outlook *outlook, const struct job *job, const str
     }
 }
 
-/* @other holds pages and a seat that @job may take. */
-static void add_gift(struct outlook *outlook, const struct job *job, const struct job *other)
+/* That @job needs, or what its sequence was told to. */
+static double pages_of(const struct job *job)
 {
-    if (other->state == JOB_SEATED && other->lane == job->lane &&
-        (other->parked || other->yields || other->class < job->class)) {
-        outlook->finds_seat = true;
+    uint64_t n_tok = job->n_most ? job->n_most : job->n_known;
+
+    return job->n_pages > 0 ? job->n_pages : (double)num_div_up(n_tok, job->lane->page_tokens);
+}
+
+/* What @other's seat means to one who wants one: it is given now, or comes free with its answer. */
+static void add_end(struct outlook *outlook, const struct job *job, const struct job *other)
+{
+    if (queue_gives_seat(job, other)) {
+        outlook->n_seats--;
         outlook->n_pages -= other->n_pages;
+    } else if (outlook->n_ends < ADMIT_SEATS) {
+        uint32_t n_tok = job_tokens_left(other);
+
+        outlook->seats[outlook->n_ends++] = (struct seat){
+            .ns = prompt_ns(other),
+            .n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok,
+            .n_pages = other->n_pages,
+        };
     }
+}
+
+/* @other wants a seat, and gets it before @job. */
+static bool is_seated_first(const struct job *job, const struct job *other, enum order order)
+{
+    if (other->class != job->class) {
+        return other->class > job->class;
+    }
+    return order == ORDER_FAIR || is_promised(other, job);
 }
 
 /* Adds what @other's seat and answer mean to @job. */
 static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other,
                      const struct view *view)
 {
+    bool gives_way = other->parked || other->yields;
+
     if (other->lane != job->lane) {
         return;
     }
     if (other->state == JOB_SEATED) {
-        outlook->answers += job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
-        outlook->seated_tok += job_tokens_left(other) == JOB_NO_END ? QUEUE_SEAT_TOK : job_tokens_left(other);
-        outlook->n_seated++;
+        outlook->answers += !gives_way && job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
+        add_end(outlook, job, other);
+    } else if (!gives_way && is_seated_first(job, other, view->order)) {
+        outlook->n_seats += other->state != JOB_OPENING && !other->owns_seat; /* those count as taken */
+        outlook->n_pages += pages_of(other);
     }
-    if (other->class >= job->class && other->finish_by_us > 0) {
+    if (!gives_way && other->class >= job->class && other->finish_by_us > 0) {
         const double *ns = job->lane->cost.ns;
         double least_ns = ns[COST_FIXED] + job->lane->n_taken * ns[COST_DECODE_ROW];
         double pace_ns = fill_pace_ns(other, view->limits, view->boot_us, least_ns);
 
         outlook->limit = pace_ns < outlook->limit ? pace_ns : outlook->limit;
     }
-    outlook->n_waiting += other->state == JOB_WAITING && other->class >= job->class;
 }
 
 /* A step of each lane but @job's that has answers of its class or above. */
@@ -213,31 +251,28 @@ static double shares_of(const struct queue *queue, const struct job *job, double
     return ns;
 }
 
-/* Pages that @job will need beyond those that are left. */
-static double pages_short(const struct job *job, const struct governor_limits *limits)
+static bool has_seat(const struct job *job)
 {
-    const struct lane *lane = job->lane;
-    uint64_t n_tok = job->n_most ? job->n_most : job->n_known;
-    double held = (double)lane->n_pages_promised - (double)lane->n_pages_shared;
-    double has = (double)lane->n_pages * limits[lane->place].kv_permille / 1000.0;
-
-    if (lane->n_pages == 0 || job->state == JOB_SEATED) {
-        return 0.0;
-    }
-    return held + (double)num_div_up(n_tok, lane->page_tokens) - has;
+    return job->state == JOB_SEATED || job->state == JOB_OPENING || job->owns_seat;
 }
 
 static void outlook_init(struct outlook *outlook, const struct view *view, const struct job *job)
 {
-    bool sits = job->state == JOB_SEATED || job->state == JOB_OPENING || job->owns_seat;
-    uint64_t n_pages = 0; /* of sessions, that would be given up */
-    uint32_t n_kept = queue_count_kept(view->queue, job->lane, &n_pages);
+    const struct lane *lane = job->lane;
+    const struct governor_limits *limits = &view->limits[lane->place];
+    uint64_t n_pages_kept = 0; /* of sessions, that would be given up */
+    uint32_t n_kept = queue_count_kept(view->queue, lane, &n_pages_kept);
+    double n_free = (double)lane->n_pages * limits->kv_permille / 1000.0 - (double)lane->n_pages_promised +
+                    (double)lane->n_pages_shared;
 
-    *outlook = (struct outlook){
-        .finds_seat = sits || n_kept > 0 || job->lane->n_taken < job->lane->n_seats,
-        .limit = plan_target_ns(job->lane, &view->limits[job->lane->place]),
-        .n_pages = pages_short(job, view->limits) - (double)n_pages,
-    };
+    *outlook = (struct outlook){ .limit = plan_target_ns(lane, limits) };
+    if (!has_seat(job)) {
+        outlook->n_seats = 1 - (int64_t)(lane->n_seats - lane->n_taken) - n_kept;
+        outlook->n_pages = pages_of(job) - n_free - (double)n_pages_kept;
+    }
+    if (lane->n_pages == 0) {
+        outlook->n_pages = -DBL_MAX;
+    }
 }
 
 static void look_out(const struct view *view, const struct job *job, struct outlook *ret_outlook)
@@ -263,10 +298,9 @@ static void look_out(const struct view *view, const struct job *job, struct outl
             if (other == job || other == extra || other->state == JOB_ENDED || !other->lane) {
                 continue;
             }
-            add_gift(ret_outlook, job, other);
+            add_seat(ret_outlook, job, other, view);
             if (!other->parked && !other->yields) {
                 add_prompt(ret_outlook, job, other, view->order);
-                add_seat(ret_outlook, job, other, view);
             }
         }
     }
@@ -275,16 +309,32 @@ static void look_out(const struct view *view, const struct job *job, struct outl
     ret_outlook->turns = turns_of(queue, job);
 }
 
-/* Until a seat comes free, if nobody gives one. */
-static double seat_ns(const struct outlook *outlook, const struct lane *lane, double step_ns)
+static double end_ns(const struct seat *seat, double step_ns)
 {
-    double mean_tok;
+    return seat->ns + seat->n_tok * step_ns;
+}
 
-    if ((outlook->finds_seat && outlook->n_pages <= 0.0) || outlook->n_seated == 0) {
-        return 0.0;
+/* Until as many answers have ended as there are seats and pages lacking; each goes on in every step. */
+static double seat_ns(struct outlook *outlook, double step_ns)
+{
+    double ns = 0.0;
+    double all_ns = 0.0;
+    uint32_t n;
+
+    for (n = 0; n < outlook->n_ends && (outlook->n_seats > 0 || outlook->n_pages > 0.0); n++) {
+        uint32_t next = n;
+
+        for (uint32_t i = n + 1; i < outlook->n_ends; i++) {
+            next = end_ns(&outlook->seats[i], step_ns) < end_ns(&outlook->seats[next], step_ns) ? i : next;
+        }
+        ns = end_ns(&outlook->seats[next], step_ns);
+        all_ns += ns;
+        outlook->n_seats--;
+        outlook->n_pages -= outlook->seats[next].n_pages;
+        outlook->seats[next] = outlook->seats[n];
     }
-    mean_tok = outlook->seated_tok / outlook->n_seated;
-    return (outlook->n_waiting + 1.0) * mean_tok * step_ns / lane->n_seats;
+    /* More than one for each: behind those the next ones, which take as long. */
+    return outlook->n_seats > 0 && n > 0 ? ns + (double)outlook->n_seats / n * all_ns / n : ns;
 }
 
 /* The rest of @job's answer behind its first token. */
@@ -324,7 +374,7 @@ static void foretell(const struct view *view, const struct job *job, struct fore
     piece_ns = piece_ns > least_ns ? piece_ns : least_ns;
     first_ns = outlook.before + outlook.others + prompt_ns(job);
     n_steps = (double)(uint64_t)(first_ns / piece_ns) + 1.0;
-    first_ns += n_steps * step_ns + seat_ns(&outlook, lane, step_ns);
+    first_ns += n_steps * step_ns + seat_ns(&outlook, step_ns);
     if (job->has_first) {
         first_ns = 0.0;
     }

@@ -4,10 +4,6 @@
 #include "sched/fill.h"
 #include "base/num.h"
 
-/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at
- * most. */
-#define FILL_AGED_PART 8u
-
 /* An answer with a deadline that is near keeps so much of its shortest steps in hand, and so many steps:
  * what is left at the end, however long each step was that it allowed. */
 #define FILL_SPARE       0.25
@@ -160,7 +156,7 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
     if (limits->n_rows > 0) {
         room->n_rows = (uint32_t)num_min(room->n_rows, limits->n_rows);
     }
-    room->aged_ns = cost_of(&plan->lane->cost, &plan->load) + room->limit_ns / FILL_AGED_PART;
+    room->aged_ns = cost_of(&plan->lane->cost, &plan->load) + room->limit_ns / QUEUE_AGED_PART;
     for (uint32_t i = 0; i < n; i++) {
         if (jobs[i]->lane == plan->lane && !job_decodes(jobs[i])) {
             keep_free(room, jobs[i]);

@@ -29,25 +29,44 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
     job->order = queue->n_arrived++;
     job->since_us = now_us;
     job->account->n_live++;
+    queue->n_live++;
+    if (job->account->service.n == 0) {
+        service_begin(&job->account->service, now_us);
+    }
+    if (queue->service.n == 0) {
+        service_begin(&queue->service, now_us);
+    }
     job->account->n_waiting++;
     list_init(&job->link);
     list_append(&queue->jobs[job->class], &job->link);
 }
 
-/* How fast places of @account come free; from one end to the next, as long as it has others live. */
-static void note_end(struct account *account, uint64_t now_us)
+static uint32_t count_waiting(const struct queue *queue)
 {
-    if (account->n_live == 0) {
-        account->ended_us = 0;
-        return;
-    }
-    if (account->ended_us > 0 && now_us > account->ended_us) {
-        uint64_t gap_us = now_us - account->ended_us;
+    struct list *link;
+    uint32_t n = 0;
 
-        /* A quarter of each: some four ends are remembered. */
-        account->gap_us = account->gap_us > 0 ? (3 * account->gap_us + gap_us) / 4 : gap_us;
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            n += container_of(link, struct job, link)->state != JOB_SEATED;
+        }
     }
-    account->ended_us = now_us;
+    return n;
+}
+
+/* An end says how fast we are only while others wait for it. */
+static void note_end(struct queue *queue, const struct job *job, uint64_t now_us)
+{
+    struct account *account = job->account;
+
+    service_end(&account->service, now_us);
+    service_end(&queue->service, now_us);
+    if (account->n_waiting == 0 && account->n_live <= job->limits.n_streams / 2) {
+        service_forget(&account->service);
+    }
+    if (count_waiting(queue) == 0) {
+        service_forget(&queue->service);
+    }
 }
 
 /* How promises go: quantile tracking by unequal steps (Robbins and Monro 1951). */
@@ -68,7 +87,8 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
     job_move(job, JOB_ENDED, now_us);
     job->account->n_live--;
     list_remove(&job->link);
-    note_end(job->account, now_us);
+    queue->n_live--;
+    note_end(queue, job, now_us);
 }
 
 void queue_keep(struct queue *queue, struct job *job)
@@ -346,47 +366,40 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     }
 }
 
-/* The least time in which one of @account's running answers can end. */
-static double nearest_end_us(const struct queue *queue, const struct account *account, enum sched_class class,
-                             const struct governor_limits *limits)
+/* A request's time on the chip, its answer beside the others of its lane. */
+static double work_us(const struct job *job, const struct governor_limits *limits)
 {
-    double nearest_us = QUEUE_RETRY_LEAST_MS * 1000.0;
-    struct list *link;
-    bool found = false;
+    const struct lane *lane = job->lane;
+    const double *ns = lane->cost.ns;
+    double n_beside = (double)num_max(1, num_min(lane->n_taken, lane->n_seats));
+    uint32_t n_tok = job_tokens_left(job);
 
-    list_for_each (link, &queue->jobs[class]) {
-        const struct job *job = container_of(link, struct job, link);
-        const double *ns = job->lane ? job->lane->cost.ns : NULL;
-        double us;
-
-        if (job->account != account || job->state != JOB_SEATED || job->parked || job->n_left == JOB_NO_END) {
-            continue;
-        }
-        us = (job_rows_left(job) * ns[COST_PREFILL_ROW] +
-              job_tokens_left(job) * (ns[COST_FIXED] + ns[COST_DECODE_ROW])) /
-             (double)num_max(1, limits[job->lane->place].duty_permille);
-        if (!found || us < nearest_us) {
-            nearest_us = us;
-            found = true;
-        }
-    }
-    return nearest_us;
+    n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
+    return (job_rows_left(job) * ns[COST_PREFILL_ROW] +
+            n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
+           (double)num_max(1, limits[lane->place].duty_permille);
 }
 
-uint32_t queue_retry_ms(const struct queue *queue, const struct account *account, enum sched_class class,
-                        const struct governor_limits *limits, uint64_t now_us)
+double queue_foretell_us(const struct queue *queue, const struct account *account, enum sched_class class,
+                         const struct governor_limits *limits, double *ret_first_us)
 {
-    double us = (double)account->gap_us;
+    uint32_t n_live = account ? account->n_live : queue->n_live;
+    bool is_behind = false; /* a higher class has more than there are seats */
+    double all_us = 0.0;
+    struct list *link;
 
-    if (account->ended_us > 0 && now_us > account->ended_us) {
-        /* It takes longer already than it did. */
-        us = us > (double)(now_us - account->ended_us) ? us : (double)(now_us - account->ended_us);
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *job = container_of(link, struct job, link);
+
+            all_us += job->lane && !job->parked ? work_us(job, limits) : 0.0;
+            is_behind = is_behind || (job->class > class && job->state == JOB_WAITING);
+        }
     }
-    if (account->gap_us == 0) {
-        us = nearest_end_us(queue, account, class, limits);
-    }
-    us = us < QUEUE_RETRY_MOST_MS * 1000.0 ? us : QUEUE_RETRY_MOST_MS * 1000.0;
-    return (uint32_t)num_max(QUEUE_RETRY_LEAST_MS, (uint64_t)(us / 1000.0));
+    all_us *= is_behind ? QUEUE_AGED_PART : 1.0;
+    /* Who came last is through with all of it; its account's part of the ends is its part of the requests. */
+    *ret_first_us = all_us;
+    return n_live > 0 ? all_us / n_live : 0.0;
 }
 
 void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts)

@@ -33,6 +33,9 @@
  * this, an opening and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
+/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at most. */
+#define QUEUE_AGED_PART 8u
+
 /* An account without a seat waits so long for one to come free before it takes one from an account with
  * several: no longer than two steps, or who came first would have all until then. */
 #define QUEUE_PATIENCE_US 100000u
@@ -67,10 +70,6 @@
  * of the last 32 to 64 had, and no more than a quarter of all. */
 #define LANE_SPARE_PART 4u
 #define LANE_SPARE_LAST 32u
-
-/* Bounds of what a client is told to wait. */
-#define QUEUE_RETRY_LEAST_MS 50u
-#define QUEUE_RETRY_MOST_MS  60000u
 
 /* The pages of the largest realtime sequence: of the last some, and of LANE_SPARE_LAST before them. */
 struct lane_spare {
@@ -110,6 +109,8 @@ struct queue {
     struct list jobs[SCHED_CLASS_COUNT]; /* job::link, in order of arrival */
     struct list kept;                    /* job::link of queue_keep(), the longest kept first */
     struct accounts accounts;
+    struct service service; /* of all, while somebody waits */
+    uint32_t n_live;
     uint64_t n_arrived;
 
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
@@ -172,6 +173,9 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
 struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
                               uint64_t now_us, uint64_t boot_us);
 
+/* True if @job may have the seat of @from by its class, whenever it wants. */
+bool queue_gives_seat(const struct job *job, const struct job *from);
+
 /* Its seat was taken: forgets what was computed, and waits again with its old place among its account's. */
 void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us);
 
@@ -184,11 +188,10 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* The next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* When a request of @account and @class that is refused now for want of a place may find one: as long as
- * one of its places takes to come free, measured; before there is anything to measure, foretold from the
- * work of its requests. */
-uint32_t queue_retry_ms(const struct queue *queue, const struct account *account, enum sched_class class,
-                        const struct governor_limits *limits, uint64_t now_us);
+/* How long a place of @account, or with NULL any, takes to come free for one of @class, as foretold from the work of
+ * those who are live: while there is nothing to measure. *ret_first_us: until the first. */
+double queue_foretell_us(const struct queue *queue, const struct account *account, enum sched_class class,
+                         const struct governor_limits *limits, double *ret_first_us);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and
  * @n_tok tokens behind them. What was charged once, before an engine was lost, is not charged again. */

@@ -145,6 +145,12 @@ static bool is_last_of_class(const struct job *job, bool is_short)
     return lane->n_seats >= QUEUE_MANY_SEATS && lane->n_held[job->class] == 1 && (!is_short || is_small(job));
 }
 
+bool queue_gives_seat(const struct job *job, const struct job *from)
+{
+    return from->parked || from->yields ||
+           (from->class < job->class && !is_last_of_class(from, false) && !from->seated_by_age);
+}
+
 /* True if @job may not be put aside while it runs. */
 static bool has_tenure(const struct job *job, bool is_short, uint64_t now_us)
 {

@@ -13,6 +13,7 @@
 #include "proto/limit.h"
 #include "stream/models.h"
 #include "stream/pins.h"
+#include "stream/place.h"
 #include "stream/session.h"
 #include <errno.h>
 #include <stdio.h>
@@ -54,80 +55,6 @@ static int choose_class(const Sotto__V1__Generate *ask, const struct grant *gran
         *ret_class = sched_class_of(grant->class_ceiling);
     }
     return 0;
-}
-
-static struct account_limits limits_of(const struct grant *grant)
-{
-    return (struct account_limits){
-        .weight = grant->weight,
-        .n_streams = grant->n_streams,
-        .n_waiting = LIMIT_WAITING_A_UID,
-        .tokens_a_minute = grant->tokens_a_minute,
-    };
-}
-
-/* Who is parked waits for its client, for as long as that likes, and for no place. */
-static uint32_t count_waiting(const struct hub *hub)
-{
-    struct list *link;
-    uint32_t n = 0;
-
-    list_for_each (link, &hub->streams) {
-        const struct stream *stream = container_of(link, struct stream, link);
-
-        n += !stream->job.parked && (stream->state == STREAM_WORDS || stream->state == STREAM_WAITING);
-    }
-    return n;
-}
-
-/* A crowd of lower classes does not shut the door to those who can't wait, nor a few users to all others. */
-static uint32_t waiting_most(const struct account *account, enum sched_class class)
-{
-    uint32_t n_kept = (uint32_t)(SCHED_REALTIME - class) + (account->n_waiting >= LIMIT_WAITING_FEW);
-
-    return LIMIT_WAITING - n_kept * LIMIT_WAITING_KEPT;
-}
-
-static int admit(struct hub *hub, const struct account *account, enum sched_class class,
-                 const struct grant *grant, uint64_t n_bytes, uint32_t *ret_retry_ms, struct diag *diag)
-{
-    const struct account_limits limits = limits_of(grant);
-    uint64_t wait_us = 0;
-    uint64_t energy_wait_us = metering_wait_us(hub, grant, clock_boot_us());
-    int r;
-
-    r = account_admit(account, &limits, n_bytes, clock_boot_us(), &wait_us);
-    if (r == ACCOUNT_OK && energy_wait_us > 0) {
-        r = ACCOUNT_BUDGET;
-        wait_us = energy_wait_us;
-    }
-    if (r == ACCOUNT_OK && count_waiting(hub) < waiting_most(account, class)) {
-        return 0;
-    }
-    *ret_retry_ms = wait_us
-                        ? (uint32_t)num_div_up(wait_us, 1000)
-                        : queue_retry_ms(&hub->queue, account, class, hub->governor.limits, clock_mono_us());
-    if (r == ACCOUNT_OK) {
-        diag_set(diag, "%u requests are waiting already, and no more of this class may", count_waiting(hub));
-    } else if (r == ACCOUNT_STREAMS) {
-        diag_set(diag, "%u requests of this user are live, as many as it may have: end one first",
-                 account->n_live);
-    } else if (r == ACCOUNT_WAITING) {
-        diag_set(diag, "%u requests of this user are waiting already, and no more may", account->n_waiting);
-    } else if (r == ACCOUNT_BYTES) {
-        diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
-                 (unsigned long long)(account->bytes >> 20));
-    } else if (account->barred_us > clock_boot_us()) {
-        diag_set(diag, "%u requests of this user have cost the engine they ran on: come back in %u ms",
-                 account->n_guilty, *ret_retry_ms);
-    } else if (energy_wait_us >= wait_us) {
-        diag_set(diag, "this user's %u joules a minute are spent: come back in %u ms", grant->energy_a_minute,
-                 *ret_retry_ms);
-    } else {
-        diag_set(diag, "this user's %u tokens a minute are spent: come back in %u ms", grant->tokens_a_minute,
-                 *ret_retry_ms);
-    }
-    return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
 }
 
 /* ---- copying */
@@ -339,7 +266,7 @@ static void enter(struct stream *stream, struct edition *edition, enum sched_cla
     list_append(&edition->streams, &stream->edition_link);
     stream->number = ++hub->n_made;
     hub->counts[HUB_STREAMS]++;
-    stream->job.limits = limits_of(&stream->grant);
+    stream->job.limits = place_limits(&stream->grant);
     stream->job.class = class;
     stream->job.lane = &edition->lane;
     stream->job.first_by_us = stream->first_by_ms ? boot_us + stream->first_by_ms * 1000ull : 0;
@@ -380,6 +307,7 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const Sotto__V1__Generate *ask = entry->ask;
     struct hub *hub = entry->hub;
+    struct place_ask place;
     int r;
 
     if (hub->is_stopping) {
@@ -405,7 +333,14 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
         return err_up(r);
     }
     if (entry->grant->uid != PIN_UID) { /* the daemon's own is nobody's to refuse */
-        r = admit(hub, entry->account, entry->class, entry->grant, bytes_of(ask), ret_retry_ms, diag);
+        place = (struct place_ask){
+            .ask = ask,
+            .account = entry->account,
+            .class = entry->class,
+            .grant = entry->grant,
+            .n_bytes = bytes_of(ask),
+        };
+        r = place_find(hub, &place, ret_retry_ms, diag);
     }
     return r ? r : models_want(entry->model, false, diag);
 }

@@ -169,6 +169,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     list_init(&hub->asking);
     map_init(&hub->keys, MEM_STREAM);
     queue_init(&hub->queue);
+    comebacks_init(&hub->comebacks);
     governing_init(hub, &config->governor, &config->energy);
     words_init(&hub->words, loop, config->n_pool_threads ? config->n_pool_threads : DEFAULT_POOL_THREADS);
     take_numbers(hub, config);

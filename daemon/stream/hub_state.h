@@ -12,6 +12,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "sched/comeback.h"
 #include "sched/turn.h"
 #include "stream/alarm.h"
 #include "stream/governing.h"
@@ -82,6 +83,7 @@ struct hub {
     uint64_t n_sessions;  /* ever made: the last one's id */
     struct map keys;      /* uid and key of a live stream to the stream */
     struct queue queue;
+    struct comebacks comebacks;
     struct planner planner;
     struct governor governor;
     struct governing governing;

@@ -23,8 +23,9 @@ RETRIES = 6  # a request that is refused so often gives up
 WAITING_MOST = 8  # requests of a connection that wait for their time to ask again
 
 
-def body_of(prompt, n, deadline):
-    body = generate(prompt, max_tokens=n, temperature=0.0)
+def body_of(prompt, n, deadline, seed):
+    """@seed changes no token at temperature 0, and makes requests differ as those of people do."""
+    body = generate(prompt, max_tokens=n, temperature=0.0, seed=seed)
     body.priority = pb.CLASS_INTERACTIVE
     body.ignore_end = True
     if deadline:
@@ -60,14 +61,16 @@ class App:
         request["tokens"], request["asked"], request["is_in"] = [], time.monotonic(), False
         self.streams[self.n_streams] = request
         self.crowd.count["asked"] += 1
-        body = body_of(self.crowd.prompts[request["prompt"]], self.crowd.n_tokens, request["deadline"])
+        body = body_of(self.crowd.prompts[request["prompt"]], self.crowd.n_tokens, request["deadline"],
+                       request["seed"])
         self.socket.sendall(pack(client_frame(self.n_streams, body)))
 
     def act(self, now):
         if now >= self.next_s:
             self.next_s = now + random.expovariate(self.crowd.rate)
             if len(self.streams) < 60:
-                self.ask({"prompt": random.randrange(len(self.crowd.prompts)), "retry_ms": 0, "n_refused": 0,
+                self.ask({"prompt": random.randrange(len(self.crowd.prompts)), "seed": random.getrandbits(32),
+                          "retry_ms": 0, "n_refused": 0,
                           "deadline": random.random() < DEADLINES, "cancels": random.random() < CANCELS})
             if random.random() < LEAVES:
                 self.leave()
@@ -127,13 +130,14 @@ class Crowd:
         self.count = {name: 0 for name in (
             "asked", "answered", "cancelled", "left in the middle", "refused at once", "refused without a time",
             "ended otherwise", "connections closed by sottod", "deadline admitted", "deadline refused", "deadline missed",
-            "back: admitted", "back: refused, shorter", "back: refused, not shorter", "wrong tokens")}
+            "back: let in", "back: refused", "back first: let in", "back first: refused", "wrong tokens")}
         self.others = {}  # codes of what ended otherwise
         self.longest_ms = self.longest_deadline_ms = 0
         self.apps = [App(self) for _ in range(asked["apps"])]
 
     def admitted(self, request):
-        self.count["back: admitted"] += request["retry_ms"] > 0 and not request["deadline"]
+        if not request["deadline"]:
+            self.came_back(request, "let in")
         self.count["deadline admitted"] += request["deadline"]
 
     def ended(self, request, done):
@@ -146,6 +150,10 @@ class Crowd:
             late = time.monotonic() - request["asked"] > DEADLINE_MS / 1000 and done.usage.total_us > DEADLINE_MS * 1000
             self.count["deadline missed"] += request["deadline"] and late
         self.count["wrong tokens"] += request["tokens"] != wanted
+
+    def came_back(self, request, outcome):
+        self.count[f"back: {outcome}"] += request["n_refused"] > 0
+        self.count[f"back first: {outcome}"] += request["n_refused"] == 1
 
     def refused(self, request, error):
         if error.code == pb.CODE_DEADLINE_EXCEEDED and request["deadline"]:
@@ -163,9 +171,7 @@ class Crowd:
             self.longest_deadline_ms = max(self.longest_deadline_ms, error.retry_after_ms)
             return
         self.longest_ms = max(self.longest_ms, error.retry_after_ms)
-        if request["retry_ms"] > 0:
-            shorter = 0 < error.retry_after_ms < request["retry_ms"]
-            self.count["back: refused, shorter" if shorter else "back: refused, not shorter"] += 1
+        self.came_back(request, "refused")
 
     def run(self, seconds):
         end = time.monotonic() + seconds

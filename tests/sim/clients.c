@@ -92,19 +92,27 @@ static void on_ask(void *owner)
     struct desk_ask ask;
     uint64_t retry_us = 0;
     bool again;
+    int r;
 
     if (client->desk->is_closed) {
         return;
     }
     fill_ask(client, &ask);
-    if (desk_ask(client->desk, &ask, &request, &retry_us)) {
+    ask.key = client->number + CLIENTS_MAX * client->n_asked;
+    ask.is_back = client->is_told;
+    r = desk_ask(client->desk, &ask, &request, &retry_us);
+    client->is_told = r == DESK_FULL;
+    if (r) {
         uint64_t least_ns = client->family->pattern == PATTERN_STORM ? AGENDA_MS : 20 * AGENDA_MS;
         uint64_t wait_ns = retry_us ? retry_us * AGENDA_US : GIVES_UP_MS * AGENDA_MS;
 
-        ask_later(client, num_max(least_ns, num_min(wait_ns, GIVES_UP_MS * AGENDA_MS)) +
-                              (uint64_t)rng_between(&client->rng, 0, 5) * AGENDA_MS);
+        if (r != DESK_FULL) {
+            wait_ns = num_min(wait_ns, GIVES_UP_MS * AGENDA_MS);
+        }
+        ask_later(client, num_max(least_ns, wait_ns) + (uint64_t)rng_between(&client->rng, 0, 5) * AGENDA_MS);
         return;
     }
+    client->n_asked++;
     keep(client, request);
     client->cut_tok = 0;
     if (client->family->pattern == PATTERN_VOICE && rng_chance(&client->rng, CUT_SHORT)) {
@@ -180,7 +188,7 @@ void clients_init(struct clients *clients, struct desk *desk, const struct scena
         for (int64_t k = 0; k < family->n && clients->n < CLIENTS_MAX; k++) {
             struct client *client = &clients->all[clients->n];
 
-            *client = (struct client){ .desk = desk, .family = family };
+            *client = (struct client){ .desk = desk, .family = family, .number = clients->n };
             client->uid = (uint32_t)(family->first_uid + (family->n_uids > 0 ? k % family->n_uids : 0));
             rng_init(&client->rng, (uint64_t)scenario->run.seed * CLIENTS_MAX + clients->n, RNG_CLIENTS);
             agenda_event_init(&client->ask, on_ask, client);

@@ -16,8 +16,11 @@ struct client {
     const struct scenario_clients *family;
     struct rng rng;
     uint32_t uid;
+    uint32_t number;
     struct request *requests[CLIENT_REQUESTS]; /* under way */
     uint32_t n_open;
+    uint64_t n_asked;
+    bool is_told;            /* to come again, for want of a place */
     uint32_t cut_tok;        /* tokens after which it speaks again; 0: it hears out */
     struct request *acts_on; /* what @act is about */
     struct agenda_event ask;

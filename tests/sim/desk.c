@@ -161,20 +161,42 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
     request->client = ask->client;
 }
 
+/* A place for it? There is no bound in common here: 200 clients are fewer than the daemon lets wait. */
+static bool finds_place(struct desk *desk, const struct desk_ask *ask, const struct job *job,
+                        uint64_t *ret_retry_us)
+{
+    const struct account *account = job->account;
+    struct comeback_ask place = {
+        .key = ask->key,
+        .uid = account->uid,
+        .own = { .n_free = account_room(account, &job->limits),
+                 .n_most = (uint32_t)num_min(job->limits.n_streams, job->limits.n_waiting),
+                 .service = &account->service },
+        .shared = { .n_free = UINT32_MAX, .n_most = UINT32_MAX },
+    };
+
+    place.own.gap_us =
+        queue_foretell_us(&desk->queue, account, job->class, desk->governor.limits, &place.own.first_us);
+    if (desk->mutant == MUTANT_NO_LINE) {
+        comebacks_init(&desk->comebacks);
+    }
+    return comeback_ask(&desk->comebacks, &place, desk_now_us(desk), ret_retry_us);
+}
+
 /* May it come in? As stream/ does: the account's limits first, then its deadline. */
-static int admit(struct desk *desk, struct request *request, uint64_t *ret_retry_us)
+static int admit(struct desk *desk, struct request *request, const struct desk_ask *ask,
+                 uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
     struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     struct admit_verdict verdict;
     int r = account_admit(job->account, &job->limits, 0, desk_now_us(desk), ret_retry_us);
 
-    if (r == ACCOUNT_STREAMS || r == ACCOUNT_WAITING) {
-        *ret_retry_us = 1000ull * queue_retry_ms(&desk->queue, job->account, job->class,
-                                                 desk->governor.limits, desk_now_us(desk));
-    }
     if (r) {
         return DESK_REFUSED;
+    }
+    if (!finds_place(desk, ask, job, ret_retry_us)) {
+        return DESK_FULL;
     }
     turn_real_limits(&desk->turn, desk->governor.limits, limits);
     r = admit_ask(&desk->queue, job, limits, desk_now_us(desk), &verdict);
@@ -202,11 +224,12 @@ int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret
     fill_job(desk, request, ask);
     rouse(desk);
     desk->n_asked++;
-    r = desk->is_unscheduled ? DESK_OK : admit(desk, request, ret_retry_us);
+    r = desk->is_unscheduled ? DESK_OK : admit(desk, request, ask, ret_retry_us);
+    watch_on_back(desk->watch, ask, r == DESK_FULL);
     if (r) {
         desk->n_refused++;
         watch_on_refused(desk->watch, request, *ret_retry_us);
-        return DESK_REFUSED;
+        return r;
     }
     queue_add(&desk->queue, &request->job, desk_now_us(desk));
     queue_want(&desk->queue, &request->job, desk_now_us(desk));
@@ -281,6 +304,7 @@ void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *
         .mutant = (enum mutant)scenario->run.mutant,
     };
     queue_init(&desk->queue);
+    comebacks_init(&desk->comebacks);
     turn_init(&desk->turn);
     governor_init(&desk->governor, &policy);
     list_init(&desk->requests);

@@ -13,6 +13,7 @@
 #include "plant/engine.h"
 #include "plant/sensors.h"
 #include "sched/admit.h"
+#include "sched/comeback.h"
 #include "sched/turn.h"
 
 #define DESK_LANES 2u
@@ -51,6 +52,7 @@ enum desk_end {
 enum desk_outcome {
     DESK_OK,
     DESK_REFUSED, /* *ret_retry_us says for how long; 0: for ever */
+    DESK_FULL,    /* the same, for want of a place */
 };
 
 struct desk_ask {
@@ -66,6 +68,8 @@ struct desk_ask {
     uint64_t first_by_us; /* from now on; 0: none */
     uint64_t finish_by_us;
     uint32_t credit; /* tokens that may be sampled at first; 0: no bound */
+    uint64_t key;    /* the same when it comes again */
+    bool is_back;    /* it was told to come now, for want of a place */
     void *client;
 };
 
@@ -81,6 +85,7 @@ struct desk {
     bool is_unscheduled; /* no governor, one class, one account: what the chip can give */
 
     struct queue queue;
+    struct comebacks comebacks;
     struct planner planner;
     struct turn turn;
     struct governor governor;

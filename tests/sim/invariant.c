@@ -25,6 +25,7 @@ const struct invariant_row invariants[INVARIANT_COUNT] = {
     [INVARIANT_COST] = { "cost", "within 25 %, 95 %", "%", 50000, false },
     [INVARIANT_CLOCK] = { "clock", "the same ten steps after a change", "%", 50000, false },
     [INVARIANT_QUEUE] = { "queue", "as many as the limits allow", "requests", EVERY, false },
+    [INVARIANT_BACK] = { "back", "let in when told, 95 %", "times", 50000, false },
     [INVARIANT_ONCE] = { "once", "one end", "ends", EVERY, false },
     [INVARIANT_LEAK] = { "leak", "nothing left", "things", EVERY, false },
     [INVARIANT_CONTRACT] = { "contract", "no nonsense to or from engines", "times", EVERY, false },

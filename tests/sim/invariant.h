@@ -32,6 +32,7 @@ enum invariant {
     INVARIANT_COST,     /* foretold and real times agree */
     INVARIANT_CLOCK,    /* also ten steps after the clock has changed */
     INVARIANT_QUEUE,    /* bounded */
+    INVARIANT_BACK,     /* who comes back when told finds a place */
     INVARIANT_ONCE,     /* each request ends once */
     INVARIANT_LEAK,     /* at the end nothing is left */
     INVARIANT_CONTRACT, /* engines are asked only for what they can do */

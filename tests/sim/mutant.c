@@ -17,6 +17,8 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_NO_LEARN] = { "no-learn", "the cost model stays as the warm-up left it", FAMILY_IDLE,
                           INVARIANT_COST },
     [MUTANT_NO_ADMIT] = { "no-admit", "every deadline is promised", FAMILY_DEADLINE, INVARIANT_DEADLINE },
+    [MUTANT_NO_LINE] = { "no-line", "who is told to come again has no place in line", FAMILY_OVERLOAD,
+                         INVARIANT_BACK },
     [MUTANT_BLIND_IDLE] = { "blind-idle", "what can't be read is taken for nothing", FAMILY_BLIND,
                             INVARIANT_BLIND },
     [MUTANT_DEAF] = { "deaf", "hints are not heard", FAMILY_HINT, INVARIANT_HINT },

@@ -21,6 +21,7 @@ enum mutant {
     MUTANT_NO_WEIGHT,   /* all accounts weigh the same */
     MUTANT_NO_LEARN,    /* the cost model stays as the warm-up left it */
     MUTANT_NO_ADMIT,    /* every deadline is promised */
+    MUTANT_NO_LINE,     /* who is told to come again has no place in line */
     MUTANT_BLIND_IDLE,  /* what can't be read is taken for nothing */
     MUTANT_DEAF,        /* hints are not heard */
     MUTANT_LEAK,        /* a cancelled request's sequence stays open */

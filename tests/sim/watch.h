@@ -113,6 +113,7 @@ void watch_heat_end(struct watch *watch);
 
 /* ---- the requests (watch_serve.c) */
 void watch_on_asked(struct watch *watch, const struct request *request);
+void watch_on_back(struct watch *watch, const struct desk_ask *ask, bool is_full);
 void watch_on_refused(struct watch *watch, const struct request *request, uint64_t retry_us);
 void watch_on_served(struct watch *watch, const struct request *request, uint32_t n);
 void watch_on_token(struct watch *watch, const struct request *request);

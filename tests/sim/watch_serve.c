@@ -255,6 +255,13 @@ void watch_on_asked(struct watch *watch, const struct request *request)
     drawing_queue(watch->drawing, watch->agenda->now_ns, watch->desk->n_live);
 }
 
+void watch_on_back(struct watch *watch, const struct desk_ask *ask, bool is_full)
+{
+    if (ask->is_back) {
+        tally_add(&watch->tallies, INVARIANT_BACK, is_full ? 1.0 : 0.0, is_full, watch_now_s(watch));
+    }
+}
+
 void watch_on_refused(struct watch *watch, const struct request *request, uint64_t retry_us)
 {
     watch_say(watch, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,

@@ -30,17 +30,16 @@ START_TEST(one_uid_is_one_account)
 }
 END_TEST
 
-START_TEST(as_many_streams_as_allowed_refuse_the_next)
+START_TEST(the_tighter_of_two_bounds_is_the_room_that_is_left)
 {
     struct account account = { .n_live = 2 };
-    uint64_t wait_us = 0;
 
-    ck_assert_int_eq(account_admit(&account, &limits, 0, 0, &wait_us), ACCOUNT_STREAMS);
+    ck_assert_uint_eq(account_room(&account, &limits), 0); /* of two live */
     account.n_live = 1;
     account.n_waiting = 1;
-    ck_assert_int_eq(account_admit(&account, &limits, 0, 0, &wait_us), ACCOUNT_WAITING);
+    ck_assert_uint_eq(account_room(&account, &limits), 0); /* of one waiting */
     account.n_waiting = 0;
-    ck_assert_int_eq(account_admit(&account, &limits, 0, 0, &wait_us), ACCOUNT_OK);
+    ck_assert_uint_eq(account_room(&account, &limits), 1);
 }
 END_TEST
 
@@ -153,7 +152,7 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_test(tcase, one_uid_is_one_account);
-    tcase_add_test(tcase, as_many_streams_as_allowed_refuse_the_next);
+    tcase_add_test(tcase, the_tighter_of_two_bounds_is_the_room_that_is_left);
     tcase_add_test(tcase, memory_of_one_uid_has_a_ceiling);
     tcase_add_test(tcase, a_spent_minute_refuses_and_says_when_a_token_has_room);
     tcase_add_test(tcase, a_debt_is_waited_off);

@@ -393,37 +393,45 @@ END_TEST
 
 /* ---- places */
 
-START_TEST(before_anything_was_measured_a_retry_is_foretold)
+START_TEST(before_anything_was_measured_places_are_foretold)
 {
-    struct play_ask ask;
+    struct play_ask asks[2];
+    double first_us;
+    double gap_us;
 
-    play_add(&play, &ask, 1, 0, SCHED_INTERACTIVE, 20, 100);
+    play_add(&play, &asks[0], 1, 0, SCHED_INTERACTIVE, 20, 100);
+    play_add(&play, &asks[1], 2, 0, SCHED_INTERACTIVE, 20, 100);
     play_step(&play);
+    gap_us = queue_foretell_us(&play.queue, play.accounts[1], SCHED_INTERACTIVE, play.in.limits, &first_us);
 
-    /* A hundred steps of some ten milliseconds. */
-    ck_assert_uint_ge(queue_retry_ms(&play.queue, play.accounts[1], SCHED_INTERACTIVE, play.in.limits, 0),
-                      900);
-    ck_assert_uint_le(queue_retry_ms(&play.queue, play.accounts[1], SCHED_INTERACTIVE, play.in.limits, 0),
-                      1500);
+    /* A hundred steps of some ten milliseconds for both. */
+    ck_assert_double_ge(first_us, 900000.0);
+    ck_assert_double_le(first_us, 1500000.0);
+    ck_assert_double_eq(gap_us, first_us); /* it has one of the two: the other's come between */
+    ck_assert_double_ge(queue_foretell_us(&play.queue, play.accounts[1], SCHED_BACKGROUND, play.in.limits,
+                                          &first_us),
+                        gap_us);
 }
 END_TEST
 
-START_TEST(a_retry_is_as_long_as_places_take_to_come_free)
+START_TEST(ends_are_timed_while_somebody_waits)
 {
-    struct play_ask asks[8];
-    uint32_t retry_ms;
+    struct play_ask asks[40];
 
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 40; i++) {
         play_add(&play, &asks[i], 1, 0, SCHED_INTERACTIVE, 400, 2);
     }
     while (!play_is_over(&asks[5])) {
         play_step(&play);
     }
-    retry_ms =
-        queue_retry_ms(&play.queue, play.accounts[1], SCHED_INTERACTIVE, play.in.limits, play.in.now_us);
 
-    ck_assert_uint_ge(retry_ms, 350);
-    ck_assert_uint_le(retry_ms, 750);
+    /* 400 rows take 400 ms and some readings of the weights. */
+    ck_assert_uint_gt(play.accounts[1]->service.n, 4);
+    ck_assert_double_ge(service_wait_us(&play.queue.service, 1.0, play.in.now_us), 350000.0);
+    ck_assert_double_le(service_wait_us(&play.accounts[1]->service, 1.0, play.in.now_us), 900000.0);
+    play_until(&play, play.in.now_us + 60 * SECOND_US);
+    ck_assert_uint_eq(play.accounts[1]->service.n, 0); /* nobody waited for the last ones */
+    ck_assert_uint_eq(play.queue.service.n, 0);
 }
 END_TEST
 
@@ -462,8 +470,8 @@ int main(void)
     tcase_add_test(tcase, a_first_token_in_time_leaves_the_last_ones_deadline);
     tcase_add_test(tcase, what_ran_out_in_sleep_never_starts);
     tcase_add_test(tcase, the_plan_wakes_for_the_next_deadline);
-    tcase_add_test(tcase, before_anything_was_measured_a_retry_is_foretold);
-    tcase_add_test(tcase, a_retry_is_as_long_as_places_take_to_come_free);
+    tcase_add_test(tcase, before_anything_was_measured_places_are_foretold);
+    tcase_add_test(tcase, ends_are_timed_while_somebody_waits);
     suite_add_tcase(suite, tcase_of_promises());
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
