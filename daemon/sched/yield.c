@@ -14,6 +14,7 @@
 #define DELAY_NOISE    1.25   /* our own submissions take up to so much longer without anybody there */
 #define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
 #define MISSES_MOST    3u     /* at once: courage is at its least then */
+#define TOLD_S         2.0 /* what a told phase leaves behind is seen by then: walks for new clients are 2 s apart */
 
 void yield_init(struct yield *yield)
 {
@@ -144,19 +145,29 @@ static void bound_idle(const struct governor_policy *policy, const struct govern
     }
 }
 
+/* What a compositor told of comes back by and by: a client that began then may not be seen yet, and be what it
+ * told of. */
+static double trust_of(const struct yield *yield, const struct governor_input *input)
+{
+    double past_s = ((double)input->now_us - (double)yield->told_us) / 1e6;
+
+    return yield->told_us == 0 ? 1.0 : clamp(past_s / TOLD_S);
+}
+
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
                          const struct governor_input *input, bool is_blind, struct governor_bound *ret_bound)
 {
     bool is_hinted = input->hint.busy_until_us > input->now_us;
     double load = is_hinted ? 1.0 : yield->load;
-    double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * yield->courage;
+    double courage = yield->courage * trust_of(yield, input);
+    double duty = clamp(1.0 - load - policy->headroom_permille / 1000.0) * courage;
     double room_us = (1.0 - drawn_of(input, load)) * frame_of(policy, input);
-    double slice = fmin(policy->max_slice_us, room_us / 2.0) * yield->courage;
+    double slice = fmin(policy->max_slice_us, room_us / 2.0) * courage;
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_GRAPHICS };
     if (is_blind) {
         ret_bound->cause = GOVERNOR_BLIND_GRAPHICS;
-    } else if (is_hinted || yield->courage < 1.0) {
+    } else if (is_hinted || courage < 1.0) {
         ret_bound->cause = GOVERNOR_HINT;
     }
     ret_bound->duty_permille = (uint32_t)(1000.0 * duty);
@@ -182,10 +193,14 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     load = load_of(yield, policy, input, &is_blind);
     follow(yield, input, load, elapsed_s);
     heed_misses(yield, input, elapsed_s);
+    if (input->hint.busy_until_us > input->now_us) {
+        yield->told_us = input->hint.busy_until_us;
+    }
     heed_crowd(yield, input, load);
     /* Not known yet is not idle: short slices, as beside a screen that moves. */
     is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) ||
                 is_blind || yield->load > MOVES || input->hint.busy_until_us > input->now_us ||
+                trust_of(yield, input) < 1.0 ||
                 (yield->active_us > 0 && input->now_us - yield->active_us < ACTIVE_US);
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);

@@ -21,6 +21,7 @@ struct governor_policy;
 struct yield {
     double load;         /* of others, 0 to 1: up at once, down slowly */
     double courage;      /* factor of slice and duty: falls with missed frames, comes back slowly */
+    uint64_t told_us;    /* end of the last phase that a compositor told of; 0: none */
     double seen;         /* the last load that was really read */
     bool has_seen;       /* there was one */
     uint64_t active_us;  /* when the screen was last seen to move */

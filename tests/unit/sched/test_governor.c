@@ -330,14 +330,20 @@ START_TEST(courage_comes_back_slowly)
 }
 END_TEST
 
-START_TEST(busy_until_holds_until_then)
+/* 20 ticks a second. */
+START_TEST(busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once)
 {
     in.hint.at_us = in.now_us;
     in.hint.busy_until_us = in.now_us + 1000000;
 
     machine_tick(1);
     ck_assert_uint_eq(device->duty_permille, 0);
-    machine_tick(45);
+    machine_tick(21);
+    ck_assert_uint_lt(device->duty_permille, 100);
+    machine_tick(19);
+    ck_assert_uint_gt(device->duty_permille, 300);
+    ck_assert_uint_lt(device->duty_permille, 600);
+    machine_tick(22);
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
 END_TEST
@@ -553,7 +559,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_desk_trusts_what_it_does_not_see);
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);
     tcase_add_test(facts, courage_comes_back_slowly);
-    tcase_add_test(facts, busy_until_holds_until_then);
+    tcase_add_test(facts, busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once);
     tcase_add_test(facts, a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_frame);
     suite_add_tcase(suite, facts);
 }
