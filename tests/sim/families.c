@@ -316,6 +316,32 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = 30000;
 }
 
+/* Few seats, and requests of any length: what can't be cut is long, and still nobody gets ahead for good. */
+static void make_share(struct scenario *scenario, struct rng *rng)
+{
+    static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
+    int64_t n = rng_between(rng, 2, 4);
+    enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
+
+    if (rng_chance(rng, 300)) {
+        add_engine(scenario, rng);
+    }
+    for (int64_t i = 0; i < scenario->n_engines; i++) {
+        scenario->engines[i].seats = rng_between(rng, 1, 4);
+        scenario->engines[i].pages = 4096;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
+
+        clients->prompt = rng_spread(rng, 50, 3000);
+        clients->answer = rng_spread(rng, 1, 300);
+        clients->at_once = 8;
+        clients->weight = one_of(rng, weights, 4);
+        clients->lane = rng_between(rng, 0, scenario->n_engines - 1);
+    }
+    scenario->run.lasts_ms = 60000;
+}
+
 static void make_deadline(struct scenario *scenario, struct rng *rng)
 {
     int64_t n = rng_between(rng, 1, 3);
@@ -431,12 +457,36 @@ static void make_chaos(struct scenario *scenario, struct rng *rng)
     }
 }
 
+/* Clocks of half and back, beside a screen that has room at either, or on a chip that its own work warms. */
+static void make_clocks(struct scenario *scenario, struct rng *rng)
+{
+    int64_t at_ms;
+
+    if (rng_chance(rng, 500)) {
+        make_screen(scenario, rng, 420);
+        scenario->screen.tells = rng_chance(rng, 300);
+        add_everybody(scenario, rng);
+        scenario->run.lasts_ms = 15000;
+    } else {
+        make_heat(scenario, rng);
+        scenario->run.settle_ms = 0;
+    }
+    at_ms = scenario->run.lasts_ms / 3 + rng_between(rng, 0, 500);
+    for (int64_t i = 0; i < 2; i++) {
+        scenario->clocks[scenario->n_clocks++] = (struct scenario_clock){ .at_ms = at_ms, .permille = 500 };
+        scenario->clocks[scenario->n_clocks++] =
+            (struct scenario_clock){ .at_ms = at_ms + scenario->run.lasts_ms / 6, .permille = 1000 };
+        at_ms += scenario->run.lasts_ms / 3;
+    }
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
     [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
     [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
     [FAMILY_BLIND] = make_blind,   [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
+    [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)
@@ -446,7 +496,7 @@ void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)
     rng_init(&rng, seed, RNG_SCENARIO);
     *scenario = (struct scenario){ .run.seed = (int64_t)seed };
     if (family == FAMILY_COUNT) {
-        family = (enum family)(seed % FAMILY_COUNT);
+        family = (enum family)(seed % FAMILY_BY_SEED);
     }
     scenario->run.family = family;
     make_chip(scenario, &rng);

@@ -26,6 +26,7 @@ enum invariant {
     INVARIANT_FIRST,    /* realtime first token: one slice and its own work */
     INVARIANT_DEADLINE, /* admitted ones are met */
     INVARIANT_FAIR,     /* shares by weight over any ten seconds */
+    INVARIANT_LEAD,     /* nobody gets ahead for good where seats are few */
     INVARIANT_PROGRESS, /* background moves in any five */
     INVARIANT_BUSY,     /* the place is not idle while somebody could run */
     INVARIANT_TOKENS,   /* as many as without a scheduler */

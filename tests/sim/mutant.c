@@ -54,7 +54,10 @@ void mutant_rejuvenates(struct queue *queue, uint64_t now_us)
         struct list *link;
 
         list_for_each (link, &queue->jobs[i]) {
-            container_of(link, struct job, link)->since_us = now_us;
+            struct job *job = container_of(link, struct job, link);
+
+            job->since_us = now_us;
+            job->lane->asked_us[i] = now_us;
         }
     }
 }

@@ -33,6 +33,8 @@ enum family {
     FAMILY_STARVE, /* voice without end beside background */
     FAMILY_FAULT,  /* engines are lost and stall */
     FAMILY_CHAOS,  /* a bit of everything */
+    FAMILY_SHARE,  /* as fair, where seats are few, and prompts and answers of any length */
+    FAMILY_CLOCKS, /* that halve and come back, beside a screen or on a warm chip */
     FAMILY_COUNT,
 };
 
@@ -54,6 +56,10 @@ enum mishap {
     MISHAP_LOAD_GONE,     /* the graphics load can't be read */
     MISHAP_COUNT,
 };
+
+/* The seed chooses among those before it. The others came later and are asked for by name, so that a seed is what it
+ * was. */
+#define FAMILY_BY_SEED FAMILY_SHARE
 
 #define SCENARIO_ROWS_MAX 8u
 

@@ -220,7 +220,7 @@ void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t fro
               (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
     drawing_run(watch->drawing, from_ns, to_ns, engine->number);
     if (engine->running->work->class == SCHED_BACKGROUND) {
-        watch->starved_s = 0.0;
+        watch->starved_s[engine->number] = 0.0;
     }
     judge_slice(watch, engine->running->told_ns, from_ns, to_ns, part_ns);
     judge_rest(watch, from_ns);
@@ -231,31 +231,54 @@ void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t fro
 
 /* ---- frames */
 
-static int64_t load_of(const struct scenario *scenario, int64_t row)
+/* What frames need of their period at the clock of now, in permille. */
+static int64_t need_of(const struct scenario *scenario, uint64_t at_ns)
 {
-    return row < 0 ? 0 : scenario->loads[row].base_permille + scenario->loads[row].app_permille;
+    int64_t load = gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP);
+
+    return load * 1000 / gpu_clock_permille(scenario, at_ns);
 }
 
-/* Misses that a growth of graphics at @row may cost: what a slice and a sampling period hold of frames. */
-static uint64_t allowed_misses(const struct watch *watch, int64_t row)
+/* How late a growth that begins now is read: at the pace of a client that draws, of one that did not, or of a new one
+ * that nobody tells of. */
+static uint64_t read_within_ns(const struct watch *watch)
 {
     const struct scenario *scenario = watch->scenario;
-    const struct governor_limits *limits = watch_limits_at(watch, watch->agenda->now_ns);
-    const struct scenario_load *old = &scenario->loads[row - 1];
-    uint64_t slice_ns = limits->slice_us * AGENDA_US;
-    uint64_t period_ns = SENSORS_BUSY_NS;
+    uint64_t now_ns = watch->agenda->now_ns;
+    uint64_t before_ns = now_ns - num_min(now_ns, AGENDA_MS);
+    bool app_begins = gpu_load_permille(scenario, before_ns, GPU_APP) == 0 &&
+                      gpu_load_permille(scenario, now_ns, GPU_APP) > 0;
+    bool base_begins = gpu_load_permille(scenario, before_ns, GPU_BASE) == 0 &&
+                       gpu_load_permille(scenario, now_ns, GPU_BASE) > 0;
 
-    if (scenario->screen.tells) {
+    if (app_begins && (uint64_t)scenario->screen.app_from_ms * AGENDA_MS == now_ns) {
+        return SENSORS_WALK_NS;
+    }
+    return app_begins || base_begins ? SENSORS_REST_NS : SENSORS_BUSY_NS;
+}
+
+/* The compositor tells of growing frames; of a clock that falls it knows nothing. */
+static bool is_told(const struct watch *watch)
+{
+    uint64_t at_ms = watch->agenda->now_ns / AGENDA_MS;
+    bool found = false;
+
+    for (int64_t i = 1; i < watch->scenario->n_loads; i++) {
+        found = found || (uint64_t)watch->scenario->loads[i].at_ms == at_ms;
+    }
+    return found && watch->scenario->screen.tells;
+}
+
+/* Misses that a growth of graphics may cost: what a slice and a sampling period hold of frames. */
+static uint64_t allowed_misses(const struct watch *watch)
+{
+    const struct governor_limits *limits = watch_limits_at(watch, watch->agenda->now_ns);
+
+    if (is_told(watch)) {
         return 1;
     }
-    if (scenario->loads[row].app_permille > 0 && scenario->screen.app_from_ms == scenario->loads[row].at_ms) {
-        period_ns = SENSORS_WALK_NS;
-    } else if (old->app_permille == 0 && scenario->loads[row].app_permille > 0) {
-        period_ns = SENSORS_REST_NS;
-    } else if (old->base_permille == 0) {
-        period_ns = SENSORS_REST_NS;
-    }
-    return num_div_up(period_ns + slice_ns + (uint64_t)scenario->chip.part_us * AGENDA_US,
+    return num_div_up(read_within_ns(watch) + limits->slice_us * AGENDA_US +
+                          (uint64_t)watch->scenario->chip.part_us * AGENDA_US,
                       watch->gpu->period_ns);
 }
 
@@ -291,29 +314,24 @@ void watch_frames(struct watch *watch)
 {
     const struct scenario *scenario = watch->scenario;
     uint64_t now_ns = watch->agenda->now_ns;
-    int64_t row = -1;
+    int64_t need = need_of(scenario, now_ns);
+    bool grows = need > watch->need && now_ns > 0;
 
-    for (int64_t i = 0; i < scenario->n_loads; i++) {
-        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS <= now_ns) {
-            row = i;
-        }
-    }
+    watch->need = need;
     if (!are_promised(watch)) {
         close_window(watch);
         watch->window.judges = INVARIANT_COUNT;
-        watch->load_row = row;
         return;
     }
     if (watch->window.to_ns > 0 && now_ns >= watch->window.to_ns) {
         close_window(watch);
     }
-    if (row > watch->load_row && row > 0 && load_of(scenario, row) > load_of(scenario, row - 1)) {
+    if (grows) {
         close_window(watch);
-        watch->window.judges = scenario->screen.tells ? INVARIANT_HINT : INVARIANT_STEP;
-        watch->window.n_allowed = allowed_misses(watch, row);
+        watch->window.judges = is_told(watch) ? INVARIANT_HINT : INVARIANT_STEP;
+        watch->window.n_allowed = allowed_misses(watch);
         watch->window.to_ns = now_ns + SENSORS_WALK_NS + SETTLED_NS;
     }
-    watch->load_row = row;
 }
 
 void watch_end(struct watch *watch)

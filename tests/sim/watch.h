@@ -30,24 +30,25 @@ struct watch_window {
     uint64_t from_ns;
 };
 
-#define WATCH_SWINGS 3u
-
-/* Ways of the temperature from turn to turn. */
-struct watch_swings {
-    double low; /* since it turned */
-    double high;
-    double turn;
-    double largest[WATCH_SWINGS];
-    bool rises;
-    bool has_begun;
-};
+#define WATCH_SETTLED 512u /* seconds of which the temperature is kept: more than any family has */
 
 /* Tokens that one account was served, at each of the last seconds. */
 struct watch_account {
     uint32_t uid; /* 0: free */
     uint32_t weight;
+    uint32_t lane;
+    uint32_t n_longest; /* tokens of its longest request */
     uint64_t n_served;
     uint64_t past[WATCH_SECONDS];
+};
+
+#define WATCH_LEADS 8u
+
+/* How far one account was ahead of another, by weight. */
+struct watch_lead {
+    double least;
+    double most;
+    bool has_begun;
 };
 
 struct drawing;
@@ -71,21 +72,24 @@ struct watch {
     uint64_t run_from_ns; /* of our last time on the place */
     uint64_t run_to_ns;
     struct watch_window window;
-    int64_t load_row; /* that holds now */
+    int64_t need; /* of frames now, in permille of their period */
 
     bool was_cool;
-    bool was_over; /* the last reading was above the target */
-    int64_t other_row;
-    struct watch_swings swings; /* since settle_ms */
-    double second_mc;           /* sum of the present second */
-    double below_mc;            /* sum, below what could be used */
+    bool was_over;    /* the last reading was above the target */
+    int64_t other_mw; /* of others, and the clock, when last looked at */
+    int64_t clock;
+    double settled_mc[WATCH_SETTLED]; /* means of each second since settle_ms */
+    uint32_t n_settled;
+    double second_mc; /* sum of the present second */
+    double below_mc;  /* sum, below what could be used */
     uint64_t n_mc;
 
     struct watch_account accounts[WATCH_ACCOUNTS];
-    uint64_t second;     /* the next that is to be taken */
-    double starved_s;    /* background could run, and did not */
-    double busy_ns;      /* of our work, at the beginning of the present second */
-    bool second_is_ours; /* there was work and no bound all along */
+    struct watch_lead leads[WATCH_LEADS][WATCH_LEADS];
+    uint64_t second;              /* the next that is to be taken */
+    double starved_s[DESK_LANES]; /* background could run, and did not */
+    double busy_ns;               /* of our work, at the beginning of the present second */
+    bool second_is_ours;          /* there was work and no bound all along */
     uint64_t n_steps[DESK_LANES];
     uint64_t n_since_change[DESK_LANES]; /* steps since the clock or the memory changed */
     int64_t pace[DESK_LANES];            /* clock and traffic, as one number */

@@ -1,8 +1,8 @@
 /*
  * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a
  * reading first passed the target. The second is what the best of controllers could have done, given that
- * sensor. When something else changes (other heat, the screen), and the readings are below the target, a new
- * one starts at the next passing: nobody foresees that.
+ * sensor. When other heat or a clock rises while readings are not above the target, a new one starts at the next
+ * passing: nobody foresees that.
  */
 #include "watch.h"
 
@@ -12,28 +12,38 @@
 #define CYCLE_MC 500.0
 /* Means of a second: what slices and rests make of the die within one is not the controller's. */
 #define TICKS_A_SECOND 50
-/* Less than this is no turn. */
-#define TURN_MC 100.0
-/* A hot start against one without us: rounding, and the seconds of the sensor's delay are no excuse. */
-#define HOT_MC 300.0
+#define CYCLE_WAYS     3u
+#define WIDEST_MC      65536.0
+/* A hot start against one without us: rounding. */
+#define HOT_MC 10.0
 /* So far below the target, settled, work is refused for nothing. */
 #define BELOW_MC 6000.0
+
+/* Watts of everybody else, of the row that holds now. */
+static int64_t others_mw(const struct scenario *scenario, uint64_t now_ns)
+{
+    int64_t mw = 0;
+
+    for (int64_t i = 0; i < scenario->n_others; i++) {
+        if ((uint64_t)scenario->others[i].at_ms * AGENDA_MS <= now_ns) {
+            mw = scenario->others[i].mw;
+        }
+    }
+    return mw;
+}
 
 static void take_reading(struct watch *watch)
 {
     const struct scenario *scenario = watch->scenario;
     bool is_over = watch->sensors->temp_mc > scenario->heat.target_mc;
-    int64_t other = 0;
+    int64_t other_mw = others_mw(scenario, watch->agenda->now_ns);
+    int64_t clock = gpu_clock_permille(scenario, watch->agenda->now_ns);
 
-    for (int64_t i = 0; i < scenario->n_others; i++) {
-        other += (uint64_t)scenario->others[i].at_ms * AGENDA_MS <= watch->agenda->now_ns;
+    if ((other_mw > watch->other_mw || clock > watch->clock) && !is_over) {
+        warmth_join(watch->warmth);
     }
-    if (other != watch->other_row) {
-        watch->other_row = other;
-        if (!is_over) {
-            warmth_join(watch->warmth);
-        }
-    }
+    watch->other_mw = other_mw;
+    watch->clock = clock;
     if (is_over && !watch->was_over && !watch->warmth->has_shadow) {
         warmth_fork(watch->warmth);
     }
@@ -41,36 +51,49 @@ static void take_reading(struct watch *watch)
 }
 
 /*
- * What comes once is no cycle, and neither is a slow approach: of the ways between turning points the least of the
- * WATCH_SWINGS largest counts.
+ * How often the settled temperature changes its way, if a way is one only that is longer than @least_mc: so a
+ * ripple on a slow cycle does not cut that into ways that are too short to count.
  */
-static void follow_swings(struct watch_swings *swings, double now)
+static uint32_t count_ways(const struct watch *watch, double least_mc)
 {
-    double way;
+    double high = watch->settled_mc[0];
+    double low = high;
+    bool may_rise = true;
+    bool may_fall = true;
+    uint32_t n = 0;
 
-    if (!swings->has_begun) {
-        *swings = (struct watch_swings){ .has_begun = true, .low = now, .high = now, .turn = now };
-        return;
-    }
-    swings->low = now < swings->low ? now : swings->low;
-    swings->high = now > swings->high ? now : swings->high;
-    if (swings->rises ? swings->high - now < TURN_MC : now - swings->low < TURN_MC) {
-        return;
-    }
-    /* It has turned, at the extreme that is behind it. */
-    way = swings->rises ? swings->high - swings->turn : swings->turn - swings->low;
-    swings->turn = swings->rises ? swings->high : swings->low;
-    swings->rises = !swings->rises;
-    swings->low = now;
-    swings->high = now;
-    for (size_t i = 0; i < WATCH_SWINGS; i++) {
-        if (way > swings->largest[i]) {
-            double larger = way;
+    for (uint32_t i = 1; i < watch->n_settled; i++) {
+        double now = watch->settled_mc[i];
 
-            way = swings->largest[i];
-            swings->largest[i] = larger;
+        high = now > high ? now : high;
+        low = now < low ? now : low;
+        if ((may_rise && now - low > least_mc) || (may_fall && high - now > least_mc)) {
+            may_fall = may_rise && now - low > least_mc;
+            may_rise = !may_fall;
+            high = now;
+            low = now;
+            n++;
         }
     }
+    return n;
+}
+
+/* The widest to and fro and to: what comes once is no cycle, and neither is a slow approach. Found by halving. */
+static double widest_cycle_mc(const struct watch *watch)
+{
+    double low = 0.0;
+    double high = WIDEST_MC;
+
+    while (high - low > 1.0) {
+        double middle = (low + high) / 2.0;
+
+        if (count_ways(watch, middle) >= CYCLE_WAYS) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
 }
 
 /* Settled, and with heat as what bounds our work. */
@@ -107,7 +130,9 @@ void watch_heat(struct watch *watch)
     if (is_settled(watch)) {
         watch->second_mc += now;
         if ((watch->n_mc + 1) % TICKS_A_SECOND == 0) {
-            follow_swings(&watch->swings, watch->second_mc / TICKS_A_SECOND);
+            if (watch->n_settled < WATCH_SETTLED) {
+                watch->settled_mc[watch->n_settled++] = watch->second_mc / TICKS_A_SECOND;
+            }
             watch->second_mc = 0.0;
         }
         watch->below_mc += (warmth->full.die_mc < target ? warmth->full.die_mc : target) - now;
@@ -117,7 +142,7 @@ void watch_heat(struct watch *watch)
 
 void watch_heat_end(struct watch *watch)
 {
-    double swing = watch->swings.largest[WATCH_SWINGS - 1] / 2.0;
+    double swing = widest_cycle_mc(watch) / 2.0;
     double below = watch->below_mc / (double)watch->n_mc;
 
     if (watch->n_mc > 0) {

@@ -13,8 +13,8 @@
 /* No two accounts that always have work differ from their weights by more, over ten seconds. */
 #define FAIR_PERCENT 5.0
 #define PROGRESS_S   5.0
-/* Blind to heat: a tenth, as the governor has it, and one slice. */
-#define BLIND_PERMILLE 150.0
+/* Blind to heat: a tenth, as the governor has it, and one slice in a second. */
+#define BLIND_PERMILLE 110.0
 /* After the grace time: a tick, and what was under way. */
 #define BLIND_SETTLES_MS 400
 #define COST_FROM        200u
@@ -37,6 +37,7 @@ static struct watch_account *account_of(struct watch *watch, const struct reques
         if (account->uid == 0) {
             account->uid = uid;
             account->weight = request->weight;
+            account->lane = (uint32_t)(request->job.lane - watch->desk->lanes);
         }
         if (account->uid == uid) {
             return account;
@@ -65,6 +66,47 @@ static void judge_shares(struct watch *watch)
         double off = 100.0 * (mine > due ? mine - due : due - mine) / due;
 
         tally_add(&watch->tallies, INVARIANT_FAIR, off, off > FAIR_PERCENT, watch_now_s(watch));
+    }
+}
+
+/* Tokens of @account at weight 1. */
+static double share_of(const struct watch_account *account)
+{
+    return (double)account->n_served / (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL);
+}
+
+/* What one account may be ahead of another for what can't be cut: its longest request, at each of its seats, and one
+ * more that has just been seated. */
+static double uncut_of(const struct watch *watch, const struct watch_account *account)
+{
+    return account->n_longest * (watch->scenario->engines[account->lane].seats + 1.0) /
+           (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL);
+}
+
+/*
+ * Where seats are few, ten seconds can be one answer. What holds over any time, ten seconds or an hour, is the
+ * bound of start-time fair queueing (Goyal, Vin and Cheng 1996, theorem 1): no account gets ahead of another, by
+ * weight, by more than what of both can't be cut.
+ */
+static void judge_leads(struct watch *watch)
+{
+    for (size_t i = 0; i < WATCH_LEADS && watch->accounts[i].uid != 0; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const struct watch_account *a = &watch->accounts[i];
+            const struct watch_account *b = &watch->accounts[k];
+            struct watch_lead *lead = &watch->leads[i][k];
+            double now = share_of(a) - share_of(b);
+            double times;
+
+            if (a->lane != b->lane) {
+                continue; /* what one model can't use is the other's */
+            }
+            lead->least = lead->has_begun && lead->least < now ? lead->least : now;
+            lead->most = lead->has_begun && lead->most > now ? lead->most : now;
+            lead->has_begun = true;
+            times = (lead->most - lead->least) / (uncut_of(watch, a) + uncut_of(watch, b));
+            tally_add(&watch->tallies, INVARIANT_LEAD, times, times > 1.0, watch_now_s(watch));
+        }
     }
 }
 
@@ -123,9 +165,12 @@ static void take_second(struct watch *watch)
         watch->accounts[i].past[watch->second % WATCH_SECONDS] = watch->accounts[i].n_served;
     }
     /* The first seconds are those in which everybody comes. */
-    if (watch->scenario->run.family == FAMILY_FAIR && watch->second >= WATCH_SECONDS + 2 &&
-        !watch->desk->is_closed) {
-        judge_shares(watch);
+    if (watch->second >= WATCH_SECONDS + 2 && !watch->desk->is_closed) {
+        if (watch->scenario->run.family == FAMILY_FAIR) {
+            judge_shares(watch);
+        } else if (watch->scenario->run.family == FAMILY_SHARE) {
+            judge_leads(watch);
+        }
     }
     for (int64_t i = 0; i < watch->scenario->n_engines; i++) {
         ours_ns += engine_held_ns(&watch->desk->engines[i]);
@@ -146,13 +191,17 @@ static bool is_ready(const struct watch *watch, const struct job *job)
            account_wait_us(job->account, job->limits.tokens_a_minute, watch->agenda->now_ns / AGENDA_US) == 0;
 }
 
-static bool has_ready(const struct watch *watch, enum sched_class least, enum sched_class most)
+/* Somebody of @class and above could run at @lane; NULL: anywhere. */
+static bool has_ready(const struct watch *watch, enum sched_class least, enum sched_class most,
+                      const struct lane *lane)
 {
     for (int class = least; class <= (int)most; class ++) {
         struct list *link;
 
         list_for_each (link, &watch->desk->queue.jobs[class]) {
-            if (is_ready(watch, container_of(link, struct job, link))) {
+            const struct job *job = container_of(link, struct job, link);
+
+            if ((!lane || job->lane == lane) && is_ready(watch, job)) {
                 return true;
             }
         }
@@ -170,21 +219,22 @@ static bool is_troubled(const struct watch *watch)
     return false;
 }
 
-/* Background: time in which it could have run and did not get on. */
-static void watch_progress(struct watch *watch)
+/* Background of one model: time in which it could have run and did not get on. */
+static void watch_progress(struct watch *watch, uint32_t lane)
 {
     const struct governor_limits *limits = desk_limits(watch->desk);
+    double *starved_s = &watch->starved_s[lane];
 
-    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_BACKGROUND) || is_troubled(watch)) {
-        watch->starved_s = 0.0;
+    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_BACKGROUND, &watch->desk->lanes[lane]) ||
+        is_troubled(watch)) {
+        *starved_s = 0.0;
         return;
     }
     if (!governor_lets_run(limits, SCHED_BACKGROUND)) {
         return;
     }
-    watch->starved_s += TICK_S;
-    tally_add(&watch->tallies, INVARIANT_PROGRESS, watch->starved_s, watch->starved_s > PROGRESS_S,
-              watch_now_s(watch));
+    *starved_s += TICK_S;
+    tally_add(&watch->tallies, INVARIANT_PROGRESS, *starved_s, *starved_s > PROGRESS_S, watch_now_s(watch));
 }
 
 /* Something came or went that no admission could foresee. */
@@ -215,14 +265,16 @@ void watch_serve(struct watch *watch)
     if (is_disturbed(watch)) {
         watch->disturbed_ns = watch->agenda->now_ns;
     }
-    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_REALTIME)) {
+    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_REALTIME, NULL)) {
         watch->second_is_ours = false;
     }
     if (is_troubled(watch)) {
         watch->second_is_ours = false;
         watch->troubled_until_ns = watch->agenda->now_ns + 5 * AGENDA_S;
     }
-    watch_progress(watch);
+    for (uint32_t i = 0; i < watch->scenario->n_engines; i++) {
+        watch_progress(watch, i);
+    }
     if (watch->agenda->now_ns >= watch->second * AGENDA_S) {
         take_second(watch);
     }
@@ -232,6 +284,7 @@ void watch_serve(struct watch *watch)
 
 void watch_on_asked(struct watch *watch, const struct request *request)
 {
+    struct watch_account *account = account_of(watch, request);
     uint64_t n_most = 0;
 
     for (int64_t i = 0; i < watch->scenario->n_clients; i++) {
@@ -241,6 +294,9 @@ void watch_on_asked(struct watch *watch, const struct request *request)
         tally_add(&watch->tallies, INVARIANT_QUEUE, (double)watch->desk->n_live,
                   watch->desk->n_live > n_most || request->job.account->n_waiting > DESK_WAITING,
                   watch_now_s(watch));
+    }
+    if (account) {
+        account->n_longest = (uint32_t)num_max(account->n_longest, request->job.n_prompt + request->n_answer);
     }
     if (request->job.class == SCHED_REALTIME && ++watch->n_realtime > 1) {
         watch->realtime_mixed_ns = watch->agenda->now_ns;
@@ -276,93 +332,111 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
         account->n_served += n;
     }
     if (request->job.class == SCHED_BACKGROUND && n > 0) {
-        watch->starved_s = 0.0; /* also in a step of a higher class */
+        /* Also in a step of a higher class. */
+        watch->starved_s[request->job.lane - watch->desk->lanes] = 0.0;
     }
     drawing_tokens(watch->drawing, watch->agenda->now_ns, n, request->job.class);
 }
 
-/* Steps that its prompt is cut into: by the engine's rows, and by how long a step should be. */
+/* Steps that its prompt is cut into: by the engine's rows, and by how long a step should be at the clock of then. */
 static uint32_t n_steps_of(const struct watch *watch, const struct request *request)
 {
     const struct lane *lane = request->job.lane;
     const struct scenario_engine *family = &watch->scenario->engines[lane - watch->desk->lanes];
     uint32_t n_rows = request->job.n_prompt - request->n_cached;
     double target_ns = plan_target_ns(lane, watch_limits_at(watch, request->asked_ns));
-    double room_ns = target_ns - (double)family->fixed_us * 1000.0;
+    double clock = (double)gpu_clock_permille(watch->scenario, request->asked_ns) / 1000.0;
+    double room_ns = target_ns * clock - (double)family->fixed_us * 1000.0;
+    double row_ns = (double)family->prefill_ns +
+                    (double)family->attend_ns * (double)request->job.n_prompt / lane->page_tokens;
     uint32_t n_a_step = PLAN_PIECE_ROWS;
 
-    if (room_ns > (double)family->prefill_ns * PLAN_PIECE_ROWS) {
-        n_a_step = (uint32_t)(room_ns / (double)family->prefill_ns);
+    if (room_ns > row_ns * PLAN_PIECE_ROWS) {
+        n_a_step = (uint32_t)(room_ns / row_ns);
     }
     n_a_step = (uint32_t)num_min(n_a_step, lane->n_rows);
     return (uint32_t)num_div_up(n_rows, n_a_step);
 }
 
-/*
- * What it takes alone: its own prompt, in steps as large as the engine's, at the clock of now, stretched by
- * the share of time that is left to us and by the frames that are drawn in between; and before that one slice
- * of somebody else's with its rest.
- */
-static double first_by_us(const struct watch *watch, const struct request *request)
+/* Its own prompt, in the plan's steps, on the chip as it is at the full clock. */
+static double own_ns(const struct watch *watch, const struct request *request)
 {
-    const struct scenario *scenario = watch->scenario;
     const struct lane *lane = request->job.lane;
-    const struct scenario_engine *family = &scenario->engines[lane - watch->desk->lanes];
-    struct cost_load load = { 0 };
+    const struct scenario_engine *family = &watch->scenario->engines[lane - watch->desk->lanes];
     uint32_t n_rows = request->job.n_prompt - request->n_cached;
-    uint32_t duty = 1000;
-    uint32_t slice_us = 0;
-    double drawn = 0.0;
-    double rate = 1.0;
-    double own_us;
-    double span_us;
+    struct cost_load load = { 0 };
 
     load.n[COST_FIXED] = n_steps_of(watch, request);
     load.n[COST_PREFILL_ROW] = n_rows;
     load.n[COST_ATTEND_PAGE] = plan_pages(&request->job, n_rows, lane->page_tokens);
-    for (uint64_t at = request->asked_ns; at <= request->first_ns; at += AGENDA_MS) {
-        const struct governor_limits *limits = watch_limits_at(watch, at);
-        double clock = (double)gpu_clock_permille(scenario, at) / 1000.0 / dram_stretch(scenario, at);
-        double load_now =
-            (double)(gpu_load_permille(scenario, at, GPU_BASE) + gpu_load_permille(scenario, at, GPU_APP)) /
-            (double)gpu_clock_permille(scenario, at);
+    return engine_true_ns(family, &load) * (1.05 + (double)watch->scenario->chip.noise_permille / 1000.0);
+}
 
-        duty = (uint32_t)num_min(duty, limits->duty_permille);
-        slice_us = (uint32_t)num_max(slice_us, limits->slice_us);
-        drawn = !scenario->chip.cores && load_now > drawn ? load_now : drawn;
-        rate = clock < rate ? clock : rate;
+/*
+ * What of @ms milliseconds from @at_ns on was ours by the limits that held, at the full clock: the duty's part of
+ * what frames left, since slices and pauses between them are counted while no frame is drawn.
+ */
+static double offered_ns(const struct watch *watch, uint64_t at_ns)
+{
+    const struct scenario *scenario = watch->scenario;
+    const struct governor_limits *limits = watch_limits_at(watch, at_ns);
+    double clock = (double)gpu_clock_permille(scenario, at_ns) / 1000.0;
+    double drawn =
+        (double)(gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP)) /
+        1000.0 / clock;
+
+    if (drawn >= 1.0) {
+        return 0.0;
     }
-    if (duty == 0 || drawn >= 1.0) {
-        return 1e12; /* nothing may run: no time is promised */
+    drawn = scenario->chip.cores ? 0.0 : drawn;
+    return limits->duty_permille / 1000.0 * (1.0 - drawn) * clock / dram_stretch(scenario, at_ns);
+}
+
+/*
+ * Times of what it may take that the first token took: one slice of somebody else's (or TURN_PATIENCE_US where none
+ * bounds it) with a part, one frame that is drawn when it comes, its own work, and for each slice and frame of that
+ * a message there and back. Measured not on the clock but in what the limits offered of the chip meanwhile: a duty
+ * that falls while it waits is no excuse for more than itself.
+ */
+static double first_times(const struct watch *watch, const struct request *request)
+{
+    const struct scenario_chip *chip = &watch->scenario->chip;
+    double there_and_back_ns = 2.0 * (double)chip->latency_us * AGENDA_US;
+    double waited_ns = (double)(request->first_ns - request->asked_ns);
+    double period_ns = (double)watch->gpu->period_ns;
+    double own = own_ns(watch, request);
+    double n_messages = period_ns > 0.0 ? 4.0 + waited_ns / period_ns : 4.0;
+    double had_ns = 0.0;
+    uint32_t longest_us = 0;
+    uint32_t shortest_us = UINT32_MAX;
+
+    for (uint64_t at = request->asked_ns; at < request->first_ns; at += AGENDA_MS) {
+        uint32_t slice_us = watch_limits_at(watch, at)->slice_us;
+
+        had_ns += (double)num_min(AGENDA_MS, request->first_ns - at) * offered_ns(watch, at);
+        longest_us = (uint32_t)num_max(longest_us, slice_us);
+        shortest_us = slice_us > 0 ? (uint32_t)num_min(shortest_us, slice_us) : shortest_us;
     }
-    own_us = engine_true_ns(family, &load) / 1000.0 / rate *
-             (1.05 + (double)scenario->chip.noise_permille / 1000.0);
-    span_us = slice_us > 0 ? slice_us : PATIENCE_US;
-    span_us += (double)scenario->chip.part_us / rate;
-    if (drawn > 0.0) {
-        own_us += (double)watch->gpu->period_ns / 1000.0; /* it comes while a frame is drawn */
-    }
-    return (own_us + span_us) * 1000.0 / duty / (1.0 - drawn) + 8.0 * (double)scenario->chip.latency_us +
-           100.0;
+    n_messages += own / 1000.0 / shortest_us;
+    return had_ns /
+           (own + (longest_us > 0 ? longest_us : PATIENCE_US) * 1000.0 + (double)chip->part_us * 1000.0 +
+            (period_ns + n_messages * there_and_back_ns) * had_ns / waited_ns);
 }
 
 static void judge_first(struct watch *watch, const struct request *request)
 {
-    double took_us = (double)(request->first_ns - request->asked_ns) / 1000.0;
-    double by_us;
+    double times;
 
     if (request->job.class != SCHED_REALTIME || watch->realtime_mixed_ns > request->asked_ns ||
         watch->n_realtime > 1 || watch->troubled_until_ns > request->asked_ns) {
         return;
     }
-    by_us = first_by_us(watch, request);
-    if (by_us < 1e11) {
-        if (took_us > by_us) {
-            watch_say(watch, "request %llu: first token late: %.3f ms, by %.3f ms",
-                      (unsigned long long)request->job.order, took_us / 1e3, by_us / 1e3);
-        }
-        tally_add(&watch->tallies, INVARIANT_FIRST, took_us / by_us, took_us > by_us, watch_now_s(watch));
+    times = first_times(watch, request);
+    if (times > 1.0) {
+        watch_say(watch, "request %llu: first token late: %.3f of what it may take",
+                  (unsigned long long)request->job.order, times);
     }
+    tally_add(&watch->tallies, INVARIANT_FIRST, times, times > 1.0, watch_now_s(watch));
 }
 
 void watch_on_token(struct watch *watch, const struct request *request)

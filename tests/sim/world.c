@@ -103,15 +103,27 @@ static bool is_heavy(const struct scenario *scenario, uint64_t now_ns)
            HEAVY_PERMILLE;
 }
 
-/* The next moment at which the load changes; UINT64_MAX: none. */
+static void take_earlier(uint64_t *next_ns, int64_t at_ms, uint64_t now_ns)
+{
+    uint64_t at_ns = (uint64_t)at_ms * AGENDA_MS;
+
+    if (at_ns > now_ns) {
+        *next_ns = num_min(*next_ns, at_ns);
+    }
+}
+
+/* The next moment at which frames become longer or shorter: the load or the clock changes. UINT64_MAX: none. */
 static uint64_t next_change_ns(const struct scenario *scenario, uint64_t now_ns)
 {
+    uint64_t next_ns = UINT64_MAX;
+
     for (int64_t i = 0; i < scenario->n_loads; i++) {
-        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS > now_ns) {
-            return (uint64_t)scenario->loads[i].at_ms * AGENDA_MS;
-        }
+        take_earlier(&next_ns, scenario->loads[i].at_ms, now_ns);
     }
-    return UINT64_MAX;
+    for (int64_t i = 0; i < scenario->n_clocks; i++) {
+        take_earlier(&next_ns, scenario->clocks[i].at_ms, now_ns);
+    }
+    return next_ns;
 }
 
 static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
