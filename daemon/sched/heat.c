@@ -100,6 +100,8 @@ static double over_of(const struct heat_zone *own, const struct governor_policy 
 
 /* What a look at all zones finds. */
 struct look {
+    double elapsed_s; /* since the last one */
+    double used;      /* share of time that our work took since then */
     double over;         /* of the zone that decides */
     uint32_t zone;       /* it */
     bool has_zone;       /* there is one that can be read */
@@ -124,6 +126,10 @@ static void look_at(struct heat *heat, uint32_t i, const struct governor_policy 
     }
     if (own->n_seen == 0) {
         return; /* never seen, and its grace time runs */
+    }
+    if (stuck_look(&own->stuck, own->temp_mc, step_of(own), look->used, look->elapsed_s)) {
+        look->is_blind = true;
+        return;
     }
     over = over_of(own, policy, zone);
     if (heat->has_zone && heat->zone == i) {
@@ -189,7 +195,7 @@ static void heed_throttle(const struct governor_policy *policy, const struct gov
 void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
                double elapsed_s, double used, struct governor_bound *ret_bound)
 {
-    struct look look = { .critical_mc = INT32_MAX };
+    struct look look = { .elapsed_s = elapsed_s, .used = used, .critical_mc = INT32_MAX };
     struct governor_bound bound = { .cause = GOVERNOR_FREE, .duty_permille = 1000 };
 
     for (uint32_t i = 0; i < input->n_zones && i < HEAT_ZONES_MAX; i++) {

@@ -4,13 +4,14 @@
  * Chooses the zone that decides (the one nearest to its own target, or farthest above), has the thermostat hold it,
  * and bounds what comes of that by the kernel's trip points and by what it takes away of the clock already. A zone that
  * can't be read, or says what can't be, keeps its last value for a grace time and then counts as hot: half of what the
- * thermostat last held is all that is left.
+ * thermostat last held is all that is left. So does one that is stuck.
  *
  * Pure: time is an argument.
  */
 #ifndef SOTTO_SCHED_HEAT_H
 #define SOTTO_SCHED_HEAT_H
 
+#include "sched/stuck.h"
 #include "sched/thermostat.h"
 
 #define HEAT_ZONES_MAX 16u
@@ -29,6 +30,7 @@ struct heat_zone {
     uint64_t known_us;         /* since when the zone is known; 0: it is not */
     uint32_t n_seen;           /* good values, as far as counted */
     uint32_t n_on[HEAT_GRIDS]; /* how many of the last ones stood on that grid */
+    struct stuck stuck;
 };
 
 struct heat {
