@@ -100,8 +100,8 @@ static double over_of(const struct heat_zone *own, const struct governor_policy 
 
 /* What a look at all zones finds. */
 struct look {
-    double elapsed_s; /* since the last one */
-    double used;      /* share of time that our work took since then */
+    double elapsed_s;    /* since the last one */
+    double used;         /* share of time that our work took since then */
     double over;         /* of the zone that decides */
     uint32_t zone;       /* it */
     bool has_zone;       /* there is one that can be read */

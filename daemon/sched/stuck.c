@@ -10,6 +10,7 @@
 #define PROOF_PART  0.5   /* of what moved the zone was us */
 #define DUE_STEPS   5.0   /* should have been seen */
 #define DUE_DEGREES 5.0   /* and no less than that, of a fine sensor */
+#define DUE_SHARE   0.2   /* of all time: slow drifts of a board balance less than that */
 #define HOLD_S      30.0  /* for so long: 15 of the longest delay */
 
 void stuck_init(struct stuck *stuck)
@@ -23,12 +24,12 @@ static void follow(struct stuck *stuck, double used, double elapsed_s)
     stuck->used += (used - stuck->used) * (1.0 - exp(-elapsed_s / SLOW_S));
 }
 
-/* Degrees that our share has moved the zone by since its value last changed, if it still follows us: the least of what
- * a quick and a slow one would show. Where a quick one has settled at once, only the filter moves on. */
+/* How far our share has moved since the value last changed: the least of what a quick zone and a slow one would know of.
+ * Where a quick one has settled at once, only the slow filter moves on. */
 static double moved_by(const struct stuck *stuck)
 {
-    double fast = stuck->gain * (stuck->fast - stuck->fast_then);
-    double slow = stuck->gain * (stuck->used - stuck->used_then);
+    double fast = stuck->fast - stuck->fast_then;
+    double slow = stuck->used - stuck->used_then;
 
     return fast * slow > 0.0 ? fmin(fabs(fast), fabs(slow)) : 0.0;
 }
@@ -57,6 +58,7 @@ static void learn(struct stuck *stuck, double temp, double elapsed_s)
 bool stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, double elapsed_s)
 {
     double due = fmax(DUE_DEGREES, DUE_STEPS * step);
+    double moved;
 
     follow(stuck, used, elapsed_s);
     if (!stuck->is_started || temp_mc != stuck->temp_mc) {
@@ -72,7 +74,8 @@ bool stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, 
     if (stuck->quiet_s <= MOVING_S) {
         learn(stuck, temp_mc / 1000.0, fmin(elapsed_s, 1.0));
     }
-    if (moved_by(stuck) < due) {
+    moved = moved_by(stuck);
+    if (moved < DUE_SHARE || stuck->gain * moved < due) {
         stuck->due_s = 0.0;
     } else {
         stuck->due_s += fmin(elapsed_s, 1.0); /* after a pause of all work it has time to be read */

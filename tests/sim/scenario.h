@@ -54,6 +54,7 @@ enum mishap {
     MISHAP_HEAT_FROZEN,   /* it reads what it read */
     MISHAP_HEAT_NONSENSE, /* it reads what can't be */
     MISHAP_LOAD_GONE,     /* the graphics load can't be read */
+    MISHAP_HEAT_STUCK,    /* the zone reads what it read, and calls it new */
     MISHAP_COUNT,
 };
 

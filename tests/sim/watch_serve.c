@@ -17,9 +17,11 @@
 #define BLIND_PERMILLE 110.0
 /* After the grace time: a tick, and what was under way. */
 #define BLIND_SETTLES_MS 400
-#define COST_FROM        200u
-#define CLOCK_STEPS      10u
-#define COST_PART        0.25
+/* Only our own heat tells that a sensor is stuck: work must have come or gone since, for as long as that is watched. */
+#define STUCK_FOUND_MS 150000
+#define COST_FROM      200u
+#define CLOCK_STEPS    10u
+#define COST_PART      0.25
 /* Idle time of a second that is ours: messages on their way, where nothing could wait behind a step. */
 #define IDLE_PERMILLE 50.0
 /* A realtime arrival waits for the end of what runs where no slice bounds it. */
@@ -134,6 +136,12 @@ static bool was_blind(const struct watch *watch, enum mishap kind, uint64_t grac
            watch->agenda->now_ns >= since_ns + (grace_ms + BLIND_SETTLES_MS) * AGENDA_MS + AGENDA_S;
 }
 
+/* Heat is called blind, and the zone is read well. */
+static bool is_taken_for_stuck(const struct watch *watch)
+{
+    return watch->scenario->n_mishaps == 0 && watch->desk->governor.heat.zones[0].stuck.is_stuck;
+}
+
 /* @share: permille of the second that is over. */
 static void judge_blind(struct watch *watch, double share)
 {
@@ -141,9 +149,13 @@ static void judge_blind(struct watch *watch, double share)
     const struct scenario_sense *sense = &watch->scenario->sense;
     bool is_hot = was_blind(watch, MISHAP_HEAT_GONE, policy->heat_grace_ms) ||
                   was_blind(watch, MISHAP_HEAT_FROZEN, policy->heat_grace_ms) ||
-                  was_blind(watch, MISHAP_HEAT_NONSENSE, policy->heat_grace_ms);
+                  was_blind(watch, MISHAP_HEAT_NONSENSE, policy->heat_grace_ms) ||
+                  was_blind(watch, MISHAP_HEAT_STUCK, STUCK_FOUND_MS);
     bool is_busy = was_blind(watch, MISHAP_LOAD_GONE, policy->graphics_grace_ms);
 
+    if (is_taken_for_stuck(watch)) {
+        tally_add(&watch->tallies, INVARIANT_BLIND, 1000.0, true, watch_now_s(watch));
+    }
     if (watch->scenario->policy.min_share_permille > 0) {
         return; /* policy leaves voice a share, whatever is not seen */
     }

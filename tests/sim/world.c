@@ -203,6 +203,7 @@ static void on_begins(void *owner)
     case MISHAP_HEAT_FROZEN:
     case MISHAP_HEAT_NONSENSE:
     case MISHAP_LOAD_GONE:
+    case MISHAP_HEAT_STUCK:
         sensors_mishap(&world->sensors, kind, true);
         break;
     case MISHAP_COUNT:

@@ -85,10 +85,13 @@ static void read_heat(struct sensors *sensors)
         sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
         return;
     }
+    sensors->temp_us = now_ns / AGENDA_US;
+    if (sensors->is_gone[MISHAP_HEAT_STUCK]) {
+        return;
+    }
     sensors->temp_mc =
         quantised(sensors->past_mc[(sensors->n_ticks + SENSORS_PAST - 1 - late) % SENSORS_PAST],
                   family->temp_step_mc);
-    sensors->temp_us = now_ns / AGENDA_US;
 }
 
 static void on_sample(void *owner)
