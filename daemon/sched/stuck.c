@@ -24,8 +24,8 @@ static void follow(struct stuck *stuck, double used, double elapsed_s)
     stuck->used += (used - stuck->used) * (1.0 - exp(-elapsed_s / SLOW_S));
 }
 
-/* How far our share has moved since the value last changed: the least of what a quick zone and a slow one would know of.
- * Where a quick one has settled at once, only the slow filter moves on. */
+/* How far our share has moved since the value last changed: the least of what a quick zone and a slow one would
+ * know of. Where a quick one has settled at once, only the slow filter moves on. */
 static double moved_by(const struct stuck *stuck)
 {
     double fast = stuck->fast - stuck->fast_then;

@@ -6,13 +6,13 @@
  * share of time before, and does not move by one step while that share moves by what should be five, is not read
  * any more, whatever it says.
  *
- * - How many degrees a whole share is, is learnt while the zone moves (least squares of the reading over our share, filtered,
- *   with forgetting), and known only if most of what moved it was us. A zone that never followed us is not judged: many
- *   boards have one that says the same for ever, and nobody's heat is in it.
- * - Others' heat may balance ours for a while, best of all when the thermostat holds a zone. So five times what could be
- *   seen is asked for, and for as long as fifteen of the longest delay of a sensor.
- * - Who is wrongly called stuck moves: the governor takes nearly all of our heat away, which a living sensor shows. It is
- *   believed again with its first other value.
+ * - How many degrees a whole share is, is learnt while the zone moves (least squares of the reading over our
+ *   share, filtered, with forgetting), and known only if most of what moved it was us. A zone that never followed
+ *   us is not judged: many boards have one that says the same for ever, and nobody's heat is in it.
+ * - Others' heat may balance ours for a while, best of all when the thermostat holds a zone. So five times what
+ *   could be seen is asked for, and for as long as fifteen of the longest delay of a sensor.
+ * - Who is wrongly called stuck moves: the governor takes nearly all of our heat away, which a living sensor
+ *   shows. It is believed again with its first other value.
  *
  * Pure: time is an argument.
  */

@@ -1,5 +1,5 @@
-/* A sensor that hangs and goes on to answer is found by our own heat, and no living one is taken for it: alone, and with
- * the governor whole on plants drawn by chance. */
+/* A sensor that hangs and goes on to answer is found by our own heat, and no living one is taken for it: alone,
+ * and with the governor whole on plants drawn by chance. */
 #include "plant.h"
 #include "sched/governor.h"
 #include "unit.h"
