@@ -195,8 +195,10 @@ static bool write_all(int fd, const struct buf *buf)
 /* False: errno says why. */
 static bool put(const char *path, const char *beside, const struct buf *buf)
 {
-    cleanup(fd_closep) int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    cleanup(fd_closep) int fd = -1;
 
+    unlink(beside); /* of an earlier try, or of somebody who would like to read it */
+    fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return false;
     }

@@ -21,6 +21,8 @@
  * frames of connections. */
 #define STOP_MOST_MS 10000u
 
+#define RUN_FOLDER "/run/sotto" /* of a daemon for all */
+
 /* Descriptors that are no connection: the loop, sockets, log, a model file and two ends for each engine. */
 #define OWN_DESCRIPTORS  24u
 #define DESCRIPTORS_WISH 4096u
@@ -202,13 +204,34 @@ static void stop(struct sottod *sottod, const char *reason)
     hub_stop(sottod->hub, sottod->config->daemon.stop_grace_ms, on_hub_stopped, sottod);
 }
 
-/* Beside the socket that a user's or the system's daemon usually has. */
+/* Where our socket is or, if one was passed in, would be: its folder. */
+static void find_folder(const struct sottod *sottod, char folder[OPTIONS_PATH_BYTES])
+{
+    struct diag diag = DIAG_INIT;
+    char *slash;
+
+    if (sottod->config->socket) {
+        snprintf(folder, OPTIONS_PATH_BYTES, "%s", sottod->config->socket);
+    } else if (!options_usual_socket(sottod->options, geteuid() == 0, folder, &diag)) {
+        snprintf(folder, OPTIONS_PATH_BYTES, RUN_FOLDER "/");
+    }
+    slash = strrchr(folder, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+}
+
+/* Beside the socket: who may put the one there may put the other. */
 static void write_trace(const struct sottod *sottod)
 {
-    const char *folder = sottod->options->runtime_folder ? sottod->options->runtime_folder : "/run/sotto";
     struct diag diag = DIAG_INIT;
-    char path[OPTIONS_PATH_BYTES];
+    char folder[OPTIONS_PATH_BYTES];
+    char path[OPTIONS_PATH_BYTES + 64];
 
+    find_folder(sottod, folder);
+    if (strcmp(folder, RUN_FOLDER) == 0) {
+        mkdir(folder, 0755); /* a daemon that root started by hand, with a socket that was passed in */
+    }
     snprintf(path, sizeof(path), "%s/sottod-%ld.trace.json", folder, (long)getpid());
     if (trace_file_write(path, &diag)) {
         log_error("app", "no trace: %s", diag.text);
@@ -403,7 +426,7 @@ static int open_own_socket(struct sottod *sottod, struct diag *diag)
     } else if (!options_usual_socket(sottod->options, is_root, path, diag)) {
         return SOCKET_FILE_REFUSED;
     } else if (is_root) {
-        mkdir("/run/sotto", 0755); /* if it is there, good; if it can't be, the socket says so */
+        mkdir(RUN_FOLDER, 0755); /* if it is there, good; if it can't be, the socket says so */
         gid = gid == (gid_t)-1 ? group_of_all() : gid;
     }
     r = listener_open(sottod->ipc, path, gid, diag);

@@ -24,11 +24,6 @@ enum line_kind {
     LINE_DRIVER,
     LINE_DEVICE,
     LINE_FIRMWARE,
-    LINE_ERRORS,
-    LINE_HWR,
-    LINE_CRR,
-    LINE_SLR,
-    LINE_FWF,
     LINE_TOTAL,
     LINE_ROWS, /* head of the rows: which guests there are */
     LINE_TDM,
@@ -44,11 +39,6 @@ static const char *const names[LINE_COUNT] = {
     [LINE_DRIVER] = "Driver Status",
     [LINE_DEVICE] = "Device ID",
     [LINE_FIRMWARE] = "Firmware Status",
-    [LINE_ERRORS] = "Server Errors",
-    [LINE_HWR] = "HWR Event Count",
-    [LINE_CRR] = "CRR Event Count",
-    [LINE_SLR] = "SLR Event Count",
-    [LINE_FWF] = "FWF Event Count",
     [LINE_TOTAL] = "GPU Utilisation",
     [LINE_ROWS] = "DM Utilisation",
     [LINE_TDM] = "TDM",
@@ -132,21 +122,6 @@ static void put_device(struct pvr_device *device, enum line_kind kind, const cha
     case LINE_FIRMWARE:
         put_health(device, text);
         break;
-    case LINE_ERRORS:
-        device->n_errors = strtoull(text, NULL, 10);
-        break;
-    case LINE_HWR:
-        device->n_hwr = strtoull(text, NULL, 10);
-        break;
-    case LINE_CRR:
-        device->n_crr = strtoull(text, NULL, 10);
-        break;
-    case LINE_SLR:
-        device->n_slr = strtoull(text, NULL, 10);
-        break;
-    case LINE_FWF:
-        device->n_fwf = strtoull(text, NULL, 10);
-        break;
     case LINE_TOTAL:
         device->has_total = add_columns(text, &device->total_permille);
         break;
@@ -192,7 +167,7 @@ static void put_line(struct pvr_status *status, char *line)
         if (sscanf(text, "%u:%u", &device->index, &device->minor) == 2) {
             status->n_devices++;
         }
-    } else if (status->n_devices == 0 && kind >= LINE_HWR && kind <= LINE_CDM) {
+    } else if (status->n_devices == 0 && kind >= LINE_TOTAL && kind <= LINE_CDM) {
         /* The oldest drivers have one device and no line for it. */
         status->devices[status->n_devices++].minor = LOAD_NO_MINOR;
         put_device(&status->devices[0], kind, text);
@@ -236,7 +211,6 @@ struct pvr_source {
     const char *path;
     char *text; /* owned, STATUS_BYTES */
     struct pvr_device now;
-    bool has_now;
     struct reading last_graphics;
     struct reading last_compute;
 };
@@ -285,7 +259,6 @@ static void measure(void *body, uint64_t now_us, struct reading *ret_graphics, s
         return;
     }
     pvr->now = *device;
-    pvr->has_now = true;
     judge(pvr, now_us, ret_graphics, ret_compute);
     if (ret_graphics->state == READING_OK) {
         pvr->last_graphics = *ret_graphics;
@@ -371,14 +344,4 @@ int pvr_status_open(struct source **ret_graphics, struct source **ret_compute, c
     describe(*ret_graphics, device, path, is_one);
     describe(*ret_compute, device, path, is_one);
     return 0;
-}
-
-bool pvr_status_alarms(const struct source *source, struct pvr_device *ret_device)
-{
-    const struct pvr_source *pvr = pair_body(source);
-
-    if (pvr->has_now) {
-        *ret_device = pvr->now;
-    }
-    return pvr->has_now;
 }

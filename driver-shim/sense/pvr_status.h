@@ -30,12 +30,6 @@ struct pvr_device {
     bool has_rows;           /* there are rows at all: this driver tells 3D from compute */
     uint32_t graphics_permille;
     uint32_t compute_permille;
-    /* Rises of these are hangs: lock-ups, overran jobs, firmware faults. */
-    uint64_t n_hwr;
-    uint64_t n_crr;
-    uint64_t n_fwf;
-    uint64_t n_slr;
-    uint64_t n_errors;
 };
 
 struct pvr_status {
@@ -53,11 +47,5 @@ const struct pvr_device *pvr_status_device(const struct pvr_status *status, uint
 /* -ENOMEM. */
 int pvr_status_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
                     const struct load_device *device);
-
-/*
- * What the last reading of @source (one that pvr_status_open() made) said; on the thread that reads it. False:
- * nothing yet.
- */
-bool pvr_status_alarms(const struct source *source, struct pvr_device *ret_device);
 
 #endif

@@ -185,7 +185,7 @@ def a_budget_of_joules_refuses_with_a_time_to_come_back():
 def a_trace_is_written_on_a_signal_and_holds_no_word_of_anybody():
     secret = "the password is swordfish"
     with Daemon(script=SLOW, start=False) as daemon:
-        daemon.environment["XDG_RUNTIME_DIR"] = daemon.folder
+        daemon.environment["XDG_RUNTIME_DIR"] = "/nonexistent"  # it stands beside the socket
         daemon.start()
         daemon.wait_ready()
         with daemon.client() as client:
@@ -194,6 +194,7 @@ def a_trace_is_written_on_a_signal_and_holds_no_word_of_anybody():
         path = os.path.join(daemon.folder, f"sottod-{daemon.process.pid}.trace.json")
         within(PATIENCE_S, lambda: os.path.exists(path), "a trace is written")
         equal(os.stat(path).st_mode & 0o777, 0o600)
+        within(PATIENCE_S, lambda: f"event: trace-written, path: {path}" in daemon.log(), "the log says where")
         with open(path, encoding="utf-8") as file:
             text = file.read()
         events = json.loads(text)["traceEvents"]

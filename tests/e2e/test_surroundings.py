@@ -103,12 +103,12 @@ def an_engine_told_to_stop_while_it_loads_did_nothing_wrong():
 
 @fact
 def a_load_without_descriptors_says_what_is_missing():
-    def few():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (17, 17))
-
-    with Daemon(models={"tiny": {"load": False}}, limits=few,
-                settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
+    with Daemon(models={"tiny": {"load": False}}, settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
         with daemon.client() as client:
+            holds(client.status().uptime_ms > 0, "it serves")
+            held = {int(fd) for fd in os.listdir(f"/proc/{daemon.process.pid}/fd")}
+            free = min(set(range(len(held) + 1)) - held)  # the next one that it opens, and so on: none
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free, free))
             got = client.one(pb.LoadModel(name="tiny"))
             note(got.message)
             holds("open files" in got.message and ": :" not in got.message, got)

@@ -58,18 +58,6 @@ START_TEST(graphics_is_the_busiest_of_3d_and_compute_stands_apart)
 }
 END_TEST
 
-START_TEST(counters_of_hangs_are_read)
-{
-    ck_assert(parse(now_print));
-
-    ck_assert_uint_eq(status.devices[0].n_errors, 24);
-    ck_assert_uint_eq(status.devices[0].n_hwr, 1);
-    ck_assert_uint_eq(status.devices[0].n_crr, 2);
-    ck_assert_uint_eq(status.devices[0].n_slr, 3);
-    ck_assert_uint_eq(status.devices[0].n_fwf, 4);
-}
-END_TEST
-
 START_TEST(guests_of_all_columns_add_up)
 {
     ck_assert(parse(HEAD
@@ -118,8 +106,6 @@ START_TEST(of_several_devices_ours_is_taken)
 
     ck_assert_uint_eq(status.n_devices, 2);
     ck_assert_uint_eq(pvr_status_device(&status, 129)->total_permille, 200);
-    ck_assert_uint_eq(pvr_status_device(&status, 129)->n_hwr, 7);
-    ck_assert_uint_eq(pvr_status_device(&status, 128)->n_hwr, 0);
     ck_assert_ptr_null(pvr_status_device(&status, 130));
 }
 END_TEST
@@ -139,7 +125,6 @@ START_TEST(oldest_driver_has_no_line_for_its_device)
 
     ck_assert_uint_eq(status.n_devices, 1);
     ck_assert_uint_eq(pvr_status_device(&status, 128)->total_permille, 330);
-    ck_assert_uint_eq(pvr_status_device(&status, 128)->n_hwr, 5);
 }
 END_TEST
 
@@ -191,13 +176,10 @@ START_TEST(more_devices_than_fit_do_no_harm)
 }
 END_TEST
 
-START_TEST(one_read_gives_both_readings_and_the_alarm)
+START_TEST(one_read_gives_both_readings)
 {
-    struct pvr_device alarms;
-
     tree_write(STATUS, now_print);
     open_both();
-    ck_assert(!pvr_status_alarms(graphics, &alarms));
     source_read(graphics, 1000 * MS, &reading);
     ck_assert_int_eq(reading.state, READING_OK);
     ck_assert_int_eq(reading.value, 410);
@@ -207,8 +189,6 @@ START_TEST(one_read_gives_both_readings_and_the_alarm)
     source_read(compute, 1001 * MS, &reading);
 
     ck_assert_int_eq(reading.value, 230); /* not asked again: the figures would cover a millisecond */
-    ck_assert(pvr_status_alarms(graphics, &alarms));
-    ck_assert_uint_eq(alarms.n_hwr, 1);
     ck_assert_uint_eq(graphics->rank, LOAD_RANK_VENDOR);
     ck_assert(!graphics->is_mixed);
     ck_assert(compute->is_mixed);
@@ -346,7 +326,6 @@ int main(void)
     TCase *tcase = tcase_create("source");
 
     tcase_add_test(pure, graphics_is_the_busiest_of_3d_and_compute_stands_apart);
-    tcase_add_test(pure, counters_of_hangs_are_read);
     tcase_add_test(pure, guests_of_all_columns_add_up);
     tcase_add_test(pure, dash_is_no_number);
     tcase_add_test(pure, rows_of_dashes_are_rows_without_figures);
@@ -359,7 +338,7 @@ int main(void)
     tcase_add_test(pure, more_devices_than_fit_do_no_harm);
     suite_add_tcase(suite, pure);
     tcase_add_checked_fixture(tcase, make, end);
-    tcase_add_test(tcase, one_read_gives_both_readings_and_the_alarm);
+    tcase_add_test(tcase, one_read_gives_both_readings);
     tcase_add_test(tcase, one_figure_for_everything_is_mixed_and_compute_is_absent);
     tcase_add_test(tcase, dash_is_absent_and_not_idle);
     tcase_add_test(tcase, rows_of_dashes_are_idle_if_nothing_ran);
