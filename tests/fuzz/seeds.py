@@ -153,6 +153,10 @@ def orders(folder):
     write(folder, "orders", "extend", joined(0, *two, step(1, (1, 3), (2, 2)), {"stop": {"sequence": 1}},
                                              extended(1, [1, 2, 3, 4, 5, 6]), step(2, (1, 9)), extended(2, [64]),
                                              extended(2, [1] * 250), extended(2, [1], 2)))
+    pinned, looks = opened(5, [1, 2, 3], salt=b"pins"), {"salt": b"u", "pins": [b"pins"]}
+    write(folder, "orders", "pin", joined(0, pinned, step(1, (5, 3)), {"pin": {"pin": 5, "sequence": 5}},
+                                          opened(6, [1, 2, 3, 4], **looks), {"query": {}}, {"pin": {"pin": 5}},
+                                          {"query": {}}, {"pin": {"pin": 5}}))
     write(folder, "orders", "extend-standing", joined(3, *two, first, extended(2, [1, 9, 9]), extended(1, [1])))
 
 
@@ -251,7 +255,9 @@ def configs(folder):
     write(folder, "config", "all", b"""{
   "socket": "/run/sotto/sotto.sock", "socket_group": "root",
   "models": { "tiny": { "file": "/m.gguf", "backend": "truth", "kv_format": "f32", "kv_bytes": "64MiB", "context": 2048,
-    "threads": 2, "sequences": 8, "step_rows": 64, "load": true, "default": true },
+    "threads": 2, "sequences": 8, "step_rows": 64, "load": true, "default": true,
+    "pin": [ { "name": "a", "text": "Be brief.", "users": [0, "root"] },
+      { "name": "b", "messages": [ { "role": "system", "content": "x", "name": "y" } ], "tools": [ {} ], "variables": {} } ] },
     "fake": { "file": "/f.gguf", "backend": "fake", "fake_script": "/s", "load": false } },
   "policy": [ { "uid": 0, "admin": true, "class_ceiling": "realtime", "observe": true, "special": true },
     { "gid": 100, "weight": 3, "streams": 4, "context": 1024, "answer_tokens": 64, "tokens_a_minute": 6000 },

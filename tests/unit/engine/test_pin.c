@@ -1,0 +1,208 @@
+/*
+ * Pin: an order that leaves a sequence's pages behind, with the scripted model
+ */
+#include "drive.h"
+
+#include "base/clean.h"
+#include "model/seq.h"
+#include "unit.h"
+#include <string.h>
+
+#define MODEL "models/stories260K-f32.gguf"
+
+static uint32_t prompt[40];
+
+static void fill_prompt(void)
+{
+    for (uint32_t i = 0; i < COUNTOF(prompt); i++) {
+        prompt[i] = 300 + i;
+    }
+}
+
+static ProtobufCBinaryData domain(const char *name)
+{
+    ProtobufCBinaryData data = { .len = strlen(name) };
+
+    memcpy(&data.data, &name, sizeof(name)); /* only read */
+    return data;
+}
+
+/* Opens @seq with the first @n tokens in domain @salt (NULL: none); it may look into @pins (NULL: nowhere). */
+static const Sotto__Engine__Opened *open_in(struct drive *drive, uint32_t seq, size_t n, const char *salt,
+                                            const char *pins)
+{
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    ProtobufCBinaryData list[1];
+
+    drive_fill_open(&open, &sampler, seq, prompt, n);
+    if (salt) {
+        open.salt = domain(salt);
+    }
+    if (pins) {
+        list[0] = domain(pins);
+        open.pins = list;
+        open.n_pins = 1;
+    }
+    drive_open(drive, &open);
+    return drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened;
+}
+
+static void send_pin(struct drive *drive, uint32_t pin, uint32_t seq)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Pin body = SOTTO__ENGINE__PIN__INIT;
+
+    body.pin = pin;
+    body.sequence = seq;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_PIN;
+    order.pin = &body;
+    drive_send(drive, &order);
+}
+
+/* Sequence 1 has computed 35 tokens in the domain "pins". False: the model is not here. */
+static bool computed(struct drive *drive)
+{
+    fill_prompt();
+    if (!drive_ready(drive, "fake", MODEL, NULL)) {
+        return false;
+    }
+    open_in(drive, 1, 35, "pins", NULL);
+    drive_step(drive, 1, 1, 35, 0);
+    drive_get_token(drive, 1);
+    return true;
+}
+
+START_TEST(what_is_pinned_is_found_by_those_who_may_look)
+{
+    const Sotto__Engine__Opened *opened;
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    send_pin(&drive, 9, 1);
+    ck_assert_uint_eq(drive_query(&drive)->sequences, 0);
+    ck_assert_uint_eq(drive_query(&drive)->pages_held, 3);
+    opened = open_in(&drive, 2, 40, "user", "pins");
+    ck_assert_uint_eq(opened->cached_tokens, 35);
+    ck_assert_uint_eq(opened->pinned_tokens, 35);
+    opened = open_in(&drive, 3, 40, "user", NULL);
+    ck_assert_uint_eq(opened->pinned_tokens, 0);
+    drive_close(&drive, 2);
+    drive_close(&drive, 3);
+    send_pin(&drive, 9, 0);
+    ck_assert_uint_eq(drive_query(&drive)->pages_held, 0);
+    ck_assert_int_eq(drive_end(&drive), 0);
+}
+END_TEST
+
+/* Orders that make no sense: each ends the engine with a sentence. */
+START_TEST(a_pin_of_what_is_not_there_is_a_fault)
+{
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    send_pin(&drive, 9, 77);
+    drive_expect_fault(&drive, "not open, not computed, or shares with nobody", false);
+}
+END_TEST
+
+START_TEST(a_pin_of_what_is_not_computed_is_a_fault)
+{
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    open_in(&drive, 2, 20, "pins", NULL);
+    send_pin(&drive, 9, 2);
+    drive_expect_fault(&drive, "not computed", false);
+}
+END_TEST
+
+START_TEST(a_pin_of_what_shares_with_nobody_is_a_fault)
+{
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    open_in(&drive, 2, 20, NULL, NULL);
+    drive_step(&drive, 2, 2, 20, 0);
+    drive_get_token(&drive, 2);
+    send_pin(&drive, 9, 2);
+    drive_expect_fault(&drive, "shares with nobody", false);
+}
+END_TEST
+
+START_TEST(dropping_a_pin_that_there_is_not_is_a_fault)
+{
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    send_pin(&drive, 9, 0);
+    drive_expect_fault(&drive, "Pin drops one that there is not (9)", false);
+}
+END_TEST
+
+START_TEST(a_pin_twice_is_a_fault)
+{
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    send_pin(&drive, 9, 1);
+    open_in(&drive, 2, 20, "pins", NULL);
+    drive_step(&drive, 2, 2, 20, 0);
+    drive_get_token(&drive, 2);
+    send_pin(&drive, 9, 2);
+    drive_expect_fault(&drive, "one that there is already (9)", false);
+}
+END_TEST
+
+/* More domains than there may be; or one without a name, which would be everybody's. */
+START_TEST(an_open_with_wrong_domains_is_a_fault)
+{
+    ProtobufCBinaryData list[SEQ_PINS_MAX + 1];
+    Sotto__Engine__Sampler sampler;
+    Sotto__Engine__Open open;
+    struct drive drive;
+
+    if (!computed(&drive)) {
+        return;
+    }
+    for (size_t i = 0; i < COUNTOF(list); i++) {
+        list[i] = domain("pins");
+    }
+    if (_i == 1) {
+        list[1] = domain("");
+    }
+    drive_fill_open(&open, &sampler, 2, prompt, 20);
+    open.pins = list;
+    open.n_pins = _i == 0 ? COUNTOF(list) : 2;
+    drive_open(&drive, &open);
+    drive_expect_fault(&drive, "more domains of pins", false);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pin");
+    TCase *tests = tcase_create("all");
+
+    tcase_add_test(tests, what_is_pinned_is_found_by_those_who_may_look);
+    tcase_add_test(tests, a_pin_of_what_is_not_there_is_a_fault);
+    tcase_add_test(tests, a_pin_of_what_is_not_computed_is_a_fault);
+    tcase_add_test(tests, a_pin_of_what_shares_with_nobody_is_a_fault);
+    tcase_add_test(tests, dropping_a_pin_that_there_is_not_is_a_fault);
+    tcase_add_test(tests, a_pin_twice_is_a_fault);
+    tcase_add_loop_test(tests, an_open_with_wrong_domains_is_a_fault, 0, 2);
+    suite_add_tcase(suite, tests);
+    return unit_run(suite);
+}
