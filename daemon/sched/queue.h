@@ -9,7 +9,7 @@
  * are charged as any others.
  *
  * Work of the daemon's own (job::yields) comes behind all that, and never ages: who waits at a full lane takes its
- * seat first of all.
+ * seat first of all. It takes only pages that are free whatever others share.
  *
  * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use
  * (one answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by

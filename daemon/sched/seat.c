@@ -101,6 +101,15 @@ static bool finds_seat(const struct job *job)
            lane->n_taken + lane->n_leaving < lane->n_seats + n_spare;
 }
 
+/* Even if nothing that was promised is shared: the engine will not refuse it, and it makes no request wait for pages. */
+static bool fits_in_any_case(const struct job *job, const struct governor_limits *limits)
+{
+    const struct lane *lane = job->lane;
+    uint64_t n = (uint64_t)lane->n_pages_promised + lane->n_pages_leaving + lane->n_pages_asked;
+
+    return lane->n_pages == 0 || n + job_pages(job) + pages_kept(job, limits) <= pages_of(lane, limits);
+}
+
 /* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it may know
  * later than we do, and of those that are kept for realtime it knows nothing. */
 static bool finds_room(const struct job *job, const struct governor_limits *limits)
@@ -109,6 +118,9 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
 
     if (job->owns_seat) {
         return true;
+    }
+    if (job->yields && !fits_in_any_case(job, limits)) {
+        return false;
     }
     if (!finds_seat(job) || (lane->no_room && !fits_beside(job, limits))) {
         return false;

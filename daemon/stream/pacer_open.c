@@ -317,7 +317,7 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
         return;
     }
     if (may_wait(stream, edition, refused)) {
-        edition->lane.no_room = !waits && edition->lane.n_taken > 0;
+        edition->lane.no_room = !waits && edition->lane.n_taken > 0 && !stream->job.yields;
         stream->job.n_pages = refused->pages_needed;
         job_move(&stream->job, JOB_WAITING, clock_mono_us());
         return;

@@ -1,4 +1,5 @@
 /* Work of the daemon's own: it uses what is left, and is never in the way. */
+#include "base/clean.h"
 #include "play.h"
 #include "unit.h"
 
@@ -81,6 +82,35 @@ START_TEST(it_takes_a_seat_from_nobody)
 }
 END_TEST
 
+/* Half of 20 pages are promised, to two who share most of theirs; it needs 12. */
+START_TEST(it_asks_for_pages_that_are_free_in_any_case)
+{
+    struct play_ask others[2];
+    struct play_ask own;
+
+    play.lane.n_pages = 20;
+    play.lane.page_tokens = 16;
+    for (size_t i = 0; i < COUNTOF(others); i++) {
+        play_add(&play, &others[i], 1, 0, SCHED_INTERACTIVE, 10, 1000);
+        others[i].job.n_pages = 5;
+        job_move(&others[i].job, JOB_OPENING, play.in.now_us);
+        job_move(&others[i].job, JOB_SEATED, play.in.now_us);
+        play.lane.n_taken++;
+    }
+    play.lane.n_pages_shared = 4;
+    play_ask(&play, &own, 8, SCHED_BACKGROUND, 170, 1);
+    own.job.n_most = 171;
+    own.job.yields = true;
+    play_come(&play, &own);
+    ck_assert_ptr_null(queue_next_seat(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us));
+    ck_assert_ptr_null(victim());
+    queue_remove(&play.queue, &others[0].job, play.in.now_us);
+    play.lane.n_taken--;
+
+    ck_assert_ptr_eq(queue_next_seat(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us), &own.job);
+}
+END_TEST
+
 START_TEST(it_never_ages)
 {
     struct play_ask own;
@@ -158,6 +188,7 @@ int main(void)
     tcase_add_test(tcase, it_gets_all_that_nobody_wants);
     tcase_add_loop_test(tcase, anybody_takes_its_seat, 0, SCHED_CLASS_COUNT);
     tcase_add_test(tcase, it_takes_a_seat_from_nobody);
+    tcase_add_test(tcase, it_asks_for_pages_that_are_free_in_any_case);
     tcase_add_test(tcase, it_never_ages);
     tcase_add_test(tcase, a_background_request_goes_before_it);
     tcase_add_test(tcase, what_it_is_served_makes_nobody_wait_longer);
