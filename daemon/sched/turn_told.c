@@ -83,8 +83,10 @@ void turn_real_limits(const struct turn *turn, const struct governor_limits *lim
 
         ret_limits[i] = limits[i];
         if (share < PACE_FULL && share > 0.0 && duty > 0.0) {
-            /* For a slice of 1 it runs 1 / share and rests 1 / duty - 1. */
-            ret_limits[i].duty_permille = (uint32_t)(1000.0 / (1.0 / share + 1.0 / duty - 1.0));
+            /* For a slice of 1 it runs 1 / share and rests 1 / duty - 1. None at all would stop what runs slowly. */
+            double real = 1000.0 / (1.0 / share + 1.0 / duty - 1.0);
+
+            ret_limits[i].duty_permille = (uint32_t)(real > 1.0 ? real : 1.0);
         }
     }
 }

@@ -262,6 +262,23 @@ START_TEST(what_a_lost_engine_held_is_rested_for)
 }
 END_TEST
 
+/* A small model on a busy machine: two thousand times as long on its way as on its place. */
+START_TEST(what_holds_its_place_for_next_to_nothing_goes_on)
+{
+    struct job job;
+    struct turn_step *step;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    for (uint32_t i = 0; i < 5; i++) {
+        step = expect(TURN_STEP);
+        pass(10 * MS);
+        turn_on_done(&turn, step->lane, step->id, 5, in.now_us);
+        job.n_done++;
+        job.n_known++;
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const facts[] = {
@@ -278,6 +295,7 @@ int main(void)
         a_paused_place_stops_every_class_and_sleep_both_places,
         work_does_not_wait_for_a_mode_that_dwells,
         what_a_lost_engine_held_is_rested_for,
+        what_holds_its_place_for_next_to_nothing_goes_on,
     };
 
     return run_facts("sched-turn-bounds", facts, sizeof(facts) / sizeof(facts[0]));
