@@ -101,7 +101,7 @@ static bool finds_seat(const struct job *job)
            lane->n_taken + lane->n_leaving < lane->n_seats + n_spare;
 }
 
-/* Even if nothing that was promised is shared: the engine will not refuse it, and it makes no request wait for pages. */
+/* Even if nothing that was promised is shared: the engine will not refuse it, and no request waits for pages by it. */
 static bool fits_in_any_case(const struct job *job, const struct governor_limits *limits)
 {
     const struct lane *lane = job->lane;
