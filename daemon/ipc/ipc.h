@@ -78,6 +78,11 @@ struct ipc {
     bool closing;
     void (*done)(void *owner);
     struct ipc_counts counts;
+    struct {
+        uint64_t at_ms; /* when the kernel was asked; 0: never */
+        uint64_t rss_bytes;
+        uint32_t n_descriptors;
+    } own;                           /* of this process, for Status */
     uint8_t scratch[IPC_READ_BYTES]; /* bytes just read; a connection keeps only what is no whole frame */
 };
 

@@ -44,6 +44,18 @@ static uint32_t count_descriptors(void)
     return n > 3 ? n - 3 : 0; /* without ".", ".." and the folder itself */
 }
 
+/* The kernel takes long to tell that: it is asked once a millisecond, however many want to know. */
+static void look_at_own(struct ipc *ipc)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+
+    if (ipc->own.at_ms == 0 || ipc->own.at_ms != now_ms) {
+        ipc->own.rss_bytes = own_rss();
+        ipc->own.n_descriptors = count_descriptors();
+        ipc->own.at_ms = now_ms;
+    }
+}
+
 /* A list of pointers with room for @more; NULL: no memory. */
 static void *grown(struct arena *arena, void *const *list, size_t n, size_t more)
 {
@@ -81,10 +93,9 @@ static void add_row(Sotto__V1__StatusReport *report, struct arena *arena, const 
     report->memory[report->n_memory++] = row;
 }
 
-static void add_memory(Sotto__V1__StatusReport *report, struct arena *arena)
+static void add_memory(uint64_t rss, Sotto__V1__StatusReport *report, struct arena *arena)
 {
     bool told = has_own_rows(report);
-    uint64_t rss = own_rss();
     uint64_t sum = 0;
     void *list = grown(arena, (void *const *)report->memory, report->n_memory, MEM_KIND_COUNT + 1);
 
@@ -150,9 +161,10 @@ static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena
     report->instance = ipc->instance;
     report->server = (char *)(uintptr_t) "sottod/" SOTTO_VERSION;
     report->uptime_ms = (clock_boot_us() - ipc->started_us) / 1000;
-    report->descriptors = count_descriptors();
+    look_at_own(ipc);
+    report->descriptors = ipc->own.n_descriptors;
     report->connections = ipc->n_conns;
-    add_memory(report, arena);
+    add_memory(ipc->own.rss_bytes, report, arena);
     add_counters(&ipc->counts, report, arena);
     ipc->ops->describe(ipc->owner, &ask->conn->grant, report);
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT;

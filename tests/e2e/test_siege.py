@@ -8,7 +8,7 @@ from client import Gone, generate
 from daemon import BUILD, Daemon
 from maker import N_BYTES, N_WORDS
 from plant import counter as value
-from tap import LeftOut, equal, fact, holds, note
+from tap import LeftOut, equal, fact, holds, note, within
 
 
 def counter(daemon, name):
@@ -72,6 +72,29 @@ def a_crowd_of_watchers_costs_the_loop_little_for_each():
         holds(is_slow_build() or took * 1000 / sent < 0.6, f"{took * 1000 / sent} us each")
         for watcher in crowd:
             watcher.close()
+
+
+@fact
+def status_polled_hard_costs_the_loop_little_for_each():
+    with Daemon(models={"tiny": {"sequences": 200}}) as daemon, daemon.client() as client:
+        daemon.wait_ready()
+        crowd = [daemon.client() for _ in range(50)]
+        for other in crowd:
+            for stream in [other.ask(generate("later", max_tokens=3, credit=1)) for _ in range(4)]:
+                while other.read_of(stream).WhichOneof("body") != "delta":  # parked with a journal each
+                    pass
+        within(10, lambda: client.status().descriptors > 250, "descriptors to count")
+        begun, n = loop_ms(daemon), 0
+        for _ in range(20):
+            streams = [client.ask(pb.Status()) for _ in range(60)]
+            for stream in streams:
+                equal(client.read_of(stream).status_report.connections, 51, "connections")
+            n += len(streams)
+        took = loop_ms(daemon) - begun
+        note(f"{n} reports in {took:.1f} ms of the loop")
+        holds(is_slow_build() or took / n < 0.06, f"{took * 1000 / n} us each")
+        for other in crowd:
+            other.close()
 
 
 @fact
