@@ -152,6 +152,8 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
     if (!desk->is_unscheduled) {
         job->first_by_us = ask->first_by_us ? now + ask->first_by_us : 0;
         job->finish_by_us = ask->finish_by_us ? now + ask->finish_by_us : 0;
+        request->first_by_us = job->first_by_us;
+        request->finish_by_us = job->finish_by_us;
     }
     request->weight = ask->weight;
     request->n_most = ask->n_most;
@@ -208,6 +210,10 @@ static int admit(struct desk *desk, struct request *request, const struct desk_a
         return DESK_REFUSED;
     }
     request->is_promised = job->first_by_us != 0 || job->finish_by_us != 0;
+    if (desk->mutant == MUTANT_NO_DUE) {
+        job->first_by_us = 0;
+        job->finish_by_us = 0;
+    }
     return DESK_OK;
 }
 

@@ -25,13 +25,15 @@
 struct request {
     struct list link; /* desk::requests; a request that is over stays while steps name it */
     struct job job;
-    uint32_t sequence; /* 0: none */
-    uint32_t weight;   /* that policy gives its account */
-    uint32_t n_most;   /* longest answer, as asked for */
-    uint32_t n_answer; /* tokens after which it ends by itself */
-    uint32_t n_cached; /* of its prompt, by its session */
-    uint32_t n_tok;    /* sampled */
-    uint32_t n_ends;   /* 1 at last */
+    uint32_t sequence;    /* 0: none */
+    uint32_t weight;      /* that policy gives its account */
+    uint32_t n_most;      /* longest answer, as asked for */
+    uint32_t n_answer;    /* tokens after which it ends by itself */
+    uint32_t n_cached;    /* of its prompt, by its session */
+    uint32_t n_tok;       /* sampled */
+    uint32_t n_ends;      /* 1 at last */
+    uint64_t first_by_us; /* deadlines, as asked for: the queue may not know of them (a mutant's) */
+    uint64_t finish_by_us;
     uint64_t asked_ns;
     uint64_t first_ns; /* of the first token; 0: none yet */
     double owed_us;    /* its own work until the first token, on the chip as it was when it was asked */
@@ -105,6 +107,7 @@ struct desk {
     double took_us;                         /* of steps since the last tick */
     double foretold_us;
     uint64_t ticked_ns;
+    uint64_t settled_us;
     struct governor_input hint; /* only its .hint */
     bool has_hint;
 

@@ -127,6 +127,8 @@ static void carry_out(struct desk *desk, const struct turn_order *order)
     }
     if (desk->mutant == MUTANT_NO_SLICE) {
         message.slice_us = 0;
+    } else if (desk->mutant == MUTANT_LONG_SLICE) {
+        message.slice_us += message.slice_us / 5;
     }
     engine_send(desk_engine_of(desk, order->step->lane), &message);
 }
@@ -137,10 +139,12 @@ static void take_result(struct desk *desk, struct request *request, const struct
     struct job *job = &request->job;
     uint64_t now = desk_now_us(desk);
     uint32_t n_paid = job->n_paid;
+    uint64_t served = job->account->served[job->class];
 
     job->n_done += entry->n_rows;
     desk->n_rows += entry->n_rows;
     queue_charge(&desk->queue, job, entry->n_rows, entry->n_tok, now, now);
+    mutant_charges(desk->mutant, job, served);
     watch_on_served(desk->watch, request, job->n_paid - n_paid);
     if (entry->n_tok == 0) {
         return;
@@ -282,9 +286,7 @@ static void fill_turn_input(struct desk *desk, struct turn_input *input)
     *input = (struct turn_input){ .now_us = desk_now_us(desk), .boot_us = desk_now_us(desk) };
     for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
         input->limits[i] = desk->governor.limits[i];
-        if (desk->mutant == MUTANT_NO_REST && input->limits[i].duty_permille > 0) {
-            input->limits[i].duty_permille = 1000;
-        }
+        mutant_limits(desk->mutant, &input->limits[i]);
     }
 }
 
@@ -327,9 +329,11 @@ void desk_settle(void *owner)
     expire(desk);
     fill_turn_input(desk, &input);
     seat(desk, &input);
-    if (desk->mutant == MUTANT_NO_AGE) {
-        mutant_rejuvenates(&desk->queue, desk_now_us(desk));
+    if (desk->mutant == MUTANT_NO_AGE || desk->mutant == MUTANT_SLOW_AGE) {
+        mutant_rejuvenates(&desk->queue, desk_now_us(desk) - desk->settled_us, desk_now_us(desk),
+                           desk->mutant == MUTANT_SLOW_AGE ? 4 : 0);
     }
+    desk->settled_us = desk_now_us(desk);
     for (;;) {
         turn_next(&desk->turn, &desk->queue, &desk->planner, &input, &order);
         if (order.what == TURN_NONE) {
@@ -363,7 +367,7 @@ void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
 
     turn_on_lost(&desk->turn, lane, desk_now_us(desk));
     lane->open = false;
-    lane->n_taken = 0;
+    lane->n_taken = desk->mutant == MUTANT_LOST_SEAT;
     lane->no_room = false;
     desk->n_opening[number] = 0;
     list_for_each (link, &desk->requests) {

@@ -480,13 +480,28 @@ static void make_clocks(struct scenario *scenario, struct rng *rng)
     }
 }
 
+/* As heat, but with pauses, in which a controller could forget or dream. */
+static void make_bursts(struct scenario *scenario, struct rng *rng)
+{
+    struct scenario_clients *clients = scenario->clients;
+
+    make_heat(scenario, rng);
+    scenario->run.settle_ms = 0;
+    clients->pattern = PATTERN_CHAT;
+    clients->n = 2;
+    clients->at_once = 1;
+    clients->prompt = rng_spread(rng, 1000, 4000);
+    clients->answer = rng_spread(rng, 50, 400);
+    clients->think_ms = rng_spread(rng, 5000, 60000);
+}
+
 static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng *rng) = {
     [FAMILY_STEADY] = make_steady, [FAMILY_STEP] = make_step,           [FAMILY_HINT] = make_hint,
     [FAMILY_HEAT] = make_heat,     [FAMILY_DISTURBED] = make_disturbed, [FAMILY_HOT] = make_hot,
     [FAMILY_BLIND] = make_blind,   [FAMILY_OVERLOAD] = make_overload,   [FAMILY_MODELS] = make_models,
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
-    [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,
+    [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

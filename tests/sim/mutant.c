@@ -23,10 +23,44 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
                             INVARIANT_BLIND },
     [MUTANT_DEAF] = { "deaf", "hints are not heard", FAMILY_HINT, INVARIANT_HINT },
     [MUTANT_LEAK] = { "leak", "a cancelled request's sequence stays open", FAMILY_STEADY, INVARIANT_LEAK },
+    [MUTANT_LONG_SLICE] = { "long-slice", "slices are a fifth too long", FAMILY_STEADY, INVARIANT_SLICE },
+    [MUTANT_SHORT_REST] = { "short-rest", "pauses are a fifth too short", FAMILY_STEADY, INVARIANT_REST },
+    [MUTANT_NO_GATE] = { "no-gate", "the class gate is not heeded", FAMILY_STEP, INVARIANT_GATE },
+    [MUTANT_BY_WORD] = { "by-word", "work waits for the mode's word, which dwells", FAMILY_HINT,
+                         INVARIANT_FIRST },
+    [MUTANT_LATE_HINT] = { "late-hint", "hints are heard a tenth of a second late", FAMILY_HINT,
+                           INVARIANT_HINT },
+    [MUTANT_NO_DUE] = { "no-due", "deadlines are promised, and no order follows from them", FAMILY_DEADLINE,
+                        INVARIANT_DEADLINE },
+    [MUTANT_SLOW_AGE] = { "slow-age", "a class grows older four times too slowly", FAMILY_STARVE,
+                          INVARIANT_PROGRESS },
+    [MUTANT_BY_REQUEST] = { "by-request", "accounts are charged for requests, not for tokens", FAMILY_SHARE,
+                            INVARIANT_LEAD },
+    [MUTANT_STALE] = { "stale", "an old reading is as good as a new one", FAMILY_BLIND, INVARIANT_BLIND },
+    [MUTANT_WIND_UP] = { "wind-up", "the heat controller's integral grows while nothing runs", FAMILY_BURSTS,
+                         INVARIANT_HEAT, 30 },
+    [MUTANT_LOST_SEAT] = { "lost-seat", "a lost engine takes one of its lane's seats with it", FAMILY_FAULT,
+                           INVARIANT_LEAK },
 };
+
+/* A shorter pause, as a share of time that it leaves. */
+#define FIFTH_SHORT(duty) ((duty)*1000u / ((duty) + (1000u - (duty)) * 8u / 10u))
+
+/* What is charged for a request, in tokens; and what the integral grows by at a tick without work. */
+#define REQUEST_TOK  100u
+#define WIND_UP_TICK 0.02
+#define LATE_US      100000u
 
 void mutant_blinds(enum mutant mutant, struct governor_input *input)
 {
+    if (mutant == MUTANT_LATE_HINT && input->now_us < input->hint.at_us + LATE_US) {
+        input->hint.busy_until_us = 0;
+    }
+    if (mutant == MUTANT_STALE) {
+        for (uint32_t i = 0; i < input->n_zones; i++) {
+            input->zones[i].at_us = input->now_us;
+        }
+    }
     if (mutant != MUTANT_BLIND_IDLE) {
         return;
     }
@@ -43,21 +77,67 @@ void mutant_blinds(enum mutant mutant, struct governor_input *input)
 
 void mutant_forgets(enum mutant mutant, struct governor *governor)
 {
+    struct thermostat *thermostat = &governor->heat.thermostat;
+
     if (mutant == MUTANT_NO_INTEGRAL) {
-        governor->heat.thermostat.integral = 1.0;
+        thermostat->integral = 1.0;
+    } else if (mutant == MUTANT_WIND_UP && thermostat->used < 0.01) {
+        thermostat->integral += WIND_UP_TICK;
+        thermostat->integral = thermostat->integral < 1.0 ? thermostat->integral : 1.0;
     }
 }
 
-void mutant_rejuvenates(struct queue *queue, uint64_t now_us)
+void mutant_limits(enum mutant mutant, struct governor_limits *limits)
 {
+    switch (mutant) {
+    case MUTANT_NO_REST:
+        limits->duty_permille = limits->duty_permille > 0 ? 1000 : 0;
+        break;
+    case MUTANT_SHORT_REST:
+        limits->duty_permille = limits->duty_permille > 0 ? FIFTH_SHORT(limits->duty_permille) : 0;
+        break;
+    case MUTANT_NO_GATE:
+        limits->class_gate = SCHED_BACKGROUND;
+        break;
+    case MUTANT_BY_WORD:
+        limits->duty_permille = limits->mode == GOVERNOR_PAUSED ? 0 : limits->duty_permille;
+        break;
+    default: /* the others take away something else */
+        break;
+    }
+}
+
+void mutant_charges(enum mutant mutant, struct job *job, uint64_t served)
+{
+    bool has_ended = job->n_left <= 1; /* with the token that was just sampled */
+
+    if (mutant == MUTANT_BY_REQUEST) {
+        job->account->served[job->class] = served + has_ended * REQUEST_TOK * account_unit(&job->limits);
+    }
+}
+
+static void age_less(uint64_t *since_us, uint64_t gone_us, uint64_t now_us, uint64_t slowness)
+{
+    *since_us = slowness == 0 ? now_us : num_min(now_us, *since_us + gone_us - gone_us / slowness);
+}
+
+void mutant_rejuvenates(struct queue *queue, uint64_t gone_us, uint64_t now_us, uint64_t slowness)
+{
+    struct lane *lane = NULL;
+
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         struct list *link;
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
 
-            job->since_us = now_us;
-            job->lane->asked_us[i] = now_us;
+            age_less(&job->since_us, gone_us, now_us, slowness);
+            if (job->lane != lane) {
+                lane = job->lane;
+                age_less(&lane->asked_us[i], gone_us, now_us, slowness);
+                age_less(&lane->served_us[i], gone_us, now_us, slowness);
+            }
         }
+        lane = NULL;
     }
 }

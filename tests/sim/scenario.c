@@ -276,7 +276,7 @@ static const char *const names[] = {
     [FAMILY_BLIND] = "blind",   [FAMILY_OVERLOAD] = "overload",   [FAMILY_MODELS] = "models",
     [FAMILY_FAIR] = "fair",     [FAMILY_DEADLINE] = "deadline",   [FAMILY_IDLE] = "idle",
     [FAMILY_STARVE] = "starve", [FAMILY_FAULT] = "fault",         [FAMILY_CHAOS] = "chaos",
-    [FAMILY_SHARE] = "share",   [FAMILY_CLOCKS] = "clocks",
+    [FAMILY_SHARE] = "share",   [FAMILY_CLOCKS] = "clocks",       [FAMILY_BURSTS] = "bursts",
 };
 
 const char *family_name(enum family family)

@@ -35,6 +35,7 @@ enum family {
     FAMILY_CHAOS,  /* a bit of everything */
     FAMILY_SHARE,  /* as fair, where seats are few, and prompts and answers of any length */
     FAMILY_CLOCKS, /* that halve and come back, beside a screen or on a warm chip */
+    FAMILY_BURSTS, /* work in bursts against a temperature */
     FAMILY_COUNT,
 };
 

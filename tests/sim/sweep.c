@@ -328,6 +328,7 @@ static const struct tally *sum_of(struct sums *sums, const struct sweep_options 
 
     options.mutant = mutant;
     options.family = row->family;
+    options.from = row->from > 0 ? row->from : base->from;
     options.count = MUTANT_RUNS;
     options.quiet = true;
     *sums = (struct sums){ 0 };

@@ -199,7 +199,9 @@ static void judge_gate(struct watch *watch, const struct engine *engine, uint64_
         uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(watch));
 
         if (!governor_lets_run(&entry->limits, class) && until_ns > told_ns) {
-            double over_ns = (double)(until_ns - told_ns) - part_ns;
+            /* It may end its part; but what was told to run behind the gate may run not at all. */
+            bool is_new = engine->running->told_ns > entry->at_ns;
+            double over_ns = (double)(until_ns - told_ns) - (is_new ? 0.0 : part_ns);
 
             tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns,
                       over_ns > (double)ROUNDED_NS, watch_now_s(watch));

@@ -318,8 +318,8 @@ void watch_on_asked(struct watch *watch, const struct request *request)
               "done by %llu",
               (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.class,
               (int)(request->job.lane - watch->desk->lanes), request->job.n_prompt, request->n_cached,
-              request->n_answer, (unsigned long long)request->job.first_by_us,
-              (unsigned long long)request->job.finish_by_us);
+              request->n_answer, (unsigned long long)request->first_by_us,
+              (unsigned long long)request->finish_by_us);
     drawing_queue(watch->drawing, watch->agenda->now_ns, watch->desk->n_live);
 }
 
@@ -455,7 +455,7 @@ void watch_on_token(struct watch *watch, const struct request *request)
 {
     watch_say(watch, "request %llu: token %u", (unsigned long long)request->job.order, request->n_tok);
     if (request->n_tok == 1) {
-        uint64_t by_us = request->job.first_by_us;
+        uint64_t by_us = request->first_by_us;
 
         judge_first(watch, request);
         if (request->is_promised && by_us > 0 && watch->disturbed_ns < request->asked_ns) {
@@ -469,17 +469,16 @@ void watch_on_token(struct watch *watch, const struct request *request)
 
 static void judge_end(struct watch *watch, const struct request *request, enum desk_end how)
 {
-    const struct job *job = &request->job;
-    uint64_t by_us = job->finish_by_us;
+    uint64_t by_us = request->finish_by_us;
     double at_us = (double)(watch->agenda->now_ns - request->asked_ns) / 1000.0;
 
     if (!request->is_promised || how == DESK_CANCELLED || watch->disturbed_ns >= request->asked_ns) {
         return;
     }
     if (how == DESK_EXPIRED && request->n_tok == 0 && by_us == 0) {
-        by_us = job->first_by_us; /* it never came */
+        by_us = request->first_by_us; /* it never came */
     }
-    if (by_us > 0 && (how != DESK_DONE || job->finish_by_us > 0)) {
+    if (by_us > 0 && (how != DESK_DONE || request->finish_by_us > 0)) {
         tally_add(&watch->tallies, INVARIANT_DEADLINE,
                   at_us / (double)(by_us - request->asked_ns / AGENDA_US),
                   how != DESK_DONE || watch->agenda->now_ns > by_us * AGENDA_US, watch_now_s(watch));
