@@ -188,7 +188,7 @@ static void judge_rest(struct watch *watch, uint64_t from_ns)
 }
 
 /* Nothing of a class that is shut out runs longer than until it is told, and its part. */
-static void judge_gate(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
                        double part_ns)
 {
     enum sched_class class = engine->running->work->class;
@@ -199,8 +199,9 @@ static void judge_gate(struct watch *watch, const struct engine *engine, uint64_
         uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(watch));
 
         if (!governor_lets_run(&entry->limits, class) && until_ns > told_ns) {
-            /* It may end its part; but what was told to run behind the gate may run not at all. */
-            bool is_new = engine->running->told_ns > entry->at_ns;
+            /* It may end its part; but what was told to run behind the gate may run not at all, unless it is told to
+             * end because nobody waits for it any more. */
+            bool is_new = engine->running->told_ns > entry->at_ns && !engine_runs_for_nobody(engine);
             double over_ns = (double)(until_ns - told_ns) - (is_new ? 0.0 : part_ns);
 
             tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns,
@@ -215,7 +216,7 @@ static void judge_gate(struct watch *watch, const struct engine *engine, uint64_
     tally_add(&watch->tallies, INVARIANT_GATE, 0.0, false, watch_now_s(watch));
 }
 
-void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
                   double part_ns)
 {
     watch_say(watch, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,

@@ -102,7 +102,7 @@ struct watch {
 void watch_init(struct watch *watch, struct agenda *agenda, const struct scenario *scenario);
 
 /* ---- the device (watch.c) */
-void watch_on_run(struct watch *watch, const struct engine *engine, uint64_t from_ns, uint64_t to_ns,
+void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
                   double part_ns);
 void watch_on_limits(struct watch *watch, const struct governor_limits *limits);
 void watch_frames(struct watch *watch); /* every 20 ms */

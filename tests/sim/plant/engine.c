@@ -302,6 +302,11 @@ static void compute(struct engine *engine, struct engine_work *work)
     }
 }
 
+bool engine_runs_for_nobody(struct engine *engine)
+{
+    return engine->running && is_pointless(engine, engine->running);
+}
+
 static void on_run_end(void *owner)
 {
     struct engine *engine = owner;

@@ -146,6 +146,9 @@ void engine_stall(struct engine *engine, bool is_stalled);
 /* Time that its work had the device or the cores so far; up to now, also in a run. */
 double engine_held_ns(const struct engine *engine);
 
+/* Nobody waits for what it runs: all those sequences are closed. It ends with its part. */
+bool engine_runs_for_nobody(struct engine *engine);
+
 /* True time of @load at the full clock, without noise. */
 double engine_true_ns(const struct scenario_engine *family, const struct cost_load *load);
 
