@@ -42,6 +42,14 @@ struct admit_verdict {
 };
 
 /*
+ * The limits that are reckoned with, of both places: the usual duty where that of the moment is higher, for a load is
+ * read by the frame; and while a compositor has said that it draws until then, the usual duty from then on
+ * (busy_until_us is in the boot clock behind this).
+ */
+void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us,
+                  struct governor_limits *ret_limits);
+
+/*
  * May @job come in? It is filled in as for queue_add() and not in @queue (or is JOB_HELD there, its words having just
  * come: it is not counted against itself). @limits of both places. Fills @ret_verdict always.
  */

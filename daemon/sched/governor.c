@@ -22,6 +22,7 @@
 #define HEAT_GRACE_MS     3000u
 
 #define GAP_S           1.0
+#define USUAL_S         0.5     /* time constant of the usual duty: thirty frames */
 #define DWELL_US        500000u /* a freer mode must do for so long without a break: a flapping load is a load */
 #define CAUSE_US        500000u /* between causes of one mode: nobody wants to hear of more than two a second */
 #define FULL_AGAIN      950u    /* permille of duty before a shared place counts as ours alone */
@@ -293,6 +294,21 @@ static double used_of(const struct governor_input *input, double elapsed_s)
     return used > 1.0 ? 1.0 : used;
 }
 
+/* What a duty will be in a second is told by what it was rather than by what it is: a load is read by the frame. */
+static void follow_usual(struct governor *governor, double elapsed_s)
+{
+    double part = elapsed_s > GAP_S ? 1.0 : elapsed_s / (elapsed_s + USUAL_S);
+
+    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+        const struct governor_limits *limits = &governor->limits[i];
+
+        if (limits->busy_until_us == 0) {
+            governor->usual[i] += ((double)limits->duty_permille - governor->usual[i]) * part;
+        }
+        governor->limits[i].usual_permille = (uint32_t)governor->usual[i];
+    }
+}
+
 bool governor_tick(struct governor *governor, const struct governor_input *input)
 {
     const struct governor_policy *policy = &governor->policy;
@@ -332,7 +348,9 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     if (governor->yield.is_crowded && both.duty_permille >= TO_SPARE && !policy->cores_share) {
         mode = GOVERNOR_CPU;
     }
-    return set(governor, GOVERNOR_DEVICE, &device, mode, pressure, input->now_us) || changed;
+    changed = set(governor, GOVERNOR_DEVICE, &device, mode, pressure, input->now_us) || changed;
+    follow_usual(governor, elapsed_s);
+    return changed;
 }
 
 void governor_show(const struct governor *governor, enum governor_place place,

@@ -121,6 +121,7 @@ struct governor_limits {
     enum sched_class class_gate; /* lower classes wait */
     uint32_t kv_permille;        /* of its ceiling that an engine's pages may use */
     uint64_t busy_until_us;      /* a compositor draws hard until then, and says so; 0: none does */
+    uint32_t usual_permille;     /* the duty of the last second or so, as a mean, but for such times */
 };
 
 /* True if @class may run under @limits. A mode says this in a word, but a freer word has to dwell: work does not wait
@@ -170,6 +171,7 @@ struct governor {
     uint64_t last_us;               /* of the last tick; 0: none */
     uint64_t pressed_us;            /* when memory was last under pressure */
     uint32_t kv_permille;
+    double usual[GOVERNOR_PLACE_COUNT]; /* limits[].usual_permille, unrounded */
     struct yield yield;
     struct heat heat;
     struct watts watts;

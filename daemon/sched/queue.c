@@ -175,20 +175,33 @@ void queue_leave_out(struct queue *queue, const struct job *job)
     job->account->short_turn[job->class] = queue->turn;
 }
 
-/* The largest of the last prompts of its class; one that was large is half forgotten after ten others. */
+/* One that was large is half forgotten after ten others. */
+#define QUEUE_BURST_KEEPS 0.93
+
+/* The largest of the last prompts of its class, and of the last answers. */
 static void note_burst(struct queue *queue, const struct job *job)
 {
     double *burst_ns = &queue->burst_ns[job->class];
     double ns = 0.0;
+    double answer_ns = 0.0;
 
     if (job->lane && job->lane->page_tokens > 0) {
         const double *part_ns = job->lane->cost.ns;
         double n_rows = job_rows_left(job);
+        uint32_t n_tok = job_tokens_left(job);
+
+        n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
+        answer_ns = n_tok * (part_ns[COST_FIXED] + part_ns[COST_DECODE_ROW]);
 
         ns = n_rows *
              (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->lane->page_tokens * part_ns[COST_ATTEND_PAGE]);
     }
-    *burst_ns = *burst_ns * 0.93 > ns ? *burst_ns * 0.93 : ns;
+    queue->burst_answer_ns[job->class] *= QUEUE_BURST_KEEPS;
+    if (answer_ns > queue->burst_answer_ns[job->class]) {
+        queue->burst_answer_ns[job->class] = answer_ns;
+        queue->burst_lane[job->class] = job->lane;
+    }
+    *burst_ns = *burst_ns * QUEUE_BURST_KEEPS > ns ? *burst_ns * QUEUE_BURST_KEEPS : ns;
 }
 
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us)

@@ -116,9 +116,11 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
      * not left waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
-    double burst_ns[SCHED_CLASS_COUNT]; /* the largest prompt lately: what may come at any time */
-    double caution[SCHED_CLASS_COUNT];  /* more time than foretold is promised by this, as promises went */
-    uint64_t turn;                      /* number of the last plan that looked at everybody */
+    double burst_ns[SCHED_CLASS_COUNT];        /* the largest prompt lately: what may come at any time */
+    double burst_answer_ns[SCHED_CLASS_COUNT]; /* likewise an answer, */
+    const struct lane *burst_lane[SCHED_CLASS_COUNT]; /* and its lane: compared, and may be gone */
+    double caution[SCHED_CLASS_COUNT]; /* more time than foretold is promised by this, as promises went */
+    uint64_t turn;                     /* number of the last plan that looked at everybody */
 };
 
 void queue_init(struct queue *queue);

@@ -128,10 +128,12 @@ static void refuse_late(struct stream *stream, const struct admit_verdict *verdi
 static bool may_come_in(struct stream *stream)
 {
     struct hub *hub = stream->hub;
+    struct governor_limits usual[GOVERNOR_PLACE_COUNT];
     struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     struct admit_verdict verdict;
 
-    turn_real_limits(&hub->pacer.turn, hub->governor.limits, limits);
+    admit_limits(hub->governor.limits, clock_mono_us(), clock_boot_us(), usual);
+    turn_real_limits(&hub->pacer.turn, usual, limits);
     switch ((enum admit_outcome)admit_ask(&hub->queue, &stream->job, limits, clock_boot_us(), &verdict)) {
     case ADMIT_OK:
         return true;

@@ -190,6 +190,7 @@ static int admit(struct desk *desk, struct request *request, const struct desk_a
                  uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
+    struct governor_limits usual[GOVERNOR_PLACE_COUNT];
     struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     struct admit_verdict verdict;
     int r = account_admit(job->account, &job->limits, 0, desk_now_us(desk), ret_retry_us);
@@ -200,7 +201,8 @@ static int admit(struct desk *desk, struct request *request, const struct desk_a
     if (!finds_place(desk, ask, job, ret_retry_us)) {
         return DESK_FULL;
     }
-    turn_real_limits(&desk->turn, desk->governor.limits, limits);
+    admit_limits(desk->governor.limits, desk_now_us(desk), desk_now_us(desk), usual);
+    turn_real_limits(&desk->turn, usual, limits);
     r = admit_ask(&desk->queue, job, limits, desk_now_us(desk), &verdict);
     if (r == ADMIT_LATE && desk->mutant == MUTANT_NO_ADMIT) {
         r = ADMIT_OK;
