@@ -106,7 +106,7 @@ START_TEST(a_prompt_behind_an_answer_that_hurries_waits_no_longer_than_for_its_e
     prepare(&ask, 1, SCHED_INTERACTIVE, 1000, 2, 0, 0);
     ck_assert_int_eq(admit(&ask), ADMIT_OK);
     ck_assert_uint_ge(verdict.first_us, 1500000);
-    ck_assert_uint_le(verdict.first_us, 6 * SECOND_US);
+    ck_assert_uint_le(verdict.first_us, 4 * SECOND_US);
 
     play_come(&play, &ask);
     play_until(&play, play.in.now_us + 6 * SECOND_US);
