@@ -274,12 +274,29 @@ static int take_file(struct hub *hub, const char *name, const char *file, struct
     return *model ? models_set(*model, &settings) : models_add(hub, &settings, model);
 }
 
+/* The file that was put there can't be read: the row is what it was before @before, or gone if it was made for it. A
+ * name that was mistyped is no model, and a model has not lost the file that it had. */
+static void take_back(struct model *model, bool is_new, const struct model *before)
+{
+    if (is_new) {
+        model->is_removed = true;
+        models_try_remove(model);
+        return;
+    }
+    mem_free(model->strings);
+    model->strings = before->strings;
+    model->settings = before->settings;
+    model->has_failed = before->has_failed;
+}
+
 int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
              hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
              struct diag *diag)
 {
     struct model *model = models_find(hub, ask->name);
     bool other = ask->file[0] != '\0' && (!model || strcmp(ask->file, model->settings.file) != 0);
+    bool is_new = !model;
+    struct model before = { 0 };
     struct hub_ticket *ticket;
     int r;
 
@@ -287,14 +304,25 @@ int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct gran
     if (r) {
         return r;
     }
+    if (other && model) {
+        before = *model;
+        model->strings = NULL; /* until it is known whether they come back */
+    }
     r = other ? take_file(hub, ask->name, ask->file, &model) : 0;
     if (r) {
+        if (!is_new) {
+            model->strings = before.strings;
+        }
         return err_up(r);
     }
     r = model->current ? want_newest(model, diag) : models_want(model, grant->admin, diag);
     if (r) {
+        if (other) {
+            take_back(model, is_new, &before);
+        }
         return r;
     }
+    mem_free(before.strings);
     r = ticket_create(&ticket, hub, TICKET_LOAD, grant, model, owner);
     if (r) {
         return err_up(r);
