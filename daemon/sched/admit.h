@@ -1,11 +1,11 @@
 /*
  * Admit: can this request be in time?
  *
- * A deadline is a promise, so it is given early or refused early. The time until a first token and until the last one
- * is foretold from the cost model, the limits in force (duty, gate) and all work that comes before: the higher classes'
- * and earlier deadlines of the same class in full, and of the other accounts of its class as much as their weights
- * give them while this one is served. So a deadline is met out of the account's own share or not at all. Work that
- * was promised before is counted as reserved: an admission never breaks an earlier one.
+ * A deadline is a promise, so it is given early or refused early. The time until a first token and until the last
+ * one is foretold from the cost model, the limits in force (duty, gate) and all work that comes before: the higher
+ * classes' and earlier deadlines of the same class in full, and of the other accounts of its class as much as their
+ * weights give them while this one is served. So a deadline is met out of the account's own share or not at all.
+ * Work that was promised before is counted as reserved: an admission never breaks an earlier one.
  *
  * Requests without a deadline are never late; only what can never fit is refused.
  *
@@ -42,23 +42,23 @@ struct admit_verdict {
 };
 
 /*
- * The limits that are reckoned with, of both places: the usual duty where that of the moment is higher, for a load is
- * read by the frame; and while a compositor has said that it draws until then, the usual duty from then on
+ * The limits that are reckoned with, of both places: the usual duty where that of the moment is higher, for a load
+ * is read by the frame; and while a compositor has said that it draws until then, the usual duty from then on
  * (busy_until_us is in the boot clock behind this).
  */
 void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us,
                   struct governor_limits *ret_limits);
 
 /*
- * May @job come in? It is filled in as for queue_add() and not in @queue (or is JOB_HELD there, its words having just
- * come: it is not counted against itself). @limits of both places. Fills @ret_verdict always.
+ * May @job come in? It is filled in as for queue_add() and not in @queue (or is JOB_HELD there, its words having
+ * just come: it is not counted against itself). @limits of both places. Fills @ret_verdict always.
  */
 int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
               uint64_t boot_us, struct admit_verdict *ret_verdict);
 
 /*
- * Reads all deadlines anew: job::urgent of those that would be missed in the fair order. plan_make() does it; who asks
- * the queue for its order apart from that calls it before.
+ * Reads all deadlines anew: job::urgent of those that would be missed in the fair order. plan_make() does it; who
+ * asks the queue for its order apart from that calls it before.
  */
 void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
 

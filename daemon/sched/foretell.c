@@ -373,7 +373,7 @@ static double prompts_ns(double ns, double piece_ns, double step_ns)
     return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
 }
 
-/* What @limit_ns of a step leaves to prompts: however many answers there are, the first in line has its rows (fill.c). */
+/* What @limit_ns of a step leaves to prompts. The first in line has its rows, however many answers there are. */
 static double piece_of(const struct outlook *outlook, const struct lane *lane, double limit_ns, double n_rows)
 {
     double ns = limit_ns - lane->cost.ns[COST_FIXED] - outlook->answers;

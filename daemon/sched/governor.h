@@ -1,9 +1,9 @@
 /*
  * Governor: how much of the chip is ours now
  *
- * What is known of the machine in, limits out: graphics load, a compositor's hints, temperatures, power, pressure and
- * sleep become a mode, the longest slice, the duty, a ceiling for steps and a gate for classes. It is asked every 50 ms
- * while there is work and never else, and it tells its cause with every change.
+ * What is known of the machine in, limits out: graphics load, a compositor's hints, temperatures, power, pressure
+ * and sleep become a mode, the longest slice, the duty, a ceiling for steps and a gate for classes. It is asked
+ * every 50 ms while there is work and never else, and it tells its cause with every change.
  *
  * There are two places to compute: the device that draws the screen, and the cores. Heat, power, pressure and sleep
  * bound both. Graphics bound the device, and the cores only where policy says that they cost the screen frames too
@@ -190,8 +190,8 @@ void governor_awake(struct governor *governor);
 bool governor_tick(struct governor *governor, const struct governor_input *input);
 
 /*
- * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The mode
- * in `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing.
+ * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The
+ * mode in `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing.
  */
 void governor_show(const struct governor *governor, enum governor_place place,
                    struct governor_limits *ret_limits, uint64_t *ret_since_us);

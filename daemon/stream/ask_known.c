@@ -1,6 +1,6 @@
 /*
- * The second look at a request: model and tokens are there. Does it fit the context and the vocabulary, and can it be
- * served in time? Then its journal begins, and it waits for a seat.
+ * The second look at a request: model and tokens are there. Does it fit the context and the vocabulary, and can it
+ * be served in time? Then its journal begins, and it waits for a seat.
  */
 #include "base/clean.h"
 #include "base/clock.h"
