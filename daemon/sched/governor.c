@@ -236,6 +236,9 @@ static bool move(struct governor *governor, enum governor_place place, enum gove
         governor->n_changes++;
         changed = true;
     }
+    if (mode != limits->mode) {
+        return changed; /* its word dwells, and so does what it was for */
+    }
     if (cause != limits->cause && (changed || now_us - governor->cause_us[place] >= DWELL_US)) {
         limits->cause = cause;
         governor->cause_us[place] = now_us;

@@ -472,6 +472,20 @@ START_TEST(a_pause_that_is_over_is_not_shown_any_more)
 }
 END_TEST
 
+START_TEST(what_is_told_of_a_mode_fits_it)
+{
+    machine_draw(950);
+    machine_tick(20);
+    machine_draw(0);
+
+    for (int i = 0; i < 60; i++) { /* it is over, and its word dwells */
+        machine_tick(1);
+        ck_assert(device->mode == GOVERNOR_FULL || device->cause != GOVERNOR_FREE);
+    }
+    ck_assert_int_eq(device->mode, GOVERNOR_FULL);
+}
+END_TEST
+
 START_TEST(a_gate_does_not_flap_with_the_load)
 {
     uint32_t n_open = 0;
@@ -577,6 +591,7 @@ int main(void)
     tcase_add_test(facts, a_freer_mode_waits_for_its_dwell);
     tcase_add_test(facts, who_looks_is_shown_what_holds_now);
     tcase_add_test(facts, a_pause_that_is_over_is_not_shown_any_more);
+    tcase_add_test(facts, what_is_told_of_a_mode_fits_it);
     tcase_add_test(facts, a_gate_does_not_flap_with_the_load);
     tcase_add_test(facts, a_gate_opens_when_it_has_not_been_wanted_for_a_dwell);
     tcase_add_test(facts, a_gate_opens_at_once_when_there_is_room);
