@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A machine that behaves badly under load: sensors that swing with each reading, bounds at their ends, reloads at any time."""
+"""A machine that behaves badly under load: sensors that swing with each reading, bounds at their ends, reloads."""
 import itertools
 import signal
 import time
