@@ -1,3 +1,4 @@
+#include "base/num.h"
 #include "sched/governor.h"
 #include <math.h>
 
@@ -195,6 +196,9 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     heed_misses(yield, input, elapsed_s);
     if (input->hint.busy_until_us > input->now_us) {
         yield->told_us = input->hint.busy_until_us;
+    } else {
+        yield->told_us =
+            num_min(yield->told_us, input->now_us); /* void before its time: its compositor has gone */
     }
     heed_crowd(yield, input, load);
     /* Not known yet is not idle: short slices, as beside a screen that moves. */

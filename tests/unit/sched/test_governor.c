@@ -348,6 +348,17 @@ START_TEST(busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_a
 }
 END_TEST
 
+START_TEST(a_compositor_that_is_gone_before_its_busy_time_holds_nobody_longer)
+{
+    in.hint.at_us = in.now_us;
+    in.hint.busy_until_us = in.now_us + 60000000;
+    machine_tick(20);
+    in.hint.busy_until_us = 0;
+    machine_tick(42); /* as after a busy time that is over */
+    ck_assert_uint_eq(device->duty_permille, 1000);
+}
+END_TEST
+
 START_TEST(a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_frame)
 {
     in.hint.at_us = in.now_us;
@@ -447,6 +458,7 @@ static void add_graphics(Suite *suite)
     tcase_add_test(facts, a_desk_trusts_what_it_does_not_see);
     tcase_add_test(facts, a_missed_frame_halves_slice_and_duty_at_once);
     tcase_add_test(facts, courage_comes_back_slowly);
+    tcase_add_test(facts, a_compositor_that_is_gone_before_its_busy_time_holds_nobody_longer);
     tcase_add_test(facts, busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_at_once);
     tcase_add_test(facts, a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_frame);
     suite_add_tcase(suite, facts);
