@@ -169,11 +169,36 @@ static void add_zone(const struct sense_source *source, const struct sense_view 
     };
 }
 
+/* Where the kernel begins to act. It is the zone's own and does not move, so that neither does the choice. */
+static int32_t limit_of(const struct sense_source *source)
+{
+    return source->passive_mc < source->critical_mc ? source->passive_mc : source->critical_mc;
+}
+
+/* Of more zones than the governor looks at those with the lowest limits count; of equals the first. */
+static bool is_beyond(const struct sense_book *book, const struct sense_view *view, uint32_t at)
+{
+    const struct sense_source *source = &book->sources[at];
+    uint32_t n_before = 0;
+
+    for (uint32_t i = 0; i < book->n_sources && n_before < GOVERNOR_ZONES_MAX; i++) {
+        const struct sense_source *other = &book->sources[i];
+        bool is_before =
+            limit_of(other) < limit_of(source) || (limit_of(other) == limit_of(source) && i < at);
+
+        n_before += is_before && other->was_ok == source->was_ok && sense_is_zone(other, view);
+    }
+    return n_before == GOVERNOR_ZONES_MAX;
+}
+
 static void add_zones(const struct sense_book *book, const struct sense_view *view, bool ever_ok,
                       struct governor_input *input)
 {
+    bool is_crowded = book->n_sources > GOVERNOR_ZONES_MAX;
+
     for (uint32_t i = 0; i < book->n_sources; i++) {
-        if (book->sources[i].was_ok == ever_ok && sense_is_zone(&book->sources[i], view)) {
+        if (book->sources[i].was_ok == ever_ok && sense_is_zone(&book->sources[i], view) &&
+            !(is_crowded && is_beyond(book, view, i))) {
             add_zone(&book->sources[i], view, input);
         }
     }

@@ -1,6 +1,7 @@
 /* Unknown is never idle and never cool; nothing is protected only where nothing is there. */
 #include "told.h"
 #include "unit.h"
+#include <stdio.h>
 
 static void fill(const struct told *told, const struct sense_view *view, struct governor_input *ret_input)
 {
@@ -303,6 +304,34 @@ START_TEST(zones_that_the_configuration_names_count_and_no_others)
 }
 END_TEST
 
+START_TEST(of_too_many_zones_those_with_the_lowest_limits_count)
+{
+    static struct told_source sources[40];
+    static char names[40][16];
+    static struct told told;
+    struct governor_input input;
+    struct sense_view view;
+
+    for (uint32_t i = 0; i < 40; i++) { /* the last ones are nearest to their limits; the first has none */
+        snprintf(names[i], sizeof(names[i]), "zone %u", i);
+        sources[i] = (struct told_source){ .id = i + 1, .quantity = HEAT, .name = names[i] };
+        sources[i].passive_mc = i == 0 ? 0 : 110000 - 1000 * (int32_t)i;
+    }
+    told_init(&told);
+    told_inventory(&told, sources, 40, 128);
+    for (uint32_t i = 0; i < 40; i++) {
+        told_reading(&told, i + 1, 40000);
+    }
+    view = told_view(&told);
+
+    fill(&told, &view, &input);
+
+    ck_assert_uint_eq(input.n_zones, GOVERNOR_ZONES_MAX);
+    ck_assert_int_eq(input.zones[0].passive_mc, 86000);
+    ck_assert_int_eq(input.zones[GOVERNOR_ZONES_MAX - 1].passive_mc, 71000);
+}
+END_TEST
+
 START_TEST(a_zone_that_is_demanded_and_not_there_is_blind)
 {
     static const char *const patterns[] = { "npu*" };
@@ -504,6 +533,7 @@ int main(void)
     tcase_add_test(facts, the_clock_is_scaled_by_the_highest_that_was_seen);
     tcase_add_test(facts, zones_in_use_are_seen_with_their_trips);
     tcase_add_test(facts, zones_that_the_configuration_names_count_and_no_others);
+    tcase_add_test(facts, of_too_many_zones_those_with_the_lowest_limits_count);
     tcase_add_test(facts, a_zone_that_is_demanded_and_not_there_is_blind);
     tcase_add_test(facts, a_zone_that_never_spoke_counts_only_where_no_other_does);
     tcase_add_test(facts, what_was_there_and_is_gone_is_blind);
