@@ -249,27 +249,23 @@ static void watch_progress(struct watch *watch, uint32_t lane)
     tally_add(&watch->tallies, INVARIANT_PROGRESS, *starved_s, *starved_s > PROGRESS_S, watch_now_s(watch));
 }
 
-/* Something came or went that no admission could foresee. */
+/* Something took time away that no admission could foresee: frames or work became longer, a sensor or an engine
+ * went. What gives time is no excuse. */
 static bool is_disturbed(const struct watch *watch)
 {
     const struct scenario *scenario = watch->scenario;
     uint64_t now_ns = watch->agenda->now_ns;
-    int64_t to_ms = (int64_t)(now_ns / AGENDA_MS);
-    int64_t from_ms = to_ms - (int64_t)(SENSORS_TICK_NS / AGENDA_MS);
+    uint64_t before_ns = now_ns - num_min(now_ns, SENSORS_TICK_NS);
     bool found = is_troubled(watch);
 
     for (int i = MISHAP_HEAT_GONE; i < MISHAP_COUNT; i++) {
         found = found || watch->sensors->is_gone[i];
     }
-    for (int64_t i = 0; i < SCENARIO_ROWS_MAX; i++) {
-        found = found || (i < scenario->n_loads && scenario->loads[i].at_ms > from_ms &&
-                          scenario->loads[i].at_ms <= to_ms);
-        found = found || (i < scenario->n_clocks && scenario->clocks[i].at_ms > from_ms &&
-                          scenario->clocks[i].at_ms <= to_ms);
-        found = found || (i < scenario->n_traffic && scenario->traffic[i].at_ms > from_ms &&
-                          scenario->traffic[i].at_ms <= to_ms);
-    }
-    return found;
+    return found || gpu_clock_permille(scenario, now_ns) < gpu_clock_permille(scenario, before_ns) ||
+           dram_stretch(scenario, now_ns) > dram_stretch(scenario, before_ns) ||
+           gpu_load_permille(scenario, now_ns, GPU_BASE) + gpu_load_permille(scenario, now_ns, GPU_APP) >
+               gpu_load_permille(scenario, before_ns, GPU_BASE) +
+                   gpu_load_permille(scenario, before_ns, GPU_APP);
 }
 
 void watch_serve(struct watch *watch)
