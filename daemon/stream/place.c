@@ -109,6 +109,8 @@ static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t toke
 {
     uint64_t energy_wait_us = metering_wait_us(hub, ask->grant, clock_boot_us());
     uint64_t wait_us = num_max(tokens_wait_us, energy_wait_us);
+    bool is_energy =
+        ask->grant->tokens_a_minute == 0 || energy_wait_us >= tokens_wait_us; /* of a later now */
 
     if (wait_us == 0) {
         return false;
@@ -120,8 +122,8 @@ static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t toke
         return true;
     }
     diag_set(diag, "this user's %u %s a minute are spent: come back in %u ms",
-             energy_wait_us >= tokens_wait_us ? ask->grant->energy_a_minute : ask->grant->tokens_a_minute,
-             energy_wait_us >= tokens_wait_us ? "joules" : "tokens", *ret_retry_ms);
+             is_energy ? ask->grant->energy_a_minute : ask->grant->tokens_a_minute,
+             is_energy ? "joules" : "tokens", *ret_retry_ms);
     return true;
 }
 
