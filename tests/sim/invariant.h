@@ -21,6 +21,7 @@ enum invariant {
     INVARIANT_CYCLE,    /* temperature swings, settled */
     INVARIANT_HOT,      /* a hot start falls no slower than without us */
     INVARIANT_USE,      /* the budget of heat is used, settled */
+    INVARIANT_CURVE,    /* while others warm the chip duty falls as a curve */
     INVARIANT_FLAP,     /* the mode does not change to and fro */
     INVARIANT_BLIND,    /* blind: nothing runs as if all were well */
     INVARIANT_FIRST,    /* realtime first token: one slice and its own work */

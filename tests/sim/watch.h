@@ -32,6 +32,16 @@ struct watch_window {
 
 #define WATCH_SETTLED 512u /* seconds of which the temperature is kept: more than any family has */
 
+#define WATCH_WARMING 10u /* seconds */
+
+/* Duty while others warm the chip, second by second. */
+struct watch_curve {
+    double sum;                  /* of the present second's ticks */
+    double before;               /* mean of the last one */
+    double alone[WATCH_WARMING]; /* degrees of the chip without us at the ends of the last ones: a ring */
+    uint64_t n;                  /* whole seconds */
+};
+
 /* Tokens that one account was served, at each of the last seconds. */
 struct watch_account {
     uint32_t uid; /* 0: free */
@@ -83,6 +93,8 @@ struct watch {
     double second_mc; /* sum of the present second */
     double below_mc;  /* sum, below what could be used */
     uint64_t n_mc;
+    uint64_t n_heat_ticks;
+    struct watch_curve curve;
 
     struct watch_account accounts[WATCH_ACCOUNTS];
     struct watch_lead leads[WATCH_LEADS][WATCH_LEADS];

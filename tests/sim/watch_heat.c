@@ -18,6 +18,14 @@
 #define HOT_MC 10.0
 /* So far below the target, settled, work is refused for nothing. */
 #define BELOW_MC 6000.0
+/* While others warm the chip by so many degrees a second, from half a degree below the target, the highest that is aimed
+ * at, to the two above that are borne: so long there is to give way, less what the sensor conceals by its steps (half of
+ * one) and by being late. In that time duty must be able to fall from all to nothing, and need not fall faster. */
+#define CURVE_DEGREES 2.5
+/* More than that from one reading to the next is a leap: how far it goes by the one after that, nobody can tell. */
+#define CURVE_LEAP 0.5
+/* What others add slowly is no reason for more than that, a second: nobody hears it. */
+#define CURVE_LEAST 0.1
 
 /* Watts of everybody else, of the row that holds now. */
 static int64_t others_mw(const struct scenario *scenario, uint64_t now_ns)
@@ -106,6 +114,60 @@ static bool is_settled(const struct watch *watch)
            watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS;
 }
 
+/* Others warm the chip: how fast at most of late, in degrees a second. */
+static double warming(const struct watch_curve *curve)
+{
+    double most = 0.0;
+
+    for (uint64_t i = curve->n - WATCH_WARMING + 1; i < curve->n; i++) {
+        double rise = curve->alone[i % WATCH_WARMING] - curve->alone[(i - 1) % WATCH_WARMING];
+
+        most = rise > most ? rise : most;
+    }
+    return most;
+}
+
+/* The most that duty may fall within a second for the sake of that. */
+static double steepest(const struct scenario_sense *sense, double warming)
+{
+    double degrees = CURVE_DEGREES - (double)sense->temp_step_mc / 2000.0;
+    double late_s = (double)(sense->temp_delay_ms + sense->temp_period_ms) / 1000.0;
+    double left_s = degrees / warming - late_s;
+
+    if (left_s <= 1.0 || warming * (double)sense->temp_period_ms / 1000.0 > CURVE_LEAP) {
+        return 1.0;
+    }
+    return 1.0 / left_s < CURVE_LEAST ? CURVE_LEAST : 1.0 / left_s;
+}
+
+/* Worlds in which nothing but heat bounds us. */
+static void follow_curve(struct watch *watch)
+{
+    const struct scenario *scenario = watch->scenario;
+    struct watch_curve *curve = &watch->curve;
+    double duty;
+
+    curve->sum += desk_limits(watch->desk)->duty_permille / 1000.0;
+    if (++watch->n_heat_ticks % TICKS_A_SECOND != 0) {
+        return;
+    }
+    duty = curve->sum / TICKS_A_SECOND;
+    curve->sum = 0.0;
+    curve->alone[curve->n++ % WATCH_WARMING] = watch->warmth->alone.die_mc / 1000.0;
+    watch_say(watch, "heat: die %.2f, without us %.2f, read %.1f, duty %.3f",
+              watch->warmth->now.die_mc / 1000.0, watch->warmth->alone.die_mc / 1000.0,
+              watch->sensors->temp_mc / 1000.0, duty);
+    if (curve->n > WATCH_WARMING && scenario->n_others > 1 && scenario->screen.hz == 0 &&
+        scenario->n_mishaps == 0 && watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS &&
+        warming(curve) > 0.0) {
+        double fall = curve->before - duty;
+        double most = steepest(&scenario->sense, warming(curve));
+
+        tally_add(&watch->tallies, INVARIANT_CURVE, fall / most, fall > most, watch_now_s(watch));
+    }
+    curve->before = duty;
+}
+
 void watch_heat(struct watch *watch)
 {
     const struct warmth *warmth = watch->warmth;
@@ -114,6 +176,7 @@ void watch_heat(struct watch *watch)
     double could = target;
 
     take_reading(watch);
+    follow_curve(watch);
     if (warmth->has_shadow && warmth->shadow.die_mc > target) {
         could = warmth->shadow.die_mc;
     }
