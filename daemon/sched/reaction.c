@@ -48,7 +48,7 @@ void reaction_end(struct reaction *reaction)
 
 void reaction_settle(struct reaction *reaction, double degrees, double share)
 {
-    if (reaction->is_begun && degrees > DEGREES_LEAST && share > 0.0) {
+    if (reaction->is_begun && !reaction->is_known && degrees > DEGREES_LEAST && share > 0.0) {
         reaction->whole = degrees / share;
         reaction->is_known = true;
         reaction->is_watched = false;

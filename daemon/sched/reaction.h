@@ -1,16 +1,17 @@
 /*
  * Reaction: how a chip answers our work, as its first warm-up shows it
  *
- * The reaction curve of Ziegler and Nichols (1942): work begins on a chip that is cool, and what the sensor then says is
- * the chip's answer. Two points of it are enough: how far it rose soon after it began to move, and which share holds it
- * at the aim in the end. They give the degrees that a full share makes, and a lag.
+ * The reaction curve of Ziegler and Nichols (1942): work begins on a chip that is cool, and what the sensor then
+ * says is the chip's answer. Two points of it are enough: how far it rose soon after it began to move, and which
+ * share holds it at the aim in the end. They give the degrees that a full share makes, and a lag.
  *
- * Gains follow by Skogestad's rules for a loop that must bear a sensor seconds late (SIMC, J. Process Control 13, 2003):
- * a chip that is slow gets a strong proportional part, one that is fast next to none, and an integral alone. Until its
- * curve is known, gains are those of a middling chip that the present share holds at the target: relative ones.
+ * Gains follow by Skogestad's rules for a loop that must bear a sensor seconds late (SIMC, J. Process Control 13,
+ * 2003): a chip that is slow gets a strong proportional part, one that is fast next to none, and an integral alone.
+ * Until its curve is known, gains are those of a middling chip that the present share holds at the target: relative
+ * ones.
  *
- * Learnt once. Later, others warm and cool the chip, and a sensor can't tell their degrees from ours: a fit in the closed
- * loop would take the controller's own answer for the chip's.
+ * Learnt once. Later, others warm and cool the chip, and a sensor can't tell their degrees from ours: a fit in the
+ * closed loop would take the controller's own answer for the chip's.
  *
  * Pure: time is an argument.
  */

@@ -1,7 +1,8 @@
 /*
  * The constants were chosen over thousands of plants drawn by chance (two nodes; resistance x 1/2 to 2; 1 to 60 s;
- * sensors that round, 0.05 to 1 s apart and up to 2 s late; other heat 0 to 80 % of what the target allows, coming and
- * going at once): tests/sim, families heat, disturbed, hot. docs/scheduling.md has the reasons and what came of it.
+ * sensors that round, 0.05 to 1 s apart and up to 2 s late; other heat 0 to 80 % of what the target allows, coming
+ * and going at once): tests/sim, families heat, disturbed, hot. docs/scheduling.md has the reasons and what came of
+ * it.
  */
 #include "sched/thermostat.h"
 #include <math.h>
@@ -17,7 +18,6 @@
 #define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
 #define APPROACH_FULL    4.0  /* degrees */
 #define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
-#define SLOPE_OF_PEAK    0.25 /* at its peak: nothing of it is left to act upon */
 #define SLOPE_NOISE      0.04 /* a second: slices and rests, read now and then, feign that */
 #define SLOPE_KEPT_S     5.0 /* others that begin to warm the chip do so for longer than a filter remembers */
 #define RUSH_S           3.0 /* a delay, a filter */
@@ -37,7 +37,7 @@
 #define UNPROVEN_NEAR    3.0  /* degrees below the aim count as that */
 #define USES             0.5  /* of the share: work that uses less says little */
 
-/* Giving way, on a chip that is known and slow enough for it. WAY_FAR and WAY_AGAIN are degrees that it may be above the
+/* Giving way, on a chip that is known and slow enough for it. WAY_FAR and WAY_AGAIN are degrees it may be above its
  * target by now. */
 #define SLOW_S    4.0  /* lag: a sensor that is late tells in time of one that is slower than this */
 #define WAY_FAR   4.0  /* twice what is borne: cut */
@@ -110,7 +110,6 @@ static void compare(struct thermostat *thermostat, const struct thermostat_readi
 /* Follows the reading; gives the slope in degrees a second, less what one step of the sensor would look like. */
 static double follow(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
-    double feigned = reading->step * (thermostat->reaction.is_known ? SLOPE_OF_PEAK : SLOPE_OF_STEP);
     double s = reading->elapsed_s;
     double slope;
 
@@ -125,7 +124,7 @@ static double follow(struct thermostat *thermostat, const struct thermostat_read
         thermostat->near_s += s;
     }
     slope = (thermostat->fast - thermostat->slow) / FILTER_SLOW_S;
-    return slope > 0.0 ? fmax(0.0, slope - feigned) : slope;
+    return slope > 0.0 ? fmax(0.0, slope - SLOPE_OF_STEP * reading->step) : slope;
 }
 
 /* The slope, at once: of the filters, or of the last seconds. One step of the sensor, to and fro, is none. */
@@ -182,9 +181,9 @@ static bool passes(const struct thermostat *thermostat, const struct thermostat_
 }
 
 /*
- * On a chip that is known, others are what warms it beyond the aim. By now it may be above the target by what it has
- * risen since the reading, and by what the sensor rounds away. Too much: what that takes in shares is given at once, and
- * then must show. True: not even that would do.
+ * On a chip that is known, others are what warms it beyond the aim. By now it may be above the target by what it
+ * has risen since the reading, and by what the sensor rounds away. Too much: what that takes in shares is given at
+ * once, and then must show. True: not even that would do.
  */
 static bool gives_way(struct thermostat *thermostat, const struct reaction_gains *gains,
                       const struct thermostat_reading *reading, double steep)
@@ -220,8 +219,8 @@ static void cut(struct thermostat *thermostat, double over)
 }
 
 /* It is at the aim again. Of the share that went before the cut, the part that the rise up to the aim was of the whole
- * rise would have been right, had there been time; there was less, so a margin is left. A chip that is slow shows in time
- * when that was too much; one that is known to be fast begins lower, and its gains bring it back. */
+ * rise would have been right, had there been time; there was less, so a margin is left. A chip that is slow shows
+ * in time when that was too much; one that is known to be fast begins lower, and its gains bring it back. */
 static void resume(struct thermostat *thermostat, double over, bool is_slow)
 {
     double rise = thermostat->peak - thermostat->lowest;

@@ -1,11 +1,11 @@
 /*
  * Thermostat: holds a temperature with the share of time that our work takes
  *
- * A proportional-integral controller. Its gains are those that the chip's own first warm-up asks for (reaction.h), and
- * until that is known, relative ones: a share that moves by percents a second and degree. At the target, share times
- * thermal resistance is always the same number of degrees (target less what it would be without us), so the gain of the
- * loop does not depend on the resistance, on our watts or on the number of cores. What is left to be robust against is
- * time: one pole or two between 1 and 60 s, and up to 2 s before a reading tells of it.
+ * A proportional-integral controller. Its gains are those that the chip's own first warm-up asks for (reaction.h),
+ * and until that is known, relative ones: a share that moves by percents a second and degree. At the target, share
+ * times thermal resistance is always the same number of degrees (target less what it would be without us), so the
+ * gain of the loop does not depend on the resistance, on our watts or on the number of cores. What is left to be
+ * robust against is time: one pole or two between 1 and 60 s, and up to 2 s before a reading tells of it.
  *
  * What is added to the textbook's controller (Astrom & Hagglund, Advanced PID Control, chapters 3 and 9; two slopes and
  * the care with the integral as in the kernel's power_allocator, Documentation/driver-api/thermal):
@@ -14,7 +14,7 @@
  * - The approach. What rises so fast that it would pass the aim soon is slowed down before.
  * - Giving way. When others warm a chip that is known, the share falls by what the reading, its slope and the chip's
  *   gain say, and no faster than that slope asks for: a curve.
- * - The cut. A reading that leaps over the aim ends our work at once, and the integral is set to the part of itself that
+ * - The cut. A reading that leaps over the aim ends our work at once; the integral is set to the part of itself that
  *   the peak says was right, less a margin; then work comes back slowly.
  * - No growth unseen: the integral does not grow while the share is not used. It would say nothing then.
  *

@@ -18,9 +18,10 @@
 #define HOT_MC 10.0
 /* So far below the target, settled, work is refused for nothing. */
 #define BELOW_MC 6000.0
-/* While others warm the chip by so many degrees a second, from half a degree below the target, the highest that is aimed
- * at, to the two above that are borne: so long there is to give way, less what the sensor conceals by its steps (half of
- * one) and by being late. In that time duty must be able to fall from all to nothing, and need not fall faster. */
+/* While others warm the chip by so many degrees a second, from half a degree below the target, the highest to be aimed
+ * at, to the two above that are borne: so long there is to give way, less what the sensor conceals by its steps
+ * (half of one) and by being late. In that time duty must be able to fall from all to nothing, and need not fall
+ * faster. */
 #define CURVE_DEGREES 2.5
 /* More than that from one reading to the next is a leap: how far it goes by the one after that, nobody can tell. */
 #define CURVE_LEAP 0.5
