@@ -352,6 +352,9 @@ void watch_end(struct watch *watch)
         watch_say(watch, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised",
                   (long long)i, desk->engines[i].n_open, desk->lanes[i].n_taken,
                   turn_is_busy(&desk->turn, &desk->lanes[i]), desk->lanes[i].n_pages_promised);
+        if (desk->engines[i].n_breaches > 0) {
+            watch_say(watch, "engine %lld: %s", (long long)i, desk->engines[i].breach);
+        }
         tally_add(&watch->tallies, INVARIANT_CONTRACT, (double)desk->engines[i].n_breaches,
                   desk->engines[i].n_breaches > 0, watch_now_s(watch));
     }

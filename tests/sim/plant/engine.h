@@ -20,6 +20,7 @@
 #define ENGINE_BEGUN       2u
 #define ENGINE_STEPS       (ENGINE_BEGUN + 1u)
 #define ENGINE_SEQUENCES   128u
+#define ENGINE_REFUSALS    8u /* whose Close may still be on the way */
 
 struct engine_sequence {
     uint32_t number; /* the desk's; 0: free */
@@ -116,6 +117,8 @@ struct engine {
     double held_ns;               /* of all */
 
     struct engine_sequence sequences[ENGINE_SEQUENCES];
+    uint32_t refused[ENGINE_REFUSALS]; /* the last ones */
+    uint32_t n_refused;
     uint32_t n_pages_free;
     uint32_t n_open;
     bool is_alive;
