@@ -12,9 +12,10 @@
  * that means. */
 #define WAKE_US 2000000u
 
-/* What bounded the last work is watched for so long after it, so that Status does not tell of a hint that is void. Heat
- * takes longer, and is looked at when there is work again. */
-#define CALM_US 2000000u
+/* What bounded the last work is watched for so long after it, so that Status does not tell of a hint that is void: what
+ * a compositor told of comes back over two seconds, and a freer mode dwells for half a one. Heat takes longer, and is
+ * looked at when there is work again. */
+#define CALM_US 3000000u
 
 /* Ticks are no closer than this, however often readings come. */
 #define TICK_LEAST_US 10000u
