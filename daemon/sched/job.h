@@ -60,6 +60,10 @@ struct job {
     uint32_t n_pages;  /* that its sequence needs, as the engine said last (Opened, Refused); 0: not known */
     uint32_t n_pages_asked; /* while JOB_OPENING: counted in its lane's */
 
+    /* An earlier turn of its session. When the steps that name that one have ended it may go on with the sequence, and
+     * is JOB_HELD until then. */
+    const struct job *behind;
+
     uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
     uint32_t n_aside;     /* times that its seat was taken with what it had computed */
     uint32_t n_paid_seat; /* n_paid when it was seated */

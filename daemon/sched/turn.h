@@ -179,9 +179,10 @@ bool turn_on_withdrawn(struct turn *turn, const struct lane *lane, uint64_t id, 
 void turn_on_lost(struct turn *turn, const struct lane *lane, uint64_t now_us);
 
 /*
- * The job to be put aside, or NULL; to be asked again until then. It stands in a step behind the gate, beside
- * another begun step of its lane: an engine holds two of those, and a realtime request waits there for its first
- * token. Once nobody of it is left that step ends within a part.
+ * The job to be put aside, or NULL; to be asked again until then. It stands in a step behind the gate: beside another
+ * begun step of its lane, since an engine holds two of those, and a realtime request waits there for its first token;
+ * or with the earlier turn of a session whose next turn the gate lets through (job::behind). Once nobody of it is left
+ * that step ends within a part.
  */
 struct job *turn_find_victim(const struct turn *turn, struct queue *queue, const struct turn_input *in);
 

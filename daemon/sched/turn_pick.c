@@ -235,12 +235,31 @@ bool turn_preempts(const struct turn_view *view, const struct job *job, const st
            lane_lets_in(view, job);
 }
 
+/* Neither its client, nor the gate, nor its account's budget holds it back. */
+static bool is_let(const struct turn_view *view, const struct job *job)
+{
+    return !job->parked && is_open(view, job->lane->place, job->class) &&
+           account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
+}
+
 /* Waits for a seat of a lane whose steps must end before one can be taken from somebody. */
 static bool seeks_seat(const struct turn_view *view, const struct job *job, const struct lane *lane)
 {
-    return job->state == JOB_WAITING && job->lane == lane && !job->parked &&
-           is_open(view, lane->place, job->class) &&
-           account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
+    return job->state == JOB_WAITING && job->lane == lane && is_let(view, job);
+}
+
+/* Waits for the end of @step, in which the earlier turn of its session still stands. */
+static bool seeks_end(const struct turn_view *view, const struct job *job, const struct turn_step *step)
+{
+    if (!job->behind || job->lane != step->lane || !is_let(view, job)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        if (step->plan.entries[i].job == job->behind) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool turn_is_blocked(const struct turn_view *view, const struct job *job, const struct turn_step *step)
@@ -248,13 +267,16 @@ bool turn_is_blocked(const struct turn_view *view, const struct job *job, const 
     if (step->n_leaving > 0 && seeks_seat(view, job, step->lane)) {
         return true; /* for the seat of one that leaves with the step */
     }
+    if (seeks_end(view, job, step)) {
+        return true;
+    }
     return job->lane == step->lane && (turn_wants(view, job) || turn_is_opening(view, job, step)) &&
            !lane_lets_in(view, job);
 }
 
 bool turn_displaces(const struct turn_view *view, const struct job *job, const struct turn_step *step)
 {
-    if (job->class > step->class && seeks_seat(view, job, step->lane)) {
+    if ((job->class > step->class && seeks_seat(view, job, step->lane)) || seeks_end(view, job, step)) {
         return true;
     }
     if (!turn_wants(view, job) && !turn_is_opening(view, job, step)) {
@@ -293,10 +315,12 @@ int turn_class_of(const struct turn_view *view, const struct turn_step *step)
 
 /* ---- who gives way */
 
-/* It waits for its first token at the lane of @step, whose begun steps keep it out. */
+/* It waits for its first token at the lane of @step, whose begun steps keep it out; or for its session's sequence,
+ * which nobody else can give it. */
 static bool is_kept_out(const struct turn_view *view, const struct job *job, const struct turn_step *step)
 {
-    return job->class == SCHED_REALTIME && !job->has_first && turn_is_blocked(view, job, step);
+    return (job->class == SCHED_REALTIME && !job->has_first && turn_is_blocked(view, job, step)) ||
+           seeks_end(view, job, step);
 }
 
 /* Of those in it that still ask. */
@@ -320,7 +344,7 @@ struct job *turn_find_victim(const struct turn *turn, struct queue *queue, const
         const struct turn_step *step = &turn->steps[i];
 
         if (step->state == TURN_STANDING && turn_is_gated(&view, step) &&
-            turn_highest(&view, SCHED_INTERACTIVE, is_kept_out, step) == SCHED_REALTIME) {
+            turn_highest(&view, TURN_NOBODY, is_kept_out, step) > TURN_NOBODY) {
             return first_of(step);
         }
     }

@@ -48,7 +48,7 @@ bool turn_preempts(const struct turn_view *view, const struct job *job, const st
 /* It makes it wrong that @step waits behind the one that runs, or to let it. */
 bool turn_displaces(const struct turn_view *view, const struct job *job, const struct turn_step *step);
 
-/* It is of the lane of @step and can't begin because of the steps that stand still there. */
+/* It is of the lane of @step and can't begin because of the steps that stand still there, or before @step has ended. */
 bool turn_is_blocked(const struct turn_view *view, const struct job *job, const struct turn_step *step);
 
 /* It is being opened: its class holds lower ones back for the microseconds that this takes. */

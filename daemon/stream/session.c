@@ -317,6 +317,9 @@ void session_turn_left(struct stream *stream)
     }
     session->leaver = NULL;
     next = session->turn;
+    if (next) {
+        next->job.behind = NULL;
+    }
     if (next && next->state == STREAM_WAITING && next->job.state == JOB_HELD &&
         edition_is_ready(next->edition)) {
         queue_want(&session->hub->queue, &next->job, clock_mono_us());

@@ -45,6 +45,7 @@ static void forget_sequence(struct session *session)
     session->sequence = 0;
     session->leaver = NULL;
     if (session->turn && session->turn->job.owns_seat) {
+        session->turn->job.behind = NULL;
         session->turn->job.owns_seat = false;
         session->turn->job.n_done = 0;
         if (session->turn->job.state == JOB_HELD && edition_is_ready(session->turn->edition)) {
@@ -66,6 +67,7 @@ void session_prepare(struct stream *stream)
         return;
     }
     stream->job.owns_seat = true;
+    stream->job.behind = session->leaver ? &session->leaver->job : NULL;
     stream->job.n_done = (uint32_t)num_min(n_most, session->n_tok > 0 ? session->n_tok - 1 : 0);
     list_remove(&session->kept.link); /* it is about to be used: others go before it */
     list_append(&session->hub->queue.kept, &session->kept.link);

@@ -172,6 +172,85 @@ START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
 }
 END_TEST
 
+/* Holds a place as the turn of a session does while the one before it still stands in a step. */
+static void add_behind(struct job *job, enum sched_class class, const struct job *earlier)
+{
+    *job = (struct job){
+        .account = account, .class = class, .lane = earlier->lane, .n_prompt = 4, .n_known = 4
+    };
+    queue_add(&queue, job, in.now_us);
+    job->behind = earlier;
+}
+
+START_TEST(a_step_that_the_next_turn_of_a_session_waits_for_has_its_class)
+{
+    struct job earlier;
+    struct job beside;
+    struct job middle;
+    struct job next;
+    struct turn_step *first;
+
+    bound(2 * MS, 1000);
+    add_answer(&earlier, SCHED_BACKGROUND, &lanes[0]);
+    add_answer(&beside, SCHED_BACKGROUND, &lanes[0]);
+    first = expect(TURN_STEP);
+    ck_assert(has(first, &earlier) && has(first, &beside));
+    end_job(&earlier);
+    stand(first, 2 * MS);
+    add_answer(&middle, SCHED_INTERACTIVE, &lanes[1]);
+    add_behind(&next, SCHED_REALTIME, &earlier);
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+    finish(first, 2 * MS);
+    ck_assert(has(expect(TURN_STEP), &middle));
+}
+END_TEST
+
+START_TEST(who_stands_behind_the_gate_with_the_earlier_turn_of_a_session_is_put_aside)
+{
+    struct job earlier;
+    struct job beside;
+    struct job next;
+    struct turn_step *first;
+
+    bound(2 * MS, 1000);
+    add_answer(&earlier, SCHED_BACKGROUND, &lanes[0]);
+    add_answer(&beside, SCHED_BACKGROUND, &lanes[0]);
+    first = expect(TURN_STEP);
+    stand(first, 2 * MS);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_INTERACTIVE;
+    end_job(&earlier);
+    ck_assert_ptr_null(turn_find_victim(&turn, &queue, &in));
+    add_behind(&next, SCHED_INTERACTIVE, &earlier);
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_REALTIME;
+    ck_assert_ptr_null(turn_find_victim(&turn, &queue, &in)); /* it waits for the gate itself */
+    in.limits[GOVERNOR_CORES].class_gate = SCHED_INTERACTIVE;
+    ck_assert_ptr_eq(turn_find_victim(&turn, &queue, &in), &beside);
+    turn_forget(&turn, &beside);
+    queue_put_aside(&queue, &beside, in.now_us);
+    ck_assert_ptr_null(turn_find_victim(&turn, &queue, &in));
+    ck_assert_ptr_eq(expect(TURN_CONTINUE), first);
+}
+END_TEST
+
+START_TEST(a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn)
+{
+    struct job earlier;
+    struct job beside;
+    struct job next;
+    struct turn_step *second;
+
+    add_answer(&earlier, SCHED_INTERACTIVE, &lanes[0]);
+    add_answer(&beside, SCHED_INTERACTIVE, &lanes[0]);
+    expect(TURN_STEP);
+    second = expect(TURN_STEP);
+    ck_assert(has(second, &earlier) && has(second, &beside));
+    end_job(&earlier);
+    expect(TURN_NONE);
+    add_behind(&next, SCHED_INTERACTIVE, &earlier);
+    ck_assert_ptr_eq(expect(TURN_WITHDRAW), second);
+}
+END_TEST
+
 START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
 {
     struct job low;
@@ -477,6 +556,9 @@ int main(void)
         realtime_on_one_lane_stops_background_on_the_other,
         interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lanes,
         who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine,
+        a_step_that_the_next_turn_of_a_session_waits_for_has_its_class,
+        who_stands_behind_the_gate_with_the_earlier_turn_of_a_session_is_put_aside,
+        a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn,
         who_stands_in_the_way_of_a_higher_class_has_its_class,
         only_its_first_token_passes_a_step_of_its_own_lane,
         a_step_that_starves_gets_a_slice_between_those_of_a_higher_class,

@@ -8,7 +8,7 @@
 
 static void setup(void)
 {
-    house_begin(&house, "context 256\nwhen 201 do slow 4\nwhen 202 do slow 60\n");
+    house_begin(&house, "context 256\nwhen 201 do slow 4\nwhen 202 do slow 60\nwhen 203 do slow 9\n");
 }
 
 static void teardown(void)
@@ -83,9 +83,9 @@ START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
 
     house.hub->governing.ticks = true; /* else the governor would take them back */
     uv_timer_stop(&house.hub->governing.timer);
-    limits->slice_us = 5000;
-    limits->duty_permille = 200;
-    init_turn(&cut, id, 202, 20, 3);
+    limits->slice_us = 3000;
+    limits->duty_permille = 400;
+    init_turn(&cut, id, 203, 20, 3);
     guest_ask(&house, &cut);
     house_until(&house, stands_still, NULL);
     stream_cancel(cut.stream);
@@ -100,6 +100,61 @@ START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
     assert_same_as_cold(&log, &cut);
     assert_same_as_cold(&log, &next);
     guest_finish(&cut);
+    guest_finish(&next);
+}
+END_TEST
+
+static bool stands_with_two(void *owner)
+{
+    (void)owner;
+    for (size_t i = 0; i < TURN_STEPS; i++) {
+        const struct turn_step *step = &house.hub->pacer.turn.steps[i];
+
+        if (step->state == TURN_STANDING && step->plan.n_entries == 2) {
+            return true;
+        }
+    }
+    return false;
+}
+
+START_TEST(who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it)
+{
+    struct governor_limits *limits = &house.hub->governor.limits[GOVERNOR_CORES];
+    const struct governor_limits usual = *limits;
+    uint64_t id = open_empty();
+    struct guest cut;
+    struct guest beside;
+    struct guest next;
+
+    house.hub->governing.ticks = true; /* else the governor would take them back */
+    uv_timer_stop(&house.hub->governing.timer);
+    limits->slice_us = 3000;
+    limits->duty_permille = 400;
+    init_turn(&cut, id, 203, 20, 90);
+    guest_init(&beside, 203, 20, 4);
+    cut.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    beside.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    beside.ask.ignore_end = true;
+    guest_ask(&house, &cut);
+    guest_ask(&house, &beside);
+    house_until(&house, stands_with_two, NULL);
+    limits->class_gate = SCHED_REALTIME;
+    stream_cancel(cut.stream);
+    init_turn(&next, id, 99, 4, 6);
+    next.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    guest_ask(&house, &next);
+    guest_until_over(&house, &next);
+
+    guest_assert_done(&next, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
+    ck_assert_uint_eq(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 0);
+    ck_assert_uint_eq(beside.n_ends, 0);
+    *limits = usual;
+    hub_poke(house.hub);
+    guest_until_over(&house, &cut);
+    guest_until_over(&house, &beside);
+    guest_assert_done(&beside, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+    guest_finish(&cut);
+    guest_finish(&beside);
     guest_finish(&next);
 }
 END_TEST
@@ -419,6 +474,7 @@ int main(void)
     tcase_add_test(tcase, twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new);
     tcase_add_test(tcase, who_barges_in_is_understood_and_the_keys_and_values_stay);
     tcase_add_test(tcase, who_barges_in_on_a_step_that_stands_still_waits_for_its_end);
+    tcase_add_test(tcase, who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it);
     tcase_add_test(tcase, a_turn_that_fails_leaves_the_session_as_it_was);
     tcase_add_test(tcase, a_lost_engine_between_turns_and_in_them_changes_no_token);
     tcase_add_test(tcase, a_full_context_slides_from_one_turn_to_the_next);
