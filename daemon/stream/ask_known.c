@@ -172,11 +172,11 @@ static bool join_session(struct stream *stream)
     return !stream_is_over(stream);
 }
 
-/* It waits for a seat from now on, unless an earlier turn of its session has still to leave the sequence. */
+/* It waits for a seat from now on, unless something of an earlier turn is still under way in its session's sequence. */
 static void want_seat(struct stream *stream)
 {
     stream_move(stream, STREAM_WAITING);
-    if (edition_is_ready(stream->edition) && !(stream->session && stream->session->leaver)) {
+    if (edition_is_ready(stream->edition) && (!stream->session || session_is_free(stream->session))) {
         queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
     }
     hub_poke(stream->hub);

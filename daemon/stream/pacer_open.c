@@ -252,8 +252,9 @@ void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opene
     struct stream *stream = find(edition, opened->sequence);
 
     answered_open(edition);
-    if (!stream) {
-        return; /* it ended meanwhile; Close is on its way */
+    if (!stream) { /* it ended meanwhile: Close is on its way, or its session has the sequence */
+        session_answered(edition, opened->sequence, opened->pages_held);
+        return;
     }
     if (opened->cached_tokens >= stream->job.n_known || opened->pinned_tokens > opened->cached_tokens) {
         engine_kill(edition->engine, "it says that it has computed more than there is");
@@ -303,6 +304,7 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
 
     answered_open(edition);
     if (!stream) {
+        session_answered(edition, refused->sequence, 0);
         return;
     }
     map_remove(&edition->sequences, stream->sequence);

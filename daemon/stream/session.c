@@ -307,23 +307,33 @@ void session_turn_ended(struct stream *stream)
     }
 }
 
+bool session_is_free(const struct session *session)
+{
+    return !session->leaver && !session->is_asked;
+}
+
+void session_go_on(struct session *session)
+{
+    struct stream *next = session->turn;
+
+    if (next && next->state == STREAM_WAITING && next->job.state == JOB_HELD && session_is_free(session) &&
+        edition_is_ready(next->edition)) {
+        queue_want(&session->hub->queue, &next->job, clock_mono_us());
+    }
+}
+
 void session_turn_left(struct stream *stream)
 {
     struct session *session = stream->session;
-    struct stream *next;
 
     if (!session || session->leaver != stream) {
         return;
     }
     session->leaver = NULL;
-    next = session->turn;
-    if (next) {
-        next->job.behind = NULL;
+    if (session->turn) {
+        session->turn->job.behind = NULL;
     }
-    if (next && next->state == STREAM_WAITING && next->job.state == JOB_HELD &&
-        edition_is_ready(next->edition)) {
-        queue_want(&session->hub->queue, &next->job, clock_mono_us());
-    }
+    session_go_on(session);
 }
 
 /* ---- the end */

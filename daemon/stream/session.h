@@ -74,6 +74,7 @@ struct session {
     uint32_t sequence;       /* 0: none */
     struct job kept;         /* in the queue while @sequence is above 0 */
     struct stream *leaver;   /* an earlier turn that still stands in a step of it */
+    bool is_asked;           /* the Extend of an earlier turn, now over, is not answered yet */
 };
 
 /* ---- session.c */
@@ -110,6 +111,12 @@ void session_turn_ended(struct stream *stream);
 /* It is about to be freed. */
 void session_turn_left(struct stream *stream);
 
+/* True once nothing of an earlier turn is under way in the sequence: the next one may want it. */
+bool session_is_free(const struct session *session);
+
+/* It may by now, as far as that goes: its turn, if there is one that waits for that, does. */
+void session_go_on(struct session *session);
+
 /* ---- session_said.c */
 
 /* Takes in what @ask adds, and gives in @ret_whole and @ret_chat the same request with all that was said before (of
@@ -145,6 +152,10 @@ uint32_t session_lend(struct session *session, const struct stream *stream);
 
 /* Its seat and pages are wanted: closes its sequence, and what it computed may stay in the cache. */
 void session_give_up(struct session *session);
+
+/* The engine has answered an Open or Extend of nobody's who is still live: of a session's, perhaps. @n_pages: that the
+ * sequence holds; 0: refused, and it is as it was. */
+void session_answered(struct edition *edition, uint32_t sequence, uint32_t n_pages);
 
 /* The engine is gone, with all sequences. */
 void sessions_lose(struct edition *edition);

@@ -9,12 +9,25 @@
 #include "stream/session.h"
 #include <stdio.h>
 
-/* One that slid or is being opened can't be extended, and another edition's would be of no use. */
+/* Its Extend is not answered. Whatever the answer is, the sequence goes on to be there. */
+static bool is_extending(const struct stream *stream)
+{
+    return stream->extends && stream->job.state == JOB_OPENING;
+}
+
+/* One that slid can't be extended, one that is being opened for the first time holds nothing, and another edition's
+ * would be of no use. */
 static bool may_keep(const struct session *session, const struct stream *stream)
 {
-    return stream->sequence != 0 && stream->job.state == JOB_SEATED && stream->journal.n_slid == 0 &&
-           !session->is_ending && edition_takes_orders(stream->edition) &&
+    return stream->sequence != 0 && (stream->job.state == JOB_SEATED || is_extending(stream)) &&
+           stream->journal.n_slid == 0 && !session->is_ending && edition_takes_orders(stream->edition) &&
            models_pick(session->model) == stream->edition;
+}
+
+static void hold_pages(struct session *session, uint32_t n_pages)
+{
+    session->kept = (struct job){ .lane = &session->edition->lane, .n_pages = n_pages };
+    queue_keep(&session->hub->queue, &session->kept);
 }
 
 void session_keep(struct session *session, struct stream *stream)
@@ -27,9 +40,10 @@ void session_keep(struct session *session, struct stream *stream)
     map_remove(&edition->sequences, stream->sequence);
     session->edition = edition;
     session->sequence = stream->sequence;
+    session->is_asked = is_extending(stream);
     stream->sequence = 0;
-    session->kept = (struct job){ .lane = &edition->lane, .n_pages = stream->job.n_pages };
-    queue_keep(&session->hub->queue, &session->kept);
+    stream->extends = false;
+    hold_pages(session, job_pages(&stream->job));
     if (stream->job.n_steps > 0) {
         /* Nothing more is computed for it; it may be extended when that step has ended. */
         session->leaver = stream;
@@ -44,6 +58,7 @@ static void forget_sequence(struct session *session)
     session->edition = NULL;
     session->sequence = 0;
     session->leaver = NULL;
+    session->is_asked = false;
     if (session->turn && session->turn->job.owns_seat) {
         session->turn->job.behind = NULL;
         session->turn->job.owns_seat = false;
@@ -102,6 +117,26 @@ void session_give_up(struct session *session)
     edition->figures.n_sequences = edition->lane.n_taken;
     session->hub->counts[HUB_SESSIONS_GIVEN_UP]++;
     forget_sequence(session);
+}
+
+void session_answered(struct edition *edition, uint32_t sequence, uint32_t n_pages)
+{
+    struct list *link;
+
+    list_for_each (link, &edition->hub->sessions) {
+        struct session *session = container_of(link, struct session, link);
+
+        if (!session->is_asked || session->edition != edition || session->sequence != sequence) {
+            continue;
+        }
+        session->is_asked = false;
+        if (n_pages > 0) {
+            queue_unkeep(&session->kept);
+            hold_pages(session, n_pages);
+        }
+        session_go_on(session);
+        return;
+    }
 }
 
 void sessions_lose(struct edition *edition)

@@ -159,6 +159,87 @@ START_TEST(who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it)
 }
 END_TEST
 
+static bool is_being_opened(void *owner)
+{
+    return ((struct guest *)owner)->stream->job.state == JOB_OPENING;
+}
+
+START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_values)
+{
+    uint64_t id = open_empty();
+    struct log log = { .n = 0 };
+    struct guest turns[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        init_turn(&turns[i], id, 50 + i, 20, 5);
+        if (i == 1) {
+            kill((pid_t)house_pid(&house), SIGSTOP);
+        }
+        guest_ask(&house, &turns[i]);
+        if (i == 1) {
+            house_until(&house, is_being_opened, &turns[i]);
+        }
+        if (i == 1 || i == 2) { /* the second of these waits for the answer to the first */
+            stream_cancel(turns[i].stream);
+        } else if (i == 0) {
+            guest_until_over(&house, &turns[i]);
+        }
+    }
+    house_run(&house, 10);
+    ck_assert_int_eq(turns[3].stream->job.state, JOB_HELD);
+    kill((pid_t)house_pid(&house), SIGCONT);
+    for (uint32_t i = 1; i < 4; i++) {
+        guest_until_over(&house, &turns[i]);
+    }
+    for (uint32_t i = 1; i < 3; i++) {
+        guest_assert_done(&turns[i], SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
+    }
+    guest_assert_done(&turns[3], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    ck_assert_uint_eq(turns[3].usage.cached_tokens, 24);
+    ck_assert_uint_eq(house.hub->counts[HUB_SESSION_KEPT_TOK], 24);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i == 2) {
+            continue; /* it was cut before its tokens were known, so it is no part of what was said */
+        }
+        assert_same_as_cold(&log, &turns[i]);
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        guest_finish(&turns[i]);
+    }
+    ck_assert_uint_eq(close_well(id), log.n);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_pages_promised, 0);
+}
+END_TEST
+
+START_TEST(a_session_may_be_closed_before_the_engine_has_answered)
+{
+    uint64_t id = open_empty();
+    struct guest guest;
+
+    init_turn(&guest, id, 50, 20, 5);
+    run(&guest);
+    guest_finish(&guest);
+    kill((pid_t)house_pid(&house), SIGSTOP);
+    init_turn(&guest, id, 51, 20, 5);
+    guest_ask(&house, &guest);
+    house_until(&house, is_being_opened, &guest);
+    close_well(id);
+    kill((pid_t)house_pid(&house), SIGCONT);
+    guest_until_over(&house, &guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
+    guest_finish(&guest);
+    guest_init(&guest, 52, 20, 5);
+    guest.ask.ignore_end = true;
+    run(&guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    guest_finish(&guest);
+    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 0);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->lane.n_pages_promised, 0);
+}
+END_TEST
+
 START_TEST(a_turn_that_fails_leaves_the_session_as_it_was)
 {
     uint64_t id = open_empty();
@@ -475,6 +556,8 @@ int main(void)
     tcase_add_test(tcase, who_barges_in_is_understood_and_the_keys_and_values_stay);
     tcase_add_test(tcase, who_barges_in_on_a_step_that_stands_still_waits_for_its_end);
     tcase_add_test(tcase, who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it);
+    tcase_add_test(tcase, who_barges_in_before_the_engine_has_answered_finds_the_keys_and_values);
+    tcase_add_test(tcase, a_session_may_be_closed_before_the_engine_has_answered);
     tcase_add_test(tcase, a_turn_that_fails_leaves_the_session_as_it_was);
     tcase_add_test(tcase, a_lost_engine_between_turns_and_in_them_changes_no_token);
     tcase_add_test(tcase, a_full_context_slides_from_one_turn_to_the_next);
