@@ -2,7 +2,7 @@
 #include <math.h>
 
 #define DEGREES_LEAST 10.0 /* of a rise that tells something */
-#define USED_LEAST    0.3  /* work that takes less of the time is no step */
+#define USED_LEAST    0.3  /* work that takes less of the time is no step, and tells nothing */
 #define USUAL_WHOLE   60.0 /* degrees that are ours at the target: warm cabin, hot chip */
 #define USUAL_LAG_S   14.0
 #define PART_LEAST    0.01 /* of the whole, risen on the curve */
@@ -14,8 +14,9 @@
 void reaction_begin(struct reaction *reaction, double over)
 {
     bool is_cool = over < -DEGREES_LEAST;
+    bool has_curve = reaction->is_begun && !reaction->is_watched && reaction->used >= USED_LEAST;
 
-    if (!reaction->is_known) {
+    if (!reaction->is_known && !has_curve) {
         *reaction = (struct reaction){ .first = over, .is_begun = is_cool, .is_watched = is_cool };
     }
 }
@@ -48,7 +49,9 @@ void reaction_end(struct reaction *reaction)
 
 void reaction_settle(struct reaction *reaction, double degrees, double share)
 {
-    if (reaction->is_begun && !reaction->is_known && degrees > DEGREES_LEAST && share > 0.0) {
+    bool is_step = reaction->is_begun && reaction->used >= USED_LEAST;
+
+    if (is_step && !reaction->is_known && degrees > DEGREES_LEAST && share > 0.0) {
         reaction->whole = degrees / share;
         reaction->is_known = true;
         reaction->is_watched = false;
@@ -71,7 +74,7 @@ struct reaction_gains reaction_gains(const struct reaction *reaction, double sha
 
     if (reaction->is_known) {
         whole = reaction->whole;
-        lag_s = lag_of(reaction->rise / fmax(reaction->used, USED_LEAST) / whole, reaction->rise_s);
+        lag_s = lag_of(reaction->rise / reaction->used / whole, reaction->rise_s);
     }
     proportional = lag_s / (REACTION_HORIZON_S * whole);
     return (struct reaction_gains){

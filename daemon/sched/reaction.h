@@ -45,7 +45,8 @@ struct reaction_gains {
     double soon; /* degrees that a full share makes within the horizon */
 };
 
-/* Work begins, at @over degrees above the aim: a curve, if that is far enough below. */
+/* Work begins, at @over degrees above the aim: a curve, if that is far enough below. One that was seen to its end is
+ * kept: behind a pause the chip is warm, and the share no step. */
 void reaction_begin(struct reaction *reaction, double over);
 
 /* A reading, and the share that was used for @elapsed_s up to it. */

@@ -12,9 +12,9 @@
  * that means. */
 #define WAKE_US 2000000u
 
-/* What bounded the last work is watched for so long after it, so that Status does not tell of a hint that is void: what
- * a compositor told of comes back over two seconds, and a freer mode dwells for half a one. Heat takes longer, and is
- * looked at when there is work again. */
+/* Ticks go on for so long after the last work. What it did to the chip is seen up to three seconds late, and after a
+ * short burst that is the only sight of it there is. Status does not tell of a hint that is void, either: what a
+ * compositor told of comes back over two seconds, and a freer mode dwells for half a one. */
 #define CALM_US 3000000u
 
 /* Ticks are no closer than this, however often readings come. */
@@ -218,20 +218,15 @@ static void end(struct hub *hub)
     uv_timer_stop(&hub->governing.timer);
 }
 
-/* Nothing is bounded any more, or it has been waited for long enough. */
-static bool is_calm(struct hub *hub)
+/* It has been waited for long enough. */
+static bool is_calm(struct governing *governing)
 {
-    struct governing *governing = &hub->governing;
     uint64_t now_us = clock_mono_us();
-    bool is_free = true;
 
-    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
-        is_free = is_free && hub->governor.limits[i].mode == GOVERNOR_FULL;
-    }
     if (governing->calm_us == 0) {
         governing->calm_us = now_us;
     }
-    return is_free || now_us - governing->calm_us >= CALM_US;
+    return now_us - governing->calm_us >= CALM_US;
 }
 
 void governing_run(struct hub *hub)
@@ -242,7 +237,7 @@ void governing_run(struct hub *hub)
         begin(hub);
     } else if (wanted) {
         hub->governing.calm_us = 0;
-    } else if (hub->governing.ticks && (hub->is_closing || is_calm(hub))) {
+    } else if (hub->governing.ticks && (hub->is_closing || is_calm(&hub->governing))) {
         end(hub);
     }
 }

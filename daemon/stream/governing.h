@@ -2,9 +2,10 @@
  * Governing: drives the governor, and tells what it decides
  *
  * A tick gathers what is known (readings of sotto-sense, compositors' hints, the time that steps have held their
- * places, sleep) and asks the governor. It ticks every GOVERNING_TICK_MS while there is work, or a hint holds; whenever
- * the kernel tells of something; and never else: an idle daemon has no timer. What changes is an event ("mode" on
- * Watch, and so a line in the log), a counter and a mark in the trace, and each stream that it holds back is told once.
+ * places, sleep) and asks the governor. It ticks every GOVERNING_TICK_MS while there is work, or a hint holds, and
+ * three seconds longer; whenever the kernel tells of something; and never else: an idle daemon has no timer. What
+ * changes is an event ("mode" on Watch, and so a line in the log), a counter and a mark in the trace, and each
+ * stream that it holds back is told once.
  *
  * The loop's thread.
  */
@@ -34,7 +35,7 @@ struct governing {
     uv_timer_t timer;
     bool ticks;
     bool is_asleep;    /* from PrepareForSleep on, until the machine is awake and has been looked at */
-    uint64_t calm_us;  /* since when it ticks for nothing but to see bounds go; 0: it does not */
+    uint64_t calm_us;  /* since when it ticks for nothing but to see what work did; 0: it does not */
     uint64_t awake_us; /* when it woke; 0: it has been looked at since */
     uint64_t ticked_us;
 

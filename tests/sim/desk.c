@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #define TICK_NS (50 * AGENDA_MS)
+#define CALM_NS (3000 * AGENDA_MS) /* as stream/governing.c: ticks go on for so long after the last work */
 
 enum governor_place desk_place(const struct desk *desk)
 {
@@ -58,6 +59,9 @@ static void on_tick(void *owner)
     tick(desk);
     if (desk->n_live > 0 || turn_is_busy(&desk->turn, &desk->lanes[0]) ||
         turn_is_busy(&desk->turn, &desk->lanes[1])) {
+        desk->worked_ns = desk->agenda->now_ns;
+    }
+    if (desk->agenda->now_ns - desk->worked_ns < CALM_NS) {
         agenda_enter(desk->agenda, &desk->tick, desk->agenda->now_ns + TICK_NS);
     }
 }
@@ -74,6 +78,7 @@ void desk_on_sample(void *owner)
 /* There is work now. */
 static void rouse(struct desk *desk)
 {
+    desk->worked_ns = desk->agenda->now_ns;
     if (!agenda_has(&desk->tick) && !desk->is_unscheduled) {
         on_tick(desk);
     }

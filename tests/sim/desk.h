@@ -107,6 +107,7 @@ struct desk {
     double took_us;                         /* of steps since the last tick */
     double foretold_us;
     uint64_t ticked_ns;
+    uint64_t worked_ns; /* when there was work last */
     uint64_t settled_us;
     struct governor_input hint; /* only its .hint */
     bool has_hint;

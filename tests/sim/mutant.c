@@ -46,7 +46,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
 /* A shorter pause, as a share of time that it leaves. */
 #define FIFTH_SHORT(duty) ((duty)*1000u / ((duty) + (1000u - (duty)) * 8u / 10u))
 
-/* What is charged for a request, in tokens; and what the integral grows by at a tick without work. */
+/* What is charged for a request, in tokens; and what the integral grows by at a tick at which it is not used. */
 #define REQUEST_TOK  100u
 #define WIND_UP_TICK 0.02
 #define LATE_US      100000u
@@ -81,7 +81,7 @@ void mutant_forgets(enum mutant mutant, struct governor *governor)
 
     if (mutant == MUTANT_NO_INTEGRAL) {
         thermostat->integral = 1.0;
-    } else if (mutant == MUTANT_WIND_UP && thermostat->used < 0.01) {
+    } else if (mutant == MUTANT_WIND_UP && thermostat->used < thermostat->integral / 2.0) {
         thermostat->integral += WIND_UP_TICK;
         thermostat->integral = thermostat->integral < 1.0 ? thermostat->integral : 1.0;
     }

@@ -77,6 +77,48 @@ START_TEST(it_is_learnt_once)
 }
 END_TEST
 
+START_TEST(a_start_on_a_warm_chip_after_a_pause_leaves_the_first_curve_what_it_was)
+{
+    struct reaction reaction = warm_up(28.0, 80.0, 5.0, 2.0);
+
+    reaction_begin(&reaction, -12.0);
+    for (double t = 0.0; t < 12.0; t += 0.05) {
+        reaction_watch(&reaction, t / 10.0 - 12.0, 0.15, 0.05);
+    }
+    reaction_settle(&reaction, 28.0, 28.0 / 80.0);
+
+    ck_assert(reaction.is_known);
+    ck_assert_double_eq_tol(reaction_gains(&reaction, 0.35).lag_s, 5.0, 1.0);
+}
+END_TEST
+
+START_TEST(a_warm_up_that_a_pause_ends_early_is_seen_anew)
+{
+    struct reaction reaction = { 0 };
+
+    reaction_begin(&reaction, -50.0);
+    reaction_watch(&reaction, -49.0, 1.0, 1.0);
+    reaction_begin(&reaction, -45.0);
+
+    ck_assert(reaction.is_watched);
+    ck_assert_double_eq_tol(reaction.first, -45.0, 1e-9);
+}
+END_TEST
+
+START_TEST(work_that_takes_little_of_the_time_is_no_step)
+{
+    struct reaction reaction = { 0 };
+
+    reaction_begin(&reaction, -28.0);
+    for (double t = 0.0; t < 12.0; t += 0.05) {
+        reaction_watch(&reaction, t / 10.0 - 28.0, 0.15, 0.05);
+    }
+    reaction_settle(&reaction, 28.0, 0.3);
+
+    ck_assert(!reaction.is_known);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reaction");
@@ -86,6 +128,9 @@ int main(void)
     tcase_add_test(facts, a_fast_chip_gets_less_of_the_proportional_part_than_a_slow_one);
     tcase_add_test(facts, a_hot_start_teaches_nothing_and_gains_stay_relative);
     tcase_add_test(facts, it_is_learnt_once);
+    tcase_add_test(facts, a_start_on_a_warm_chip_after_a_pause_leaves_the_first_curve_what_it_was);
+    tcase_add_test(facts, a_warm_up_that_a_pause_ends_early_is_seen_anew);
+    tcase_add_test(facts, work_that_takes_little_of_the_time_is_no_step);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }
