@@ -181,6 +181,7 @@ void conn_close(struct conn *conn)
     conn_move(conn, CONN_CLOSED);
     forget_asks(conn);
     hub_hint_ends(conn->ipc->hub, &conn->compositor);
+    hub_left(conn->ipc->hub, conn->id);
     list_remove(&conn->dirty);
     if (conn->tenant) {
         conn->ipc->n_conns--;
@@ -289,6 +290,12 @@ static bool admit(struct conn *conn)
     return false;
 }
 
+void conn_judge(struct conn *conn)
+{
+    conn->ipc->ops->grant(conn->ipc->owner, &conn->peer, &conn->grant);
+    conn->grant.connection = conn->id;
+}
+
 static void begin(struct conn *conn)
 {
     uv_os_fd_t fd;
@@ -309,7 +316,7 @@ static void begin(struct conn *conn)
         return;
     }
     conn->ipc->counts.n_accepted++;
-    conn->ipc->ops->grant(conn->ipc->owner, &conn->peer, &conn->grant);
+    conn_judge(conn);
     log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id,
               conn->peer.uid, conn->peer.pid, conn->peer.label);
     conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);

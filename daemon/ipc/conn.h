@@ -72,6 +72,9 @@ int conn_accept(struct ipc *ipc, uv_stream_t *server);
 
 bool conn_may_move(enum conn_state from, enum conn_state to);
 
+/* Asks policy what it may: when it comes, and with a new configuration. */
+void conn_judge(struct conn *conn);
+
 /* True while requests are read. */
 bool conn_is_open(const struct conn *conn);
 

@@ -72,7 +72,7 @@ void ipc_reconfigure(struct ipc *ipc, const struct ipc_limits *limits)
         struct conn *conn = container_of(link, struct conn, link);
 
         if (conn_is_open(conn)) {
-            ipc->ops->grant(ipc->owner, &conn->peer, &conn->grant);
+            conn_judge(conn);
         }
     }
 }

@@ -372,6 +372,7 @@ static int make(const struct entry *entry, struct stream **ret_stream, struct di
     }
     if (entry->session) {
         entry->session->turn = stream;
+        entry->session->holder = entry->grant->connection;
         stream->session = entry->session;
         stream->opens = entry->session->is_opening;
         stream->slides = stream->slides || entry->session->slides;

@@ -23,7 +23,8 @@
 
 /* What policy gives a peer; copied into each stream, so that a stream keeps the limits it began with. */
 struct grant {
-    uint32_t uid; /* the account */
+    uint32_t uid;        /* the account */
+    uint64_t connection; /* that asks; 0: none that will be told to leave (hub_left()) */
     Sotto__V1__PriorityClass class_ceiling;
     Sotto__V1__PriorityClass class_default;
     uint32_t weight;          /* share within a class; 1000 is usual */
@@ -215,6 +216,9 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const stru
                    hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
 typedef void (*hub_closed_fn)(void *owner, const Sotto__V1__SessionClosed *closed);
+
+/* The connection is gone: of sessions that nobody else asks in, the next one may take the place. */
+void hub_left(struct hub *hub, uint64_t connection);
 
 /* Ends a session of @grant's user. A request that runs in it is cancelled, and told before @done is called. */
 int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_closed_fn done, void *owner,

@@ -98,23 +98,69 @@ int session_find(struct hub *hub, const Sotto__V1__Generate *ask, const struct g
 
 /* ---- opening */
 
+/* All sessions, and those of user @uid. */
+static uint32_t count_all(const struct hub *hub, uint32_t uid, uint32_t *ret_own)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    *ret_own = 0;
+    list_for_each (link, &hub->sessions) {
+        *ret_own += container_of(link, struct session, link)->uid == uid;
+        n++;
+    }
+    return n;
+}
+
+/* The session of user @uid that another may take the place of: of those that no connection holds any more, the one
+ * that is idle for longest. NULL: there is none. */
+static struct session *find_left(const struct hub *hub, uint32_t uid)
+{
+    struct session *left = NULL;
+    struct list *link;
+
+    list_for_each (link, &hub->sessions) {
+        struct session *session = container_of(link, struct session, link);
+
+        if (session->uid == uid && session->holder == 0 && !session->turn && !session->is_opening &&
+            (!left || session->idle_since_us < left->idle_since_us)) {
+            left = session;
+        }
+    }
+    return left;
+}
+
+void hub_left(struct hub *hub, uint64_t connection)
+{
+    struct list *link;
+
+    list_for_each (link, &hub->sessions) {
+        struct session *session = container_of(link, struct session, link);
+
+        if (session->holder == connection) {
+            session->holder = 0;
+        }
+    }
+}
+
 /* Above 0: a Code. */
 static int admit(const struct hub *hub, const struct grant *grant, struct diag *diag)
 {
-    struct list *link;
-    uint32_t n_own = 0;
-    uint32_t n = 0;
+    uint32_t n_own;
+    uint32_t n = count_all(hub, grant->uid, &n_own);
 
-    list_for_each (link, &hub->sessions) {
-        n_own += container_of(link, struct session, link)->uid == grant->uid;
-        n++;
-    }
     if (grant->n_sessions == 0) {
         diag_set(diag, "the policy lets this user have no sessions");
         return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
     }
+    if (find_left(hub, grant->uid)) {
+        return 0;
+    }
     if (n_own >= grant->n_sessions) {
-        diag_set(diag, "%u sessions of this user are open, as many as it may have: close one first", n_own);
+        diag_set(diag,
+                 "%u sessions of this user are open, as many as it may have, and all with connections that "
+                 "last: close one first",
+                 n_own);
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
     if (n >= LIMIT_SESSIONS) {
@@ -122,6 +168,18 @@ static int admit(const struct hub *hub, const struct grant *grant, struct diag *
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
     return 0;
+}
+
+/* One more was opened than there is room for: it takes the place of one that nobody holds. */
+static void make_room(struct hub *hub, const struct grant *grant)
+{
+    uint32_t n_own;
+    uint32_t n = count_all(hub, grant->uid, &n_own);
+    struct session *left = find_left(hub, grant->uid);
+
+    if (left && (n_own > grant->n_sessions || n > LIMIT_SESSIONS)) {
+        session_end(left, "room");
+    }
 }
 
 static int create(struct session **ret_session, struct hub *hub, struct model *model,
@@ -240,6 +298,7 @@ int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struc
         session_name_field(diag->field, sizeof(diag->field));
         return r < 0 ? err_up(r) : r;
     }
+    make_room(hub, grant);
     return 0;
 }
 

@@ -45,6 +45,7 @@ struct session {
     uint64_t n_held;
     uint64_t id;
     uint32_t uid;
+    uint64_t holder; /* the connection that last asked in it, while it is there; 0: it is gone */
     uint32_t idle_ms;
     uint64_t idle_since_us; /* boot clock */
     bool is_opening;
@@ -83,7 +84,7 @@ struct session {
 int session_find(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
                  struct session **ret_session, struct diag *diag);
 
-/* It is over; a turn that still runs is not told. @how: "closed", "idle", "model", "failed". */
+/* It is over; a turn that still runs is not told. @how: "closed", "idle", "model", "failed", "room". */
 void session_end(struct session *session, const char *how);
 
 /* The model is being unloaded: its sessions end, those that have a turn with that. */

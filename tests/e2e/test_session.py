@@ -285,6 +285,23 @@ def a_third_turn_that_crosses_the_limit_is_refused_with_the_count():
 
 
 @fact
+def sessions_of_apps_that_died_keep_nobody_out():
+    with Daemon() as daemon, daemon.client() as keeper:
+        daemon.wait_ready()
+        held = opened(keeper).session
+        left = []
+        for _ in range(3):
+            with daemon.client() as crashing:
+                left += [opened(crashing).session for _ in range(5)]
+        opened(keeper)
+        equal(code(keeper.one(pb.CloseSession(session=left[0]))), "CODE_NOT_FOUND")
+        for i in range(14):
+            opened(keeper)
+        equal(code(keeper.one(pb.OpenSession())), "CODE_RESOURCE_EXHAUSTED", "sixteen that are all held")
+        holds(turn(keeper, held, [5, 6]).done, "the one that was there first")
+
+
+@fact
 def all_that_it_held_comes_back():
     with Daemon(**CHAT) as daemon:
         daemon.wait_ready()

@@ -348,6 +348,12 @@ void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__G
     compositor->at_us = 1;
 }
 
+void hub_left(struct hub *hub, uint64_t connection)
+{
+    (void)hub;
+    (void)connection;
+}
+
 void hub_hint_ends(struct hub *hub, struct compositor *compositor)
 {
     hub->n_hinting -= compositor->at_us > 0;

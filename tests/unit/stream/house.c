@@ -116,6 +116,7 @@ void house_prepare(struct house *house, const char *script)
     };
     house->grant = (struct grant){
         .uid = 1000,
+        .connection = 1,
         .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
         .class_default = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
         .weight = 1000,

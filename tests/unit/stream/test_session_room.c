@@ -59,6 +59,68 @@ START_TEST(one_ends_with_its_model)
 }
 END_TEST
 
+START_TEST(one_that_no_connection_holds_any_more_makes_room_for_the_next)
+{
+    const Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    struct diag diag = DIAG_INIT;
+    struct opener opener;
+    struct guest guest;
+    struct closing closing;
+    uint64_t ids[8];
+
+    ck_assert_uint_eq(house.grant.n_sessions, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        house.grant.connection = i < 4 ? 1 : 2;
+        ids[i] = open_empty();
+        house_run(&house, 2);
+    }
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    init_turn(&guest, ids[0], 5, 4, 2); /* the second connection goes on in one of the first's */
+    run(&guest);
+    guest_finish(&guest);
+    init_turn(&guest, ids[1], 5, 4, 2);
+    house.grant.connection = 1;
+    run(&guest);
+    guest_finish(&guest);
+    hub_left(house.hub, 1);
+
+    house.grant.connection = 2;
+    for (uint32_t i = 0; i < 3; i++) { /* those that are idle for longest go first */
+        const uint64_t gone[] = { ids[2], ids[3], ids[1] };
+
+        open_empty();
+        ck_assert_int_eq(close_session(gone[i], 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
+        ck_assert_uint_eq(sessions_count(house.hub, &house.grant), 8);
+    }
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    close_well(ids[0]);
+    close_well(ids[7]);
+}
+END_TEST
+
+START_TEST(who_is_refused_takes_nobodys_place)
+{
+    Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
+    static char none[] = "none";
+    struct diag diag = DIAG_INIT;
+    struct opener opener;
+    uint64_t id = 0;
+
+    for (uint32_t i = 0; i < house.grant.n_sessions; i++) {
+        id = open_empty();
+    }
+    hub_left(house.hub, house.grant.connection);
+    ask.model = none;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    ask = (Sotto__V1__OpenSession)SOTTO__V1__OPEN_SESSION__INIT;
+    house.grant.class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
+    ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_uint_eq(sessions_count(house.hub, &house.grant), house.grant.n_sessions);
+    close_well(id);
+}
+END_TEST
+
 static void small_setup(void)
 {
     house_prepare(&house, "context 256\npages 24\nwhen 201 do slow 4\n");
@@ -161,6 +223,8 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, one_that_is_idle_ends_and_gives_its_room_back);
     tcase_add_test(tcase, one_ends_with_its_model);
+    tcase_add_test(tcase, one_that_no_connection_holds_any_more_makes_room_for_the_next);
+    tcase_add_test(tcase, who_is_refused_takes_nobodys_place);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(small, small_setup, teardown);
     tcase_add_test(small, whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest);
