@@ -63,13 +63,13 @@ static bool is_ready(const struct job *job, const struct plan_input *in)
     return governor_lets_run(&in->limits[job->lane->place], job->class);
 }
 
-/* May stand in this step. */
+/* May stand in this step, or could if its lane had opened it: it has its place in the line all the same. */
 static bool may_run(const struct job *job, const struct plan_input *in)
 {
     bool here = !in->lane || in->lane == job->lane || in->kind == PLAN_BEHIND;
 
-    return job->state == JOB_SEATED && !job->lane->stopped && here && job_may_step(job) &&
-           (in->kind != PLAN_OVERTAKE || (job->n_steps == 0 && !job->alone));
+    return (job->state == JOB_OPENING || (job->state == JOB_SEATED && job_may_step(job))) &&
+           !job->lane->stopped && here && (in->kind != PLAN_OVERTAKE || (job->n_steps == 0 && !job->alone));
 }
 
 static void wake_by(uint64_t *wake_us, uint64_t at_us)
@@ -220,7 +220,8 @@ void plan_make(struct planner *planner, struct queue *queue, const struct plan_i
         line->n = 1;
     }
     lane = turn_of(line, in->now_us);
-    if (in->kind == PLAN_BEHIND && (ret_plan->alone || lane != in->lane || is_suspect_under_way(queue))) {
+    if (queue_is_opening(queue, lane) ||
+        (in->kind == PLAN_BEHIND && (ret_plan->alone || lane != in->lane || is_suspect_under_way(queue)))) {
         ret_plan->alone = false;
         return;
     }

@@ -1,9 +1,9 @@
 /*
  * Plan: the next step, out of all that could run
  *
- * Continuous batching: a step takes every answer that can go on and fits, then fills up with pieces of prompts whose
- * size is what the cost model says fits into the time that a step should take. One plan over all models: the lane
- * of whoever comes first has the turn. A suspect has a step of its own, in turns with the others.
+ * Continuous batching: a step takes every answer that can go on and fits, then fills up with pieces of prompts
+ * whose size is what the cost model says fits into the time that a step should take. One plan over all models: the
+ * lane of whoever comes first has the turn. A suspect has a step of its own, in turns with the others.
  *
  * Pure: the world in, a plan out; asks nothing, sleeps never.
  */
@@ -63,16 +63,18 @@ struct planner {
 };
 
 /*
- * The next step, or none (lane NULL). Jobs may stand in one step already (n_steps): then theirs is the one that comes
- * after it. Nothing is counted as sent: whoever sends the plan calls job_send() for each entry. A plan that is made and
- * not sent has taken a turn, which is small harm.
+ * The next step, or none (lane NULL). None also while the lane whose turn it is opens a sequence (JOB_OPENING):
+ * that takes microseconds, and a step of another lane in its place would be that lane's gain for good. Jobs may
+ * stand in one step already (n_steps): then theirs is the one that comes after it. Nothing is counted as sent:
+ * whoever sends the plan calls job_send() for each entry. A plan that is made and not sent has taken a turn, which
+ * is small harm.
  */
 void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
                struct plan *ret_plan);
 
 /* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
- * has it; while others use the place, one slice where a slice can hold a step; and never less than two readings of the
- * weights. */
+ * has it; while others use the place, one slice where a slice can hold a step; and never less than two readings of
+ * the weights. */
 double plan_target_ns(const struct lane *lane, const struct governor_limits *limits);
 
 /* Pages of earlier positions that the next @n_rows rows of @job look at, added up over the rows. */

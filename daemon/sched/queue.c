@@ -304,6 +304,22 @@ uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t 
     return n;
 }
 
+bool queue_is_opening(const struct queue *queue, const struct lane *lane)
+{
+    struct list *link;
+
+    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *job = container_of(link, struct job, link);
+
+            if (job->lane == lane && job->state == JOB_OPENING) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
 {
     job->n_aside += !job->parked && job->has_run;

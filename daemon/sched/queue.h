@@ -101,7 +101,7 @@ struct lane {
     uint32_t n_waiting[SCHED_CLASS_COUNT]; /* JOB_WAITING here; job_move() keeps it */
     uint64_t asked_us[SCHED_CLASS_COUNT];  /* since when some wait or are seated here; job_move() keeps it */
     bool open;                             /* the engine takes orders */
-    bool stopped; /* it begins nothing now (somebody is being opened): left out of plans */
+    bool stopped; /* it begins nothing now (it rests, or its begun steps let nobody in): left out of plans */
     bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */
 };
 
@@ -149,6 +149,9 @@ void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 /* Jobs that will be seated before @job, all of its lane: its place. */
 uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t now_us);
 
+/* Somebody is being opened at @lane. */
+bool queue_is_opening(const struct queue *queue, const struct lane *lane);
+
 /* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower
  * classes than the gate wait, and pages that the governor has taken back are no room. */
 struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
@@ -161,6 +164,8 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * - anybody, from work of the daemon's own (job::yields), which takes a seat from nobody;
  * - anybody, from a session that has no request now (job::kept): that which has been so longest;
  * - anybody, from a parked job: that which has been so longest;
+ * - anybody, from one whose account rests (tokens or energy a minute) for longer than it takes to compute it anew, in
+ *   no step and without a deadline: it takes a seat back by its order when it may spend again;
  * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
  * - one whose deadline would be missed, from one of its class without one, or whose own is met;
  * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer

@@ -215,7 +215,7 @@ static void let_begin(const struct turn_view *view)
         list_for_each (link, &view->queue->jobs[class]) {
             struct job *job = container_of(link, struct job, link);
 
-            if (turn_begins(view, job, NULL)) {
+            if (turn_is_in_line(view, job)) {
                 job->lane->stopped = false;
             }
         }
@@ -263,7 +263,7 @@ static void pipeline(struct turn *turn, const struct turn_view *view, struct pla
     struct plan_input in;
 
     if (!step || least > SCHED_REALTIME || runner->state != TURN_RUNNING || runner->plan.alone ||
-        runner->slice_us > 0 || turn_lane_is_opening(view, runner->lane) || !may_wait(view, runner)) {
+        runner->slice_us > 0 || queue_is_opening(view->queue, runner->lane) || !may_wait(view, runner)) {
         return;
     }
     in = plan_input_of(view, PLAN_BEHIND);

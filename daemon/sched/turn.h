@@ -138,8 +138,8 @@ void turn_init(struct turn *turn);
  * What to tell an engine now. Counts the order as carried out: the jobs of a new step have their n_sent,
  * n_due and n_steps raised, and the step's state is what it will be when the order is obeyed. To be asked
  * whenever something has changed, and after each order, until TURN_NONE. While a job of a lane is being
- * opened (JOB_OPENING) that lane begins nothing: its answer takes microseconds, and who has just come is in
- * the step at once.
+ * opened (JOB_OPENING) that lane begins nothing, and if it has the turn none does: the answer takes
+ * microseconds, and who has just come is in the step at once.
  */
 void turn_next(struct turn *turn, struct queue *queue, struct planner *planner, const struct turn_input *in,
                struct turn_order *ret_order);

@@ -173,27 +173,16 @@ static bool lane_lets_in(const struct turn_view *view, const struct job *job)
     return true;
 }
 
-bool turn_lane_is_opening(const struct turn_view *view, const struct lane *lane)
+bool turn_is_in_line(const struct turn_view *view, const struct job *job)
 {
-    for (size_t class = 0; class < SCHED_CLASS_COUNT; class ++) {
-        const struct list *jobs = &view->queue->jobs[class];
-
-        for (const struct list *link = jobs->next; link != jobs; link = link->next) {
-            const struct job *job = container_of(link, struct job, link);
-
-            if (job->lane == lane && job->state == JOB_OPENING) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return (turn_wants(view, job) || turn_is_opening(view, job, NULL)) &&
+           turn_is_rested(view, job->lane->place) && lane_lets_in(view, job);
 }
 
 bool turn_begins(const struct turn_view *view, const struct job *job, const struct turn_step *step)
 {
     (void)step;
-    return turn_wants(view, job) && turn_is_rested(view, job->lane->place) && lane_lets_in(view, job) &&
-           !turn_lane_is_opening(view, job->lane);
+    return turn_wants(view, job) && turn_is_in_line(view, job) && !queue_is_opening(view->queue, job->lane);
 }
 
 bool turn_overtakes(const struct turn_view *view, const struct job *job, const struct turn_step *step)

@@ -57,7 +57,8 @@ bool turn_is_opening(const struct turn_view *view, const struct job *job, const 
 /* It has a sequence and rows, stands in no step, and its place is open: it could be served, were there a step. */
 bool turn_wants(const struct turn_view *view, const struct job *job);
 
-bool turn_lane_is_opening(const struct turn_view *view, const struct lane *lane);
+/* A new step could begin with it now, or once its lane has opened who is being opened there. */
+bool turn_is_in_line(const struct turn_view *view, const struct job *job);
 
 /* ---- steps */
 

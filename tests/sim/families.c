@@ -290,17 +290,22 @@ static void make_models(struct scenario *scenario, struct rng *rng)
     scenario->run.lasts_ms = rng_between(rng, 6000, 12000);
 }
 
+/* Everybody has a seat all the time: a share that is less than one can't be cut finer than whole requests. */
+static void make_roomy(struct scenario_engine *engine, struct rng *rng)
+{
+    engine->fixed_us = rng_spread(rng, 3000, 12000);
+    engine->prefill_ns = rng_spread(rng, 20000, 80000);
+    engine->seats = rng_between(rng, 12, 16);
+    engine->pages = 4096;
+}
+
 static void make_fair(struct scenario *scenario, struct rng *rng)
 {
     static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
     int64_t n = rng_between(rng, 2, 4);
     enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
 
-    scenario->engines[0].fixed_us = rng_spread(rng, 3000, 12000);
-    scenario->engines[0].prefill_ns = rng_spread(rng, 20000, 80000);
-    /* Everybody has a seat all the time: a share that is less than one can't be cut finer than whole requests. */
-    scenario->engines[0].seats = rng_between(rng, 12, 16);
-    scenario->engines[0].pages = 4096;
+    make_roomy(&scenario->engines[0], rng);
     for (int64_t i = 0; i < n; i++) {
         struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
 
@@ -314,6 +319,17 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
         make_screen(scenario, rng, 400);
     }
     scenario->run.lasts_ms = 30000;
+}
+
+/* The second model has its own accounts, each in its turn. */
+static void make_twins(struct scenario *scenario, struct rng *rng)
+{
+    make_fair(scenario, rng);
+    add_engine(scenario, rng);
+    make_roomy(&scenario->engines[1], rng);
+    for (int64_t i = 0; i < scenario->n_clients; i++) {
+        scenario->clients[i].lane = i % 2;
+    }
 }
 
 /* Few seats, and requests of any length: what can't be cut is long, and still nobody gets ahead for good. */
@@ -502,6 +518,7 @@ static void (*const makers[FAMILY_COUNT])(struct scenario *scenario, struct rng 
     [FAMILY_FAIR] = make_fair,     [FAMILY_DEADLINE] = make_deadline,   [FAMILY_IDLE] = make_idle,
     [FAMILY_STARVE] = make_starve, [FAMILY_FAULT] = make_fault,         [FAMILY_CHAOS] = make_chaos,
     [FAMILY_SHARE] = make_share,   [FAMILY_CLOCKS] = make_clocks,       [FAMILY_BURSTS] = make_bursts,
+    [FAMILY_TWINS] = make_twins,
 };
 
 void scenario_make(struct scenario *scenario, uint64_t seed, enum family family)

@@ -36,6 +36,7 @@ enum family {
     FAMILY_SHARE,  /* as fair, where seats are few, and prompts and answers of any length */
     FAMILY_CLOCKS, /* that halve and come back, beside a screen or on a warm chip */
     FAMILY_BURSTS, /* work in bursts against a temperature */
+    FAMILY_TWINS,  /* as fair, on two models */
     FAMILY_COUNT,
 };
 

@@ -49,6 +49,9 @@ struct watch_account {
     uint32_t lane;
     uint32_t n_longest; /* tokens of its longest request */
     uint64_t n_served;
+    uint64_t n_step;      /* of it, in the step that was done at @step_ns, */
+    uint64_t n_step_most; /* and in the largest of all */
+    uint64_t step_ns;
     uint64_t past[WATCH_SECONDS];
 };
 

@@ -65,8 +65,13 @@ static void judge_shares(struct watch *watch)
         double mine = (double)(account->past[watch->second % WATCH_SECONDS] -
                                account->past[(watch->second + 1) % WATCH_SECONDS]);
         double due = served * (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL) / weights;
-        double off = 100.0 * (mine > due ? mine - due : due - mine) / due;
+        double off = mine > due ? mine - due : due - mine;
 
+        if (watch->scenario->n_engines > 1) {
+            /* Models take turns in whole steps. */
+            off = off > (double)account->n_step_most ? off - (double)account->n_step_most : 0.0;
+        }
+        off = 100.0 * off / due;
         tally_add(&watch->tallies, INVARIANT_FAIR, off, off > FAIR_PERCENT, watch_now_s(watch));
     }
 }
@@ -178,7 +183,7 @@ static void take_second(struct watch *watch)
     }
     /* The first seconds are those in which everybody comes. */
     if (watch->second >= WATCH_SECONDS + 2 && !watch->desk->is_closed) {
-        if (watch->scenario->run.family == FAMILY_FAIR) {
+        if (watch->scenario->run.family == FAMILY_FAIR || watch->scenario->run.family == FAMILY_TWINS) {
             judge_shares(watch);
         } else if (watch->scenario->run.family == FAMILY_SHARE) {
             judge_leads(watch);
@@ -337,6 +342,9 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
     struct watch_account *account = account_of(watch, request);
 
     if (account) {
+        account->n_step = account->step_ns == watch->agenda->now_ns ? account->n_step + n : n;
+        account->n_step_most = num_max(account->n_step_most, account->n_step);
+        account->step_ns = watch->agenda->now_ns;
         account->n_served += n;
     }
     if (request->job.class == SCHED_BACKGROUND && n > 0) {

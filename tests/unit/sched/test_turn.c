@@ -151,12 +151,51 @@ START_TEST(while_somebody_is_opened_its_lane_begins_nothing)
     add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
     add_opening(&opening, SCHED_INTERACTIVE, &lanes[0], 5);
     expect(TURN_NONE);
-    add_answer(&other, SCHED_INTERACTIVE, &lanes[1]);
+    account->served[SCHED_INTERACTIVE] += 100 * account_unit(&job.limits);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
+    add_answer(&other, SCHED_INTERACTIVE, &lanes[1]); /* its account has had less */
     ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[1]);
     job_move(&opening, JOB_SEATED, in.now_us);
     opening.n_left = 10;
     finish(turn_find(&turn, &lanes[1], turn.last_id), 10 * MS);
     ck_assert(has(expect(TURN_STEP), &opening));
+}
+END_TEST
+
+START_TEST(a_lane_that_opens_a_sequence_keeps_its_turn)
+{
+    struct job opening;
+    struct job job;
+    struct job other;
+
+    add_answer(&job, SCHED_INTERACTIVE, &lanes[0]);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
+    add_answer(&other, SCHED_INTERACTIVE, &lanes[1]);
+    account->served[SCHED_INTERACTIVE] += 100 * account_unit(&other.limits);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 1, &account), 0);
+    add_opening(&opening, SCHED_INTERACTIVE, &lanes[0], 5);
+    expect(TURN_NONE);
+
+    job_move(&opening, JOB_SEATED, in.now_us);
+    opening.n_left = 10;
+    ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[0]);
+}
+END_TEST
+
+START_TEST(who_is_opened_on_an_idle_lane_has_its_place_in_line)
+{
+    struct job opening;
+    struct job other;
+
+    add_answer(&other, SCHED_BACKGROUND, &lanes[1]);
+    account->served[SCHED_BACKGROUND] += 100 * account_unit(&other.limits);
+    ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
+    add_opening(&opening, SCHED_BACKGROUND, &lanes[0], 5);
+    expect(TURN_NONE);
+
+    job_move(&opening, JOB_WAITING, in.now_us); /* refused: there are no pages */
+    lanes[0].n_taken--;
+    ck_assert_ptr_eq(expect(TURN_STEP)->lane, &lanes[1]);
 }
 END_TEST
 
@@ -226,6 +265,8 @@ int main(void)
         a_step_that_could_not_be_begun_is_as_if_it_had_not_been_sent,
         answers_that_fit_no_step_are_nonsense,
         while_somebody_is_opened_its_lane_begins_nothing,
+        a_lane_that_opens_a_sequence_keeps_its_turn,
+        who_is_opened_on_an_idle_lane_has_its_place_in_line,
         a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere,
         lanes_of_one_class_take_turns_and_nothing_waits_behind_them,
         what_waits_is_withdrawn_when_another_lane_gets_work,
