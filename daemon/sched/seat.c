@@ -136,6 +136,7 @@ enum reason {
     REASON_YIELDS,
     REASON_KEPT,
     REASON_PARKED,
+    REASON_RESTS,
     REASON_CLASS,
     REASON_URGENT,
     REASON_SHARE,
@@ -213,9 +214,25 @@ static bool may_hurry(const struct job *for_job, const struct job *from)
     return for_job->urgent && for_job->class == from->class && queue_deadline_us(from) == 0;
 }
 
+/* What putting @job aside costs: its rows, and more each time, or it would always be the same one. */
+static uint64_t loss_of(const struct job *job)
+{
+    return ((uint64_t)job->n_done + job->n_sent + SEAT_LOSS_ROWS) * (1 + (uint64_t)job->n_aside);
+}
+
+/* It may spend no token for longer than it takes to compute it anew, and no step or promise needs its seat. Else who
+ * spends its budget token by token would be put aside for each. */
+static bool rests(const struct job *job, uint64_t boot_us)
+{
+    double anew_ns = (double)loss_of(job) * job->lane->cost.ns[COST_PREFILL_ROW];
+
+    return job->n_steps == 0 && queue_deadline_us(job) == 0 &&
+           1000.0 * (double)account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) > anew_ns;
+}
+
 /* Why @for_job may take the seat of @from; @is_short: of pages. */
 static enum reason reason_of(const struct queue *queue, const struct job *for_job, const struct job *from,
-                             bool is_short, uint64_t now_us)
+                             bool is_short, uint64_t now_us, uint64_t boot_us)
 {
     if (from->state != JOB_SEATED || from->lane != for_job->lane) {
         return REASON_NONE;
@@ -225,6 +242,9 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
     }
     if (from->parked) {
         return from->n_sent == 0 ? REASON_PARKED : REASON_NONE;
+    }
+    if (rests(from, boot_us)) {
+        return REASON_RESTS;
     }
     if (has_tenure(from, is_short, now_us)) {
         return REASON_NONE;
@@ -242,12 +262,6 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
         return REASON_AGE;
     }
     return REASON_NONE;
-}
-
-/* What putting @job aside costs: its rows, and more each time, or it would always be the same one. */
-static uint64_t loss_of(const struct job *job)
-{
-    return ((uint64_t)job->n_done + job->n_sent + SEAT_LOSS_ROWS) * (1 + (uint64_t)job->n_aside);
 }
 
 /* Who of two, both for the same reason, gives its seat up. */
@@ -308,7 +322,7 @@ static uint64_t brings(const struct class_pages *of, const struct lane *lane, si
 
 /* Who gives @for_job its seat, or NULL. Nobody, if all pages that could be had are too few. */
 static struct job *victim_for(const struct queue *queue, const struct job *for_job,
-                              const struct governor_limits *limits, uint64_t now_us)
+                              const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
     uint32_t n_short = pages_short(for_job, limits);
     bool is_short = n_short > 0 || for_job->lane->no_room;
@@ -325,7 +339,7 @@ static struct job *victim_for(const struct queue *queue, const struct job *for_j
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            enum reason reason = reason_of(queue, for_job, job, is_short, now_us);
+            enum reason reason = reason_of(queue, for_job, job, is_short, now_us, boot_us);
 
             if (reason == REASON_NONE) {
                 continue;
@@ -431,9 +445,9 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
         if (claims[i].lane->n_leaving > 0) {
             continue;
         }
-        victim = victim_for(queue, claims[i].first, limits, now_us);
+        victim = victim_for(queue, claims[i].first, limits, now_us, boot_us);
         if (!victim && claims[i].strict != claims[i].first) {
-            victim = victim_for(queue, claims[i].strict, limits, now_us);
+            victim = victim_for(queue, claims[i].strict, limits, now_us, boot_us);
         }
     }
     return victim;
@@ -461,7 +475,7 @@ static bool is_asking_again(const struct queue *queue, const struct lane *lane)
 /* Somebody before @job finds no room at its lane, and never would if others took what there is: of its
  * class, or with others' pages to come. */
 static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims,
-                         uint32_t n, const struct governor_limits *limits, uint64_t now_us)
+                         uint32_t n, const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
     if (job->owns_seat) {
         return false;
@@ -470,7 +484,7 @@ static bool is_held_back(const struct queue *queue, const struct job *job, const
         const struct job *first = claims[i].first;
 
         if (claims[i].lane == job->lane && queue_before(first, job, now_us) &&
-            (first->class == job->class || victim_for(queue, first, limits, now_us))) {
+            (first->class == job->class || victim_for(queue, first, limits, now_us, boot_us))) {
             return true;
         }
     }
@@ -491,7 +505,7 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
 
             if (seeks(job, limits, boot_us) && finds_room(job, limits) &&
                 (!best || queue_before(job, best, now_us)) &&
-                !is_held_back(queue, job, claims, n, limits, now_us)) {
+                !is_held_back(queue, job, claims, n, limits, now_us, boot_us)) {
                 best = job;
             }
         }
