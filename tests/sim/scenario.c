@@ -177,6 +177,16 @@ static int read_line(struct scenario *scenario, char *line, int n, struct diag *
     return SCENARIO_OK;
 }
 
+static bool names_its_engines(const struct scenario *scenario)
+{
+    for (int64_t i = 0; i < scenario->n_clients; i++) {
+        if (scenario->clients[i].lane < 0 || scenario->clients[i].lane >= scenario->n_engines) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag)
 {
     struct scenario scenario = { 0 };
@@ -192,6 +202,10 @@ int scenario_read(struct scenario *ret_scenario, FILE *in, struct diag *diag)
     if (scenario.run.lasts_ms <= 0 || scenario.n_engines == 0 || scenario.engines[0].fixed_us <= 0 ||
         scenario.chip.part_us <= 0 || scenario.run.family >= FAMILY_COUNT || scenario.run.family < 0) {
         diag_set(diag, "a scenario needs run lasts_ms and family, chip part_us, and an engine with fixed_us");
+        return SCENARIO_BAD;
+    }
+    if (!names_its_engines(&scenario)) {
+        diag_set(diag, "clients name a lane that has no engine: lanes are numbered from 0 as engines stand");
         return SCENARIO_BAD;
     }
     *ret_scenario = scenario;
@@ -220,6 +234,9 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
             (size_t)(n - row - 1) * section->size);
     memset(row_of(scenario, section, n - 1), 0, section->size);
     *number(scenario, section->count) = n - 1;
+    for (int64_t i = 0; i < scenario->n_clients; i++) {
+        scenario->clients[i].lane -= scenario->clients[i].lane >= scenario->n_engines;
+    }
     return true;
 }
 
