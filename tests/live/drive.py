@@ -14,7 +14,6 @@ import json
 import os
 import shutil
 import signal
-import tempfile
 import time
 
 import rig
@@ -86,14 +85,18 @@ class Voice(Loop):
                 return
 
 
+def trace_of(daemon):
+    return os.path.join(daemon.folder, f"sottod-{daemon.process.pid}.trace.json")
+
+
 class Slices(Loop):
     """Collects the slices of the daemon's trace: {when it began: seconds}."""
     period_s = 3.0
 
-    def __init__(self, daemon, folder):
+    def __init__(self, daemon):
         super().__init__()
         self.daemon, self.slices = daemon, {}
-        self.path = os.path.join(folder, f"sottod-{daemon.process.pid}.trace.json")
+        self.path = trace_of(daemon)
 
     def step(self):
         self.daemon.process.send_signal(signal.SIGUSR2)
@@ -152,8 +155,8 @@ def without_us(heat, passed):
 class Run:
     """One run: the parts that move, and what came of it."""
 
-    def __init__(self, model, scale, kept):
-        self.model, self.scale, self.kept, self.begins = model, scale, kept, []
+    def __init__(self, model, scale):
+        self.model, self.scale, self.begins = model, scale, []
         self.bodies = [request("Tell me everything about the sea.", pb.CLASS_BACKGROUND, 250),
                        request("Write a long letter to a friend.", pb.CLASS_BACKGROUND, 250, seed=3, temperature=0.8)]
         self.talk = [request("What is a good name for a boat?", pb.CLASS_INTERACTIVE, 200, seed=4, temperature=0.7)]
@@ -163,8 +166,7 @@ class Run:
         tree.client(4711, "weston")
         tree.zone("gpu-thermal", 35000, passive=PASSIVE_MC, critical=105000)
         daemon = Daemon(engine="real", start=False, device={"gpu": "off"}, sense={"start": "child", "root": tree.folder},
-                        models={"model": {"file": self.model, "threads": 1, "context": 1024}},
-                        environment={"XDG_RUNTIME_DIR": self.kept})
+                        models={"model": {"file": self.model, "threads": 1, "context": 1024}})
         daemon.configure(governor={"cores_share": True})
         daemon.start()
         daemon.wait_ready("model")
@@ -179,7 +181,7 @@ class Run:
     def go(self, tree, daemon):
         alone = self.undisturbed(daemon)
         nodes = Nodes(**NODES, others=PHASES[0][3])
-        with Frames(tree) as screen, Heat(daemon, tree, nodes) as heat, Slices(daemon, self.kept) as slices, \
+        with Frames(tree) as screen, Heat(daemon, tree, nodes) as heat, Slices(daemon) as slices, \
                 Voice(daemon) as voice, Talker(daemon, self.bodies) as low, Talker(daemon, self.talk) as high:
             self.begun = heat.begun
             self.play(tree, screen, heat)
@@ -316,16 +318,12 @@ def main():
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
     raise_priority()
-    kept = tempfile.mkdtemp(prefix="sotto-live-")
-    run = Run(options.model, options.scale, kept)
+    run = Run(options.model, options.scale)
     with Tree() as tree:
         daemon = run.start(tree)
         with daemon:
             run.go(tree, daemon)
-    for name in os.listdir(kept):
-        if name.endswith(".trace.json"):
-            shutil.copy(os.path.join(kept, name), os.path.join(options.out, "live.trace.json"))
-    shutil.rmtree(kept)
+            shutil.copy(trace_of(daemon), os.path.join(options.out, "live.trace.json"))
     write(run, options.out, run.end / 60, options.model)
 
 
