@@ -257,6 +257,7 @@ void governing_on_sample(struct hub *hub, bool early)
     }
     if (governing->ticks) {
         uv_timer_again(&governing->timer);
+        governing_run(hub); /* readings that come as often as the timer keep it from doing so */
     } else if (governing->kv_permille < 1000) {
         hub_poke(hub);
     }
