@@ -7,7 +7,7 @@
 
 #define TARGET       75.0
 #define TICK_STEPS   5u /* 50 ms */
-#define N_PLANTS     200u
+#define N_PLANTS     200
 #define STEPS_S      (1000000u / PLANT_STEP_US)
 #define LEARNS_S     300u
 #define FINDS_S      480u
@@ -172,18 +172,13 @@ static void go(struct run *run, uint32_t seconds, bool always)
     run->plant.others = others;
 }
 
-static int n_plants(void)
-{
-    return unit_looks_for_races() ? 5 : (int)N_PLANTS;
-}
-
 /* Others' heat may happen to make up for ours, and a sensor of whole degrees shows nothing of either: one plant in a
  * hundred, in ten minutes in which others change their heat as often as we do. That ends by itself. */
 START_TEST(hardly_a_living_sensor_is_called_stuck_and_not_for_long)
 {
     int n_called = 0;
 
-    for (int i = 0; i < n_plants(); i++) {
+    for (int i = 0; i < N_PLANTS; i++) {
         struct run run;
 
         start(&run, i);
@@ -192,7 +187,7 @@ START_TEST(hardly_a_living_sensor_is_called_stuck_and_not_for_long)
         ck_assert_msg(run.n_stuck < CALLED_TICKS, "plant %d: stuck for %u ticks", i, run.n_stuck);
         n_called += run.n_stuck > 0;
     }
-    ck_assert_int_le(n_called, n_plants() / 100);
+    ck_assert_int_le(n_called, N_PLANTS / 100);
 }
 END_TEST
 
@@ -201,7 +196,7 @@ START_TEST(one_that_hangs_is_found_wherever_it_has_shown_that_it_follows_us)
     int n_known = 0;
     int n_found = 0;
 
-    for (int i = 0; i < n_plants(); i++) {
+    for (int i = 0; i < N_PLANTS; i++) {
         struct run run;
 
         start(&run, i);
@@ -212,8 +207,8 @@ START_TEST(one_that_hangs_is_found_wherever_it_has_shown_that_it_follows_us)
         n_found += run.n_stuck > 0;
     }
 
-    printf("# of %d plants %d had shown their gain; %d were found\n", n_plants(), n_known, n_found);
-    ck_assert_int_ge(n_known, n_plants() / 2); /* others moved the rest more than we did */
+    printf("# of %d plants %d had shown their gain; %d were found\n", N_PLANTS, n_known, n_found);
+    ck_assert_int_ge(n_known, N_PLANTS / 2); /* others moved the rest more than we did */
     ck_assert_int_ge(n_found, n_known * 9 / 10);
 }
 END_TEST
