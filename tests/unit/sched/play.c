@@ -71,7 +71,30 @@ static void leave_steps(struct play *play, const struct job *job)
     }
 }
 
-static void put_aside(struct play *play, struct job *job)
+void play_promise(struct play *play, struct play_ask *ask, uint64_t first_us, uint64_t finish_us)
+{
+    ask->job.first_by_us = first_us ? play->in.boot_us + first_us : 0;
+    ask->job.finish_by_us = finish_us ? play->in.boot_us + finish_us : 0;
+}
+
+void play_seat(struct play *play, struct play_ask *ask)
+{
+    job_move(&ask->job, JOB_OPENING, play->in.now_us);
+    job_move(&ask->job, JOB_SEATED, play->in.now_us);
+    ask->job.lane->n_taken++;
+}
+
+struct job *play_victim(struct play *play)
+{
+    return queue_find_victim(&play->queue, play->in.limits, play->in.now_us, play->in.boot_us);
+}
+
+struct job *play_next_seat(struct play *play)
+{
+    return queue_next_seat(&play->queue, play->in.limits, play->in.now_us, play->in.boot_us);
+}
+
+void play_put_aside(struct play *play, struct job *job)
 {
     leave_steps(play, job);
     queue_put_aside(&play->queue, job, play->in.now_us);
@@ -106,7 +129,7 @@ static void seat(struct play *play)
     admit_look(&play->queue, in->limits, in->boot_us);
     do {
         while ((job = queue_find_victim(&play->queue, in->limits, in->now_us, in->boot_us))) {
-            put_aside(play, job);
+            play_put_aside(play, job);
         }
         job = queue_next_seat(&play->queue, in->limits, in->now_us, in->boot_us);
         if (job) {

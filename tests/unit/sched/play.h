@@ -47,6 +47,19 @@ void play_ask(struct play *play, struct play_ask *ask, uint32_t uid, enum sched_
 /* It comes now: joins the queue and wants a seat. */
 void play_come(struct play *play, struct play_ask *ask);
 
+/* Deadlines from now on, in us; 0: none. */
+void play_promise(struct play *play, struct play_ask *ask, uint64_t first_us, uint64_t finish_us);
+
+/* It is given a seat, whatever the order says. */
+void play_seat(struct play *play, struct play_ask *ask);
+
+/* Takes the seat of @job, as a pacer does. */
+void play_put_aside(struct play *play, struct job *job);
+
+/* What the queue says now: who gives a seat up, who gets one. */
+struct job *play_victim(struct play *play);
+struct job *play_next_seat(struct play *play);
+
 /* Both at once, of @weight (0: the usual). */
 void play_add(struct play *play, struct play_ask *ask, uint32_t uid, uint32_t weight, enum sched_class class,
               uint32_t n_prompt, uint32_t n_answer);

@@ -30,8 +30,7 @@ static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, 
                     uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
 {
     play_ask(&play, ask, uid, class, n_prompt, n_answer);
-    ask->job.first_by_us = first_us ? play.in.boot_us + first_us : 0;
-    ask->job.finish_by_us = finish_us ? play.in.boot_us + finish_us : 0;
+    play_promise(&play, ask, first_us, finish_us);
 }
 
 /* Asks, and comes if it may. */

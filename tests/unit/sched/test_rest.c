@@ -19,26 +19,7 @@ static void teardown(void)
 static void add_seated(struct play_ask *ask, enum sched_class class)
 {
     play_add(&play, ask, 1, 0, class, 10, 100);
-    job_move(&ask->job, JOB_OPENING, play.in.now_us);
-    job_move(&ask->job, JOB_SEATED, play.in.now_us);
-    play.lane.n_taken++;
-}
-
-static struct job *victim(void)
-{
-    return queue_find_victim(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us);
-}
-
-static struct job *next_seat(void)
-{
-    return queue_next_seat(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us);
-}
-
-/* Takes the seat of @job, as a pacer does. */
-static void put_aside(struct job *job)
-{
-    queue_put_aside(&play.queue, job, play.in.now_us);
-    play.lane.n_taken--;
+    play_seat(&play, ask);
 }
 
 /* It has spent what it may of the minute, and two minutes more. */
@@ -55,13 +36,13 @@ START_TEST(who_rests_for_its_budget_gives_the_only_seat_to_its_own_class)
 
     add_seated(&spent, SCHED_INTERACTIVE);
     play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     spend(&spent);
 
-    ck_assert_ptr_eq(victim(), &spent.job);
-    put_aside(&spent.job);
-    ck_assert_ptr_null(victim());
-    ck_assert_ptr_eq(next_seat(), &next.job);
+    ck_assert_ptr_eq(play_victim(&play), &spent.job);
+    play_put_aside(&play, &spent.job);
+    ck_assert_ptr_null(play_victim(&play));
+    ck_assert_ptr_eq(play_next_seat(&play), &next.job);
 }
 END_TEST
 
@@ -73,18 +54,18 @@ START_TEST(who_rests_for_its_budget_gives_its_seat_to_a_lower_class_and_takes_it
     add_seated(&spent, SCHED_REALTIME);
     spend(&spent);
     play_add(&play, &low, 2, 0, SCHED_BACKGROUND, 10, 10);
-    put_aside(victim());
-    job_move(next_seat(), JOB_OPENING, play.in.now_us);
+    play_put_aside(&play, play_victim(&play));
+    job_move(play_next_seat(&play), JOB_OPENING, play.in.now_us);
     job_move(&low.job, JOB_SEATED, play.in.now_us);
     play.lane.n_taken++;
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 
     play.in.now_us += 121 * SECOND_US;
     play.in.boot_us += 121 * SECOND_US;
     play.lane.served_us[SCHED_BACKGROUND] = play.in.now_us;
-    ck_assert_ptr_eq(victim(), &low.job);
-    put_aside(&low.job);
-    ck_assert_ptr_eq(next_seat(), &spent.job);
+    ck_assert_ptr_eq(play_victim(&play), &low.job);
+    play_put_aside(&play, &low.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &spent.job);
 }
 END_TEST
 
@@ -95,13 +76,13 @@ START_TEST(who_rests_keeps_its_seat_while_nobody_wants_it_or_a_step_names_it)
 
     add_seated(&spent, SCHED_INTERACTIVE);
     spend(&spent);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
     job_send(&spent.job, 1, 1);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 
     job_settle(&spent.job, 1, 1);
-    ck_assert_ptr_eq(victim(), &spent.job);
+    ck_assert_ptr_eq(play_victim(&play), &spent.job);
 }
 END_TEST
 
@@ -115,12 +96,12 @@ START_TEST(a_rest_too_short_for_what_it_would_lose_takes_no_seat)
     spent.job.n_known = 200000;
     spent.job.n_done = 150000; /* 150 s at 1 ms a row; it rests for 120 */
     play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 
     spent.job.n_done = 50000;
-    ck_assert_ptr_eq(victim(), &spent.job);
+    ck_assert_ptr_eq(play_victim(&play), &spent.job);
     spent.job.n_aside = 2; /* more each time */
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -133,10 +114,10 @@ START_TEST(who_rests_and_was_promised_a_deadline_keeps_its_seat_until_that_is_me
     spend(&spent);
     spent.job.first_by_us = play.in.boot_us + 200 * SECOND_US;
     play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 
     spent.job.has_first = true;
-    ck_assert_ptr_eq(victim(), &spent.job);
+    ck_assert_ptr_eq(play_victim(&play), &spent.job);
 }
 END_TEST
 

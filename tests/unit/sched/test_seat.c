@@ -21,26 +21,7 @@ static void teardown(void)
 static void add_seated(struct play_ask *ask, uint32_t uid, enum sched_class class)
 {
     play_add(&play, ask, uid, 0, class, 10, 100);
-    job_move(&ask->job, JOB_OPENING, play.in.now_us);
-    job_move(&ask->job, JOB_SEATED, play.in.now_us);
-    play.lane.n_taken++;
-}
-
-static struct job *victim(void)
-{
-    return queue_find_victim(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us);
-}
-
-static struct job *next_seat(void)
-{
-    return queue_next_seat(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us);
-}
-
-/* Takes the seat of @job, as a pacer does. */
-static void put_aside(struct job *job)
-{
-    queue_put_aside(&play.queue, job, play.in.now_us);
-    play.lane.n_taken--;
+    play_seat(&play, ask);
 }
 
 START_TEST(a_higher_class_takes_a_seat_of_the_lowest)
@@ -54,13 +35,13 @@ START_TEST(a_higher_class_takes_a_seat_of_the_lowest)
         add_seated(&low[i], 1, SCHED_BACKGROUND);
         low[i].job.n_done = 8;
     }
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
 
-    ck_assert_ptr_eq(victim(), &low[2].job);
-    put_aside(&low[2].job);
-    ck_assert_ptr_null(victim());
-    ck_assert_ptr_eq(next_seat(), &high.job);
+    ck_assert_ptr_eq(play_victim(&play), &low[2].job);
+    play_put_aside(&play, &low[2].job);
+    ck_assert_ptr_null(play_victim(&play));
+    ck_assert_ptr_eq(play_next_seat(&play), &high.job);
 }
 END_TEST
 
@@ -77,7 +58,7 @@ START_TEST(who_has_computed_least_loses_its_seat)
     low[1].job.n_done = 100;
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
 
-    ck_assert_ptr_eq(victim(), &low[1].job);
+    ck_assert_ptr_eq(play_victim(&play), &low[1].job);
 }
 END_TEST
 
@@ -95,7 +76,7 @@ START_TEST(nobody_is_always_the_one_who_is_put_aside)
     low[1].job.n_aside = 10;
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
 
-    ck_assert_ptr_eq(victim(), &low[3].job);
+    ck_assert_ptr_eq(play_victim(&play), &low[3].job);
 }
 END_TEST
 
@@ -110,8 +91,8 @@ START_TEST(a_parked_job_goes_before_a_running_one)
     seated[2].job.parked = true;
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
 
-    ck_assert_ptr_eq(victim(), &seated[2].job);
-    put_aside(&seated[2].job);
+    ck_assert_ptr_eq(play_victim(&play), &seated[2].job);
+    play_put_aside(&play, &seated[2].job);
     ck_assert_uint_eq(seated[2].job.n_aside, 0);
 }
 END_TEST
@@ -127,7 +108,7 @@ START_TEST(equals_do_not_take_each_others_seats)
     play_add(&play, &late, 7, 0, SCHED_INTERACTIVE, 10, 10);
     play.in.now_us += 60 * SECOND_US;
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -140,12 +121,12 @@ START_TEST(an_account_without_a_seat_is_patient_first)
         add_seated(&seated[i], 1, SCHED_INTERACTIVE);
     }
     play_add(&play, &late, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play.in.now_us += QUEUE_PATIENCE_US;
 
-    ck_assert_ptr_eq(victim(), &seated[3].job);
-    put_aside(&seated[3].job);
-    ck_assert_ptr_eq(next_seat(), &late.job);
+    ck_assert_ptr_eq(play_victim(&play), &seated[3].job);
+    play_put_aside(&play, &seated[3].job);
+    ck_assert_ptr_eq(play_next_seat(&play), &late.job);
 }
 END_TEST
 
@@ -161,7 +142,7 @@ START_TEST(who_had_more_takes_nobodys_seat)
     play.accounts[2]->served[SCHED_INTERACTIVE] += 1;
     play.in.now_us += QUEUE_PATIENCE_US;
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -176,13 +157,13 @@ START_TEST(a_class_without_a_seat_takes_one_when_it_has_waited_long)
     }
     play_add(&play, &low, 2, 0, SCHED_BACKGROUND, 10, 10);
     play.in.now_us += 2 * QUEUE_AGE_WAITING_US - 1;
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play.in.now_us += 1;
 
     /* Of those who have begun to answer. */
-    ck_assert_ptr_eq(victim(), &seated[1].job);
-    put_aside(&seated[1].job);
-    ck_assert_ptr_eq(next_seat(), &low.job);
+    ck_assert_ptr_eq(play_victim(&play), &seated[1].job);
+    play_put_aside(&play, &seated[1].job);
+    ck_assert_ptr_eq(play_next_seat(&play), &low.job);
 }
 END_TEST
 
@@ -202,11 +183,11 @@ START_TEST(who_got_a_seat_by_age_keeps_it_until_it_got_further)
     job_move(&low.job, JOB_SEATED, play.in.now_us);
     play.lane.n_taken++;
     play_add(&play, &high, 3, 0, SCHED_REALTIME, 10, 10);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     low.job.n_done = 4;
     queue_charge(&play.queue, &low.job, 4, 0, play.in.now_us, play.in.boot_us);
 
-    ck_assert_ptr_eq(victim(), &low.job);
+    ck_assert_ptr_eq(play_victim(&play), &low.job);
 }
 END_TEST
 
@@ -228,7 +209,7 @@ START_TEST(tenure_ends)
     play_add(&play, &high, 3, 0, SCHED_REALTIME, 10, 10);
     play.in.now_us += QUEUE_TENURE_US;
 
-    ck_assert_ptr_eq(victim(), &low.job);
+    ck_assert_ptr_eq(play_victim(&play), &low.job);
 }
 END_TEST
 
@@ -244,11 +225,11 @@ START_TEST(of_many_seats_each_class_keeps_its_last)
         add_seated(&seated[i], 1, SCHED_REALTIME);
     }
     play_add(&play, &high, 3, 0, SCHED_REALTIME, 10, 10);
-    ck_assert_ptr_eq(victim(), &low[1].job);
-    put_aside(&low[1].job);
+    ck_assert_ptr_eq(play_victim(&play), &low[1].job);
+    play_put_aside(&play, &low[1].job);
     add_seated(&another, 1, SCHED_REALTIME);
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -275,10 +256,10 @@ START_TEST(pages_are_given_up_only_if_that_helps)
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
     high.job.n_pages = 50; /* as the engine said; 10 are free */
     play.lane.no_room = true;
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     high.job.n_pages = 40;
 
-    ck_assert_ptr_eq(victim(), &low.job);
+    ck_assert_ptr_eq(play_victim(&play), &low.job);
 }
 END_TEST
 
@@ -295,7 +276,7 @@ START_TEST(the_last_seat_of_a_class_may_hold_its_part_of_the_pages)
     high.job.n_pages = 30;
     play.lane.no_room = true;
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -312,17 +293,17 @@ START_TEST(what_sessions_keep_goes_first_and_whose_it_is_needs_no_room)
     play.lane.n_taken += 2;
     hold_pages(&low, 1, SCHED_BACKGROUND, 60);
     ck_assert_uint_eq(play.lane.n_pages_promised, 95);
-    ck_assert_ptr_null(victim()); /* nobody wants it */
+    ck_assert_ptr_null(play_victim(&play)); /* nobody wants it */
     play_add(&play, &high, 2, 0, SCHED_REALTIME, 10, 10);
     high.job.n_pages = 20;
     play.lane.no_room = true;
-    ck_assert_ptr_eq(victim(), &kept[0]);
+    ck_assert_ptr_eq(play_victim(&play), &kept[0]);
 
     play_add(&play, &turn, 3, 0, SCHED_BACKGROUND, 10, 10);
     turn.job.owns_seat = true;
-    ck_assert_ptr_eq(next_seat(), &turn.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &turn.job);
     turn.job.passed_over = true;
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(play_next_seat(&play));
     queue_unkeep(&kept[0]);
     queue_unkeep(&kept[1]);
     ck_assert_uint_eq(play.lane.n_pages_promised, 60);
@@ -341,16 +322,16 @@ START_TEST(nobody_takes_pages_that_are_freed_for_who_is_before_it)
     high.job.n_pages = 90;
     play.lane.no_room = true;
 
-    put_aside(victim());
+    play_put_aside(&play, play_victim(&play));
     play.lane.no_room = false; /* as one was closed: it may ask again */
-    ck_assert_ptr_eq(next_seat(), &high.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &high.job);
     job_move(&high.job, JOB_OPENING, play.in.now_us);
-    ck_assert_ptr_null(next_seat());
+    ck_assert_ptr_null(play_next_seat(&play));
     job_move(&high.job, JOB_WAITING, play.in.now_us); /* refused once more */
     play.lane.no_room = true;
-    put_aside(victim());
+    play_put_aside(&play, play_victim(&play));
     play.lane.no_room = false;
-    ck_assert_ptr_eq(next_seat(), &high.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &high.job);
 }
 END_TEST
 
@@ -367,12 +348,12 @@ START_TEST(who_is_small_or_first_may_pass_who_was_refused)
     large.job.n_pages = 50;
     play.lane.no_room = true;
     play_add(&play, &small, 3, 0, SCHED_INTERACTIVE, 100, 200);
-    ck_assert_ptr_null(next_seat()); /* an equal, and later */
+    ck_assert_ptr_null(play_next_seat(&play)); /* an equal, and later */
     play_add(&play, &first, 4, 0, SCHED_REALTIME, 100, 500);
-    ck_assert_ptr_null(next_seat()); /* 38 pages are too many */
+    ck_assert_ptr_null(play_next_seat(&play)); /* 38 pages are too many */
     first.job.n_most = 300;
 
-    ck_assert_ptr_eq(next_seat(), &first.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &first.job);
 }
 END_TEST
 
@@ -383,12 +364,12 @@ START_TEST(shared_pages_are_counted_once_and_put_nobody_aside)
     play.lane.n_pages = 100;
     hold_pages(&seated[0], 1, SCHED_BACKGROUND, 70);
     hold_pages(&seated[1], 1, SCHED_BACKGROUND, 70);
-    ck_assert_ptr_null(victim()); /* the engine has opened both: it has room */
+    ck_assert_ptr_null(play_victim(&play)); /* the engine has opened both: it has room */
     play.in.limits[play.lane.place].kv_permille = 900;
-    ck_assert_ptr_nonnull(victim());
+    ck_assert_ptr_nonnull(play_victim(&play));
     play.lane.n_pages_shared = 50;
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 
@@ -400,15 +381,15 @@ START_TEST(pages_that_the_governor_takes_back_are_the_lowest_class_s)
     play.lane.n_pages = 100;
     hold_pages(&high, 1, SCHED_REALTIME, 40);
     hold_pages(&low, 1, SCHED_BACKGROUND, 30);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play.in.limits[play.lane.place].kv_permille = 500;
 
-    ck_assert_ptr_eq(victim(), &low.job);
-    put_aside(&low.job);
-    ck_assert_ptr_null(victim());
-    ck_assert_ptr_null(next_seat()); /* its thirty don't fit beside the other's */
+    ck_assert_ptr_eq(play_victim(&play), &low.job);
+    play_put_aside(&play, &low.job);
+    ck_assert_ptr_null(play_victim(&play));
+    ck_assert_ptr_null(play_next_seat(&play)); /* its thirty don't fit beside the other's */
     play.in.limits[play.lane.place].kv_permille = 1000;
-    ck_assert_ptr_eq(next_seat(), &low.job);
+    ck_assert_ptr_eq(play_next_seat(&play), &low.job);
 }
 END_TEST
 
@@ -420,7 +401,7 @@ START_TEST(the_last_sequence_stays_however_few_pages_there_are)
     hold_pages(&low, 1, SCHED_BACKGROUND, 80);
     play.in.limits[play.lane.place].kv_permille = 100;
 
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
 }
 END_TEST
 

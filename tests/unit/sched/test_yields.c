@@ -26,11 +26,6 @@ static void come(struct play_ask *own)
     play_come(&play, own);
 }
 
-static struct job *victim(void)
-{
-    return queue_find_victim(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us);
-}
-
 START_TEST(it_gets_all_that_nobody_wants)
 {
     struct play_ask own;
@@ -55,10 +50,10 @@ START_TEST(anybody_takes_its_seat)
     }
     play_step(&play);
     ck_assert_int_eq(own.job.state, JOB_SEATED);
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     play_add(&play, &others[N_SEATS - 1], 1, 0, SCHED_BACKGROUND, 10, 1000);
 
-    ck_assert_ptr_eq(victim(), &own.job);
+    ck_assert_ptr_eq(play_victim(&play), &own.job);
 }
 END_TEST
 
@@ -75,7 +70,7 @@ START_TEST(it_takes_a_seat_from_nobody)
     others[0].job.parked = true;
     come(&own);
     for (uint32_t i = 0; i < 100; i++) {
-        ck_assert_ptr_null(victim());
+        ck_assert_ptr_null(play_victim(&play));
         play.in.now_us += SECOND_US;
         play.in.boot_us += SECOND_US;
     }
@@ -103,7 +98,7 @@ START_TEST(it_asks_for_pages_that_are_free_in_any_case)
     own.job.yields = true;
     play_come(&play, &own);
     ck_assert_ptr_null(queue_next_seat(&play.queue, play.in.limits, play.in.now_us, play.in.boot_us));
-    ck_assert_ptr_null(victim());
+    ck_assert_ptr_null(play_victim(&play));
     queue_remove(&play.queue, &others[0].job, play.in.now_us);
     play.lane.n_taken--;
 
