@@ -539,8 +539,8 @@ typedef void (*sotto_event_fn)(void *owner, const struct sotto_event *event);
  * other requests are called meanwhile. OK with *ret_event NULL: a signal interrupted the waiting; look at your flags
  * and call again.
  */
-SOTTO_EXPORT enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream,
-                                        const struct sotto_event **ret_event, struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream, const struct sotto_event **ret_event,
+                                        struct sotto_error *error);
 
 /* ------------------------------------------------------------------------------------------------- generating */
 
@@ -563,8 +563,7 @@ SOTTO_EXPORT void sotto_generate_set_text(struct sotto_generate *ask, const char
 SOTTO_EXPORT void sotto_generate_set_tokens(struct sotto_generate *ask, const uint32_t *ids, size_t n);
 
 /* One more message of a conversation ("system", "user", "assistant", "tool"), put through the model's own template. */
-SOTTO_EXPORT void sotto_generate_add_message(struct sotto_generate *ask, const char *role, const char *text,
-                                             size_t n);
+SOTTO_EXPORT void sotto_generate_add_message(struct sotto_generate *ask, const char *role, const char *text, size_t n);
 
 /* What else the template may read of the last message added: a JSON object with "name", "tool_calls" and the like; its
  * "content" (null, or parts) takes the place of the text. Without a message it does nothing. */
@@ -575,8 +574,7 @@ SOTTO_EXPORT void sotto_generate_set_message_fields(struct sotto_generate *ask, 
 SOTTO_EXPORT void sotto_generate_add_tool(struct sotto_generate *ask, const char *json, size_t n);
 SOTTO_EXPORT void sotto_generate_set_variables(struct sotto_generate *ask, const char *json, size_t n);
 
-SOTTO_EXPORT void sotto_generate_set_temperature(struct sotto_generate *ask,
-                                                 float temperature); /* 0: greedy */
+SOTTO_EXPORT void sotto_generate_set_temperature(struct sotto_generate *ask, float temperature); /* 0: greedy */
 SOTTO_EXPORT void sotto_generate_set_top_k(struct sotto_generate *ask, uint32_t top_k);
 SOTTO_EXPORT void sotto_generate_set_top_p(struct sotto_generate *ask, float top_p);
 SOTTO_EXPORT void sotto_generate_set_min_p(struct sotto_generate *ask, float min_p);
@@ -633,29 +631,26 @@ SOTTO_EXPORT enum sotto_code sotto_send_generate(struct sotto *sotto, const stru
 #define SOTTO_TOKENIZE_PIECES  2u /* also the bytes of each token */
 
 /* TOKENIZED. @model NULL: the default one; so everywhere below. */
-SOTTO_EXPORT enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text,
-                                                 size_t n, uint32_t flags, sotto_event_fn fn, void *owner,
-                                                 uint32_t *ret_stream, struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text, size_t n,
+                                                 uint32_t flags, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                                 struct sotto_error *error);
 
 /* DETOKENIZED. @special: print control tokens, too. */
-SOTTO_EXPORT enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model,
-                                                   const uint32_t *ids, size_t n, bool special,
-                                                   sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                                   struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model, const uint32_t *ids,
+                                                   size_t n, bool special, sotto_event_fn fn, void *owner,
+                                                   uint32_t *ret_stream, struct sotto_error *error);
 
 #define SOTTO_EMBED_RAW 1u /* as the model pools it; without: divided by its length */
 
 /* EMBEDDED, of a model that is made for it (sotto_model::embedding_values); FAILED_PRECONDITION of another one. */
-SOTTO_EXPORT enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text,
-                                              size_t n, uint32_t flags, enum sotto_class priority,
-                                              sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                              struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text, size_t n,
+                                              uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
+                                              uint32_t *ret_stream, struct sotto_error *error);
 
 /* The same of exactly these tokens: nothing is put around them. */
-SOTTO_EXPORT enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model,
-                                                     const uint32_t *ids, size_t n, uint32_t flags,
-                                                     enum sotto_class priority, sotto_event_fn fn,
-                                                     void *owner, uint32_t *ret_stream,
+SOTTO_EXPORT enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model, const uint32_t *ids,
+                                                     size_t n, uint32_t flags, enum sotto_class priority,
+                                                     sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                                      struct sotto_error *error);
 
 /*
@@ -668,23 +663,20 @@ SOTTO_EXPORT enum sotto_code sotto_send_session_open(struct sotto *sotto, const 
                                                      uint32_t *ret_stream, struct sotto_error *error);
 
 /* SESSION. A request that runs in it is cancelled first. */
-SOTTO_EXPORT enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session,
-                                                      sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                                      struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session, sotto_event_fn fn,
+                                                      void *owner, uint32_t *ret_stream, struct sotto_error *error);
 
 /* MODELS. */
 SOTTO_EXPORT enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
 
 /* PROGRESS, then MODEL. @file: a path that the daemon can open (admin), or NULL: the configured one. */
-SOTTO_EXPORT enum sotto_code sotto_send_load(struct sotto *sotto, const char *name, const char *file,
-                                             sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                             struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_load(struct sotto *sotto, const char *name, const char *file, sotto_event_fn fn,
+                                             void *owner, uint32_t *ret_stream, struct sotto_error *error);
 
 /* UNLOADED. @now: its streams end UNAVAILABLE; else they are waited for. */
-SOTTO_EXPORT enum sotto_code sotto_send_unload(struct sotto *sotto, const char *name, bool now,
-                                               sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                               struct sotto_error *error);
+SOTTO_EXPORT enum sotto_code sotto_send_unload(struct sotto *sotto, const char *name, bool now, sotto_event_fn fn,
+                                               void *owner, uint32_t *ret_stream, struct sotto_error *error);
 
 /* STATUS. */
 SOTTO_EXPORT enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner,

@@ -138,11 +138,8 @@ static const struct rule detokenize_rules[] = {
 };
 
 static const struct rule embed_rules[] = {
-    { "model", RULE_UNNAMED },
-    { "tokens", RULE_ANY },
-    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
-    { "raw", RULE_ANY },
-    { "priority", RULE_ENUM },
+    { "model", RULE_UNNAMED }, { "tokens", RULE_ANY },    { "text", RULE_TEXT, 0, LIMIT_TEXT, "at most 2 MiB" },
+    { "raw", RULE_ANY },       { "priority", RULE_ENUM },
 };
 
 static const struct rule open_session_rules[] = {
@@ -176,8 +173,7 @@ static const struct rule unload_rules[] = {
 };
 
 static const struct rule watch_rules[] = {
-    { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config, sense, session",
-      .most = LIMIT_TOPICS },
+    { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config, sense, session", .most = LIMIT_TOPICS },
 };
 
 static int check_hello(const void *message, const struct place *place, struct diag *diag);
@@ -317,8 +313,7 @@ static int check_text(const ProtobufCBinaryData *text, const struct rule *rule, 
     return CHECK_OK;
 }
 
-static int check_enum(int value, const ProtobufCEnumDescriptor *type, const struct place *place,
-                      struct diag *diag)
+static int check_enum(int value, const ProtobufCEnumDescriptor *type, const struct place *place, struct diag *diag)
 {
     if (protobuf_c_enum_descriptor_get_value(type, value)) {
         return CHECK_OK;
@@ -422,8 +417,8 @@ static int check_repeated(const ProtobufCMessage *message, const ProtobufCFieldD
     return CHECK_OK;
 }
 
-static int check_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
-                       const struct rule *rule, const struct place *up, struct diag *diag)
+static int check_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, const struct rule *rule,
+                       const struct place *up, struct diag *diag)
 {
     const char *base = (const char *)message;
     const struct place place = { .up = up, .name = field->name };
@@ -579,8 +574,7 @@ static int check_sampling(const void *message, const struct place *place, struct
 
         for (size_t k = 0; k < i; k++) {
             if (sampling->bias[k]->id == sampling->bias[i]->id) {
-                return refuse(&again, diag,
-                              "has an id that stands in an earlier entry; an id may stand once");
+                return refuse(&again, diag, "has an id that stands in an earlier entry; an id may stand once");
             }
         }
     }

@@ -19,7 +19,7 @@ struct frame {
 
 enum frame_outcome {
     FRAME_OK,
-    FRAME_MORE, /* not all there yet; *ret_used then is how many bytes the whole frame will have, 0 if unknown */
+    FRAME_MORE,      /* not all there yet; *ret_used then is how many bytes the whole frame will have, 0 if unknown */
     FRAME_TOO_LARGE, /* its length passes @max_body; known from the head alone */
 };
 

@@ -62,9 +62,8 @@
 #define LIMIT_CREDIT         (1u << 31)
 
 /* What an answer may have when the policy names no other cap. */
-#define DEFAULT_ANSWER_TOKENS 512u
-#define DEFAULT_KEEP_TOKENS                                                                                  \
-    4u /* attention sinks: Xiao et al. 2023 (arXiv 2309.17453) found four to be enough */
+#define DEFAULT_ANSWER_TOKENS  512u
+#define DEFAULT_KEEP_TOKENS    4u /* attention sinks: Xiao et al. 2023 (arXiv 2309.17453) found four to be enough */
 #define DEFAULT_TEMPERATURE    0.7f
 #define DEFAULT_TOP_P          0.95f
 #define DEFAULT_PENALTY_WINDOW 64u

@@ -160,8 +160,7 @@ static int take_uint(const struct cli *cli, struct sotto_generate *to, const str
     };
 
     if (found->number > UINT32_MAX) {
-        return cli_usage(cli, "--%s: %s is more than 4294967295", cli->command->rows[found->row].name,
-                         found->text);
+        return cli_usage(cli, "--%s: %s is more than 4294967295", cli->command->rows[found->row].name, found->text);
     }
     setters[found->row](to, (uint32_t)found->number);
     return CLI_OK;

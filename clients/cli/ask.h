@@ -32,27 +32,27 @@ enum ask_row {
 
 #define ASK_CLASSES "background|interactive|realtime"
 
-#define ASK_ROWS                                                                                             \
-    { "model", 'm', ARG_TEXT, "NAME", NULL, "the model; without: the daemon's default" },                    \
-        { "temperature", 't', ARG_FLOAT, "T", NULL, "0 takes the likeliest token always; up to 100" },       \
-        { "top-k", 0, ARG_UINT, "N", NULL, "only the N likeliest tokens" },                                  \
-        { "top-p", 0, ARG_FLOAT, "P", NULL, "only the likeliest that together have P" },                     \
-        { "min-p", 0, ARG_FLOAT, "P", NULL, "only those with P times the likeliest's share" },               \
-        { "seed", 's', ARG_UINT, "N", NULL, "same seed, same answer; without: drawn, and told" },            \
-        { "repetition-penalty", 0, ARG_FLOAT, "F", NULL, "divides what was said before; 1 is off" },         \
-        { "frequency-penalty", 0, ARG_FLOAT, "F", NULL, "for each time a token stood, -2 to 2" },            \
-        { "presence-penalty", 0, ARG_FLOAT, "F", NULL, "for each token that stood at all, -2 to 2" },        \
-        { "penalty-window", 0, ARG_UINT, "N", NULL, "how many tokens back the penalties look" },             \
-        { "bias", 0, ARG_TEXT, "ID:B", NULL, "adds B (-100 to 100, or -inf) to a token; may repeat" },       \
-        { "max-tokens", 'n', ARG_UINT, "N", NULL, "ends the answer after N tokens" },                        \
-        { "stop", 0, ARG_TEXT, "S", NULL, "ends the answer before the text S; may repeat" },                 \
-        { "slide", 0, ARG_UINT, "N", NULL, "a full context keeps its first N tokens and goes on" },          \
-        { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling" },            \
-        { "first-token-by", 0, ARG_UINT, "MS", NULL, "refused at once if its first token can't be there" },  \
-        { "finish-by", 0, ARG_UINT, "MS", NULL, "refused at once if all of it can't be there" },             \
-        { "tools", 0, ARG_TEXT, "FILE", NULL, "a JSON list of tools for the model's template" },             \
-    {                                                                                                        \
-        "var", 0, ARG_TEXT, "NAME=JSON", NULL, "a variable of the model's template; may repeat"              \
+#define ASK_ROWS                                                                                                       \
+    { "model", 'm', ARG_TEXT, "NAME", NULL, "the model; without: the daemon's default" },                              \
+        { "temperature", 't', ARG_FLOAT, "T", NULL, "0 takes the likeliest token always; up to 100" },                 \
+        { "top-k", 0, ARG_UINT, "N", NULL, "only the N likeliest tokens" },                                            \
+        { "top-p", 0, ARG_FLOAT, "P", NULL, "only the likeliest that together have P" },                               \
+        { "min-p", 0, ARG_FLOAT, "P", NULL, "only those with P times the likeliest's share" },                         \
+        { "seed", 's', ARG_UINT, "N", NULL, "same seed, same answer; without: drawn, and told" },                      \
+        { "repetition-penalty", 0, ARG_FLOAT, "F", NULL, "divides what was said before; 1 is off" },                   \
+        { "frequency-penalty", 0, ARG_FLOAT, "F", NULL, "for each time a token stood, -2 to 2" },                      \
+        { "presence-penalty", 0, ARG_FLOAT, "F", NULL, "for each token that stood at all, -2 to 2" },                  \
+        { "penalty-window", 0, ARG_UINT, "N", NULL, "how many tokens back the penalties look" },                       \
+        { "bias", 0, ARG_TEXT, "ID:B", NULL, "adds B (-100 to 100, or -inf) to a token; may repeat" },                 \
+        { "max-tokens", 'n', ARG_UINT, "N", NULL, "ends the answer after N tokens" },                                  \
+        { "stop", 0, ARG_TEXT, "S", NULL, "ends the answer before the text S; may repeat" },                           \
+        { "slide", 0, ARG_UINT, "N", NULL, "a full context keeps its first N tokens and goes on" },                    \
+        { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "how urgent it is; policy sets a ceiling" },                      \
+        { "first-token-by", 0, ARG_UINT, "MS", NULL, "refused at once if its first token can't be there" },            \
+        { "finish-by", 0, ARG_UINT, "MS", NULL, "refused at once if all of it can't be there" },                       \
+        { "tools", 0, ARG_TEXT, "FILE", NULL, "a JSON list of tools for the model's template" },                       \
+    {                                                                                                                  \
+        "var", 0, ARG_TEXT, "NAME=JSON", NULL, "a variable of the model's template; may repeat"                        \
     }
 
 /* What the options said; names and texts are those of the command line. */

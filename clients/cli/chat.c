@@ -24,8 +24,7 @@ enum chat_row {
 static const struct arg_row rows[] = {
     CLI_ROWS,
     ASK_ROWS,
-    [CHAT_SYSTEM] = { "system", 0, ARG_TEXT, "TEXT", NULL,
-                      "instructions that stand before the conversation" },
+    [CHAT_SYSTEM] = { "system", 0, ARG_TEXT, "TEXT", NULL, "instructions that stand before the conversation" },
     { NULL },
 };
 
@@ -183,11 +182,9 @@ static void close_session(struct chat *chat)
     struct opening closing = { .session = 0 };
     struct talk talk;
 
-    if (chat->session &&
-        sotto_open(&talk.sotto, chat->cli->socket, "sotto-cli/" SOTTO_VERSION, NULL) == SOTTO_OK) {
+    if (chat->session && sotto_open(&talk.sotto, chat->cli->socket, "sotto-cli/" SOTTO_VERSION, NULL) == SOTTO_OK) {
         talk.cli = chat->cli;
-        if (sotto_send_session_close(talk.sotto, chat->session, on_session, &closing, NULL, NULL) ==
-            SOTTO_OK) {
+        if (sotto_send_session_close(talk.sotto, chat->session, on_session, &closing, NULL, NULL) == SOTTO_OK) {
             while (!closing.done && sotto_wait(talk.sotto, GREET_MS, NULL) == SOTTO_OK) {
             }
         }
@@ -201,8 +198,7 @@ static int take_answer(struct chat *chat, struct talk *talk, struct answer *answ
 {
     cleanup(ask_finish) struct ask ask = { .generate = NULL };
     size_t n_before = chat->n_turns - 1;
-    int r = chat->session ? make_ask(chat, &ask, false, n_before, 1)
-                          : make_ask(chat, &ask, true, 0, chat->n_turns);
+    int r = chat->session ? make_ask(chat, &ask, false, n_before, 1) : make_ask(chat, &ask, true, 0, chat->n_turns);
 
     if (r) {
         return r;

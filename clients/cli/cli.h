@@ -26,11 +26,11 @@ enum cli_row { /* the first rows of each table of options */
                CLI_ROWS_COUNT,
 };
 
-#define CLI_ROWS                                                                                             \
-    { "socket", 0, ARG_TEXT, "PATH", NULL, "the daemon's socket, in place of the usual places" },            \
-        { "json", 0, ARG_FLAG, NULL, NULL, "answer in JSON" },                                               \
-    {                                                                                                        \
-        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                  \
+#define CLI_ROWS                                                                                                       \
+    { "socket", 0, ARG_TEXT, "PATH", NULL, "the daemon's socket, in place of the usual places" },                      \
+        { "json", 0, ARG_FLAG, NULL, NULL, "answer in JSON" },                                                         \
+    {                                                                                                                  \
+        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                            \
     }
 
 struct command;
@@ -51,8 +51,8 @@ struct command {
     int (*run)(struct cli *cli, struct args *args); /* gives an enum cli_exit */
 };
 
-extern const struct command cmd_chat, cmd_completion, cmd_detokenize, cmd_embed, cmd_generate, cmd_hint,
-    cmd_load, cmd_models, cmd_reload, cmd_session, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
+extern const struct command cmd_chat, cmd_completion, cmd_detokenize, cmd_embed, cmd_generate, cmd_hint, cmd_load,
+    cmd_models, cmd_reload, cmd_session, cmd_status, cmd_tokenize, cmd_unload, cmd_watch;
 
 /* All commands, sorted; ends with NULL. */
 extern const struct command *const cli_commands[];

@@ -89,8 +89,8 @@ static enum sotto_code send(struct sotto *sotto, const struct wish *wish, const 
                             struct reply *reply, struct sotto_error *error)
 {
     if (wish->has_tokens) {
-        return sotto_send_embed_tokens(sotto, wish->model, ids, n_ids, wish->flags, wish->priority,
-                                       talk_on_reply, reply, NULL, error);
+        return sotto_send_embed_tokens(sotto, wish->model, ids, n_ids, wish->flags, wish->priority, talk_on_reply,
+                                       reply, NULL, error);
     }
     return sotto_send_embed(sotto, wish->model, wish->text, strlen(wish->text), wish->flags, wish->priority,
                             talk_on_reply, reply, NULL, error);

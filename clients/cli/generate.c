@@ -24,15 +24,11 @@ enum generate_row {
 static const struct arg_row rows[] = {
     CLI_ROWS,
     ASK_ROWS,
-    [GENERATE_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL,
-                          "exactly these tokens in place of PROMPT" },
-    [GENERATE_RAW] = { "raw", 'r', ARG_FLAG, NULL, NULL,
-                       "PROMPT as it stands, not through the model's template" },
+    [GENERATE_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL, "exactly these tokens in place of PROMPT" },
+    [GENERATE_RAW] = { "raw", 'r', ARG_FLAG, NULL, NULL, "PROMPT as it stands, not through the model's template" },
     [GENERATE_IGNORE_END] = { "ignore-end", 0, ARG_FLAG, NULL, NULL, "go on past the model's end token" },
-    [GENERATE_LOGPROBS] = { "logprobs", 0, ARG_UINT, "N", NULL,
-                            "with --json: of each token and the N likeliest" },
-    [GENERATE_KEY] = { "key", 0, ARG_TEXT, "NAME", NULL,
-                       "names the answer; none of your live ones may have it" },
+    [GENERATE_LOGPROBS] = { "logprobs", 0, ARG_UINT, "N", NULL, "with --json: of each token and the N likeliest" },
+    [GENERATE_KEY] = { "key", 0, ARG_TEXT, "NAME", NULL, "names the answer; none of your live ones may have it" },
     [GENERATE_SESSION] = { "session", 0, ARG_UINT, "ID", NULL,
                            "go on with what session ID holds; the answer joins it" },
     { NULL },
@@ -226,14 +222,13 @@ const struct command cmd_generate = {
     .name = "generate",
     .summary = "stream the answer to a prompt",
     .words = "[PROMPT | -]",
-    .about =
-        "Streams the answer to PROMPT, or to standard input when PROMPT is \"-\" or missing. The prompt "
-        "goes\n"
-        "through the model's own template where it has one that is understood, else (and with --raw) it is\n"
-        "continued as it stands. Text goes to standard output, figures to standard error. With --json one\n"
-        "object comes at the end: text, tokens, finish_reason (end, stop, length, context, cancelled), "
-        "usage.\n"
-        "Ctrl-C cancels; the exit code then is 130.",
+    .about = "Streams the answer to PROMPT, or to standard input when PROMPT is \"-\" or missing. The prompt "
+             "goes\n"
+             "through the model's own template where it has one that is understood, else (and with --raw) it is\n"
+             "continued as it stands. Text goes to standard output, figures to standard error. With --json one\n"
+             "object comes at the end: text, tokens, finish_reason (end, stop, length, context, cancelled), "
+             "usage.\n"
+             "Ctrl-C cancels; the exit code then is 130.",
     .rows = rows,
     .run = run,
 };

@@ -25,8 +25,7 @@ static const struct arg_row rows[] = {
     [HINT_FRAME] = { "frame", 0, ARG_FLOAT, "MS", NULL, "time from one frame to the next, 1 to 1000" },
     [HINT_MISSED] = { "missed", 0, ARG_UINT, "N", NULL, "frames that were missed; told once" },
     [HINT_BUSY] = { "busy", 0, ARG_UINT, "MS", NULL, "it draws hard for so long, up to 60000" },
-    [HINT_FOR] = { "for", 0, ARG_UINT, "MS", NULL,
-                   "say it for so long; without: as --busy, or until Ctrl-C" },
+    [HINT_FOR] = { "for", 0, ARG_UINT, "MS", NULL, "say it for so long; without: as --busy, or until Ctrl-C" },
     { NULL },
 };
 
@@ -117,8 +116,7 @@ static int say(struct talk *talk, struct wish *wish)
             return r;
         }
         left_ms -= left_ms == UINT32_MAX ? 0 : now_ms;
-        wish->hint.busy_for_us -=
-            wish->hint.busy_for_us < now_ms * 1000 ? wish->hint.busy_for_us : now_ms * 1000;
+        wish->hint.busy_for_us -= wish->hint.busy_for_us < now_ms * 1000 ? wish->hint.busy_for_us : now_ms * 1000;
     }
     return CLI_OK;
 }
@@ -144,9 +142,8 @@ const struct command cmd_hint = {
     .name = "hint",
     .summary = "say what the screen needs, as a compositor does",
     .words = "",
-    .about =
-        "Tells the daemon how long frames are, that some were missed, or that the screen draws hard for a\n"
-        "while, and says so until that time is over (or Ctrl-C). For users that policy lets hint.",
+    .about = "Tells the daemon how long frames are, that some were missed, or that the screen draws hard for a\n"
+             "while, and says so until that time is over (or Ctrl-C). For users that policy lets hint.",
     .rows = rows,
     .run = run,
 };

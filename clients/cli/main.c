@@ -13,9 +13,8 @@
 #include <string.h>
 
 const struct command *const cli_commands[] = {
-    &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_embed,  &cmd_generate,
-    &cmd_hint,   &cmd_load,       &cmd_models,     &cmd_reload, &cmd_session,
-    &cmd_status, &cmd_tokenize,   &cmd_unload,     &cmd_watch,  NULL,
+    &cmd_chat,   &cmd_completion, &cmd_detokenize, &cmd_embed,    &cmd_generate, &cmd_hint,  &cmd_load, &cmd_models,
+    &cmd_reload, &cmd_session,    &cmd_status,     &cmd_tokenize, &cmd_unload,   &cmd_watch, NULL,
 };
 
 enum main_row {
@@ -30,8 +29,8 @@ const struct arg_row cli_rows[] = {
 
 void cli_page(const struct command *command, FILE *out)
 {
-    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", command->name, *command->words ? " " : "",
-            command->words, command->about);
+    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", command->name, *command->words ? " " : "", command->words,
+            command->about);
     args_help(command->rows, out);
 }
 

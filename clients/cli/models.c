@@ -25,8 +25,7 @@ static const struct arg_row models_rows[] = {
 
 static const struct arg_row load_rows[] = {
     CLI_ROWS,
-    [LOAD_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL,
-                    "this file in place of the configured one (administrators)" },
+    [LOAD_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "this file in place of the configured one (administrators)" },
     { NULL },
 };
 
@@ -206,9 +205,8 @@ const struct command cmd_models = {
     .name = "models",
     .summary = "list the models",
     .words = "",
-    .about =
-        "Lists the models that the daemon knows: name, state, architecture, format, size, context in force;\n"
-        "and what is pinned of each.",
+    .about = "Lists the models that the daemon knows: name, state, architecture, format, size, context in force;\n"
+             "and what is pinned of each.",
     .rows = models_rows,
     .run = run_models,
 };
@@ -228,9 +226,8 @@ const struct command cmd_unload = {
     .name = "unload",
     .summary = "end a model's engine",
     .words = "NAME",
-    .about =
-        "Ends the engine of the model NAME after its last answer: all its memory goes back to the system.\n"
-        "For administrators.",
+    .about = "Ends the engine of the model NAME after its last answer: all its memory goes back to the system.\n"
+             "For administrators.",
     .rows = unload_rows,
     .run = run_unload,
 };

@@ -24,14 +24,11 @@ enum session_row {
 
 static const struct arg_row rows[] = {
     CLI_ROWS,
-    [SESSION_MODEL] = { "model", 'm', ARG_TEXT, "NAME", NULL,
-                        "open: the model; without: the daemon's default" },
+    [SESSION_MODEL] = { "model", 'm', ARG_TEXT, "NAME", NULL, "open: the model; without: the daemon's default" },
     [SESSION_SYSTEM] = { "system", 0, ARG_TEXT, "TEXT", NULL, "open: instructions that it begins with" },
-    [SESSION_TEXT] = { "text", 0, ARG_TEXT, "TEXT", NULL,
-                       "open: a text that it begins with, for a raw session" },
+    [SESSION_TEXT] = { "text", 0, ARG_TEXT, "TEXT", NULL, "open: a text that it begins with, for a raw session" },
     [SESSION_IDLE] = { "idle", 0, ARG_UINT, "S", NULL, "open: it ends after S seconds without a request" },
-    [SESSION_SLIDE] = { "slide", 0, ARG_FLAG, NULL, NULL,
-                        "open: what is oldest is forgotten when it is full" },
+    [SESSION_SLIDE] = { "slide", 0, ARG_FLAG, NULL, NULL, "open: what is oldest is forgotten when it is full" },
     [SESSION_CLASS] = { "class", 0, ARG_CHOICE, NULL, ASK_CLASSES, "open: how urgent its beginning is" },
     { NULL },
 };
@@ -118,8 +115,7 @@ static void show_opened(const struct cli *cli, const struct sotto_event *event)
         return;
     }
     object = json_object();
-    json_object_set_new(object, "session",
-                        json_string(id)); /* 64 bits are more than a number can be trusted with */
+    json_object_set_new(object, "session", json_string(id)); /* 64 bits are more than a number can be trusted with */
     json_object_set_new(object, "model", show_text(session->model, strlen(session->model)));
     json_object_set_new(object, "tokens", json_integer(session->tokens));
     json_object_set_new(object, "context_tokens", json_integer(session->context_tokens));
@@ -143,8 +139,7 @@ static int send_open(struct talk *talk, const struct wish *wish)
     struct reply reply = { .cli = talk->cli, .show = show_opened };
     struct sotto_error error;
 
-    if (sotto_send_session_open(talk->sotto, wish->begin, wish->idle_ms, talk_on_reply, &reply, NULL,
-                                &error)) {
+    if (sotto_send_session_open(talk->sotto, wish->begin, wish->idle_ms, talk_on_reply, &reply, NULL, &error)) {
         return cli_fail(talk->cli, &error);
     }
     return talk_finish(talk, &reply);
@@ -208,12 +203,11 @@ const struct command cmd_session = {
     .name = "session",
     .summary = "open or close a conversation that is kept",
     .words = "open | close ID",
-    .about =
-        "open prints the ID of a new session, which generate --session ID goes on with: what was said is "
-        "kept by\n"
-        "the daemon between commands, and what was computed of it while there is room. It ends with "
-        "close, when\n"
-        "nobody has asked in it for some time, with its model, or with the daemon.",
+    .about = "open prints the ID of a new session, which generate --session ID goes on with: what was said is "
+             "kept by\n"
+             "the daemon between commands, and what was computed of it while there is room. It ends with "
+             "close, when\n"
+             "nobody has asked in it for some time, with its model, or with the daemon.",
     .rows = rows,
     .run = run,
 };

@@ -175,8 +175,7 @@ json_t *show_reloaded(const struct sotto_reloaded *reloaded)
 
     json_object_set_new(object, "config_generation", show_number(reloaded->config_generation));
     json_object_set_new(object, "applied", names_of(reloaded->applied, reloaded->n_applied));
-    json_object_set_new(object, "needs_restart",
-                        names_of(reloaded->needs_restart, reloaded->n_needs_restart));
+    json_object_set_new(object, "needs_restart", names_of(reloaded->needs_restart, reloaded->n_needs_restart));
     return object;
 }
 

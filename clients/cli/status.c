@@ -27,8 +27,8 @@ static void print_models(const struct sotto_status *status)
 
         printf("engine of %s: process %u, start %u%s%s\n", engine->model, engine->pid, engine->starts,
                *engine->last_exit ? ", the last one ended by " : "", engine->last_exit);
-        printf("    %u sequences, %" PRIu64 " steps, %" PRIu64 " rows, %" PRIu64 " tokens\n",
-               engine->sequences, engine->steps, engine->rows, engine->tokens);
+        printf("    %u sequences, %" PRIu64 " steps, %" PRIu64 " rows, %" PRIu64 " tokens\n", engine->sequences,
+               engine->steps, engine->rows, engine->tokens);
         printf("    KV pages: %u held, %u cached, %u free; %" PRIu64 " evicted so far\n", engine->pages_held,
                engine->pages_cached, engine->pages_free, engine->pages_evicted);
     }
@@ -39,8 +39,8 @@ static void print_devices(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_devices; i++) {
         const struct sotto_device *device = &status->devices[i];
 
-        printf("device %s: %s%s%s%s%s\n", device->node, device->driver, *device->chip ? ", " : "",
-               device->chip, device->chosen ? ", chosen" : "", device->claimed ? ", claimed" : "");
+        printf("device %s: %s%s%s%s%s\n", device->node, device->driver, *device->chip ? ", " : "", device->chip,
+               device->chosen ? ", chosen" : "", device->claimed ? ", claimed" : "");
         printf("    load %s%s%s%s\n", *device->load_source ? "from " : "unknown", device->load_source,
                *device->why ? ": " : "", device->why);
     }
@@ -126,8 +126,7 @@ static void print_accounts(const struct sotto_status *status)
         printf("%u requests, %" PRIu64 " tokens, %" PRIu64 " refused", account->requests, account->tokens,
                account->refused);
         if (account->energy_source != 0) {
-            printf(", %.1f J %s", (double)account->energy_uj / 1e6,
-                   show_energy_source(account->energy_source));
+            printf(", %.1f J %s", (double)account->energy_uj / 1e6, show_energy_source(account->energy_source));
         }
         printf("\n");
     }
@@ -258,9 +257,8 @@ const struct command cmd_reload = {
     .name = "reload",
     .summary = "let the daemon read its configuration again",
     .words = "",
-    .about =
-        "Lets the daemon read its configuration again: a good one is taken as a whole, a bad one is refused\n"
-        "with the reason and the old one stays. For administrators.",
+    .about = "Lets the daemon read its configuration again: a good one is taken as a whole, a bad one is refused\n"
+             "with the reason and the old one stays. For administrators.",
     .rows = rows,
     .run = run_reload,
 };

@@ -91,9 +91,8 @@ const struct command cmd_watch = {
     .name = "watch",
     .summary = "show events as they happen",
     .words = "[TOPIC]...",
-    .about =
-        "Shows what happens in the daemon until Ctrl-C: of the topics given (model, engine, stream, mode,\n"
-        "config, sense), or all.",
+    .about = "Shows what happens in the daemon until Ctrl-C: of the topics given (model, engine, stream, mode,\n"
+             "config, sense), or all.",
     .rows = rows,
     .run = run,
 };

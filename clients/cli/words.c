@@ -19,11 +19,9 @@ enum words_row {
 static const struct arg_row tokenize_rows[] = {
     CLI_ROWS,
     [WORDS_MODEL] = { "model", 'm', ARG_TEXT, "NAME", NULL, "the model; without: the daemon's default" },
-    [WORDS_SPECIAL] = { "special", 0, ARG_FLAG, NULL, NULL,
-                        "control tokens in TEXT count, and BOS is put before it" },
+    [WORDS_SPECIAL] = { "special", 0, ARG_FLAG, NULL, NULL, "control tokens in TEXT count, and BOS is put before it" },
     [WORDS_PIECES] = { "pieces", 0, ARG_FLAG, NULL, NULL, "also the text of each token" },
-    [WORDS_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL,
-                     "by the vocabulary of this GGUF file, without a daemon" },
+    [WORDS_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "by the vocabulary of this GGUF file, without a daemon" },
     [WORDS_HEX] = { "hex", 0, ARG_FLAG, NULL, NULL, "with --file: TEXT is bytes in hexadecimal" },
     { NULL },
 };
@@ -117,8 +115,7 @@ static int run_on_file(const struct cli *cli, struct args *args, const struct wo
         return cli_usage(cli, "--file needs no daemon: without --model and --socket");
     }
     outside_run(cli, cli->command->name, args->argc, args->argv);
-    fputs("sotto tokenize: the program sotto-tokenize is not installed: it belongs to the daemon's package\n",
-          stderr);
+    fputs("sotto tokenize: the program sotto-tokenize is not installed: it belongs to the daemon's package\n", stderr);
     return CLI_FAILED;
 }
 
@@ -143,8 +140,8 @@ static int run_tokenize(struct cli *cli, struct args *args)
     if (r) {
         return r;
     }
-    if (sotto_send_tokenize(talk.sotto, words.model, words.given, strlen(words.given), words.flags,
-                            talk_on_reply, &reply, NULL, &error)) {
+    if (sotto_send_tokenize(talk.sotto, words.model, words.given, strlen(words.given), words.flags, talk_on_reply,
+                            &reply, NULL, &error)) {
         r = cli_fail(cli, &error);
     } else {
         r = talk_finish(&talk, &reply);
@@ -187,8 +184,8 @@ static int run_detokenize(struct cli *cli, struct args *args)
     }
     r = talk_open(&talk, cli);
     if (r == CLI_OK) {
-        if (sotto_send_detokenize(talk.sotto, words.model, ids, n, words.flags & SOTTO_TOKENIZE_SPECIAL,
-                                  talk_on_reply, &reply, NULL, &error)) {
+        if (sotto_send_detokenize(talk.sotto, words.model, ids, n, words.flags & SOTTO_TOKENIZE_SPECIAL, talk_on_reply,
+                                  &reply, NULL, &error)) {
             r = cli_fail(cli, &error);
         } else {
             r = talk_finish(&talk, &reply);
@@ -203,9 +200,8 @@ const struct command cmd_tokenize = {
     .name = "tokenize",
     .summary = "show a text as token ids",
     .words = "TEXT",
-    .about =
-        "Prints the token ids of TEXT, apart by commas, as `sotto generate --tokens` takes them. Text that\n"
-        "spells a control token is ordinary text, unless --special is given. With --file no daemon is asked.",
+    .about = "Prints the token ids of TEXT, apart by commas, as `sotto generate --tokens` takes them. Text that\n"
+             "spells a control token is ordinary text, unless --special is given. With --file no daemon is asked.",
     .rows = tokenize_rows,
     .run = run_tokenize,
 };

@@ -9,8 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-static enum sotto_code wait_ready(struct sotto *sotto, int timeout_ms, bool *ret_interrupted,
-                                  struct sotto_error *error)
+static enum sotto_code wait_ready(struct sotto *sotto, int timeout_ms, bool *ret_interrupted, struct sotto_error *error)
 {
     struct pollfd poller = { .fd = sotto->fd, .events = sotto_events(sotto) };
     int n;
@@ -69,8 +68,7 @@ enum sotto_code sotto_greet(struct sotto *sotto, int timeout_ms, struct sotto_er
 }
 
 /* The next event out of the inbox of @call. False: there is none. */
-static bool take_event(struct sotto *sotto, struct call *call, enum sotto_code *ret_code,
-                       struct sotto_error *error)
+static bool take_event(struct sotto *sotto, struct call *call, enum sotto_code *ret_code, struct sotto_error *error)
 {
     struct frame frame;
     size_t used;
@@ -105,13 +103,11 @@ enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream, const struct so
         bool interrupted;
 
         if (!call) {
-            return error_set(error, SOTTO_NOT_FOUND, "request %u is not open: its last event was given",
-                             stream);
+            return error_set(error, SOTTO_NOT_FOUND, "request %u is not open: its last event was given", stream);
         }
         if (call->fn || call->dropped) {
             return error_set(error, SOTTO_FAILED_PRECONDITION,
-                             "the events of request %u are not fetched: it has a callback, or was dropped",
-                             stream);
+                             "the events of request %u are not fetched: it has a callback, or was dropped", stream);
         }
         if (take_event(sotto, call, &code, error)) {
             *ret_event = code ? NULL : &sotto->event;
@@ -154,8 +150,7 @@ void sotto_answer_destroy(struct sotto_answer *answer)
     }
 }
 
-static enum sotto_code add_delta(struct growing *growing, const struct sotto_delta *delta,
-                                 struct sotto_error *error)
+static enum sotto_code add_delta(struct growing *growing, const struct sotto_delta *delta, struct sotto_error *error)
 {
     if (buf_append(&growing->text, delta->text, delta->n_text) ||
         buf_append(&growing->tokens, delta->tokens, delta->n_tokens * sizeof(*delta->tokens))) {
@@ -185,8 +180,7 @@ static enum sotto_code end(struct growing *growing, const struct sotto_done *don
     return SOTTO_OK;
 }
 
-static enum sotto_code grow_by(struct growing *growing, const struct sotto_event *event,
-                               struct sotto_error *error)
+static enum sotto_code grow_by(struct growing *growing, const struct sotto_event *event, struct sotto_error *error)
 {
     if (event->kind == SOTTO_EVENT_ACCEPTED) {
         growing->answer->seed = event->accepted->seed;
@@ -198,8 +192,8 @@ static enum sotto_code grow_by(struct growing *growing, const struct sotto_event
     return SOTTO_OK;
 }
 
-enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask,
-                          struct sotto_answer **ret_answer, struct sotto_error *error)
+enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask, struct sotto_answer **ret_answer,
+                          struct sotto_error *error)
 {
     cleanup(growing_finish) struct growing growing = { .answer = NULL };
     uint32_t stream = 0;

@@ -41,8 +41,7 @@ static enum sotto_code check_size(const struct sotto *sotto, size_t n, struct so
     return SOTTO_OK;
 }
 
-enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame,
-                           struct sotto_error *error)
+enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame, struct sotto_error *error)
 {
     struct buf *out = sotto->state == HANDLE_GREETING ? &sotto->held : &sotto->out;
     enum sotto_code code;
@@ -61,8 +60,7 @@ enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *fr
     r = wire_pack(&frame->base, out);
     if (r == BUF_FULL) {
         return error_set(error, SOTTO_RESOURCE_EXHAUSTED,
-                         "%zu bytes of earlier requests wait for the daemon to read them: send again later",
-                         out->n);
+                         "%zu bytes of earlier requests wait for the daemon to read them: send again later", out->n);
     }
     if (r) {
         return error_no_memory(error);

@@ -134,11 +134,8 @@ static double speed_of(const struct sotto_usage *usage)
 static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
 {
     static const char *const reasons[] = {
-        [SOTTO_FINISH_END] = "end",
-        [SOTTO_FINISH_STOP] = "stop",
-        [SOTTO_FINISH_LENGTH] = "length",
-        [SOTTO_FINISH_CONTEXT] = "context",
-        [SOTTO_FINISH_CANCELLED] = "cancelled",
+        [SOTTO_FINISH_END] = "end",         [SOTTO_FINISH_STOP] = "stop",           [SOTTO_FINISH_LENGTH] = "length",
+        [SOTTO_FINISH_CONTEXT] = "context", [SOTTO_FINISH_CANCELLED] = "cancelled",
     };
     struct sotto_done *to = event_scratch(sotto, 1, sizeof(*to));
     const Sotto__V1__Done *from = frame->done;
@@ -233,9 +230,8 @@ static const struct sotto_pin *copy_pins(struct sotto *sotto, Sotto__V1__PinInfo
 static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
 {
     static const char *const states[] = {
-        [SOTTO_MODEL_KNOWN] = "known",         [SOTTO_MODEL_LOADING] = "loading",
-        [SOTTO_MODEL_READY] = "ready",         [SOTTO_MODEL_RECOVERING] = "recovering",
-        [SOTTO_MODEL_UNLOADING] = "unloading", [SOTTO_MODEL_FAILED] = "failed",
+        [SOTTO_MODEL_KNOWN] = "known",           [SOTTO_MODEL_LOADING] = "loading",     [SOTTO_MODEL_READY] = "ready",
+        [SOTTO_MODEL_RECOVERING] = "recovering", [SOTTO_MODEL_UNLOADING] = "unloading", [SOTTO_MODEL_FAILED] = "failed",
     };
 
     *to = (struct sotto_model){

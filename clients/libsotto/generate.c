@@ -250,8 +250,7 @@ void sotto_generate_set_seed(struct sotto_generate *ask, uint64_t seed)
 
 void sotto_generate_set_repetition_penalty(struct sotto_generate *ask, float penalty)
 {
-    ask->sampling.opt_repetition_penalty_case =
-        SOTTO__V1__SAMPLING__OPT_REPETITION_PENALTY_REPETITION_PENALTY;
+    ask->sampling.opt_repetition_penalty_case = SOTTO__V1__SAMPLING__OPT_REPETITION_PENALTY_REPETITION_PENALTY;
     ask->sampling.repetition_penalty = penalty;
     ask->has_sampling = true;
 }
@@ -280,8 +279,7 @@ void sotto_generate_set_penalty_window(struct sotto_generate *ask, uint32_t toke
 void sotto_generate_add_bias(struct sotto_generate *ask, uint32_t id, float bias)
 {
     cleanup(mem_freep) Sotto__V1__LogitBias *one = mem_alloc(MEM_WIRE, sizeof(*one));
-    Sotto__V1__LogitBias **room =
-        grow(ask, &ask->sampling.bias, ask->sampling.n_bias, sizeof(*ask->sampling.bias));
+    Sotto__V1__LogitBias **room = grow(ask, &ask->sampling.bias, ask->sampling.n_bias, sizeof(*ask->sampling.bias));
 
     if (!one || !room) {
         ask->starved = true;

@@ -67,8 +67,7 @@ void error_from_wire(struct sotto_error *error, const Sotto__V1__Error *from);
 
 /* Sends @frame under a new stream and opens its call. */
 /* Packs @frame behind what is unsent. Before Welcome it is held: the daemon takes nothing but Hello then. */
-enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame,
-                           struct sotto_error *error);
+enum sotto_code call_queue(struct sotto *sotto, const Sotto__V1__ClientFrame *frame, struct sotto_error *error);
 
 enum sotto_code call_open(struct sotto *sotto, Sotto__V1__ClientFrame *frame, sotto_event_fn fn, void *owner,
                           uint32_t *ret_stream, struct sotto_error *error);

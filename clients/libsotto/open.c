@@ -36,8 +36,7 @@ static enum sotto_code explain(struct sotto_error *error, const char *path, int 
     case EACCES:
     case EPERM:
         return error_set(error, SOTTO_PERMISSION_DENIED,
-                         "%s may not be opened by this user: the group of that file may (often \"sotto\")",
-                         path);
+                         "%s may not be opened by this user: the group of that file may (often \"sotto\")", path);
     case EAGAIN:
         error_set(error, SOTTO_UNAVAILABLE, "too many programs wait for the daemon at %s: try again", path);
         if (error) {
@@ -176,8 +175,7 @@ enum sotto_code sotto_open_fd(struct sotto **ret_sotto, int fd, const char *clie
     return SOTTO_OK;
 }
 
-enum sotto_code sotto_open(struct sotto **ret_sotto, const char *path, const char *client,
-                           struct sotto_error *error)
+enum sotto_code sotto_open(struct sotto **ret_sotto, const char *path, const char *client, struct sotto_error *error)
 {
     char found[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = "";
     cleanup(fd_closep) int fd = path ? connect_to(path) : connect_default(found, sizeof(found));
@@ -185,8 +183,8 @@ enum sotto_code sotto_open(struct sotto **ret_sotto, const char *path, const cha
 
     if (fd == -ENAMETOOLONG) {
         return error_set(error, SOTTO_INVALID_ARGUMENT,
-                         "the socket's path is longer than the %zu bytes that the system takes: %s",
-                         sizeof(found) - 1, path ? path : found);
+                         "the socket's path is longer than the %zu bytes that the system takes: %s", sizeof(found) - 1,
+                         path ? path : found);
     }
     if (fd < 0) {
         return explain(error, path ? path : found, -fd);

@@ -98,8 +98,8 @@ static void deliver(struct sotto *sotto, struct call *call, const Sotto__V1__Ser
     /* The head stands right before the body. */
     if (buf_append(&call->inbox, frame->body - FRAME_HEAD_BYTES, FRAME_HEAD_BYTES + frame->n)) {
         pump_lose(sotto, SOTTO_RESOURCE_EXHAUSTED,
-                  "%zu bytes of answers to request %u were not fetched: ask for its events more often",
-                  call->inbox.n, call->stream);
+                  "%zu bytes of answers to request %u were not fetched: ask for its events more often", call->inbox.n,
+                  call->stream);
     }
 }
 
@@ -111,9 +111,8 @@ static void on_welcome(struct sotto *sotto, const Sotto__V1__Welcome *welcome)
         return;
     }
     if (welcome->version != PROTO_VERSION) {
-        pump_lose(sotto, SOTTO_UNIMPLEMENTED,
-                  "the daemon (%s) speaks version %u of the protocol, this library %u", welcome->server,
-                  welcome->version, PROTO_VERSION);
+        pump_lose(sotto, SOTTO_UNIMPLEMENTED, "the daemon (%s) speaks version %u of the protocol, this library %u",
+                  welcome->server, welcome->version, PROTO_VERSION);
         return;
     }
     r = event_welcome(sotto, welcome);
@@ -154,8 +153,8 @@ static void on_frame(struct sotto *sotto, const struct frame *frame)
         return;
     }
     if (r) {
-        pump_lose(sotto, SOTTO_DATA_LOSS,
-                  "the daemon sent %zu bytes that are no message: is it another version?", frame->n);
+        pump_lose(sotto, SOTTO_DATA_LOSS, "the daemon sent %zu bytes that are no message: is it another version?",
+                  frame->n);
         return;
     }
     message = (const Sotto__V1__ServerFrame *)unpacked;
@@ -185,8 +184,8 @@ static void take_frames(struct sotto *sotto)
             return;
         }
         if (r == FRAME_TOO_LARGE) {
-            pump_lose(sotto, SOTTO_DATA_LOSS, "the daemon announced a frame of %zu bytes; %zu are the most",
-                      frame.n, max);
+            pump_lose(sotto, SOTTO_DATA_LOSS, "the daemon announced a frame of %zu bytes; %zu are the most", frame.n,
+                      max);
             return;
         }
         on_frame(sotto, &frame);

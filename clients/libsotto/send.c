@@ -15,9 +15,8 @@ static ProtobufCBinaryData bytes(const char *text, size_t n)
     return (ProtobufCBinaryData){ .len = text ? n : 0, .data = (uint8_t *)text };
 }
 
-enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text, size_t n,
-                                    uint32_t flags, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                    struct sotto_error *error)
+enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text, size_t n, uint32_t flags,
+                                    sotto_event_fn fn, void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
@@ -47,9 +46,9 @@ enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model, co
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
-static enum sotto_code send_embed(struct sotto *sotto, Sotto__V1__Embed *embed, const char *model,
-                                  uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
-                                  uint32_t *ret_stream, struct sotto_error *error)
+static enum sotto_code send_embed(struct sotto *sotto, Sotto__V1__Embed *embed, const char *model, uint32_t flags,
+                                  enum sotto_class priority, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                  struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
 
@@ -61,9 +60,9 @@ static enum sotto_code send_embed(struct sotto *sotto, Sotto__V1__Embed *embed, 
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
-enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text, size_t n,
-                                 uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
-                                 uint32_t *ret_stream, struct sotto_error *error)
+enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text, size_t n, uint32_t flags,
+                                 enum sotto_class priority, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
+                                 struct sotto_error *error)
 {
     Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
 
@@ -73,8 +72,8 @@ enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const c
 }
 
 enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model, const uint32_t *ids, size_t n,
-                                        uint32_t flags, enum sotto_class priority, sotto_event_fn fn,
-                                        void *owner, uint32_t *ret_stream, struct sotto_error *error)
+                                        uint32_t flags, enum sotto_class priority, sotto_event_fn fn, void *owner,
+                                        uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__TokenIds tokens = SOTTO__V1__TOKEN_IDS__INIT;
     Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
@@ -110,8 +109,8 @@ enum sotto_code sotto_send_load(struct sotto *sotto, const char *model, const ch
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
-enum sotto_code sotto_send_unload(struct sotto *sotto, const char *model, bool now, sotto_event_fn fn,
-                                  void *owner, uint32_t *ret_stream, struct sotto_error *error)
+enum sotto_code sotto_send_unload(struct sotto *sotto, const char *model, bool now, sotto_event_fn fn, void *owner,
+                                  uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__UnloadModel unload = SOTTO__V1__UNLOAD_MODEL__INIT;
@@ -134,9 +133,8 @@ enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
-enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics,
-                                 sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                 struct sotto_error *error)
+enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics, sotto_event_fn fn,
+                                 void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
@@ -167,9 +165,8 @@ enum sotto_code sotto_send_hint(struct sotto *sotto, const struct sotto_hint *hi
     Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
 
     if (!may_hint(sotto)) {
-        return error_set(
-            error, SOTTO_PERMISSION_DENIED,
-            "the daemon's policy does not let this user say what the screen needs (graphics_hint)");
+        return error_set(error, SOTTO_PERMISSION_DENIED,
+                         "the daemon's policy does not let this user say what the screen needs (graphics_hint)");
     }
     if (hint->frame_budget_us) {
         body.opt_frame_budget_us_case = SOTTO__V1__GRAPHICS_HINT__OPT_FRAME_BUDGET_US_FRAME_BUDGET_US;

@@ -27,9 +27,8 @@ static void take_beginning(Sotto__V1__OpenSession *open, const Sotto__V1__Genera
     }
 }
 
-enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_generate *begin,
-                                        uint32_t idle_ms, sotto_event_fn fn, void *owner,
-                                        uint32_t *ret_stream, struct sotto_error *error)
+enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_generate *begin, uint32_t idle_ms,
+                                        sotto_event_fn fn, void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__OpenSession open = SOTTO__V1__OPEN_SESSION__INIT;
@@ -50,8 +49,8 @@ enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_
     return call_open(sotto, &frame, fn, owner, ret_stream, error);
 }
 
-enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session, sotto_event_fn fn,
-                                         void *owner, uint32_t *ret_stream, struct sotto_error *error)
+enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session, sotto_event_fn fn, void *owner,
+                                         uint32_t *ret_stream, struct sotto_error *error)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__CloseSession close = SOTTO__V1__CLOSE_SESSION__INIT;

@@ -69,16 +69,14 @@ static void check_model(struct reading *reading, const struct where *where, cons
     }
 }
 
-static int read_model(struct reading *reading, const struct where *where, json_t *value,
-                      struct hub_model *ret_model)
+static int read_model(struct reading *reading, const struct where *where, json_t *value, struct hub_model *ret_model)
 {
     struct hub_model model = model_usual;
     uint64_t present;
     int r;
 
     if (!check_name(where->key)) {
-        reading_complain(reading, where,
-                         "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+        reading_complain(reading, where, "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
     }
     if (!json_is_object(value)) {
         reading_complain_value(reading, where, value, "an object, as {\"file\": \"/srv/model.gguf\"}");
@@ -249,8 +247,7 @@ static void check_rule(struct reading *reading, const struct where *where, struc
     if (reading_was_given(CONFIG_RULE, rule->present, "class_ceiling")) {
         ceiling = rule->grant.class_ceiling;
     }
-    if (reading_was_given(CONFIG_RULE, rule->present, "class_default") &&
-        rule->grant.class_default > ceiling) {
+    if (reading_was_given(CONFIG_RULE, rule->present, "class_default") && rule->grant.class_default > ceiling) {
         reading_complain(reading, &class, "lies above class_ceiling; raise class_ceiling in this rule, too");
     }
 }
@@ -316,9 +313,7 @@ static int read_plain(struct reading *reading, const struct where *root, json_t 
         reading_complain_value(reading, &where, part, "an object");
         return 0;
     }
-    return part ? reading_part(reading, &where, part, which, (char *)reading->config + list->offset,
-                               ret_present)
-                : 0;
+    return part ? reading_part(reading, &where, part, which, (char *)reading->config + list->offset, ret_present) : 0;
 }
 
 static void check_daemon(struct reading *reading, const struct where *root, uint64_t present)
@@ -326,8 +321,7 @@ static void check_daemon(struct reading *reading, const struct where *root, uint
     const struct where where = { .up = root, .key = "daemon" };
     const struct config_daemon *daemon = &reading->config->daemon;
 
-    if (daemon->n_conns_a_uid > daemon->n_conns &&
-        reading_was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
+    if (daemon->n_conns_a_uid > daemon->n_conns && reading_was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
         reading_complain(reading, &where, "allows more connections_a_uid than connections");
     }
 }
@@ -382,15 +376,14 @@ static void check_sense(struct reading *reading, const struct where *root)
     const struct passwd *user = sense->user ? getpwnam(sense->user) : NULL;
 
     if (sense->socket && strlen(sense->socket) > SOCKET_FILE_PATH_MOST) {
-        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d",
-                         strlen(sense->socket), SOCKET_FILE_PATH_MOST);
+        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(sense->socket),
+                         SOCKET_FILE_PATH_MOST);
     }
     if (sense->socket && strcmp(sense->start, "child") == 0) {
         reading_complain(reading, &path, "is never used where start is \"child\"; leave one of them out");
     }
     if (sense->root && (sense->socket || strcmp(sense->start, "socket") == 0)) {
-        reading_complain(reading, &tree,
-                         "is for a child; behind a socket sotto-sense has options of its own");
+        reading_complain(reading, &tree, "is for a child; behind a socket sotto-sense has options of its own");
     }
     if (sense->user && !user) {
         reading_complain(reading, &name, "this system has no user \"%.40s\"", sense->user);
@@ -449,8 +442,8 @@ static void check_socket(struct reading *reading, const struct where *root)
     const struct group *group;
 
     if (config->socket && strlen(config->socket) > SOCKET_FILE_PATH_MOST) {
-        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d",
-                         strlen(config->socket), SOCKET_FILE_PATH_MOST);
+        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(config->socket),
+                         SOCKET_FILE_PATH_MOST);
     }
     if (!config->socket_group) {
         return;
@@ -516,8 +509,7 @@ static json_t *parse(struct reading *reading, size_t n)
         if (strspn(reading->text, " \t\r\n") == n) {
             diag_set(&diag, "%s: the file is empty; the least that it may hold is {}", reading->file);
         } else {
-            diag_set(&diag, "%s:%d:%d: not valid JSON: %s", reading->file, error.line, error.column,
-                     error.text);
+            diag_set(&diag, "%s:%d:%d: not valid JSON: %s", reading->file, error.line, error.column, error.text);
         }
         reading->say(reading->owner, diag.text);
     }
@@ -560,8 +552,8 @@ int config_parse(struct config **ret_config, const char *file, const char *text,
     return CONFIG_OK;
 }
 
-int config_read(struct config **ret_config, const char *file, const struct config_extra *extra,
-                config_say_fn say, void *owner)
+int config_read(struct config **ret_config, const char *file, const struct config_extra *extra, config_say_fn say,
+                void *owner)
 {
     cleanup(mem_freep) char *text = NULL;
     struct diag diag = DIAG_INIT;

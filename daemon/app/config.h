@@ -85,8 +85,8 @@ enum config_outcome {
 
 /* Reads @file (NULL: as if it held {}). Blocks for the read and for the lookup of user names. An outcome, or
  * a fault. */
-int config_read(struct config **ret_config, const char *file, const struct config_extra *extra,
-                config_say_fn say, void *owner);
+int config_read(struct config **ret_config, const char *file, const struct config_extra *extra, config_say_fn say,
+                void *owner);
 
 /* The same from @n bytes of @text; @file only names it. */
 int config_parse(struct config **ret_config, const char *file, const char *text, size_t n,
@@ -98,7 +98,6 @@ void config_destroyp(struct config **config);
 /* Calls @changed with the path of each setting that differs, and whether it waits for a restart. */
 typedef void (*config_changed_fn)(void *owner, const char *path, bool restart);
 
-void config_compare(const struct config *from, const struct config *to, config_changed_fn changed,
-                    void *owner);
+void config_compare(const struct config *from, const struct config *to, config_changed_fn changed, void *owner);
 
 #endif

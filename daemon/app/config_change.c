@@ -40,8 +40,7 @@ static const struct hub_model *find_model(const struct config *config, const cha
     return NULL;
 }
 
-static void compare_pins(const struct comparison *comparison, const struct hub_model *from,
-                         const struct hub_model *to)
+static void compare_pins(const struct comparison *comparison, const struct hub_model *from, const struct hub_model *to)
 {
     char path[PATH_BYTES];
     bool same = from->n_pins == to->n_pins;
@@ -55,8 +54,7 @@ static void compare_pins(const struct comparison *comparison, const struct hub_m
     }
 }
 
-static void compare_models(const struct comparison *comparison, const struct config *from,
-                           const struct config *to)
+static void compare_models(const struct comparison *comparison, const struct config *from, const struct config *to)
 {
     char path[PATH_BYTES];
 
@@ -104,8 +102,7 @@ static bool policy_is_equal(const struct policy *a, const struct policy *b)
     return true;
 }
 
-void config_compare(const struct config *from, const struct config *to, config_changed_fn changed,
-                    void *owner)
+void config_compare(const struct config *from, const struct config *to, config_changed_fn changed, void *owner)
 {
     const struct comparison comparison = { .changed = changed, .owner = owner };
 

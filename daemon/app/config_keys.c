@@ -176,8 +176,7 @@ const char *config_copy_text(struct arena *arena, const char *text)
     return copy ? memcpy(copy, text, n) : NULL;
 }
 
-static int set_text(const struct config_key *key, const json_t *value, const char **ret_text,
-                    struct arena *arena)
+static int set_text(const struct config_key *key, const json_t *value, const char **ret_text, struct arena *arena)
 {
     const char *text = json_string_value(value);
     const char *copy;
@@ -385,8 +384,8 @@ static const char *with_unit(uint64_t number, const struct unit *units, size_t n
     return out;
 }
 
-static void allow_units(const struct config_key *key, const char *before, const struct unit *units, size_t n,
-                        char *out, size_t cap)
+static void allow_units(const struct config_key *key, const char *before, const struct unit *units, size_t n, char *out,
+                        size_t cap)
 {
     char least[32];
     char most[32];

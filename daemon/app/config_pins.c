@@ -70,8 +70,7 @@ static int read_text(struct reading *reading, const struct where *entry, json_t 
     return take_text(reading, &where, json_string_value(value), json_string_length(value), pin);
 }
 
-static int read_file(struct reading *reading, const struct where *entry, const char *path,
-                     struct hub_pin *pin)
+static int read_file(struct reading *reading, const struct where *entry, const char *path, struct hub_pin *pin)
 {
     const struct where where = { .up = entry, .key = "file" };
     cleanup(mem_freep) char *text = NULL;
@@ -120,15 +119,13 @@ static int read_message(struct reading *reading, const struct where *where, json
 
     sotto__v1__chat_message__init(message);
     if (!json_is_string(role)) {
-        reading_complain(reading, where,
-                         "is no message; one reads {\"role\": \"system\", \"content\": \"...\"}");
+        reading_complain(reading, where, "is no message; one reads {\"role\": \"system\", \"content\": \"...\"}");
         return 0;
     }
     message->role = copy(&reading->config->arena, json_string_value(role), json_string_length(role));
     if (json_is_string(content)) {
         message->content.len = json_string_length(content);
-        message->content.data =
-            copy(&reading->config->arena, json_string_value(content), message->content.len);
+        message->content.data = copy(&reading->config->arena, json_string_value(content), message->content.len);
     }
     rest = json_copy(value);
     if (!message->role || !rest || (message->content.len > 0 && !message->content.data)) {
@@ -146,8 +143,7 @@ static int read_message(struct reading *reading, const struct where *where, json
     return err_up(r);
 }
 
-static int read_messages(struct reading *reading, const struct where *entry, json_t *value,
-                         Sotto__V1__Chat *chat)
+static int read_messages(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
 {
     const struct where where = { .up = entry, .key = "messages" };
     struct arena *arena = &reading->config->arena;
@@ -176,8 +172,7 @@ static int read_messages(struct reading *reading, const struct where *entry, jso
     return 0;
 }
 
-static int read_tools(struct reading *reading, const struct where *entry, json_t *value,
-                      Sotto__V1__Chat *chat)
+static int read_tools(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
 {
     const struct where where = { .up = entry, .key = "tools" };
     struct arena *arena = &reading->config->arena;
@@ -202,8 +197,7 @@ static int read_tools(struct reading *reading, const struct where *entry, json_t
     return 0;
 }
 
-static int read_variables(struct reading *reading, const struct where *entry, json_t *value,
-                          Sotto__V1__Chat *chat)
+static int read_variables(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
 {
     const struct where where = { .up = entry, .key = "variables" };
 
@@ -268,8 +262,7 @@ static int read_chat(struct reading *reading, const struct where *entry, json_t 
 
 /* ---- who may find it */
 
-static void add_user(struct reading *reading, const struct where *where, json_t *value, uint32_t *uids,
-                     size_t *n)
+static void add_user(struct reading *reading, const struct where *where, json_t *value, uint32_t *uids, size_t *n)
 {
     const char *name = json_string_value(value);
     json_int_t number = json_integer_value(value);
@@ -303,8 +296,7 @@ static int read_users(struct reading *reading, const struct where *entry, json_t
     uint32_t *uids;
 
     if (n == 0 || n > HUB_PIN_USERS_MAX) {
-        reading_complain_value(reading, &where, value,
-                               "an array of 1 to 64 users; without it, it is for all");
+        reading_complain_value(reading, &where, value, "an array of 1 to 64 users; without it, it is for all");
         return 0;
     }
     uids = arena_alloc(&reading->config->arena, (n + 1) * sizeof(*uids));
@@ -328,8 +320,7 @@ static bool check_entry(struct reading *reading, const struct where *where, uint
     bool text = reading_was_given(CONFIG_PIN, present, "text");
     bool file = reading_was_given(CONFIG_PIN, present, "file");
     bool messages = reading_was_given(CONFIG_PIN, present, "messages");
-    bool more = reading_was_given(CONFIG_PIN, present, "tools") ||
-                reading_was_given(CONFIG_PIN, present, "variables");
+    bool more = reading_was_given(CONFIG_PIN, present, "tools") || reading_was_given(CONFIG_PIN, present, "variables");
 
     if (text + file + messages != 1) {
         reading_complain(reading, where, "has %s of \"text\", \"file\" and \"messages\"; give one of them",
@@ -351,9 +342,8 @@ static int read_entry(struct reading *reading, const struct where *where, json_t
     int r;
 
     if (!json_is_object(value)) {
-        reading_complain_value(
-            reading, where, value,
-            "an object, as {\"name\": \"assistant\", \"file\": \"/etc/sotto/prompt.txt\"}");
+        reading_complain_value(reading, where, value,
+                               "an object, as {\"name\": \"assistant\", \"file\": \"/etc/sotto/prompt.txt\"}");
         return 0;
     }
     r = reading_part(reading, where, value, CONFIG_PIN, &entry, &present);
@@ -380,8 +370,7 @@ static int read_entry(struct reading *reading, const struct where *where, json_t
     return json_object_get(value, "messages") ? err_up(read_chat(reading, where, value, pin)) : 0;
 }
 
-int reading_pins(struct reading *reading, const struct where *model, json_t *value,
-                 struct hub_model *ret_model)
+int reading_pins(struct reading *reading, const struct where *model, json_t *value, struct hub_model *ret_model)
 {
     const struct where where = { .up = model, .key = "pin" };
     size_t n = json_array_size(value);

@@ -124,9 +124,9 @@ static const struct config_key rule_keys[] = {
 
 #undef AT
 
-#define LIST(name, keys, offset)                                                                             \
-    {                                                                                                        \
-        name, keys, COUNTOF(keys), offset                                                                    \
+#define LIST(name, keys, offset)                                                                                       \
+    {                                                                                                                  \
+        name, keys, COUNTOF(keys), offset                                                                              \
     }
 
 static const struct config_list lists[CONFIG_PART_COUNT] = {

@@ -31,11 +31,10 @@ static const char *own_text(char place[CONFIG_TREE_BYTES], const char *text)
     return place;
 }
 
-void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
-                  const char *runtime, void (*done)(void *owner), void *owner)
+void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config, const char *runtime,
+                  void (*done)(void *owner), void *owner)
 {
-    *devices =
-        (struct devices){ .loop = loop, .config = *config, .runtime = runtime, .done = done, .owner = owner };
+    *devices = (struct devices){ .loop = loop, .config = *config, .runtime = runtime, .done = done, .owner = owner };
     devices->config.gpu = own_text(devices->texts[0], config->gpu);
     devices->config.node = own_text(devices->texts[1], config->node);
     devices->config.root = own_text(devices->texts[2], config->root);
@@ -218,22 +217,21 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
         Sotto__V1__DeviceInfo *info = &devices->infos[i];
         const char *node = device->render.path[0] ? device->render.path : device->card.path;
 
-        snprintf(devices->versions[i], sizeof(devices->versions[i]), "%s %d.%d.%d", device->driver,
-                 device->version[0], device->version[1], device->version[2]);
+        snprintf(devices->versions[i], sizeof(devices->versions[i]), "%s %d.%d.%d", device->driver, device->version[0],
+                 device->version[1], device->version[2]);
         sotto__v1__device_info__init(info);
         info->node = (char *)(uintptr_t)node;
         info->load_source = load_source(report, node);
-        info->driver = device->version[0] || device->version[1] ? devices->versions[i]
-                                                                : (char *)(uintptr_t)device->driver;
+        info->driver =
+            device->version[0] || device->version[1] ? devices->versions[i] : (char *)(uintptr_t)device->driver;
         info->chip = (char *)(uintptr_t)device->name;
         info->chosen = view->outcome == CHOICE_OK && view->choice.chosen == i;
         info->claimed = info->chosen && devices->claimed[0];
-        info->why = info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text
-                                                                                     : view->choice.why[i];
+        info->why =
+            info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text : view->choice.why[i];
         if (info->chosen && goes_by_another(report, node)) {
-            info->why =
-                (char *)(uintptr_t) "its load is not seen: sotto-sense goes by another device; give it "
-                                    "its option --device";
+            info->why = (char *)(uintptr_t) "its load is not seen: sotto-sense goes by another device; give it "
+                                            "its option --device";
         }
         devices->list[i] = info;
     }

@@ -26,8 +26,7 @@ struct devices_view {
 
 struct devices {
     uv_loop_t *loop;
-    struct config_device
-        config; /* of the start, with texts of its own: none of it changes before a restart */
+    struct config_device config; /* of the start, with texts of its own: none of it changes before a restart */
     char texts[3][CONFIG_TREE_BYTES];
     const char *runtime;
     void (*done)(void *owner);
@@ -46,16 +45,15 @@ struct devices {
     char said[DIAG_BYTES]; /* of the last look that claimed nothing */
     char claimed[96];      /* bus name of the device; empty: none is claimed */
 
-    Sotto__V1__DeviceInfo
-        infos[DEVICES_MAX]; /* for Status: valid until the next call of devices_describe() */
+    Sotto__V1__DeviceInfo infos[DEVICES_MAX]; /* for Status: valid until the next call of devices_describe() */
     Sotto__V1__DeviceInfo *list[DEVICES_MAX];
     char versions[DEVICES_MAX][48];
 };
 
 /* @done is called from the loop after each look. Nothing is looked for where @config says "off". @runtime: this user's
  * own folder (or NULL), where his daemons meet if he may not write into the machine's. It outlives @devices. */
-void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config,
-                  const char *runtime, void (*done)(void *owner), void *owner);
+void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config, const char *runtime,
+                  void (*done)(void *owner), void *owner);
 
 /* Looks (again). One look at a time: a call during one makes another behind it. */
 void devices_look(struct devices *devices);

@@ -194,8 +194,8 @@ void logind_lock(struct logind *logind)
     if (!logind || logind->is_lost) {
         return;
     }
-    r = sd_bus_call_method_async(logind->bus, NULL, NAME, PATH, INTERFACE, "Inhibit", on_lock, logind, "ssss",
-                                 "sleep", "sottod", "language models stand still first", "delay");
+    r = sd_bus_call_method_async(logind->bus, NULL, NAME, PATH, INTERFACE, "Inhibit", on_lock, logind, "ssss", "sleep",
+                                 "sottod", "language models stand still first", "delay");
     if (r < 0) {
         log_warn("app", "sleep is not awaited: %s", strerrordesc_np(-r));
     }
@@ -214,8 +214,8 @@ void logind_release(struct logind *logind)
 
 static int listen_to(struct logind *logind)
 {
-    int r = sd_bus_match_signal_async(logind->bus, NULL, NAME, PATH, INTERFACE, "PrepareForSleep", on_prepare,
-                                      NULL, logind);
+    int r = sd_bus_match_signal_async(logind->bus, NULL, NAME, PATH, INTERFACE, "PrepareForSleep", on_prepare, NULL,
+                                      logind);
 
     if (r < 0) {
         return r;

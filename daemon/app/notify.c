@@ -51,8 +51,7 @@ int notify_sockets(int fds[NOTIFY_SOCKETS_MOST], int *ret_n, struct diag *diag)
     for (int i = 0; i < n; i++) {
         fds[i] = SD_LISTEN_FDS_START + i;
         if (sd_is_socket_unix(fds[i], SOCK_STREAM, 1, NULL, 0) <= 0) {
-            diag_set(diag, "passed-in socket %d is no listening unix stream socket; mend the .socket unit",
-                     fds[i]);
+            diag_set(diag, "passed-in socket %d is no listening unix stream socket; mend the .socket unit", fds[i]);
             return NOTIFY_SOCKETS_REFUSED;
         }
     }

@@ -225,8 +225,8 @@ static bool find_program(const char *given, const char *option, const char *name
     }
     slash = strrchr(self, '/');
     for (int i = 0; slash && i < 2; i++) {
-        int n = snprintf(path, OPTIONS_PATH_BYTES, "%.*s%s%s%s", (int)(slash + 1 - self), self,
-                         i ? "../" : "", i ? room : "", name);
+        int n = snprintf(path, OPTIONS_PATH_BYTES, "%.*s%s%s%s", (int)(slash + 1 - self), self, i ? "../" : "",
+                         i ? room : "", name);
 
         if (n < OPTIONS_PATH_BYTES && access(path, X_OK) == 0) {
             return true;
@@ -250,8 +250,7 @@ bool options_find_sense(const struct options *options, char path[OPTIONS_PATH_BY
     return find_program(options->sense, "--sense", "sotto-sense", "sensor/", path, diag);
 }
 
-bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES],
-                          struct diag *diag)
+bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES], struct diag *diag)
 {
     if (is_root) {
         snprintf(path, OPTIONS_PATH_BYTES, "%s", ROOT_SOCKET);

@@ -71,12 +71,10 @@ void reading_complain_value(struct reading *reading, const struct where *where, 
 {
     char is[80];
 
-    reading_complain(reading, where, "%s is not allowed; allowed is %s", describe(value, is, sizeof(is)),
-                     allowed);
+    reading_complain(reading, where, "%s is not allowed; allowed is %s", describe(value, is, sizeof(is)), allowed);
 }
 
-static void complain_unknown(struct reading *reading, const struct where *where,
-                             const struct config_list *list)
+static void complain_unknown(struct reading *reading, const struct where *where, const struct config_list *list)
 {
     const char *near = config_key_near(list, where->key);
     char known[192];
@@ -105,8 +103,8 @@ static const struct config_key *find_key(const struct config_list *list, const c
     return NULL;
 }
 
-int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
-                 void *target, uint64_t *ret_present)
+int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which, void *target,
+                 uint64_t *ret_present)
 {
     const struct config_list *list = config_keys(which);
     uint64_t present = 0;

@@ -31,12 +31,11 @@ void reading_complain_value(struct reading *reading, const struct where *where, 
 
 /* Reads every plain setting of the object @part into @target; bit i of @ret_present: key i was given. Unknown keys
  * and wrong values are complained about. 0, or -ENOMEM. */
-int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which,
-                 void *target, uint64_t *ret_present);
+int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which, void *target,
+                 uint64_t *ret_present);
 
 /* config_pins.c: the list @value (NULL: none) that the model at @model pins. 0, or -ENOMEM. */
-int reading_pins(struct reading *reading, const struct where *model, json_t *value,
-                 struct hub_model *ret_model);
+int reading_pins(struct reading *reading, const struct where *model, json_t *value, struct hub_model *ret_model);
 
 /* True if bits @present of @part have the one of the key @name. */
 bool reading_was_given(enum config_part part, uint64_t present, const char *name);

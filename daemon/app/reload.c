@@ -81,9 +81,9 @@ static int keep_part(enum config_part which, const struct config *from, struct c
 
     for (size_t i = 0; i < list->n; i++) {
         const struct config_key *key = &list->keys[i];
-        int r = key->restart ? config_key_keep(key, (const char *)from + list->offset,
-                                               (char *)to + list->offset, &to->arena)
-                             : 0;
+        int r = key->restart
+                    ? config_key_keep(key, (const char *)from + list->offset, (char *)to + list->offset, &to->arena)
+                    : 0;
 
         if (r) {
             return err_up(r);

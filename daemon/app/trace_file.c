@@ -42,17 +42,15 @@ static int bar(char *out, const char *name, enum row row, uint64_t at_us, uint64
 static int mark(char *out, const char *name, enum row row, uint64_t at_us, const char *args)
 {
     return snprintf(out, LINE_MOST,
-                    "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d,\"ts\":%" PRIu64
-                    ",\"args\":{%s}}",
+                    "{\"name\":\"%s\",\"ph\":\"i\",\"s\":\"t\",\"pid\":1,\"tid\":%d,\"ts\":%" PRIu64 ",\"args\":{%s}}",
                     name, (int)row, at_us, args);
 }
 
 /* A point of one or more curves; @args names them. */
 static int curve(char *out, const char *name, uint64_t at_us, const char *args)
 {
-    return snprintf(out, LINE_MOST,
-                    "{\"name\":\"%s\",\"ph\":\"C\",\"pid\":1,\"ts\":%" PRIu64 ",\"args\":{%s}}", name, at_us,
-                    args);
+    return snprintf(out, LINE_MOST, "{\"name\":\"%s\",\"ph\":\"C\",\"pid\":1,\"ts\":%" PRIu64 ",\"args\":{%s}}", name,
+                    at_us, args);
 }
 
 static int limits(char *out, const struct trace_event *event)
@@ -107,8 +105,7 @@ static int one(char *out, const struct trace_event *event)
         snprintf(args, sizeof(args), "\"step\":%" PRIu64, event->a);
         return bar(out, "step", ROW_STEPS, event->at_us, event->b, args);
     case TRACE_SLICE:
-        return bar(out, "slice", event->a == GOVERNOR_DEVICE ? ROW_DEVICE : ROW_CORES, event->at_us, event->b,
-                   "");
+        return bar(out, "slice", event->a == GOVERNOR_DEVICE ? ROW_DEVICE : ROW_CORES, event->at_us, event->b, "");
     case TRACE_TOKEN:
         numbers(args, sizeof(args), "stream", event->a, "index", event->b);
         return mark(out, "token", ROW_STREAMS, event->at_us, args);
@@ -139,10 +136,9 @@ static int name_rows(struct buf *out)
 {
     for (size_t i = 0; i < COUNTOF(row_names); i++) {
         char line[LINE_MOST];
-        int n = snprintf(
-            line, sizeof(line),
-            "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n",
-            (int)row_names[i].row, row_names[i].name);
+        int n = snprintf(line, sizeof(line),
+                         "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}},\n",
+                         (int)row_names[i].row, row_names[i].name);
         int r = buf_append(out, line, (size_t)n);
 
         if (r) {

@@ -105,8 +105,7 @@ static void tell_status(const struct sottod *sottod)
             n_ready += models.models[i]->state == SOTTO__V1__MODEL_STATE__MODEL_READY;
             n_loading += models.models[i]->state == SOTTO__V1__MODEL_STATE__MODEL_LOADING;
         }
-        snprintf(status, sizeof(status), "%zu models: %zu ready, %zu loading", models.n_models, n_ready,
-                 n_loading);
+        snprintf(status, sizeof(status), "%zu models: %zu ready, %zu loading", models.n_models, n_ready, n_loading);
         notify_status(status);
     }
     arena_finish(&arena);
@@ -195,8 +194,7 @@ static void stop(struct sottod *sottod, const char *reason)
         return;
     }
     sleeping_end(&sottod->sleeping); /* a machine may sleep through our end */
-    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason,
-             sottod->config->daemon.stop_grace_ms);
+    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason, sottod->config->daemon.stop_grace_ms);
     notify_stopping(STOP_MOST_MS * UINT64_C(1000));
     move(sottod, SOTTOD_DRAINING);
     uv_timer_start(&sottod->last_resort, on_last_resort, STOP_MOST_MS, 0);
@@ -301,8 +299,7 @@ static enum senses_start start_of(const char *word)
     return SENSES_AUTO;
 }
 
-static void fill_senses(const struct sottod *sottod, const struct config_sense *sense,
-                        struct senses_config *ret_senses)
+static void fill_senses(const struct sottod *sottod, const struct config_sense *sense, struct senses_config *ret_senses)
 {
     *ret_senses = (struct senses_config){
         .start = start_of(sense->start),
@@ -337,8 +334,7 @@ static bool find_sense(struct sottod *sottod, struct diag *diag)
     return true;
 }
 
-void sottod_hub_config(const struct sottod *sottod, const struct config *config,
-                       struct hub_config *ret_hub_config)
+void sottod_hub_config(const struct sottod *sottod, const struct config *config, struct hub_config *ret_hub_config)
 {
     *ret_hub_config = (struct hub_config){
         .models = config->models,
@@ -525,8 +521,7 @@ static int serve(struct sottod *sottod)
     int r = build(sottod, &diag);
 
     if (r) {
-        log_error("app", "can't start: %s",
-                  diag_is_set(&diag) ? diag.text : strerrordesc_np(r < 0 ? -r : EINVAL));
+        log_error("app", "can't start: %s", diag_is_set(&diag) ? diag.text : strerrordesc_np(r < 0 ? -r : EINVAL));
         take_down(sottod);
         return EXIT_FAILURE;
     }
@@ -561,8 +556,7 @@ int sottod_run(const struct options *options, struct config *config)
     sottod->config = config;
     sottod->generation = 1;
     arena_init(&sottod->answer, MEM_MISC, STATUS_BYTES);
-    devices_init(&sottod->devices, &sottod->loop, &config->device, options->runtime_folder, on_devices,
-                 sottod);
+    devices_init(&sottod->devices, &sottod->loop, &config->device, options->runtime_folder, on_devices, sottod);
     code = serve(sottod);
     free_all(sottod);
     mem_free(sottod);

@@ -49,8 +49,7 @@ int sottod_run(const struct options *options, struct config *config);
 int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, struct diag *diag);
 
 /* What the hub is to have of @config. */
-void sottod_hub_config(const struct sottod *sottod, const struct config *config,
-                       struct hub_config *ret_hub_config);
+void sottod_hub_config(const struct sottod *sottod, const struct config *config, struct hub_config *ret_hub_config);
 
 /* What the room of connections is to have of @config. */
 void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits);

@@ -97,8 +97,7 @@ static int take_value(const struct arg_row *row, const char *text, struct arg_fo
         if (read_uint(text, &found->number)) {
             return ARGS_FOUND;
         }
-        diag_blame(diag, row->name, "--%s: \"%s\" is no whole number from 0 to 18446744073709551615",
-                   row->name, text);
+        diag_blame(diag, row->name, "--%s: \"%s\" is no whole number from 0 to 18446744073709551615", row->name, text);
         return ARGS_BAD;
     case ARG_FLOAT:
         if (read_real(text, &found->real)) {
@@ -117,8 +116,7 @@ static int take_value(const struct arg_row *row, const char *text, struct arg_fo
 }
 
 /* @joined: the value behind "=", or NULL. */
-static int take_option(struct args *args, int i, const char *joined, struct arg_found *found,
-                       struct diag *diag)
+static int take_option(struct args *args, int i, const char *joined, struct arg_found *found, struct diag *diag)
 {
     const struct arg_row *row = &args->rows[i];
 

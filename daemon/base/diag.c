@@ -15,8 +15,7 @@ static void set_text(char *text, size_t cap, const char *raw)
     text[n] = '\0';
 }
 
-__attribute__((format(printf, 2, 0))) static void set_sentence(struct diag *diag, const char *format,
-                                                               va_list args)
+__attribute__((format(printf, 2, 0))) static void set_sentence(struct diag *diag, const char *format, va_list args)
 {
     /* A few bytes more than fit, so that a character cut by vsnprintf() lies behind the cut at a whole one. */
     char raw[DIAG_BYTES + 8];

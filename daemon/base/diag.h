@@ -17,9 +17,9 @@ struct diag {
     char field[64];        /* the request field or key to blame, or empty */
 };
 
-#define DIAG_INIT                                                                                            \
-    {                                                                                                        \
-        .text = "", .field = ""                                                                              \
+#define DIAG_INIT                                                                                                      \
+    {                                                                                                                  \
+        .text = "", .field = ""                                                                                        \
     }
 
 /* Says the sentence unless one stands already. NULL @diag is allowed. Bad UTF-8 and control characters become
@@ -27,8 +27,7 @@ struct diag {
 void diag_set(struct diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same, naming the @field that is to blame. */
-void diag_blame(struct diag *diag, const char *field, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void diag_blame(struct diag *diag, const char *field, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Puts "@before: " in front of what stands there ("model tiny: ..."), as outer callers know more. */
 void diag_prefix(struct diag *diag, const char *before);

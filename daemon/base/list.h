@@ -15,9 +15,9 @@ struct list {
     struct list *next;
 };
 
-#define LIST_INIT(head)                                                                                      \
-    {                                                                                                        \
-        &(head), &(head)                                                                                     \
+#define LIST_INIT(head)                                                                                                \
+    {                                                                                                                  \
+        &(head), &(head)                                                                                               \
     }
 
 static inline void list_init(struct list *list)
@@ -63,8 +63,7 @@ static inline struct list *list_first(const struct list *head)
 #define list_for_each(link, head) for ((link) = (head)->next; (link) != (head); (link) = (link)->next)
 
 /* The body may remove @link, but not @after. */
-#define list_for_each_safe(link, after, head)                                                                \
-    for ((link) = (head)->next, (after) = (link)->next; (link) != (head);                                    \
-         (link) = (after), (after) = (link)->next)
+#define list_for_each_safe(link, after, head)                                                                          \
+    for ((link) = (head)->next, (after) = (link)->next; (link) != (head); (link) = (after), (after) = (link)->next)
 
 #endif

@@ -129,8 +129,8 @@ static size_t write_head(char *line, size_t cap, enum log_level level)
     now_us = clock_real_us();
     now = (time_t)(now_us / 1000000);
     localtime_r(&now, &tm);
-    n = snprintf(line, cap, "%02d:%02d:%02d.%03d %s", tm.tm_hour, tm.tm_min, tm.tm_sec,
-                 (int)(now_us / 1000 % 1000), levels[level].person);
+    n = snprintf(line, cap, "%02d:%02d:%02d.%03d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, (int)(now_us / 1000 % 1000),
+                 levels[level].person);
     return (size_t)n;
 }
 

@@ -31,8 +31,7 @@ void log_to(log_sink_fn sink, void *owner);
 
 bool log_is_on(const char *topic, enum log_level level);
 
-void log_line(const char *topic, enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void log_line(const char *topic, enum log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #define log_error(topic, ...) log_line((topic), LOG_ERROR, __VA_ARGS__)
 #define log_warn(topic, ...)  log_line((topic), LOG_WARN, __VA_ARGS__)

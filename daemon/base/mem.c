@@ -60,8 +60,8 @@ static void account_add(enum mem_kind kind, uint64_t bytes)
     uint64_t now = atomic_fetch_add_explicit(&account->bytes, bytes, memory_order_relaxed) + bytes;
     uint64_t peak = atomic_load_explicit(&account->peak_bytes, memory_order_relaxed);
 
-    while (now > peak && !atomic_compare_exchange_weak_explicit(&account->peak_bytes, &peak, now,
-                                                                memory_order_relaxed, memory_order_relaxed)) {
+    while (now > peak && !atomic_compare_exchange_weak_explicit(&account->peak_bytes, &peak, now, memory_order_relaxed,
+                                                                memory_order_relaxed)) {
     }
 }
 

@@ -106,8 +106,7 @@ void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost)
     uint64_t row_ns;
 
     if (engine->answer.cap >= COST_ROWS) {
-        time_some(engine->model,
-                  &times); /* where it can't, the times stay 0 and the scheduler learns from steps */
+        time_some(engine->model, &times); /* where it can't, the times stay 0 and the scheduler learns from steps */
     }
     more_ns = times.rows_ns - num_min(times.row_ns, times.rows_ns);
     row_ns = num_min(more_ns / (COST_ROWS - 1), times.row_ns);

@@ -58,8 +58,7 @@ static bool read_client(int dir, const char *name, Sotto__Engine__DrmClient *ret
 }
 
 /* Several descriptors may be of one client. */
-static bool has_client(const Sotto__Engine__DrmClient *clients, size_t n,
-                       const Sotto__Engine__DrmClient *client)
+static bool has_client(const Sotto__Engine__DrmClient *clients, size_t n, const Sotto__Engine__DrmClient *client)
 {
     for (size_t i = 0; i < n; i++) {
         if (clients[i].minor == client->minor && clients[i].id == client->id) {

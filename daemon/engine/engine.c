@@ -38,8 +38,7 @@ void engine_fault_of(struct engine *engine, const char *what, int fault)
     char trail[128];
     char text[320];
 
-    snprintf(text, sizeof(text), "%s: %s (%s)", what, strerrordesc_np(-fault),
-             err_trail(trail, sizeof(trail)));
+    snprintf(text, sizeof(text), "%s: %s (%s)", what, strerrordesc_np(-fault), err_trail(trail, sizeof(trail)));
     engine_fault(engine, false, text);
 }
 

@@ -98,8 +98,7 @@ struct begun *engine_find_begun(struct engine *engine, uint64_t id); /* or NULL 
 /* drm.c: what this process has open of graphics devices. Empty, if it has none or can't know. */
 #define ENGINE_DRM_MOST 16
 size_t engine_find_drm(Sotto__Engine__DrmClient clients[ENGINE_DRM_MOST]);
-bool engine_read_drm_id(const char *info,
-                        uint64_t *ret_id); /* from the lines of a descriptor; false: it has none */
+bool engine_read_drm_id(const char *info, uint64_t *ret_id); /* from the lines of a descriptor; false: it has none */
 
 /* stats.c: answers Query. */
 void engine_say_stats(struct engine *engine);

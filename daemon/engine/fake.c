@@ -118,8 +118,7 @@ static int read_vocab(struct model *model, int fd, struct diag *diag)
 static void fill_facts(struct model *model, const struct model_setup *setup)
 {
     struct model_facts *facts = &model->facts;
-    uint64_t n_pages =
-        setup->kv_bytes > 0 ? setup->kv_bytes / (FAKE_PAGE_TOK * FAKE_TOKEN_BYTES) : DEFAULT_PAGES;
+    uint64_t n_pages = setup->kv_bytes > 0 ? setup->kv_bytes / (FAKE_PAGE_TOK * FAKE_TOKEN_BYTES) : DEFAULT_PAGES;
     uint32_t n_context = model->script.n_context > 0 ? model->script.n_context : setup->n_context;
 
     facts->architecture = "fake";
@@ -129,8 +128,7 @@ static void fill_facts(struct model *model, const struct model_setup *setup)
     facts->n_page_tok = FAKE_PAGE_TOK;
     facts->shares = true;
     facts->kv_token_bytes = FAKE_TOKEN_BYTES;
-    facts->n_pages =
-        model->script.n_pages > 0 ? model->script.n_pages : (uint32_t)num_min(n_pages, UINT32_MAX);
+    facts->n_pages = model->script.n_pages > 0 ? model->script.n_pages : (uint32_t)num_min(n_pages, UINT32_MAX);
     facts->n_threads = 1;
     facts->n_parameters = 1;
     snprintf(facts->backend, sizeof(facts->backend), "fake");
@@ -155,8 +153,8 @@ static int set_aside(struct model *model, const struct model_setup *setup)
     return model->seqs ? 0 : err_new(-ENOMEM);
 }
 
-int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress,
-               void *owner, struct diag *diag)
+int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress, void *owner,
+               struct diag *diag)
 {
     cleanup(model_closep) struct model *model = NULL;
     int r;
@@ -227,6 +225,5 @@ void model_figures(const struct model *model, struct model_figures *ret_figures)
 
 void model_limit_kv(struct model *model, uint64_t kv_bytes)
 {
-    model->n_pages_allowed =
-        (uint32_t)num_min(kv_bytes / (FAKE_PAGE_TOK * FAKE_TOKEN_BYTES), model->facts.n_pages);
+    model->n_pages_allowed = (uint32_t)num_min(kv_bytes / (FAKE_PAGE_TOK * FAKE_TOKEN_BYTES), model->facts.n_pages);
 }

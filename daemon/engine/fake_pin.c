@@ -113,8 +113,7 @@ uint32_t fake_find_pinned(const struct model *model, const struct seq_ask *ask)
         const struct fake_pin *pin = container_of(link, struct fake_pin, link);
         uint32_t n = 0;
 
-        while (may_find(pin, ask) && n < pin->n_tokens && n + 1 < ask->n_tokens &&
-               pin->tokens[n] == ask->tokens[n]) {
+        while (may_find(pin, ask) && n < pin->n_tokens && n + 1 < ask->n_tokens && pin->tokens[n] == ask->tokens[n]) {
             n++;
         }
         most = (uint32_t)num_max(most, n);

@@ -11,8 +11,7 @@
 
 uint32_t fake_n_free(const struct model *model)
 {
-    return model->n_pages_allowed > model->figures.n_held ? model->n_pages_allowed - model->figures.n_held
-                                                          : 0;
+    return model->n_pages_allowed > model->figures.n_held ? model->n_pages_allowed - model->figures.n_held : 0;
 }
 
 void fake_end_seq(struct model *model, struct fake_seq *seq)

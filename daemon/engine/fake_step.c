@@ -27,8 +27,7 @@ static struct fake_step *find_step(struct model *model, uint64_t id, bool is_beg
     return NULL;
 }
 
-static int check_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries,
-                         struct diag *diag)
+static int check_entries(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
 {
     uint64_t n_rows = 0;
 
@@ -75,9 +74,7 @@ int step_begin(struct model *model, uint64_t id, const struct step_entry *entrie
         return STEP_BUSY;
     }
     memcpy(step->entries, entries, n_entries * sizeof(*entries));
-    *step = (struct fake_step){
-        .id = id, .entries = step->entries, .results = step->results, .n_entries = n_entries
-    };
+    *step = (struct fake_step){ .id = id, .entries = step->entries, .results = step->results, .n_entries = n_entries };
     for (uint32_t i = 0; i < n_entries; i++) {
         struct fake_seq *seq = entries[i].seq ? fake_find(model, entries[i].seq) : NULL;
 
@@ -203,8 +200,8 @@ static int act_on_entry(struct model *model, struct fake_step *step, const struc
     n_rows_of(entry, seq, &samples);
     moment = samples ? (int64_t)seq->n_known + seq->n_slid - seq->n_prompt : SCRIPT_AT_ANY;
     while (seq->id != ENGINE_WARM_SEQ && r == 0 &&
-           (rule = script_find(&model->script, seq->tokens, (uint32_t)num_min(seq->n_prompt, seq->n_known),
-                               moment, &at))) {
+           (rule = script_find(&model->script, seq->tokens, (uint32_t)num_min(seq->n_prompt, seq->n_known), moment,
+                               &at))) {
         if (rule->action == SCRIPT_SLOW) {
             script_spend(&model->script, rule);
             step->slow_ms += rule->number;

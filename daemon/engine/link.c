@@ -32,8 +32,7 @@ int link_open(struct link *link, int fd)
     int r;
 
     *link = (struct link){ .fd = fd };
-    link->room =
-        mmap(NULL, LINK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    link->room = mmap(NULL, LINK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (link->room == MAP_FAILED) {
         link->room = NULL;
         return err_new(-errno);
@@ -83,8 +82,7 @@ static int fill(struct link *link)
         return LINK_NONE;
     }
     do {
-        n = recv(link->fd, link->room + link->head + link->n, room < LINK_READ ? room : LINK_READ,
-                 MSG_DONTWAIT);
+        n = recv(link->fd, link->room + link->head + link->n, room < LINK_READ ? room : LINK_READ, MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
 
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -120,8 +118,7 @@ static void eat(struct link *link, size_t n)
 }
 
 /* Looks for a whole frame @at bytes behind the head. */
-static int find_frame(const struct link *link, size_t at, struct frame *ret_frame, size_t *ret_used,
-                      struct diag *diag)
+static int find_frame(const struct link *link, size_t at, struct frame *ret_frame, size_t *ret_used, struct diag *diag)
 {
     int r = frame_take(link->room + link->head + at, link->n - at, LIMIT_TO_ENGINE, ret_frame, ret_used);
 
@@ -162,8 +159,7 @@ int link_take(struct link *link, Sotto__Engine__ToEngine **ret_order, struct dia
     }
     if (r != WIRE_OK) {
         diag_set(diag, "an order of %zu bytes is %s", frame.n,
-                 r == WIRE_TOO_MUCH ? "larger than its frame allows once unpacked"
-                                    : "not one of this build's schema");
+                 r == WIRE_TOO_MUCH ? "larger than its frame allows once unpacked" : "not one of this build's schema");
         return LINK_BAD;
     }
     eat(link, used);

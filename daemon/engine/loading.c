@@ -57,8 +57,7 @@ static void find_clients(struct clients *clients)
     }
 }
 
-static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct clients *clients,
-                      uint64_t load_us)
+static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct clients *clients, uint64_t load_us)
 {
     Sotto__Engine__Ready ready = SOTTO__ENGINE__READY__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -179,9 +178,8 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
         return;
     }
     if (strcmp(start->build, SOTTO_BUILD) != 0) {
-        snprintf(text, sizeof(text),
-                 "sottod is of build \"%.64s\" and sotto-engine of \"%s\": install both of one", start->build,
-                 SOTTO_BUILD);
+        snprintf(text, sizeof(text), "sottod is of build \"%.64s\" and sotto-engine of \"%s\": install both of one",
+                 start->build, SOTTO_BUILD);
         engine_fault(engine, true, text);
         return;
     }

@@ -16,9 +16,8 @@
 
 static int usage(FILE *out, int code)
 {
-    fprintf(out,
-            "usage: sotto-engine --help | --version\n"
-            "sottod starts sotto-engine with a socket at descriptor 3; it is not meant to be run by hand.\n");
+    fprintf(out, "usage: sotto-engine --help | --version\n"
+                 "sottod starts sotto-engine with a socket at descriptor 3; it is not meant to be run by hand.\n");
     return code;
 }
 

@@ -24,8 +24,7 @@ static void fault_about(struct engine *engine, const char *what, uint64_t which)
 
 /* ---- sequences */
 
-static void say_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refusal why,
-                        const struct seq_room *room)
+static void say_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refusal why, const struct seq_room *room)
 {
     Sotto__Engine__Refused refused = SOTTO__ENGINE__REFUSED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -149,8 +148,8 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
 
 static bool is_supported(const struct engine *engine, const Sotto__Engine__Open *open)
 {
-    return (open->kv_format[0] == '\0' || strcmp(open->kv_format, engine->kv_format) == 0) &&
-           open->adapter.len == 0 && open->constraint.len == 0;
+    return (open->kv_format[0] == '\0' || strcmp(open->kv_format, engine->kv_format) == 0) && open->adapter.len == 0 &&
+           open->constraint.len == 0;
 }
 
 static bool are_pins(const Sotto__Engine__Open *open)
@@ -168,16 +167,14 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
     const Sotto__Engine__Open *open = order->open;
     const struct seq_room no_room = { 0 };
 
-    if (open->sequence == 0 || open->sequence == ENGINE_WARM_SEQ ||
-        roll_find(&engine->roll, open->sequence)) {
+    if (open->sequence == 0 || open->sequence == ENGINE_WARM_SEQ || roll_find(&engine->roll, open->sequence)) {
         fault_about(engine, "Open names a sequence that is open or may not be", open->sequence);
     } else if (!open->sampler || open->sampler->n_bias != open->sampler->n_bias_ids) {
         fault_about(engine, "Open has no sampler, or another number of biases than of ids", open->sequence);
     } else if (open->n_prompt > (uint64_t)open->n_tokens + open->slid_tokens) {
         fault_about(engine, "Open has fewer tokens than its prompt", open->sequence);
     } else if (!are_pins(open)) {
-        fault_about(engine, "Open has more domains of pins than there may be, or one without a name",
-                    open->sequence);
+        fault_about(engine, "Open has more domains of pins than there may be, or one without a name", open->sequence);
     } else if (!is_supported(engine, open)) {
         say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
     } else if (roll_is_full(&engine->roll)) {
@@ -225,8 +222,7 @@ static void on_extend(struct engine *engine, const Sotto__Engine__ToEngine *orde
     if (!roll_find(&engine->roll, extend->sequence)) {
         fault_about(engine, "Extend names a sequence that is not open", extend->sequence);
     } else if (!extend->sampler || extend->sampler->n_bias != extend->sampler->n_bias_ids) {
-        fault_about(engine, "Extend has no sampler, or another number of biases than of ids",
-                    extend->sequence);
+        fault_about(engine, "Extend has no sampler, or another number of biases than of ids", extend->sequence);
     } else if (extend->n_prompt > extend->n_tokens) {
         fault_about(engine, "Extend has fewer tokens than its prompt", extend->sequence);
     } else {
@@ -247,8 +243,7 @@ static void on_pin(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (r == -EEXIST) {
         fault_about(engine, "Pin names one that there is already", pin);
     } else if (r) {
-        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody",
-                    seq);
+        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody", seq);
     } else if (seq > 0) {
         roll_drop(&engine->roll, seq);
     }
@@ -327,8 +322,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
     }
     for (size_t i = 0; i < step->n_entries; i++) {
         if (!read_entry(step->entries[i], &engine->entries[i])) {
-            fault_about(engine, "Step asks for work that there is not, of sequence",
-                        step->entries[i]->sequence);
+            fault_about(engine, "Step asks for work that there is not, of sequence", step->entries[i]->sequence);
             return;
         }
     }

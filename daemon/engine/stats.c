@@ -27,8 +27,7 @@ static void read_resident(int fd, Sotto__Engine__Stats *stats)
     }
 }
 
-static size_t read_memory(Sotto__Engine__MemoryRow *rows, Sotto__Engine__MemoryRow **places,
-                          char (*names)[16])
+static size_t read_memory(Sotto__Engine__MemoryRow *rows, Sotto__Engine__MemoryRow **places, char (*names)[16])
 {
     size_t n = 0;
 

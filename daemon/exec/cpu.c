@@ -35,13 +35,11 @@ int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *dia
     int r;
 
     if (!cpu_mask(setup->cpu_mask ? setup->cpu_mask : "", &mask)) {
-        diag_blame(diag, "cpu_mask", "there is no kernel set \"%s\"; there are scalar and avx2",
-                   setup->cpu_mask);
+        diag_blame(diag, "cpu_mask", "there is no kernel set \"%s\"; there are scalar and avx2", setup->cpu_mask);
         return EXEC_REFUSED;
     }
     if (setup->n_threads > POOL_MAX_WORKERS) {
-        diag_blame(diag, "threads", "%u threads are more than the %u allowed", setup->n_threads,
-                   POOL_MAX_WORKERS);
+        diag_blame(diag, "threads", "%u threads are more than the %u allowed", setup->n_threads, POOL_MAX_WORKERS);
         return EXEC_REFUSED;
     }
     cpu = mem_calloc(MEM_MISC, 1, sizeof(*cpu));
@@ -160,8 +158,7 @@ int cpu_seal(struct exec_program *program)
     shadows = mem_calloc(MEM_SCRATCH, program->n_slots, sizeof(*shadows));
     plan = mem_calloc(MEM_SCRATCH, 1,
                       sizeof(*plan) + ops_bytes +
-                          program->n_rows *
-                              (WINDOWS_MAX * sizeof(struct kern_kv_row) + sizeof(struct kern_run)));
+                          program->n_rows * (WINDOWS_MAX * sizeof(struct kern_kv_row) + sizeof(struct kern_run)));
     program->private = plan;
     if (!shadows || !plan) {
         return err_new(-ENOMEM);
@@ -211,8 +208,7 @@ static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
     const struct exec_mem *weight = part->op->weight;
 
     for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.unpack(weight->type,
-                               weight->bytes + part->program->batch.tokens[i] * weight->row_bytes,
+        part->cpu->kern.unpack(weight->type, weight->bytes + part->program->batch.tokens[i] * weight->row_bytes,
                                (uint32_t)weight->n_cols, exec_slot_row(part->program, part->op->out, i));
     }
 }
@@ -422,10 +418,9 @@ static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
 typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
 
 static const range_fn ranges[EXEC_OP_COUNT] = {
-    [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul,
-    [EXEC_ROPE] = run_rope,       [EXEC_STORE] = run_store,   [EXEC_ATTEND] = run_attend,
-    [EXEC_GLU] = run_pairwise,    [EXEC_ADD] = run_pairwise,  [EXEC_SCALE] = run_single,
-    [EXEC_CAP] = run_single,      [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
+    [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul, [EXEC_ROPE] = run_rope,
+    [EXEC_STORE] = run_store,     [EXEC_ATTEND] = run_attend, [EXEC_GLU] = run_pairwise,  [EXEC_ADD] = run_pairwise,
+    [EXEC_SCALE] = run_single,    [EXEC_CAP] = run_single,    [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
     [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
 };
 

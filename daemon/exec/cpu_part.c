@@ -80,8 +80,8 @@ struct take {
 };
 
 /* So many units as weigh @most, at least one; where nobody set a bound, a grain for each worker. */
-static struct take take_units(const struct cpu *cpu, const struct exec_program *program,
-                              const struct exec_op *op, uint64_t most, bool is_bound)
+static struct take take_units(const struct cpu *cpu, const struct exec_program *program, const struct exec_op *op,
+                              uint64_t most, bool is_bound)
 {
     bool has_panels = op->kind == EXEC_MATMUL && program->unit >= count_rounded(program, op);
     uint32_t n_workers = pool_n_workers(cpu->pool);
@@ -182,8 +182,7 @@ int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us
 
     do {
         foretold_ns += run_part(cpu, program, most_ns - foretold_ns, bound_us > 0);
-    } while (--n_parts > 0 && foretold_ns < most_ns / 2 && exec_is_left(program) &&
-             exec_phase(program) == phase);
+    } while (--n_parts > 0 && foretold_ns < most_ns / 2 && exec_is_left(program) && exec_phase(program) == phase);
     program->figures.foretold_ns = foretold_ns;
     *ret_ticket = ++cpu->n_tickets;
     return 0;

@@ -6,8 +6,7 @@
 
 #include "exec/cpu.h"
 
-#define CPU_WORK_OF_A_COLUMN                                                                                 \
-    8 /* of norms, sums and the like: reading and writing weighs more than arithmetic */
+#define CPU_WORK_OF_A_COLUMN 8 /* of norms, sums and the like: reading and writing weighs more than arithmetic */
 
 struct cpu_op {
     uint64_t acts;    /* MATMUL: offset into scratch of the rows that the weights meet */

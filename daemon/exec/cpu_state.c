@@ -10,8 +10,7 @@
 _Static_assert(EXEC_TAPS_MAX == KERN_TAPS_MAX, "what is let in must be computed");
 
 #define CHANNELS 16 /* of a convolution: a unit */
-#define LAP_ROWS                                                                                             \
-    16 /* of a run, so that no unit of the delta rule is long: scalar, a head of 128 by 128: 2 ms */
+#define LAP_ROWS 16 /* of a run, so that no unit of the delta rule is long: scalar, a head of 128 by 128: 2 ms */
 
 void cpu_bind_runs(struct exec_program *program)
 {

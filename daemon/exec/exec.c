@@ -76,8 +76,7 @@ int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct dia
     int r;
 
     if (!ops) {
-        diag_blame(diag, "backend", "backend \"%s\" is not known here; there are cpu and truth",
-                   setup->backend);
+        diag_blame(diag, "backend", "backend \"%s\" is not known here; there are cpu and truth", setup->backend);
         return EXEC_REFUSED;
     }
     exec = mem_calloc(MEM_MISC, 1, sizeof(*exec));
@@ -166,8 +165,7 @@ bool exec_may_import(const struct exec *exec, uint32_t type)
     return elem_info(type) && exec->ops->may_import(exec, type);
 }
 
-int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem,
-                struct diag *diag)
+int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem, struct diag *diag)
 {
     const struct elem_info *info = elem_info(tensor->type);
     struct exec_mem *mem;
@@ -180,9 +178,8 @@ int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec
                  info ? info->name : "unknown", exec->ops->name);
         return EXEC_REFUSED;
     }
-    if (tensor->n_cols == 0 || tensor->n_cols > COLS_MAX || tensor->n_rows == 0 ||
-        tensor->n_rows > UINT32_MAX || !elem_row_bytes(tensor->type, tensor->n_cols, &row_bytes) ||
-        !num_mul(row_bytes, tensor->n_rows, &n_bytes)) {
+    if (tensor->n_cols == 0 || tensor->n_cols > COLS_MAX || tensor->n_rows == 0 || tensor->n_rows > UINT32_MAX ||
+        !elem_row_bytes(tensor->type, tensor->n_cols, &row_bytes) || !num_mul(row_bytes, tensor->n_rows, &n_bytes)) {
         diag_set(diag, "tensor %s of %s has an impossible shape: %llu rows of %llu", tensor->name, info->name,
                  (unsigned long long)tensor->n_rows, (unsigned long long)tensor->n_cols);
         return EXEC_REFUSED;
@@ -240,8 +237,8 @@ uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape)
 {
     uint64_t n;
 
-    if (shape->format == EXEC_KV_NONE || shape->format >= EXEC_KV_FORMAT_COUNT ||
-        shape->head_dim > EXEC_HEAD_MAX || (shape->format == EXEC_KV_Q4 && shape->head_dim % 2 != 0)) {
+    if (shape->format == EXEC_KV_NONE || shape->format >= EXEC_KV_FORMAT_COUNT || shape->head_dim > EXEC_HEAD_MAX ||
+        (shape->format == EXEC_KV_Q4 && shape->head_dim % 2 != 0)) {
         return 0;
     }
     n = kern_kv_page_bytes(cpu_kv(shape->format), 1, shape->head_dim);
@@ -271,8 +268,7 @@ static int new_rows(struct exec *exec, enum exec_mem_what what, uint64_t row_byt
     return 0;
 }
 
-int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
-                  struct diag *diag)
+int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem, struct diag *diag)
 {
     uint64_t page = exec_kv_page_bytes(shape);
     uint64_t n_bytes;
@@ -318,8 +314,8 @@ int exec_alloc_states(struct exec *exec, const struct exec_state_shape *shape, s
     int r;
 
     if (state == 0 || shape->n_states == 0 || !num_mul(state, shape->n_states, &n_bytes)) {
-        diag_set(diag, "%u states of %u layers with %u and %u numbers cannot be had", shape->n_states,
-                 shape->n_layers, shape->n_window, shape->n_matrix);
+        diag_set(diag, "%u states of %u layers with %u and %u numbers cannot be had", shape->n_states, shape->n_layers,
+                 shape->n_window, shape->n_matrix);
         return EXEC_REFUSED;
     }
     r = new_rows(exec, EXEC_MEM_STATES, state, shape->n_states, ret_mem);

@@ -70,16 +70,15 @@ struct exec_tensor {
 bool exec_may_import(const struct exec *exec, uint32_t type);
 
 /* EXEC_REFUSED for a type without kernels (named in @diag). */
-int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem,
-                struct diag *diag);
+int exec_import(struct exec *exec, const struct exec_tensor *tensor, struct exec_mem **ret_mem, struct diag *diag);
 
 /* Rotary positions 0 .. n_positions - 1 as EXEC_ROPE wants them; the same bits on every machine. */
 struct exec_rope {
     uint32_t n_positions;
-    uint32_t n_rot;   /* even: elements of a head that turn */
-    double base;      /* of the frequencies: pair i turns by position * base^(-2i / n_rot) / divisors[i] */
-    double scale;     /* of positions; 1: none */
-    double magnitude; /* of sine and cosine; 1: none */
+    uint32_t n_rot;         /* even: elements of a head that turn */
+    double base;            /* of the frequencies: pair i turns by position * base^(-2i / n_rot) / divisors[i] */
+    double scale;           /* of positions; 1: none */
+    double magnitude;       /* of sine and cosine; 1: none */
     const double *divisors; /* [n_rot / 2]; NULL: none. Read now. */
 };
 
@@ -110,8 +109,7 @@ struct exec_kv_shape {
 /* Bytes of one page, keys and values of all layers; 0: the format is none of those, it does not suit the
  * heads, or the size wraps. */
 uint64_t exec_kv_page_bytes(const struct exec_kv_shape *shape);
-int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem,
-                  struct diag *diag);
+int exec_alloc_kv(struct exec *exec, const struct exec_kv_shape *shape, struct exec_mem **ret_mem, struct diag *diag);
 
 /* Page @to begins as page @from does. Both are of @kv, and nothing is queued that writes to either. */
 int exec_copy_page(struct exec *exec, struct exec_mem *kv, uint32_t from, uint32_t to);
@@ -143,8 +141,8 @@ enum exec_rows {
 };
 
 enum exec_op_kind {
-    EXEC_EMBED, /* out = the weight's row of the row's token, as floats */
-    EXEC_NORM, /* out = in / sqrt(mean(in^2) + eps) * weight, each n_cols of the weight by themselves (RMSNorm) */
+    EXEC_EMBED,  /* out = the weight's row of the row's token, as floats */
+    EXEC_NORM,   /* out = in / sqrt(mean(in^2) + eps) * weight, each n_cols of the weight by themselves (RMSNorm) */
     EXEC_MATMUL, /* out = weight in (+ bias): weight [n_out][n_in], in [rows][n_in], out [rows][n_out] */
     EXEC_ROPE,   /* the heads of in are turned in place by the row's position: out is in */
     EXEC_STORE,  /* in (keys) and in2 (values) of the row go to its place in the pages of `layer` */
@@ -153,8 +151,8 @@ enum exec_op_kind {
     EXEC_ADD,    /* out = in + in2 */
     EXEC_SCALE,  /* out = in * scale */
     EXEC_CAP,    /* out = cap * tanh(in / cap) */
-    EXEC_UNZIP, /* out = every n-th run of head_dim columns of in, from run `part` on; n: how much wider in is */
-    EXEC_CONV, /* out = silu(each column of in, convolved with those of the rows before it): weight [n_cols][taps] */
+    EXEC_UNZIP,  /* out = every n-th run of head_dim columns of in, from run `part` on; n: how much wider in is */
+    EXEC_CONV,   /* out = silu(each column of in, convolved with those of the rows before it): weight [n_cols][taps] */
     EXEC_DELTA,  /* out = what the value heads read from their matrices, once the row has changed them */
     EXEC_GATHER, /* out (wanted rows) = those rows of in (all rows) */
     EXEC_OP_COUNT,
@@ -176,12 +174,12 @@ enum exec_gate {
 
 struct exec_op {
     enum exec_op_kind kind;
-    uint8_t phase;  /* the recorder's own tag, given back by exec_phase() */
-    uint32_t in;    /* slots */
-    uint32_t in2;   /* STORE, GLU, ADD; DELTA: what makes a head forget, a column a value head */
-    uint32_t in3;   /* DELTA: how much a head learns, likewise */
-    uint32_t out;   /* not with STORE */
-    uint32_t layer; /* STORE, ATTEND: of the pages; CONV, DELTA: of the states */
+    uint8_t phase;                 /* the recorder's own tag, given back by exec_phase() */
+    uint32_t in;                   /* slots */
+    uint32_t in2;                  /* STORE, GLU, ADD; DELTA: what makes a head forget, a column a value head */
+    uint32_t in3;                  /* DELTA: how much a head learns, likewise */
+    uint32_t out;                  /* not with STORE */
+    uint32_t layer;                /* STORE, ATTEND: of the pages; CONV, DELTA: of the states */
     const struct exec_mem *weight; /* EMBED, NORM (F32), MATMUL, CONV (F32); DELTA: rates, F32, one row */
     const struct exec_mem *bias;   /* F32, one row: MATMUL, or NULL; DELTA: of in2 */
     const struct exec_mem *table;  /* ROPE: of exec_make_rope() */
@@ -234,8 +232,7 @@ struct exec_batch {
     const uint32_t *tokens;       /* [n_rows] */
     const uint32_t *positions;    /* [n_rows] in the row's sequence */
     const uint32_t *const *pages; /* [n_rows] the pages of the row's sequence, in order of position */
-    const uint32_t
-        *states; /* [n_rows] the state of the row's sequence, whose rows stand together and in order;
+    const uint32_t *states;       /* [n_rows] the state of the row's sequence, whose rows stand together and in order;
                                    * NULL where the program has no states */
     uint32_t n_wanted;
     const uint32_t *wanted; /* [n_wanted] rows, ascending */

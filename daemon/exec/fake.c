@@ -64,12 +64,10 @@ static const struct word whens[WHEN_COUNT] = {
 };
 
 static const struct word acts[ACT_COUNT] = {
-    [ACT_HASH] = { "hash", false },       [ACT_TOKEN] = { "token", true },
-    [ACT_NEXT] = { "next", false },       [ACT_NAN] = { "nan", false },
-    [ACT_INF] = { "inf", false },         [ACT_MINUS_INF] = { "-inf", false },
-    [ACT_EQUAL] = { "equal", false },     [ACT_ONE_NAN] = { "one-nan", false },
-    [ACT_TWO_INF] = { "two-inf", false }, [ACT_CRASH] = { "crash", false },
-    [ACT_HANG] = { "hang", false },       [ACT_SLOW] = { "slow", true },
+    [ACT_HASH] = { "hash", false },   [ACT_TOKEN] = { "token", true },      [ACT_NEXT] = { "next", false },
+    [ACT_NAN] = { "nan", false },     [ACT_INF] = { "inf", false },         [ACT_MINUS_INF] = { "-inf", false },
+    [ACT_EQUAL] = { "equal", false }, [ACT_ONE_NAN] = { "one-nan", false }, [ACT_TWO_INF] = { "two-inf", false },
+    [ACT_CRASH] = { "crash", false }, [ACT_HANG] = { "hang", false },       [ACT_SLOW] = { "slow", true },
 };
 
 struct rule {
@@ -88,8 +86,7 @@ struct fake {
 /* ---- script ---- */
 
 /* Takes the next word of @words off *line, with its number if it has one. False: there is none such. */
-static bool take_word(char **line, const struct word *words, unsigned n_words, unsigned *ret_word,
-                      uint32_t *ret_number)
+static bool take_word(char **line, const struct word *words, unsigned n_words, unsigned *ret_word, uint32_t *ret_number)
 {
     char *save = NULL;
     char *name = strtok_r(*line, " \t\r", &save);
@@ -144,8 +141,8 @@ static int parse_script(struct fake *fake, char *text, const char *path, struct 
             continue;
         }
         if (fake->n_rules == RULES_MAX || !parse_rule(line, &fake->rules[fake->n_rules])) {
-            diag_set(diag, "%s:%u: no rule of the fake backend (\"after 17 token 3\", \"always slow 5\")",
-                     path, n_lines);
+            diag_set(diag, "%s:%u: no rule of the fake backend (\"after 17 token 3\", \"always slow 5\")", path,
+                     n_lines);
             return EXEC_REFUSED;
         }
         fake->n_rules++;
@@ -189,8 +186,7 @@ static void close_fake(struct exec *exec)
 
 static void facts(const struct exec *exec, struct exec_facts *ret_facts)
 {
-    *ret_facts =
-        (struct exec_facts){ .backend = "fake", .set = "", .arithmetic = "scripted", .n_threads = 1 };
+    *ret_facts = (struct exec_facts){ .backend = "fake", .set = "", .arithmetic = "scripted", .n_threads = 1 };
 }
 
 static bool may_import(const struct exec *exec, uint32_t type)
@@ -274,8 +270,7 @@ static const struct rule *find_rule(const struct exec_program *program, uint32_t
         }
         if (rule->act == ACT_SLOW) {
             if (computes) {
-                nanosleep(&(struct timespec){ rule->act_number / 1000, rule->act_number % 1000 * 1000000L },
-                          NULL);
+                nanosleep(&(struct timespec){ rule->act_number / 1000, rule->act_number % 1000 * 1000000L }, NULL);
             }
             continue;
         }

@@ -197,8 +197,7 @@ static const char *check_weight(const struct exec_program *program, const struct
     if (in->n_cols != weight->n_cols || op->in == op->out) {
         return "does not fit its weight";
     }
-    if (op->bias &&
-        (op->bias->type != ELEM_F32 || op->bias->n_rows != 1 || op->bias->n_cols != out->n_cols)) {
+    if (op->bias && (op->bias->type != ELEM_F32 || op->bias->n_rows != 1 || op->bias->n_cols != out->n_cols)) {
         return "does not fit its bias";
     }
     return NULL;
@@ -239,8 +238,7 @@ static const char *check_heads(const struct exec_program *program, const struct 
 /* F32, and one row of @n numbers. */
 static bool is_floats(const struct exec_mem *mem, uint32_t n)
 {
-    return mem && mem->what == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 &&
-           mem->n_cols == n;
+    return mem && mem->what == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 && mem->n_cols == n;
 }
 
 static const char *check_conv(const struct exec_program *program, const struct exec_op *op)
@@ -267,9 +265,8 @@ static const char *check_delta(const struct exec_program *program, const struct 
         in3->rows != EXEC_ROWS_ALL || in2->n_cols != op->n_heads || in3->n_cols != op->n_heads) {
         return "reads no two numbers for each of its heads";
     }
-    if (op->n_heads == 0 || op->n_kv_heads == 0 || op->n_heads % op->n_kv_heads != 0 ||
-        n_out % op->n_heads != 0 || op->head_dim == 0 || op->head_dim > EXEC_HEAD_MAX ||
-        n_out / op->n_heads > EXEC_HEAD_MAX || op->in == op->out ||
+    if (op->n_heads == 0 || op->n_kv_heads == 0 || op->n_heads % op->n_kv_heads != 0 || n_out % op->n_heads != 0 ||
+        op->head_dim == 0 || op->head_dim > EXEC_HEAD_MAX || n_out / op->n_heads > EXEC_HEAD_MAX || op->in == op->out ||
         find_slot(program, op->in)->n_cols != UINT64_C(2) * op->n_kv_heads * op->head_dim + n_out) {
         return "has heads that do not fit";
     }
@@ -277,9 +274,7 @@ static const char *check_delta(const struct exec_program *program, const struct 
         return "does not fit its weights";
     }
     n_v = n_out / op->n_heads;
-    return (uint64_t)op->n_heads * op->head_dim * n_v == op->states->state.n_matrix
-               ? NULL
-               : "does not fit its states";
+    return (uint64_t)op->n_heads * op->head_dim * n_v == op->states->state.n_matrix ? NULL : "does not fit its states";
 }
 
 static const char *check_states(const struct exec_program *program, const struct exec_op *op)
@@ -329,8 +324,7 @@ static const char *check_op(const struct exec_program *program, const struct exe
     if (!wrong && op->kind == EXEC_UNZIP) {
         wrong = check_unzip(program, op);
     }
-    if (!wrong &&
-        (op->kind == EXEC_GLU || op->kind == EXEC_ADD || op->kind == EXEC_SCALE || op->kind == EXEC_CAP)) {
+    if (!wrong && (op->kind == EXEC_GLU || op->kind == EXEC_ADD || op->kind == EXEC_SCALE || op->kind == EXEC_CAP)) {
         wrong = check_same_width(program, op);
     }
     if (!wrong && op->kind == EXEC_CAP && !(op->cap > 0.0f)) {
@@ -393,8 +387,8 @@ int exec_seal(struct exec_program *program, struct diag *diag)
 
         wrong = op->kind < EXEC_OP_COUNT ? check_op(program, op) : "is of no known kind";
         if (wrong) {
-            diag_set(diag, "op %u (%s, layer %u) %s", i,
-                     op->kind < EXEC_OP_COUNT ? op_rows[op->kind].name : "?", op->layer, wrong);
+            diag_set(diag, "op %u (%s, layer %u) %s", i, op->kind < EXEC_OP_COUNT ? op_rows[op->kind].name : "?",
+                     op->layer, wrong);
             return EXEC_REFUSED;
         }
         note_bounds(program, op);

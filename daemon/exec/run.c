@@ -11,8 +11,7 @@ float *exec_slot_row(const struct exec_program *program, uint32_t slot, uint32_t
 {
     const struct exec_slot *at = &program->slots[slot];
 
-    return (float *)(void *)(program->exec->scratches[program->scratch].bytes + at->offset) +
-           (size_t)row * at->stride;
+    return (float *)(void *)(program->exec->scratches[program->scratch].bytes + at->offset) + (size_t)row * at->stride;
 }
 
 uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *op)

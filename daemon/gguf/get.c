@@ -102,8 +102,7 @@ static bool read_integer(const struct gguf_key *key, bool *ret_negative, uint64_
     return true;
 }
 
-static int get_integer(const struct gguf *gguf, const char *name, uint64_t max, uint64_t *ret,
-                       struct diag *diag)
+static int get_integer(const struct gguf *gguf, const char *name, uint64_t max, uint64_t *ret, struct diag *diag)
 {
     const struct gguf_key *key = gguf_find_key(gguf, name);
     bool negative;

@@ -59,13 +59,13 @@ struct gguf;
 
 enum gguf_outcome {
     GGUF_OK,
-    GGUF_MORE, /* the head goes on past @n_bytes: *ret_wanted bytes or more are needed (at most file_bytes) */
+    GGUF_MORE,    /* the head goes on past @n_bytes: *ret_wanted bytes or more are needed (at most file_bytes) */
     GGUF_REFUSED, /* malformed: @diag names the key, tensor or field, and what is wrong */
 };
 
 /* Parses the head at @bytes (@n_bytes of a file of @file_bytes). An outcome, or -ENOMEM. */
-int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes,
-               uint64_t *ret_wanted, struct diag *diag);
+int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes, uint64_t *ret_wanted,
+               struct diag *diag);
 
 /*
  * Reads the head of the file at descriptor @fd by pread into one block under @max_head_bytes, and parses it; blocks

@@ -115,8 +115,8 @@ static int parse_key(struct parse *parse, struct gguf_key *key)
         return parse_short(parse, "key", parse->gguf->n_keys);
     }
     if (key->name.n == 0 || key->name.n > GGUF_KEY_NAME_MAX) {
-        diag_set(parse->diag, "key %zu: its name has %zu bytes; the format allows 1 to %u",
-                 parse->gguf->n_keys, key->name.n, GGUF_KEY_NAME_MAX);
+        diag_set(parse->diag, "key %zu: its name has %zu bytes; the format allows 1 to %u", parse->gguf->n_keys,
+                 key->name.n, GGUF_KEY_NAME_MAX);
         return GGUF_REFUSED;
     }
     if (type >= GGUF_TYPE_COUNT) {
@@ -159,9 +159,8 @@ static int check_alignment(struct parse *parse)
     cursor_init(&cursor, key->value, key->n_value);
     alignment = cursor_u32(&cursor);
     if (alignment == 0 || alignment % 8 != 0 || alignment > GGUF_ALIGN_MAX) {
-        diag_blame(parse->diag, "general.alignment",
-                   "key general.alignment: %" PRIu32 " is no multiple of 8 up to %u", alignment,
-                   GGUF_ALIGN_MAX);
+        diag_blame(parse->diag, "general.alignment", "key general.alignment: %" PRIu32 " is no multiple of 8 up to %u",
+                   alignment, GGUF_ALIGN_MAX);
         return GGUF_REFUSED;
     }
     parse->gguf->alignment = alignment;
@@ -187,8 +186,7 @@ int parse_keys(struct parse *parse)
         if (r) {
             return r;
         }
-        r = map_put_bytes(&gguf->key_names, key->name.bytes, key->name.n,
-                          (union map_value){ .number = gguf->n_keys });
+        r = map_put_bytes(&gguf->key_names, key->name.bytes, key->name.n, (union map_value){ .number = gguf->n_keys });
         if (r == MAP_EXISTS) {
             return refuse_key(parse, key, "stands twice");
         }

@@ -56,8 +56,8 @@ static int check_magic(struct parse *parse)
     if (memcmp(magic, "FUGG", 4) == 0) {
         diag_set(parse->diag, "this is a big-endian GGUF file; only little-endian ones are read");
     } else {
-        diag_set(parse->diag, "this is no GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"",
-                 magic[0], magic[1], magic[2], magic[3]);
+        diag_set(parse->diag, "this is no GGUF file: it begins with %02x %02x %02x %02x, not with \"GGUF\"", magic[0],
+                 magic[1], magic[2], magic[3]);
     }
     return GGUF_REFUSED;
 }
@@ -74,8 +74,7 @@ static int check_counts(struct parse *parse)
     }
     if (parse->n_tensors > left / TENSOR_BYTES_MIN || parse->n_tensors > GGUF_TENSORS_MAX) {
         diag_set(parse->diag,
-                 "the header claims %" PRIu64 " tensors, more than fit a file of %" PRIu64
-                 " bytes (at most %u)",
+                 "the header claims %" PRIu64 " tensors, more than fit a file of %" PRIu64 " bytes (at most %u)",
                  parse->n_tensors, parse->gguf->file_bytes, GGUF_TENSORS_MAX);
         return GGUF_REFUSED;
     }
@@ -107,16 +106,15 @@ static int parse_header(struct parse *parse)
         return parse_short(parse, "header at", 0);
     }
     if (version != 2 && version != 3) {
-        diag_set(parse->diag, "GGUF version %" PRIu32 " is not read, only 2 and 3%s", version,
-                 version_hint(version));
+        diag_set(parse->diag, "GGUF version %" PRIu32 " is not read, only 2 and 3%s", version, version_hint(version));
         return GGUF_REFUSED;
     }
     parse->gguf->version = version;
     return check_counts(parse);
 }
 
-int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes,
-               uint64_t *ret_wanted, struct diag *diag)
+int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64_t file_bytes, uint64_t *ret_wanted,
+               struct diag *diag)
 {
     cleanup(gguf_destroyp) struct gguf *gguf = mem_calloc(MEM_FILE, 1, sizeof(*gguf));
     struct parse parse = { .gguf = gguf, .diag = diag };
@@ -219,8 +217,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
             break;
         }
         if (n_have == ceiling || wanted > ceiling) {
-            diag_set(diag, "the file's head goes on past %zu bytes, the most that is read of it",
-                     max_head_bytes);
+            diag_set(diag, "the file's head goes on past %zu bytes, the most that is read of it", max_head_bytes);
             return GGUF_REFUSED;
         }
     }

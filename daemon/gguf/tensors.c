@@ -17,8 +17,7 @@ static int refuse_tensor(struct parse *parse, const struct gguf_tensor *tensor, 
 {
     char name[GGUF_TENSOR_NAME_MAX + 1];
 
-    snprintf(name, sizeof(name), "%.*s", (int)num_min(tensor->name.n, GGUF_TENSOR_NAME_MAX),
-             tensor->name.bytes);
+    snprintf(name, sizeof(name), "%.*s", (int)num_min(tensor->name.n, GGUF_TENSOR_NAME_MAX), tensor->name.bytes);
     diag_blame(parse->diag, name, "tensor %s: %s", name, why);
     return GGUF_REFUSED;
 }
@@ -66,8 +65,8 @@ static int parse_tensor(struct parse *parse, struct gguf_tensor *tensor)
         return parse_short(parse, "directory row of tensor", i_tensor);
     }
     if (tensor->name.n == 0 || tensor->name.n > GGUF_TENSOR_NAME_MAX) {
-        diag_set(parse->diag, "tensor %zu: its name has %zu bytes; 1 to %u are allowed", i_tensor,
-                 tensor->name.n, GGUF_TENSOR_NAME_MAX);
+        diag_set(parse->diag, "tensor %zu: its name has %zu bytes; 1 to %u are allowed", i_tensor, tensor->name.n,
+                 GGUF_TENSOR_NAME_MAX);
         return GGUF_REFUSED;
     }
     if (tensor->n_dims < 1 || tensor->n_dims > COUNTOF(tensor->dims)) {
@@ -140,17 +139,15 @@ static int place_tensor(struct parse *parse, struct gguf_tensor *tensor)
     uint64_t end;
 
     if (tensor->offset % gguf->alignment != 0) {
-        snprintf(why, sizeof(why), "its offset %" PRIu64 " is no multiple of the alignment %" PRIu64,
-                 tensor->offset, gguf->alignment);
+        snprintf(why, sizeof(why), "its offset %" PRIu64 " is no multiple of the alignment %" PRIu64, tensor->offset,
+                 gguf->alignment);
         return refuse_tensor(parse, tensor, why);
     }
-    if (!num_add(gguf->data_at, tensor->offset, &tensor->offset) ||
-        !num_add(tensor->offset, tensor->n_bytes, &end)) {
+    if (!num_add(gguf->data_at, tensor->offset, &tensor->offset) || !num_add(tensor->offset, tensor->n_bytes, &end)) {
         return refuse_tensor(parse, tensor, "its offset and size add up to more than 2^64");
     }
     if (end > gguf->file_bytes) {
-        snprintf(why, sizeof(why),
-                 "ends %" PRIu64 " bytes past the file; it is cut or damaged, fetch it again",
+        snprintf(why, sizeof(why), "ends %" PRIu64 " bytes past the file; it is cut or damaged, fetch it again",
                  end - gguf->file_bytes);
         return refuse_tensor(parse, tensor, why);
     }

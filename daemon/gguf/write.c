@@ -111,8 +111,7 @@ static void put(struct gguf_writer *writer, struct buf *buf, const void *bytes, 
 
 static void put_u32(struct gguf_writer *writer, struct buf *buf, uint32_t value)
 {
-    const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
-                               (uint8_t)(value >> 24) };
+    const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
 
     put(writer, buf, bytes, sizeof(bytes));
 }
@@ -143,8 +142,7 @@ static void take_name(struct gguf_writer *writer, char mark, struct gguf_text na
     memcpy(copy + 1, name.bytes, name.n);
     r = map_put_bytes(&writer->names, copy, name.n + 1, (union map_value){ .pointer = copy });
     if (r == MAP_EXISTS || name.n == 0) {
-        diag_set(&writer->wrong, "the name \"%.*s\" is empty or stands twice", (int)num_min(name.n, 64),
-                 name.bytes);
+        diag_set(&writer->wrong, "the name \"%.*s\" is empty or stands twice", (int)num_min(name.n, 64), name.bytes);
     }
     if (r == MAP_OK) {
         (void)steal(&copy);
@@ -230,8 +228,7 @@ static size_t bytes_of(enum gguf_type type)
 /* Numbers are little endian in the file, as on every machine that sotto runs on. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie");
 
-void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values,
-                      size_t n)
+void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values, size_t n)
 {
     assert(bytes_of(elem) > 0);
     put_array(writer, text_of(name), elem, n);
@@ -258,8 +255,7 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
     uint64_t n_bytes;
 
     take_name(writer, 't', name);
-    if (!shape_make(&shape, type, n_dims, dims) ||
-        shape_bytes(&shape) > INT64_MAX - ALIGN - writer->data_bytes) {
+    if (!shape_make(&shape, type, n_dims, dims) || shape_bytes(&shape) > INT64_MAX - ALIGN - writer->data_bytes) {
         diag_set(&writer->wrong, "tensor %.*s: no such type, or rows that are no whole blocks of it",
                  (int)num_min(name.n, 64), name.bytes);
         return;
@@ -388,8 +384,7 @@ int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, 
         return GGUF_WRITE_REFUSED;
     }
     if (snprintf(writer->path, sizeof(writer->path), "%s", path) >= (int)sizeof(writer->path) ||
-        snprintf(writer->part, sizeof(writer->part), "%s.%d.part", path, (int)getpid()) >=
-            (int)sizeof(writer->part)) {
+        snprintf(writer->part, sizeof(writer->part), "%s.%d.part", path, (int)getpid()) >= (int)sizeof(writer->part)) {
         return refuse(path, ENAMETOOLONG, diag);
     }
     writer->force = force;
@@ -462,8 +457,8 @@ int gguf_writer_finish(struct gguf_writer *writer, struct diag *diag)
 
     assert(writer->fd >= 0);
     if (!writer->fault && writer->i_tensor < writer->n_tensors) {
-        diag_set(diag, "%s: %llu of %llu tensors have their data", writer->path,
-                 (unsigned long long)writer->i_tensor, (unsigned long long)writer->n_tensors);
+        diag_set(diag, "%s: %llu of %llu tensors have their data", writer->path, (unsigned long long)writer->i_tensor,
+                 (unsigned long long)writer->n_tensors);
         drop_part(writer);
         return GGUF_WRITE_REFUSED;
     }

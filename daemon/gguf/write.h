@@ -40,8 +40,7 @@ void gguf_put_text(struct gguf_writer *writer, const char *name, const char *byt
 
 /* Arrays of strings, and of numbers as they lie in memory (@elem neither string nor array). */
 void gguf_put_texts(struct gguf_writer *writer, const char *name, const struct gguf_text *texts, size_t n);
-void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values,
-                      size_t n);
+void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values, size_t n);
 
 /* A key of another file as it is. */
 void gguf_put_key(struct gguf_writer *writer, const struct gguf_key *key);

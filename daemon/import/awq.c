@@ -145,14 +145,12 @@ int awq_check(struct import *import, struct entry *entry, struct diag *diag)
     }
     if (!has_shape(source->zeros, ST_I32, n_cols / source->group, n_rows / IN_WORD) ||
         !has_shape(source->scales, ST_F16, n_cols / source->group, n_rows)) {
-        diag_set(diag,
-                 "tensor %.80s: its zero points or scales do not fit its %" PRIu64 " by %" PRIu64 " weights",
+        diag_set(diag, "tensor %.80s: its zero points or scales do not fit its %" PRIu64 " by %" PRIu64 " weights",
                  stored->name, n_cols, n_rows);
         return IMPORT_REFUSED;
     }
     if (!source_may_shuffle(&source->rows, n_rows) || source->cols.n_outer) {
-        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads", stored->name,
-                 n_rows);
+        diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads", stored->name, n_rows);
         return IMPORT_REFUSED;
     }
     r = are_plain(source, &is_plain, diag);
@@ -193,8 +191,8 @@ static int load(struct import *import, const struct entry *entry, struct diag *d
 }
 
 /* The differences q - z of @n columns of row @row of the source, from @col on, all in one group; gives the scale. */
-static uint16_t unpack(const struct import *import, const struct entry *entry, uint64_t row, uint64_t col,
-                       uint64_t n, int *out)
+static uint16_t unpack(const struct import *import, const struct entry *entry, uint64_t row, uint64_t col, uint64_t n,
+                       int *out)
 {
     const struct awq_cache *cache = import->awq;
     const uint64_t n_rows = entry->tensor.n_rows;
@@ -220,8 +218,8 @@ int awq_rows(struct import *import, const struct entry *entry, uint64_t first, u
     }
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < n_cols; col += BLOCK_SMALL) {
-            const float scale = source_half(
-                unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
+            const float scale =
+                source_half(unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
 
             for (unsigned k = 0; k < BLOCK_SMALL; k++) {
                 out[i * n_cols + col + k] = scale * (float)q[k];

@@ -18,8 +18,7 @@ static int read_count(const json_t *config, const char *name, uint32_t *ret, str
         diag_blame(diag, name, "config.json: \"%s\" is missing", name);
     }
     if (r == JSON_GOT && (*ret == 0 || *ret > COUNT_MAX)) {
-        diag_blame(diag, name, "config.json: \"%s\" is %u; it must lie between 1 and %u", name, *ret,
-                   COUNT_MAX);
+        diag_blame(diag, name, "config.json: \"%s\" is %u; it must lie between 1 and %u", name, *ret, COUNT_MAX);
         return IMPORT_REFUSED;
     }
     return r ? IMPORT_REFUSED : IMPORT_OK;
@@ -70,8 +69,7 @@ static int check_activation(const struct import *import, struct diag *diag)
     const bool is_gemma = strncmp(import->family->arch, "gemma", 5) == 0;
     const char *name = NULL;
 
-    if (json_get_text(import->folder->text, is_gemma ? "hidden_activation" : "hidden_act", &name, diag) ==
-        JSON_WRONG) {
+    if (json_get_text(import->folder->text, is_gemma ? "hidden_activation" : "hidden_act", &name, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     if (name && strcmp(name, is_gemma ? "gelu_pytorch_tanh" : "silu") != 0) {

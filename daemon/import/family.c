@@ -106,8 +106,7 @@ struct binding {
 
 static void use(struct binding *binding, const struct st_tensor *tensor, int *fault)
 {
-    const int r =
-        map_put_bytes(&binding->used, tensor->name, strlen(tensor->name), (union map_value){ .number = 1 });
+    const int r = map_put_bytes(&binding->used, tensor->name, strlen(tensor->name), (union map_value){ .number = 1 });
 
     if (r < 0) {
         *fault = r;
@@ -135,8 +134,7 @@ static bool find_packed(const struct import *import, const char *name, struct so
     return source->stored && source->zeros && source->scales;
 }
 
-static int bind_one(struct binding *binding, const struct family_tensor *row, const char *from,
-                    const char *to)
+static int bind_one(struct binding *binding, const struct family_tensor *row, const char *from, const char *to)
 {
     struct import *import = binding->import;
     struct source source = { .kind = SOURCE_STORED, .stored = folder_find(import->folder, from) };
@@ -263,10 +261,9 @@ static int refuse_surplus(const struct binding *binding)
 
             if (!map_find_bytes(&binding->used, name, strlen(name)) && is_ours(binding->import, name) &&
                 !is_idle(name)) {
-                diag_set(
-                    binding->diag,
-                    "tensor %.100s has no place in the family %s: leaving it out would make another model",
-                    name, binding->import->family->arch);
+                diag_set(binding->diag,
+                         "tensor %.100s has no place in the family %s: leaving it out would make another model", name,
+                         binding->import->family->arch);
                 return IMPORT_REFUSED;
             }
         }
@@ -282,8 +279,7 @@ static int bind_all(struct binding *binding)
     for (size_t i = 0; !r && tables[i]; i++) {
         r = bind_ends(binding, tables[i]);
     }
-    for (uint32_t layer = 0; !r && layer < binding->import->facts.n_layers && binding->n_missing == 0;
-         layer++) {
+    for (uint32_t layer = 0; !r && layer < binding->import->facts.n_layers && binding->n_missing == 0; layer++) {
         for (size_t i = 0; !r && tables[i]; i++) {
             r = bind_layer(binding, tables[i], layer);
         }

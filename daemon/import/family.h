@@ -34,8 +34,8 @@ struct family_table {
 #define FAMILY_TYPES_MAX  3
 
 struct family {
-    const char *types[FAMILY_TYPES_MAX]; /* model_type in config.json, of the language model */
-    const char *arch;                    /* general.architecture */
+    const char *types[FAMILY_TYPES_MAX];                  /* model_type in config.json, of the language model */
+    const char *arch;                                     /* general.architecture */
     const struct family_table *tables[FAMILY_TABLES_MAX]; /* up to a NULL */
 
     /* Writes keys and adds made tensors beyond the common ones. NULL: there are none. IMPORT_REFUSED, or a fault. */

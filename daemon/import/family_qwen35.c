@@ -107,10 +107,9 @@ static struct shuffle values_first(const struct heads *heads, uint64_t n_kept, u
     if (heads->n_keys == 0 || heads->n_values % heads->n_keys != 0) {
         return (struct shuffle){ .n_outer = 0 };
     }
-    return (struct shuffle){ .n_kept = n_kept,
-                             .n_outer = heads->n_keys,
-                             .n_inner = heads->n_values / heads->n_keys,
-                             .n_unit = n_unit };
+    return (struct shuffle){
+        .n_kept = n_kept, .n_outer = heads->n_keys, .n_inner = heads->n_values / heads->n_keys, .n_unit = n_unit
+    };
 }
 
 static void place(const struct import *import, const struct family_tensor *row, struct source *source)
@@ -141,8 +140,7 @@ static int check_layers(const struct import *import, struct diag *diag)
     for (size_t i = 0; i < json_array_size(kinds); i++) {
         const char *kind = json_string_value(json_array_get(kinds, i));
 
-        if (!kind ||
-            strcmp(kind, is_full(import, (uint32_t)i) ? "full_attention" : "linear_attention") != 0) {
+        if (!kind || strcmp(kind, is_full(import, (uint32_t)i) ? "full_attention" : "linear_attention") != 0) {
             diag_blame(diag, "layer_types",
                        "config.json: layer %zu is \"%.40s\", which breaks the rule of one layer of full "
                        "attention in "
@@ -156,8 +154,7 @@ static int check_layers(const struct import *import, struct diag *diag)
 
 static void put_sections(struct import *import)
 {
-    const json_t *list =
-        json_object_get(json_object_get(import->folder->text, "rope_parameters"), "mrope_section");
+    const json_t *list = json_object_get(json_object_get(import->folder->text, "rope_parameters"), "mrope_section");
     int32_t sections[4] = { 0 };
 
     for (size_t i = 0; i < COUNTOF(sections); i++) {
@@ -173,21 +170,18 @@ static int more(struct import *import, struct diag *diag)
 {
     const struct heads heads = heads_of(import);
 
-    if (heads.n_keys == 0 || heads.n_values == 0 || heads.n_values % heads.n_keys != 0 ||
-        heads.key_dim == 0 || heads.value_dim == 0 || heads.n_taps == 0) {
-        diag_blame(
-            diag, "linear_num_value_heads",
-            "config.json: the heads of the linear layers (linear_...) are missing or do not fit each other");
+    if (heads.n_keys == 0 || heads.n_values == 0 || heads.n_values % heads.n_keys != 0 || heads.key_dim == 0 ||
+        heads.value_dim == 0 || heads.n_taps == 0) {
+        diag_blame(diag, "linear_num_value_heads",
+                   "config.json: the heads of the linear layers (linear_...) are missing or do not fit each other");
         return IMPORT_REFUSED;
     }
-    gguf_put_u32(import->writer, import_key(import, "full_attention_interval"),
-                 (uint32_t)interval_of(import));
+    gguf_put_u32(import->writer, import_key(import, "full_attention_interval"), (uint32_t)interval_of(import));
     gguf_put_u32(import->writer, import_key(import, "ssm.conv_kernel"), (uint32_t)heads.n_taps);
     gguf_put_u32(import->writer, import_key(import, "ssm.state_size"), (uint32_t)heads.key_dim);
     gguf_put_u32(import->writer, import_key(import, "ssm.group_count"), (uint32_t)heads.n_keys);
     gguf_put_u32(import->writer, import_key(import, "ssm.time_step_rank"), (uint32_t)heads.n_values);
-    gguf_put_u32(import->writer, import_key(import, "ssm.inner_size"),
-                 (uint32_t)(heads.n_values * heads.value_dim));
+    gguf_put_u32(import->writer, import_key(import, "ssm.inner_size"), (uint32_t)(heads.n_values * heads.value_dim));
     put_sections(import);
     return check_layers(import, diag);
 }

@@ -62,8 +62,7 @@ static bool name_file(const struct folder *folder, const char *name, char path[P
 }
 
 /* Reads a JSON file of the folder into *ret; where it is not there *ret stays NULL. */
-static int read_json(const struct folder *folder, const char *name, size_t max_bytes, json_t **ret,
-                     struct diag *diag)
+static int read_json(const struct folder *folder, const char *name, size_t max_bytes, json_t **ret, struct diag *diag)
 {
     struct diag why = DIAG_INIT;
     char path[PATH_MAX];
@@ -137,8 +136,7 @@ static bool is_shard_name(const char *name)
 {
     const size_t n = name ? strlen(name) : 0;
 
-    return n > strlen(ENDING) && !strchr(name, '/') && *name != '.' &&
-           strcmp(name + n - strlen(ENDING), ENDING) == 0;
+    return n > strlen(ENDING) && !strchr(name, '/') && *name != '.' && strcmp(name + n - strlen(ENDING), ENDING) == 0;
 }
 
 /* Opens what the index names, and holds its promises against what is there. */
@@ -158,8 +156,8 @@ static int open_indexed(struct folder *folder, const json_t *index, struct diag 
         const struct st *shard;
 
         if (!is_shard_name(name)) {
-            diag_set(diag, "%s/" INDEX ": tensor %.80s lies in no file NAME" ENDING " of this folder",
-                     folder->path, tensor);
+            diag_set(diag, "%s/" INDEX ": tensor %.80s lies in no file NAME" ENDING " of this folder", folder->path,
+                     tensor);
             return FOLDER_REFUSED;
         }
         shard = find_shard(folder, name);
@@ -176,8 +174,8 @@ static int open_indexed(struct folder *folder, const json_t *index, struct diag 
             shard = folder->shards[folder->n_shards - 1];
         }
         if (!st_find(shard, tensor)) {
-            diag_set(diag, "%s/" INDEX ": says that tensor %.80s lies in %.80s, but it does not",
-                     folder->path, tensor, name);
+            diag_set(diag, "%s/" INDEX ": says that tensor %.80s lies in %.80s, but it does not", folder->path, tensor,
+                     name);
             return FOLDER_REFUSED;
         }
     }
@@ -217,8 +215,7 @@ static int open_weights(struct folder *folder, struct diag *diag)
     }
     if (!name_file(folder, ONE_FILE, path) || access(path, F_OK) != 0) {
         diag_set(diag,
-                 "%s: has neither " ONE_FILE " nor " INDEX
-                 "; weights in other forms (.bin, .pth) are programs as "
+                 "%s: has neither " ONE_FILE " nor " INDEX "; weights in other forms (.bin, .pth) are programs as "
                  "much as data and are not read: save the model as safetensors",
                  folder->path);
         return FOLDER_REFUSED;
@@ -241,11 +238,10 @@ static int read_texts(struct folder *folder, struct diag *diag)
         r = read_json(folder, "tokenizer.json", TOKENIZER_BYTES_MAX, &folder->tokenizer, diag);
     }
     if (!r && !folder->tokenizer) {
-        diag_set(
-            diag,
-            "%s: has no tokenizer.json; a tokenizer.model alone is not read: save the tokenizer with the "
-            "transformers library, which writes the other form",
-            folder->path);
+        diag_set(diag,
+                 "%s: has no tokenizer.json; a tokenizer.model alone is not read: save the tokenizer with the "
+                 "transformers library, which writes the other form",
+                 folder->path);
         return FOLDER_REFUSED;
     }
     if (!r) {

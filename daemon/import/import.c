@@ -114,8 +114,7 @@ static int count_rows(struct import *import, struct diag *diag)
     for (size_t i = 0; i < import->n; i++) {
         const struct import_tensor *tensor = &import->entries[i].tensor;
 
-        if (strcmp(tensor->name, "token_embd.weight") == 0 && tensor->n_dims == 2 &&
-            tensor->n_rows <= UINT32_MAX) {
+        if (strcmp(tensor->name, "token_embd.weight") == 0 && tensor->n_dims == 2 && tensor->n_rows <= UINT32_MAX) {
             import->facts.n_rows = (uint32_t)tensor->n_rows;
             gguf_put_u32(import->writer, import_key(import, "vocab_size"), import->facts.n_rows);
             return IMPORT_OK;

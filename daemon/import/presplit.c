@@ -37,10 +37,9 @@ static const struct presplit_row {
         BYTES } },
     { "tekken",
       WHOLE_WORDS,
-      { SPLIT
-        "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
-        "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}"
-        "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+      { SPLIT "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
+              "|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}"
+              "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         BYTES } },
     { "gpt-4o",
       0,
@@ -53,9 +52,8 @@ static const struct presplit_row {
     { "deepseek-v3",
       0,
       { SPLIT "\\p{N}{1,3}", SPLIT "[一-龥぀-ゟ゠-ヿ]+",
-        SPLIT
-        "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
-        "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+        SPLIT "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+              "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
         BYTES } },
 };
 
@@ -132,12 +130,10 @@ const char *presplit_name(const json_t *tokenizer, struct diag *diag)
         }
     }
     pattern = text_of(json_object_get(step_at(tokenizer, 0), "pattern"), "Regex");
-    diag_blame(
-        diag, "pre_tokenizer",
-        "tokenizer.json: its way of cutting text into words (%s%s%.40s%s%.120s) has no name that is known",
-        flags_of(tokenizer) & COMPOSED ? "NFC, " : "",
-        flags_of(tokenizer) & WHOLE_WORDS ? "whole words, " : "", text_of(step_at(tokenizer, 0), "type"),
-        *pattern ? " " : "", pattern);
+    diag_blame(diag, "pre_tokenizer",
+               "tokenizer.json: its way of cutting text into words (%s%s%.40s%s%.120s) has no name that is known",
+               flags_of(tokenizer) & COMPOSED ? "NFC, " : "", flags_of(tokenizer) & WHOLE_WORDS ? "whole words, " : "",
+               text_of(step_at(tokenizer, 0), "type"), *pattern ? " " : "", pattern);
     return NULL;
 }
 

@@ -39,8 +39,8 @@ static const json_t *find_params(const struct folder *folder, const char *kind)
 
 int rope_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag)
 {
-    int r = json_get_f32(json_object_get(json_object_get(folder->text, "rope_parameters"), kind),
-                         "rope_theta", ret, diag);
+    int r =
+        json_get_f32(json_object_get(json_object_get(folder->text, "rope_parameters"), kind), "rope_theta", ret, diag);
 
     if (r == JSON_NONE) {
         r = json_get_f32(folder->text, "rope_local_base_freq", ret, diag);
@@ -78,8 +78,7 @@ static int read_n_rot(struct import *import, const struct turning *turning, stru
         return IMPORT_REFUSED;
     }
     if (!(part > 0.0f && part <= 1.0f)) {
-        diag_blame(diag, "partial_rotary_factor",
-                   "config.json: \"partial_rotary_factor\" must lie between 0 and 1");
+        diag_blame(diag, "partial_rotary_factor", "config.json: \"partial_rotary_factor\" must lie between 0 and 1");
         return IMPORT_REFUSED;
     }
     facts->n_rot = (uint32_t)((float)facts->head_dim * part);
@@ -97,12 +96,11 @@ static int need(const struct turning *turning, const char *name, float min, floa
     const int r = json_get_f32(turning->params, name, ret, diag);
 
     if (r == JSON_NONE) {
-        diag_blame(diag, name, "config.json: the rotation is of type %.40s, but \"%s\" is missing",
-                   turning->type, name);
+        diag_blame(diag, name, "config.json: the rotation is of type %.40s, but \"%s\" is missing", turning->type,
+                   name);
     }
     if (r == JSON_GOT && !(*ret >= min)) {
-        diag_blame(diag, name, "config.json: \"%s\" is %g; it must be at least %g", name, (double)*ret,
-                   (double)min);
+        diag_blame(diag, name, "config.json: \"%s\" is %g; it must be at least %g", name, (double)*ret, (double)min);
         return IMPORT_REFUSED;
     }
     return r ? IMPORT_REFUSED : IMPORT_OK;
@@ -147,8 +145,7 @@ static int put_llama3(struct import *import, const struct turning *turning, stru
         return IMPORT_REFUSED;
     }
     if (!(high > low)) {
-        diag_blame(diag, "high_freq_factor",
-                   "config.json: \"high_freq_factor\" must be above \"low_freq_factor\"");
+        diag_blame(diag, "high_freq_factor", "config.json: \"high_freq_factor\" must be above \"low_freq_factor\"");
         return IMPORT_REFUSED;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -190,8 +187,7 @@ static int put_yarn(struct import *import, const struct turning *turning, struct
     magnitude = 0.1f * logf(factor) + 1.0f;
     put_type(import, "yarn");
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.factor"), factor);
-    gguf_put_u32(import->writer, import_key(import, "rope.scaling.original_context_length"),
-                 (uint32_t)n_first);
+    gguf_put_u32(import->writer, import_key(import, "rope.scaling.original_context_length"), (uint32_t)n_first);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_fast"), fast);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_slow"), slow);
     if (json_get_f32(turning->params, "attention_factor", &magnitude, diag) == JSON_GOT) {
@@ -213,8 +209,7 @@ static int put_factors(struct import *import, const struct turning *turning, con
         return err_new(-ENOMEM);
     }
     if (json_array_size(list) != n) {
-        diag_blame(diag, from,
-                   "config.json: \"%s\" must be a list of %zu numbers, one for each pair that turns", from,
+        diag_blame(diag, from, "config.json: \"%s\" must be a list of %zu numbers, one for each pair that turns", from,
                    n);
         return IMPORT_REFUSED;
     }
@@ -236,8 +231,7 @@ static int put_longrope(struct import *import, const struct turning *turning, st
     float factor;
     int r;
 
-    if (json_get_u32(import->folder->text, "original_max_position_embeddings", &n_first, diag) ==
-            JSON_WRONG ||
+    if (json_get_u32(import->folder->text, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG ||
         json_get_u32(turning->params, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }

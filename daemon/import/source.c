@@ -59,8 +59,7 @@ static int read_shape(struct entry *entry, struct diag *diag)
     const bool is_thin = stored->n_dims == 3 && stored->dims[1] == 1;
 
     if (stored->n_dims < 1 || (stored->n_dims > 2 && !is_thin)) {
-        diag_set(diag, "tensor %.80s: has %u dimensions, where 1 or 2 are expected", stored->name,
-                 stored->n_dims);
+        diag_set(diag, "tensor %.80s: has %u dimensions, where 1 or 2 are expected", stored->name, stored->n_dims);
         return IMPORT_REFUSED;
     }
     entry->tensor.n_dims = stored->n_dims == 1 ? 1 : 2;
@@ -114,8 +113,7 @@ int source_check(struct import *import, struct entry *entry, struct diag *diag)
         return IMPORT_REFUSED;
     }
     n_lines = entry->tensor.n_dims == 2 ? entry->tensor.n_rows : entry->tensor.n_cols;
-    if (!source_may_shuffle(&source->rows, n_lines) ||
-        !source_may_shuffle(&source->cols, entry->tensor.n_cols)) {
+    if (!source_may_shuffle(&source->rows, n_lines) || !source_may_shuffle(&source->cols, entry->tensor.n_cols)) {
         diag_set(diag, "tensor %.80s: its %" PRIu64 " by %" PRIu64 " numbers are no whole number of heads",
                  source->stored->name, entry->tensor.n_rows, entry->tensor.n_cols);
         return IMPORT_REFUSED;

@@ -178,8 +178,7 @@ static int read_entry(const struct st *st, struct st_tensor *tensor, const json_
         return ST_REFUSED;
     }
     if (!num_mul(n, dtype->n_bytes, &n) || n != last - first) {
-        return refuse(st, tensor->name, "its shape and dtype do not fill the bytes between its data_offsets",
-                      diag);
+        return refuse(st, tensor->name, "its shape and dtype do not fill the bytes between its data_offsets", diag);
     }
     tensor->at = st->data_at + first;
     tensor->n_bytes = n;
@@ -300,14 +299,12 @@ static int read_head(struct st *st, struct diag *diag)
         n |= (uint64_t)length[i] << (8 * i);
     }
     if (n_got < N_LENGTH || n > st->file_bytes - N_LENGTH) {
-        diag_set(diag,
-                 "%s: is no safetensors file, or was cut: its head does not fit into its %" PRIu64 " bytes",
+        diag_set(diag, "%s: is no safetensors file, or was cut: its head does not fit into its %" PRIu64 " bytes",
                  st->path, st->file_bytes);
         return ST_REFUSED;
     }
     if (n > HEAD_BYTES_MAX) {
-        diag_set(diag, "%s: its head claims %" PRIu64 " bytes; the format allows %u", st->path, n,
-                 HEAD_BYTES_MAX);
+        diag_set(diag, "%s: its head claims %" PRIu64 " bytes; the format allows %u", st->path, n, HEAD_BYTES_MAX);
         return ST_REFUSED;
     }
     text = mem_alloc(MEM_FILE, (size_t)n);

@@ -19,8 +19,8 @@ static int list_layers(const struct import *import, window_layer_fn is_local, bo
     const uint32_t n = import->facts.n_layers;
 
     if (json_is_array(kinds) && json_array_size(kinds) != n) {
-        diag_blame(diag, "layer_types", "config.json: \"layer_types\" lists %zu layers of %u",
-                   json_array_size(kinds), n);
+        diag_blame(diag, "layer_types", "config.json: \"layer_types\" lists %zu layers of %u", json_array_size(kinds),
+                   n);
         return IMPORT_REFUSED;
     }
     *ret_any = false;
@@ -29,9 +29,8 @@ static int list_layers(const struct import *import, window_layer_fn is_local, bo
 
         if (json_is_array(kinds) && (!kind || (strcmp(kind, LOCAL) != 0 && strcmp(kind, GLOBAL) != 0))) {
             diag_blame(diag, "layer_types",
-                       "config.json: layer %u is of the kind \"%.40s\"; only " GLOBAL " and " LOCAL
-                       " are known",
-                       i, kind ? kind : "");
+                       "config.json: layer %u is of the kind \"%.40s\"; only " GLOBAL " and " LOCAL " are known", i,
+                       kind ? kind : "");
             return IMPORT_REFUSED;
         }
         out[i] = kind ? strcmp(kind, LOCAL) == 0 : !is_local || is_local(import, i);

@@ -131,8 +131,7 @@ static int place_pads(struct words *words)
 
         if (words->types[id] == WORD_UNUSED) {
             words->texts[id] =
-                (struct gguf_text){ .bytes = text,
-                                    .n = (size_t)snprintf(text, PAD_BYTES, "[PAD%" PRIu32 "]", id) };
+                (struct gguf_text){ .bytes = text, .n = (size_t)snprintf(text, PAD_BYTES, "[PAD%" PRIu32 "]", id) };
         }
     }
     return IMPORT_OK;
@@ -163,8 +162,7 @@ static bool merge_at(const json_t *merges, size_t i, struct gguf_text *ret_a, st
         *ret_b = (struct gguf_text){ json_string_value(b), json_string_length(b) };
         return ret_a->n + ret_b->n < MERGE_BYTES_MAX;
     }
-    blank = json_is_string(merge) ? strchr(json_string_value(merge) + (json_string_length(merge) > 0), ' ')
-                                  : NULL;
+    blank = json_is_string(merge) ? strchr(json_string_value(merge) + (json_string_length(merge) > 0), ' ') : NULL;
     if (!blank) {
         return false;
     }
@@ -175,8 +173,7 @@ static bool merge_at(const json_t *merges, size_t i, struct gguf_text *ret_a, st
 
 static int refuse_merge(const struct words *words, size_t i)
 {
-    diag_set(words->diag, "tokenizer.json: merge %zu is no pair of texts of at most %u bytes", i,
-             MERGE_BYTES_MAX);
+    diag_set(words->diag, "tokenizer.json: merge %zu is no pair of texts of at most %u bytes", i, MERGE_BYTES_MAX);
     return IMPORT_REFUSED;
 }
 

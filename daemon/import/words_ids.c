@@ -17,8 +17,7 @@ static uint32_t find_named(const struct words *words, const char *key)
     if (json_is_object(token)) {
         token = json_object_get(token, "content");
     }
-    return json_is_string(token) ? words_find(words, json_string_value(token), json_string_length(token))
-                                 : WORDS_NONE;
+    return json_is_string(token) ? words_find(words, json_string_value(token), json_string_length(token)) : WORDS_NONE;
 }
 
 /* Number @i of the ids under @key of @config, which is one id or a list. */

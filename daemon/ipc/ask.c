@@ -80,8 +80,8 @@ void ask_refused(struct ask *ask, int r, const struct diag *diag, uint32_t retry
         error.field = (char *)(uintptr_t)diag->field;
         error.retry_after_ms = retry_ms;
     } else {
-        log_error("ipc", "connection %" PRIu64 ": request failed: %s at %s", ask->conn->id,
-                  strerrordesc_np(-r), err_trail(trail, sizeof(trail)));
+        log_error("ipc", "connection %" PRIu64 ": request failed: %s at %s", ask->conn->id, strerrordesc_np(-r),
+                  err_trail(trail, sizeof(trail)));
         error.code = SOTTO__V1__CODE__CODE_INTERNAL;
         error.message = (char *)(uintptr_t) "the daemon failed at this request; its log says where";
     }

@@ -83,8 +83,7 @@ static void end_creditless(struct conn *conn)
 
     list_for_each (link, &conn->asks) {
         struct ask *ask = container_of(link, struct ask, link);
-        bool waits =
-            ask->credit != ASK_CREDIT_ENDLESS && now_ms - ask->moved_ms >= conn->ipc->limits.stall_ms;
+        bool waits = ask->credit != ASK_CREDIT_ENDLESS && now_ms - ask->moved_ms >= conn->ipc->limits.stall_ms;
 
         if (ask->stream && (ask->credit == 0 || waits)) {
             stream_abort(ask->stream, SOTTO__V1__CODE__CODE_ABORTED,
@@ -231,10 +230,9 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
     diag_blame(&diag, field, "%s", sentence); /* mends what may come from a stranger */
     /* The end of the daemon, or a connection too many, is told elsewhere, once. */
     log_line("ipc",
-             code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG
-                                                                             : ipc_log_level(conn->ipc),
-             "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid,
-             conn->peer.pid, diag.text);
+             code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG : ipc_log_level(conn->ipc),
+             "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid, conn->peer.pid,
+             diag.text);
 
     error.code = code;
     error.message = diag.text;
@@ -255,8 +253,8 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
 static void log_full(struct conn *conn)
 {
     if (!conn->ipc->told_full) {
-        log_warn("ipc", "uid %" PRIu32 ", pid %d: refused: the limit of connections is reached",
-                 conn->peer.uid, conn->peer.pid);
+        log_warn("ipc", "uid %" PRIu32 ", pid %d: refused: the limit of connections is reached", conn->peer.uid,
+                 conn->peer.pid);
     }
     conn->ipc->told_full = true;
 }
@@ -277,8 +275,8 @@ static bool admit(struct conn *conn)
                   "the daemon has its limit of %" PRIu32 " connections; try again later", limits->n_conns);
     } else if (conn->tenant->n_conns > limits->n_conns_a_uid) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "user %" PRIu32 " has its limit of %" PRIu32 " connections; close one first",
-                  conn->peer.uid, limits->n_conns_a_uid);
+                  "user %" PRIu32 " has its limit of %" PRIu32 " connections; close one first", conn->peer.uid,
+                  limits->n_conns_a_uid);
     } else {
         conn->ipc->told_full = false;
         conn->is_admitted = true;
@@ -305,8 +303,7 @@ static void begin(struct conn *conn)
         r = peer_read(&conn->peer, fd);
     }
     if (r) {
-        log_warn("ipc", "connection %" PRIu64 ": the kernel does not say who it is: %s", conn->id,
-                 strerrordesc_np(-r));
+        log_warn("ipc", "connection %" PRIu64 ": the kernel does not say who it is: %s", conn->id, strerrordesc_np(-r));
         conn_close(conn);
         return;
     }
@@ -317,8 +314,8 @@ static void begin(struct conn *conn)
     }
     conn->ipc->counts.n_accepted++;
     conn_judge(conn);
-    log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id,
-              conn->peer.uid, conn->peer.pid, conn->peer.label);
+    log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id, conn->peer.uid,
+              conn->peer.pid, conn->peer.label);
     conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);
     conn_start_reading(conn);
 }

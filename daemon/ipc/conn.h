@@ -87,8 +87,7 @@ void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame);
 void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body);
 
 /* Queues an Error on @stream that is not fatal. */
-void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag,
-                 uint32_t retry_ms);
+void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag, uint32_t retry_ms);
 
 /* Ends the connection: all its requests are forgotten, a fatal Error on stream 0 is its last frame. */
 void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const char *format, ...)

@@ -21,16 +21,14 @@ static void refuse_bytes(struct conn *conn, int r, const struct frame *frame)
 {
     conn->ipc->counts.n_bad++;
     if (r == WIRE_TOO_MUCH) {
-        conn_fail(
-            conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-            "a frame of %zu bytes would unpack to more than %u times its length; send fewer, larger fields",
-            frame->n, LIMIT_UNPACK_FACTOR);
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
+                  "a frame of %zu bytes would unpack to more than %u times its length; send fewer, larger fields",
+                  frame->n, LIMIT_UNPACK_FACTOR);
     } else if (r == WIRE_MALFORMED) {
-        conn_fail(
-            conn, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "",
-            "a frame of %zu bytes is no ClientFrame of sotto.v1; before each message stands its length, in 4 "
-            "bytes, little endian",
-            frame->n);
+        conn_fail(conn, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "",
+                  "a frame of %zu bytes is no ClientFrame of sotto.v1; before each message stands its length, in 4 "
+                  "bytes, little endian",
+                  frame->n);
     } else {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
                   "the daemon has no memory for a frame of %zu bytes", frame->n);
@@ -101,8 +99,7 @@ static void on_bytes(struct conn *conn, const uint8_t *bytes, size_t n)
         n -= taken;
     }
     if (n && conn_is_open(conn) && buf_append(&conn->in, bytes, n) != BUF_OK) {
-        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "the daemon has no memory for what was sent");
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for what was sent");
         return;
     }
     if (conn->in.n && !taken) {

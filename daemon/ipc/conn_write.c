@@ -127,9 +127,8 @@ void conn_check_stall(struct conn *conn)
     }
     conn->seen_left = left;
     if (now_ms - conn->taken_ms >= conn->ipc->limits.stall_ms) {
-        conn_doom(
-            conn, SOTTO__V1__CODE__CODE_ABORTED,
-            "slow reader: answers wait, and no byte was taken for too long; read, or grant less credit");
+        conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
+                  "slow reader: answers wait, and no byte was taken for too long; read, or grant less credit");
         return;
     }
     conn_wait(conn, DUE_STALL, look_ms(conn));
@@ -274,8 +273,7 @@ void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body
     sent(conn, r ? r : buf_append(&conn->out, buf_data(body), body->n), false);
 }
 
-void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag,
-                 uint32_t retry_ms)
+void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag, uint32_t retry_ms)
 {
     Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;

@@ -12,8 +12,7 @@ void on_hint(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *f
 
     (void)ask;
     if (frame->stream) {
-        diag_blame(&diag, "stream", "graphics_hint came on stream %" PRIu32 "; its stream is 0",
-                   frame->stream);
+        diag_blame(&diag, "stream", "graphics_hint came on stream %" PRIu32 "; its stream is 0", frame->stream);
         conn_refuse(conn, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &diag, 0);
     } else if (!conn->grant.graphics_hint) {
         diag_set(&diag, "graphics_hint is for compositors; the policy does not let user %" PRIu32 " give any",

@@ -62,14 +62,12 @@ void on_load_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFr
 
     /* The daemon would open a file that the peer itself may not read. */
     if (*load->file && !conn->grant.admin) {
-        diag_blame(&diag, "load_model.file",
-                   "naming a file is for administrators; name a configured model alone");
+        diag_blame(&diag, "load_model.file", "naming a file is for administrators; name a configured model alone");
         ask_refused(ask, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, &diag, 0);
         return;
     }
-    log_line("ipc", ipc_log_level(conn->ipc),
-             "connection %" PRIu64 ", uid %" PRIu32 ": asks to load model %s", conn->id, conn->peer.uid,
-             load->name);
+    log_line("ipc", ipc_log_level(conn->ipc), "connection %" PRIu64 ", uid %" PRIu32 ": asks to load model %s",
+             conn->id, conn->peer.uid, load->name);
     r = hub_load(conn->ipc->hub, load, &conn->grant, on_progress, on_loaded, ask, &ask->ticket, &diag);
     if (r) {
         ask->ticket = NULL;
@@ -98,8 +96,8 @@ void on_unload_model(struct conn *conn, struct ask *ask, const Sotto__V1__Client
     struct diag diag = DIAG_INIT;
     int r;
 
-    log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks to unload model %s", conn->id,
-             conn->peer.uid, frame->unload_model->name);
+    log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks to unload model %s", conn->id, conn->peer.uid,
+             frame->unload_model->name);
     r = hub_unload(conn->ipc->hub, frame->unload_model, &conn->grant, on_unloaded, ask, &ask->ticket, &diag);
     if (r) {
         ask->ticket = NULL;

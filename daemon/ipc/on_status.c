@@ -116,8 +116,7 @@ static void add_memory(uint64_t rss, Sotto__V1__StatusReport *report, struct are
     add_row(report, arena, "not ours", rss > sum ? rss - sum : 0, 0);
 }
 
-static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusReport *report,
-                         struct arena *arena)
+static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusReport *report, struct arena *arena)
 {
     const struct {
         const char *name;

@@ -24,8 +24,8 @@ void on_tokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFram
     int r;
 
     if (frame->tokenize->special && !conn->grant.special) {
-        diag_blame(&diag, "tokenize.special",
-                   "the policy does not let user %u have control tokens recognised", conn->peer.uid);
+        diag_blame(&diag, "tokenize.special", "the policy does not let user %u have control tokens recognised",
+                   conn->peer.uid);
         ask_refused(ask, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, &diag, 0);
         return;
     }
@@ -36,8 +36,7 @@ void on_tokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFram
     }
 }
 
-static void on_detokenized(void *owner, const Sotto__V1__Detokenized *detokenized,
-                           const Sotto__V1__Error *error)
+static void on_detokenized(void *owner, const Sotto__V1__Detokenized *detokenized, const Sotto__V1__Error *error)
 {
     struct ask *ask = owner;
     Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
@@ -55,8 +54,7 @@ static void on_detokenized(void *owner, const Sotto__V1__Detokenized *detokenize
 void on_detokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
-    int r = hub_detokenize(conn->ipc->hub, frame->detokenize, &conn->grant, on_detokenized, ask, &ask->ticket,
-                           &diag);
+    int r = hub_detokenize(conn->ipc->hub, frame->detokenize, &conn->grant, on_detokenized, ask, &ask->ticket, &diag);
 
     if (r) {
         ask->ticket = NULL;

@@ -60,12 +60,10 @@ static void refuse_unknown(struct conn *conn, uint32_t label)
 
     if (conn->state == CONN_NEW) {
         conn->ipc->counts.n_bad++;
-        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "",
-                  "the first frame must be hello, on stream 0");
+        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "", "the first frame must be hello, on stream 0");
         return;
     }
-    diag_set(&diag,
-             "this daemon does not know that request; it is of a later version, or the frame has no body");
+    diag_set(&diag, "this daemon does not know that request; it is of a later version, or the frame has no body");
     if (label && ask_find(conn, label)) {
         refuse_label(conn, label, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, diag.text);
     } else {
@@ -79,8 +77,7 @@ static void open_connection(struct conn *conn, const struct route *route, const 
 
     if (conn->state != CONN_NEW) {
         conn->ipc->counts.n_bad++;
-        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "hello",
-                  "a second hello; there may be one");
+        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "hello", "a second hello; there may be one");
     } else if (frame->stream) {
         conn->ipc->counts.n_bad++;
         conn_fail(conn, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "stream",
@@ -101,21 +98,18 @@ static bool may_ask(struct conn *conn, const struct route *route, const Sotto__V
     Sotto__V1__Code code = SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
 
     if (!label) {
-        diag_blame(&diag, "stream", "%s needs a stream that is not 0; 0 is the connection itself",
-                   route->name);
+        diag_blame(&diag, "stream", "%s needs a stream that is not 0; 0 is the connection itself", route->name);
     } else if (ask_find(conn, label)) {
-        refuse_label(
-            conn, label, SOTTO__V1__CODE__CODE_ALREADY_EXISTS,
-            "a request with that stream is live on this connection; it runs on, the new one was refused");
+        refuse_label(conn, label, SOTTO__V1__CODE__CODE_ALREADY_EXISTS,
+                     "a request with that stream is live on this connection; it runs on, the new one was refused");
         return false;
     } else if (conn->n_asks >= LIMIT_STREAMS) {
         code = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
-        diag_set(&diag, "this connection has %u open requests, which is the limit; wait for one to end",
-                 LIMIT_STREAMS);
+        diag_set(&diag, "this connection has %u open requests, which is the limit; wait for one to end", LIMIT_STREAMS);
     } else if (route->admin && !conn->grant.admin) {
         code = SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
-        diag_set(&diag, "%s is for administrators; the policy does not make user %" PRIu32 " one",
-                 route->name, conn->peer.uid);
+        diag_set(&diag, "%s is for administrators; the policy does not make user %" PRIu32 " one", route->name,
+                 conn->peer.uid);
     } else if (check_client_frame(frame, &diag) == CHECK_OK) {
         return true;
     }
@@ -138,8 +132,8 @@ void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
     }
     if (conn->state == CONN_NEW) {
         conn->ipc->counts.n_bad++;
-        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "",
-                  "the first frame must be hello; %s came", route->name);
+        conn_fail(conn, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "", "the first frame must be hello; %s came",
+                  route->name);
         return;
     }
     if (route->kind == ROUTE_TELL) {
@@ -158,8 +152,7 @@ void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
     }
     ask = ask_open(conn, frame->stream);
     if (!ask) {
-        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "the daemon has no memory for a request");
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for a request");
         return;
     }
     route->run(conn, ask, frame);

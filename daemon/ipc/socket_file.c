@@ -36,8 +36,7 @@ static int prove_dead(const char *path, struct diag *diag)
     }
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN) {
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &n); /* of the one who listens */
-        diag_set(diag, "socket %s: in use by process %d; stop it, or choose another path", path,
-                 (int)owner.pid);
+        diag_set(diag, "socket %s: in use by process %d; stop it, or choose another path", path, (int)owner.pid);
         return SOCKET_FILE_REFUSED;
     }
     if (errno != ECONNREFUSED) {
@@ -55,8 +54,7 @@ static int clear_path(const char *path, struct diag *diag)
         return errno == ENOENT ? SOCKET_FILE_OK : refuse_fault(diag, path, "can't be looked at", errno);
     }
     if (!S_ISSOCK(st.st_mode)) {
-        diag_set(diag, "socket %s: a %s lies there, which is not removed; move it, or choose another path",
-                 path,
+        diag_set(diag, "socket %s: a %s lies there, which is not removed; move it, or choose another path", path,
                  S_ISLNK(st.st_mode)   ? "link"
                  : S_ISDIR(st.st_mode) ? "folder"
                                        : "file that is no socket");
@@ -81,8 +79,7 @@ static int bind_socket(int fd, const char *path, gid_t gid, struct diag *diag)
     gid_t gid_before = gid == (gid_t)-1 ? gid : (gid_t)setfsgid(gid);
     int r = 0;
 
-    if (fchmod(fd, SOCKET_FILE_MODE) < 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+    if (fchmod(fd, SOCKET_FILE_MODE) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
         r = errno;
     }
     if (gid != (gid_t)-1) {
@@ -112,8 +109,7 @@ static int take_lock(const char *path, int *ret_fd, struct diag *diag)
     snprintf(name, sizeof(name), "%s.lock", path);
     r = lock_take(name, ret_fd, &pid, &why);
     if (r == LOCK_HELD) {
-        diag_set(diag, "socket %s: another sottod has it, process %d; stop it, or choose another path", path,
-                 pid);
+        diag_set(diag, "socket %s: another sottod has it, process %d; stop it, or choose another path", path, pid);
         return SOCKET_FILE_REFUSED;
     }
     if (r) {

@@ -41,12 +41,10 @@ AVX2_INLINE __m256 avx2_exp(__m256 x)
     q = _mm256_fmadd_ps(q, r, _mm256_set1_ps(REAL_EXP_Q1));
     q = _mm256_fmadd_ps(q, r, _mm256_set1_ps(REAL_EXP_Q0));
     q = _mm256_add_ps(_mm256_fmadd_ps(q, _mm256_mul_ps(r, r), r), _mm256_set1_ps(1.0f));
-    e = _mm256_castsi256_ps(
-        _mm256_add_epi32(_mm256_castps_si256(q), _mm256_slli_epi32(_mm256_cvtps_epi32(k), 23)));
+    e = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(q), _mm256_slli_epi32(_mm256_cvtps_epi32(k), 23)));
     /* Outside the range the lanes hold nonsense until here. */
     e = _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_set1_ps(REAL_EXP_MIN), _CMP_LT_OQ), e);
-    e = _mm256_blendv_ps(e, _mm256_set1_ps(INFINITY),
-                         _mm256_cmp_ps(x, _mm256_set1_ps(REAL_EXP_MAX), _CMP_GT_OQ));
+    e = _mm256_blendv_ps(e, _mm256_set1_ps(INFINITY), _mm256_cmp_ps(x, _mm256_set1_ps(REAL_EXP_MAX), _CMP_GT_OQ));
     return _mm256_blendv_ps(e, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 

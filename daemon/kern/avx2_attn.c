@@ -76,10 +76,8 @@ AVX2_INLINE __m256 eight_dots(const float *q, const float *k, uint32_t dim)
     for (uint32_t j = 0; j < 4; j++) {
         four[j] = to_four(rows[j], rows[j + 4]);
     }
-    first =
-        _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44), _mm256_shuffle_ps(four[0], four[1], 0xee));
-    second =
-        _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44), _mm256_shuffle_ps(four[2], four[3], 0xee));
+    first = _mm256_add_ps(_mm256_shuffle_ps(four[0], four[1], 0x44), _mm256_shuffle_ps(four[0], four[1], 0xee));
+    second = _mm256_add_ps(_mm256_shuffle_ps(four[2], four[3], 0x44), _mm256_shuffle_ps(four[2], four[3], 0xee));
     return _mm256_add_ps(_mm256_shuffle_ps(first, second, 0x88), _mm256_shuffle_ps(first, second, 0xdd));
 }
 
@@ -151,8 +149,8 @@ static void add_all_values(float *out, float c, const float *p, const float *v, 
 }
 
 /* Takes positions @from .. @to (of 16) of @page into @pass. */
-static void take_page(const struct kern_attend *op, const struct page *page, const float *v, uint32_t from,
-                      uint32_t to, struct pass *pass)
+static void take_page(const struct kern_attend *op, const struct page *page, const float *v, uint32_t from, uint32_t to,
+                      struct pass *pass)
 {
     const uint32_t dim = op->shape.head_dim;
     const uint32_t stride = filled_up(dim);
@@ -191,8 +189,8 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
 }
 
 /* Where the page's V lies as floats: stored so, or made in @page. */
-static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head,
-                              uint32_t n_pos, struct page *page)
+static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head, uint32_t n_pos,
+                              struct page *page)
 {
     uint8_t *v = kv_strip(shape, number, shape->n_kv_heads + kv_head);
     const uint32_t stride = filled_up(shape->head_dim);
@@ -207,8 +205,7 @@ static const float *load_page(const struct kern_kv_shape *shape, uint32_t number
 }
 
 /* Lets the items of a group ask with turned queries, made in @turned; where heads are stored as they are, nothing. */
-static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width,
-                         float (*turned)[KERN_HEAD_MAX])
+static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width, float (*turned)[KERN_HEAD_MAX])
 {
     for (uint32_t i = 0; width > 1 && i < n; i++) {
         memcpy(turned[i], group[i].q, dim * sizeof(float));
@@ -302,8 +299,7 @@ static void store(const struct kern_store *op, uint32_t first, uint32_t n)
         for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
             const size_t at = (size_t)h * shape->head_dim;
 
-            avx2_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h),
-                        lane);
+            avx2_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h), lane);
             avx2_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
                         kv_strip(shape, page, shape->n_kv_heads + h), lane);
         }

@@ -14,8 +14,7 @@
 
 /* ---- convolution ---- */
 
-static void conv_eight(const struct kern_conv *op, const struct kern_run *run, uint32_t channel,
-                       const __m256 *taps)
+static void conv_eight(const struct kern_conv *op, const struct kern_run *run, uint32_t channel, const __m256 *taps)
 {
     const float *window = conv_window(op, run);
     const __m256 one = _mm256_set1_ps(1.0f);
@@ -69,8 +68,7 @@ static void conv(const struct kern_conv *op, uint32_t first, uint32_t n)
             const struct kern_run *run = &op->runs[i];
 
             for (uint32_t r = 0; r < run->n; r++) {
-                op->out[(run->first + (size_t)r) * op->out_stride + c] =
-                    conv_one(op, run, conv_window(op, run), r, c);
+                op->out[(run->first + (size_t)r) * op->out_stride + c] = conv_one(op, run, conv_window(op, run), r, c);
             }
         }
     }
@@ -110,8 +108,8 @@ static void put_at_length(float *out, const float *x, float scale, float eps, ui
 }
 
 /* Columns @j .. @j + 8 * @n_wide - 1. */
-AVX2_INLINE void take_columns(const struct kern_delta *op, float *matrix, const struct delta_row *row,
-                              const float *q, const float *k, uint32_t j, int n_wide)
+AVX2_INLINE void take_columns(const struct kern_delta *op, float *matrix, const struct delta_row *row, const float *q,
+                              const float *k, uint32_t j, int n_wide)
 {
     const __m256 decay = _mm256_set1_ps(row->decay);
     __m256 d[WIDE];
@@ -133,8 +131,7 @@ AVX2_INLINE void take_columns(const struct kern_delta *op, float *matrix, const 
         }
     }
     for (int w = 0; w < n_wide; w++) {
-        d[w] = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(row->v + j + w * 8), d[w]),
-                             _mm256_set1_ps(row->beta));
+        d[w] = _mm256_mul_ps(_mm256_sub_ps(_mm256_loadu_ps(row->v + j + w * 8), d[w]), _mm256_set1_ps(row->beta));
     }
     for (uint32_t i = 0; i < op->n_k; i++) {
         float *at = matrix + (size_t)i * op->n_v + j;
@@ -153,8 +150,8 @@ AVX2_INLINE void take_columns(const struct kern_delta *op, float *matrix, const 
     }
 }
 
-static void take_column(const struct kern_delta *op, float *matrix, const struct delta_row *row,
-                        const float *q, const float *k, uint32_t j)
+static void take_column(const struct kern_delta *op, float *matrix, const struct delta_row *row, const float *q,
+                        const float *k, uint32_t j)
 {
     float seen = 0.0f;
     float out = 0.0f;

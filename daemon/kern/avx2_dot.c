@@ -58,8 +58,8 @@ AVX2_INLINE __m256i pairs(__m256i w, const int8_t *q)
 
 /* Adds to @sum the products of @regs[@w] .. @regs[@w + @n - 1] with the activations at column @col, pairs in
  * 16 bits first: @n may be as large as the comments of the callers say. */
-AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *act, uint32_t n_rows,
-                         uint32_t w, uint32_t n, uint32_t col, __m256i scale, __m256i *sum)
+AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *act, uint32_t n_rows, uint32_t w,
+                         uint32_t n, uint32_t col, __m256i scale, __m256i *sum)
 {
     __m256i part[TILE_ROWS];
 
@@ -77,8 +77,7 @@ AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *a
 }
 
 /* Q4_0, Q4_1, Q5_0, Q5_1. Four bits: a pair is at most 3810, eight pairs 30480; five: 7874, and four pairs 31496. */
-AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n_bits, uint32_t offset,
-                            bool has_m)
+AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n_bits, uint32_t offset, bool has_m)
 {
     const struct panel *panel = meet->panel;
     const __m256i ones = _mm256_set1_epi16(1);
@@ -95,20 +94,17 @@ AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n
         __m256i sum[TILE_ROWS];
 
         for (uint32_t t = 0; t < n_rows; t++) {
-            sum[t] =
-                offset == 0 ? _mm256_setzero_si256() : _mm256_set1_epi32(-(int)offset * act[t].sum[block]);
+            sum[t] = offset == 0 ? _mm256_setzero_si256() : _mm256_set1_epi32(-(int)offset * act[t].sum[block]);
         }
         for (uint32_t k = 0; k < 8; k += n_run) {
             add_run(panel->w, act, n_rows, 8 * b + k, n_run, 32 * block + 4 * k, ones, sum);
         }
         for (uint32_t t = 0; t < n_rows; t++) {
-            const __m256 d =
-                _mm256_mul_ps(_mm256_load_ps(panel->d[b]), _mm256_broadcast_ss(&act[t].d[block]));
+            const __m256 d = _mm256_mul_ps(_mm256_load_ps(panel->d[b]), _mm256_broadcast_ss(&act[t].d[block]));
 
             acc[t] = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(sum[t]), acc[t]);
             if (has_m) {
-                acc[t] = _mm256_fmadd_ps(_mm256_load_ps(panel->m[b]), _mm256_broadcast_ss(&act[t].s[block]),
-                                         acc[t]);
+                acc[t] = _mm256_fmadd_ps(_mm256_load_ps(panel->m[b]), _mm256_broadcast_ss(&act[t].s[block]), acc[t]);
             }
         }
     }
@@ -148,12 +144,11 @@ AVX2_INLINE void meet_bytes(const struct meet *meet, uint32_t n_rows)
             }
         }
         for (uint32_t t = 0; t < n_rows; t++) {
-            __m256i sum =
-                _mm256_add_epi32(_mm256_madd_epi16(low[t], ones), _mm256_madd_epi16(high[t], sixteens));
+            __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(low[t], ones), _mm256_madd_epi16(high[t], sixteens));
 
             sum = _mm256_sub_epi32(sum, _mm256_set1_epi32(128 * act[t].sum[block]));
-            acc[t] = _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_broadcast_ss(&act[t].d[block])),
-                                     _mm256_cvtepi32_ps(sum), acc[t]);
+            acc[t] = _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_broadcast_ss(&act[t].d[block])), _mm256_cvtepi32_ps(sum),
+                                     acc[t]);
         }
     }
     for (uint32_t t = 0; t < n_rows; t++) {
@@ -421,8 +416,7 @@ static void panel_rows(const struct kern_matmul *op, uint32_t w, uint32_t n, con
     }
 }
 
-static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t w,
-                         uint32_t n)
+static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t w, uint32_t n)
 {
     _Alignas(32) float acc[GROUP_ROWS][PANEL_ROWS];
 

@@ -136,8 +136,8 @@ static void gelu_mul(float *out, const float *gate, const float *up, uint32_t n)
 
     for (; i + 8 <= n; i += 8) {
         const __m256 x = _mm256_loadu_ps(gate + i);
-        const __m256 line = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(KERN_GELU_CUBE),
-                                            _mm256_set1_ps(KERN_GELU_LINE));
+        const __m256 line =
+            _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps(KERN_GELU_CUBE), _mm256_set1_ps(KERN_GELU_LINE));
         const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_mul_ps(x, line), minus));
         const __m256 gelu = _mm256_div_ps(x, _mm256_add_ps(one, e));
 
@@ -159,8 +159,7 @@ static void sigmoid_mul(float *out, const float *gate, const float *x, uint32_t 
     for (; i + 8 <= n; i += 8) {
         const __m256 e = avx2_exp(_mm256_xor_ps(_mm256_loadu_ps(gate + i), minus));
 
-        _mm256_storeu_ps(out + i,
-                         _mm256_mul_ps(_mm256_div_ps(one, _mm256_add_ps(one, e)), _mm256_loadu_ps(x + i)));
+        _mm256_storeu_ps(out + i, _mm256_mul_ps(_mm256_div_ps(one, _mm256_add_ps(one, e)), _mm256_loadu_ps(x + i)));
     }
     for (; i < n; i++) {
         out[i] = (1.0f / (1.0f + real_exp(-gate[i]))) * x[i];

@@ -54,8 +54,8 @@ AVX2_INLINE void add_columns(uint32_t type, uint32_t n_rows, uint32_t n_acts, co
     }
 }
 
-AVX2_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile,
-                          uint32_t col, size_t elem_bytes, __m256 (*sum)[MAX_ACTS][2])
+AVX2_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile, uint32_t col,
+                          size_t elem_bytes, __m256 (*sum)[MAX_ACTS][2])
 {
     static const uint8_t minus_zero_f32[4] = { 0, 0, 0, 0x80 };
     static const uint8_t minus_zero_16[2] = { 0, 0x80 };
@@ -137,8 +137,7 @@ static void run(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct ti
 }
 
 /* Weight rows @w .. @w + @n_rows - 1 with all activation rows, by tiles of @n_acts; returns how many rows are done. */
-static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_rows, uint32_t n_acts,
-                        uint32_t row)
+static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_rows, uint32_t n_acts, uint32_t row)
 {
     struct tile tile = { .n_cols = op->n_cols };
 

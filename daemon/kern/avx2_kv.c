@@ -127,8 +127,7 @@ static void put_q8(const float *x, uint32_t n, int8_t *q, uint8_t *scale)
         return;
     }
     for (; i + 8 <= n; i += 8) {
-        _mm_storel_epi64((__m128i *)(void *)(q + i),
-                         as_bytes(cut_eight(x + i, 0.0f, 1.0f / d, -127.0f, 127.0f)));
+        _mm_storel_epi64((__m128i *)(void *)(q + i), as_bytes(cut_eight(x + i, 0.0f, 1.0f / d, -127.0f, 127.0f)));
     }
     for (; i < n; i++) {
         q[i] = (int8_t)cut_one(x[i], 0.0f, 1.0f / d, -127.0f, 127.0f);
@@ -157,8 +156,7 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
         const __m256i low = cut_eight(x + i, m, inv, 0.0f, 15.0f);
         const __m256i high = cut_eight(x + half + i, m, inv, 0.0f, 15.0f);
         const __m256i bytes = _mm256_or_si256(low, _mm256_slli_epi32(high, 4));
-        const __m128i words =
-            _mm_packus_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+        const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
 
         _mm_storel_epi64((__m128i *)(void *)(q + i), _mm_packus_epi16(words, words));
     }
@@ -251,8 +249,7 @@ static void get_f16(const uint8_t *halves, uint32_t n, float *out)
     uint32_t i = 0;
 
     for (; i + 8 <= n; i += 8) {
-        _mm256_storeu_ps(out + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + 2 * i))));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(halves + 2 * i))));
     }
     for (; i < n; i++) {
         out[i] = from_half(halves + 2 * i);

@@ -24,8 +24,7 @@ AVX2_INLINE __m256i nibbles_at(const uint8_t *const rows[PANEL_ROWS], size_t at,
     return _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
 }
 
-static void one_q4_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+static void one_q4_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -39,8 +38,7 @@ static void one_q4_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
     _mm256_storeu_ps(out, acc);
 }
 
-static void one_q4_1(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+static void one_q4_1(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -56,8 +54,7 @@ static void one_q4_1(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
 }
 
 /* Signs go over to the activations: |w| * (q with the sign of w); a pair is at most 2 * 128 * 127 = 32512. */
-static void one_q8_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+static void one_q8_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     const __m256i ones = _mm256_set1_epi16(1);
     __m256 acc = _mm256_setzero_ps();
@@ -84,8 +81,8 @@ static void one_q8_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
 AVX2_INLINE __m256i fifth_of(__m256i bits, uint32_t k)
 {
     const __m256i mask = _mm256_set1_epi32(k % 2 == 0 ? 0x08040201 : (int)0x80402010);
-    const __m256i lane = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
-                                          4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+    const __m256i lane = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8,
+                                          8, 8, 8, 12, 12, 12, 12);
     const __m256i byte = _mm256_shuffle_epi8(bits, _mm256_add_epi8(lane, _mm256_set1_epi8((char)(k / 2))));
     const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(byte, mask), mask);
 
@@ -109,15 +106,14 @@ AVX2_INLINE __m256i fives_at(const uint8_t *const rows[PANEL_ROWS], size_t qh, s
     return _mm256_add_epi32(_mm256_madd_epi16(low, ones), _mm256_madd_epi16(high, ones));
 }
 
-static void one_q5_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+static void one_q5_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
     for (uint32_t b = 0; b < n_cols / BLOCK_SMALL; b++) {
         const size_t at = b * sizeof(struct block_q5_0);
-        const __m256i sum = fives_at(rows, at + offsetof(struct block_q5_0, qh),
-                                     at + offsetof(struct block_q5_0, qs), act->q + BLOCK_SMALL * b);
+        const __m256i sum = fives_at(rows, at + offsetof(struct block_q5_0, qh), at + offsetof(struct block_q5_0, qs),
+                                     act->q + BLOCK_SMALL * b);
 
         acc = add_block(acc, low_half(word_of(rows, at)), &act->d[b],
                         _mm256_sub_epi32(sum, _mm256_set1_epi32(16 * act->sum[b])));
@@ -125,16 +121,15 @@ static void one_q5_0(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
     _mm256_storeu_ps(out, acc);
 }
 
-static void one_q5_1(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+static void one_q5_1(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
     for (uint32_t b = 0; b < n_cols / BLOCK_SMALL; b++) {
         const size_t at = b * sizeof(struct block_q5_1);
         const __m256i d_and_m = word_of(rows, at);
-        const __m256i sum = fives_at(rows, at + offsetof(struct block_q5_1, qh),
-                                     at + offsetof(struct block_q5_1, qs), act->q + BLOCK_SMALL * b);
+        const __m256i sum = fives_at(rows, at + offsetof(struct block_q5_1, qh), at + offsetof(struct block_q5_1, qs),
+                                     act->q + BLOCK_SMALL * b);
 
         acc = add_block(acc, low_half(d_and_m), &act->d[b], sum);
         acc = _mm256_fmadd_ps(high_half(d_and_m), _mm256_broadcast_ss(&act->s[b]), acc);

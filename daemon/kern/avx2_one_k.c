@@ -7,8 +7,8 @@
 
 /* Products of 16 columns with @q, scaled: the low two bits from @shift on of @words, and of @third (NULL: none), from
  * @bit on, a third one. A pair is at most 1778, four are 7112. */
-AVX2_INLINE __m256i few_bits(const __m256i words[4], uint32_t shift, const __m256i *third, uint32_t bit,
-                             __m256i scale, const int8_t *q)
+AVX2_INLINE __m256i few_bits(const __m256i words[4], uint32_t shift, const __m256i *third, uint32_t bit, __m256i scale,
+                             const int8_t *q)
 {
     __m256i sum = _mm256_setzero_si256();
 
@@ -23,8 +23,7 @@ AVX2_INLINE __m256i few_bits(const __m256i words[4], uint32_t shift, const __m25
     return _mm256_madd_epi16(sum, scale);
 }
 
-void avx2_one_q2_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                   float *out)
+void avx2_one_q2_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -47,8 +46,8 @@ void avx2_one_q2_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
                 const uint32_t run = i / 2 * 8 + 2 * k + i % 2;
                 const __m256i scale = byte_twice(low_four(heads[run / 4]), run % 4);
 
-                sum = _mm256_add_epi32(sum, few_bits(words, 2 * k, NULL, 0, scale,
-                                                     act->q + BLOCK_SUPER * b + 16 * run));
+                sum =
+                    _mm256_add_epi32(sum, few_bits(words, 2 * k, NULL, 0, scale, act->q + BLOCK_SUPER * b + 16 * run));
             }
         }
         acc = add_block(acc, low_half(d_and_dmin), &act->d[b], sum);
@@ -58,8 +57,7 @@ void avx2_one_q2_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
     _mm256_storeu_ps(out, acc);
 }
 
-void avx2_one_q3_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                   float *out)
+void avx2_one_q3_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -86,8 +84,7 @@ void avx2_one_q3_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
                 sum = _mm256_add_epi32(sum, few_bits(words, 2 * k, third + i % 2 * 4, k, scale,
                                                      act->q + BLOCK_SUPER * b + 16 * run));
             }
-            for (uint32_t k = 0; k < 4;
-                 k++) { /* the other half's bits come down: shifts by constants are faster */
+            for (uint32_t k = 0; k < 4; k++) { /* the other half's bits come down: shifts by constants are faster */
                 third[i % 2 * 4 + k] = _mm256_srli_epi16(third[i % 2 * 4 + k], 4);
             }
         }
@@ -97,8 +94,8 @@ void avx2_one_q3_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
 }
 
 /* Runs 2i and 2i + 1 of a block of Q4_K at @at with @q, multiplied with their scales. */
-AVX2_INLINE __m256i two_runs(const uint8_t *const rows[PANEL_ROWS], size_t at, uint32_t i,
-                             const struct k_head *head, const int8_t *q)
+AVX2_INLINE __m256i two_runs(const uint8_t *const rows[PANEL_ROWS], size_t at, uint32_t i, const struct k_head *head,
+                             const int8_t *q)
 {
     const size_t qs = at + offsetof(struct block_q4_k, qs) + 32 * i;
     __m256i low = _mm256_setzero_si256();
@@ -117,8 +114,8 @@ AVX2_INLINE __m256i two_runs(const uint8_t *const rows[PANEL_ROWS], size_t at, u
 }
 
 /* Adds block @b of Q4_K or Q5_K, whose scaled sums are @sum, with its mins. */
-AVX2_INLINE __m256 add_k_block(__m256 acc, const struct k_head *head, const struct kern_act_row *act,
-                               uint32_t b, __m256i sum)
+AVX2_INLINE __m256 add_k_block(__m256 acc, const struct k_head *head, const struct kern_act_row *act, uint32_t b,
+                               __m256i sum)
 {
     __m256i mins = _mm256_setzero_si256();
 
@@ -128,12 +125,10 @@ AVX2_INLINE __m256 add_k_block(__m256 acc, const struct k_head *head, const stru
         mins = _mm256_add_epi32(mins, _mm256_madd_epi16(byte_twice(head->mins[j / 4], j % 4), pair));
     }
     acc = add_block(acc, head->d, &act->d[b], sum);
-    return _mm256_fnmadd_ps(_mm256_mul_ps(head->dmin, _mm256_broadcast_ss(&act->d[b])),
-                            _mm256_cvtepi32_ps(mins), acc);
+    return _mm256_fnmadd_ps(_mm256_mul_ps(head->dmin, _mm256_broadcast_ss(&act->d[b])), _mm256_cvtepi32_ps(mins), acc);
 }
 
-void avx2_one_q4_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                   float *out)
+void avx2_one_q4_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -152,8 +147,7 @@ void avx2_one_q4_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
 }
 
 /* Products of 16 columns with @q, scaled: @four are their low bits, and bit @j of the bytes of @fifth their fifth. */
-AVX2_INLINE __m256i five_bits(const __m256i four[4], const __m256i fifth[4], uint32_t j, __m256i scale,
-                              const int8_t *q)
+AVX2_INLINE __m256i five_bits(const __m256i four[4], const __m256i fifth[4], uint32_t j, __m256i scale, const int8_t *q)
 {
     __m256i sum = _mm256_setzero_si256();
 
@@ -163,8 +157,7 @@ AVX2_INLINE __m256i five_bits(const __m256i four[4], const __m256i fifth[4], uin
     return _mm256_madd_epi16(sum, scale);
 }
 
-void avx2_one_q5_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                   float *out)
+void avx2_one_q5_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -186,12 +179,10 @@ void avx2_one_q5_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
                 low[k] = low_four(words[k]);
                 high[k] = high_four(words[k]);
             }
-            sum = _mm256_add_epi32(sum, five_bits(low, fifth + i % 2 * 4, 0,
-                                                  byte_twice(head.scales[j / 4], j % 4), q));
-            sum = _mm256_add_epi32(sum, five_bits(high, fifth + i % 2 * 4, 1,
-                                                  byte_twice(head.scales[j / 4], j % 4 + 1), q + 32));
-            for (uint32_t k = 0; k < 4;
-                 k++) { /* the next runs' bits come down: shifts by constants are faster */
+            sum = _mm256_add_epi32(sum, five_bits(low, fifth + i % 2 * 4, 0, byte_twice(head.scales[j / 4], j % 4), q));
+            sum = _mm256_add_epi32(sum, five_bits(high, fifth + i % 2 * 4, 1, byte_twice(head.scales[j / 4], j % 4 + 1),
+                                                  q + 32));
+            for (uint32_t k = 0; k < 4; k++) { /* the next runs' bits come down: shifts by constants are faster */
                 fifth[i % 2 * 4 + k] = _mm256_srli_epi16(fifth[i % 2 * 4 + k], 2);
             }
         }
@@ -235,8 +226,7 @@ AVX2_INLINE __m256i four_runs(const uint8_t *const rows[PANEL_ROWS], size_t at, 
     return sum;
 }
 
-void avx2_one_q6_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                   float *out)
+void avx2_one_q6_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     const size_t before_d = offsetof(struct block_q6_k, d) - 2; /* four bytes that stay inside the block */
     __m256 acc = _mm256_setzero_ps();
@@ -261,8 +251,7 @@ void avx2_one_q6_k(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const
     _mm256_storeu_ps(out, acc);
 }
 
-void avx2_one_iq4_xs(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act,
-                     float *out)
+void avx2_one_iq4_xs(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, const struct kern_act_row *act, float *out)
 {
     __m256 acc = _mm256_setzero_ps();
 
@@ -274,8 +263,7 @@ void avx2_one_iq4_xs(const uint8_t *const rows[PANEL_ROWS], uint32_t n_cols, con
         for (uint32_t j = 0; j < 8; j++) {
             const size_t qs = at + offsetof(struct block_iq4_xs, qs) + 16 * j;
 
-            sum = _mm256_add_epi32(sum, values_at(rows, qs, act->q + BLOCK_SUPER * b + 32 * j,
-                                                  xs_scale(&head, j)));
+            sum = _mm256_add_epi32(sum, values_at(rows, qs, act->q + BLOCK_SUPER * b + 32 * j, xs_scale(&head, j)));
         }
         acc = add_block(acc, head.d, &act->d[b], sum);
     }

@@ -53,8 +53,8 @@ AVX2_INLINE void open_fifth(uint8_t (*w)[32], __m256i bits)
 {
     const __m256i even = _mm256_set1_epi32(0x08040201);
     const __m256i odd = _mm256_set1_epi32((int)0x80402010);
-    const __m256i lane = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4,
-                                          4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12);
+    const __m256i lane = _mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0, 0, 0, 0, 4, 4, 4, 4, 8,
+                                          8, 8, 8, 12, 12, 12, 12);
 
     for (uint32_t k = 0; k < 8; k++) {
         const __m256i mask = k % 2 == 0 ? even : odd;
@@ -115,8 +115,7 @@ static void open_q8_0(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
 }
 
 /* The values of 32 elements at @at: registers @reg .. @reg + 7. */
-AVX2_INLINE void open_values(struct panel *panel, uint32_t reg, const uint8_t *const rows[PANEL_ROWS],
-                             size_t at)
+AVX2_INLINE void open_values(struct panel *panel, uint32_t reg, const uint8_t *const rows[PANEL_ROWS], size_t at)
 {
     __m256i words[4];
 
@@ -148,8 +147,7 @@ static void open_q2_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
     __m256i scales[4];
 
     (void)n_blocks;
-    for (uint32_t i = 0; i < 4;
-         i++) { /* sixteen bytes: columns 128 (i / 2) + 16 (i mod 2) on, four times 32 apart */
+    for (uint32_t i = 0; i < 4; i++) { /* sixteen bytes: columns 128 (i / 2) + 16 (i mod 2) on, four times 32 apart */
         const uint32_t reg = 32 * (i / 2) + 4 * (i % 2);
         __m256i words[4];
 
@@ -216,8 +214,7 @@ static void open_q4_k(struct panel *panel, const uint8_t *const rows[PANEL_ROWS]
 {
     (void)n_blocks;
     open_k_head(panel, rows);
-    for (uint32_t i = 0; i < 8;
-         i++) { /* sixteen bytes: columns 64 (i / 2) + 16 (i mod 2) on, and 32 further */
+    for (uint32_t i = 0; i < 8; i++) { /* sixteen bytes: columns 64 (i / 2) + 16 (i mod 2) on, and 32 further */
         const uint32_t reg = 16 * (i / 2) + 4 * (i % 2);
         __m256i words[4];
 
@@ -307,10 +304,9 @@ static void open_iq4_xs(struct panel *panel, const uint8_t *const rows[PANEL_ROW
 panel_open_fn panel_opener(uint32_t type)
 {
     static const panel_open_fn openers[ELEM_TYPE_COUNT] = {
-        [ELEM_Q4_0] = open_q4_0, [ELEM_Q4_1] = open_q4_1,     [ELEM_Q5_0] = open_q5_0,
-        [ELEM_Q5_1] = open_q5_1, [ELEM_Q8_0] = open_q8_0,     [ELEM_Q2_K] = open_q2_k,
-        [ELEM_Q3_K] = open_q3_k, [ELEM_Q4_K] = open_q4_k,     [ELEM_Q5_K] = open_q5_k,
-        [ELEM_Q6_K] = open_q6_k, [ELEM_IQ4_NL] = open_iq4_nl, [ELEM_IQ4_XS] = open_iq4_xs,
+        [ELEM_Q4_0] = open_q4_0, [ELEM_Q4_1] = open_q4_1, [ELEM_Q5_0] = open_q5_0,     [ELEM_Q5_1] = open_q5_1,
+        [ELEM_Q8_0] = open_q8_0, [ELEM_Q2_K] = open_q2_k, [ELEM_Q3_K] = open_q3_k,     [ELEM_Q4_K] = open_q4_k,
+        [ELEM_Q5_K] = open_q5_k, [ELEM_Q6_K] = open_q6_k, [ELEM_IQ4_NL] = open_iq4_nl, [ELEM_IQ4_XS] = open_iq4_xs,
     };
 
     return openers[type];

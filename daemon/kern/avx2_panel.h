@@ -25,9 +25,8 @@ struct panel {
     _Alignas(32) float m[PANEL_BLOCKS][PANEL_ROWS];
     /* K formats: a lane holds its row's number twice, for a pair of sums of 16 bits each. */
     _Alignas(32) int16_t scale[16][16];
-    _Alignas(32) int16_t pair
-        [8]
-        [16]; /* Q4_K, Q5_K: mins, twice; Q2_K: mins, Q3_K, Q6_K: scales 2j and 2j + 1; IQ4_XS: scale j, twice */
+    _Alignas(32) int16_t
+        pair[8][16]; /* Q4_K, Q5_K: mins, twice; Q2_K: mins, Q3_K, Q6_K: scales 2j and 2j + 1; IQ4_XS: scale j, twice */
 };
 
 /* Opens @n_blocks blocks (the columns of one panel at most; 1 for the K formats) of the rows at @rows. */

@@ -25,8 +25,7 @@ AVX2_INLINE uint32_t top_of(const float *x, uint32_t n)
 
 AVX2_INLINE __m256i round_eight(const float *x, __m256 inv)
 {
-    return _mm256_cvtps_epi32(
-        _mm256_mul_ps(_mm256_loadu_ps(x), inv)); /* to nearest even: the mode of every thread */
+    return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), inv)); /* to nearest even: the mode of every thread */
 }
 
 /* Rounds a block of @n floats; returns d. */

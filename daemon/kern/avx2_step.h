@@ -23,13 +23,11 @@ AVX2_INLINE __m256i add_values(__m256i sum, __m256i nibbles, const int8_t *q, __
     const __m256i values = iq4_values(nibbles);
     const __m256i signed_q = _mm256_sign_epi8(avx2_spread(q), values);
 
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(values), signed_q),
-                                                   scale));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(values), signed_q), scale));
 }
 
 /* The same for 32 columns whose nibbles are at @at. */
-AVX2_INLINE __m256i values_at(const uint8_t *const rows[PANEL_ROWS], size_t at, const int8_t *q,
-                              __m256i scale)
+AVX2_INLINE __m256i values_at(const uint8_t *const rows[PANEL_ROWS], size_t at, const int8_t *q, __m256i scale)
 {
     __m256i sum = _mm256_setzero_si256();
     __m256i words[4];

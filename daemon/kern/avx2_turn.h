@@ -19,8 +19,7 @@
 
 AVX2_INLINE __m256i both(const uint8_t *low, const uint8_t *high)
 {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(
-                                       _mm_loadu_si128((const __m128i *)(const void *)low)),
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)low)),
                                    _mm_loadu_si128((const __m128i *)(const void *)high), 1);
 }
 
@@ -58,8 +57,7 @@ AVX2_INLINE __m256i word_of(const uint8_t *const rows[PANEL_ROWS], size_t at)
     const __m128i ef = _mm_unpacklo_epi32(word_at(rows[4] + at), word_at(rows[5] + at));
     const __m128i gh = _mm_unpacklo_epi32(word_at(rows[6] + at), word_at(rows[7] + at));
 
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi64(ab, cd)),
-                                   _mm_unpacklo_epi64(ef, gh), 1);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_unpacklo_epi64(ab, cd)), _mm_unpacklo_epi64(ef, gh), 1);
 }
 
 /* The low 16 bits of each lane, which are a half, as floats. */
@@ -88,9 +86,8 @@ AVX2_INLINE __m256i high_four(__m256i bytes)
 /* Byte @j of each lane, twice, as numbers of 16 bits. */
 AVX2_INLINE __m256i byte_twice(__m256i words, uint32_t j)
 {
-    const __m256i lane =
-        _mm256_setr_epi8(0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128, 0, -128, 0,
-                         -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128);
+    const __m256i lane = _mm256_setr_epi8(0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128, 0,
+                                          -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128);
 
     return _mm256_shuffle_epi8(words, _mm256_add_epi8(lane, _mm256_set1_epi16((short)j)));
 }
@@ -98,9 +95,8 @@ AVX2_INLINE __m256i byte_twice(__m256i words, uint32_t j)
 /* Bytes @i and @j of each lane, with their signs, as numbers of 16 bits. */
 AVX2_INLINE __m256i signed_pair(__m256i words, uint32_t i, uint32_t j)
 {
-    const __m256i lane =
-        _mm256_setr_epi8(-128, 0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12, -128, 0,
-                         -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12);
+    const __m256i lane = _mm256_setr_epi8(-128, 0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12,
+                                          -128, 0, -128, 0, -128, 4, -128, 4, -128, 8, -128, 8, -128, 12, -128, 12);
     const __m256i which = _mm256_set1_epi32((int)(i << 8 | j << 24));
 
     return _mm256_srai_epi16(_mm256_shuffle_epi8(words, _mm256_add_epi8(lane, which)), 8);
@@ -180,8 +176,8 @@ AVX2_INLINE struct xs_head turn_xs_head(const uint8_t *const rows[PANEL_ROWS], s
 /* Scale @j less 32, twice, as numbers of 16 bits. */
 AVX2_INLINE __m256i xs_scale(const struct xs_head *head, uint32_t j)
 {
-    const __m256i low = _mm256_and_si256(_mm256_srl_epi32(head->low, _mm_cvtsi32_si128((int)(4 * j))),
-                                         _mm256_set1_epi32(LOW_FOUR));
+    const __m256i low =
+        _mm256_and_si256(_mm256_srl_epi32(head->low, _mm_cvtsi32_si128((int)(4 * j))), _mm256_set1_epi32(LOW_FOUR));
     const __m256i two = _mm256_and_si256(_mm256_srl_epi32(head->upper, _mm_cvtsi32_si128((int)(16 + 2 * j))),
                                          _mm256_set1_epi32(LOW_TWO));
     const __m256i six = _mm256_or_si256(low, _mm256_slli_epi32(two, 4));
@@ -210,10 +206,8 @@ AVX2_INLINE void turn_k_head(const uint8_t *const rows[PANEL_ROWS], size_t at, s
     head->scales[0] = _mm256_and_si256(words[1], six);
     head->mins[0] = _mm256_and_si256(words[2], six);
     /* The upper two bits of a byte go on as bits 4 and 5. */
-    head->scales[1] =
-        _mm256_or_si256(low_four(words[3]), _mm256_and_si256(_mm256_srli_epi16(words[1], 2), top));
-    head->mins[1] =
-        _mm256_or_si256(high_four(words[3]), _mm256_and_si256(_mm256_srli_epi16(words[2], 2), top));
+    head->scales[1] = _mm256_or_si256(low_four(words[3]), _mm256_and_si256(_mm256_srli_epi16(words[1], 2), top));
+    head->mins[1] = _mm256_or_si256(high_four(words[3]), _mm256_and_si256(_mm256_srli_epi16(words[2], 2), top));
 }
 
 #endif

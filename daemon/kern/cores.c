@@ -68,8 +68,7 @@ static uint32_t quota_v2(const char *dir)
     char text[64];
     long long quota_us, period_us;
 
-    if (!read_in(dir, "cpu.max", text, sizeof(text)) ||
-        sscanf(text, "%lld %lld", &quota_us, &period_us) != 2) {
+    if (!read_in(dir, "cpu.max", text, sizeof(text)) || sscanf(text, "%lld %lld", &quota_us, &period_us) != 2) {
         return UINT32_MAX;
     }
     return whole(quota_us, period_us);

@@ -20,8 +20,7 @@ uint32_t cpu_decode(const struct cpu_words *words)
     const uint64_t xmm_and_ymm = 0x6;
     uint32_t cpu = 0;
 
-    if ((words->leaf1_ecx & osxsave_and_avx) != osxsave_and_avx ||
-        (words->xcr0 & xmm_and_ymm) != xmm_and_ymm) {
+    if ((words->leaf1_ecx & osxsave_and_avx) != osxsave_and_avx || (words->xcr0 & xmm_and_ymm) != xmm_and_ymm) {
         return 0;
     }
     if (words->leaf1_ecx & 1u << 12) {

@@ -72,8 +72,8 @@ static inline uint32_t delta_end(const struct kern_delta *op, const struct kern_
 }
 
 /* Inputs of all channels, @at rows behind the run's first one; of the window where @at is below 0. */
-static inline const float *conv_input(const struct kern_conv *op, const struct kern_run *run,
-                                      const float *window, int64_t at)
+static inline const float *conv_input(const struct kern_conv *op, const struct kern_run *run, const float *window,
+                                      int64_t at)
 {
     return at < 0 ? window + (size_t)(op->n_taps - 1 + at) * op->n_channels
                   : op->in + (run->first + (size_t)at) * op->in_stride;
@@ -85,8 +85,7 @@ static inline float *conv_window(const struct kern_conv *op, const struct kern_r
 }
 
 /* Zeroes what a new sequence finds there. */
-static inline void conv_begin(const struct kern_conv *op, const struct kern_run *run, uint32_t first,
-                              uint32_t n)
+static inline void conv_begin(const struct kern_conv *op, const struct kern_run *run, uint32_t first, uint32_t n)
 {
     float *window = conv_window(op, run);
 
@@ -96,21 +95,19 @@ static inline void conv_begin(const struct kern_conv *op, const struct kern_run 
 }
 
 /* The window moves behind the run. Upwards in place: what is read lies above what is written. */
-static inline void conv_end(const struct kern_conv *op, const struct kern_run *run, uint32_t first,
-                            uint32_t n)
+static inline void conv_end(const struct kern_conv *op, const struct kern_run *run, uint32_t first, uint32_t n)
 {
     float *window = conv_window(op, run);
 
     for (uint32_t j = 0; j < op->n_taps - 1; j++) {
         const int64_t at = (int64_t)run->n + j - (op->n_taps - 1);
 
-        memcpy(window + (size_t)j * op->n_channels + first, conv_input(op, run, window, at) + first,
-               n * sizeof(float));
+        memcpy(window + (size_t)j * op->n_channels + first, conv_input(op, run, window, at) + first, n * sizeof(float));
     }
 }
 
-static inline float conv_one(const struct kern_conv *op, const struct kern_run *run, const float *window,
-                             uint32_t row, uint32_t channel)
+static inline float conv_one(const struct kern_conv *op, const struct kern_run *run, const float *window, uint32_t row,
+                             uint32_t channel)
 {
     const float *taps = op->weights + (size_t)channel * op->n_taps;
     float acc = 0.0f;

@@ -84,10 +84,10 @@
 #include "tensor/type.h"
 #include <stdbool.h>
 
-#define KERN_PAGE_TOK  16  /* positions of a KV page, and of a step of the one-pass softmax */
-#define KERN_ROW_GRAIN 16  /* split weight rows at multiples of this: panels stay whole (speed, not bits) */
-#define KERN_HEAD_MAX  512 /* largest head_dim; a multiple of 2 */
-#define KERN_TAPS_MAX  16  /* of a convolution */
+#define KERN_PAGE_TOK  16             /* positions of a KV page, and of a step of the one-pass softmax */
+#define KERN_ROW_GRAIN 16             /* split weight rows at multiples of this: panels stay whole (speed, not bits) */
+#define KERN_HEAD_MAX  512            /* largest head_dim; a multiple of 2 */
+#define KERN_TAPS_MAX  16             /* of a convolution */
 #define KERN_GELU_LINE 0x1.988454p+0f /* 2 sqrt(2 / pi) */
 #define KERN_GELU_CUBE 0x1.2444f2p-4f /* 0.044715 of it */
 #define KERN_ACT_TINY  0x1p-100f      /* below this 127 / top nears the end of the range of a float */
@@ -140,8 +140,8 @@ struct kern_matmul {
     uint32_t n_cols;     /* elements of a row; whole blocks */
     const void *weights; /* [n_weight_rows][n_cols], as in the file; no alignment needed */
     size_t weight_bytes; /* stride of a weight row */
-    const void *acts; /* [n_rows][n_cols] in form kern_act_of(type); Q32, Q256: aligned to KERN_ACT_ALIGN */
-    size_t act_bytes; /* stride of an activation row */
+    const void *acts;    /* [n_rows][n_cols] in form kern_act_of(type); Q32, Q256: aligned to KERN_ACT_ALIGN */
+    size_t act_bytes;    /* stride of an activation row */
     uint32_t n_rows;
     float *out;        /* [n_rows][out_stride], weight row w in column w */
     size_t out_stride; /* floats */

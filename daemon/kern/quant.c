@@ -142,10 +142,9 @@ typedef void (*write_fn)(const float *x, void *out);
 static write_fn writer_of(uint32_t type)
 {
     static const write_fn writers[ELEM_TYPE_COUNT] = {
-        [ELEM_F32] = write_f32,   [ELEM_F16] = write_f16,       [ELEM_BF16] = write_bf16,
-        [ELEM_Q4_0] = write_q4_0, [ELEM_Q4_1] = write_q4_1,     [ELEM_Q5_0] = write_q5_0,
-        [ELEM_Q5_1] = write_q5_1, [ELEM_Q8_0] = write_q8_0,     [ELEM_Q2_K] = quant_q2_k,
-        [ELEM_Q3_K] = quant_q3_k, [ELEM_Q4_K] = quant_q4_k,     [ELEM_Q5_K] = quant_q5_k,
+        [ELEM_F32] = write_f32,   [ELEM_F16] = write_f16,       [ELEM_BF16] = write_bf16,     [ELEM_Q4_0] = write_q4_0,
+        [ELEM_Q4_1] = write_q4_1, [ELEM_Q5_0] = write_q5_0,     [ELEM_Q5_1] = write_q5_1,     [ELEM_Q8_0] = write_q8_0,
+        [ELEM_Q2_K] = quant_q2_k, [ELEM_Q3_K] = quant_q3_k,     [ELEM_Q4_K] = quant_q4_k,     [ELEM_Q5_K] = quant_q5_k,
         [ELEM_Q6_K] = quant_q6_k, [ELEM_IQ4_NL] = quant_iq4_nl, [ELEM_IQ4_XS] = quant_iq4_xs,
     };
 

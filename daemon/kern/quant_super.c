@@ -39,8 +39,8 @@ static void round_all(struct state *state)
 {
     state->error = 0.0;
     for (uint32_t j = 0; j < n_runs(state); j++) {
-        state->error += round_run(state, j, state->super.scale[j], state->super.min[j],
-                                  state->super.q + j * state->shape->n_run);
+        state->error +=
+            round_run(state, j, state->super.scale[j], state->super.min[j], state->super.q + j * state->shape->n_run);
     }
 }
 

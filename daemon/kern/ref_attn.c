@@ -20,8 +20,7 @@ static void store(const struct kern_store *op, uint32_t first, uint32_t n)
         for (uint32_t h = 0; h < shape->n_kv_heads; h++) {
             const size_t at = (size_t)h * shape->head_dim;
 
-            ref_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h),
-                       lane);
+            ref_kv_put(shape->kv, op->k + r * op->k_stride + at, shape->head_dim, kv_strip(shape, page, h), lane);
             ref_kv_put(shape->kv, op->v + r * op->v_stride + at, shape->head_dim,
                        kv_strip(shape, page, shape->n_kv_heads + h), lane);
         }
@@ -37,8 +36,8 @@ struct pass {
 };
 
 /* Takes positions @from .. @to, all of one page, into @pass. */
-static void take_page(const struct kern_attend *op, const struct kern_kv_row *row, uint32_t kv_head,
-                      const float *q, uint32_t from, uint32_t to, struct pass *pass)
+static void take_page(const struct kern_attend *op, const struct kern_kv_row *row, uint32_t kv_head, const float *q,
+                      uint32_t from, uint32_t to, struct pass *pass)
 {
     const struct kern_kv_shape *shape = &op->shape;
     const uint32_t dim = shape->head_dim;

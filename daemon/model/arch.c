@@ -14,8 +14,7 @@ static void refuse(struct gguf_text name, struct diag *diag)
     size_t used = 0;
 
     for (size_t i = 0; i < COUNTOF(families); i++) {
-        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ",
-                                 families[i]->name);
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ", families[i]->name);
     }
     diag_blame(diag, "general.architecture", "architecture \"%.*s\" is not supported; there are %s",
                (int)(name.n < 64 ? name.n : 64), name.bytes, known);

@@ -225,8 +225,8 @@ int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct ar
  * that is missing, the first whose shape or type does not fit, or the first in a layer that the family does not know.
  * The tensors are looked at, their data is not read.
  */
-int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf,
-              const uint8_t *file, struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
+int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf, const uint8_t *file,
+              struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
 
 /* rope.c: True if a context of @n_context goes beyond the one that the model was first trained for: of two lists of
  * factors the long one holds, so it belongs to the numerics. */

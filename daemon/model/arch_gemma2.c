@@ -21,8 +21,7 @@
 static const struct arch_tensor rows[] = {
     { "post_attention_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS,
       ARCH_IN_LAYER(attn_post_norm) },
-    { "post_ffw_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS,
-      ARCH_IN_LAYER(ffn_post_norm) },
+    { "post_ffw_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(ffn_post_norm) },
 };
 
 static const struct arch_table own = { rows, COUNTOF(rows) };

@@ -52,8 +52,7 @@ static const struct arch_tensor net[] = {
 };
 
 static const struct arch_tensor gated[] = {
-    { "post_attention_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS,
-      ARCH_IN_LAYER(ffn_norm) },
+    { "post_attention_norm.weight", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(ffn_norm) },
     { "ffn_gate.weight", ARCH_DIM_EMBD, ARCH_DIM_FF, ARCH_LAYER, ARCH_IN_LAYER(gate) },
     { "ffn_up.weight", ARCH_DIM_EMBD, ARCH_DIM_FF, ARCH_LAYER, ARCH_IN_LAYER(up) },
     { "ffn_down.weight", ARCH_DIM_FF, ARCH_DIM_EMBD, ARCH_LAYER, ARCH_IN_LAYER(down) },
@@ -93,11 +92,9 @@ static struct slots slots_of(const struct arch_params *params, struct exec_progr
 
 static void unzip(struct pen *pen, uint32_t out, uint32_t in, uint32_t part)
 {
-    pen_put(pen, (struct exec_op){ .kind = EXEC_UNZIP,
-                                   .in = in,
-                                   .out = out,
-                                   .part = part,
-                                   .head_dim = pen->source->params->head_dim });
+    pen_put(pen,
+            (struct exec_op){
+                .kind = EXEC_UNZIP, .in = in, .out = out, .part = part, .head_dim = pen->source->params->head_dim });
 }
 
 static void attend(struct pen *pen, const struct slots *slots, const struct arch_layer *layer)

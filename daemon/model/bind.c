@@ -34,12 +34,9 @@ static const struct arch_tensor attention[] = {
     { "attn_k.weight", ARCH_DIM_EMBD, ARCH_DIM_KV, ARCH_LAYER, ARCH_IN_LAYER(k) },
     { "attn_v.weight", ARCH_DIM_EMBD, ARCH_DIM_KV, ARCH_LAYER, ARCH_IN_LAYER(v) },
     { "attn_output.weight", ARCH_DIM_Q, ARCH_DIM_EMBD, ARCH_LAYER, ARCH_IN_LAYER(o) },
-    { "attn_q.bias", ARCH_DIM_Q, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
-      ARCH_IN_LAYER(q_bias) },
-    { "attn_k.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
-      ARCH_IN_LAYER(k_bias) },
-    { "attn_v.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
-      ARCH_IN_LAYER(v_bias) },
+    { "attn_q.bias", ARCH_DIM_Q, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS, ARCH_IN_LAYER(q_bias) },
+    { "attn_k.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS, ARCH_IN_LAYER(k_bias) },
+    { "attn_v.bias", ARCH_DIM_KV, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS, ARCH_IN_LAYER(v_bias) },
     { "attn_output.bias", ARCH_DIM_EMBD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_OPTIONAL | ARCH_FLOATS,
       ARCH_IN_LAYER(o_bias) },
 };
@@ -114,8 +111,8 @@ static uint64_t dim_size(const struct arch_params *params, enum arch_dim dim)
     return 0;
 }
 
-static bool shape_fits(const struct binder *binder, const struct arch_tensor *row,
-                       const struct gguf_tensor *tensor, const char *name)
+static bool shape_fits(const struct binder *binder, const struct arch_tensor *row, const struct gguf_tensor *tensor,
+                       const char *name)
 {
     uint64_t n_cols = dim_size(binder->params, row->n_cols);
     uint64_t n_rows = dim_size(binder->params, row->n_rows);
@@ -127,13 +124,13 @@ static bool shape_fits(const struct binder *binder, const struct arch_tensor *ro
     }
     diag_set(binder->diag, "tensor %s is %llu x %llu x %llu x %llu where %llu x %llu%s is needed", name,
              (unsigned long long)tensor->dims[0], (unsigned long long)tensor->dims[1],
-             (unsigned long long)tensor->dims[2], (unsigned long long)tensor->dims[3],
-             (unsigned long long)n_cols, (unsigned long long)n_rows, may_pad ? " (or more rows)" : "");
+             (unsigned long long)tensor->dims[2], (unsigned long long)tensor->dims[3], (unsigned long long)n_cols,
+             (unsigned long long)n_rows, may_pad ? " (or more rows)" : "");
     return false;
 }
 
-static bool type_fits(const struct binder *binder, const struct arch_tensor *row,
-                      const struct gguf_tensor *tensor, const char *name)
+static bool type_fits(const struct binder *binder, const struct arch_tensor *row, const struct gguf_tensor *tensor,
+                      const char *name)
 {
     const struct elem_info *info = elem_info(tensor->type);
 
@@ -156,8 +153,8 @@ static bool type_fits(const struct binder *binder, const struct arch_tensor *row
 }
 
 /* The rows of @tensor that @row asks for. */
-static int import(const struct binder *binder, const struct arch_tensor *row,
-                  const struct gguf_tensor *tensor, const char *name, void **ret_place)
+static int import(const struct binder *binder, const struct arch_tensor *row, const struct gguf_tensor *tensor,
+                  const char *name, void **ret_place)
 {
     uint64_t n_part = dim_size(binder->params, row->n_part);
     struct exec_mem *mem;
@@ -228,8 +225,7 @@ static int bind_row(struct binder *binder, const struct arch_tensor *row)
     uint32_t n = row->flags & ARCH_LAYER ? binder->params->n_layers : 1;
 
     for (uint32_t layer = 0; layer < n; layer++) {
-        void *base =
-            row->flags & ARCH_LAYER ? (void *)&binder->weights->layers[layer] : (void *)binder->weights;
+        void *base = row->flags & ARCH_LAYER ? (void *)&binder->weights->layers[layer] : (void *)binder->weights;
         int r;
 
         if (row->flags & ARCH_LAYER && !arch_row_is_of(row, binder->params, layer)) {
@@ -271,9 +267,8 @@ static bool all_factors_fit(const struct binder *binder)
         return false;
     }
     if (!weights->rope_long != !weights->rope_short) {
-        diag_set(binder->diag,
-                 "of the tensors rope_factors_long.weight and rope_factors_short.weight only one "
-                 "is there");
+        diag_set(binder->diag, "of the tensors rope_factors_long.weight and rope_factors_short.weight only one "
+                               "is there");
         return false;
     }
     return factors_fit(binder, weights->rope_factors, "rope_freqs.weight") &&
@@ -290,8 +285,7 @@ static bool is_passed_over(const struct binder *binder, const char *name)
     int n = 0;
 
     if (sscanf(name, "blk.%6u.%n", &layer, &n) == 1 && n > 0) {
-        return layer < binder->params->n_layers &&
-               strncmp(name + n, "attn_rot_embd", strlen("attn_rot_embd")) != 0;
+        return layer < binder->params->n_layers && strncmp(name + n, "attn_rot_embd", strlen("attn_rot_embd")) != 0;
     }
     for (size_t i = 0; i < COUNTOF(ends); i++) {
         if (strncmp(name, ends[i], strlen(ends[i])) == 0) {
@@ -338,17 +332,13 @@ static int bind_all(struct binder *binder)
     return MODEL_OK;
 }
 
-int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf,
-              const uint8_t *file, struct exec *exec, struct arch_weights *ret_weights, struct diag *diag)
+int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf, const uint8_t *file,
+              struct exec *exec, struct arch_weights *ret_weights, struct diag *diag)
 {
     struct arch_weights weights = { .embd = NULL };
-    struct binder binder = { .arch = arch,
-                             .params = params,
-                             .gguf = gguf,
-                             .file = file,
-                             .exec = exec,
-                             .weights = &weights,
-                             .diag = diag };
+    struct binder binder = {
+        .arch = arch, .params = params, .gguf = gguf, .file = file, .exec = exec, .weights = &weights, .diag = diag
+    };
     int r;
 
     weights.layers = mem_calloc(MEM_MISC, params->n_layers, sizeof(*weights.layers));

@@ -193,8 +193,7 @@ void chain_add(struct chain *chain, struct chain_domain *domain, uint32_t before
     uint32_t *first = first_behind(chain, domain, before);
 
     assert(!at->domain && n_tok > 0 && n_tok <= EXEC_PAGE_TOK);
-    assert(before == CHAIN_NONE ||
-           (chain->pages[before].domain && chain->pages[before].n_tok == EXEC_PAGE_TOK));
+    assert(before == CHAIN_NONE || (chain->pages[before].domain && chain->pages[before].n_tok == EXEC_PAGE_TOK));
     *at = (struct chain_page){ .domain = domain,
                                .before = before,
                                .first = CHAIN_NONE,

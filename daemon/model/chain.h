@@ -41,8 +41,7 @@ struct chain_domain {
     uint32_t first; /* of the pages that begin in it */
     uint64_t hash;
     size_t n_key;
-    uint8_t
-        key[]; /* each field with a tag and its length before it, so that no two keys have the same bytes */
+    uint8_t key[]; /* each field with a tag and its length before it, so that no two keys have the same bytes */
 };
 
 struct chain_page {

@@ -18,10 +18,10 @@ struct seq {
     uint32_t *tokens; /* [n_context], owned */
     uint32_t n_known;
     uint32_t n_prompt;
-    uint32_t n_slid; /* known + slid - prompt: the answer's index of the next token */
-    uint32_t n_done; /* rows computed; below n_known between steps, since its last row gives the next token */
-    struct kv_pages pages;                   /* the store that grows with the sequence */
-    uint32_t state;                          /* the one that does not: of model::states, or STATE_NONE */
+    uint32_t n_slid;       /* known + slid - prompt: the answer's index of the next token */
+    uint32_t n_done;       /* rows computed; below n_known between steps, since its last row gives the next token */
+    struct kv_pages pages; /* the store that grows with the sequence */
+    uint32_t state;        /* the one that does not: of model::states, or STATE_NONE */
     struct chain_domain *domain;             /* whom it shares pages with, one reference; NULL: nobody */
     struct chain_domain *pins[SEQ_PINS_MAX]; /* where it finds what is pinned, one reference each */
     uint32_t n_pins;
@@ -47,9 +47,9 @@ struct step_share {
     struct seq *seq; /* NULL: unknown */
     uint32_t first;  /* row */
     uint32_t n_rows;
-    uint32_t wanted;    /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
-    uint32_t watched;   /* place among the wanted rows of the first one that is watched */
-    uint32_t n_watched; /* rows, its last ones */
+    uint32_t wanted;                 /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
+    uint32_t watched;                /* place among the wanted rows of the first one that is watched */
+    uint32_t n_watched;              /* rows, its last ones */
     enum step_entry_outcome outcome; /* so far */
 };
 
@@ -126,8 +126,7 @@ struct model {
 
 /* seq.c */
 struct seq *seq_find(const struct model *model, uint32_t id); /* or NULL */
-void seq_leave_step(struct model *model,
-                    struct seq *seq); /* what had to wait for the step's end happens now */
+void seq_leave_step(struct model *model, struct seq *seq);    /* what had to wait for the step's end happens now */
 
 /* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first
  * on. */

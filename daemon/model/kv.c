@@ -242,6 +242,6 @@ bool kv_check(const struct kv *kv)
             return false;
         }
     }
-    return n_counted == kv->n_held && kv->n_free + kv->n_held + kv->n_cached == kv->n_pages &&
-           check_cache(kv) && chain_check(&kv->chain);
+    return n_counted == kv->n_held && kv->n_free + kv->n_held + kv->n_cached == kv->n_pages && check_cache(kv) &&
+           chain_check(&kv->chain);
 }

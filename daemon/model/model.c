@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 
 #define NUMERICS_VERSION 1 /* of the arithmetic in kern.h; rises when bits change */
-#define CONTEXT_DEFAULT                                                                                      \
-    8192 /* longest context that is set up unasked: what a voice assistant needs, in little memory */
+#define CONTEXT_DEFAULT                                                                                                \
+    8192                    /* longest context that is set up unasked: what a voice assistant needs, in little memory */
 #define CONTEXTS_DEFAULT  4 /* full contexts that the pool holds unless told otherwise */
 #define SEQUENCES_DEFAULT 32
 #define ROWS_DEFAULT      512 /* of a step */
@@ -52,8 +52,7 @@ static int parse_file(const struct model *model, struct gguf **ret_gguf, struct 
     int r = gguf_parse(ret_gguf, model->file, model->file_bytes, model->file_bytes, &n_wanted, diag);
 
     if (r == GGUF_MORE) {
-        diag_set(diag, "the file ends after %llu bytes, inside its head",
-                 (unsigned long long)model->file_bytes);
+        diag_set(diag, "the file ends after %llu bytes, inside its head", (unsigned long long)model->file_bytes);
     }
     return r < 0 ? err_up(r) : r ? MODEL_REFUSED : MODEL_OK;
 }
@@ -95,15 +94,15 @@ static int open_backend(struct model *model, const struct model_setup *setup, st
     }
     exec_facts(model->exec, &facts);
     model->facts.n_threads = facts.n_threads;
-    snprintf(model->facts.backend, sizeof(model->facts.backend), "%s%s%s", facts.backend,
-             *facts.set ? "/" : "", facts.set);
-    snprintf(model->facts.numerics, sizeof(model->facts.numerics), "%d/%s/%s/kv-%s", NUMERICS_VERSION,
-             facts.backend, facts.arithmetic, setup->kv_format);
+    snprintf(model->facts.backend, sizeof(model->facts.backend), "%s%s%s", facts.backend, *facts.set ? "/" : "",
+             facts.set);
+    snprintf(model->facts.numerics, sizeof(model->facts.numerics), "%d/%s/%s/kv-%s", NUMERICS_VERSION, facts.backend,
+             facts.arithmetic, setup->kv_format);
     return MODEL_OK;
 }
 
-static int choose_kv(const struct model *model, const struct model_setup *setup,
-                     struct exec_kv_shape *ret_shape, struct diag *diag)
+static int choose_kv(const struct model *model, const struct model_setup *setup, struct exec_kv_shape *ret_shape,
+                     struct diag *diag)
 {
     static const char *const names[EXEC_KV_FORMAT_COUNT] = {
         [EXEC_KV_F16] = "f16", [EXEC_KV_F32] = "f32", [EXEC_KV_Q8] = "q8", [EXEC_KV_Q4] = "q4"
@@ -111,16 +110,14 @@ static int choose_kv(const struct model *model, const struct model_setup *setup,
 
     for (int i = 0; i < EXEC_KV_FORMAT_COUNT; i++) {
         if (names[i] && strcmp(setup->kv_format, names[i]) == 0) {
-            *ret_shape =
-                (struct exec_kv_shape){ .n_layers = model->params.n_layers - model->params.n_recurrent,
-                                        .n_kv_heads = model->params.n_kv_heads,
-                                        .head_dim = model->params.head_dim,
-                                        .format = (enum exec_kv_format)i };
+            *ret_shape = (struct exec_kv_shape){ .n_layers = model->params.n_layers - model->params.n_recurrent,
+                                                 .n_kv_heads = model->params.n_kv_heads,
+                                                 .head_dim = model->params.head_dim,
+                                                 .format = (enum exec_kv_format)i };
             return MODEL_OK;
         }
     }
-    diag_blame(diag, "kv_format", "KV format \"%s\" is not known; there are f16, f32, q8 and q4",
-               setup->kv_format);
+    diag_blame(diag, "kv_format", "KV format \"%s\" is not known; there are f16, f32, q8 and q4", setup->kv_format);
     return MODEL_REFUSED;
 }
 
@@ -177,15 +174,14 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
 
 /* ---- programs ---- */
 
-static int record_program(struct model *model, uint32_t place, const struct arch_source *source,
-                          uint32_t n_rows, struct diag *diag)
+static int record_program(struct model *model, uint32_t place, const struct arch_source *source, uint32_t n_rows,
+                          struct diag *diag)
 {
     struct step *step = &model->steps[place];
     struct model_program *program = &step->programs[step->n_programs];
     int r;
 
-    r = exec_program_create(model->exec, place, n_rows, (uint32_t)num_min(n_rows, model->n_sequences),
-                            &program->exec);
+    r = exec_program_create(model->exec, place, n_rows, (uint32_t)num_min(n_rows, model->n_sequences), &program->exec);
     if (r) {
         return err_up(r);
     }
@@ -346,8 +342,8 @@ static void tell(model_progress_fn progress, void *owner, float fraction, const 
     }
 }
 
-int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress,
-               void *owner, struct diag *diag)
+int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress, void *owner,
+               struct diag *diag)
 {
     cleanup(model_closep) struct model *model = NULL;
     int r;

@@ -37,8 +37,8 @@ enum model_outcome {
 };
 
 /* Maps, checks, binds and warms up. A fault (-errno) is the system's: out of memory, a read error. */
-int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress,
-               void *owner, struct diag *diag);
+int model_open(struct model **ret_model, const struct model_setup *setup, model_progress_fn progress, void *owner,
+               struct diag *diag);
 void model_close(struct model *model);
 void model_closep(struct model **model);
 

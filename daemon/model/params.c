@@ -34,8 +34,7 @@ static const struct param_row {
     { "rope.dimension_count", offsetof(struct arch_params, n_rot), 2, EXEC_HEAD_MAX, false },
     { "context_length", offsetof(struct arch_params, n_trained), 1, CONTEXT_MAX, true },
     { "attention.sliding_window", offsetof(struct arch_params, window), 0, UINT32_MAX, false },
-    { "rope.scaling.original_context_length", offsetof(struct arch_params, rope.n_original), 1, CONTEXT_MAX,
-      false },
+    { "rope.scaling.original_context_length", offsetof(struct arch_params, rope.n_original), 1, CONTEXT_MAX, false },
     { "ssm.conv_kernel", offsetof(struct arch_params, net.n_taps), 2, EXEC_TAPS_MAX, true, true },
     { "ssm.group_count", offsetof(struct arch_params, net.n_keys), 1, HEADS_MAX, true, true },
     { "ssm.time_step_rank", offsetof(struct arch_params, net.n_values), 1, HEADS_MAX, true, true },
@@ -83,8 +82,8 @@ static const char *name_key(struct reader *reader, const char *suffix)
 static bool in_range(struct reader *reader, uint32_t value, uint32_t min, uint32_t max)
 {
     if (value < min || value > max) {
-        diag_blame(reader->diag, reader->key, "key %s is %u; it must lie between %u and %u", reader->key,
-                   value, min, max);
+        diag_blame(reader->diag, reader->key, "key %s is %u; it must lie between %u and %u", reader->key, value, min,
+                   max);
         return false;
     }
     return true;
@@ -185,16 +184,15 @@ static int read_pattern(struct reader *reader, struct arch_params *params)
 
     if (key && key->type == GGUF_ARRAY) {
         if (key->elem != GGUF_BOOL || key->n != params->n_layers) {
-            diag_blame(reader->diag, name, "key %s must be a number, or one bool for each of the %u layers",
-                       name, params->n_layers);
+            diag_blame(reader->diag, name, "key %s must be a number, or one bool for each of the %u layers", name,
+                       params->n_layers);
             return MODEL_REFUSED;
         }
     } else if (gguf_get_u32(reader->gguf, name, &every, reader->diag) == GGUF_WRONG) {
         return MODEL_REFUSED;
     }
     for (uint32_t i = 0; i < params->n_layers; i++) {
-        bool is_local =
-            key && key->type == GGUF_ARRAY ? key->value[i] != 0 : every == 0 || (i + 1) % every != 0;
+        bool is_local = key && key->type == GGUF_ARRAY ? key->value[i] != 0 : every == 0 || (i + 1) % every != 0;
 
         params->local[i / 64] |= (uint64_t)is_local << i % 64;
     }
@@ -212,12 +210,10 @@ static int read_recurrent(struct reader *reader, struct arch_params *params)
         return MODEL_OK;
     }
     if (key && (key->type != GGUF_ARRAY || key->elem != GGUF_BOOL || key->n != params->n_layers)) {
-        diag_blame(reader->diag, name, "key %s must be one bool for each of the %u layers", name,
-                   params->n_layers);
+        diag_blame(reader->diag, name, "key %s must be one bool for each of the %u layers", name, params->n_layers);
         return MODEL_REFUSED;
     }
-    if (gguf_get_u32(reader->gguf, name_key(reader, "full_attention_interval"), &every, reader->diag) ==
-            GGUF_WRONG ||
+    if (gguf_get_u32(reader->gguf, name_key(reader, "full_attention_interval"), &every, reader->diag) == GGUF_WRONG ||
         !in_range(reader, every, 1, ARCH_LAYERS_MAX)) {
         return MODEL_REFUSED;
     }
@@ -254,8 +250,7 @@ static int derive_net(struct reader *reader, struct arch_params *params)
     }
     net->value_dim = net->n_inner / net->n_values;
     if (params->n_recurrent == params->n_layers) {
-        diag_set(reader->diag, "none of the %u layers attends; such models are not known here",
-                 params->n_layers);
+        diag_set(reader->diag, "none of the %u layers attends; such models are not known here", params->n_layers);
         return MODEL_REFUSED;
     }
     return MODEL_OK;
@@ -276,21 +271,18 @@ static int refuse_unknown(struct reader *reader, struct arch_params *params)
     }
     r = gguf_get_u32(reader->gguf, "split.count", &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n > 1)) {
-        diag_blame(reader->diag, "split.count",
-                   "the file is one part of a model in several; join the parts first");
+        diag_blame(reader->diag, "split.count", "the file is one part of a model in several; join the parts first");
         return MODEL_REFUSED;
     }
     r = gguf_get_u32(reader->gguf, name_key(reader, "expert_count"), &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n != 0)) {
-        diag_blame(reader->diag, reader->key, "key %s says mixture of experts, which is not supported",
-                   reader->key);
+        diag_blame(reader->diag, reader->key, "key %s says mixture of experts, which is not supported", reader->key);
         return MODEL_REFUSED;
     }
     r = gguf_get_u32(reader->gguf, name_key(reader, "attention.value_length"), &n, reader->diag);
     if (r == GGUF_WRONG || (r == GGUF_GOT && n != params->head_dim)) {
-        diag_blame(reader->diag, reader->key,
-                   "key %s differs from the heads' size %u, which is not supported", reader->key,
-                   params->head_dim);
+        diag_blame(reader->diag, reader->key, "key %s differs from the heads' size %u, which is not supported",
+                   reader->key, params->head_dim);
         return MODEL_REFUSED;
     }
     return MODEL_OK;
@@ -303,8 +295,7 @@ static int derive(struct reader *reader, struct arch_params *params)
     }
     if (params->head_dim == 0) {
         if (params->n_embd % params->n_heads != 0) {
-            diag_set(reader->diag, "%u columns cannot be divided among %u heads", params->n_embd,
-                     params->n_heads);
+            diag_set(reader->diag, "%u columns cannot be divided among %u heads", params->n_embd, params->n_heads);
             return MODEL_REFUSED;
         }
         params->head_dim = params->n_embd / params->n_heads;
@@ -317,13 +308,12 @@ static int derive(struct reader *reader, struct arch_params *params)
         return MODEL_REFUSED;
     }
     if (params->head_dim % 2 != 0 || params->head_dim > EXEC_HEAD_MAX) {
-        diag_set(reader->diag, "heads of %u elements are not supported: an even number up to %u",
-                 params->head_dim, EXEC_HEAD_MAX);
+        diag_set(reader->diag, "heads of %u elements are not supported: an even number up to %u", params->head_dim,
+                 EXEC_HEAD_MAX);
         return MODEL_REFUSED;
     }
     if (params->n_rot % 2 != 0 || params->n_rot > params->head_dim) {
-        diag_set(reader->diag, "%u elements of a head of %u cannot turn in pairs", params->n_rot,
-                 params->head_dim);
+        diag_set(reader->diag, "%u elements of a head of %u cannot turn in pairs", params->n_rot, params->head_dim);
         return MODEL_REFUSED;
     }
     if (params->attn_scale == 0.0f && reader->arch->settle) {
@@ -375,8 +365,8 @@ static int count_tokens(struct reader *reader, struct arch_params *params)
         return MODEL_REFUSED;
     }
     if (r == GGUF_GOT && n_claimed != params->n_tokens) {
-        diag_blame(reader->diag, reader->key, "key %s says %u, but tokenizer.ggml.tokens lists %u",
-                   reader->key, n_claimed, params->n_tokens);
+        diag_blame(reader->diag, reader->key, "key %s says %u, but tokenizer.ggml.tokens lists %u", reader->key,
+                   n_claimed, params->n_tokens);
         return MODEL_REFUSED;
     }
     return MODEL_OK;

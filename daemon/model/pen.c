@@ -11,16 +11,13 @@ void pen_put(struct pen *pen, struct exec_op op)
 
 void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight)
 {
-    pen_put(pen,
-            (struct exec_op){
-                .kind = EXEC_NORM, .in = in, .out = out, .weight = weight, .eps = pen->source->params->eps });
+    pen_put(pen, (struct exec_op){
+                     .kind = EXEC_NORM, .in = in, .out = out, .weight = weight, .eps = pen->source->params->eps });
 }
 
-void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
-                const struct exec_mem *bias)
+void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight, const struct exec_mem *bias)
 {
-    pen_put(pen,
-            (struct exec_op){ .kind = EXEC_MATMUL, .in = in, .out = out, .weight = weight, .bias = bias });
+    pen_put(pen, (struct exec_op){ .kind = EXEC_MATMUL, .in = in, .out = out, .weight = weight, .bias = bias });
 }
 
 void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up, enum exec_gate act)

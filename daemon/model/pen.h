@@ -66,8 +66,7 @@ uint32_t pen_logits(struct pen *pen);
 /* ---- single ops ---- */
 
 void pen_norm(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight);
-void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight,
-                const struct exec_mem *bias);
+void pen_matmul(struct pen *pen, uint32_t out, uint32_t in, const struct exec_mem *weight, const struct exec_mem *bias);
 void pen_glu(struct pen *pen, uint32_t out, uint32_t gate, uint32_t up, enum exec_gate act);
 void pen_add(struct pen *pen, uint32_t out, uint32_t a, uint32_t b);
 void pen_scale(struct pen *pen, uint32_t x, float scale);

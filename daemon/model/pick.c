@@ -30,12 +30,10 @@ static struct pick middle_of(struct pick a, struct pick b, struct pick c)
  * Hoare's partition of [first, last] around the middle one of three: afterwards everything in [first, *left) stands
  * before or is the pivot, everything in (*right, last] is it or stands behind, and left > right.
  */
-static void part(struct pick *picks, size_t first, size_t last, uint64_t *state, ptrdiff_t *left,
-                 ptrdiff_t *right)
+static void part(struct pick *picks, size_t first, size_t last, uint64_t *state, ptrdiff_t *left, ptrdiff_t *right)
 {
-    const struct pick pivot =
-        middle_of(picks[any_place(first, last, state)], picks[any_place(first, last, state)],
-                  picks[any_place(first, last, state)]);
+    const struct pick pivot = middle_of(picks[any_place(first, last, state)], picks[any_place(first, last, state)],
+                                        picks[any_place(first, last, state)]);
     ptrdiff_t i = (ptrdiff_t)first;
     ptrdiff_t j = (ptrdiff_t)last;
 
@@ -108,9 +106,8 @@ static void begin_part(struct pick_reach *reach)
     size_t last = (size_t)reach->last;
     const struct pick *picks = reach->picks;
 
-    reach->pivot =
-        middle_of(picks[any_place(first, last, &reach->state)], picks[any_place(first, last, &reach->state)],
-                  picks[any_place(first, last, &reach->state)]);
+    reach->pivot = middle_of(picks[any_place(first, last, &reach->state)], picks[any_place(first, last, &reach->state)],
+                             picks[any_place(first, last, &reach->state)]);
     reach->left = reach->first;
     reach->right = reach->last;
     reach->at = reach->first;
@@ -139,8 +136,7 @@ static bool end_part(struct pick_reach *reach)
     return false;
 }
 
-void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights,
-                      double wanted)
+void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights, double wanted)
 {
     *reach = (struct pick_reach){
         .picks = picks, .weights = weights, .wanted = wanted, .state = n, .last = (ptrdiff_t)n - 1

@@ -42,9 +42,8 @@ struct pick_reach {
     uint64_t state; /* of choosing pivots */
     ptrdiff_t first;
     ptrdiff_t last;
-    double sum; /* of the weights before @first */
-    bool
-        is_parting; /* picks[first .. last] are being parted around @pivot: all before @left stand before it or
+    double sum;      /* of the weights before @first */
+    bool is_parting; /* picks[first .. last] are being parted around @pivot: all before @left stand before it or
                           * are it, all behind @right are it or stand behind */
     struct pick pivot;
     ptrdiff_t left;
@@ -54,8 +53,7 @@ struct pick_reach {
     struct pick found;
 };
 
-void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights,
-                      double wanted);
+void pick_reach_begin(struct pick_reach *reach, struct pick *picks, size_t n, const float *weights, double wanted);
 
 /* Looks at about *n picks and takes those that it looked at off *n. True: reach->found is the answer. However it is
  * cut, the answer is the same. */

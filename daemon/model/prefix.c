@@ -8,13 +8,11 @@
 /* Equal rows that are worth a page's copy and a line in the figures: less is a token that every prompt begins with. */
 #define PART_LEAST 4
 
-static int name_domain(struct model *model, const uint8_t *salt, size_t n_salt,
-                       struct chain_domain **ret_domain)
+static int name_domain(struct model *model, const uint8_t *salt, size_t n_salt, struct chain_domain **ret_domain)
 {
-    return err_up(chain_get_domain(&model->kv.chain,
-                                   &(struct chain_key){
-                                       .salt = salt, .n_salt = n_salt, .numerics = model->facts.numerics },
-                                   ret_domain));
+    return err_up(chain_get_domain(
+        &model->kv.chain, &(struct chain_key){ .salt = salt, .n_salt = n_salt, .numerics = model->facts.numerics },
+        ret_domain));
 }
 
 static int name_domains(struct model *model, struct seq *seq, const struct seq_ask *ask)
@@ -252,8 +250,8 @@ static void publish_rest(struct model *model, struct seq *seq)
     if (seq->n_done < n_from + PART_LEAST) {
         return;
     }
-    chain_find_part(&model->kv.chain, seq->domain, last_published(seq), seq->tokens + n_from,
-                    seq->n_done - n_from, &n_same);
+    chain_find_part(&model->kv.chain, seq->domain, last_published(seq), seq->tokens + n_from, seq->n_done - n_from,
+                    &n_same);
     if (n_same < seq->n_done - n_from) {
         kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain, seq->tokens + n_from,
                          seq->n_done - n_from);
@@ -268,8 +266,8 @@ void prefix_hand_over(struct model *model, struct seq *seq, uint32_t n_rows, str
     prefix_publish(model, seq);
     if (seq->n_published * KV_PAGE_TOK < n_rows && n_rest >= PART_LEAST) {
         /* Even where another page has the same rows: that one may go. */
-        kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain,
-                         seq->tokens + (n_rows - n_rest), n_rest);
+        kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain, seq->tokens + (n_rows - n_rest),
+                         n_rest);
     } else if (n_rest < PART_LEAST) {
         n_rows -= n_rest;
     }

@@ -52,15 +52,14 @@ static int take_rows(struct model *model, struct step *step, const struct step_s
 static int begin_draw(struct model *model, struct step *step, const struct step_share *share)
 {
     struct seq *seq = share->seq;
-    int r = exec_read(step->program->exec, step->program->logits, share->wanted, step->logits,
-                      model->params.n_tokens);
+    int r = exec_read(step->program->exec, step->program->logits, share->wanted, step->logits, model->params.n_tokens);
 
     if (r) {
         return err_up(r);
     }
     step->drawn = (struct sample_result){ .top_ids = seq->top_ids, .top_logprobs = seq->top_logprobs };
-    sample_begin(step->sampling, &seq->params, step->logits, model->params.n_tokens, seq->tokens,
-                 seq->n_known, seq->n_known + seq->n_slid - seq->n_prompt, &step->drawn);
+    sample_begin(step->sampling, &seq->params, step->logits, model->params.n_tokens, seq->tokens, seq->n_known,
+                 seq->n_known + seq->n_slid - seq->n_prompt, &step->drawn);
     step->stage = RESULT_SAMPLES;
     return 0;
 }
@@ -144,8 +143,7 @@ static int pool_some(struct model *model, struct step *step, struct step_share *
 /* ---- */
 
 /* The first piece: rows become part of the sequence, and what has to be done with them is begun. */
-static int begin_result(struct model *model, struct step *step, struct step_share *share, bool computed,
-                        bool *ret_made)
+static int begin_result(struct model *model, struct step *step, struct step_share *share, bool computed, bool *ret_made)
 {
     int r = take_rows(model, step, share, computed);
 

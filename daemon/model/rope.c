@@ -32,8 +32,7 @@ static void divide_by_yarn(const struct arch_params *params, double *divisors)
     const struct arch_rope *rope = &params->rope;
     double n_original = rope->n_original ? rope->n_original : params->n_trained;
     double fast = fmax(floor(pair_that_turns(params, n_original, (double)rope->yarn_fast)), 0.0);
-    double slow =
-        fmin(ceil(pair_that_turns(params, n_original, (double)rope->yarn_slow)), params->n_rot - 1.0);
+    double slow = fmin(ceil(pair_that_turns(params, n_original, (double)rope->yarn_slow)), params->n_rot - 1.0);
 
     for (uint32_t i = 0; i < params->n_rot / 2; i++) {
         double way = fmin(fmax((i - fast) / fmax(slow - fast, NO_LESS_THAN), 0.0), 1.0);
@@ -89,8 +88,8 @@ static struct exec_rope shape_of(const struct arch_params *params, const struct 
         break;
     }
     divide_by_list(weights->rope_factors, params->n_rot / 2, divisors);
-    divide_by_list(arch_is_stretched(params, n_context) ? weights->rope_long : weights->rope_short,
-                   params->n_rot / 2, divisors);
+    divide_by_list(arch_is_stretched(params, n_context) ? weights->rope_long : weights->rope_short, params->n_rot / 2,
+                   divisors);
     return shape;
 }
 

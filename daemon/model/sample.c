@@ -155,8 +155,8 @@ static void add_biases(struct sample_scratch *draw, size_t from, size_t to)
 
 static bool has_penalties(const struct sample_params *params)
 {
-    return params->n_window > 0 && (params->repetition_penalty != 1 || params->frequency_penalty != 0 ||
-                                    params->presence_penalty != 0);
+    return params->n_window > 0 &&
+           (params->repetition_penalty != 1 || params->frequency_penalty != 0 || params->presence_penalty != 0);
 }
 
 static enum stage end_biases(struct sample_scratch *draw)
@@ -362,8 +362,7 @@ static void gather_likely(struct sample_scratch *draw, size_t from, size_t to)
 
 static enum stage end_likely(struct sample_scratch *draw)
 {
-    pick_reach_begin(&draw->reach, draw->picks, draw->n_picks, draw->weights,
-                     (double)draw->params->top_p * draw->sum);
+    pick_reach_begin(&draw->reach, draw->picks, draw->n_picks, draw->weights, (double)draw->params->top_p * draw->sum);
     return STAGE_REACH;
 }
 
@@ -567,9 +566,8 @@ int sample_go(struct sample_scratch *scratch, size_t n)
     return scratch->stage == STAGE_NUMERIC ? SAMPLE_NUMERIC : SAMPLE_OK;
 }
 
-int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab,
-                const uint32_t *tokens, size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch,
-                struct sample_result *result)
+int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab, const uint32_t *tokens,
+                size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch, struct sample_result *result)
 {
     sample_begin(scratch, params, logits, n_vocab, tokens, n_tokens, n_answer, result);
     return sample_go(scratch, SIZE_MAX);

@@ -67,9 +67,8 @@ enum sample_outcome {
  * @logits [n_vocab] are read only. @tokens are all of the sequence, prompt first, n_tokens of them; @n_answer is
  * the index in the answer of the token to draw.
  */
-int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab,
-                const uint32_t *tokens, size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch,
-                struct sample_result *result);
+int sample_draw(const struct sample_params *params, const float *logits, uint32_t n_vocab, const uint32_t *tokens,
+                size_t n_tokens, uint32_t n_answer, struct sample_scratch *scratch, struct sample_result *result);
 
 /* The same, a little at a time. All that is pointed to stays as it is until the draw is done, or another is begun. */
 void sample_begin(struct sample_scratch *scratch, const struct sample_params *params, const float *logits,

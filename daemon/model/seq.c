@@ -104,8 +104,7 @@ static int check_ask(const struct model *model, const struct seq_ask *ask, struc
             return SEQ_BAD_TOKEN;
         }
     }
-    if (ask->hidden &&
-        (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->n_pins > 0 || ask->watch)) {
+    if (ask->hidden && (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->n_pins > 0 || ask->watch)) {
         return SEQ_UNSUPPORTED;
     }
     if ((ask->n_tokens >= model->n_context && !ask->hidden) || n_tokens > model->n_context ||

@@ -27,9 +27,9 @@ struct seq_ask {
     uint32_t id; /* sottod's, above 0, new */
     const uint32_t *tokens;
     uint32_t n_tokens;
-    uint32_t n_prompt;  /* of them, and of those that slid away */
-    uint32_t n_slid;    /* tokens that are gone from among them: the answer's index counts them */
-    uint32_t n_reserve; /* tokens beyond those that must find room */
+    uint32_t n_prompt;                  /* of them, and of those that slid away */
+    uint32_t n_slid;                    /* tokens that are gone from among them: the answer's index counts them */
+    uint32_t n_reserve;                 /* tokens beyond those that must find room */
     const struct sample_params *params; /* copied, arrays too */
     const uint8_t *salt;                /* sharing domain; n_salt 0: never shared */
     size_t n_salt;

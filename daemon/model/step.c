@@ -55,8 +55,8 @@ int step_create(struct model *model, struct step *step)
     step->wanted = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->wanted));
     step->logits = mem_calloc(MEM_SCRATCH, model->params.n_tokens, sizeof(*step->logits));
     step->n_parts = 1;
-    if (!step->logits || !step->shares || !step->results || !step->tokens || !step->positions ||
-        !step->pages || !step->states || !step->wanted) {
+    if (!step->logits || !step->shares || !step->results || !step->tokens || !step->positions || !step->pages ||
+        !step->states || !step->wanted) {
         return err_new(-ENOMEM);
     }
     return err_up(sample_scratch_create(&step->sampling, model->params.n_tokens));
@@ -99,8 +99,7 @@ static struct step *find_place(struct model *model)
 }
 
 /* What can be begun, but not beside the steps that are. */
-static int check_begun(struct model *model, const struct step_entry *entries, uint32_t n_entries,
-                       struct diag *diag)
+static int check_begun(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
 {
     if (!find_place(model)) {
         diag_set(diag, "%d steps are begun already", STEP_MAX);
@@ -140,16 +139,15 @@ static int check_entries(const struct model *model, const struct step_entry *ent
         n_rows += entries[i].n_prefill ? entries[i].n_prefill : 1;
     }
     if (n_rows > model->n_rows) {
-        diag_set(diag, "a step of %llu rows; this engine was set up for %u", (unsigned long long)n_rows,
-                 model->n_rows);
+        diag_set(diag, "a step of %llu rows; this engine was set up for %u", (unsigned long long)n_rows, model->n_rows);
         return STEP_REFUSED;
     }
     return 0;
 }
 
 /* Of @n_rows, so many that those watched find room among the wanted rows, and one of each later entry does, too. */
-static uint32_t limit_watched(const struct model *model, const struct step *step,
-                              const struct step_share *share, uint32_t n_rows)
+static uint32_t limit_watched(const struct model *model, const struct step *step, const struct step_share *share,
+                              uint32_t n_rows)
 {
     const struct seq *seq = share->seq;
     uint32_t n_later = step->n_entries - 1 - (uint32_t)(share - step->shares);
@@ -168,8 +166,7 @@ static void want_watched(struct step *step, struct step_share *share, uint32_t r
 }
 
 /* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. 0 or a fault. */
-static int share_rows(struct model *model, struct step *step, const struct step_entry *entry,
-                      struct step_share *share)
+static int share_rows(struct model *model, struct step *step, const struct step_entry *entry, struct step_share *share)
 {
     struct seq *seq = share->seq;
     int r = prefix_own(model, seq);
@@ -208,8 +205,7 @@ static int share_rows(struct model *model, struct step *step, const struct step_
     return 0;
 }
 
-static int take_entries(struct model *model, struct step *step, const struct step_entry *entries,
-                        uint32_t n_entries)
+static int take_entries(struct model *model, struct step *step, const struct step_entry *entries, uint32_t n_entries)
 {
     int r;
 

@@ -49,16 +49,7 @@ struct step_result { /* of one entry */
     enum step_entry_outcome outcome;
 };
 
-enum step_phase {
-    STEP_EMBED,
-    STEP_QKV,
-    STEP_ATTEND,
-    STEP_OUTPUT,
-    STEP_FFN,
-    STEP_HEAD,
-    STEP_SAMPLE,
-    STEP_PHASE_COUNT
-};
+enum step_phase { STEP_EMBED, STEP_QKV, STEP_ATTEND, STEP_OUTPUT, STEP_FFN, STEP_HEAD, STEP_SAMPLE, STEP_PHASE_COUNT };
 
 struct step_report {
     const struct step_result *results; /* one for each entry, same order; live until the next step begins */
@@ -79,7 +70,7 @@ enum step_outcome {
     STEP_DONE,
     STEP_SUSPENDED,
     STEP_REFUSED, /* begin: a sequence stands twice, more rows than the setup allows, or @id is begun already */
-    STEP_BUSY, /* begin: two are begun, or a sequence stands in one that is. Later it may be begun as it is. */
+    STEP_BUSY,    /* begin: two are begun, or a sequence stands in one that is. Later it may be begun as it is. */
 };
 
 /* Copies @entries. Runs nothing yet. @id is the caller's name for the step. */
@@ -88,8 +79,7 @@ int step_begin(struct model *model, uint64_t id, const struct step_entry *entrie
 
 /* Runs begun step @id from where its cursor stands. STEP_DONE: *ret_report is valid until the next step_begin().
  * STEP_SUSPENDED. A fault ends the engine. */
-int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner,
-             struct step_report *ret_report);
+int step_run(struct model *model, uint64_t id, step_poll_fn poll, void *owner, struct step_report *ret_report);
 
 /* From the next part on parts are cut so that one is foretold to take at most so long; 0: as long as is good. How
  * they are cut changes no bit. A part that took longer is cut finer the next time. */

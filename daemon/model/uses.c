@@ -33,9 +33,8 @@ const struct arch_tensor *arch_find_row(const struct arch *arch, const struct ar
         for (size_t i = 0; i < arch->tables[t]->n; i++) {
             const struct arch_tensor *row = &arch->tables[t]->rows[i];
 
-            if (in_layer == ((row->flags & ARCH_LAYER) != 0) &&
-                (!in_layer || arch_row_is_of(row, params, layer)) && strlen(row->name) == name.n &&
-                memcmp(row->name, name.bytes, name.n) == 0) {
+            if (in_layer == ((row->flags & ARCH_LAYER) != 0) && (!in_layer || arch_row_is_of(row, params, layer)) &&
+                strlen(row->name) == name.n && memcmp(row->name, name.bytes, name.n) == 0) {
                 return row;
             }
         }

@@ -91,8 +91,7 @@ void accounts_sweep(struct accounts *accounts, uint64_t now_us, uint64_t boot_us
     }
 }
 
-uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok,
-                          uint64_t boot_us)
+uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok, uint64_t boot_us)
 {
     uint64_t limit_utok = (uint64_t)tokens_a_minute * UTOK;
     uint64_t until_us = num_max(account->rest_until_us, account->barred_us);

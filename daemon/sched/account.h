@@ -96,8 +96,7 @@ int account_admit(const struct account *account, const struct account_limits *li
 uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us);
 
 /* How long until the last of @n_tok tokens may be spent, if nobody else of the account spends; 0: now. */
-uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok,
-                          uint64_t boot_us);
+uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minute, uint64_t n_tok, uint64_t boot_us);
 
 /* Spends @n_tok of the budget; it may go into debt by one step. */
 void account_spend(struct account *account, uint32_t tokens_a_minute, uint32_t n_tok, uint64_t boot_us);

@@ -58,8 +58,7 @@ static void foretell_surely(const struct view *view, const struct job *job, stru
     uint32_t rate = job->limits.tokens_a_minute;
     uint64_t n_rows = job_rows_left(job) + (rate > 0 ? siblings_tok(view, job) : 0);
     double first_us = (double)account_until_us(job->account, rate, n_rows, view->boot_us);
-    double finish_us =
-        (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), view->boot_us);
+    double finish_us = (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), view->boot_us);
 
     foretell(view, job, ret_foretold);
     ret_foretold->first_us = ret_foretold->first_us * margin + ret_foretold->step_us;
@@ -86,8 +85,7 @@ void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_
             ret_limits[i].duty_permille = limits[i].usual_permille;
             ret_limits[i].class_gate = SCHED_BACKGROUND;
         } else if (limits[i].usual_permille > 0) {
-            ret_limits[i].duty_permille =
-                (uint32_t)num_min(limits[i].duty_permille, limits[i].usual_permille);
+            ret_limits[i].duty_permille = (uint32_t)num_min(limits[i].duty_permille, limits[i].usual_permille);
         }
     }
 }
@@ -194,9 +192,7 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
                   struct admit_verdict *ret_verdict)
 {
     struct queue nobody = { 0 };
-    const struct view view = {
-        .queue = &nobody, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT
-    };
+    const struct view view = { .queue = &nobody, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     uint64_t first_by_us = job->first_by_us > boot_us ? job->first_by_us - boot_us : 0;
     uint64_t finish_by_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
     struct foretold alone;
@@ -213,8 +209,7 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     }
     foretell_surely(&view, job, &alone);
     /* What is ahead is worked off meanwhile, at the speed of the clock. */
-    ret_verdict->retry_us =
-        late_us(job, &alone, boot_us) > 0.0 ? 0 : num_min(whole_us(late) + 1, ADMIT_RETRY_MOST_US);
+    ret_verdict->retry_us = late_us(job, &alone, boot_us) > 0.0 ? 0 : num_min(whole_us(late) + 1, ADMIT_RETRY_MOST_US);
     return ADMIT_LATE;
 }
 
@@ -231,8 +226,8 @@ static double burst_us(const struct queue *queue, const struct job *job, const s
     return ADMIT_BURSTS * ns / (duty > 0 ? duty : 1);
 }
 
-int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
-              uint64_t boot_us, struct admit_verdict *ret_verdict)
+int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
+              struct admit_verdict *ret_verdict)
 {
     const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     struct foretold foretold;

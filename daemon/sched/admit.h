@@ -31,11 +31,11 @@ enum admit_bound {
 #define ADMIT_NO_TIME UINT64_MAX
 
 struct admit_verdict {
-    uint64_t first_us;    /* foretold until the first token */
-    uint64_t finish_us;   /* until the last token of the longest answer */
-    uint64_t deadline_us; /* ADMIT_LATE: the one that would be missed, from now on */
-    bool is_first;        /* ADMIT_LATE: it is that of the first token */
-    uint64_t retry_us; /* ADMIT_LATE: asked again then it may be in time; 0: not even alone on this machine */
+    uint64_t first_us;      /* foretold until the first token */
+    uint64_t finish_us;     /* until the last token of the longest answer */
+    uint64_t deadline_us;   /* ADMIT_LATE: the one that would be missed, from now on */
+    bool is_first;          /* ADMIT_LATE: it is that of the first token */
+    uint64_t retry_us;      /* ADMIT_LATE: asked again then it may be in time; 0: not even alone on this machine */
     enum admit_bound bound; /* ADMIT_NEVER: which, what it needs, and what there is */
     uint32_t n_needs;
     uint32_t n_has;
@@ -53,8 +53,8 @@ void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_
  * May @job come in? It is filled in as for queue_add() and not in @queue (or is JOB_HELD there, its words having
  * just come: it is not counted against itself). @limits of both places. Fills @ret_verdict always.
  */
-int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
-              uint64_t boot_us, struct admit_verdict *ret_verdict);
+int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
+              struct admit_verdict *ret_verdict);
 
 /*
  * Reads all deadlines anew: job::urgent of those that would be missed in the fair order. plan_make() does it; who

@@ -102,8 +102,8 @@ static bool has_room(const struct comeback_bound *bound, uint32_t n_slips)
 }
 
 /* Until there is a place behind @bound for one with @n_before before it. */
-static double wait_us(const struct comebacks *comebacks, const struct comeback_bound *bound,
-                      uint32_t n_before, uint64_t now_us)
+static double wait_us(const struct comebacks *comebacks, const struct comeback_bound *bound, uint32_t n_before,
+                      uint64_t now_us)
 {
     double come = comebacks->come > COME_LEAST ? comebacks->come : COME_LEAST;
     double n_places = n_before * come + 1.0 + SPARE - bound->n_free;
@@ -122,8 +122,8 @@ static double wait_us(const struct comebacks *comebacks, const struct comeback_b
 }
 
 /* What is told: the longer of two waits, and bounded. */
-static uint64_t told_us(const struct comebacks *comebacks, const struct comeback_ask *ask,
-                        const struct line *line, bool is_due, uint64_t now_us)
+static uint64_t told_us(const struct comebacks *comebacks, const struct comeback_ask *ask, const struct line *line,
+                        bool is_due, uint64_t now_us)
 {
     double own_us = wait_us(comebacks, &ask->own, line->n_own_before, now_us);
     double shared_us = wait_us(comebacks, &ask->shared, line->n_shared_before, now_us);
@@ -138,8 +138,7 @@ static uint64_t told_us(const struct comebacks *comebacks, const struct comeback
     return us < COMEBACK_MOST_US ? num_max((uint64_t)us, COMEBACK_LEAST_US) : COMEBACK_MOST_US;
 }
 
-bool comeback_ask(struct comebacks *comebacks, const struct comeback_ask *ask, uint64_t now_us,
-                  uint64_t *ret_retry_us)
+bool comeback_ask(struct comebacks *comebacks, const struct comeback_ask *ask, uint64_t now_us, uint64_t *ret_retry_us)
 {
     struct line line;
     bool is_due;
@@ -162,8 +161,7 @@ bool comeback_ask(struct comebacks *comebacks, const struct comeback_ask *ask, u
     *ret_retry_us = told_us(comebacks, ask, &line, is_due, now_us);
     if (!line.mine && comebacks->n < COMEBACK_MOST && line.n_own < COMEBACK_MOST_A_UID) {
         line.mine = &comebacks->slips[comebacks->n++];
-        *line.mine =
-            (struct comeback_slip){ .key = ask->key, .since_us = now_us, .uid = ask->uid, .door = ask->door };
+        *line.mine = (struct comeback_slip){ .key = ask->key, .since_us = now_us, .uid = ask->uid, .door = ask->door };
     }
     if (line.mine) {
         line.mine->due_us = now_us + *ret_retry_us;

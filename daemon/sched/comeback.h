@@ -71,7 +71,6 @@ void comebacks_init(struct comebacks *comebacks);
 
 /* May it come in? True: it has a place, and none in line any more. False: it is to come again in *ret_retry_us, and
  * its place in line is kept. */
-bool comeback_ask(struct comebacks *comebacks, const struct comeback_ask *ask, uint64_t now_us,
-                  uint64_t *ret_retry_us);
+bool comeback_ask(struct comebacks *comebacks, const struct comeback_ask *ask, uint64_t now_us, uint64_t *ret_retry_us);
 
 #endif

@@ -37,8 +37,7 @@ static void learn(struct energy *energy, double uj, double past_us, double held_
     double share = held_us / past_us;
     double ours_uj;
 
-    energy->owed_uj -=
-        energy->charged_uj; /* also for a step that was measured before, and has ended only now */
+    energy->owed_uj -= energy->charged_uj; /* also for a step that was measured before, and has ended only now */
     if (share <= IDLE_MOST) {
         approach(&energy->without_us, &energy->knows_without, uj / past_us, past_us);
         return;

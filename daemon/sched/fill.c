@@ -21,8 +21,8 @@ uint64_t fill_start(const struct job *job)
 
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 {
-    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent &&
-           !b->urgent && !a->yields && !b->yields;
+    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent &&
+           !a->yields && !b->yields;
 }
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
@@ -47,8 +47,7 @@ double plan_target_ns(const struct lane *lane, const struct governor_limits *lim
     return most_ns > least_ns ? most_ns : least_ns;
 }
 
-double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
-                    double least_ns)
+double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us, double least_ns)
 {
     uint32_t n_tok = job_tokens_left(job);
     uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
@@ -111,8 +110,7 @@ static double cost_with(const struct room *room, const struct job *job, uint32_t
 
 /* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if
  * fewer would. */
-static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least,
-                      double limit_ns)
+static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least, double limit_ns)
 {
     uint32_t high = (uint32_t)num_min(job_rows_left(job), most);
     uint32_t low = (uint32_t)num_min(least, high);
@@ -186,8 +184,8 @@ static void keep_pace(struct room *room, const struct job *job)
 static void fill_answer(struct room *room, struct job *job)
 {
     struct plan *plan = room->plan;
-    bool fits = plan->n_rows + 1 + room->kept_rows <= room->n_rows &&
-                cost_with(room, job, 1) + room->kept_ns <= room->limit_ns;
+    bool fits =
+        plan->n_rows + 1 + room->kept_rows <= room->n_rows && cost_with(room, job, 1) + room->kept_ns <= room->limit_ns;
 
     if (fits || plan->n_entries == 0) {
         take(room, job, 1);
@@ -226,8 +224,8 @@ static void fill_one(struct room *room, struct job *job, bool others)
 {
     bool aged = others && queue_rank(job, room->in->now_us) > job->class;
 
-    if (is_full(room) || (aged && room->plan->n_entries > 0 &&
-                          cost_of(&room->plan->lane->cost, &room->plan->load) > room->aged_ns)) {
+    if (is_full(room) ||
+        (aged && room->plan->n_entries > 0 && cost_of(&room->plan->lane->cost, &room->plan->load) > room->aged_ns)) {
         return;
     }
     if (job_decodes(job)) {
@@ -264,8 +262,7 @@ static bool try_level(const struct room *room, struct job *const *jobs, uint32_t
             n_entries++;
         }
     }
-    return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES &&
-           cost_of(&lane->cost, &load) <= room->limit_ns;
+    return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES && cost_of(&lane->cost, &load) <= room->limit_ns;
 }
 
 /* The greatest level that the step holds; 0: not even one row. */

@@ -25,8 +25,7 @@ bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us);
 
 /* How long a step may take on the chip, in ns, so that an answer with a finish_by_us ends in good time; a
  * step that holds nothing but answers takes @least_ns. */
-double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
-                    double least_ns);
+double fill_pace_ns(const struct job *job, const struct governor_limits *limits, uint64_t boot_us, double least_ns);
 
 /* Fills @plan, whose lane is set and which holds nothing, from those of @jobs that are of its lane. */
 void fill_step(struct plan *plan, struct job *const *jobs, uint32_t n, const struct plan_input *in);

@@ -26,21 +26,20 @@ struct seat {
 
 /* All that stands between a job and its tokens; times in ns on the chip. */
 struct outlook {
-    double before;  /* prompts that come first in any case: higher classes, promised deadlines, elder ones */
-    double mine;    /* its account's part of that, and its own prompt */
-    double others;  /* what the other accounts of its class get meanwhile */
-    double rest;    /* all prompts of its class but its own */
-    double answers; /* rows of answers in each step of its lane */
-    double turns;   /* a step of each other lane that has answers of its class */
+    double before;    /* prompts that come first in any case: higher classes, promised deadlines, elder ones */
+    double mine;      /* its account's part of that, and its own prompt */
+    double others;    /* what the other accounts of its class get meanwhile */
+    double rest;      /* all prompts of its class but its own */
+    double answers;   /* rows of answers in each step of its lane */
+    double turns;     /* a step of each other lane that has answers of its class */
     double elsewhere; /* answers of higher classes at other lanes: those come first to the last token */
     double limit;     /* of a step of its lane */
     double paced;     /* the same, as answers with near deadlines need it, */
     double paced_ns;  /* and until those are over */
 
     /* Until it has a seat. */
-    int64_t
-        n_seats; /* that it lacks: those who come first, and itself, less those free or given; 0 or below: none */
-    double n_pages;                 /* likewise */
+    int64_t n_seats; /* that it lacks: those who come first, and itself, less those free or given; 0 or below: none */
+    double n_pages;  /* likewise */
     struct seat seats[ADMIT_SEATS]; /* that come free when their answers end */
     uint32_t n_ends;
 };
@@ -58,8 +57,7 @@ static double prompt_ns(const struct job *job)
     if (job_decodes(job)) {
         return 0.0;
     }
-    return n_rows * ns[COST_PREFILL_ROW] +
-           plan_pages(job, n_rows, job->lane->page_tokens) * ns[COST_ATTEND_PAGE];
+    return n_rows * ns[COST_PREFILL_ROW] + plan_pages(job, n_rows, job->lane->page_tokens) * ns[COST_ATTEND_PAGE];
 }
 
 /* One row of its answer, when the answer has come halfway. */
@@ -95,8 +93,7 @@ static bool is_promised(const struct job *other, const struct job *job)
 }
 
 /* Adds @other's prompt to where it belongs; what is shared goes into its account's sum. */
-static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other,
-                       enum order order)
+static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other, enum order order)
 {
     double ns = prompt_ns(other);
 
@@ -162,8 +159,7 @@ static double left_ns(const struct job *other, const struct view *view)
 }
 
 /* Adds what @other's seat and answer mean to @job. */
-static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other,
-                     const struct view *view)
+static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other, const struct view *view)
 {
     bool gives_way = other->parked || other->yields;
 
@@ -349,8 +345,8 @@ static double seat_ns(struct outlook *outlook, double step_ns)
 }
 
 /* The rest of @job's answer behind its first token. */
-static double answer_time_ns(const struct outlook *outlook, const struct job *job, double step_ns,
-                             double piece_ns, double target_ns)
+static double answer_time_ns(const struct outlook *outlook, const struct job *job, double step_ns, double piece_ns,
+                             double target_ns)
 {
     uint32_t n_left = job_tokens_left(job);
     uint32_t n_more = n_left > 0 && !job->has_first ? n_left - 1 : n_left;

@@ -133,8 +133,7 @@ static void shorten(struct governor_bound *bound)
 /* ---- memory */
 
 /* Down at once, up a step each ten seconds without pressure. */
-static const struct pressure_step *heed_pressure(struct governor *governor,
-                                                 const struct governor_input *input)
+static const struct pressure_step *heed_pressure(struct governor *governor, const struct governor_input *input)
 {
     const struct pressure_step *found = NULL;
     uint32_t allowed = 1000;
@@ -206,8 +205,7 @@ static bool is_at_once(enum governor_mode to, enum governor_mode from)
 
 /* True if a freer mode has been wanted for as long as a dwell, without a break: a load that swings about a
  * bound, as frames do that are longer than a reading's period, would else change the mode with each swing. */
-static bool has_dwelt(struct governor *governor, enum governor_place place, enum governor_mode mode,
-                      uint64_t now_us)
+static bool has_dwelt(struct governor *governor, enum governor_place place, enum governor_mode mode, uint64_t now_us)
 {
     const struct governor_limits *limits = &governor->limits[place];
 
@@ -345,8 +343,8 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     }
     shorten(&both);
     shorten(&device);
-    changed = set(governor, GOVERNOR_CORES, &both, mode_of(&both, governor->limits[GOVERNOR_CORES].mode),
-                  pressure, input->now_us);
+    changed = set(governor, GOVERNOR_CORES, &both, mode_of(&both, governor->limits[GOVERNOR_CORES].mode), pressure,
+                  input->now_us);
     mode = mode_of(&device, governor->limits[GOVERNOR_DEVICE].mode);
     if (governor->yield.is_crowded && both.duty_permille >= TO_SPARE && !policy->cores_share) {
         mode = GOVERNOR_CPU;
@@ -356,8 +354,8 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
     return changed;
 }
 
-void governor_show(const struct governor *governor, enum governor_place place,
-                   struct governor_limits *ret_limits, uint64_t *ret_since_us)
+void governor_show(const struct governor *governor, enum governor_place place, struct governor_limits *ret_limits,
+                   uint64_t *ret_since_us)
 {
     uint64_t freer_us = governor->freer_us[place];
 

@@ -100,24 +100,22 @@ struct governor_input {
 
     struct {
         enum governor_sight sight; /* BLIND: the state is what was read last */
-        uint32_t
-            state;     /* of the cooling device of the GPU that is in deepest; above 0 the kernel throttles */
-        uint32_t most; /* its deepest; 0: not known */
+        uint32_t state; /* of the cooling device of the GPU that is in deepest; above 0 the kernel throttles */
+        uint32_t most;  /* its deepest; 0: not known */
     } throttle;
 
     uint32_t pressure_permille;             /* PSI memory "some", ten seconds */
     bool is_asleep;                         /* from PrepareForSleep until awake */
     uint64_t held_us[GOVERNOR_PLACE_COUNT]; /* time that our work held the place since the last tick */
-    uint32_t delay_permille; /* how long our submissions took, of what was foretold; 0: none ended */
+    uint32_t delay_permille;                /* how long our submissions took, of what was foretold; 0: none ended */
 };
 
 struct governor_limits {
     enum governor_mode mode;
     enum governor_cause cause;
-    uint32_t slice_us; /* longest unbroken time on the place; 0: no bound */
-    uint32_t
-        duty_permille; /* share of time that the place may be ours: after t idle for t (1000 / duty - 1) */
-    uint32_t n_rows;   /* of a step at most; 0: what the engine takes */
+    uint32_t slice_us;           /* longest unbroken time on the place; 0: no bound */
+    uint32_t duty_permille;      /* share of time that the place may be ours: after t idle for t (1000 / duty - 1) */
+    uint32_t n_rows;             /* of a step at most; 0: what the engine takes */
     enum sched_class class_gate; /* lower classes wait */
     uint32_t kv_permille;        /* of its ceiling that an engine's pages may use */
     uint64_t busy_until_us;      /* a compositor draws hard until then, and says so; 0: none does */
@@ -141,17 +139,17 @@ struct governor_bound {
 
 /* Policy. Zero of a field: its default (governor.c says which and why). */
 struct governor_policy {
-    int32_t target_mc;          /* hold each zone here; 0: 5 degrees below its passive trip, 85 without one */
-    uint32_t frame_us;          /* until a compositor tells its own: 16667 */
-    uint32_t max_slice_us;      /* while the screen is active: 2000 */
-    uint32_t idle_slice_us;     /* while it is not: 100000 at the very most */
-    uint32_t headroom_permille; /* left free beside graphics */
+    int32_t target_mc;           /* hold each zone here; 0: 5 degrees below its passive trip, 85 without one */
+    uint32_t frame_us;           /* until a compositor tells its own: 16667 */
+    uint32_t max_slice_us;       /* while the screen is active: 2000 */
+    uint32_t idle_slice_us;      /* while it is not: 100000 at the very most */
+    uint32_t headroom_permille;  /* left free beside graphics */
     uint32_t min_share_permille; /* for realtime alone, however busy the screen is */
     uint32_t power_mw;           /* hold the chip's power here; 0: no bound */
     uint32_t heat_grace_ms;      /* a zone that can't be read counts as hot after so long */
     uint32_t graphics_grace_ms;  /* the same for the load */
-    bool cores_share;  /* the cores cost the screen frames, too: graphics bound them as the device */
-    bool trusts_blind; /* blind means free, not busy and hot: for machines on a desk */
+    bool cores_share;            /* the cores cost the screen frames, too: graphics bound them as the device */
+    bool trusts_blind;           /* blind means free, not busy and hot: for machines on a desk */
 };
 
 struct governor {
@@ -193,8 +191,8 @@ bool governor_tick(struct governor *governor, const struct governor_input *input
  * For who looks: the limits in force, with the word and the cause that fit them now, and since when they do. The
  * mode in `limits` is the one to tell of: it stays for a while when it is left, so that nobody hears of each swing.
  */
-void governor_show(const struct governor *governor, enum governor_place place,
-                   struct governor_limits *ret_limits, uint64_t *ret_since_us);
+void governor_show(const struct governor *governor, enum governor_place place, struct governor_limits *ret_limits,
+                   uint64_t *ret_since_us);
 
 /* Words of the interface: "shared", "graphics". */
 const char *governor_mode_name(enum governor_mode mode);

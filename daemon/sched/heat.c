@@ -3,19 +3,19 @@
 
 #define COLDEST_MC       (-60000) /* a car in Siberia; below is an error code */
 #define HOTTEST_MC       150000   /* no silicon computes there */
-#define GRID_VALUES      16u /* so many values on a grid in a row are no chance; the first ones count as that */
-#define BELOW_PASSIVE_MC 5000   /* the kernel clocks graphics down at the trip: stay well away */
-#define NEAREST_TRIP_MC  2000   /* whatever policy says */
-#define USUAL_TARGET_MC  85000  /* chips without a trip point of their own */
-#define NEAR_CRITICAL_MC 10000  /* only the highest class works here */
-#define AT_CRITICAL_MC   5000   /* nothing does */
-#define CRITICAL_GAP_MC  3000   /* hysteresis of both */
-#define CRITICAL_DUTY    100    /* permille, for the highest class near critical */
-#define BLIND_DUTY       100    /* permille at most: what a chip bears that was cool enough to work */
-#define THROTTLED_DUTY   500    /* permille: once the kernel slows the GPU down, and with each state less */
-#define SWITCH_MC        500    /* so much nearer to its target another zone must be to decide */
-#define SLICE_US         10000u /* a die that follows within a second must not swing with slices and rests */
-#define GATED            50     /* permille: below, background work would hold up the others */
+#define GRID_VALUES      16u      /* so many values on a grid in a row are no chance; the first ones count as that */
+#define BELOW_PASSIVE_MC 5000     /* the kernel clocks graphics down at the trip: stay well away */
+#define NEAREST_TRIP_MC  2000     /* whatever policy says */
+#define USUAL_TARGET_MC  85000    /* chips without a trip point of their own */
+#define NEAR_CRITICAL_MC 10000    /* only the highest class works here */
+#define AT_CRITICAL_MC   5000     /* nothing does */
+#define CRITICAL_GAP_MC  3000     /* hysteresis of both */
+#define CRITICAL_DUTY    100      /* permille, for the highest class near critical */
+#define BLIND_DUTY       100      /* permille at most: what a chip bears that was cool enough to work */
+#define THROTTLED_DUTY   500      /* permille: once the kernel slows the GPU down, and with each state less */
+#define SWITCH_MC        500      /* so much nearer to its target another zone must be to decide */
+#define SLICE_US         10000u   /* a die that follows within a second must not swing with slices and rests */
+#define GATED            50       /* permille: below, background work would hold up the others */
 
 void heat_init(struct heat *heat)
 {
@@ -64,8 +64,7 @@ static bool read_zone(struct heat_zone *own, const struct governor_policy *polic
         own->known_us = now_us;
         own->seen_us = now_us;
     }
-    if (zone->sight == GOVERNOR_SEEN && is_plausible(zone) &&
-        (own->n_seen == 0 || zone->at_us > own->seen_us)) {
+    if (zone->sight == GOVERNOR_SEEN && is_plausible(zone) && (own->n_seen == 0 || zone->at_us > own->seen_us)) {
         learn_grid(own, zone->temp_mc);
         own->temp_mc = zone->temp_mc;
         own->seen_us = zone->at_us;

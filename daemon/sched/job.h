@@ -48,12 +48,11 @@ struct job {
 
     uint32_t n_prompt;
     uint32_t n_known;
-    uint32_t n_done;  /* of who owns a seat and has not taken it: so many are foretold to be */
-    uint32_t n_sent;  /* rows in steps under way; 0: in none */
-    uint32_t n_due;   /* tokens that those steps will sample */
-    uint32_t n_steps; /* steps under way that name it, 0 to JOB_STEPS_MAX */
-    uint32_t
-        n_left; /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); kept by the stream */
+    uint32_t n_done;   /* of who owns a seat and has not taken it: so many are foretold to be */
+    uint32_t n_sent;   /* rows in steps under way; 0: in none */
+    uint32_t n_due;    /* tokens that those steps will sample */
+    uint32_t n_steps;  /* steps under way that name it, 0 to JOB_STEPS_MAX */
+    uint32_t n_left;   /* tokens that may still be sampled (credit, max_tokens; an embedding: 1); kept by the stream */
     uint32_t n_beyond; /* behind those, by slides, when the context is full; kept by the stream */
     uint32_t n_most;   /* tokens that it may come to: prompt, and the longest answer; 0: not known */
     uint32_t n_paid;   /* tokens that the account was charged for: a rebuild is not its fault */

@@ -68,8 +68,8 @@ static bool may_run(const struct job *job, const struct plan_input *in)
 {
     bool here = !in->lane || in->lane == job->lane || in->kind == PLAN_BEHIND;
 
-    return (job->state == JOB_OPENING || (job->state == JOB_SEATED && job_may_step(job))) &&
-           !job->lane->stopped && here && (in->kind != PLAN_OVERTAKE || (job->n_steps == 0 && !job->alone));
+    return (job->state == JOB_OPENING || (job->state == JOB_SEATED && job_may_step(job))) && !job->lane->stopped &&
+           here && (in->kind != PLAN_OVERTAKE || (job->n_steps == 0 && !job->alone));
 }
 
 static void wake_by(uint64_t *wake_us, uint64_t at_us)
@@ -132,8 +132,7 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            bool wants =
-                job->state != JOB_SEATED || (job_may_step(job) && job->n_planned < job_rows_left(job));
+            bool wants = job->state != JOB_SEATED || (job_may_step(job) && job->n_planned < job_rows_left(job));
 
             if (wants && !job->yields && is_ready(job, in) &&
                 account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us) == 0) {
@@ -197,8 +196,7 @@ static void plan_nothing(struct plan *ret_plan)
     ret_plan->alone = false;
 }
 
-void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
-               struct plan *ret_plan)
+void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in, struct plan *ret_plan)
 {
     struct line alone;
     struct line rest;

@@ -24,8 +24,8 @@
 #define PLAN_PIECE_ROWS 16u
 
 enum plan_kind {
-    PLAN_NEXT, /* nothing is under way, or it stands still: whoever's turn it is */
-    PLAN_BEHIND, /* a step of @lane runs: the one that follows it there; none if another lane or a suspect is next */
+    PLAN_NEXT,     /* nothing is under way, or it stands still: whoever's turn it is */
+    PLAN_BEHIND,   /* a step of @lane runs: the one that follows it there; none if another lane or a suspect is next */
     PLAN_OVERTAKE, /* runs before steps that are under way: only jobs that stand in none, and no suspect */
 };
 
@@ -34,7 +34,7 @@ struct plan_input {
     uint64_t boot_us; /* boot clock: budgets and deadlines */
     struct governor_limits limits[GOVERNOR_PLACE_COUNT];
     enum plan_kind kind;
-    const struct lane *lane; /* PLAN_BEHIND: see there. Else NULL, or the only lane that is asked about */
+    const struct lane *lane;      /* PLAN_BEHIND: see there. Else NULL, or the only lane that is asked about */
     enum sched_class class_least; /* lower classes, without ageing, are left out */
 };
 
@@ -52,9 +52,8 @@ struct plan {
     uint32_t n_rows;
     struct cost_load load;
     double foretold_ns;
-    uint64_t
-        wake_us; /* boot clock: ask again then, though nothing happened (a budget, a deadline); 0: no need */
-    bool alone;  /* a suspect's step */
+    uint64_t wake_us; /* boot clock: ask again then, though nothing happened (a budget, a deadline); 0: no need */
+    bool alone;       /* a suspect's step */
 };
 
 struct planner {
@@ -69,8 +68,7 @@ struct planner {
  * whoever sends the plan calls job_send() for each entry. A plan that is made and not sent has taken a turn, which
  * is small harm.
  */
-void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in,
-               struct plan *ret_plan);
+void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in, struct plan *ret_plan);
 
 /* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
  * has it; while others use the place, one slice where a slice can hold a step; and never less than two readings of

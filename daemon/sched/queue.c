@@ -193,8 +193,7 @@ static void note_burst(struct queue *queue, const struct job *job)
         n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
         answer_ns = n_tok * (part_ns[COST_FIXED] + part_ns[COST_DECODE_ROW]);
 
-        ns = n_rows *
-             (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->lane->page_tokens * part_ns[COST_ATTEND_PAGE]);
+        ns = n_rows * (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->lane->page_tokens * part_ns[COST_ATTEND_PAGE]);
     }
     queue->burst_answer_ns[job->class] *= QUEUE_BURST_KEEPS;
     if (answer_ns > queue->burst_answer_ns[job->class]) {
@@ -295,8 +294,8 @@ uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t 
     for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *other = container_of(link, struct job, link);
-            bool before_us = other->state == JOB_OPENING ||
-                             (other->state == JOB_WAITING && queue_before(other, job, now_us));
+            bool before_us =
+                other->state == JOB_OPENING || (other->state == JOB_WAITING && queue_before(other, job, now_us));
 
             n += other != job && other->lane == job->lane && !other->parked && before_us;
         }
@@ -404,8 +403,7 @@ static double work_us(const struct job *job, const struct governor_limits *limit
     uint32_t n_tok = job_tokens_left(job);
 
     n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
-    return (job_rows_left(job) * ns[COST_PREFILL_ROW] +
-            n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
+    return (job_rows_left(job) * ns[COST_PREFILL_ROW] + n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
            (double)num_max(1, limits[lane->place].duty_permille);
 }
 

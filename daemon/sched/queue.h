@@ -89,11 +89,10 @@ struct lane {
     uint32_t page_tokens;      /* above 0 */
     uint32_t n_pages;          /* of the pool; 0: not known */
     uint32_t n_pages_promised; /* to open sequences, added up (job::n_pages); job_move() keeps it */
-    uint32_t
-        n_pages_shared; /* of those, counted more than once: promised less what the engine says it holds */
-    uint32_t n_pages_leaving; /* of those that leave (n_leaving); the turn keeps it */
-    uint32_t n_pages_asked;   /* of those being opened, as far as they may come; job_move() keeps it */
-    struct lane_spare spare;  /* what realtime sequences needed lately; job_move() keeps it */
+    uint32_t n_pages_shared;   /* of those, counted more than once: promised less what the engine says it holds */
+    uint32_t n_pages_leaving;  /* of those that leave (n_leaving); the turn keeps it */
+    uint32_t n_pages_asked;    /* of those being opened, as far as they may come; job_move() keeps it */
+    struct lane_spare spare;   /* what realtime sequences needed lately; job_move() keeps it */
     struct cost cost;
     uint64_t turn;                         /* number of its last turn, of all lanes' */
     uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */
@@ -116,8 +115,8 @@ struct queue {
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
      * not left waiting starts here. */
     uint64_t virtual_time[SCHED_CLASS_COUNT];
-    double burst_ns[SCHED_CLASS_COUNT];        /* the largest prompt lately: what may come at any time */
-    double burst_answer_ns[SCHED_CLASS_COUNT]; /* likewise an answer, */
+    double burst_ns[SCHED_CLASS_COUNT];               /* the largest prompt lately: what may come at any time */
+    double burst_answer_ns[SCHED_CLASS_COUNT];        /* likewise an answer, */
     const struct lane *burst_lane[SCHED_CLASS_COUNT]; /* and its lane: compared, and may be gone */
     double caution[SCHED_CLASS_COUNT]; /* more time than foretold is promised by this, as promises went */
     uint64_t turn;                     /* number of the last plan that looked at everybody */
@@ -177,8 +176,8 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
  * Where pages are short nobody is closed unless the pages of all who could be closed are enough. While a sequence
  * leaves a lane none is closed there: its seat and its pages are to come.
  */
-struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
-                              uint64_t now_us, uint64_t boot_us);
+struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+                              uint64_t boot_us);
 
 /* True if @job may have the seat of @from by its class, whenever it wants. */
 bool queue_gives_seat(const struct job *job, const struct job *from);

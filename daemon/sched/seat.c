@@ -50,8 +50,8 @@ static uint64_t pages_kept(const struct job *job, const struct governor_limits *
  * is promised above that is shared. */
 static bool is_over_promised(const struct lane *lane, const struct governor_limits *limits)
 {
-    return limits[lane->place].kv_permille < 1000 && lane->n_pages > 0 && lane->n_taken > 1 &&
-           lane->n_leaving == 0 && pages_held(lane) > pages_of(lane, limits);
+    return limits[lane->place].kv_permille < 1000 && lane->n_pages > 0 && lane->n_taken > 1 && lane->n_leaving == 0 &&
+           pages_held(lane) > pages_of(lane, limits);
 }
 
 /* Pages that @job lacks, at most: some of them it may share. 0 if nothing is known of it or kept from it; alone on its
@@ -125,8 +125,7 @@ static bool finds_room(const struct job *job, const struct governor_limits *limi
     if (!finds_seat(job) || (lane->no_room && !fits_beside(job, limits))) {
         return false;
     }
-    return (limits[lane->place].kv_permille >= 1000 && pages_kept(job, limits) == 0) ||
-           pages_short(job, limits) == 0;
+    return (limits[lane->place].kv_permille >= 1000 && pages_kept(job, limits) == 0) || pages_short(job, limits) == 0;
 }
 
 /* ---- who gives one up */
@@ -183,16 +182,14 @@ static uint32_t seats_of(const struct queue *queue, const struct account *accoun
     list_for_each (link, &queue->jobs[class]) {
         const struct job *job = container_of(link, struct job, link);
 
-        n += job->account == account && job->lane == lane &&
-             (job->state == JOB_SEATED || job->state == JOB_OPENING);
+        n += job->account == account && job->lane == lane && (job->state == JOB_SEATED || job->state == JOB_OPENING);
     }
     return n;
 }
 
 /* One user's requests shut another's out: it has none, or by weight fewer even with that one more than the
  * other without it. So nobody takes one back. */
-static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from,
-                      uint64_t now_us)
+static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from, uint64_t now_us)
 {
     uint64_t n_for;
     uint64_t n_from;
@@ -203,8 +200,8 @@ static bool may_share(const struct queue *queue, const struct job *for_job, cons
     }
     n_for = seats_of(queue, for_job->account, for_job->lane, for_job->class);
     n_from = seats_of(queue, from->account, from->lane, from->class);
-    return n_from >= 2 && (n_for == 0 || (n_for + 1) * account_unit(&for_job->limits) <=
-                                             (n_from - 1) * account_unit(&from->limits));
+    return n_from >= 2 &&
+           (n_for == 0 || (n_for + 1) * account_unit(&for_job->limits) <= (n_from - 1) * account_unit(&from->limits));
 }
 
 /* A deadline that was promised would be missed, and to who has the seat nothing is promised, or nothing any more. It
@@ -399,8 +396,7 @@ static uint32_t find_claims(const struct queue *queue, const struct governor_lim
             if (!claim->first || queue_before(job, claim->first, now_us)) {
                 claim->first = job;
             }
-            if (!claim->strict ||
-                (claim->strict->class == job->class && queue_before(job, claim->strict, now_us))) {
+            if (!claim->strict || (claim->strict->class == job->class && queue_before(job, claim->strict, now_us))) {
                 claim->strict = job;
             }
         }
@@ -434,8 +430,8 @@ static struct job *over_promised(const struct queue *queue, const struct governo
     return victim;
 }
 
-struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits,
-                              uint64_t now_us, uint64_t boot_us)
+struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+                              uint64_t boot_us)
 {
     struct job *victim = over_promised(queue, limits);
     struct claim claims[SEAT_LANES];
@@ -474,8 +470,8 @@ static bool is_asking_again(const struct queue *queue, const struct lane *lane)
 
 /* Somebody before @job finds no room at its lane, and never would if others took what there is: of its
  * class, or with others' pages to come. */
-static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims,
-                         uint32_t n, const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
+static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims, uint32_t n,
+                         const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
     if (job->owns_seat) {
         return false;
@@ -503,8 +499,7 @@ struct job *queue_next_seat(const struct queue *queue, const struct governor_lim
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
 
-            if (seeks(job, limits, boot_us) && finds_room(job, limits) &&
-                (!best || queue_before(job, best, now_us)) &&
+            if (seeks(job, limits, boot_us) && finds_room(job, limits) && (!best || queue_before(job, best, now_us)) &&
                 !is_held_back(queue, job, claims, n, limits, now_us, boot_us)) {
                 best = job;
             }

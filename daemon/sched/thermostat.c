@@ -19,11 +19,11 @@
 #define APPROACH_FULL    4.0  /* degrees */
 #define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
 #define SLOPE_NOISE      0.04 /* a second: slices and rests, read now and then, feign that */
-#define SLOPE_KEPT_S     5.0 /* others that begin to warm the chip do so for longer than a filter remembers */
-#define RUSH_S           3.0 /* a delay, a filter */
-#define LEAP             0.5 /* degrees from one reading to the next, and two steps of the sensor */
-#define NEAR             2.5 /* degrees below the aim */
-#define NEAR_S           6.0 /* so long near the aim: it is held, not passed through */
+#define SLOPE_KEPT_S     5.0  /* others that begin to warm the chip do so for longer than a filter remembers */
+#define RUSH_S           3.0  /* a delay, a filter */
+#define LEAP             0.5  /* degrees from one reading to the next, and two steps of the sensor */
+#define NEAR             2.5  /* degrees below the aim */
+#define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
 #define FILTER_FAST_S    1.0
 #define FILTER_SLOW_S    2.0
 #define USED_S           3.0
@@ -32,10 +32,10 @@
 #define SOFT_FIRST       0.3   /* after a cut */
 #define SOFT_S           20.0  /* until all of it may be used again: ten of the longest delay */
 #define LEAST            0.005 /* from nothing nothing grows by percents */
-#define UNSEEN           0.05 /* grows so far without being used: a gate for classes may keep work away below */
-#define UNPROVEN         0.05 /* first share of a chip that is hot when we begin */
-#define UNPROVEN_NEAR    3.0  /* degrees below the aim count as that */
-#define USES             0.5  /* of the share: work that uses less says little */
+#define UNSEEN           0.05  /* grows so far without being used: a gate for classes may keep work away below */
+#define UNPROVEN         0.05  /* first share of a chip that is hot when we begin */
+#define UNPROVEN_NEAR    3.0   /* degrees below the aim count as that */
+#define USES             0.5   /* of the share: work that uses less says little */
 
 /* Giving way, on a chip that is known and slow enough for it. WAY_FAR and WAY_AGAIN are degrees it may be above its
  * target by now. */
@@ -45,8 +45,7 @@
 #define WAY_TIMES 2.0  /* so much more than it takes in the end: in time */
 #define WAY_S     4.0  /* what will be passed by the horizon is given within that */
 #define FALL      0.09 /* a second at least that the share may fall: nobody hears it */
-#define FALL_PART                                                                                            \
-    0.7 /* and for each degree a second of the slope: all of it in the time that 1.5 degrees take */
+#define FALL_PART 0.7  /* and for each degree a second of the slope: all of it in the time that 1.5 degrees take */
 
 static double clamp(double x, double low, double high)
 {
@@ -128,8 +127,7 @@ static double follow(struct thermostat *thermostat, const struct thermostat_read
 }
 
 /* The slope, at once: of the filters, or of the last seconds. One step of the sensor, to and fro, is none. */
-static double steep_of(const struct thermostat *thermostat, const struct thermostat_reading *reading,
-                       double slope)
+static double steep_of(const struct thermostat *thermostat, const struct thermostat_reading *reading, double slope)
 {
     double seconds = THERMOSTAT_PAST - 1 + thermostat->past_s;
     double lately = (reading->over - reading->step - thermostat->past[THERMOSTAT_PAST - 1]) / seconds;
@@ -162,12 +160,10 @@ static void learn(struct thermostat *thermostat, const struct thermostat_reading
 /* Above the target, by a leap: the next reading would be as far above that. */
 static bool leaps(const struct thermostat *thermostat, double over, double step)
 {
-    return over > fmax(AIM_BELOW, step) &&
-           thermostat->over - thermostat->over_before >= fmax(LEAP, 2.0 * step);
+    return over > fmax(AIM_BELOW, step) && thermostat->over - thermostat->over_before >= fmax(LEAP, 2.0 * step);
 }
 
-static bool passes(const struct thermostat *thermostat, const struct thermostat_reading *reading,
-                   double slope)
+static bool passes(const struct thermostat *thermostat, const struct thermostat_reading *reading, double slope)
 {
     double over = reading->over;
 
@@ -300,9 +296,8 @@ double thermostat_share(struct thermostat *thermostat, const struct thermostat_r
     steep = steep_of(thermostat, reading, slope);
     thermostat->steepest = fmax(steep, thermostat->steepest * (1.0 - reading->elapsed_s / SLOPE_KEPT_S));
     thermostat->wait_s = fmax(0.0, thermostat->wait_s - reading->elapsed_s);
-    if (!thermostat->is_cut &&
-        (is_slow ? gives_way(thermostat, &gains, reading, steep)
-                 : passes(thermostat, reading, thermostat->reaction.is_known ? steep : slope))) {
+    if (!thermostat->is_cut && (is_slow ? gives_way(thermostat, &gains, reading, steep)
+                                        : passes(thermostat, reading, thermostat->reaction.is_known ? steep : slope))) {
         cut(thermostat, reading->over);
     }
     if (thermostat->is_cut) {

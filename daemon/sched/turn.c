@@ -55,8 +55,7 @@ static void suspend(struct turn *turn, struct turn_step *step, struct turn_order
     order(ret_order, TURN_SUSPEND, step);
 }
 
-static void go_on(const struct turn_view *view, struct turn_step *step, bool is_gift,
-                  struct turn_order *ret_order)
+static void go_on(const struct turn_view *view, struct turn_step *step, bool is_gift, struct turn_order *ret_order)
 {
     step->is_gift = is_gift;
     step->slice_us = slice_of(view, step->lane->place, is_gift);
@@ -142,8 +141,7 @@ static bool somebody_starves(const struct turn_view *view)
  * Somebody of a higher class waits for @step's end. True if that takes too long: more than patience is left of it,
  * or it was waited for that long. Else the turn looks again then.
  */
-static bool is_waited_for_too_long(const struct turn_view *view, struct turn_step *step,
-                                   struct turn_order *ret_order)
+static bool is_waited_for_too_long(const struct turn_view *view, struct turn_step *step, struct turn_order *ret_order)
 {
     uint64_t now_us = view->in->now_us;
     uint64_t patience_us = turn_patience_us(view, step->lane->place);
@@ -175,8 +173,7 @@ static bool must_stand(const struct turn_view *view, struct turn_step *step, str
     if (step->is_gift) {
         return false;
     }
-    if (turn_highest(view, step->class, turn_preempts, step) > (int)step->class ||
-        is_passed_by(view, step, false)) {
+    if (turn_highest(view, step->class, turn_preempts, step) > (int)step->class || is_passed_by(view, step, false)) {
         return is_waited_for_too_long(view, step, ret_order);
     }
     step->awaited_us = 0;
@@ -187,8 +184,7 @@ static bool must_stand(const struct turn_view *view, struct turn_step *step, str
 static bool may_wait(const struct turn_view *view, const struct turn_step *step)
 {
     return turn_is_free(view, step->lane->place) && !turn_is_gated(view, step) && !somebody_starves(view) &&
-           turn_highest(view, TURN_NOBODY, turn_displaces, step) == TURN_NOBODY &&
-           !is_passed_by(view, step, true);
+           turn_highest(view, TURN_NOBODY, turn_displaces, step) == TURN_NOBODY && !is_passed_by(view, step, true);
 }
 
 /* Whether a lane has something to begin is told to the planner by lane::stopped. */
@@ -255,8 +251,8 @@ static int least_beside(const struct turn *turn, const struct lane *lane)
 }
 
 /* Lets the lane's next step wait behind @runner, if there is one and it may. */
-static void pipeline(struct turn *turn, const struct turn_view *view, struct planner *planner,
-                     struct turn_step *runner, struct turn_order *ret_order)
+static void pipeline(struct turn *turn, const struct turn_view *view, struct planner *planner, struct turn_step *runner,
+                     struct turn_order *ret_order)
 {
     struct turn_step *step = turn_slot(turn);
     int least = least_beside(turn, runner->lane);
@@ -286,8 +282,7 @@ static void attend_runner(struct turn *turn, const struct turn_view *view, struc
     struct turn_step *waiter = turn_waiter(turn);
     bool stands = runner->state == TURN_RUNNING && must_stand(view, runner, ret_order);
 
-    if (waiter && waiter->state == TURN_WAITING &&
-        (stands || turn_is_pointless(waiter) || !may_wait(view, waiter))) {
+    if (waiter && waiter->state == TURN_WAITING && (stands || turn_is_pointless(waiter) || !may_wait(view, waiter))) {
         withdraw(turn, waiter, ret_order);
     } else if (stands) {
         suspend(turn, runner, ret_order);
@@ -365,8 +360,8 @@ static void wake_later(const struct turn_view *view, struct turn_order *ret_orde
 
 /* Plans what could begin above class @above, @wanted being the highest class of that. Nothing: tells when to ask
  * again. */
-static void begin_new(struct turn *turn, const struct turn_view *view, struct planner *planner, int above,
-                      int wanted, struct turn_order *ret_order)
+static void begin_new(struct turn *turn, const struct turn_view *view, struct planner *planner, int above, int wanted,
+                      struct turn_order *ret_order)
 {
     struct turn_step *step = turn_slot(turn);
     bool overtakes = turn_highest(view, TURN_NOBODY, turn_overtakes, NULL) > TURN_NOBODY;

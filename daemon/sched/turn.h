@@ -72,8 +72,8 @@ struct turn_step {
     uint64_t from_us;       /* runs, or stands, since then */
     uint64_t awaited_us;    /* since when a higher class waits for its end; 0: none does */
     uint64_t held_us;       /* of its place, in the slices that are over */
-    uint64_t stood_at_us; /* turn::held_us when it stood still: what others had since tells when it starves */
-    uint32_t n_leaving; /* sequences given back while they stand in it: the engine keeps them until it ends */
+    uint64_t stood_at_us;   /* turn::held_us when it stood still: what others had since tells when it starves */
+    uint32_t n_leaving;     /* sequences given back while they stand in it: the engine keeps them until it ends */
     struct turn_leaver leaving[PLAN_ENTRIES]; /* those */
     bool is_gift;                             /* runs although a higher class waits: for one slice */
 };
@@ -164,8 +164,7 @@ struct turn_step *turn_on_done(struct turn *turn, const struct lane *lane, uint6
                                uint64_t now_us);
 
 /* It stands still: its slice was used up, or it was told to. False: no such step runs. */
-bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
-                       uint64_t now_us);
+bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us, uint64_t now_us);
 
 /*
  * The answer to TURN_WITHDRAW, or an engine that could not begin a step. @done: it has not begun and never

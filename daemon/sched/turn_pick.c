@@ -140,8 +140,8 @@ int turn_highest(const struct turn_view *view, int above, turn_fits_fn fits, con
 
 bool turn_wants(const struct turn_view *view, const struct job *job)
 {
-    return job->state == JOB_SEATED && job->n_steps == 0 && job_may_step(job) && !job->parked &&
-           job->lane->open && is_open(view, job->lane->place, job->class) &&
+    return job->state == JOB_SEATED && job->n_steps == 0 && job_may_step(job) && !job->parked && job->lane->open &&
+           is_open(view, job->lane->place, job->class) &&
            account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
 }
 
@@ -175,8 +175,8 @@ static bool lane_lets_in(const struct turn_view *view, const struct job *job)
 
 bool turn_is_in_line(const struct turn_view *view, const struct job *job)
 {
-    return (turn_wants(view, job) || turn_is_opening(view, job, NULL)) &&
-           turn_is_rested(view, job->lane->place) && lane_lets_in(view, job);
+    return (turn_wants(view, job) || turn_is_opening(view, job, NULL)) && turn_is_rested(view, job->lane->place) &&
+           lane_lets_in(view, job);
 }
 
 bool turn_begins(const struct turn_view *view, const struct job *job, const struct turn_step *step)
@@ -288,8 +288,8 @@ static bool is_awaited(const struct turn_view *view, const struct job *job, cons
 bool turn_is_starving(const struct turn_view *view, const struct turn_step *step)
 {
     uint64_t others_us = view->turn->held_us - step->stood_at_us;
-    uint64_t n = turn_highest(view, TURN_NOBODY, is_awaited, NULL) > TURN_NOBODY ? TURN_STARVE_FIRST
-                                                                                 : TURN_STARVE_SLICES;
+    uint64_t n =
+        turn_highest(view, TURN_NOBODY, is_awaited, NULL) > TURN_NOBODY ? TURN_STARVE_FIRST : TURN_STARVE_SLICES;
 
     return others_us >= n * turn_patience_us(view, step->lane->place);
 }

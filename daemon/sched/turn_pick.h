@@ -20,8 +20,7 @@ struct turn_view {
 };
 
 /* True if @job fits the question; @step is what it is about, or NULL. */
-typedef bool (*turn_fits_fn)(const struct turn_view *view, const struct job *job,
-                             const struct turn_step *step);
+typedef bool (*turn_fits_fn)(const struct turn_view *view, const struct job *job, const struct turn_step *step);
 
 /* The highest class above @above of a job that fits, or @above. */
 int turn_highest(const struct turn_view *view, int above, turn_fits_fn fits, const struct turn_step *step);

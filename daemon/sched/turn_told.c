@@ -73,8 +73,7 @@ static void keep_pace(struct turn_pace *pace, uint64_t held_us, uint64_t ran_us)
     pace->ran_us = pace->ran_us * PACE_KEEPS + (double)num_max(held_us, ran_us);
 }
 
-void turn_real_limits(const struct turn *turn, const struct governor_limits *limits,
-                      struct governor_limits *ret_limits)
+void turn_real_limits(const struct turn *turn, const struct governor_limits *limits, struct governor_limits *ret_limits)
 {
     for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
         const struct turn_pace *pace = &turn->paces[i];
@@ -197,8 +196,7 @@ static bool is_gift_unused(const struct turn_step *step, uint64_t held_us)
     return step->is_gift && 2 * held_us < step->slice_us;
 }
 
-bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us,
-                       uint64_t now_us)
+bool turn_on_suspended(struct turn *turn, const struct lane *lane, uint64_t id, uint64_t held_us, uint64_t now_us)
 {
     struct turn_step *step = turn_find(turn, lane, id);
 

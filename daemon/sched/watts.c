@@ -77,8 +77,7 @@ void watts_tick(struct watts *watts, const struct governor_policy *policy, const
         return;
     }
     share = watts->share;
-    if (input->power.sight != GOVERNOR_NONE && input->now_us > watts->at_us + grace_us &&
-        !policy->trusts_blind) {
+    if (input->power.sight != GOVERNOR_NONE && input->now_us > watts->at_us + grace_us && !policy->trusts_blind) {
         share /= 2.0; /* not seen any more: half of what held it */
     }
     ret_bound->duty_permille = (uint32_t)(1000.0 * share);

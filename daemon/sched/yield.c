@@ -15,7 +15,7 @@
 #define DELAY_NOISE    1.25   /* our own submissions take up to so much longer without anybody there */
 #define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
 #define MISSES_MOST    3u     /* at once: courage is at its least then */
-#define TOLD_S         2.0 /* what a told phase leaves behind is seen by then: walks for new clients are 2 s apart */
+#define TOLD_S         2.0    /* what a told phase leaves behind is seen by then: walks for new clients are 2 s apart */
 
 void yield_init(struct yield *yield)
 {
@@ -47,8 +47,8 @@ static double load_felt(const struct governor_input *input)
     return delay > DELAY_NOISE ? clamp(1.0 - 1.0 / delay) : 0.0;
 }
 
-static double load_of(struct yield *yield, const struct governor_policy *policy,
-                      const struct governor_input *input, bool *ret_blind)
+static double load_of(struct yield *yield, const struct governor_policy *policy, const struct governor_input *input,
+                      bool *ret_blind)
 {
     uint64_t grace_us = policy->graphics_grace_ms * UINT64_C(1000);
     uint64_t seen_us = input->graphics.at_us > 0 ? input->graphics.at_us : yield->known_us;
@@ -197,14 +197,12 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     if (input->hint.busy_until_us > input->now_us) {
         yield->told_us = input->hint.busy_until_us;
     } else {
-        yield->told_us =
-            num_min(yield->told_us, input->now_us); /* void before its time: its compositor has gone */
+        yield->told_us = num_min(yield->told_us, input->now_us); /* void before its time: its compositor has gone */
     }
     heed_crowd(yield, input, load);
     /* Not known yet is not idle: short slices, as beside a screen that moves. */
-    is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) ||
-                is_blind || yield->load > MOVES || input->hint.busy_until_us > input->now_us ||
-                trust_of(yield, input) < 1.0 ||
+    is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) || is_blind ||
+                yield->load > MOVES || input->hint.busy_until_us > input->now_us || trust_of(yield, input) < 1.0 ||
                 (yield->active_us > 0 && input->now_us - yield->active_us < ACTIVE_US);
     if (is_active) {
         bound_active(yield, policy, input, is_blind, ret_bound);

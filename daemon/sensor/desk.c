@@ -88,8 +88,7 @@ static bool take_frames(struct desk *desk, struct seat *seat)
         if (r == FRAME_MORE) {
             return true;
         }
-        if (r != FRAME_OK ||
-            wire_unpack(&desk->wire, &sotto__sense__to_sense__descriptor, &frame, &message)) {
+        if (r != FRAME_OK || wire_unpack(&desk->wire, &sotto__sense__to_sense__descriptor, &frame, &message)) {
             return false;
         }
         order = (const Sotto__Sense__ToSense *)message;

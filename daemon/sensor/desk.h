@@ -26,9 +26,8 @@ struct seat {
 struct desk {
     struct seat seats[DESK_SEATS];
     uint32_t n;
-    uid_t uid; /* who may come, beside root and ourselves */
-    uint32_t
-        served_pid; /* the last of this user who came, or of any where it is nobody's; 0: none, or not visible */
+    uid_t uid;           /* who may come, beside root and ourselves */
+    uint32_t served_pid; /* the last of this user who came, or of any where it is nobody's; 0: none, or not visible */
     struct wire wire;
 };
 

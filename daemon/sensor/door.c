@@ -74,8 +74,7 @@ bool door_open(const char *path, int *ret_fd, struct diag *diag)
         r = errno;
     }
     if (r) {
-        diag_set(diag, "--socket %s: %s", path,
-                 r == EADDRINUSE ? "another process listens there" : strerrordesc_np(r));
+        diag_set(diag, "--socket %s: %s", path, r == EADDRINUSE ? "another process listens there" : strerrordesc_np(r));
         return false;
     }
     *ret_fd = fd;

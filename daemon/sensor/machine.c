@@ -119,8 +119,7 @@ static bool put_wishes(struct machine *machine, const struct machine_wishes *wis
     return !wishes->device || put_device(machine, wishes->device, diag);
 }
 
-bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes,
-                  struct diag *diag)
+bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes, struct diag *diag)
 {
     int r;
 
@@ -162,8 +161,7 @@ void machine_close(struct machine *machine)
 
 /* ---- the scan */
 
-static void note_devices(const struct load_device *devices, uint32_t n, uint32_t ours,
-                         struct finding *finding)
+static void note_devices(const struct load_device *devices, uint32_t n, uint32_t ours, struct finding *finding)
 {
     for (uint32_t i = 0; i < n && finding->n_devices < FINDER_DEVICES_MAX; i++) {
         struct found_device *to = &finding->devices[finding->n_devices];

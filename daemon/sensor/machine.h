@@ -13,12 +13,11 @@
 struct machine {
     struct root root;
     struct inventory_policy policy;
-    const char
-        *heat[MACHINE_ZONES_MAX + 128]; /* zones of the command line, then the usual ones; ends with NULL */
-    const char *device;                 /* that was asked for, or NULL */
-    char node[24];                      /* the same as the last scan found it; the finder's thread */
-    struct list sources;                /* of the inventory; none is taken out before the end */
-    struct list loads;                  /* of devices; never taken out before the end */
+    const char *heat[MACHINE_ZONES_MAX + 128]; /* zones of the command line, then the usual ones; ends with NULL */
+    const char *device;                        /* that was asked for, or NULL */
+    char node[24];                             /* the same as the last scan found it; the finder's thread */
+    struct list sources;                       /* of the inventory; none is taken out before the end */
+    struct list loads;                         /* of devices; never taken out before the end */
 };
 
 /* What the command line says; its texts live as long as the machine. */
@@ -31,8 +30,7 @@ struct machine_wishes {
 };
 
 /* Opens @path as the root. False: @diag says what is wrong. */
-bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes,
-                  struct diag *diag);
+bool machine_open(struct machine *machine, const char *path, const struct machine_wishes *wishes, struct diag *diag);
 
 /* After the finder's clear, or with it never begun. */
 void machine_close(struct machine *machine);

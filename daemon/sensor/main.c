@@ -73,8 +73,7 @@ static int run(const struct options *options)
     if (!log_setup(options->log_levels, options->foreground)) {
         log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
     }
-    if (!machine || !find_socket(options, &config, &diag) ||
-        !machine_open(machine, options->root, &wishes, &diag)) {
+    if (!machine || !find_socket(options, &config, &diag) || !machine_open(machine, options->root, &wishes, &diag)) {
         fprintf(stderr, "sotto-sense: %s\n", diag_is_set(&diag) ? diag.text : "no memory");
         mem_free(machine);
         return EXIT_USAGE;

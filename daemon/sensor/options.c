@@ -97,8 +97,7 @@ static int set_user(struct options *options, const char *name, struct diag *diag
 static int set_period(struct options *options, uint64_t ms, struct diag *diag)
 {
     if (ms < SAMPLER_FASTEST_MS || ms > SAMPLER_IDLE_MS) {
-        diag_set(diag, "--period: a number of milliseconds from %u to %u", SAMPLER_FASTEST_MS,
-                 SAMPLER_IDLE_MS);
+        diag_set(diag, "--period: a number of milliseconds from %u to %u", SAMPLER_FASTEST_MS, SAMPLER_IDLE_MS);
         return OPTIONS_BAD;
     }
     options->least_ms = (uint32_t)ms;

@@ -102,8 +102,7 @@ int paper_inventory(struct paper *paper, const struct sampler *sampler, bool is_
 /* A load is a share: what rounds or races above the whole is the whole. */
 static int64_t value_of(const struct gauge *gauge)
 {
-    bool is_load =
-        gauge->found.quantity == READING_GRAPHICS_LOAD || gauge->found.quantity == READING_COMPUTE_LOAD;
+    bool is_load = gauge->found.quantity == READING_GRAPHICS_LOAD || gauge->found.quantity == READING_COMPUTE_LOAD;
 
     return is_load && gauge->now.value > 1000 ? 1000 : gauge->now.value;
 }

@@ -238,8 +238,8 @@ static bool is_load(const struct gauge *gauge)
 
 static uint32_t heat_period_ms(const struct gauge *gauge)
 {
-    int32_t trip = gauge->found.passive_mc < gauge->found.critical_mc ? gauge->found.passive_mc
-                                                                      : gauge->found.critical_mc;
+    int32_t trip =
+        gauge->found.passive_mc < gauge->found.critical_mc ? gauge->found.passive_mc : gauge->found.critical_mc;
     int64_t room_mc = (int64_t)trip - gauge->now.value;
 
     if (trip == INT32_MAX || !gauge->was_read || room_mc > WARM_MC) {
@@ -251,8 +251,7 @@ static uint32_t heat_period_ms(const struct gauge *gauge)
 /* Its first look was no interval yet: the second need not wait until somebody works, for whom it would come late. */
 static bool is_early(const struct gauge *gauge)
 {
-    return gauge->was_read && !gauge->is_overdue && gauge->now.state == READING_STALE &&
-           gauge->now.at_us == 0;
+    return gauge->was_read && !gauge->is_overdue && gauge->now.state == READING_STALE && gauge->now.at_us == 0;
 }
 
 static uint32_t period_ms(const struct sampler *sampler, const struct gauge *gauge)

@@ -41,8 +41,7 @@ struct gauge {
     uint64_t since_us; /* when it became OK, or ceased to be */
     struct reading now;
     uint32_t n_clients;
-    struct source_client
-        clients[]; /* SOURCE_CLIENTS_MAX, and as many for the job; none if it tells none apart */
+    struct source_client clients[]; /* SOURCE_CLIENTS_MAX, and as many for the job; none if it tells none apart */
 };
 
 struct sampler {

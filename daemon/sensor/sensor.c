@@ -91,8 +91,7 @@ static int write_sample(struct sensor *sensor, enum paper_scope scope, bool is_e
 {
     uint64_t took_us = sensor->new_us ? now_us - sensor->new_us : 0;
 
-    return paper_sample(&sensor->paper, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us,
-                        &sensor->out);
+    return paper_sample(&sensor->paper, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us, &sensor->out);
 }
 
 /* Those who have just come get the whole of it. */
@@ -307,8 +306,7 @@ static uint64_t turn(struct sensor *sensor, uint64_t now_us)
     if (!sensor->was_awake) {
         wake(sensor, now_us);
     }
-    sampler_rate(&sensor->sampler, rate_ms > sensor->config->least_ms ? rate_ms : sensor->config->least_ms,
-                 now_us);
+    sampler_rate(&sensor->sampler, rate_ms > sensor->config->least_ms ? rate_ms : sensor->config->least_ms, now_us);
     scan_if_due(sensor, now_us);
     tell(sensor, now_us);
     next_us = sampler_turn(&sensor->sampler, now_us);

@@ -90,8 +90,7 @@ static void deliver(struct stream *stream, const struct stage_out *out)
         logprobs = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*logprobs));
         list = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*list));
         if (!logprobs || !list) {
-            stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                        "there is no memory for log-probabilities");
+            stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
             return;
         }
         fill_logprobs(stream, out->n_tokens, logprobs, list);
@@ -140,8 +139,7 @@ static bool show(struct stream *stream, uint32_t id)
 
     r = stage_push(stream->stage, id, &out);
     if (r < 0) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for the answer's text");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's text");
         return false;
     }
     deliver(stream, &out);
@@ -171,8 +169,7 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
         return;
     }
     if (journal_token(&stream->journal, id)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for the answer's journal");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's journal");
         return;
     }
     beat(stream);
@@ -190,8 +187,7 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
         return;
     }
     if (odds && stream->sampler.logprobs && keep_odds(stream, odds)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for log-probabilities");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
         return;
     }
     if (show(stream, id)) {

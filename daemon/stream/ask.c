@@ -42,12 +42,12 @@ static const char *class_name(Sotto__V1__PriorityClass class)
 }
 
 /* Above 0: a Code. */
-static int choose_class(const Sotto__V1__Generate *ask, const struct grant *grant,
-                        enum sched_class *ret_class, struct diag *diag)
+static int choose_class(const Sotto__V1__Generate *ask, const struct grant *grant, enum sched_class *ret_class,
+                        struct diag *diag)
 {
     if (ask->priority > grant->class_ceiling) {
-        diag_blame(diag, "generate.priority", "class %s is above this user's ceiling, %s",
-                   class_name(ask->priority), class_name(grant->class_ceiling));
+        diag_blame(diag, "generate.priority", "class %s is above this user's ceiling, %s", class_name(ask->priority),
+                   class_name(grant->class_ceiling));
         return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
     }
     *ret_class = sched_class_of(ask->priority ? ask->priority : grant->class_default);
@@ -192,8 +192,8 @@ static void drop(struct stream **stream)
     }
 }
 
-static int create(struct stream **ret_stream, struct hub *hub, struct account *account,
-                  const Sotto__V1__Generate *ask, const struct grant *grant)
+static int create(struct stream **ret_stream, struct hub *hub, struct account *account, const Sotto__V1__Generate *ask,
+                  const struct grant *grant)
 {
     cleanup(drop) struct stream *stream = mem_calloc(MEM_STREAM, 1, sizeof(*stream));
     int r;
@@ -245,8 +245,7 @@ static bool take_key(struct hub *hub, struct stream *stream, const char *key)
     }
     memcpy(stream->key, &stream->grant.uid, sizeof(stream->grant.uid));
     memcpy(stream->key + sizeof(stream->grant.uid), key, n);
-    if (map_put_bytes(&hub->keys, stream->key, sizeof(stream->grant.uid) + n,
-                      (union map_value){ .pointer = stream })) {
+    if (map_put_bytes(&hub->keys, stream->key, sizeof(stream->grant.uid) + n, (union map_value){ .pointer = stream })) {
         return false;
     }
     stream->n_key = sizeof(stream->grant.uid) + n;
@@ -320,8 +319,7 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
     }
     entry->model = entry->session ? entry->session->model : models_find(hub, ask->model);
     if (!entry->model) {
-        diag_blame(diag, "generate.model",
-                   ask->model[0] ? "there is no model of that name" : "no model is configured");
+        diag_blame(diag, "generate.model", ask->model[0] ? "there is no model of that name" : "no model is configured");
         return SOTTO__V1__CODE__CODE_NOT_FOUND;
     }
     r = choose_class(ask, entry->grant, &entry->class, diag);
@@ -382,8 +380,8 @@ static int make(const struct entry *entry, struct stream **ret_stream, struct di
 }
 
 int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
-                const struct grant *grant, const struct stream_sink *sink, void *owner,
-                struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag)
+                const struct grant *grant, const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                uint32_t *ret_retry_ms, struct diag *diag)
 {
     struct entry entry = { .hub = hub, .ask = ask, .grant = grant };
     struct stream *stream = NULL;
@@ -408,8 +406,8 @@ int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1
 }
 
 int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
-                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                uint32_t *ret_retry_ms, struct diag *diag)
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                struct diag *diag)
 {
     return stream_make(hub, ask, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }

@@ -20,20 +20,19 @@ static int check_vocabulary(const struct stream *stream, struct diag *diag)
 
     for (size_t i = 0; i < stream->prompt.n; i++) {
         if (stream->prompt.ids[i] >= n_vocab) {
-            diag_blame(diag, "generate.tokens.ids", "id number %zu is outside the model's vocabulary of %u",
-                       i, n_vocab);
+            diag_blame(diag, "generate.tokens.ids", "id number %zu is outside the model's vocabulary of %u", i,
+                       n_vocab);
             return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
         }
     }
     if (sampler->top_k > n_vocab) {
-        diag_blame(diag, "generate.sampling.top_k", "is %u; the model's vocabulary has %u", sampler->top_k,
-                   n_vocab);
+        diag_blame(diag, "generate.sampling.top_k", "is %u; the model's vocabulary has %u", sampler->top_k, n_vocab);
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     for (size_t i = 0; i < sampler->n_bias_ids; i++) {
         if (sampler->bias_ids[i] >= n_vocab) {
-            diag_blame(diag, "generate.sampling.bias",
-                       "id number %zu is outside the model's vocabulary of %u", i, n_vocab);
+            diag_blame(diag, "generate.sampling.bias", "id number %zu is outside the model's vocabulary of %u", i,
+                       n_vocab);
             return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
         }
     }
@@ -48,8 +47,7 @@ static int check_size(const struct stream *stream, struct diag *diag)
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     if (stream->prompt.n + !stream->embeds > stream->n_context) {
-        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n,
-                 stream->n_context,
+        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, stream->n_context,
                  stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
                  stream->embeds ? "" : ": there must be room for one token of the answer");
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
@@ -112,8 +110,8 @@ static void refuse_late(struct stream *stream, const struct admit_verdict *verdi
 
     if (foretold_us == ADMIT_NO_TIME) {
         snprintf(text, sizeof(text),
-                 "the %s token is wanted within %u ms, and nothing of this class runs now (mode %s, for %s)",
-                 which, wanted_ms, governor_mode_name(limits->mode), governor_cause_name(limits->cause));
+                 "the %s token is wanted within %u ms, and nothing of this class runs now (mode %s, for %s)", which,
+                 wanted_ms, governor_mode_name(limits->mode), governor_cause_name(limits->cause));
     } else {
         snprintf(text, sizeof(text),
                  "the %s token is wanted within %u ms of the request and foretold for %llu ms, with what was "
@@ -210,8 +208,7 @@ static void on_known(struct stream *stream)
     }
     stream->job.n_prompt = (uint32_t)stream->prompt.n;
     stream->job.n_known = stream->job.n_prompt;
-    stream->job.n_most =
-        (uint32_t)num_min((uint64_t)stream->job.n_prompt + stream->max_tok, stream->n_context);
+    stream->job.n_most = (uint32_t)num_min((uint64_t)stream->job.n_prompt + stream->max_tok, stream->n_context);
     stream_count_left(stream);
     session_prepare(stream);
     if (!may_come_in(stream)) {
@@ -238,11 +235,9 @@ static void on_words(void *owner, struct words_job *job)
     } else if (job->outcome == TOKENIZE_BAD_TEXT) {
         stream_fail_diag(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &job->diag);
     } else if (job->outcome == TOKENIZE_TOO_MANY) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE,
-                    "the prompt has more tokens than any context");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "the prompt has more tokens than any context");
     } else {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory to tokenise the prompt");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory to tokenise the prompt");
     }
 }
 

@@ -53,8 +53,8 @@ static bool is_no_stranger(struct blame_mark *const *marks, size_t n)
     return too_many;
 }
 
-void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger,
-                 uint64_t now_us, struct blame_verdict *ret_verdict)
+void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger, uint64_t now_us,
+                 struct blame_verdict *ret_verdict)
 {
     uint64_t crash = ++blame->n_crashes;
 

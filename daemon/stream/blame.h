@@ -33,8 +33,8 @@
 #define BLAME_DEVICE_CRASHES 3u
 #define BLAME_MINUTE_US      60000000ull
 #define BLAME_ACCOUNT_US     300000000ull /* how long the account of a guilty request stays suspect */
-#define BLAME_BAR_US         10000000ull /* that an account waits after its second guilty request; then twice that */
-#define BLAME_KEPT           8u          /* crashes remembered: more in a minute can't be, with the pauses */
+#define BLAME_BAR_US         10000000ull  /* that an account waits after its second guilty request; then twice that */
+#define BLAME_KEPT           8u           /* crashes remembered: more in a minute can't be, with the pauses */
 
 /* What is held against one request; zeroed at its beginning. */
 struct blame_mark {
@@ -66,8 +66,8 @@ struct blame_verdict {
  * An engine was lost at @now_us with the @n requests @marks in the step or the openings under way. @stranger: by a
  * SIGKILL that was not sottod's.
  */
-void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger,
-                 uint64_t now_us, struct blame_verdict *ret_verdict);
+void blame_crash(struct blame *blame, struct blame_mark *const *marks, size_t n, bool stranger, uint64_t now_us,
+                 struct blame_verdict *ret_verdict);
 
 /* A request of an account that is suspect begins. */
 void blame_suspect(struct blame_mark *mark);

@@ -44,8 +44,7 @@ static const char *const names[EDITION_STATE_COUNT] = {
 static void move(struct edition *edition, enum edition_state to)
 {
     assert(moves[edition->state] & (1u << to));
-    log_debug("stream", "model %s: %s -> %s", edition->model->settings.name, names[edition->state],
-              names[to]);
+    log_debug("stream", "model %s: %s -> %s", edition->model->settings.name, names[edition->state], names[to]);
     edition->state = to;
 }
 
@@ -322,8 +321,8 @@ static void try_again(struct edition *edition, const struct engine_end *end, uin
         return;
     }
     if (!end->was_ready && ++edition->n_tries >= LOAD_TRIES) {
-        snprintf(text, sizeof(text), "model %s: the engine was lost %u times while loading, last: %s%s%s",
-                 name, edition->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
+        snprintf(text, sizeof(text), "model %s: the engine was lost %u times while loading, last: %s%s%s", name,
+                 edition->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
         fail(edition, false, text);
         return;
     }
@@ -340,11 +339,10 @@ static void tell_end(struct edition *edition, const struct engine_end *end, cons
     struct model *model = edition->model;
 
     snprintf(model->last_exit, sizeof(model->last_exit), "%s", end->exit);
-    hub_event(edition->hub, UINT32_MAX, "engine", name, "model", model->settings.name, "exit", end->exit,
-              "why", end->why, NULL);
+    hub_event(edition->hub, UINT32_MAX, "engine", name, "model", model->settings.name, "exit", end->exit, "why",
+              end->why, NULL);
     if (!end->wanted) {
-        log_warn("stream", "event: %s, model: %s, exit: %s, why: %s", name, model->settings.name, end->exit,
-                 end->why);
+        log_warn("stream", "event: %s, model: %s, exit: %s, why: %s", name, model->settings.name, end->exit, end->why);
     }
 }
 

@@ -39,8 +39,8 @@ void embed_name_field(char *field)
 }
 
 int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag)
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag)
 {
     Sotto__V1__Generate same = SOTTO__V1__GENERATE__INIT;
     int r;

@@ -77,8 +77,7 @@ struct engine_link {
 static void move(struct engine_link *link, enum engine_state to)
 {
     assert(moves[link->state] & (1u << to));
-    log_debug("stream", "engine of %s, pid %u: %s -> %s", link->name, engine_pid(link), names[link->state],
-              names[to]);
+    log_debug("stream", "engine of %s, pid %u: %s -> %s", link->name, engine_pid(link), names[link->state], names[to]);
     link->state = to;
 }
 
@@ -220,8 +219,7 @@ static void on_time(uv_timer_t *timer)
     case ENGINE_DYING:
         if (link->has_process) {
             if (link->killed) {
-                log_warn("stream", "engine of %s, pid %u: still there after SIGKILL", link->name,
-                         engine_pid(link));
+                log_warn("stream", "engine of %s, pid %u: still there after SIGKILL", link->name, engine_pid(link));
             }
             link->killed = true;
             uv_process_kill(&link->process, SIGKILL);
@@ -363,8 +361,8 @@ static void on_ready(struct engine_link *link, const Sotto__Engine__Ready *ready
     }
     if (strcmp(ready->build, SOTTO_VERSION) != 0) {
         link->end.hopeless = true;
-        engine_kill(link, "sotto-engine is of build \"%.64s\" and sottod of \"%s\": install both of one",
-                    ready->build, SOTTO_VERSION);
+        engine_kill(link, "sotto-engine is of build \"%.64s\" and sottod of \"%s\": install both of one", ready->build,
+                    SOTTO_VERSION);
         return;
     }
     move(link, ENGINE_READY);

@@ -283,8 +283,7 @@ void governing_start(struct hub *hub)
     hub->governing.timer.data = hub;
 }
 
-void governing_configure(struct hub *hub, const struct governor_policy *policy,
-                         const struct energy_stated *stated)
+void governing_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
 {
     governor_configure(&hub->governor, policy);
     energy_configure(&hub->governing.energy, stated);

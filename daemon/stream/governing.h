@@ -58,8 +58,7 @@ struct governing {
     struct tallies tallies;
 };
 
-void governing_init(struct hub *hub, const struct governor_policy *policy,
-                    const struct energy_stated *stated);
+void governing_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
 
 /* Its handle is in the loop from here on, and counts as one of the hub's. */
 void governing_start(struct hub *hub);
@@ -67,8 +66,7 @@ void governing_close(struct hub *hub, uv_close_cb closed);
 void governing_finish(struct hub *hub);
 
 /* Another policy and statement hold from the next tick on. */
-void governing_configure(struct hub *hub, const struct governor_policy *policy,
-                         const struct energy_stated *stated);
+void governing_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
 
 /* Once a turn, before anything is planned: begins to tick when there is work, and ends it. */
 void governing_run(struct hub *hub);

@@ -442,8 +442,7 @@ static int copy_changes(const struct hub *hub, const struct hub_config *config, 
 }
 
 /* Puts what was copied in force; frees what was before. */
-static void swap_in(struct change *changes, size_t n, void (*needs)(void *owner, const char *path),
-                    void *owner)
+static void swap_in(struct change *changes, size_t n, void (*needs)(void *owner, const char *path), void *owner)
 {
     for (size_t i = 0; i < n; i++) {
         struct model *model = changes[i].model;
@@ -483,15 +482,14 @@ static void configure_pins(struct hub *hub)
 
         for (size_t i = 0; i < COUNTOF(editions); i++) {
             if (editions[i] && pins_configure(editions[i], model->settings.pins, model->settings.n_pins)) {
-                log_warn("stream", "no memory for other pins of model %s: the old ones stay",
-                         model->settings.name);
+                log_warn("stream", "no memory for other pins of model %s: the old ones stay", model->settings.name);
             }
         }
     }
 }
 
-int hub_configure(struct hub *hub, const struct hub_config *config,
-                  void (*needs)(void *owner, const char *path), void *owner)
+int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs)(void *owner, const char *path),
+                  void *owner)
 {
     cleanup(mem_freep) struct change *changes = mem_calloc(MEM_MISC, config->n_models + 1, sizeof(*changes));
     struct list added;

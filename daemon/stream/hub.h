@@ -96,8 +96,8 @@ struct hub;
 struct stream;
 
 /* An event for Watch; @pairs alternate key and value, @n_pairs of them; uid whose stream it is, or UINT32_MAX. */
-typedef void (*hub_event_fn)(void *owner, const char *topic, const char *name, const char *const *pairs,
-                             size_t n_pairs, uint32_t uid);
+typedef void (*hub_event_fn)(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
+                             uint32_t uid);
 
 int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *config, hub_event_fn on_event,
                void *owner);
@@ -137,8 +137,8 @@ bool hub_is_still(const struct hub *hub);
 /* Swaps the set of models (reload): new ones become known (and load, if they say so), changed ones apply to the
  * next load, missing ones are unloaded after their last stream. Paths of settings that need a reload of their model
  * are told by @needs (may be called many times). All or nothing: a fault leaves the old set. */
-int hub_configure(struct hub *hub, const struct hub_config *config,
-                  void (*needs)(void *owner, const char *path), void *owner);
+int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs)(void *owner, const char *path),
+                  void *owner);
 
 /* ---- generating */
 
@@ -164,24 +164,24 @@ struct stream_sink {
  * The sink may call any function of this header from a callback.
  */
 int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
-                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                uint32_t *ret_retry_ms, struct diag *diag);
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                struct diag *diag);
 
 /*
  * The same for an embedding: a stream that samples nothing. Instead of on_delta and on_done it ends in on_embedding;
  * in on_done only when it is cancelled. A model that is not made for it: on_error, CODE_FAILED_PRECONDITION.
  */
 int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag);
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag);
 
 /*
  * Opens a session (session.h), and a stream that computes ahead what it begins with. That ends in on_opened; in on_done
  * only when it is cancelled, and then there is no session.
  */
 int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag);
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag);
 
 void stream_credit(struct stream *stream, const Sotto__V1__Credit *credit);
 
@@ -202,16 +202,14 @@ void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sente
 
 struct hub_ticket; /* names a pending question, for hub_forget() */
 
-typedef void (*hub_tokenized_fn)(void *owner, const Sotto__V1__Tokenized *answer,
-                                 const Sotto__V1__Error *error);
-typedef void (*hub_detokenized_fn)(void *owner, const Sotto__V1__Detokenized *answer,
-                                   const Sotto__V1__Error *error);
+typedef void (*hub_tokenized_fn)(void *owner, const Sotto__V1__Tokenized *answer, const Sotto__V1__Error *error);
+typedef void (*hub_detokenized_fn)(void *owner, const Sotto__V1__Detokenized *answer, const Sotto__V1__Error *error);
 typedef void (*hub_progress_fn)(void *owner, const Sotto__V1__LoadProgress *progress);
 typedef void (*hub_loaded_fn)(void *owner, const Sotto__V1__ModelInfo *info, const Sotto__V1__Error *error);
 typedef void (*hub_unloaded_fn)(void *owner, const Sotto__V1__Error *error);
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant,
-                 hub_tokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
+                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
                    hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
@@ -227,13 +225,12 @@ int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_c
 /* The configured file of a name: anybody, unless an administrator unloaded it (PERMISSION_DENIED) or it was refused
  * and has not changed (FAILED_PRECONDITION). Another file or a new name, and another try: an administrator. A model
  * that serves a file which was replaced since takes the new one beside the old. Many asks are one load. */
-int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
-             hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
-             struct diag *diag);
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
+             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
 /* For administrators. Answered when the process is gone and every byte is back with the system. */
-int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,
-               hub_unloaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
+               void *owner, struct hub_ticket **ret_ticket, struct diag *diag);
 
 /* The asker is gone or has cancelled: no callback any more. The load itself goes on: it belongs to the daemon. A
  * ticket ends with its callback; forgetting it inside that is allowed and does nothing. */
@@ -241,8 +238,7 @@ void hub_forget(struct hub_ticket *ticket);
 
 /* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's
  * ceiling). */
-int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
-                    Sotto__V1__Models *ret_models);
+int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena, Sotto__V1__Models *ret_models);
 
 /*
  * Classes, models, engines, memory of sottod and of the engines, and the hub's counters. Engines are asked for their

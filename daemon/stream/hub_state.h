@@ -157,8 +157,8 @@ struct hub_ticket {
 struct model;
 
 /* @model: the one that it is about, or NULL. 0 or -ENOMEM. */
-int ticket_create(struct hub_ticket **ret_ticket, struct hub *hub, enum ticket_kind kind,
-                  const struct grant *grant, struct model *model, void *owner);
+int ticket_create(struct hub_ticket **ret_ticket, struct hub *hub, enum ticket_kind kind, const struct grant *grant,
+                  struct model *model, void *owner);
 
 /* Answered from the next turn on, with an error unless @code is 0. */
 void ticket_answer(struct hub_ticket *ticket, Sotto__V1__Code code, const char *sentence);

@@ -224,8 +224,7 @@ int journal_read(int fd, uint64_t *at, struct buf *room, struct journal_record *
     if (got < n || checksum(head, body, n) != get32(head + 12)) {
         return JOURNAL_TORN;
     }
-    *ret_record =
-        (struct journal_record){ .kind = (enum journal_kind)(get32(head + 4) >> 16), .body = body, .n = n };
+    *ret_record = (struct journal_record){ .kind = (enum journal_kind)(get32(head + 4) >> 16), .body = body, .n = n };
     *at += HEAD_BYTES + ((n + 3) & ~(size_t)3);
     return JOURNAL_OK;
 }
@@ -277,7 +276,5 @@ int journal_known(const struct journal *journal, struct ids *ids)
     if (r < 0) {
         return err_up(r);
     }
-    return r == JOURNAL_END && ids->n + journal->n_slid == journal->n_prompt + journal->n_answer
-               ? 0
-               : JOURNAL_TORN;
+    return r == JOURNAL_END && ids->n + journal->n_slid == journal->n_prompt + journal->n_answer ? 0 : JOURNAL_TORN;
 }

@@ -25,8 +25,7 @@ enum journal_kind {
     JOURNAL_TOKENS = 4,    /* u32 index of the first, then u32 tokens of the answer */
     JOURNAL_DELIVERED = 5, /* u32 tokens, u64 bytes of text handed to the connection so far */
     JOURNAL_FINISH = 6,    /* u32 FinishReason (0: an error), u32 Code */
-    JOURNAL_SLIDE =
-        7, /* u32 n, u32 m: of the known tokens up to here, m behind the first n are known no more */
+    JOURNAL_SLIDE = 7,     /* u32 n, u32 m: of the known tokens up to here, m behind the first n are known no more */
 };
 
 struct journal {

@@ -37,8 +37,7 @@ static double part_of(const struct lane *lane, const struct plan_entry *entry)
     return cost_of(&lane->cost, &load);
 }
 
-static void charge(struct hub *hub, struct stream *stream, uint64_t uj, enum energy_source source,
-                   uint64_t boot_us)
+static void charge(struct hub *hub, struct stream *stream, uint64_t uj, enum energy_source source, uint64_t boot_us)
 {
     struct tally *tally = tallies_get(&hub->governing.tallies, stream->grant.uid);
     uint32_t budget = stream->grant.energy_a_minute;

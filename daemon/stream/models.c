@@ -158,8 +158,7 @@ static int load(struct model *model, struct diag *diag)
     model->is_held = false;
     model->has_failed = false;
     model->reason[0] = '\0';
-    log_info("stream", "event: model-loading, model: %s, file: %s", model->settings.name,
-             model->settings.file);
+    log_info("stream", "event: model-loading, model: %s, file: %s", model->settings.name, model->settings.file);
     hub_event(model->hub, UINT32_MAX, "model", "model-loading", "model", model->settings.name, NULL);
     return 0;
 }
@@ -200,8 +199,7 @@ static int want_newest(struct model *model, struct diag *diag)
 }
 
 /* Answers the waiters of @kind. */
-static void answer_waiters(struct model *model, enum ticket_kind kind, Sotto__V1__Code code,
-                           const char *sentence)
+static void answer_waiters(struct model *model, enum ticket_kind kind, Sotto__V1__Code code, const char *sentence)
 {
     struct list *link;
     struct list *after;
@@ -237,8 +235,8 @@ static void release_words(struct model *model, const char *sentence)
 }
 
 /* Is @file (NULL: the configured one) a load that this peer may ask for? Above 0: a Code. */
-static int check_load(const struct hub *hub, const struct model *model, const char *file,
-                      const struct grant *grant, struct diag *diag)
+static int check_load(const struct hub *hub, const struct model *model, const char *file, const struct grant *grant,
+                      struct diag *diag)
 {
     if (hub->is_stopping) {
         diag_set(diag, "the daemon is shutting down");
@@ -289,9 +287,8 @@ static void take_back(struct model *model, bool is_new, const struct model *befo
     model->has_failed = before->has_failed;
 }
 
-int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
-             hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
-             struct diag *diag)
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
+             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     struct model *model = models_find(hub, ask->name);
     bool other = ask->file[0] != '\0' && (!model || strcmp(ask->file, model->settings.file) != 0);
@@ -363,8 +360,8 @@ void models_unload(struct model *model, bool now, const char *why)
     sessions_end_of(model);
 }
 
-int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,
-               hub_unloaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
+               void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     struct model *model = models_find(hub, ask->name);
     struct hub_ticket *ticket;
@@ -467,9 +464,8 @@ void models_on_ready(struct edition *edition)
         model->current = edition;
         model->next = NULL;
     }
-    log_info("stream", "event: model-ready, model: %s, backend: %s, numerics: %s, load_ms: %llu",
-             model->settings.name, edition->facts.backend, edition->facts.numerics,
-             (unsigned long long)(edition->facts.load_us / 1000));
+    log_info("stream", "event: model-ready, model: %s, backend: %s, numerics: %s, load_ms: %llu", model->settings.name,
+             edition->facts.backend, edition->facts.numerics, (unsigned long long)(edition->facts.load_us / 1000));
     hub_event(model->hub, UINT32_MAX, "model", "model-ready", "model", model->settings.name, "backend",
               edition->facts.backend, "numerics", edition->facts.numerics, NULL);
     if (old) {
@@ -500,8 +496,7 @@ void models_on_failed(struct edition *edition, bool by_file, const char *sentenc
         snprintf(model->reason, sizeof(model->reason), "%s", sentence);
     }
     log_error("stream", "event: model-failed, model: %s, why: %s", model->settings.name, sentence);
-    hub_event(model->hub, UINT32_MAX, "model", "model-failed", "model", model->settings.name, "why", sentence,
-              NULL);
+    hub_event(model->hub, UINT32_MAX, "model", "model-failed", "model", model->settings.name, "why", sentence, NULL);
     stream_end_all(edition, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
     if (!models_pick(model)) {
         release_words(model, text);

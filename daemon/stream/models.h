@@ -26,7 +26,7 @@ struct model {
     bool is_removed; /* no longer configured */
     bool has_failed;
     struct identity failed; /* of the file that was refused */
-    uint64_t retry_us; /* when who asks may try it again, as the file was not to blame; UINT64_MAX: it was */
+    uint64_t retry_us;      /* when who asks may try it again, as the file was not to blame; UINT64_MAX: it was */
     char reason[DIAG_BYTES];
     uint32_t n_tickets; /* that name it */
     uint32_t n_starts;

@@ -26,8 +26,8 @@ static size_t gather_marks(struct edition *edition, struct blame_mark **ret_mark
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 
-        for (uint32_t k = 0;
-             step->lane == &edition->lane && has_begun(step) && k < step->plan.n_entries && n < cap; k++) {
+        for (uint32_t k = 0; step->lane == &edition->lane && has_begun(step) && k < step->plan.n_entries && n < cap;
+             k++) {
             if (step->plan.entries[k].job) {
                 ret_marks[n++] = &pacer_stream_of(step->plan.entries[k].job)->mark;
             }
@@ -64,8 +64,8 @@ static void charge(struct edition *edition, struct account *account, uint64_t no
 static void strike_out(struct stream *stream, uint64_t now_us)
 {
     charge(stream->edition, stream->job.account, now_us);
-    log_warn("stream", "event: request-guilty, stream: %llu, uid: %u, model: %s",
-             (unsigned long long)stream->number, stream->grant.uid, stream->edition->model->settings.name);
+    log_warn("stream", "event: request-guilty, stream: %llu, uid: %u, model: %s", (unsigned long long)stream->number,
+             stream->grant.uid, stream->edition->model->settings.name);
     stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL,
                 "the engine was lost twice while it worked on this request alone: it is not tried again");
 }
@@ -89,8 +89,7 @@ static uint32_t lay_blame(struct edition *edition, const struct engine_end *end)
     if (verdict.device) {
         log_error("stream", "event: device-troubled, model: %s, crashes: %u", edition->model->settings.name,
                   verdict.n_recent);
-        hub_event(edition->hub, UINT32_MAX, "engine", "device-troubled", "model",
-                  edition->model->settings.name, NULL);
+        hub_event(edition->hub, UINT32_MAX, "engine", "device-troubled", "model", edition->model->settings.name, NULL);
     }
     return verdict.n_recent;
 }
@@ -104,8 +103,8 @@ static void forget_steps(struct edition *edition)
     for (size_t i = 0; i < TURN_STEPS; i++) {
         const struct turn_step *step = &turn->steps[i];
 
-        for (uint32_t k = 0;
-             step->lane == &edition->lane && step->state == TURN_OVER && k < step->plan.n_entries; k++) {
+        for (uint32_t k = 0; step->lane == &edition->lane && step->state == TURN_OVER && k < step->plan.n_entries;
+             k++) {
             struct job *job = step->plan.entries[k].job;
 
             if (job && stream_is_over(pacer_stream_of(job))) {

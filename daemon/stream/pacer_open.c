@@ -69,8 +69,7 @@ static void tell_extend(struct stream *stream, const struct ids *known)
     extend.tokens = known->ids;
     extend.n_tokens = known->n;
     extend.n_prompt = stream->journal.n_prompt;
-    extend.reserve_tokens =
-        (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
+    extend.reserve_tokens = (uint32_t)num_min(stream->max_tok - stream->n_answer, stream->n_context - known->n);
     extend.sampler = &sampler;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND;
     order.extend = &extend;
@@ -110,8 +109,7 @@ static void open_sequence(struct stream *stream)
         return;
     }
     if (!take_sequence(stream)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for one more sequence");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for one more sequence");
         return;
     }
     stream->looks_like = pins_match(stream, known.ids, known.n);
@@ -179,8 +177,7 @@ void pacer_close(struct stream *stream)
         pacer_tell_stop(edition, stream->sequence);
     }
     /* What lies past a stop is no part of any later answer. */
-    pacer_tell_close(edition, stream->sequence, stream->job.n_known,
-                     stream->end.code == SOTTO__V1__CODE__CODE_OK);
+    pacer_tell_close(edition, stream->sequence, stream->job.n_known, stream->end.code == SOTTO__V1__CODE__CODE_OK);
     stream->sequence = 0;
     stream->extends = false;
 }
@@ -288,8 +285,7 @@ static bool refused_extend(struct stream *stream, const Sotto__Engine__Refused *
 
 /* It may find room later. Who had the room when the engine looked may be gone by now, so it is not asked who is there
  * now. */
-static bool may_wait(const struct stream *stream, const struct edition *edition,
-                     const Sotto__Engine__Refused *refused)
+static bool may_wait(const struct stream *stream, const struct edition *edition, const Sotto__Engine__Refused *refused)
 {
     bool is_full = refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
                    refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY;
@@ -326,8 +322,7 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
     }
     if (refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED ||
         refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT,
-                    "the model's engine does not take these tokens");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "the model's engine does not take these tokens");
         return;
     }
     stream_never_fits(stream, refused->pages_needed);

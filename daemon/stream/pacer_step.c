@@ -124,8 +124,7 @@ static bool is_plausible(const struct edition *edition, const struct plan_entry 
 }
 
 /* True if all that it says of those who still ask fits what was asked. */
-static bool fits(const struct edition *edition, const struct turn_step *step,
-                 const Sotto__Engine__StepDone *done)
+static bool fits(const struct edition *edition, const struct turn_step *step, const Sotto__Engine__StepDone *done)
 {
     if (done->n_entries != step->plan.n_entries) {
         return false;
@@ -142,8 +141,8 @@ static bool fits(const struct edition *edition, const struct turn_step *step,
 }
 
 /* What a step computed for one job. */
-static void take_result(struct edition *edition, struct job *job, bool alone,
-                        const Sotto__Engine__EntryDone *done, uint64_t now_us, uint64_t boot_us)
+static void take_result(struct edition *edition, struct job *job, bool alone, const Sotto__Engine__EntryDone *done,
+                        uint64_t now_us, uint64_t boot_us)
 {
     struct stream *stream = pacer_stream_of(job);
 
@@ -168,15 +167,13 @@ static void take_result(struct edition *edition, struct job *job, bool alone,
     } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
     } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL,
-                    "the model gave no finite number for this request");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL, "the model gave no finite number for this request");
     }
 }
 
 /* Rows, tokens and passes, for Status; and what the cost model learns from a step that was done as it was planned: the
  * time that it held its place, without rests and without standing still. */
-static void count_step(struct edition *edition, const struct turn_step *step,
-                       const Sotto__Engine__StepDone *done)
+static void count_step(struct edition *edition, const struct turn_step *step, const Sotto__Engine__StepDone *done)
 {
     struct edition_figures *figures = &edition->figures;
     uint64_t took_us = step->held_us ? step->held_us : done->host_us;
@@ -209,8 +206,7 @@ void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *
     uint64_t now_us = clock_mono_us();
     uint64_t boot_us = clock_boot_us();
 
-    if (!step ||
-        (step->state != TURN_RUNNING && step->state != TURN_SUSPENDING && step->state != TURN_WITHDRAWING)) {
+    if (!step || (step->state != TURN_RUNNING && step->state != TURN_SUSPENDING && step->state != TURN_WITHDRAWING)) {
         engine_kill(edition->engine, "it finished a step that it was not asked for");
         return;
     }
@@ -224,8 +220,7 @@ void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *
     count_step(edition, step, done);
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         if (step->plan.entries[i].job) {
-            take_result(edition, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us,
-                        boot_us);
+            take_result(edition, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
         }
     }
     pacer_watch(edition);
@@ -239,8 +234,7 @@ void pacer_on_suspended(struct edition *edition, const Sotto__Engine__Suspended 
         engine_kill(edition->engine, "it suspended a step that did not run");
         return;
     }
-    governing_slice_ended(edition->hub, turn_find(turn, &edition->lane, suspended->step), suspended->held_us,
-                          false);
+    governing_slice_ended(edition->hub, turn_find(turn, &edition->lane, suspended->step), suspended->held_us, false);
     pacer_watch(edition);
 }
 

@@ -34,12 +34,11 @@ static void move(struct pin *pin, enum pin_state to)
     const char *model = pin->edition->model->settings.name;
 
     assert(moves[pin->state] & (1u << to));
-    log_debug("stream", "model %s, pin %s: %s -> %s", model, pin->settings.name, names[pin->state],
-              names[to]);
+    log_debug("stream", "model %s, pin %s: %s -> %s", model, pin->settings.name, names[pin->state], names[to]);
     pin->state = to;
     if (to == PIN_HELD || to == PIN_REFUSED) {
-        hub_event(pin->edition->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused",
-                  "model", model, "pin", pin->settings.name, "why", pin->why, NULL);
+        hub_event(pin->edition->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused", "model", model,
+                  "pin", pin->settings.name, "why", pin->why, NULL);
     }
 }
 
@@ -114,8 +113,7 @@ static void make_room(struct edition *edition)
             log_info("stream", "event: pin-let-go, model: %s, pin: %s", edition->model->settings.name,
                      pin->settings.name);
             let_go(pin, true);
-            snprintf(pin->why, sizeof(pin->why),
-                     "memory is short: it is computed again when the machine has more");
+            snprintf(pin->why, sizeof(pin->why), "memory is short: it is computed again when the machine has more");
         }
     }
 }
@@ -204,17 +202,16 @@ static bool has_room(struct pin *pin)
     pin->n_pages = (uint32_t)num_div_up(pin->tokens.n, facts->n_page_tok);
     if (pin->tokens.n >= facts->n_context) {
         snprintf(text, sizeof(text),
-                 "it has %zu tokens and the model's context %u: nothing could follow it, so pin less",
-                 pin->tokens.n, facts->n_context);
+                 "it has %zu tokens and the model's context %u: nothing could follow it, so pin less", pin->tokens.n,
+                 facts->n_context);
         refuse(pin, text);
         return false;
     }
     if (n_held + pin->n_pages > n_most) {
-        snprintf(
-            text, sizeof(text),
-            "it needs %u pages of KV memory and pins may hold %u of %u (half, and a whole context beside "
-            "them), of which %u are taken: raise kv_bytes, lower context, or pin less",
-            pin->n_pages, n_most, facts->n_pages, n_held);
+        snprintf(text, sizeof(text),
+                 "it needs %u pages of KV memory and pins may hold %u of %u (half, and a whole context beside "
+                 "them), of which %u are taken: raise kv_bytes, lower context, or pin less",
+                 pin->n_pages, n_most, facts->n_pages, n_held);
         refuse(pin, text);
         return false;
     }
@@ -234,8 +231,7 @@ static void on_tokens(struct pin *pin, const char *why)
 static bool start(struct pin *pin)
 {
     if (!pin->edition->facts.shares_prefixes) {
-        refuse(pin,
-               "the model's family keeps a state that no prefix gives back: nothing of it can be pinned");
+        refuse(pin, "the model's family keeps a state that no prefix gives back: nothing of it can be pinned");
         return false;
     }
     if (pin->tokens.n == 0) {

@@ -104,7 +104,6 @@ void pins_count(struct edition *edition, uint32_t number, uint32_t n_tok);
 bool pin_is_for(const struct hub_pin *settings, uint32_t uid);
 
 /* Those of @model that @grant may hear of, filled into @info from @arena. 0 or -ENOMEM. */
-int pins_report(const struct model *model, const struct grant *grant, struct arena *arena,
-                Sotto__V1__ModelInfo *info);
+int pins_report(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info);
 
 #endif

@@ -18,8 +18,7 @@ static bool is_same_text(const char *a, const char *b)
 
 static bool is_same_audience(const struct hub_pin *a, const struct hub_pin *b)
 {
-    return a->n_uids == b->n_uids &&
-           (a->n_uids == 0 || memcmp(a->uids, b->uids, a->n_uids * sizeof(*a->uids)) == 0);
+    return a->n_uids == b->n_uids && (a->n_uids == 0 || memcmp(a->uids, b->uids, a->n_uids * sizeof(*a->uids)) == 0);
 }
 
 bool hub_pin_equal(const struct hub_pin *a, const struct hub_pin *b)

@@ -36,8 +36,8 @@ static char *copy(struct arena *arena, const char *text)
 }
 
 /* @pin: NULL, of a model that is not loaded. */
-static void fill(const struct hub_pin *settings, const struct pin *pin, const struct grant *grant,
-                 struct arena *arena, Sotto__V1__PinInfo *info)
+static void fill(const struct hub_pin *settings, const struct pin *pin, const struct grant *grant, struct arena *arena,
+                 Sotto__V1__PinInfo *info)
 {
     *info = (Sotto__V1__PinInfo)SOTTO__V1__PIN_INFO__INIT;
     info->name = copy(arena, settings->name);
@@ -58,8 +58,7 @@ static void fill(const struct hub_pin *settings, const struct pin *pin, const st
     }
 }
 
-int pins_report(const struct model *model, const struct grant *grant, struct arena *arena,
-                Sotto__V1__ModelInfo *info)
+int pins_report(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
 {
     const struct edition *edition = models_pick(model);
     Sotto__V1__PinInfo *infos = arena_alloc(arena, HUB_PINS_MAX * sizeof(*infos));

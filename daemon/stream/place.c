@@ -70,8 +70,7 @@ static void fill_bounds(const struct hub *hub, const struct place_ask *ask, stru
         .n_most = (uint32_t)num_min(limits.n_streams, limits.n_waiting),
         .service = &account->service,
     };
-    place->own.gap_us =
-        queue_foretell_us(&hub->queue, account, ask->class, hub->governor.limits, &place->own.first_us);
+    place->own.gap_us = queue_foretell_us(&hub->queue, account, ask->class, hub->governor.limits, &place->own.first_us);
     place->shared = (struct comeback_bound){
         .n_free = n_most - (uint32_t)num_min(count_waiting(hub), n_most),
         .n_most = n_most,
@@ -88,8 +87,7 @@ static void say_full(const struct hub *hub, const struct place_ask *ask, uint32_
     const struct account *account = ask->account;
 
     if (account->n_live >= ask->grant->n_streams) {
-        diag_set(diag,
-                 "%u requests of this user are live, as many as it may have: end one, or come back in %u ms",
+        diag_set(diag, "%u requests of this user are live, as many as it may have: end one, or come back in %u ms",
                  account->n_live, retry_ms);
     } else if (account->n_waiting >= LIMIT_WAITING_A_UID) {
         diag_set(diag, "%u requests of this user are waiting already, and no more may: come back in %u ms",
@@ -104,13 +102,12 @@ static void say_full(const struct hub *hub, const struct place_ask *ask, uint32_
 }
 
 /* A budget is spent: tokens, or energy; or it has to rest for what it did. */
-static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t tokens_wait_us,
-                     uint32_t *ret_retry_ms, struct diag *diag)
+static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t tokens_wait_us, uint32_t *ret_retry_ms,
+                     struct diag *diag)
 {
     uint64_t energy_wait_us = metering_wait_us(hub, ask->grant, clock_boot_us());
     uint64_t wait_us = num_max(tokens_wait_us, energy_wait_us);
-    bool is_energy =
-        ask->grant->tokens_a_minute == 0 || energy_wait_us >= tokens_wait_us; /* of a later now */
+    bool is_energy = ask->grant->tokens_a_minute == 0 || energy_wait_us >= tokens_wait_us; /* of a later now */
 
     if (wait_us == 0) {
         return false;
@@ -122,8 +119,8 @@ static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t toke
         return true;
     }
     diag_set(diag, "this user's %u %s a minute are spent: come back in %u ms",
-             is_energy ? ask->grant->energy_a_minute : ask->grant->tokens_a_minute,
-             is_energy ? "joules" : "tokens", *ret_retry_ms);
+             is_energy ? ask->grant->energy_a_minute : ask->grant->tokens_a_minute, is_energy ? "joules" : "tokens",
+             *ret_retry_ms);
     return true;
 }
 

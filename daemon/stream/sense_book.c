@@ -94,8 +94,7 @@ static bool is_temperature(int32_t mc)
 }
 
 /* An id above all that were named is new; one of those must be known, and be the same thing as before. */
-static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *inventory, size_t at,
-                        struct diag *diag)
+static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *inventory, size_t at, struct diag *diag)
 {
     const Sotto__Sense__Source *source = inventory->sources[at];
     const struct sense_source *known = book->has_inventory ? find_id(book, source->id) : NULL;
@@ -121,19 +120,18 @@ static int check_source(struct sense_book *book, const Sotto__Sense__Inventory *
     return SENSE_TAKEN;
 }
 
-static int check_inventory(struct sense_book *book, const Sotto__Sense__Inventory *inventory,
-                           const char *build, struct diag *diag)
+static int check_inventory(struct sense_book *book, const Sotto__Sense__Inventory *inventory, const char *build,
+                           struct diag *diag)
 {
     uint64_t n_ours = 0;
 
     if (strcmp(inventory->build, build) != 0) {
-        diag_set(diag, "sotto-sense is of build \"%.64s\" and sottod of \"%s\": install both of one",
-                 inventory->build, build);
+        diag_set(diag, "sotto-sense is of build \"%.64s\" and sottod of \"%s\": install both of one", inventory->build,
+                 build);
         return SENSE_LIE;
     }
     if (inventory->n_sources > SENSE_SOURCES || inventory->n_devices > SENSE_DEVICES) {
-        return lie(diag, "it names more sources or devices than it may",
-                   inventory->n_sources + inventory->n_devices);
+        return lie(diag, "it names more sources or devices than it may", inventory->n_sources + inventory->n_devices);
     }
     for (size_t i = 0; i < inventory->n_devices; i++) {
         n_ours += inventory->devices[i]->is_ours;
@@ -152,8 +150,8 @@ static int check_inventory(struct sense_book *book, const Sotto__Sense__Inventor
 }
 
 /* The record that @source goes on with: of its number, else one of the same name that has none now. */
-static struct sense_source *find_record(struct sense_book *book, const Sotto__Sense__Source *source,
-                                        const char *name, bool same_connection)
+static struct sense_source *find_record(struct sense_book *book, const Sotto__Sense__Source *source, const char *name,
+                                        bool same_connection)
 {
     struct sense_source *known = same_connection ? find_id(book, source->id) : NULL;
 
@@ -334,8 +332,7 @@ static int check_reading(struct sense_book *book, const Sotto__Sense__Reading *r
     return SENSE_TAKEN;
 }
 
-static int check_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
-                        struct diag *diag)
+static int check_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us, struct diag *diag)
 {
     if (!book->has_inventory) {
         return lie(diag, "it reads before it has named anything", 0);
@@ -377,8 +374,8 @@ static void take_reading(struct sense_book *book, const Sotto__Sense__Reading *r
     }
     source->was_read = true;
     source->was_ok = source->was_ok || reading->state == SOTTO__SENSE__STATE__STATE_OK;
-    if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK &&
-        reading->state == SOTTO__SENSE__STATE__STATE_OK && reading->value > source->most) {
+    if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK && reading->state == SOTTO__SENSE__STATE__STATE_OK &&
+        reading->value > source->most) {
         source->most = reading->value;
     }
 }
@@ -400,8 +397,7 @@ static void take_clients(struct sense_book *book, const Sotto__Sense__Sample *sa
     }
 }
 
-int sense_book_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
-                      struct diag *diag)
+int sense_book_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us, struct diag *diag)
 {
     int r = check_sample(book, sample, now_us, diag);
 
@@ -420,8 +416,7 @@ int sense_book_sample(struct sense_book *book, const Sotto__Sense__Sample *sampl
 
 /* ---- what is asked */
 
-Sotto__Sense__State sense_book_state(const struct sense_source *source, uint64_t now_us, uint64_t most_us,
-                                     bool alive)
+Sotto__Sense__State sense_book_state(const struct sense_source *source, uint64_t now_us, uint64_t most_us, bool alive)
 {
     bool is_old = now_us > source->now.at_us && now_us - source->now.at_us > most_us;
 

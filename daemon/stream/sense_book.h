@@ -103,15 +103,13 @@ void sense_book_sweep(struct sense_book *book, bool all);
 /* @build: what ours is called. */
 int sense_book_inventory(struct sense_book *book, const Sotto__Sense__Inventory *inventory, const char *build,
                          struct diag *diag);
-int sense_book_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
-                      struct diag *diag);
+int sense_book_sample(struct sense_book *book, const Sotto__Sense__Sample *sample, uint64_t now_us, struct diag *diag);
 
 /* Once a second: the present values go into the history. @alive: sotto-sense is. */
 void sense_book_tick(struct sense_book *book, uint64_t now_us, bool alive);
 
 /* How a reading stands now: an OK one that is older than @most_us, or of a dead link, is stale. */
-Sotto__Sense__State sense_book_state(const struct sense_source *source, uint64_t now_us, uint64_t most_us,
-                                     bool alive);
+Sotto__Sense__State sense_book_state(const struct sense_source *source, uint64_t now_us, uint64_t most_us, bool alive);
 
 /* The lowest-numbered source in use of @quantity, or NULL. Those that are gone come last. */
 const struct sense_source *sense_book_find(const struct sense_book *book, Sotto__Sense__Quantity quantity);

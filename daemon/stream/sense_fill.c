@@ -14,8 +14,7 @@ static uint64_t seen_us(const struct sense_source *source, const struct sense_vi
     return source->now.at_us ? source->now.at_us : view->since_us;
 }
 
-static Sotto__Sense__State state_of(const struct sense_source *source, const struct sense_view *view,
-                                    uint64_t most_us)
+static Sotto__Sense__State state_of(const struct sense_source *source, const struct sense_view *view, uint64_t most_us)
 {
     return sense_book_state(source, view->now_us, most_us, view->is_alive);
 }
@@ -68,8 +67,7 @@ static uint32_t sum_of_others(const struct sense_book *book, const struct sense_
     return sum < 1000 ? sum : 1000;
 }
 
-static void fill_clock(const struct sense_book *book, const struct sense_view *view,
-                       struct governor_input *input)
+static void fill_clock(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
     const struct sense_source *clock = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
 
@@ -83,8 +81,7 @@ static void fill_clock(const struct sense_book *book, const struct sense_view *v
 
 /* A load that never was known may be on the way: sotto-sense comes, or has taken its first look. But what is not known
  * after the time in which anything is read again does not come. */
-static bool is_early(const struct sense_book *book, const struct sense_source *load,
-                     const struct sense_view *view)
+static bool is_early(const struct sense_book *book, const struct sense_source *load, const struct sense_view *view)
 {
     if (view->now_us - view->since_us >= SENSE_OLD_US) {
         return false;
@@ -96,8 +93,7 @@ static bool is_early(const struct sense_book *book, const struct sense_source *l
            (!load->was_read || (load->now.state == SOTTO__SENSE__STATE__STATE_STALE && load->now.at_us == 0));
 }
 
-static void fill_graphics(const struct sense_book *book, const struct sense_view *view,
-                          struct governor_input *input)
+static void fill_graphics(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
     const struct sense_source *load = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
     uint64_t old_us = OLD_PERIODS * view->period_us;
@@ -135,8 +131,7 @@ static bool matches(const char *pattern, const char *name)
 {
     const char *second = strchr(name, ' '); /* "zone gpu-thermal": people know it as "gpu-thermal" */
 
-    return fnmatch(pattern, name, FNM_CASEFOLD) == 0 ||
-           (second && fnmatch(pattern, second + 1, FNM_CASEFOLD) == 0);
+    return fnmatch(pattern, name, FNM_CASEFOLD) == 0 || (second && fnmatch(pattern, second + 1, FNM_CASEFOLD) == 0);
 }
 
 bool sense_is_zone(const struct sense_source *source, const struct sense_view *view)
@@ -152,8 +147,7 @@ bool sense_is_zone(const struct sense_source *source, const struct sense_view *v
     return view->n_zones == 0 && source->in_use;
 }
 
-static void add_zone(const struct sense_source *source, const struct sense_view *view,
-                     struct governor_input *input)
+static void add_zone(const struct sense_source *source, const struct sense_view *view, struct governor_input *input)
 {
     bool is_seen = source->id != 0 && is_ok(source, view, SENSE_OLD_US);
 
@@ -183,8 +177,7 @@ static bool is_beyond(const struct sense_book *book, const struct sense_view *vi
 
     for (uint32_t i = 0; i < book->n_sources && n_before < GOVERNOR_ZONES_MAX; i++) {
         const struct sense_source *other = &book->sources[i];
-        bool is_before =
-            limit_of(other) < limit_of(source) || (limit_of(other) == limit_of(source) && i < at);
+        bool is_before = limit_of(other) < limit_of(source) || (limit_of(other) == limit_of(source) && i < at);
 
         n_before += is_before && other->was_ok == source->was_ok && sense_is_zone(other, view);
     }
@@ -204,8 +197,7 @@ static void add_zones(const struct sense_book *book, const struct sense_view *vi
     }
 }
 
-static void fill_zones(const struct sense_book *book, const struct sense_view *view,
-                       struct governor_input *input)
+static void fill_zones(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
     input->n_zones = 0;
     add_zones(book, view, true, input);
@@ -224,8 +216,7 @@ static void fill_zones(const struct sense_book *book, const struct sense_view *v
 
 /* ---- the rest */
 
-static void fill_power(const struct sense_book *book, const struct sense_view *view,
-                       struct governor_input *input)
+static void fill_power(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
     const struct sense_source *power = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
 
@@ -253,16 +244,15 @@ static uint64_t depth_of(const struct sense_source *source)
 }
 
 /* Of several cooling devices the one that is in deepest. Who never gave a state says nothing. */
-static void fill_throttle(const struct sense_book *book, const struct sense_view *view,
-                          struct governor_input *input)
+static void fill_throttle(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
     const struct sense_source *deepest = NULL;
 
     for (uint32_t i = 0; i < book->n_sources; i++) {
         const struct sense_source *source = &book->sources[i];
 
-        if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE && source->in_use &&
-            source->was_ok && (!deepest || depth_of(source) > depth_of(deepest))) {
+        if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE && source->in_use && source->was_ok &&
+            (!deepest || depth_of(source) > depth_of(deepest))) {
             deepest = source;
         }
     }
@@ -270,17 +260,14 @@ static void fill_throttle(const struct sense_book *book, const struct sense_view
     if (!deepest) {
         return;
     }
-    input->throttle.sight =
-        deepest->id != 0 && is_ok(deepest, view, SENSE_OLD_US) ? GOVERNOR_SEEN : GOVERNOR_BLIND;
+    input->throttle.sight = deepest->id != 0 && is_ok(deepest, view, SENSE_OLD_US) ? GOVERNOR_SEEN : GOVERNOR_BLIND;
     input->throttle.state = (uint32_t)deepest->now.value;
     input->throttle.most = (uint32_t)deepest->most;
 }
 
-static void fill_pressure(const struct sense_book *book, const struct sense_view *view,
-                          struct governor_input *input)
+static void fill_pressure(const struct sense_book *book, const struct sense_view *view, struct governor_input *input)
 {
-    const struct sense_source *pressure =
-        sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE);
+    const struct sense_source *pressure = sense_book_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE);
     bool is_seen = pressure && is_ok(pressure, view, SENSE_OLD_US);
 
     input->pressure_permille = is_seen ? (uint32_t)pressure->now.value : 0;

@@ -99,8 +99,7 @@ static void on_exit(uv_process_t *process, int64_t status, int signal)
     char why[96];
 
     link->has_process = false;
-    link->is_dropped =
-        link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* how it ended says more */
+    link->is_dropped = link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* how it ended says more */
     if (signal) {
         snprintf(why, sizeof(why), "sotto-sense ended by signal %d (%s)", signal, strsignal(signal));
     } else {
@@ -303,8 +302,7 @@ static bool is_trusted(const struct sense_link *link, uint32_t *ret_uid)
     uv_os_fd_t fd;
 
     *ret_uid = UINT32_MAX;
-    if (uv_fileno((const uv_handle_t *)&link->pipe, &fd) ||
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n)) {
+    if (uv_fileno((const uv_handle_t *)&link->pipe, &fd) || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n)) {
         return false;
     }
     *ret_uid = peer.uid;
@@ -326,8 +324,7 @@ static void on_connected(uv_connect_t *connect, int status)
         return;
     }
     if (!is_trusted(link, &uid)) {
-        snprintf(why, sizeof(why),
-                 "the socket of sotto-sense belongs to user %" PRIu32 ", who is not believed", uid);
+        snprintf(why, sizeof(why), "the socket of sotto-sense belongs to user %" PRIu32 ", who is not believed", uid);
         sense_link_drop(link, why);
         return;
     }

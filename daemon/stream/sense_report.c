@@ -109,8 +109,7 @@ static int fill_device(const struct sense_book *book, const struct sense_device 
     char node[32];
 
     /* The kernel numbers render nodes from 128 on. */
-    snprintf(node, sizeof(node), device->minor >= 128 ? "/dev/dri/renderD%u" : "/dev/dri/card%u",
-             device->minor);
+    snprintf(node, sizeof(node), device->minor >= 128 ? "/dev/dri/renderD%u" : "/dev/dri/card%u", device->minor);
     *info = (Sotto__V1__DeviceInfo)SOTTO__V1__DEVICE_INFO__INIT;
     info->node = copy(arena, node);
     info->driver = copy(arena, device->driver);

@@ -328,8 +328,8 @@ static int start_link(struct senses *senses)
 {
     const struct senses_config *config = &senses->config;
 
-    senses->link_is_socket = config->start == SENSES_SOCKET ||
-                             (config->start == SENSES_AUTO && !senses->socket_failed && !config->root);
+    senses->link_is_socket =
+        config->start == SENSES_SOCKET || (config->start == SENSES_AUTO && !senses->socket_failed && !config->root);
     if (senses->link_is_socket || !config->program) {
         senses->link_is_socket = true;
         return sense_link_connect(&senses->link, senses->loop, config->socket ? config->socket : USUAL_SOCKET,
@@ -527,12 +527,10 @@ void senses_fill(const struct senses *senses, uint64_t now_us, struct governor_i
 
 bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj)
 {
-    const struct sense_source *meter =
-        sense_book_find(&senses->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
+    const struct sense_source *meter = sense_book_find(&senses->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
 
     if (!meter || meter->id == 0 ||
-        sense_book_state(meter, now_us, SENSE_OLD_US, senses_is_there(senses)) !=
-            SOTTO__SENSE__STATE__STATE_OK) {
+        sense_book_state(meter, now_us, SENSE_OLD_US, senses_is_there(senses)) != SOTTO__SENSE__STATE__STATE_OK) {
         return false;
     }
     *ret_at_us = meter->now.at_us;
@@ -540,8 +538,7 @@ bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_a
     return true;
 }
 
-int senses_report(const struct senses *senses, uint64_t now_us, struct arena *arena,
-                  Sotto__V1__StatusReport *report)
+int senses_report(const struct senses *senses, uint64_t now_us, struct arena *arena, Sotto__V1__StatusReport *report)
 {
     return sense_report(&senses->book, now_us, senses_is_there(senses), arena, report);
 }

@@ -31,12 +31,11 @@ enum senses_start {
 
 struct senses_config {
     enum senses_start start;
-    const char *socket;  /* absolute; NULL: the usual one */
-    const char *program; /* of the child; NULL: there is none */
-    const char *root;    /* the child's --root; NULL: the machine */
-    const char *device;  /* the child's --device; NULL: by the rule of the house */
-    const char *const
-        *zones; /* patterns (fnmatch) of the zones that count; none: those that sotto-sense chose */
+    const char *socket;       /* absolute; NULL: the usual one */
+    const char *program;      /* of the child; NULL: there is none */
+    const char *root;         /* the child's --root; NULL: the machine */
+    const char *device;       /* the child's --device; NULL: by the rule of the house */
+    const char *const *zones; /* patterns (fnmatch) of the zones that count; none: those that sotto-sense chose */
     size_t n_zones;
     const char *const *scales; /* the child's --scale, "PATTERN=FACTOR" */
     size_t n_scales;
@@ -86,7 +85,6 @@ void senses_fill(const struct senses *senses, uint64_t now_us, struct governor_i
 bool senses_energy(const struct senses *senses, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj);
 
 /* Fills devices and sensors of @report from @arena. 0 or -ENOMEM. */
-int senses_report(const struct senses *senses, uint64_t now_us, struct arena *arena,
-                  Sotto__V1__StatusReport *report);
+int senses_report(const struct senses *senses, uint64_t now_us, struct arena *arena, Sotto__V1__StatusReport *report);
 
 #endif

@@ -79,7 +79,7 @@ static bool same_texts(const char *const *a, size_t n_a, const char *const *b, s
 bool senses_same_link(const struct senses_config *a, const struct senses_config *b)
 {
     return a->start == b->start && a->uid == b->uid && same_text(a->socket, b->socket) &&
-           same_text(a->program, b->program) && same_text(a->root, b->root) &&
-           same_text(a->device, b->device) && same_texts(a->zones, a->n_zones, b->zones, b->n_zones) &&
+           same_text(a->program, b->program) && same_text(a->root, b->root) && same_text(a->device, b->device) &&
+           same_texts(a->zones, a->n_zones, b->zones, b->n_zones) &&
            same_texts(a->scales, a->n_scales, b->scales, b->n_scales);
 }

@@ -19,10 +19,9 @@ static void tell_event(const struct session *session, const char *name, const ch
 
     snprintf(id, sizeof(id), "%llu", (unsigned long long)session->id);
     snprintf(tokens, sizeof(tokens), "%u", session->n_tok);
-    log_debug("stream", "event: %s, session: %s, model: %s, how: %s, tokens: %s", name, id, model, how,
-              tokens);
-    hub_event(session->hub, session->uid, "session", name, "session", id, "model", model, "how", how,
-              "tokens", tokens, NULL);
+    log_debug("stream", "event: %s, session: %s, model: %s, how: %s, tokens: %s", name, id, model, how, tokens);
+    hub_event(session->hub, session->uid, "session", name, "session", id, "model", model, "how", how, "tokens", tokens,
+              NULL);
 }
 
 static struct session *find(const struct hub *hub, uint64_t id, uint32_t uid)
@@ -51,10 +50,8 @@ static int check_input(const struct session *session, const Sotto__V1__Generate 
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     if (!is_chat && session->kind == SESSION_CHAT) {
-        diag_blame(diag,
-                   ask->input_case == SOTTO__V1__GENERATE__INPUT_TEXT ? "generate.text" : "generate.tokens",
-                   "session %llu holds messages: only messages follow those",
-                   (unsigned long long)session->id);
+        diag_blame(diag, ask->input_case == SOTTO__V1__GENERATE__INPUT_TEXT ? "generate.text" : "generate.tokens",
+                   "session %llu holds messages: only messages follow those", (unsigned long long)session->id);
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
     if (is_chat && ask->chat->no_generation_prompt && !session->is_opening) {
@@ -76,14 +73,12 @@ int session_find(struct hub *hub, const Sotto__V1__Generate *ask, const struct g
     }
     session = find(hub, ask->session, grant->uid);
     if (!session) {
-        diag_blame(diag, "generate.session",
-                   "this user has no session %llu: it was closed, or was idle too long",
+        diag_blame(diag, "generate.session", "this user has no session %llu: it was closed, or was idle too long",
                    (unsigned long long)ask->session);
         return SOTTO__V1__CODE__CODE_NOT_FOUND;
     }
     if (session->turn) {
-        diag_blame(diag, "generate.session",
-                   "a request of session %llu runs already: cancel it or wait for it",
+        diag_blame(diag, "generate.session", "a request of session %llu runs already: cancel it or wait for it",
                    (unsigned long long)session->id);
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     }
@@ -182,8 +177,8 @@ static void make_room(struct hub *hub, const struct grant *grant)
     }
 }
 
-static int create(struct session **ret_session, struct hub *hub, struct model *model,
-                  const Sotto__V1__OpenSession *ask, const struct grant *grant)
+static int create(struct session **ret_session, struct hub *hub, struct model *model, const Sotto__V1__OpenSession *ask,
+                  const struct grant *grant)
 {
     struct session *session;
     struct account *account;
@@ -234,8 +229,7 @@ static void destroy(struct session *session)
 }
 
 /* The same in a Generate's terms. */
-static void fill_ask(const struct session *session, const Sotto__V1__OpenSession *ask,
-                     Sotto__V1__Generate *ret_same)
+static void fill_ask(const struct session *session, const Sotto__V1__OpenSession *ask, Sotto__V1__Generate *ret_same)
 {
     sotto__v1__generate__init(ret_same);
     ret_same->session = session->id;
@@ -272,8 +266,8 @@ void session_name_field(char *field, size_t cap)
 }
 
 int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag)
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag)
 {
     struct model *model = models_find(hub, ask->model);
     struct session *session = NULL;
@@ -473,8 +467,7 @@ int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_c
     int r;
 
     if (!session) {
-        diag_blame(diag, "close_session.session",
-                   "this user has no session %llu: it was closed, or was idle too long",
+        diag_blame(diag, "close_session.session", "this user has no session %llu: it was closed, or was idle too long",
                    (unsigned long long)id);
         return SOTTO__V1__CODE__CODE_NOT_FOUND;
     }

@@ -122,8 +122,8 @@ void session_go_on(struct session *session);
 
 /* Takes in what @ask adds, and gives in @ret_whole and @ret_chat the same request with all that was said before (of
  * tokens that comes later). Above 0: a Code. What is taken in is dropped by session_take_back(). */
-int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask,
-                       Sotto__V1__Generate *ret_whole, Sotto__V1__Chat *ret_chat, struct diag *diag);
+int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask, Sotto__V1__Generate *ret_whole,
+                       Sotto__V1__Chat *ret_chat, struct diag *diag);
 void session_take_back(struct session *session);
 
 /* The turn joins what was said. 0 or -ENOMEM. */

@@ -95,8 +95,7 @@ static void drop_messages(struct session *session, size_t first, size_t n)
         mem_free(at[i]);
     }
     if (n > 0) {
-        memmove(at + first, at + first + n,
-                (session->n_messages - first - n) * sizeof(Sotto__V1__ChatMessage *));
+        memmove(at + first, at + first + n, (session->n_messages - first - n) * sizeof(Sotto__V1__ChatMessage *));
         session->n_messages -= n;
     }
 }
@@ -160,8 +159,7 @@ static int take_frame(struct session *session, const Sotto__V1__Chat *chat)
         return err_new(-ENOMEM);
     }
     if (variables.len > 0) {
-        frame.variables.data =
-            (uint8_t *)mem_strndup(MEM_STREAM, (const char *)variables.data, variables.len);
+        frame.variables.data = (uint8_t *)mem_strndup(MEM_STREAM, (const char *)variables.data, variables.len);
         if (!frame.variables.data) {
             mem_free(frame.tools);
             return err_new(-ENOMEM);
@@ -221,8 +219,8 @@ static int begin_chat(struct session *session, const Sotto__V1__Chat *chat)
     return r;
 }
 
-int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask,
-                       Sotto__V1__Generate *ret_whole, Sotto__V1__Chat *ret_chat, struct diag *diag)
+int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask, Sotto__V1__Generate *ret_whole,
+                       Sotto__V1__Chat *ret_chat, struct diag *diag)
 {
     bool is_chat = ask->input_case == SOTTO__V1__GENERATE__INPUT_CHAT;
     bool is_empty = ask->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET;
@@ -283,8 +281,7 @@ static int add_answer(struct session *session)
 
     answer.role = role;
     answer.content.len = session->given.n;
-    memcpy(&answer.content.data, &(const uint8_t *){ buf_data(&session->given) },
-           sizeof(answer.content.data));
+    memcpy(&answer.content.data, &(const uint8_t *){ buf_data(&session->given) }, sizeof(answer.content.data));
     return add_message(session, &answer);
 }
 
@@ -321,8 +318,8 @@ int session_take_over(struct session *session, const struct stream *stream)
 /* As an answer slides: the first tokens stay, and of the others the later half, until one more has room. */
 static void slide(const struct stream *stream, struct ids *ids)
 {
-    size_t n_keep = num_min(stream->n_keep == STREAM_KEEP_UNSAID ? DEFAULT_KEEP_TOKENS : stream->n_keep,
-                            stream->n_context / 2);
+    size_t n_keep =
+        num_min(stream->n_keep == STREAM_KEEP_UNSAID ? DEFAULT_KEEP_TOKENS : stream->n_keep, stream->n_context / 2);
 
     while (ids->n + 1 > stream->n_context && ids->n > n_keep) {
         size_t n_free = ids->n - n_keep;
@@ -337,8 +334,8 @@ static void tell_slid(struct stream *stream, const char *what, size_t n_gone)
 {
     char text[128];
 
-    snprintf(text, sizeof(text), "the conversation does not fit the context: its %zu oldest %s are forgotten",
-             n_gone, what);
+    snprintf(text, sizeof(text), "the conversation does not fit the context: its %zu oldest %s are forgotten", n_gone,
+             what);
     stream->hub->counts[HUB_SLIDES]++;
     stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_SLID, text);
 }

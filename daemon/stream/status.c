@@ -101,8 +101,7 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
     ret_info->load_us = facts->load_us;
     ret_info->embedding_values = facts->n_hidden;
     if (edition_is_troubled(edition) && ret_info->reason[0] == '\0') {
-        ret_info->reason =
-            packed("its engine was lost three times in a minute: it is started again after pauses");
+        ret_info->reason = packed("its engine was lost three times in a minute: it is started again after pauses");
     }
 }
 
@@ -161,8 +160,7 @@ static int fill_models(const struct hub *hub, const struct grant *grant, struct 
     return 0;
 }
 
-int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
-                    Sotto__V1__Models *ret_models)
+int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena, Sotto__V1__Models *ret_models)
 {
     *ret_models = (Sotto__V1__Models)SOTTO__V1__MODELS__INIT;
     return fill_models(hub, grant, arena, &ret_models->n_models, &ret_models->models);
@@ -260,8 +258,7 @@ static void fill_memory_of(const struct edition *edition, size_t i, void *owner)
     }
     if (figures->rss_bytes > 0) {
         add_memory(list, "rss", edition->model->settings.name, figures->rss_bytes, figures->rss_bytes);
-        add_memory(list, "mapped", edition->model->settings.name, figures->rss_file_bytes,
-                   figures->rss_file_bytes);
+        add_memory(list, "mapped", edition->model->settings.name, figures->rss_file_bytes, figures->rss_file_bytes);
     }
     list->rss_bytes += figures->rss_bytes;
 }
@@ -281,8 +278,7 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
 
         mem_read((enum mem_kind)kind, &account);
         if (account.peak_bytes > 0) {
-            add_memory(&memory, mem_kind_name((enum mem_kind)kind), "sottod", account.bytes,
-                       account.peak_bytes);
+            add_memory(&memory, mem_kind_name((enum mem_kind)kind), "sottod", account.bytes, account.peak_bytes);
         }
     }
     for_each_edition(hub, fill_memory_of, &memory);

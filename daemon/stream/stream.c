@@ -33,8 +33,7 @@ static const char *const names[STREAM_STATE_COUNT] = {
 void stream_move(struct stream *stream, enum stream_state to)
 {
     assert(moves[stream->state] & (1u << to));
-    log_debug("stream", "stream %llu: %s -> %s", (unsigned long long)stream->number, names[stream->state],
-              names[to]);
+    log_debug("stream", "stream %llu: %s -> %s", (unsigned long long)stream->number, names[stream->state], names[to]);
     stream->state = to;
 }
 
@@ -495,12 +494,11 @@ void stream_slide(struct stream *stream)
     char text[128];
 
     if (journal_slide(&stream->journal, stream->n_keep, n_gone)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for the answer's journal");
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's journal");
         return;
     }
-    snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay",
-             job->n_known, stream->n_keep, n_free / 2);
+    snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay", job->n_known,
+             stream->n_keep, n_free / 2);
     pacer_put_aside(stream);
     job_forget(job);
     job->n_known -= n_gone;
@@ -517,8 +515,7 @@ void stream_throttled(struct stream *stream)
 {
     if (!stream->is_throttled) {
         stream->is_throttled = true;
-        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED,
-                      "the tokens of this minute are spent");
+        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED, "the tokens of this minute are spent");
     }
 }
 

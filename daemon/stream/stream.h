@@ -200,8 +200,8 @@ void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char
 
 /* ask.c: stream_open(); and with @embed stream_embed(), @ask saying the same in a Generate's terms. */
 int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
-                const struct grant *grant, const struct stream_sink *sink, void *owner,
-                struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag);
+                const struct grant *grant, const struct stream_sink *sink, void *owner, struct stream **ret_stream,
+                uint32_t *ret_retry_ms, struct diag *diag);
 
 /* embed.c, of streams that embed: what is refused of a Generate's field is refused of an Embed's. */
 void embed_name_field(char *field);

@@ -13,8 +13,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-int ticket_create(struct hub_ticket **ret_ticket, struct hub *hub, enum ticket_kind kind,
-                  const struct grant *grant, struct model *model, void *owner)
+int ticket_create(struct hub_ticket **ret_ticket, struct hub *hub, enum ticket_kind kind, const struct grant *grant,
+                  struct model *model, void *owner)
 {
     struct hub_ticket *ticket = mem_calloc(MEM_WIRE, 1, sizeof(*ticket));
 
@@ -208,8 +208,8 @@ void ticket_model_ready(struct hub_ticket *ticket)
 }
 
 /* May one more question of this kind come? *ret_model and *ret_account are set when it may. */
-static int admit(struct hub *hub, const char *name, const char *field, const struct grant *grant,
-                 uint64_t n_bytes, struct model **ret_model, struct account **ret_account, struct diag *diag)
+static int admit(struct hub *hub, const char *name, const char *field, const struct grant *grant, uint64_t n_bytes,
+                 struct model **ret_model, struct account **ret_account, struct diag *diag)
 {
     int r;
 
@@ -226,8 +226,7 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
     if (r) {
         return err_up(r);
     }
-    if (hub->words.n_jobs >= LIMIT_WORDS_JOBS ||
-        words_n_jobs_of(&hub->words, *ret_account) >= LIMIT_WORDS_A_UID) {
+    if (hub->words.n_jobs >= LIMIT_WORDS_JOBS || words_n_jobs_of(&hub->words, *ret_account) >= LIMIT_WORDS_A_UID) {
         diag_set(diag, "as many texts as may be are being tokenised already: wait for one to end");
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
@@ -250,8 +249,8 @@ static void place(struct hub_ticket *ticket)
     }
 }
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant,
-                 hub_tokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
+                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     struct hub_ticket *ticket;
     struct account *account;
@@ -291,8 +290,7 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const stru
     struct model *model;
     int r;
 
-    r = admit(hub, ask->model, "detokenize.model", grant, ask->n_ids * sizeof(uint32_t), &model, &account,
-              diag);
+    r = admit(hub, ask->model, "detokenize.model", grant, ask->n_ids * sizeof(uint32_t), &model, &account, diag);
     if (r) {
         return r;
     }

@@ -85,8 +85,7 @@ static int spell(struct words_job *job)
 
     r = vocab_detokenize(job->vocab, job->ids.ids, job->ids.n, job->special, &job->spelt, &job->diag);
     if (r == TOKENIZE_TOO_MANY) {
-        diag_set(&job->diag,
-                 "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
+        diag_set(&job->diag, "the text of these ids has more bytes than an answer may have, %u: ask for fewer at once",
                  SPELT_MAX);
     }
     if (r || job->spelt.n == 0) {
@@ -107,8 +106,8 @@ static void run(uv_work_t *work)
 
     switch (job->kind) {
     case WORDS_TEXT:
-        job->outcome = vocab_tokenize(job->vocab, job->text, job->n_text, job->flags, &job->cancel, &job->ids,
-                                      &job->diag);
+        job->outcome =
+            vocab_tokenize(job->vocab, job->text, job->n_text, job->flags, &job->cancel, &job->ids, &job->diag);
         break;
     case WORDS_CHAT:
         job->outcome = chat(job);
@@ -261,8 +260,8 @@ int words_chat(struct words_job **ret_job, struct account *account, const Sotto_
         return err_new(-ENOMEM);
     }
     keep_chat(job, chat);
-    hold(job, job->n_text + (chat->n_messages + 1) * sizeof(*job->messages) +
-                  (chat->n_tools + 1) * sizeof(*job->tools));
+    hold(job,
+         job->n_text + (chat->n_messages + 1) * sizeof(*job->messages) + (chat->n_tools + 1) * sizeof(*job->tools));
     *ret_job = steal(&job);
     return 0;
 }

@@ -89,8 +89,7 @@ float real_log(float x)
     series = z * fmaf(z, series, 2.0f / 3.0f);
     half_square = 0.5f * f * f;
     whole = (float)k;
-    return fmaf(whole, REAL_LN2_HIGH,
-                f - (half_square - fmaf(s, half_square + series, whole * REAL_LN2_LOW)));
+    return fmaf(whole, REAL_LN2_HIGH, f - (half_square - fmaf(s, half_square + series, whole * REAL_LN2_LOW)));
 }
 
 /* p by interpolation at Chebyshev's nodes. */

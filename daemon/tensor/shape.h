@@ -26,7 +26,6 @@ uint64_t shape_n_rows(const struct shape *shape); /* all dimensions but the firs
 uint64_t shape_row_bytes(const struct shape *shape);
 uint64_t shape_bytes(const struct shape *shape);
 
-bool shape_is(const struct shape *shape, uint64_t n_cols,
-              uint64_t n_rows); /* a matrix, or a row with n_rows 1 */
+bool shape_is(const struct shape *shape, uint64_t n_cols, uint64_t n_rows); /* a matrix, or a row with n_rows 1 */
 
 #endif

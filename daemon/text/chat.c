@@ -15,8 +15,7 @@ struct chat {
     struct jinja *jinja;       /* owned */
 };
 
-static int compile(struct chat **ret_chat, const struct vocab *vocab, struct gguf_text source,
-                   struct diag *diag)
+static int compile(struct chat **ret_chat, const struct vocab *vocab, struct gguf_text source, struct diag *diag)
 {
     cleanup(chat_destroyp) struct chat *chat = mem_calloc(MEM_WORDS, 1, sizeof(*chat));
     int r;
@@ -120,8 +119,7 @@ static int add_fields(struct jinja_run *run, const struct gguf_text *fields, str
     return r;
 }
 
-static int add_text(struct jinja_run *run, struct jinja_dict *message, const char *name,
-                    struct gguf_text text)
+static int add_text(struct jinja_run *run, struct jinja_dict *message, const char *name, struct gguf_text text)
 {
     struct jinja_value key;
     struct jinja_value value;
@@ -129,8 +127,8 @@ static int add_text(struct jinja_run *run, struct jinja_dict *message, const cha
     int r;
 
     if (!utf8_is_valid(text.bytes, text.n, &bad_at)) {
-        return jinja_fail(run, "ValueError", "the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there",
-                          name, bad_at, (uint8_t)text.bytes[bad_at]);
+        return jinja_fail(run, "ValueError", "the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there", name,
+                          bad_at, (uint8_t)text.bytes[bad_at]);
     }
     r = jinja_new_word(run, name, &key);
     r = r ? r : jinja_new_string(run, text.bytes, text.n, JINJA_FOREIGN, &value);
@@ -239,8 +237,8 @@ static int render(const struct chat *chat, const struct chat_input *input, const
     return outcome(r);
 }
 
-int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
-                  struct ids *ids, struct diag *diag)
+int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct ids *ids,
+                  struct diag *diag)
 {
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
     const uint32_t bos = vocab_bos(chat->vocab);
@@ -278,8 +276,8 @@ static int copy_out(const struct jinja_run *run, struct buf *out)
     return r < 0 ? err_up(r) : r == BUF_FULL ? CHAT_TOO_MANY : CHAT_OK;
 }
 
-int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
-                struct buf *out, struct diag *diag)
+int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct buf *out,
+                struct diag *diag)
 {
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
     int r = render(chat, input, cancel, &run, diag);
@@ -307,8 +305,8 @@ static int open_extra(struct jinja_run *run)
     return r;
 }
 
-int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now,
-                     struct buf *out, struct diag *diag)
+int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now, struct buf *out,
+                     struct diag *diag)
 {
     const struct jinja_limits limits = JINJA_LIMITS;
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;

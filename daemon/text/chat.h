@@ -33,8 +33,7 @@ uint64_t chat_bytes(const struct chat *chat); /* memory held */
 struct chat_message {
     struct gguf_text role;
     struct gguf_text content;
-    struct gguf_text
-        fields; /* JSON object with what else the template may read ("name", "tool_calls", "content" in
+    struct gguf_text fields; /* JSON object with what else the template may read ("name", "tool_calls", "content" in
                                 parts or null instead of the above), or n 0 */
 };
 
@@ -51,16 +50,16 @@ struct chat_input {
 
 /* Appends the ids, exactly one BOS first where the vocabulary asks for one or the template writes it. All outcomes, or
  * -ENOMEM. */
-int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
-                  struct ids *ids, struct diag *diag);
+int chat_tokenize(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct ids *ids,
+                  struct diag *diag);
 
 /* The text. CHAT_REFUSED, CHAT_CANCELLED, or -ENOMEM. @out is large enough or unbounded: else CHAT_TOO_MANY. */
-int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
-                struct buf *out, struct diag *diag);
+int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct buf *out,
+                struct diag *diag);
 
 /* The same with all variables in one JSON object: messages, tools, add_generation_prompt and any others. Members of an
  * object "extra" are variables as well. @diag of CHAT_REFUSED is the template's own sentence. */
-int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now,
-                     struct buf *out, struct diag *diag);
+int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now, struct buf *out,
+                     struct diag *diag);
 
 #endif

@@ -54,8 +54,7 @@ int jinja_compile(struct jinja **ret_jinja, const char *source, size_t n, struct
     int r;
 
     if (n > JINJA_SOURCE_MAX) {
-        diag_set(diag, "TemplateSyntaxError: the template has %zu bytes; %u are possible", n,
-                 JINJA_SOURCE_MAX);
+        diag_set(diag, "TemplateSyntaxError: the template has %zu bytes; %u are possible", n, JINJA_SOURCE_MAX);
         return JINJA_FAILED;
     }
     if (!utf8_is_valid(source, n, &bad_at)) {

@@ -52,9 +52,9 @@ struct jinja_limits {
 #define JINJA_MEMORY_MAX (64u << 20)
 #define JINJA_OUTPUT_MAX (16u << 20)
 
-#define JINJA_LIMITS                                                                                         \
-    {                                                                                                        \
-        .steps = JINJA_STEPS_MAX, .memory_bytes = JINJA_MEMORY_MAX, .output_bytes = JINJA_OUTPUT_MAX         \
+#define JINJA_LIMITS                                                                                                   \
+    {                                                                                                                  \
+        .steps = JINJA_STEPS_MAX, .memory_bytes = JINJA_MEMORY_MAX, .output_bytes = JINJA_OUTPUT_MAX                   \
     }
 
 /* Where a byte of text comes from. */
@@ -83,8 +83,7 @@ void jinja_run_destroyp(struct jinja_run **run);
 
 /* Variables. @mark says whose text it is. The last one of a name counts. Outcomes as jinja_render(). */
 int jinja_set(struct jinja_run *run, const char *name, const struct jinja_value *value);
-int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n,
-                   enum jinja_mark mark);
+int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n, enum jinja_mark mark);
 int jinja_set_none(struct jinja_run *run, const char *name);
 int jinja_set_bool(struct jinja_run *run, const char *name, bool truth);
 

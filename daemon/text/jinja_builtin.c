@@ -73,8 +73,8 @@ static size_t count_params(const struct jinja_builtin *builtin)
 }
 
 /* Puts arguments by keyword where they belong. */
-static int place_named(struct jinja_run *run, const struct jinja_builtin *builtin,
-                       const struct jinja_dict *named, size_t n_params, struct jinja_value *values)
+static int place_named(struct jinja_run *run, const struct jinja_builtin *builtin, const struct jinja_dict *named,
+                       size_t n_params, struct jinja_value *values)
 {
     for (size_t i = 0; i < named->n; i++) {
         const struct jinja_string *name = named->pairs[i].key.string;
@@ -84,16 +84,16 @@ static int place_named(struct jinja_run *run, const struct jinja_builtin *builti
             k++;
         }
         if (k == n_params) {
-            return jinja_fail(run, "TypeError", "%s() got an unexpected keyword argument '%.*s'",
-                              builtin->name, (int)(name->n < 64 ? name->n : 64), name->bytes);
+            return jinja_fail(run, "TypeError", "%s() got an unexpected keyword argument '%.*s'", builtin->name,
+                              (int)(name->n < 64 ? name->n : 64), name->bytes);
         }
         values[k] = named->pairs[i].value;
     }
     return JINJA_OK;
 }
 
-int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin,
-                       const struct jinja_args *args, struct jinja_value *ret)
+int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin, const struct jinja_args *args,
+                       struct jinja_value *ret)
 {
     struct jinja_value values[JINJA_PARAMS_MAX];
     const size_t n_params = count_params(builtin);
@@ -103,8 +103,8 @@ int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builti
         return builtin->call(run, args, ret);
     }
     if (args->n > n_params) {
-        return jinja_fail(run, "TypeError", "%s() takes at most %zu arguments (%zu given)", builtin->name,
-                          n_params, args->n);
+        return jinja_fail(run, "TypeError", "%s() takes at most %zu arguments (%zu given)", builtin->name, n_params,
+                          args->n);
     }
     for (size_t i = 0; i < JINJA_PARAMS_MAX; i++) {
         values[i] = i < args->n ? args->values[i] : jinja_absent();
@@ -114,8 +114,7 @@ int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builti
     }
     for (size_t i = 0; !r && i < builtin->n_required; i++) {
         if (!jinja_is_given(&values[i])) {
-            r = jinja_fail(run, "TypeError", "%s() missing required argument '%s'", builtin->name,
-                           builtin->params[i]);
+            r = jinja_fail(run, "TypeError", "%s() missing required argument '%s'", builtin->name, builtin->params[i]);
         }
     }
     return r ? r : builtin->call(run, &(struct jinja_args){ .values = values, .n = n_params }, ret);
@@ -127,22 +126,21 @@ int jinja_call_filter(struct jinja_run *run, const struct jinja_string *name, co
     const struct jinja_builtin *filter = jinja_find_filter(name);
 
     if (!filter) {
-        return jinja_fail(run, "TemplateRuntimeError", "No filter named '%.*s'.",
-                          (int)(name->n < 64 ? name->n : 64), name->bytes);
+        return jinja_fail(run, "TemplateRuntimeError", "No filter named '%.*s'.", (int)(name->n < 64 ? name->n : 64),
+                          name->bytes);
     }
     return jinja_call_builtin(run, filter, args, ret);
 }
 
-int jinja_call_test(struct jinja_run *run, const struct jinja_string *name, const struct jinja_args *args,
-                    bool *ret)
+int jinja_call_test(struct jinja_run *run, const struct jinja_string *name, const struct jinja_args *args, bool *ret)
 {
     const struct jinja_builtin *test = jinja_find_test(name);
     struct jinja_value answer;
     int r;
 
     if (!test) {
-        return jinja_fail(run, "TemplateRuntimeError", "No test named '%.*s'.",
-                          (int)(name->n < 64 ? name->n : 64), name->bytes);
+        return jinja_fail(run, "TemplateRuntimeError", "No test named '%.*s'.", (int)(name->n < 64 ? name->n : 64),
+                          name->bytes);
     }
     r = jinja_call_builtin(run, test, args, &answer);
     if (!r) {

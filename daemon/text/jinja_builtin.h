@@ -18,8 +18,7 @@ struct jinja_args {
 };
 
 /* Where the row names parameters, args->values has one value for each, absent ones as jinja_absent(), and no @named. */
-typedef int (*jinja_builtin_fn)(struct jinja_run *run, const struct jinja_args *args,
-                                struct jinja_value *ret);
+typedef int (*jinja_builtin_fn)(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret);
 
 struct jinja_builtin {
     const char *name;
@@ -50,18 +49,16 @@ extern const struct jinja_builtins jinja_methods_loop;
 const struct jinja_builtin *jinja_find_filter(const struct jinja_string *name);
 const struct jinja_builtin *jinja_find_test(const struct jinja_string *name);
 const struct jinja_builtin *jinja_find_global(const struct jinja_string *name);
-const struct jinja_builtin *jinja_find_method(const struct jinja_value *self,
-                                              const struct jinja_string *name);
+const struct jinja_builtin *jinja_find_method(const struct jinja_value *self, const struct jinja_string *name);
 
 /* Brings @args into the order of the row's parameters and calls. */
-int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin,
-                       const struct jinja_args *args, struct jinja_value *ret);
+int jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin, const struct jinja_args *args,
+                       struct jinja_value *ret);
 
 /* Filters and tests by a name that is known only now, as map() and select() take them. */
 int jinja_call_filter(struct jinja_run *run, const struct jinja_string *name, const struct jinja_args *args,
                       struct jinja_value *ret);
-int jinja_call_test(struct jinja_run *run, const struct jinja_string *name, const struct jinja_args *args,
-                    bool *ret);
+int jinja_call_test(struct jinja_run *run, const struct jinja_string *name, const struct jinja_args *args, bool *ret);
 
 /* ---- what builtins take from their arguments. JINJA_FAILED: a TypeError */
 
@@ -69,8 +66,7 @@ int jinja_call_test(struct jinja_run *run, const struct jinja_string *name, cons
 int jinja_text_of(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string **ret);
 
 /* A string, or NULL where it is absent or none; other kinds are refused. */
-int jinja_want_string(struct jinja_run *run, const struct jinja_value *value,
-                      const struct jinja_string **ret);
+int jinja_want_string(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string **ret);
 
 /* An integer, or @fallback where it is absent or none. */
 int jinja_want_int(struct jinja_run *run, const struct jinja_value *value, int64_t fallback, int64_t *ret);

@@ -174,8 +174,8 @@ static bool goes(const struct jinja_string *string, const struct jinja_string *s
     return set ? is_in_set(set, string->bytes + at, n) : jinja_char_is_space(point);
 }
 
-void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, bool left,
-                      bool right, size_t *ret_from, size_t *ret_n)
+void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, bool left, bool right,
+                      size_t *ret_from, size_t *ret_n)
 {
     size_t from = 0;
     size_t to = string->n;

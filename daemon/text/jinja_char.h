@@ -37,7 +37,7 @@ size_t jinja_char_lower(uint32_t point, uint8_t *out);
 size_t jinja_char_title(uint32_t point, uint8_t *out);
 
 /* Bytes at both ends that strip() takes away: blanks, or the characters of @set. */
-void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, bool left,
-                      bool right, size_t *ret_from, size_t *ret_n);
+void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, bool left, bool right,
+                      size_t *ret_from, size_t *ret_n);
 
 #endif

@@ -107,8 +107,7 @@ static int eval_slice(struct jinja_run *run, const struct jinja_node *node, stru
     }
     if (value.kind != JINJA_STRING && value.kind != JINJA_LIST) {
         return jinja_fail(run, "TypeError",
-                          value.kind == JINJA_DICT ? "unhashable type: 'slice'"
-                                                   : "'%s' object is not subscriptable",
+                          value.kind == JINJA_DICT ? "unhashable type: 'slice'" : "'%s' object is not subscriptable",
                           jinja_type(&value));
     }
     n = (int64_t)(value.kind == JINJA_STRING ? jinja_char_count(value.string) : value.list->n);
@@ -169,8 +168,7 @@ int jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, const 
             return r;
         }
         if (arg->name) {
-            r = jinja_put(run, named.dict, &(struct jinja_value){ .kind = JINJA_STRING, .string = arg->name },
-                          &value);
+            r = jinja_put(run, named.dict, &(struct jinja_value){ .kind = JINJA_STRING, .string = arg->name }, &value);
         } else if (arg->n_stars == 2) {
             r = open_stars(run, &value, named.dict);
         } else if (arg->n_stars == 1) {
@@ -188,8 +186,8 @@ int jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, const 
 }
 
 /* A bound method's own value comes before the arguments. */
-static int call_method(struct jinja_run *run, const struct jinja_method *method,
-                       const struct jinja_args *args, struct jinja_value *ret)
+static int call_method(struct jinja_run *run, const struct jinja_method *method, const struct jinja_args *args,
+                       struct jinja_value *ret)
 {
     struct jinja_args with_self = { .n = args->n + 1, .named = args->named };
 
@@ -404,8 +402,7 @@ static int eval_cond(struct jinja_run *run, const struct jinja_node *node, struc
     if (node->c) {
         return jinja_eval(run, node->c, ret);
     }
-    return jinja_new_undefined(run,
-                               "the inline if-expression evaluated to false and no else section was defined.",
+    return jinja_new_undefined(run, "the inline if-expression evaluated to false and no else section was defined.",
                                NULL, JINJA_WHY_TEXT, ret);
 }
 
@@ -420,8 +417,7 @@ static int eval_two(struct jinja_run *run, const struct jinja_node *node, struct
     if (r) {
         return r;
     }
-    return node->kind == JINJA_ITEM ? jinja_get_item(run, &a, &b, ret)
-                                    : jinja_binary(run, node->kind, &a, &b, ret);
+    return node->kind == JINJA_ITEM ? jinja_get_item(run, &a, &b, ret) : jinja_binary(run, node->kind, &a, &b, ret);
 }
 
 static int eval_one(struct jinja_run *run, const struct jinja_node *node, struct jinja_value *ret)

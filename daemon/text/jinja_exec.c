@@ -37,8 +37,7 @@ static int unpack(struct jinja_run *run, const struct jinja_node *target, const 
     return r;
 }
 
-static int assign_attr(struct jinja_run *run, const struct jinja_node *target,
-                       const struct jinja_value *value)
+static int assign_attr(struct jinja_run *run, const struct jinja_node *target, const struct jinja_value *value)
 {
     const struct jinja_value key = { .kind = JINJA_STRING, .string = target->name };
     struct jinja_value owner;
@@ -102,11 +101,9 @@ static int loop_over(struct jinja_run *run, const struct jinja_node *node, const
     if (r) {
         return r;
     }
-    *loop = (struct jinja_loop){ .list = list,
-                                 .depth0 = depth0,
-                                 .scope = outer,
-                                 .node = node->flag ? node : NULL,
-                                 .last_changed = jinja_absent() };
+    *loop = (struct jinja_loop){
+        .list = list, .depth0 = depth0, .scope = outer, .node = node->flag ? node : NULL, .last_changed = jinja_absent()
+    };
     for (; !r && loop->at < list->n && run->flow != JINJA_FLOW_BREAK; loop->at++) {
         run->flow = JINJA_FLOW_ON;
         r = jinja_push_scope(run, outer);
@@ -136,8 +133,7 @@ int jinja_call_loop(struct jinja_run *run, const struct jinja_loop *loop, const 
     int r;
 
     if (!loop->node) {
-        return jinja_fail(run, "TypeError",
-                          "The loop must have the 'recursive' marker to be called recursively.");
+        return jinja_fail(run, "TypeError", "The loop must have the 'recursive' marker to be called recursively.");
     }
     r = loop_over(run, loop->node, over, loop->scope, loop->depth0 + 1);
     run->scope = scope;
@@ -299,8 +295,7 @@ static int capture(struct jinja_run *run, const struct jinja_node *body, const s
 static int exec_set(struct jinja_run *run, const struct jinja_node *node)
 {
     struct jinja_value value;
-    int r = node->kind == JINJA_SET ? jinja_eval(run, node->b, &value)
-                                    : capture(run, node->body, node->b, &value);
+    int r = node->kind == JINJA_SET ? jinja_eval(run, node->b, &value) : capture(run, node->body, node->b, &value);
 
     run->line = node->line;
     return r ? r : assign(run, node->a, &value);

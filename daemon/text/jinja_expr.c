@@ -67,8 +67,7 @@ static int parse_pow(struct jinja_parser *parser, struct jinja_node **ret)
 static int parse_product(struct jinja_parser *parser, struct jinja_node **ret)
 {
     static const struct binary signs[] = {
-        { "*", JINJA_MUL }, { "/", JINJA_DIV },  { "//", JINJA_FLOOR_DIV },
-        { "%", JINJA_MOD }, { NULL, JINJA_MOD },
+        { "*", JINJA_MUL }, { "/", JINJA_DIV }, { "//", JINJA_FLOOR_DIV }, { "%", JINJA_MOD }, { NULL, JINJA_MOD },
     };
 
     return parse_binary(parser, signs, parse_pow, ret);
@@ -253,8 +252,8 @@ static int parse_target_name(struct jinja_parser *parser, struct jinja_node **re
 {
     int r;
 
-    if (jinja_sees_word(parser, "true") || jinja_sees_word(parser, "false") ||
-        jinja_sees_word(parser, "none") || jinja_sees_word(parser, "in")) {
+    if (jinja_sees_word(parser, "true") || jinja_sees_word(parser, "false") || jinja_sees_word(parser, "none") ||
+        jinja_sees_word(parser, "in")) {
         return jinja_refuse(parser, "a name to assign to");
     }
     r = jinja_new_node(parser, JINJA_NAME, ret);
@@ -427,8 +426,7 @@ static int parse_one_filter(struct jinja_parser *parser, struct jinja_node **ret
     return r;
 }
 
-int jinja_filters(struct jinja_parser *parser, struct jinja_node *subject, bool is_begun,
-                  struct jinja_node **ret)
+int jinja_filters(struct jinja_parser *parser, struct jinja_node *subject, bool is_begun, struct jinja_node **ret)
 {
     int r = JINJA_OK;
 
@@ -445,10 +443,10 @@ static bool sees_test_argument(const struct jinja_parser *parser)
 {
     switch (jinja_token(parser)->kind) {
     case JINJA_TOKEN_NAME:
-        return !jinja_sees_word(parser, "else") && !jinja_sees_word(parser, "or") &&
-               !jinja_sees_word(parser, "and") && !jinja_sees_word(parser, "if") &&
-               !jinja_sees_word(parser, "is") && !jinja_sees_word(parser, "recursive") &&
-               !jinja_sees_word(parser, "in") && !jinja_sees_word(parser, "not");
+        return !jinja_sees_word(parser, "else") && !jinja_sees_word(parser, "or") && !jinja_sees_word(parser, "and") &&
+               !jinja_sees_word(parser, "if") && !jinja_sees_word(parser, "is") &&
+               !jinja_sees_word(parser, "recursive") && !jinja_sees_word(parser, "in") &&
+               !jinja_sees_word(parser, "not");
     case JINJA_TOKEN_STRING:
     case JINJA_TOKEN_INT:
     case JINJA_TOKEN_FLOAT:

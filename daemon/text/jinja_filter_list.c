@@ -73,8 +73,8 @@ int jinja_sort_key(struct jinja_run *run, const struct jinja_value *item, const 
 }
 
 /* Merges the runs [from, middle) and [middle, to) of pairs (key, element). Stable. */
-static int merge(struct jinja_run *run, struct jinja_pair *pairs, struct jinja_pair *spare, size_t from,
-                 size_t middle, size_t to, bool reverse)
+static int merge(struct jinja_run *run, struct jinja_pair *pairs, struct jinja_pair *spare, size_t from, size_t middle,
+                 size_t to, bool reverse)
 {
     size_t a = from;
     size_t b = middle;
@@ -167,8 +167,8 @@ static int filter_sort(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_elements(run, &args->values[0], &list);
 
     return r ? r
-             : jinja_sort(run, list, &args->values[3], jinja_truth(&args->values[2]),
-                          jinja_truth(&args->values[1]), ret);
+             : jinja_sort(run, list, &args->values[3], jinja_truth(&args->values[2]), jinja_truth(&args->values[1]),
+                          ret);
 }
 
 static int filter_dictsort(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -185,8 +185,7 @@ static int filter_dictsort(struct jinja_run *run, const struct jinja_args *args,
     r = r ? r : jinja_items(run, value->dict, JINJA_FLAVOUR_LIST, &items);
     place = jinja_int(by && jinja_is_text(by, "value"));
     return r ? r
-             : jinja_sort(run, items.list, &place, jinja_truth(&args->values[1]),
-                          jinja_truth(&args->values[3]), ret);
+             : jinja_sort(run, items.list, &place, jinja_truth(&args->values[1]), jinja_truth(&args->values[3]), ret);
 }
 
 /* ---- parts */
@@ -197,8 +196,7 @@ static int filter_first(struct jinja_run *run, const struct jinja_args *args, st
     int r = jinja_elements(run, &args->values[0], &list);
 
     if (r || list->n == 0) {
-        return r ? r
-                 : jinja_new_undefined(run, "No first item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
+        return r ? r : jinja_new_undefined(run, "No first item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
     }
     *ret = list->items[0];
     return JINJA_OK;
@@ -210,8 +208,7 @@ static int filter_last(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_elements(run, &args->values[0], &list);
 
     if (r || list->n == 0) {
-        return r ? r
-                 : jinja_new_undefined(run, "No last item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
+        return r ? r : jinja_new_undefined(run, "No last item, sequence was empty.", NULL, JINJA_WHY_TEXT, ret);
     }
     *ret = list->items[list->n - 1];
     return JINJA_OK;
@@ -297,8 +294,8 @@ static int filter_batch(struct jinja_run *run, const struct jinja_args *args, st
         }
         r = r ? r : jinja_push(run, row.list, &list->items[i]);
     }
-    while (!r && row.kind == JINJA_LIST && jinja_is_given(&args->values[2]) &&
-           args->values[2].kind != JINJA_NONE && row.list->n < (uint64_t)n) {
+    while (!r && row.kind == JINJA_LIST && jinja_is_given(&args->values[2]) && args->values[2].kind != JINJA_NONE &&
+           row.list->n < (uint64_t)n) {
         r = jinja_push(run, row.list, &args->values[2]);
     }
     return r;
@@ -336,8 +333,7 @@ static int filter_slice(struct jinja_run *run, const struct jinja_args *args, st
 
 /* ---- of all */
 
-static int extreme(struct jinja_run *run, const struct jinja_args *args, bool largest,
-                   struct jinja_value *ret)
+static int extreme(struct jinja_run *run, const struct jinja_args *args, bool largest, struct jinja_value *ret)
 {
     const bool case_sensitive = jinja_truth(&args->values[1]);
     struct jinja_value best;

@@ -134,12 +134,9 @@ static int filter_attr(struct jinja_run *run, const struct jinja_args *args, str
 }
 
 static const struct jinja_builtin rows[] = {
-    { "attr", filter_attr, 2, false, { "obj", "name" } },
-    { "map", filter_map, 0, true, { "value" } },
-    { "reject", filter_reject, 0, true, { "value" } },
-    { "rejectattr", filter_rejectattr, 0, true, { "value" } },
-    { "select", filter_select, 0, true, { "value" } },
-    { "selectattr", filter_selectattr, 0, true, { "value" } },
+    { "attr", filter_attr, 2, false, { "obj", "name" } }, { "map", filter_map, 0, true, { "value" } },
+    { "reject", filter_reject, 0, true, { "value" } },    { "rejectattr", filter_rejectattr, 0, true, { "value" } },
+    { "select", filter_select, 0, true, { "value" } },    { "selectattr", filter_selectattr, 0, true, { "value" } },
 };
 
 const struct jinja_builtins jinja_filters_pick = { rows, COUNTOF(rows) };

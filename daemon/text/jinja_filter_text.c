@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int in_case(struct jinja_run *run, const struct jinja_args *args, enum jinja_case how,
-                   struct jinja_value *ret)
+static int in_case(struct jinja_run *run, const struct jinja_args *args, enum jinja_case how, struct jinja_value *ret)
 {
     const struct jinja_string *text;
     int r = jinja_text_of(run, &args->values[0], &text);
@@ -441,8 +440,7 @@ static int read_separators(struct jinja_run *run, const struct jinja_value *valu
 
 static int filter_tojson(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
-    static const char blanks[INDENT_MAX + 1] =
-        "                                                                ";
+    static const char blanks[INDENT_MAX + 1] = "                                                                ";
     const struct jinja_value *indent = &args->values[2];
     struct jinja_json how = { .ascii = jinja_truth(&args->values[1]), .sort = jinja_truth(&args->values[4]) };
     struct jinja_string some = { .bytes = blanks };

@@ -143,8 +143,8 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     if (is_number && !jinja_is_number(value)) {
         return value->kind == JINJA_UNDEFINED
                    ? jinja_fail_undefined(run, value)
-                   : jinja_fail(run, "TypeError", "%%%c format: a real number is required, not %s",
-                                spec->kind, jinja_type(value));
+                   : jinja_fail(run, "TypeError", "%%%c format: a real number is required, not %s", spec->kind,
+                                jinja_type(value));
     }
     if (has_odd_precision(spec, value)) {
         return refuse(run, "a precision of what is no %f %e %g %s");
@@ -152,8 +152,7 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     if (!is_number) {
         r = write_plain(run, spec, value);
     } else {
-        r = strchr("feg", spec->kind) ? write_real(run, spec, value, mark)
-                                      : write_integer(run, spec, value, mark);
+        r = strchr("feg", spec->kind) ? write_real(run, spec, value, mark) : write_integer(run, spec, value, mark);
     }
     r = r ? r : jinja_take(run, from, &text);
     if (r || spec->width == 0) {
@@ -196,8 +195,8 @@ static int next_value(struct jinja_run *run, struct values *values, struct jinja
 }
 
 /* "(name)" behind the %: the value of that key. */
-static int named_value(struct jinja_run *run, const struct jinja_string *format, size_t *at,
-                       struct values *values, struct jinja_value *ret)
+static int named_value(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values,
+                       struct jinja_value *ret)
 {
     const size_t from = *at + 1;
     struct jinja_value *found = NULL;
@@ -227,8 +226,7 @@ static int named_value(struct jinja_run *run, const struct jinja_string *format,
 }
 
 /* Behind a %, which stands at *at - 1. */
-static int percent(struct jinja_run *run, const struct jinja_string *format, size_t *at,
-                   struct values *values)
+static int percent(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values)
 {
     struct spec spec = { .precision = -1 };
     struct jinja_value value;
@@ -269,8 +267,8 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
     return r ? r : write_spec(run, &spec, &value);
 }
 
-int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format,
-                         const struct jinja_value *with, struct jinja_value *ret)
+int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format, const struct jinja_value *with,
+                         struct jinja_value *ret)
 {
     const bool is_tuple = with->kind == JINJA_LIST && with->list->flavour == JINJA_FLAVOUR_TUPLE;
     struct values values = { .with = with };
@@ -385,8 +383,8 @@ static int write_field(struct jinja_run *run, const struct jinja_string *field, 
     return r ? r : write_spec(run, &spec, &value);
 }
 
-int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format,
-                        const struct jinja_args *with, struct jinja_value *ret)
+int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format, const struct jinja_args *with,
+                        struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     size_t next = 0;

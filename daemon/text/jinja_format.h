@@ -9,9 +9,9 @@
 
 #include "text/jinja_builtin.h"
 
-int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format,
-                         const struct jinja_value *with, struct jinja_value *ret);
-int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format,
-                        const struct jinja_args *with, struct jinja_value *ret);
+int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format, const struct jinja_value *with,
+                         struct jinja_value *ret);
+int jinja_format_braces(struct jinja_run *run, const struct jinja_string *format, const struct jinja_args *with,
+                        struct jinja_value *ret);
 
 #endif

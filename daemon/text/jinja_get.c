@@ -66,9 +66,8 @@ static int get_loop_field(struct jinja_run *run, struct jinja_loop *loop, const 
         *ret = loop->list->items[other];
         return JINJA_OK;
     }
-    return jinja_new_undefined(run,
-                               name->bytes[0] == 'p' ? "there is no previous item" : "there is no next item",
-                               NULL, JINJA_WHY_TEXT, ret);
+    return jinja_new_undefined(run, name->bytes[0] == 'p' ? "there is no previous item" : "there is no next item", NULL,
+                               JINJA_WHY_TEXT, ret);
 }
 
 static int get_method(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string *name,

@@ -34,8 +34,8 @@ static int global_range(struct jinja_run *run, const struct jinja_args *args, st
         n = ((uint64_t)part[0] - (uint64_t)part[1] - 1) / (0 - (uint64_t)part[2]) + 1;
     }
     if (n > RANGE_MAX) {
-        return jinja_fail(run, "OverflowError",
-                          "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%u).", RANGE_MAX);
+        return jinja_fail(run, "OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%u).",
+                          RANGE_MAX);
     }
     r = r ? r : jinja_new_list(run, n, JINJA_FLAVOUR_RANGE, ret);
     for (uint64_t i = 0; !r && i < n; i++) {
@@ -80,8 +80,7 @@ static int global_raise(struct jinja_run *run, const struct jinja_args *args, st
     const struct jinja_string *text;
     int r = jinja_text_of(run, &args->values[0], &text);
 
-    return r ? r
-             : jinja_fail(run, "TemplateError", "%.*s", (int)(text->n < 1024 ? text->n : 1024), text->bytes);
+    return r ? r : jinja_fail(run, "TemplateError", "%.*s", (int)(text->n < 1024 ? text->n : 1024), text->bytes);
 }
 
 /* The result of one strftime() that a template may ask for. */
@@ -113,8 +112,7 @@ static int global_strftime(struct jinja_run *run, const struct jinja_args *args,
     if (write_time(text, sizeof(text), pattern, &run->now) == 0) {
         return jinja_fail(run, "ValueError", "a time is too long");
     }
-    return jinja_new_string(run, text + 1, strlen(text + 1), format->marks ? JINJA_FOREIGN : format->mark,
-                            ret);
+    return jinja_new_string(run, text + 1, strlen(text + 1), format->marks ? JINJA_FOREIGN : format->mark, ret);
 }
 
 static const struct jinja_builtin rows[] = {

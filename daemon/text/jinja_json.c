@@ -22,8 +22,7 @@ static int refuse(struct reader *reader, const char *what)
 
 static void skip_blanks(struct reader *reader)
 {
-    while (reader->at < reader->n && reader->bytes[reader->at] &&
-           strchr(" \t\r\n", reader->bytes[reader->at])) {
+    while (reader->at < reader->n && reader->bytes[reader->at] && strchr(" \t\r\n", reader->bytes[reader->at])) {
         reader->at++;
     }
 }
@@ -306,8 +305,7 @@ static int read_value(struct reader *reader, struct jinja_value *ret)
     return r;
 }
 
-int jinja_read_json(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark,
-                    struct jinja_value *ret)
+int jinja_read_json(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark, struct jinja_value *ret)
 {
     struct reader reader = { .run = run, .bytes = bytes, .n = n, .mark = mark };
     size_t bad_at;

@@ -10,7 +10,6 @@
 #include "text/jinja_value.h"
 
 /* JINJA_FAILED: "JSON: ... at byte N". */
-int jinja_read_json(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark,
-                    struct jinja_value *ret);
+int jinja_read_json(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark, struct jinja_value *ret);
 
 #endif

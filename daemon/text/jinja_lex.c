@@ -74,9 +74,8 @@ static int push(struct lexer *lexer, enum jinja_token_kind kind, size_t from, si
         lexer->tokens = tokens;
         lexer->cap = cap;
     }
-    lexer->tokens[lexer->n_tokens++] = (struct jinja_token){
-        .kind = kind, .line = line_of(lexer, from), .at = lexer->source + from, .n = n
-    };
+    lexer->tokens[lexer->n_tokens++] =
+        (struct jinja_token){ .kind = kind, .line = line_of(lexer, from), .at = lexer->source + from, .n = n };
     return JINJA_OK;
 }
 
@@ -199,8 +198,8 @@ static int take_string(struct lexer *lexer)
 /* Digits, with single underscores between them. */
 static size_t skip_digits(const struct lexer *lexer, size_t at)
 {
-    while (at < lexer->n && (is_digit(lexer->source[at]) || (lexer->source[at] == '_' && at + 1 < lexer->n &&
-                                                             is_digit(lexer->source[at + 1])))) {
+    while (at < lexer->n && (is_digit(lexer->source[at]) ||
+                             (lexer->source[at] == '_' && at + 1 < lexer->n && is_digit(lexer->source[at + 1])))) {
         at++;
     }
     return at;

@@ -37,8 +37,7 @@ static int halves(struct jinja_run *run, const struct jinja_dict *dict, enum jin
     int r = jinja_new_list(run, dict->n, flavour, ret);
 
     for (size_t i = 0; !r && i < dict->n; i++) {
-        r = jinja_push(run, ret->list,
-                       flavour == JINJA_FLAVOUR_KEYS ? &dict->pairs[i].key : &dict->pairs[i].value);
+        r = jinja_push(run, ret->list, flavour == JINJA_FLAVOUR_KEYS ? &dict->pairs[i].key : &dict->pairs[i].value);
     }
     return r;
 }
@@ -60,10 +59,8 @@ static int dict_copy(struct jinja_run *run, const struct jinja_args *args, struc
 }
 
 static const struct jinja_builtin dict_rows[] = {
-    { "copy", dict_copy, 1, false, { "self" } },
-    { "get", dict_get, 2, false, { "self", "key", "default" } },
-    { "items", dict_items, 1, false, { "self" } },
-    { "keys", dict_keys, 1, false, { "self" } },
+    { "copy", dict_copy, 1, false, { "self" } },     { "get", dict_get, 2, false, { "self", "key", "default" } },
+    { "items", dict_items, 1, false, { "self" } },   { "keys", dict_keys, 1, false, { "self" } },
     { "values", dict_values, 1, false, { "self" } },
 };
 

@@ -99,16 +99,11 @@ static int str_islower(struct jinja_run *run, const struct jinja_args *args, str
 }
 
 static const struct jinja_builtin rows[] = {
-    { "isalnum", str_isalnum, 1, false, { "self" } },
-    { "isalpha", str_isalpha, 1, false, { "self" } },
-    { "isascii", str_isascii, 1, false, { "self" } },
-    { "isdecimal", str_isdigit, 1, false, { "self" } },
-    { "isdigit", str_isdigit, 1, false, { "self" } },
-    { "islower", str_islower, 1, false, { "self" } },
-    { "isnumeric", str_isdigit, 1, false, { "self" } },
-    { "isprintable", str_isprintable, 1, false, { "self" } },
-    { "isspace", str_isspace, 1, false, { "self" } },
-    { "isupper", str_isupper, 1, false, { "self" } },
+    { "isalnum", str_isalnum, 1, false, { "self" } },   { "isalpha", str_isalpha, 1, false, { "self" } },
+    { "isascii", str_isascii, 1, false, { "self" } },   { "isdecimal", str_isdigit, 1, false, { "self" } },
+    { "isdigit", str_isdigit, 1, false, { "self" } },   { "islower", str_islower, 1, false, { "self" } },
+    { "isnumeric", str_isdigit, 1, false, { "self" } }, { "isprintable", str_isprintable, 1, false, { "self" } },
+    { "isspace", str_isspace, 1, false, { "self" } },   { "isupper", str_isupper, 1, false, { "self" } },
 };
 
 const struct jinja_builtins jinja_methods_str_is = { rows, COUNTOF(rows) };

@@ -15,8 +15,7 @@ static const struct jinja_string *self_of(const struct jinja_args *args)
     return args->values[0].string;
 }
 
-static int strip(struct jinja_run *run, const struct jinja_args *args, bool left, bool right,
-                 struct jinja_value *ret)
+static int strip(struct jinja_run *run, const struct jinja_args *args, bool left, bool right, struct jinja_value *ret)
 {
     const struct jinja_string *set;
     int r = jinja_want_string(run, &args->values[1], &set);
@@ -96,8 +95,8 @@ struct split {
     int64_t max;                   /* cuts still allowed; below 0: all */
 };
 
-static int push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string,
-                    size_t from, size_t to)
+static int push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string, size_t from,
+                    size_t to)
 {
     struct jinja_value piece;
     int r = jinja_cut(run, string, from, to - from, &piece);
@@ -294,8 +293,7 @@ static int str_endswith(struct jinja_run *run, const struct jinja_args *args, st
     return is_edge(run, args, true, ret);
 }
 
-static int without_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end,
-                        struct jinja_value *ret)
+static int without_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end, struct jinja_value *ret)
 {
     const struct jinja_string *self = self_of(args);
     const struct jinja_string *edge;

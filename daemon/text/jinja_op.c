@@ -77,8 +77,7 @@ static int binary_int(struct jinja_run *run, enum jinja_node_kind op, int64_t a,
     case JINJA_MOD:
         if (b == 0) {
             return jinja_fail(run, "ZeroDivisionError",
-                              op == JINJA_MOD ? "integer modulo by zero"
-                                              : "integer division or modulo by zero");
+                              op == JINJA_MOD ? "integer modulo by zero" : "integer division or modulo by zero");
         }
         if (b == -1) { /* the one quotient that does not fit */
             wraps = op == JINJA_FLOOR_DIV && __builtin_sub_overflow(0, a, ret);
@@ -176,18 +175,17 @@ static int refuse_pair(struct jinja_run *run, enum jinja_node_kind op, const str
                        const struct jinja_value *b)
 {
     if (op == JINJA_ADD && (a->kind == JINJA_STRING || is_sequence(a))) {
-        return jinja_fail(run, "TypeError", "can only concatenate %s (not \"%s\") to %s", jinja_type(a),
-                          jinja_type(b), jinja_type(a));
+        return jinja_fail(run, "TypeError", "can only concatenate %s (not \"%s\") to %s", jinja_type(a), jinja_type(b),
+                          jinja_type(a));
     }
     if (op == JINJA_MUL && (a->kind == JINJA_STRING || is_sequence(a))) {
         return jinja_fail(run, "TypeError", "can't multiply sequence by non-int of type '%s'", jinja_type(b));
     }
-    return jinja_fail(run, "TypeError", "unsupported operand type(s) for %s: '%s' and '%s'", sign_of(op),
-                      jinja_type(a), jinja_type(b));
+    return jinja_fail(run, "TypeError", "unsupported operand type(s) for %s: '%s' and '%s'", sign_of(op), jinja_type(a),
+                      jinja_type(b));
 }
 
-static int repeat(struct jinja_run *run, const struct jinja_value *what, int64_t times,
-                  struct jinja_value *ret)
+static int repeat(struct jinja_run *run, const struct jinja_value *what, int64_t times, struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     int r = JINJA_OK;
@@ -256,21 +254,18 @@ int jinja_negate(struct jinja_run *run, const struct jinja_value *a, struct jinj
 
 /* ---- comparisons */
 
-static int equal_lists(struct jinja_run *run, const struct jinja_list *a, const struct jinja_list *b,
-                       bool *ret)
+static int equal_lists(struct jinja_run *run, const struct jinja_list *a, const struct jinja_list *b, bool *ret)
 {
     int r = JINJA_OK;
 
-    *ret = a == b ||
-           (a->n == b->n && (a->flavour == JINJA_FLAVOUR_TUPLE) == (b->flavour == JINJA_FLAVOUR_TUPLE));
+    *ret = a == b || (a->n == b->n && (a->flavour == JINJA_FLAVOUR_TUPLE) == (b->flavour == JINJA_FLAVOUR_TUPLE));
     for (size_t i = 0; !r && *ret && a != b && i < a->n; i++) {
         r = jinja_equal(run, &a->items[i], &b->items[i], ret);
     }
     return r;
 }
 
-static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const struct jinja_dict *b,
-                       bool *ret)
+static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const struct jinja_dict *b, bool *ret)
 {
     int r = JINJA_OK;
 
@@ -289,8 +284,7 @@ static int equal_dicts(struct jinja_run *run, const struct jinja_dict *a, const 
 }
 
 /* Of one kind that is no number. */
-static int equal_alike(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
-                       bool *ret)
+static int equal_alike(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, bool *ret)
 {
     switch (a->kind) {
     case JINJA_STRING:
@@ -366,8 +360,8 @@ static int compare_lists(struct jinja_run *run, const struct jinja_list *a, cons
     return JINJA_OK;
 }
 
-int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
-                  const char *sign, int *ret)
+int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, const char *sign,
+                  int *ret)
 {
     int r = jinja_count(run, 1);
 
@@ -398,12 +392,12 @@ int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const stru
     if (a->kind == JINJA_UNDEFINED || b->kind == JINJA_UNDEFINED) {
         return jinja_fail_undefined(run, a->kind == JINJA_UNDEFINED ? a : b);
     }
-    return jinja_fail(run, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign,
-                      jinja_type(a), jinja_type(b));
+    return jinja_fail(run, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign, jinja_type(a),
+                      jinja_type(b));
 }
 
-int jinja_relate(struct jinja_run *run, const struct jinja_value *a, const char *sign,
-                 const struct jinja_value *b, bool *ret)
+int jinja_relate(struct jinja_run *run, const struct jinja_value *a, const char *sign, const struct jinja_value *b,
+                 bool *ret)
 {
     const bool or_equal = sign[1] == '=';
     int order = 0;
@@ -428,11 +422,9 @@ int jinja_contains(struct jinja_run *run, const struct jinja_value *a, const str
     *ret = false;
     if (b->kind == JINJA_STRING) {
         if (a->kind != JINJA_STRING) {
-            return jinja_fail(run, "TypeError", "'in <string>' requires string as left operand, not %s",
-                              jinja_type(a));
+            return jinja_fail(run, "TypeError", "'in <string>' requires string as left operand, not %s", jinja_type(a));
         }
-        *ret = a->string->n == 0 ||
-               memmem(b->string->bytes, b->string->n, a->string->bytes, a->string->n) != NULL;
+        *ret = a->string->n == 0 || memmem(b->string->bytes, b->string->n, a->string->bytes, a->string->n) != NULL;
         return jinja_count(run, b->string->n / 64);
     }
     if (b->kind == JINJA_DICT) {

@@ -18,15 +18,14 @@ int jinja_equal(struct jinja_run *run, const struct jinja_value *a, const struct
 
 /* Below 0, 0, above 0. JINJA_FAILED where Python has no order: "'<' not supported between ..."; @sign is what the
  * sentence names. */
-int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
-                  const char *sign, int *ret);
+int jinja_compare(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, const char *sign,
+                  int *ret);
 
 /* @a in @b. */
-int jinja_contains(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b,
-                   bool *ret);
+int jinja_contains(struct jinja_run *run, const struct jinja_value *a, const struct jinja_value *b, bool *ret);
 
 /* @a @sign @b, with @sign one of == != < <= > >=. */
-int jinja_relate(struct jinja_run *run, const struct jinja_value *a, const char *sign,
-                 const struct jinja_value *b, bool *ret);
+int jinja_relate(struct jinja_run *run, const struct jinja_value *a, const char *sign, const struct jinja_value *b,
+                 bool *ret);
 
 #endif

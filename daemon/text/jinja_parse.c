@@ -61,13 +61,13 @@ int jinja_refuse(struct jinja_parser *parser, const char *wanted)
 
     switch (token->kind) {
     case JINJA_TOKEN_END:
-        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got the end of the template",
-                 token->line, wanted);
+        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got the end of the template", token->line,
+                 wanted);
         break;
     case JINJA_TOKEN_PRINT_END:
     case JINJA_TOKEN_TAG_END:
-        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got the end of the tag",
-                 token->line, wanted);
+        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got the end of the tag", token->line,
+                 wanted);
         break;
     case JINJA_TOKEN_TEXT:
     case JINJA_TOKEN_PRINT_BEGIN:
@@ -77,8 +77,8 @@ int jinja_refuse(struct jinja_parser *parser, const char *wanted)
     case JINJA_TOKEN_INT:
     case JINJA_TOKEN_FLOAT:
     case JINJA_TOKEN_SIGN:
-        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got '%.*s'", token->line, wanted,
-                 n, token->at);
+        diag_set(parser->diag, "TemplateSyntaxError: line %u: expected %s, got '%.*s'", token->line, wanted, n,
+                 token->at);
         break;
     }
     return JINJA_FAILED;
@@ -117,8 +117,8 @@ static int expect_kind(struct jinja_parser *parser, enum jinja_token_kind kind, 
 int jinja_down(struct jinja_parser *parser)
 {
     if (parser->depth >= JINJA_NESTING_MAX) {
-        diag_set(parser->diag, "TemplateSyntaxError: line %u: nested deeper than %u levels",
-                 jinja_token(parser)->line, JINJA_NESTING_MAX);
+        diag_set(parser->diag, "TemplateSyntaxError: line %u: nested deeper than %u levels", jinja_token(parser)->line,
+                 JINJA_NESTING_MAX);
         return JINJA_FAILED;
     }
     parser->depth++;
@@ -455,9 +455,8 @@ static int parse_statement(struct jinja_parser *parser, struct jinja_node **ret)
     if (!jinja_token_is(parser, JINJA_TOKEN_NAME)) {
         return jinja_refuse(parser, "the name of a tag");
     }
-    diag_set(parser->diag, "TemplateSyntaxError: line %u: Encountered unknown tag '%.*s'.",
-             jinja_token(parser)->line, (int)(jinja_token(parser)->n < 40 ? jinja_token(parser)->n : 40),
-             jinja_token(parser)->at);
+    diag_set(parser->diag, "TemplateSyntaxError: line %u: Encountered unknown tag '%.*s'.", jinja_token(parser)->line,
+             (int)(jinja_token(parser)->n < 40 ? jinja_token(parser)->n : 40), jinja_token(parser)->at);
     return JINJA_FAILED;
 }
 

@@ -70,8 +70,7 @@ int jinja_expressions(struct jinja_parser *parser, bool cond, const char *end, s
 int jinja_target(struct jinja_parser *parser, bool attribute, struct jinja_node **ret);
 
 /* `| name(…)`, repeated, behind @subject; with @is_begun the first bar has been gone past. */
-int jinja_filters(struct jinja_parser *parser, struct jinja_node *subject, bool is_begun,
-                  struct jinja_node **ret);
+int jinja_filters(struct jinja_parser *parser, struct jinja_node *subject, bool is_begun, struct jinja_node **ret);
 
 /* A name, a constant, or what stands in brackets; and a number alone (jinja_primary.c). */
 int jinja_primary(struct jinja_parser *parser, struct jinja_node **ret);

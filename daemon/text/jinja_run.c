@@ -40,8 +40,8 @@ int jinja_fail_undefined(struct jinja_run *run, const struct jinja_value *value)
     case JINJA_WHY_ELEMENT:
         return jinja_fail(run, "UndefinedError", "%s has no element %.*s", why->owner, n, name);
     case JINJA_WHY_UNSAFE:
-        return jinja_fail(run, "SecurityError", "access to attribute '%.*s' of '%s' object is unsafe.", n,
-                          name, why->owner);
+        return jinja_fail(run, "SecurityError", "access to attribute '%.*s' of '%s' object is unsafe.", n, name,
+                          why->owner);
     case JINJA_WHY_PARAMETER:
         return jinja_fail(run, "UndefinedError", "parameter '%.*s' was not provided", n, name);
     case JINJA_WHY_TEXT:

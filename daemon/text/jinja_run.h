@@ -67,8 +67,7 @@ struct jinja_run {
 #define JINJA_DEPTH_MAX 1200u
 
 /* Says "@kind: sentence" and gives JINJA_FAILED. */
-int jinja_fail(struct jinja_run *run, const char *kind, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+int jinja_fail(struct jinja_run *run, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The same for a value that is not there, in the words that it deserves. */
 int jinja_fail_undefined(struct jinja_run *run, const struct jinja_value *value);

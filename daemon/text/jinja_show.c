@@ -53,10 +53,7 @@ size_t jinja_real_text(double real, char *text)
     size_t at = 0;
 
     if (isnan(real) || isinf(real)) {
-        return (size_t)snprintf(text, JINJA_REAL_BYTES, "%s",
-                                isnan(real) ? "nan"
-                                : real < 0  ? "-inf"
-                                            : "inf");
+        return (size_t)snprintf(text, JINJA_REAL_BYTES, "%s", isnan(real) ? "nan" : real < 0 ? "-inf" : "inf");
     }
     for (int precision = 0; precision <= 16; precision++) {
         snprintf(spelt, sizeof(spelt), "%.*e", precision, real);
@@ -82,8 +79,8 @@ static int write_number(struct jinja_run *run, const struct jinja_value *value, 
     size_t n;
 
     if (value->kind == JINJA_BOOL) {
-        return jinja_write_text(
-            run, python ? (value->truth ? "True" : "False") : (value->truth ? "true" : "false"), mark);
+        return jinja_write_text(run, python ? (value->truth ? "True" : "False") : (value->truth ? "true" : "false"),
+                                mark);
     }
     if (value->kind == JINJA_INT) {
         n = (size_t)snprintf(text, sizeof(text), "%" PRId64, value->number);
@@ -113,11 +110,7 @@ static size_t escape_repr(uint32_t point, uint8_t byte, char quote, char *text)
         return 0;
     }
     point = point == JINJA_CHAR_BAD ? byte : point;
-    return (size_t)snprintf(text, 12,
-                            point < 0x100     ? "\\x%02x"
-                            : point < 0x10000 ? "\\u%04x"
-                                              : "\\U%08x",
-                            point);
+    return (size_t)snprintf(text, 12, point < 0x100 ? "\\x%02x" : point < 0x10000 ? "\\u%04x" : "\\U%08x", point);
 }
 
 static int repr_string(struct jinja_run *run, const struct jinja_string *string)
@@ -133,8 +126,7 @@ static int repr_string(struct jinja_run *run, const struct jinja_string *string)
         const uint32_t point = jinja_char_at(string, at, &n);
         const size_t n_text = escape_repr(point, (uint8_t)string->bytes[at], quote, text);
 
-        r = n_text ? jinja_write(run, text, n_text, jinja_mark_at(string, at))
-                   : jinja_write_part(run, string, at, n);
+        r = n_text ? jinja_write(run, text, n_text, jinja_mark_at(string, at)) : jinja_write_part(run, string, at, n);
         at += n;
     }
     r = r ? r : jinja_count(run, string->n / 16);

@@ -133,8 +133,7 @@ static int test_divisibleby(struct jinja_run *run, const struct jinja_args *args
     return remainder_is(run, &args->values[0], &args->values[1], 0, ret);
 }
 
-static int relate(struct jinja_run *run, const struct jinja_args *args, const char *sign,
-                  struct jinja_value *ret)
+static int relate(struct jinja_run *run, const struct jinja_args *args, const char *sign, struct jinja_value *ret)
 {
     bool is_so = false;
     int r = jinja_relate(run, &args->values[0], sign, &args->values[1], &is_so);
@@ -198,16 +197,15 @@ static int test_sameas(struct jinja_run *run, const struct jinja_args *args, str
     return r ? r : say(is_so, ret);
 }
 
-static int is_in_case(struct jinja_run *run, const struct jinja_args *args, const char *method,
-                      struct jinja_value *ret)
+static int is_in_case(struct jinja_run *run, const struct jinja_args *args, const char *method, struct jinja_value *ret)
 {
     const struct jinja_string name = { .bytes = method, .n = strlen(method) };
     struct jinja_value self = { .kind = JINJA_STRING };
     int r = jinja_text_of(run, &args->values[0], &self.string);
 
     return r ? r
-             : jinja_call_builtin(run, jinja_find_method(&self, &name),
-                                  &(struct jinja_args){ .values = &self, .n = 1 }, ret);
+             : jinja_call_builtin(run, jinja_find_method(&self, &name), &(struct jinja_args){ .values = &self, .n = 1 },
+                                  ret);
 }
 
 static int test_lower(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)

@@ -19,8 +19,7 @@ static bool is_large(enum jinja_case how, uint32_t before, bool is_first, uint32
     case JINJA_CASE_TITLE:
         return is_first || !(jinja_char_is_upper(before) || jinja_char_is_lower(before));
     case JINJA_CASE_TITLE_FILTER:
-        return is_first || jinja_char_is_space(before) ||
-               (before < 0x80 && before && strchr("-({[<", (int)before));
+        return is_first || jinja_char_is_space(before) || (before < 0x80 && before && strchr("-({[<", (int)before));
     }
     return false;
 }
@@ -73,8 +72,8 @@ int64_t jinja_search(const struct jinja_string *string, const struct jinja_strin
     return found ? found - string->bytes : -1;
 }
 
-int jinja_search_last(struct jinja_run *run, const struct jinja_string *string,
-                      const struct jinja_string *what, int64_t *ret)
+int jinja_search_last(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *what,
+                      int64_t *ret)
 {
     int r = jinja_count(run, string->n / 64);
 
@@ -142,12 +141,11 @@ int jinja_replace(struct jinja_run *run, const struct jinja_string *string, cons
 
 static bool ends_line(uint32_t point)
 {
-    return (point >= 0x0a && point <= 0x0d) || (point >= 0x1c && point <= 0x1e) || point == 0x85 ||
-           point == 0x2028 || point == 0x2029;
+    return (point >= 0x0a && point <= 0x0d) || (point >= 0x1c && point <= 0x1e) || point == 0x85 || point == 0x2028 ||
+           point == 0x2029;
 }
 
-int jinja_split_lines(struct jinja_run *run, const struct jinja_string *string, bool keep_ends,
-                      struct jinja_value *ret)
+int jinja_split_lines(struct jinja_run *run, const struct jinja_string *string, bool keep_ends, struct jinja_value *ret)
 {
     struct jinja_value line;
     size_t from = 0;
@@ -188,8 +186,8 @@ static int write_fill(struct jinja_run *run, const struct jinja_string *fill, in
     return r;
 }
 
-int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width,
-              const struct jinja_string *fill, int left, struct jinja_value *ret)
+int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width, const struct jinja_string *fill,
+              int left, struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     const int64_t n = (int64_t)jinja_char_count(string);
@@ -203,8 +201,8 @@ int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t 
     return r ? r : jinja_take(run, from, ret);
 }
 
-int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set,
-                bool left, bool right, struct jinja_value *ret)
+int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set, bool left,
+                bool right, struct jinja_value *ret)
 {
     size_t from;
     size_t n;

@@ -30,17 +30,17 @@ int jinja_split_lines(struct jinja_run *run, const struct jinja_string *string, 
 
 /* @fill (one character) on both sides until there are @width characters, @left of the missing ones in permille on the
  * left; 500 is the middle. */
-int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width,
-              const struct jinja_string *fill, int left, struct jinja_value *ret);
+int jinja_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width, const struct jinja_string *fill,
+              int left, struct jinja_value *ret);
 
 /* Offset of the first @what in @string from @from on, or -1. */
 int64_t jinja_search(const struct jinja_string *string, const struct jinja_string *what, size_t from);
 
 /* *ret: that of the last one, or -1. */
-int jinja_search_last(struct jinja_run *run, const struct jinja_string *string,
-                      const struct jinja_string *what, int64_t *ret);
+int jinja_search_last(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *what,
+                      int64_t *ret);
 
-int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set,
-                bool left, bool right, struct jinja_value *ret);
+int jinja_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set, bool left,
+                bool right, struct jinja_value *ret);
 
 #endif

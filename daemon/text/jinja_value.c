@@ -123,8 +123,7 @@ static int new_string(struct jinja_run *run, const struct jinja_string *as, stru
     return JINJA_OK;
 }
 
-int jinja_new_string(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark,
-                     struct jinja_value *ret)
+int jinja_new_string(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark, struct jinja_value *ret)
 {
     char *copy = jinja_alloc(run, n);
 
@@ -142,8 +141,7 @@ int jinja_new_word(struct jinja_run *run, const char *word, struct jinja_value *
     return new_string(run, &(struct jinja_string){ .bytes = word, .n = strlen(word) }, ret);
 }
 
-int jinja_cut(struct jinja_run *run, const struct jinja_string *string, size_t from, size_t n,
-              struct jinja_value *ret)
+int jinja_cut(struct jinja_run *run, const struct jinja_string *string, size_t from, size_t n, struct jinja_value *ret)
 {
     struct jinja_string part = *string;
 
@@ -293,8 +291,7 @@ static int grow_slots(struct jinja_run *run, struct jinja_dict *dict)
     return JINJA_OK;
 }
 
-static int is_pair(struct jinja_run *run, const struct jinja_pair *pair, const struct jinja_value *key,
-                   bool *ret)
+static int is_pair(struct jinja_run *run, const struct jinja_pair *pair, const struct jinja_value *key, bool *ret)
 {
     if (pair->key.kind == JINJA_STRING && key->kind == JINJA_STRING) {
         *ret = jinja_same_bytes(pair->key.string, key->string);

@@ -161,15 +161,13 @@ enum jinja_mark jinja_mark_at(const struct jinja_string *string, size_t at);
 
 /* ---- made in the arena of @run. 0, JINJA_FAILED (the ceiling), or -ENOMEM */
 
-int jinja_new_string(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark,
-                     struct jinja_value *ret);
+int jinja_new_string(struct jinja_run *run, const char *bytes, size_t n, enum jinja_mark mark, struct jinja_value *ret);
 
 /* A string constant of ours: nothing is copied. */
 int jinja_new_word(struct jinja_run *run, const char *word, struct jinja_value *ret);
 
 /* @n bytes of @string from @from on; shares them. */
-int jinja_cut(struct jinja_run *run, const struct jinja_string *string, size_t from, size_t n,
-              struct jinja_value *ret);
+int jinja_cut(struct jinja_run *run, const struct jinja_string *string, size_t from, size_t n, struct jinja_value *ret);
 
 int jinja_new_list(struct jinja_run *run, size_t cap, enum jinja_flavour flavour, struct jinja_value *ret);
 int jinja_push(struct jinja_run *run, struct jinja_list *list, const struct jinja_value *item);

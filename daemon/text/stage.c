@@ -45,8 +45,7 @@ struct stage {
     uint64_t n_text;
 };
 
-int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops,
-                 size_t n_stops)
+int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops, size_t n_stops)
 {
     cleanup(stage_destroyp) struct stage *stage = mem_calloc(MEM_STREAM, 1, sizeof(*stage));
     int r;

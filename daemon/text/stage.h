@@ -25,8 +25,7 @@ struct stage_text {
 };
 
 /* @stops are copied; each has 1 byte or more (the caller has checked). @vocab outlives the stage. -ENOMEM. */
-int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops,
-                 size_t n_stops);
+int stage_create(struct stage **ret_stage, const struct vocab *vocab, const struct stage_text *stops, size_t n_stops);
 void stage_destroy(struct stage *stage);
 void stage_destroyp(struct stage **stage);
 

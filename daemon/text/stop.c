@@ -44,10 +44,9 @@ static void add_text(struct stop *stop, const struct stage_text *text, int32_t i
 
         if (child == 0) {
             child = stop->n++;
-            stop->nodes[child] = (struct stop_node){ .sibling = stop->nodes[at].child,
-                                                     .depth = (uint32_t)i + 1,
-                                                     .hit = STOP_NONE,
-                                                     .byte = text->bytes[i] };
+            stop->nodes[child] = (struct stop_node){
+                .sibling = stop->nodes[at].child, .depth = (uint32_t)i + 1, .hit = STOP_NONE, .byte = text->bytes[i]
+            };
             stop->nodes[at].child = child;
         }
         at = child;

@@ -24,8 +24,7 @@ static int load_split(struct vocab *vocab, const struct gguf *gguf, struct diag 
 
     if (r == GGUF_NONE) {
         diag_blame(diag, KEY_PRE,
-                   "key " KEY_PRE
-                   " is missing: how this vocabulary cuts words is unknown; convert the model anew");
+                   "key " KEY_PRE " is missing: how this vocabulary cuts words is unknown; convert the model anew");
     }
     if (r) {
         return VOCAB_REFUSED;
@@ -91,8 +90,7 @@ int vocab_load_merges(struct vocab *vocab, const struct gguf *gguf, struct diag 
         return r;
     }
     if (!key || key->type != GGUF_ARRAY || key->elem != GGUF_STRING || key->n > 4 * (uint64_t)VOCAB_N_MAX) {
-        diag_blame(diag, KEY_MERGES, "key " KEY_MERGES ": must be an array of texts, at most %u",
-                   4 * VOCAB_N_MAX);
+        diag_blame(diag, KEY_MERGES, "key " KEY_MERGES ": must be an array of texts, at most %u", 4 * VOCAB_N_MAX);
         return VOCAB_REFUSED;
     }
     r = pairs_init(&vocab->pairs, (uint32_t)key->n);

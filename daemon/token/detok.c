@@ -10,8 +10,7 @@
 int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, bool special, struct buf *out,
                      struct diag *diag)
 {
-    bool first =
-        vocab->prefix_blank; /* the next piece is the text's first and has the blank that was put there */
+    bool first = vocab->prefix_blank; /* the next piece is the text's first and has the blank that was put there */
     int r;
 
     for (size_t i = 0; i < n; i++) {

@@ -50,8 +50,8 @@ int vocab_load_kind(struct vocab *vocab, const struct gguf *gguf, struct diag *d
 
 /* The key @name if it is an array of @elem with as many elements as the list, or NULL with a reason in @diag. With
  * @n_tokens 0 any number from 1 to VOCAB_N_MAX will do. */
-static const struct gguf_key *find_array(const struct gguf *gguf, const char *name, enum gguf_type elem,
-                                         const char *of, uint32_t n_tokens, struct diag *diag)
+static const struct gguf_key *find_array(const struct gguf *gguf, const char *name, enum gguf_type elem, const char *of,
+                                         uint32_t n_tokens, struct diag *diag)
 {
     const struct gguf_key *key = gguf_find_key(gguf, name);
 
@@ -64,13 +64,12 @@ static const struct gguf_key *find_array(const struct gguf *gguf, const char *na
         return NULL;
     }
     if (n_tokens == 0 && (key->n == 0 || key->n > VOCAB_N_MAX)) {
-        diag_blame(diag, name, "key %s: has %" PRIu64 " entries; 1 to %u are possible", name, key->n,
-                   VOCAB_N_MAX);
+        diag_blame(diag, name, "key %s: has %" PRIu64 " entries; 1 to %u are possible", name, key->n, VOCAB_N_MAX);
         return NULL;
     }
     if (n_tokens > 0 && key->n != n_tokens) {
-        diag_blame(diag, name, "key %s: has %" PRIu64 " elements, but there are %" PRIu32 " tokens", name,
-                   key->n, n_tokens);
+        diag_blame(diag, name, "key %s: has %" PRIu64 " elements, but there are %" PRIu32 " tokens", name, key->n,
+                   n_tokens);
         return NULL;
     }
     return key;
@@ -98,8 +97,7 @@ static int load_types(struct vocab *vocab, const struct gguf *gguf, struct diag 
         const uint32_t type = cursor_u32(&cursor);
 
         if (type < TOKEN_NORMAL || type > TOKEN_BYTE) {
-            diag_blame(diag, KEY_TYPES,
-                       "key " KEY_TYPES ": token %" PRIu32 " is of the unknown type %" PRId32, id,
+            diag_blame(diag, KEY_TYPES, "key " KEY_TYPES ": token %" PRIu32 " is of the unknown type %" PRId32, id,
                        (int32_t)type);
             return VOCAB_REFUSED;
         }
@@ -252,8 +250,7 @@ static bool decode(const struct vocab *vocab, uint32_t id, char *out, size_t *re
     }
     if (vocab->kind == VOCAB_SPM) {
         *ret_n = decode_blanks(text.bytes, text.n, out);
-    } else if (vocab_type(vocab, id) == TOKEN_USER ||
-               !alphabet_decode(text.bytes, text.n, (uint8_t *)out, ret_n)) {
+    } else if (vocab_type(vocab, id) == TOKEN_USER || !alphabet_decode(text.bytes, text.n, (uint8_t *)out, ret_n)) {
         /* Added entries are spelled as they are, whatever the alphabet says. */
         memcpy(out, text.bytes, text.n);
         *ret_n = text.n;
@@ -265,8 +262,7 @@ static bool decode(const struct vocab *vocab, uint32_t id, char *out, size_t *re
 static bool has_inner_blank(struct gguf_text text)
 {
     for (size_t i = N_BLANK; i + N_BLANK <= text.n; i++) {
-        if (memcmp(text.bytes + i, BLANK, N_BLANK) == 0 &&
-            memcmp(text.bytes + i - N_BLANK, BLANK, N_BLANK) != 0) {
+        if (memcmp(text.bytes + i, BLANK, N_BLANK) == 0 && memcmp(text.bytes + i - N_BLANK, BLANK, N_BLANK) != 0) {
             return true;
         }
     }
@@ -324,8 +320,8 @@ int vocab_load_pieces(struct vocab *vocab, const struct gguf *gguf, struct diag 
     }
     for (uint32_t id = 0; id < vocab->n; id++) {
         if (!decode(vocab, id, vocab->pieces + n_used, &n)) {
-            diag_blame(diag, KEY_TOKENS,
-                       "key " KEY_TOKENS ": token %" PRIu32 " is a byte, but not spelled like <0x0A>", id);
+            diag_blame(diag, KEY_TOKENS, "key " KEY_TOKENS ": token %" PRIu32 " is a byte, but not spelled like <0x0A>",
+                       id);
             return VOCAB_REFUSED;
         }
         vocab->piece[id] = (struct span){ .at = n_used, .n = (uint32_t)n };

@@ -15,8 +15,7 @@
 /* Texts that published models end a turn or an answer with, where the keys don't name them all. They count only as
  * control tokens: a word that merely looks so is a word. */
 static const char *const known_ends[] = {
-    "<|im_end|>",    "<|eot_id|>", "<|eom_id|>",    "<|end_of_text|>",
-    "<|endoftext|>", "<|end|>",    "<end_of_turn>", "<EOT>",
+    "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<end_of_turn>", "<EOT>",
 };
 
 /* Reads the id under @name; VOCAB_NO_ID if there is no such key. */
@@ -30,8 +29,7 @@ static int get_id(const struct vocab *vocab, const struct gguf *gguf, const char
         return VOCAB_REFUSED;
     }
     if (r == GGUF_GOT && id >= vocab->n) {
-        diag_blame(diag, name, "key %s: id %" PRIu32 " is outside the vocabulary of %" PRIu32, name, id,
-                   vocab->n);
+        diag_blame(diag, name, "key %s: id %" PRIu32 " is outside the vocabulary of %" PRIu32, name, id, vocab->n);
         return VOCAB_REFUSED;
     }
     *ret_id = id;
@@ -87,8 +85,7 @@ static int check_fallback(const struct vocab *vocab, struct diag *diag)
     for (unsigned byte = 0; byte < 256; byte++) {
         if (vocab->byte_ids[byte] == VOCAB_NO_ID) {
             diag_blame(diag, KEY_PREFIX "tokens",
-                       "key " KEY_PREFIX
-                       "tokens: there is no token <0x%02X> and no unknown token to stand for it",
+                       "key " KEY_PREFIX "tokens: there is no token <0x%02X> and no unknown token to stand for it",
                        byte);
             return VOCAB_REFUSED;
         }
@@ -121,13 +118,11 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
 
     if (get_id(vocab, gguf, KEY_PREFIX "bos_token_id", &vocab->bos, diag) ||
         get_id(vocab, gguf, KEY_PREFIX "eos_token_id", &vocab->eos, diag) ||
-        get_id(vocab, gguf, KEY_PREFIX "unknown_token_id", &vocab->unknown, diag) ||
-        load_ends(vocab, gguf, diag)) {
+        get_id(vocab, gguf, KEY_PREFIX "unknown_token_id", &vocab->unknown, diag) || load_ends(vocab, gguf, diag)) {
         return VOCAB_REFUSED;
     }
     /* Writers leave these keys out where they equal what the kind has always done. */
-    if (get_flag(gguf, KEY_PREFIX "add_bos_token", spm && vocab->bos != VOCAB_NO_ID, &vocab->adds_bos,
-                 diag) ||
+    if (get_flag(gguf, KEY_PREFIX "add_bos_token", spm && vocab->bos != VOCAB_NO_ID, &vocab->adds_bos, diag) ||
         get_flag(gguf, KEY_PREFIX "add_eos_token", false, &vocab->adds_eos, diag) ||
         get_flag(gguf, KEY_PREFIX "add_space_prefix", spm, &vocab->prefix_blank, diag)) {
         return VOCAB_REFUSED;
@@ -162,15 +157,13 @@ static int put_special(struct vocab *vocab, uint32_t id, struct diag *diag)
     }
     if (text.n > SPECIAL_BYTES_MAX) {
         diag_blame(diag, KEY_PREFIX "tokens",
-                   "key " KEY_PREFIX "tokens: control or user-defined token %" PRIu32
-                   " has %zu bytes; %u are possible",
+                   "key " KEY_PREFIX "tokens: control or user-defined token %" PRIu32 " has %zu bytes; %u are possible",
                    id, text.n, SPECIAL_BYTES_MAX);
         return VOCAB_REFUSED;
     }
     r = special_put(&vocab->special, text.bytes, text.n, id, vocab->types[id] == TOKEN_CONTROL);
     if (r == SPECIAL_FULL) {
-        diag_blame(diag, KEY_PREFIX "tokens",
-                   "key " KEY_PREFIX "tokens: too many control and user-defined tokens");
+        diag_blame(diag, KEY_PREFIX "tokens", "key " KEY_PREFIX "tokens: too many control and user-defined tokens");
         return VOCAB_REFUSED;
     }
     return r ? err_up(r) : VOCAB_OK;
@@ -213,8 +206,7 @@ int vocab_check_rows(struct vocab *vocab, const struct gguf *gguf, struct diag *
 
         if (tensor && tensor->dims[1] != vocab->n) {
             diag_blame(diag, KEY_PREFIX "tokens",
-                       "key " KEY_PREFIX "tokens: has %" PRIu32 " entries, but tensor %s has %" PRIu64
-                       " rows",
+                       "key " KEY_PREFIX "tokens: has %" PRIu32 " entries, but tensor %s has %" PRIu64 " rows",
                        vocab->n, names[i], tensor->dims[1]);
             return VOCAB_REFUSED;
         }

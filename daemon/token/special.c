@@ -86,8 +86,7 @@ int special_put(struct special *special, const void *bytes, size_t n, uint32_t i
     return 0;
 }
 
-size_t special_match(const struct special *special, const uint8_t *bytes, size_t n, bool control,
-                     uint32_t *ret_id)
+size_t special_match(const struct special *special, const uint8_t *bytes, size_t n, bool control, uint32_t *ret_id)
 {
     size_t n_best = 0;
     uint32_t i = n > 0 ? special->roots[bytes[0]] : 0;

@@ -48,7 +48,6 @@ enum special_outcome {
 int special_put(struct special *special, const void *bytes, size_t n, uint32_t id, bool control);
 
 /* Length of the longest entry at the head of @bytes, 0 for none. Control tokens count only if @control. */
-size_t special_match(const struct special *special, const uint8_t *bytes, size_t n, bool control,
-                     uint32_t *ret_id);
+size_t special_match(const struct special *special, const uint8_t *bytes, size_t n, bool control, uint32_t *ret_id);
 
 #endif

@@ -24,26 +24,26 @@
 #define PATTERN_DIGITS_FIRST ENGLISH_ENDS "| ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?![^\\s\\p{N}])|\\s+"
 
 /* OpenAI's cl100k form: runs of up to so many digits, and a word takes one sign before it along. */
-#define PATTERN_CL100K(digits)                                                                               \
+#define PATTERN_CL100K(digits)                                                                                         \
     "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
 #define PATTERN_LLAMA3 PATTERN_CL100K("\\p{N}{1,3}")
 #define PATTERN_QWEN2  PATTERN_CL100K("\\p{N}")
 
 /* As Qwen 2's, with combining marks counted as letters. */
-#define PATTERN_QWEN35                                                                                       \
-    "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                                     \
+#define PATTERN_QWEN35                                                                                                 \
+    "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                                               \
     "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS
 
 /* OpenAI's o200k form: a word is capitals, then small letters. */
 #define CAPITALS "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define SMALL    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define PATTERN_O200K(ends, digits)                                                                          \
-    "[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "*" SMALL "+" ends "|[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "+" SMALL        \
-    "*" ends "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
+#define PATTERN_O200K(ends, digits)                                                                                    \
+    "[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "*" SMALL "+" ends "|[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "+" SMALL "*" ends         \
+    "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" BLANKS
 
 #define CJK_DEEPSEEK "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
-#define PATTERN_DEEPSEEK3                                                                                    \
-    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"      \
+#define PATTERN_DEEPSEEK3                                                                                              \
+    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"                \
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS
 
 enum split_trait {
@@ -131,8 +131,7 @@ static pcre2_code *compile(const struct split *split, const char *pattern)
     int error;
 
     if (context) {
-        code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error, &at,
-                             context);
+        code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF | PCRE2_UCP, &error, &at, context);
     }
     pcre2_compile_context_free(context);
     if (code) {

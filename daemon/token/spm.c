@@ -78,8 +78,7 @@ static int push_bytes(const struct vocab *vocab, const uint8_t *bytes, size_t n,
     return TOKENIZE_OK;
 }
 
-static int merge_part(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n,
-                      struct ids *ids)
+static int merge_part(const struct vocab *vocab, struct merge *merge, const uint8_t *part, size_t n, struct ids *ids)
 {
     int r;
 
@@ -130,8 +129,8 @@ static size_t part_length(const struct vocab *vocab, const uint8_t *text, size_t
     return at;
 }
 
-int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text,
-             size_t n, bool prefix_blank, struct ids *ids)
+int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text, size_t n,
+             bool prefix_blank, struct ids *ids)
 {
     const uint8_t *bytes;
     int r = spell(spelled, text, n, prefix_blank);

@@ -18,7 +18,7 @@ bool spm_find(const void *vocab, const uint8_t *word, const struct symbol *left,
 
 /* Appends the ids of @text, with a blank in front if @prefix_blank. @spelled is room that is kept from call to call.
  * Outcomes of vocab_tokenize(), or -ENOMEM. */
-int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text,
-             size_t n, bool prefix_blank, struct ids *ids);
+int spm_text(const struct vocab *vocab, struct merge *merge, struct buf *spelled, const uint8_t *text, size_t n,
+             bool prefix_blank, struct ids *ids);
 
 #endif

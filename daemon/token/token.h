@@ -100,8 +100,8 @@ enum tokenize_outcome {
  * the longest. Bytes that a byte-level vocabulary has no token for are left out, as its own tokenizer does. @cancel
  * may be NULL; it is looked at every few thousand bytes. On anything but TOKENIZE_OK @ids may hold a beginning.
  * -ENOMEM, or -E2BIG: the text drives the pre-split past its limits. Any thread. */
-int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
-                   const atomic_bool *cancel, struct ids *ids, struct diag *diag);
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,
+                   struct ids *ids, struct diag *diag);
 
 /*
  * The same for a text of two sides, where marks[i] is 0 if byte i is ours and 1 if it is a stranger's: control tokens

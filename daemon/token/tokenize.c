@@ -176,8 +176,8 @@ static size_t match(struct job *job, const uint8_t *text, size_t n, size_t at, b
 }
 
 /* The place of the next special entry from @at on, its length and id; @n if there is none. */
-static int find_special(struct job *job, const uint8_t *text, size_t n, bool control, size_t *at,
-                        size_t *ret_n, uint32_t *ret_id)
+static int find_special(struct job *job, const uint8_t *text, size_t n, bool control, size_t *at, size_t *ret_n,
+                        uint32_t *ret_id)
 {
     *ret_n = 0;
     for (; *at < n; (*at)++) {
@@ -230,8 +230,8 @@ static void job_finish(struct job *job)
     split_scratch_destroy(job->scratch);
 }
 
-static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n,
-                    unsigned flags, const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *marks, size_t n, unsigned flags,
+                    const atomic_bool *cancel, struct ids *ids, struct diag *diag)
 {
     cleanup(job_finish) struct job job = { .vocab = vocab, .cancel = cancel, .ids = ids, .marks = marks };
     size_t bad_at;
@@ -267,8 +267,8 @@ static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *
     return r < 0 ? err_up(r) : r;
 }
 
-int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags,
-                   const atomic_bool *cancel, struct ids *ids, struct diag *diag)
+int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,
+                   struct ids *ids, struct diag *diag)
 {
     return tokenize(vocab, text, NULL, n, flags, cancel, ids, diag);
 }

@@ -40,7 +40,7 @@ struct vocab {
     struct split *split; /* BPE */
     struct special special;
     uint32_t byte_ids[256]; /* VOCAB_NO_ID: it has no token */
-    bool breaks_at_blanks; /* SPM: no entry has a blank behind another character, so no merge crosses there */
+    bool breaks_at_blanks;  /* SPM: no entry has a blank behind another character, so no merge crosses there */
 
     uint32_t bos; /* or VOCAB_NO_ID, as the next two */
     uint32_t eos;
@@ -64,13 +64,10 @@ void *vocab_alloc(struct vocab *vocab, size_t n, size_t size);
 int vocab_load_kind(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);    /* kind */
 int vocab_load_entries(struct vocab *vocab, const struct gguf *gguf, struct diag *diag); /* n, types, texts */
 int vocab_load_scores(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);  /* orders */
-int vocab_load_pieces(struct vocab *vocab, const struct gguf *gguf,
-                      struct diag *diag); /* pieces, index, byte_ids */
-int vocab_load_merges(struct vocab *vocab, const struct gguf *gguf, struct diag *diag); /* split, pairs */
-int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf,
-                     struct diag *diag); /* ids with a meaning */
+int vocab_load_pieces(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);  /* pieces, index, byte_ids */
+int vocab_load_merges(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);  /* split, pairs */
+int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);   /* ids with a meaning */
 int vocab_load_special(struct vocab *vocab, const struct gguf *gguf, struct diag *diag); /* special, never */
-int vocab_check_rows(struct vocab *vocab, const struct gguf *gguf,
-                     struct diag *diag); /* against the tensors */
+int vocab_check_rows(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);   /* against the tensors */
 
 #endif

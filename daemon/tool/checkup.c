@@ -56,8 +56,8 @@ static void gather_devices(struct checkup *checkup)
     if (device_find_all(&checkup->look.machine.root, checkup->devices, &checkup->n_devices)) {
         diag_set(&checkup->no_choice, "the list of DRM devices can't be read");
         checkup->n_devices = 0;
-    } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice,
-                           &checkup->no_choice) == CHOICE_OK) {
+    } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice, &checkup->no_choice) ==
+               CHOICE_OK) {
         checkup->chosen = (int)checkup->choice.chosen;
     }
 }
@@ -180,8 +180,7 @@ static void advise_of_rights(struct checkup *checkup)
         if (gauge->now.state == READING_FORBIDDEN && gauge->found.rank != SOURCE_PASSED_OVER &&
             strcmp(last, gauge->found.path) != 0) {
             last = gauge->found.path;
-            advise(checkup,
-                   "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
+            advise(checkup, "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
                    gauge->found.path);
         }
     }
@@ -190,13 +189,11 @@ static void advise_of_rights(struct checkup *checkup)
 static void advise_of_limits(struct checkup *checkup)
 {
     if (checkup->is_machine && checkup->memlock_bytes < MEMLOCK_WISH) {
-        advise(checkup,
-               "%llu KiB of memory may be kept out of swap, %llu are wanted: in a unit LimitMEMLOCK=256M",
+        advise(checkup, "%llu KiB of memory may be kept out of swap, %llu are wanted: in a unit LimitMEMLOCK=256M",
                (unsigned long long)checkup->memlock_bytes >> 10, MEMLOCK_WISH >> 10);
     }
     if (!checkup_deciding(checkup, READING_MEMORY_PRESSURE)) {
-        advise(checkup,
-               "the kernel tells nothing of memory pressure: build it with PSI, or boot it with psi=1");
+        advise(checkup, "the kernel tells nothing of memory pressure: build it with PSI, or boot it with psi=1");
     }
 }
 

@@ -20,8 +20,7 @@ enum convert_row { ROW_TYPE = TOOL_ROWS_COUNT, ROW_FORCE };
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    { "type", 0, ARG_TEXT, "FORMAT", NULL,
-      "write matrices in this format (as stored): F32, F16, BF16, Q8_0, ..." },
+    { "type", 0, ARG_TEXT, "FORMAT", NULL, "write matrices in this format (as stored): F32, F16, BF16, Q8_0, ..." },
     { "force", 0, ARG_FLAG, NULL, NULL, "overwrite OUT.gguf if it is there" },
     { NULL },
 };
@@ -109,10 +108,9 @@ static void put_tensors(struct conversion *conversion)
         const uint32_t type = type_of(conversion, tensor);
 
         gguf_put_tensor(import_writer(conversion->import),
-                        (struct gguf_text){ .bytes = tensor->name, .n = strlen(tensor->name) }, type,
-                        tensor->n_dims, dims);
-        conversion->n_fallback +=
-            !tensor->is_floats && conversion->type != TYPE_STORED && type != conversion->type;
+                        (struct gguf_text){ .bytes = tensor->name, .n = strlen(tensor->name) }, type, tensor->n_dims,
+                        dims);
+        conversion->n_fallback += !tensor->is_floats && conversion->type != TYPE_STORED && type != conversion->type;
     }
 }
 
@@ -120,8 +118,7 @@ static void put_tensors(struct conversion *conversion)
 
 static int refuse_row(const struct import_tensor *tensor, uint32_t type, struct diag *diag)
 {
-    diag_set(diag,
-             "tensor %s: has numbers that are infinite or none at all, which %s can't hold: convert to F32",
+    diag_set(diag, "tensor %s: has numbers that are infinite or none at all, which %s can't hold: convert to F32",
              tensor->name, elem_info(type)->name);
     return IMPORT_REFUSED;
 }
@@ -204,13 +201,12 @@ static int tell(const struct conversion *conversion)
 
     if (conversion->call->json) {
         return tool_print(conversion->call,
-                          json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "file", conversion->to, "family",
-                                    family, "format", type, "tensors", (json_int_t)n, "bytes",
-                                    (json_int_t)conversion->n_bytes, "f16_instead",
-                                    (json_int_t)conversion->n_fallback));
+                          json_pack("{s:s, s:s, s:s, s:I, s:I, s:I}", "file", conversion->to, "family", family,
+                                    "format", type, "tensors", (json_int_t)n, "bytes", (json_int_t)conversion->n_bytes,
+                                    "f16_instead", (json_int_t)conversion->n_fallback));
     }
-    printf("%s: %s, %zu tensors, %s, mostly %s\n", conversion->to, family, n,
-           tool_bytes(conversion->n_bytes, bytes), type);
+    printf("%s: %s, %zu tensors, %s, mostly %s\n", conversion->to, family, n, tool_bytes(conversion->n_bytes, bytes),
+           type);
     if (conversion->n_fallback) {
         printf("%u matrices have rows that are no whole blocks of %s; they are F16\n", conversion->n_fallback,
                elem_info(conversion->type)->name);
@@ -281,11 +277,10 @@ const struct tool tool_convert = {
     .name = "convert",
     .summary = "make a GGUF file of a Hugging Face folder",
     .words = "DIR OUT.gguf",
-    .about =
-        "Reads config.json, tokenizer.json and the safetensors files of DIR and writes the same model as\n"
-        "one GGUF file, with its vocabulary and chat template. Without --type every number stays exactly\n"
-        "as it is; AWQ weights (4 bits with zero points) become Q5_0, or Q4_0 where all zero points are 8,\n"
-        "which hold them without loss.",
+    .about = "Reads config.json, tokenizer.json and the safetensors files of DIR and writes the same model as\n"
+             "one GGUF file, with its vocabulary and chat template. Without --type every number stays exactly\n"
+             "as it is; AWQ weights (4 bits with zero points) become Q5_0, or Q4_0 where all zero points are 8,\n"
+             "which hold them without loss.",
     .rows = rows,
     .run = run,
 };

@@ -13,8 +13,7 @@ enum doctor_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [DOCTOR_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL,
-                      "look at a recorded machine (sotto sensors --record)" },
+    [DOCTOR_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "look at a recorded machine (sotto sensors --record)" },
     { NULL },
 };
 
@@ -26,8 +25,8 @@ static void show_machine(const struct checkup *checkup)
 
     puts("machine");
     if (checkup->is_machine) {
-        printf("    %s %s, %s; %u cores for us, CPU kernels: %s\n", checkup->kernel.sysname,
-               checkup->kernel.release, checkup->kernel.machine, checkup->n_cores, checkup->kernels);
+        printf("    %s %s, %s; %u cores for us, CPU kernels: %s\n", checkup->kernel.sysname, checkup->kernel.release,
+               checkup->kernel.machine, checkup->n_cores, checkup->kernels);
         printf("    %s; memory lock limit: %s\n", checkup->has_systemd ? "systemd" : "no systemd",
                checkup->memlock_bytes == UINT64_MAX ? "none" : tool_bytes(checkup->memlock_bytes, text));
     } else {
@@ -137,8 +136,7 @@ static void show_plan(const struct checkup *checkup)
     puts("\nwhat sotto does here");
     puts("    computes on the cores");
     if (checkup->chosen >= 0) {
-        printf("    claims %s, and stays underneath its graphics: %s\n",
-               checkup->devices[checkup->chosen].render.path,
+        printf("    claims %s, and stays underneath its graphics: %s\n", checkup->devices[checkup->chosen].render.path,
                load ? load->found.name : "load unknown, taken for busy");
     }
     if (coolest) {
@@ -176,8 +174,7 @@ static json_t *json_of_device(const struct checkup *checkup, uint32_t i)
     json_t *object = json_object();
     json_t *quirks = json_array();
 
-    json_object_set_new(object, "node",
-                        json_string(device->render.path[0] ? device->render.path : device->card.path));
+    json_object_set_new(object, "node", json_string(device->render.path[0] ? device->render.path : device->card.path));
     json_object_set_new(object, "driver", tool_text(device->driver, strlen(device->driver)));
     json_object_set_new(object, "chip", tool_text(device->name, strlen(device->name)));
     json_object_set_new(object, "bus", json_string(device_bus_name(device->bus)));
@@ -203,8 +200,7 @@ static json_t *json_of_clients(const struct gauge *gauge)
         const struct source_client *client = &gauge->clients[i];
         json_t *one = json_object();
 
-        json_object_set_new(one, "name",
-                            tool_text(client->name, strnlen(client->name, sizeof(client->name))));
+        json_object_set_new(one, "name", tool_text(client->name, strnlen(client->name, sizeof(client->name))));
         json_object_set_new(one, "pid", json_integer(client->pid));
         json_object_set_new(one, "client", tool_number(client->id));
         json_object_set_new(one, "graphics_permille", json_integer(client->graphics_permille));

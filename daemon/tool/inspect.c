@@ -59,11 +59,10 @@ const struct tool tool_inspect = {
     .name = "inspect",
     .summary = "show what is in a model file and what sotto does with it",
     .words = "FILE",
-    .about =
-        "Shows the keys and tensors of a GGUF file, sizes by format, what a token of context takes in each\n"
-        "format of keys and values, the vocabulary, whether the chat template is understood, and whether\n"
-        "sotto runs the model: if not, why. A tensor is \"used\" if the model's family reads it, else\n"
-        "\"surplus\".",
+    .about = "Shows the keys and tensors of a GGUF file, sizes by format, what a token of context takes in each\n"
+             "format of keys and values, the vocabulary, whether the chat template is understood, and whether\n"
+             "sotto runs the model: if not, why. A tensor is \"used\" if the model's family reads it, else\n"
+             "\"surplus\".",
     .rows = rows,
     .run = run,
 };

@@ -131,8 +131,7 @@ static json_t *vocabulary_of(const struct survey *survey)
             json_array_append_new(control, token_of(vocab, id));
         }
     }
-    json_object_set_new(object, "kind",
-                        json_string(vocab->kind == VOCAB_SPM ? "sentencepiece" : "byte-level-bpe"));
+    json_object_set_new(object, "kind", json_string(vocab->kind == VOCAB_SPM ? "sentencepiece" : "byte-level-bpe"));
     if (gguf_get_text(survey->gguf, "tokenizer.ggml.pre", &pre, NULL) == GGUF_GOT) {
         json_object_set_new(object, "split", text_of(pre));
     }

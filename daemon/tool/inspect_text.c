@@ -17,15 +17,14 @@ static void show_sizes(const struct survey *survey, FILE *out)
 {
     char text[TOOL_BYTES];
 
-    fprintf(out, "parameters  %" PRIu64 " in %zu tensors, %s\n", survey->n_elems,
-            gguf_n_tensors(survey->gguf), tool_bytes(survey->n_bytes, text));
+    fprintf(out, "parameters  %" PRIu64 " in %zu tensors, %s\n", survey->n_elems, gguf_n_tensors(survey->gguf),
+            tool_bytes(survey->n_bytes, text));
     for (uint32_t type = 0; type < ELEM_TYPE_COUNT; type++) {
         const struct survey_format *format = &survey->formats[type];
 
         if (format->n_tensors > 0) {
-            fprintf(out, "  %-9s %" PRIu64 " in %" PRIu64 " tensor%s, %s\n", elem_info(type)->name,
-                    format->n_elems, format->n_tensors, format->n_tensors == 1 ? "" : "s",
-                    tool_bytes(format->n_bytes, text));
+            fprintf(out, "  %-9s %" PRIu64 " in %" PRIu64 " tensor%s, %s\n", elem_info(type)->name, format->n_elems,
+                    format->n_tensors, format->n_tensors == 1 ? "" : "s", tool_bytes(format->n_bytes, text));
         }
     }
 }
@@ -39,8 +38,8 @@ static void show_model(const struct survey *survey, FILE *out)
         return;
     }
     fprintf(out, "family      %s: %u layers of %u columns, %u heads of %u over %u of keys, feed-forward %u\n",
-            survey->arch->name, params->n_layers, params->n_embd, params->n_heads, params->head_dim,
-            params->n_kv_heads, params->n_ff);
+            survey->arch->name, params->n_layers, params->n_embd, params->n_heads, params->head_dim, params->n_kv_heads,
+            params->n_ff);
     fprintf(out, "context     %u tokens as trained\n", params->n_trained);
     fputs("KV a token", out);
     for (size_t i = 0; i < KVSIZE_COUNT; i++) {
@@ -135,8 +134,8 @@ static void show_tensors(const struct survey *survey, FILE *out)
         for (uint32_t d = 0; d < tensor->n_dims; d++) {
             n += snprintf(dims + n, sizeof(dims) - (size_t)n, "%s%" PRIu64, d ? " x " : "", tensor->dims[d]);
         }
-        fprintf(out, "  %-7s %-6s %-18s %12" PRIu64 "  ", survey_use(survey, tensor), info ? info->name : "?",
-                dims, tensor->n_bytes);
+        fprintf(out, "  %-7s %-6s %-18s %12" PRIu64 "  ", survey_use(survey, tensor), info ? info->name : "?", dims,
+                tensor->n_bytes);
         put(out, tensor->name);
         fputs("\n", out);
     }

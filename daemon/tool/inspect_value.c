@@ -5,18 +5,16 @@
 #include "tool/inspect.h"
 #include <inttypes.h>
 
-#define TEXT_MAX  70 /* characters of a text on its line */
-#define ELEMS_MAX 6  /* elements of an array on its line */
-#define JSON_ELEMS_MAX                                                                                       \
-    32 /* arrays that are longer are told by their length: vocabularies have a quarter million */
+#define TEXT_MAX       70 /* characters of a text on its line */
+#define ELEMS_MAX      6  /* elements of an array on its line */
+#define JSON_ELEMS_MAX 32 /* arrays that are longer are told by their length: vocabularies have a quarter million */
 
 const char *inspect_type_name(enum gguf_type type)
 {
     static const char *const names[GGUF_TYPE_COUNT] = {
-        [GGUF_U8] = "u8",         [GGUF_I8] = "i8",       [GGUF_U16] = "u16", [GGUF_I16] = "i16",
-        [GGUF_U32] = "u32",       [GGUF_I32] = "i32",     [GGUF_F32] = "f32", [GGUF_BOOL] = "bool",
-        [GGUF_STRING] = "string", [GGUF_ARRAY] = "array", [GGUF_U64] = "u64", [GGUF_I64] = "i64",
-        [GGUF_F64] = "f64",
+        [GGUF_U8] = "u8",   [GGUF_I8] = "i8",   [GGUF_U16] = "u16",   [GGUF_I16] = "i16",       [GGUF_U32] = "u32",
+        [GGUF_I32] = "i32", [GGUF_F32] = "f32", [GGUF_BOOL] = "bool", [GGUF_STRING] = "string", [GGUF_ARRAY] = "array",
+        [GGUF_U64] = "u64", [GGUF_I64] = "i64", [GGUF_F64] = "f64",
     };
 
     return names[type];

@@ -62,8 +62,7 @@ static json_t *json_of(const struct reader *reader, const struct ids *ids, const
     }
     for (uint32_t i = 0; i < logits->n; i++) {
         /* JSON has no infinities; null says that there is no number. */
-        json_array_append_new(values, isfinite(logits->values[i]) ? json_real((double)logits->values[i])
-                                                                  : json_null());
+        json_array_append_new(values, isfinite(logits->values[i]) ? json_real((double)logits->values[i]) : json_null());
     }
     json_object_set_new(object, "tokens", tokens);
     json_object_set_new(object, "numerics", json_string(reader->facts.numerics));
@@ -81,8 +80,7 @@ static void show_best(const struct logits *logits)
         /* The largest that comes behind the last one, ties by id. */
         for (uint32_t id = 0; id < logits->n; id++) {
             float x = logits->values[id];
-            bool is_behind =
-                last == UINT32_MAX || x < logits->values[last] || (x == logits->values[last] && id > last);
+            bool is_behind = last == UINT32_MAX || x < logits->values[last] || (x == logits->values[last] && id > last);
 
             if (is_behind && (best == UINT32_MAX || x > logits->values[best])) {
                 best = id;
@@ -179,9 +177,8 @@ const struct tool tool_logits = {
     .name = "logits",
     .summary = "show what a model gives after some tokens",
     .words = "--file MODEL.gguf --tokens ID,ID,...",
-    .about =
-        "Lets the model read the tokens and shows the likeliest next ones with their logits; with --json\n"
-        "the logits of the whole vocabulary. Nothing is added to the tokens, no BOS either.",
+    .about = "Lets the model read the tokens and shows the likeliest next ones with their logits; with --json\n"
+             "the logits of the whole vocabulary. Nothing is added to the tokens, no BOS either.",
     .rows = rows,
     .run = run,
 };

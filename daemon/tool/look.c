@@ -124,8 +124,8 @@ const char *look_state(const struct gauge *gauge)
 static bool has_value(const struct gauge *gauge)
 {
     return gauge->was_read && gauge->found.rank != SOURCE_PASSED_OVER &&
-           (gauge->now.state == READING_OK || (gauge->was_ok && (gauge->now.state == READING_STALE ||
-                                                                 gauge->now.state == READING_IMPLAUSIBLE)));
+           (gauge->now.state == READING_OK ||
+            (gauge->was_ok && (gauge->now.state == READING_STALE || gauge->now.state == READING_IMPLAUSIBLE)));
 }
 
 const char *look_value(const struct gauge *gauge, char *text, size_t cap)

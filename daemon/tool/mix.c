@@ -2,13 +2,13 @@
 #include <string.h>
 #include <strings.h>
 
-#define ONE(name, file_type, type)                                                                           \
-    {                                                                                                        \
-        name, file_type, type, type, type, type, MIX_NOWHERE                                                 \
+#define ONE(name, file_type, type)                                                                                     \
+    {                                                                                                                  \
+        name, file_type, type, type, type, type, MIX_NOWHERE                                                           \
     }
-#define WITH_OUTPUT(name, file_type, type)                                                                   \
-    {                                                                                                        \
-        name, file_type, type, ELEM_Q6_K, type, type, MIX_NOWHERE                                            \
+#define WITH_OUTPUT(name, file_type, type)                                                                             \
+    {                                                                                                                  \
+        name, file_type, type, ELEM_Q6_K, type, type, MIX_NOWHERE                                                      \
     }
 
 /* Numbers of general.file_type as the format's description lists them. */
@@ -93,8 +93,7 @@ static bool is_fine(enum mix_where where, uint32_t layer, uint32_t n_layers)
     return false;
 }
 
-static uint32_t wish_of(const struct mix *mix, const struct gguf_tensor *tensor, uint32_t n_layers,
-                        bool is_output)
+static uint32_t wish_of(const struct mix *mix, const struct gguf_tensor *tensor, uint32_t n_layers, bool is_output)
 {
     if (is_output) {
         return mix->output;

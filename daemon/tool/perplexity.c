@@ -117,8 +117,7 @@ static int make_room(struct work *work)
     work->n_chunk = (uint32_t)num_min(work->wish.n_chunk, work->reader.facts.n_context - 1);
     if (work->has_reference) {
         work->n_chunk = (uint32_t)num_min(work->n_chunk, work->reference.facts.n_context - 1);
-        work->kept =
-            mem_calloc(MEM_SCRATCH, (size_t)READER_SHOWN * work->reader.facts.n_vocab, sizeof(float));
+        work->kept = mem_calloc(MEM_SCRATCH, (size_t)READER_SHOWN * work->reader.facts.n_vocab, sizeof(float));
     }
     if (work->n_chunk < CHUNK_MIN) {
         diag_set(&work->diag, "a context of %u tokens is too short", work->reader.facts.n_context);
@@ -253,12 +252,11 @@ static int tell(const struct work *work)
     if (work->call->json) {
         return tell_json(work);
     }
-    printf("perplexity     %.4f +- %.4f over %llu of %zu tokens, in chunks of %u (%s)\n",
-           score_perplexity(score), score_perplexity_error(score), (unsigned long long)score->n, work->ids.n,
-           work->n_chunk, work->reader.facts.numerics);
+    printf("perplexity     %.4f +- %.4f over %llu of %zu tokens, in chunks of %u (%s)\n", score_perplexity(score),
+           score_perplexity_error(score), (unsigned long long)score->n, work->ids.n, work->n_chunk,
+           work->reader.facts.numerics);
     if (work->has_reference) {
-        printf("reference      %.4f (%s)\n", score_reference_perplexity(score),
-               work->reference.facts.numerics);
+        printf("reference      %.4f (%s)\n", score_reference_perplexity(score), work->reference.facts.numerics);
         printf("KL divergence  %.6f +- %.6f nats, at most %.4f; the same best token in %.2f %%\n",
                score_divergence(score), score_divergence_error(score), score->farthest,
                100 * (double)score->n_same / (double)score->n);
@@ -330,10 +328,9 @@ const struct tool tool_perplexity = {
     .name = "perplexity",
     .summary = "tell how well a model foretells a text, and what a format costs",
     .words = "--file MODEL.gguf TEXTFILE",
-    .about =
-        "Reads the text in chunks and tells the perplexity of the tokens in the second half of each (of a\n"
-        "text of one chunk: of all). With --against, and with another --kv-format than f16, also the\n"
-        "Kullback-Leibler divergence from the reference, in nats a token: what was lost.",
+    .about = "Reads the text in chunks and tells the perplexity of the tokens in the second half of each (of a\n"
+             "text of one chunk: of all). With --against, and with another --kv-format than f16, also the\n"
+             "Kullback-Leibler divergence from the reference, in nats a token: what was lost.",
     .rows = rows,
     .run = run,
 };

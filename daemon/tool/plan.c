@@ -85,8 +85,7 @@ static void make(struct plan *plan)
         *line = (struct line){ .format = kvsizes[i].name, .token_bytes = n, .fits_bytes = fits * (double)n };
         line->is_trained = fits >= survey->params.n_trained;
         line->context = line->is_trained ? survey->params.n_trained : fits;
-        line->full_ms =
-            roofline_step_ms((double)survey->n_passed, (double)n, line->context, 1, plan->wish.bytes_per_s);
+        line->full_ms = roofline_step_ms((double)survey->n_passed, (double)n, line->context, 1, plan->wish.bytes_per_s);
         plan->n_lines++;
     }
 }
@@ -100,8 +99,8 @@ static void show_text(const struct plan *plan)
     printf("weights         %s, of which a token reads", tool_bytes(survey->n_bytes, text));
     printf(" %s\n", tool_bytes(survey->n_passed, text));
     printf("working memory  %s\n", tool_bytes((uint64_t)plan->scratch_bytes, text));
-    printf("floor           %.2f ms a token (%.1f tokens/s at most) while the context is short\n",
-           plan->floor_ms, 1000 / plan->floor_ms);
+    printf("floor           %.2f ms a token (%.1f tokens/s at most) while the context is short\n", plan->floor_ms,
+           1000 / plan->floor_ms);
     if (!fits) {
         printf("does not fit    into %s\n", tool_bytes((uint64_t)plan->wish.memory_bytes, text));
         return;
@@ -140,8 +139,7 @@ static json_t *json_of(const struct plan *plan)
     json_object_set_new(object, "weight_bytes_per_token", tool_number(survey->n_passed));
     json_object_set_new(object, "working_bytes", tool_number((uint64_t)plan->scratch_bytes));
     json_object_set_new(object, "fits",
-                        json_boolean((double)survey->n_bytes + plan->scratch_bytes <
-                                     plan->wish.memory_bytes));
+                        json_boolean((double)survey->n_bytes + plan->scratch_bytes < plan->wish.memory_bytes));
     json_object_set_new(object, "floor_ms_per_token", json_real(plan->floor_ms));
     json_object_set_new(object, "kv", lines);
     return object;
@@ -231,10 +229,9 @@ const struct tool tool_plan = {
     .name = "plan",
     .summary = "tell what a chip can give a model at best",
     .words = "FILE --bandwidth BYTES/s --memory BYTES",
-    .about =
-        "Tells, from the sizes in the file, the floor of milliseconds a token that the memory's bandwidth\n"
-        "sets, and for each format of keys and values the room that is left for them and the longest\n"
-        "context. k, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024.",
+    .about = "Tells, from the sizes in the file, the floor of milliseconds a token that the memory's bandwidth\n"
+             "sets, and for each format of keys and values the room that is left for them and the longest\n"
+             "context. k, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024.",
     .rows = rows,
     .run = run,
 };

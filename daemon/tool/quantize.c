@@ -58,9 +58,8 @@ static uint32_t type_of(const struct work *work, const struct gguf_tensor *tenso
     const struct survey *survey = &work->survey;
     const struct arch_tensor *row =
         survey->has_params ? arch_find_row(survey->arch, &survey->params, tensor->name) : NULL;
-    bool is_output =
-        is_named(tensor->name, "output.weight") ||
-        (is_named(tensor->name, "token_embd.weight") && !gguf_find_tensor(survey->gguf, "output.weight"));
+    bool is_output = is_named(tensor->name, "output.weight") ||
+                     (is_named(tensor->name, "token_embd.weight") && !gguf_find_tensor(survey->gguf, "output.weight"));
 
     if (!mix_may_round(tensor) || (row && row->flags & ARCH_FLOATS)) {
         return tensor->type;
@@ -70,8 +69,7 @@ static uint32_t type_of(const struct work *work, const struct gguf_tensor *tenso
 
 static void put_head(struct work *work)
 {
-    static const char *const own[] = { "general.file_type", "general.quantization_version",
-                                       "general.alignment" };
+    static const char *const own[] = { "general.file_type", "general.quantization_version", "general.alignment" };
     const struct gguf *gguf = work->file.gguf;
 
     for (size_t i = 0; i < gguf_n_keys(gguf); i++) {
@@ -120,8 +118,7 @@ static int put_data(struct work *work)
         int r;
 
         tool_progress("tensor", i, n);
-        r = requant_tensor(work->requant, tensor, work->file.map + tensor->offset, type, work->writer,
-                           &work->cost);
+        r = requant_tensor(work->requant, tensor, work->file.map + tensor->offset, type, work->writer, &work->cost);
         if (r == REQUANT_NOT_FINITE) {
             diag_set(&work->diag, "tensor %.*s holds an infinity or a NaN, which %s has no room for",
                      (int)tensor->name.n, tensor->name.bytes, elem_info(type)->name);
@@ -259,12 +256,11 @@ const struct tool tool_quantize = {
     .name = "quantize",
     .summary = "write a model file in fewer bits",
     .words = "IN.gguf OUT.gguf TYPE",
-    .about =
-        "Writes the matrices of a model in another format: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,\n"
-        "IQ4_NL, IQ4_XS, Q2_K, Q3_K_S, Q3_K_M, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M or Q6_K. Below 8 bits the\n"
-        "output is Q6_K; with _M values and the feed-forward's way down are finer in half of the layers.\n"
-        "Rows that are no whole blocks get a format with smaller blocks, or stay F16. Norms and biases stay\n"
-        "as they are. OUT.gguf appears whole, at the end.",
+    .about = "Writes the matrices of a model in another format: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,\n"
+             "IQ4_NL, IQ4_XS, Q2_K, Q3_K_S, Q3_K_M, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M or Q6_K. Below 8 bits the\n"
+             "output is Q6_K; with _M values and the feed-forward's way down are finer in half of the layers.\n"
+             "Rows that are no whole blocks get a format with smaller blocks, or stay F16. Norms and biases stay\n"
+             "as they are. OUT.gguf appears whole, at the end.",
     .rows = rows,
     .run = run,
 };

@@ -169,11 +169,10 @@ const struct tool tool_render = {
     .name = "render",
     .summary = "put a conversation through a chat template",
     .words = "--template FILE.jinja|MODEL.gguf --input CONVERSATION.json",
-    .about =
-        "Prints the text that the model would read. The conversation is a JSON object: its members "
-        "(messages,\n"
-        "tools, add_generation_prompt, bos_token and any others) are the template's variables, and so are\n"
-        "those of its member \"extra\". What the template refuses is told in its own words.",
+    .about = "Prints the text that the model would read. The conversation is a JSON object: its members "
+             "(messages,\n"
+             "tools, add_generation_prompt, bos_token and any others) are the template's variables, and so are\n"
+             "those of its member \"extra\". What the template refuses is told in its own words.",
     .rows = rows,
     .run = run,
 };

@@ -114,8 +114,7 @@ static void do_rows(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
         int none = QUANT_OK;
         int r;
 
-        requant->kern.unpack(requant->from_type, requant->from + row * requant->from_bytes, requant->n_cols,
-                             floats);
+        requant->kern.unpack(requant->from_type, requant->from + row * requant->from_bytes, requant->n_cols, floats);
         r = quant_row(requant->type, floats, requant->n_cols, out);
         if (r) {
             atomic_compare_exchange_strong(&requant->outcome, &none, r);
@@ -139,8 +138,7 @@ static void copy(const struct gguf_tensor *tensor, const uint8_t *bytes, struct 
     }
 }
 
-static int do_batch(struct requant *requant, uint32_t n_rows, struct gguf_writer *writer,
-                    struct requant_cost *cost)
+static int do_batch(struct requant *requant, uint32_t n_rows, struct gguf_writer *writer, struct requant_cost *cost)
 {
     pool_run(requant->pool, do_rows, requant, n_rows, 1);
     if (atomic_load(&requant->outcome) != QUANT_OK) {
@@ -154,8 +152,8 @@ static int do_batch(struct requant *requant, uint32_t n_rows, struct gguf_writer
     return REQUANT_OK;
 }
 
-int requant_tensor(struct requant *requant, const struct gguf_tensor *tensor, const uint8_t *bytes,
-                   uint32_t type, struct gguf_writer *writer, struct requant_cost *cost)
+int requant_tensor(struct requant *requant, const struct gguf_tensor *tensor, const uint8_t *bytes, uint32_t type,
+                   struct gguf_writer *writer, struct requant_cost *cost)
 {
     uint64_t n_rows = tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
     uint64_t n_batch;

@@ -34,7 +34,7 @@ double requant_loss(const struct requant_cost *cost);
  * Writes @tensor, whose data lies at @bytes, in format @type as the next tensor of @writer, and adds to @cost. Both
  * formats compute, or are the same: then the bytes are copied.
  */
-int requant_tensor(struct requant *requant, const struct gguf_tensor *tensor, const uint8_t *bytes,
-                   uint32_t type, struct gguf_writer *writer, struct requant_cost *cost);
+int requant_tensor(struct requant *requant, const struct gguf_tensor *tensor, const uint8_t *bytes, uint32_t type,
+                   struct gguf_writer *writer, struct requant_cost *cost);
 
 #endif

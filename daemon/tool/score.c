@@ -44,8 +44,7 @@ static void compare(struct score *score, const float *logits, const float *refer
     score->n_same += best_of(logits, n) == best_of(reference, n);
 }
 
-void score_add(struct score *score, const float *logits, const float *reference, uint32_t n_vocab,
-               uint32_t token)
+void score_add(struct score *score, const float *logits, const float *reference, uint32_t n_vocab, uint32_t token)
 {
     double sum = log_sum(logits, n_vocab);
     double surprise = sum - (double)logits[token];

@@ -21,8 +21,7 @@ struct score {
 
 /* One position: @logits [n_vocab] of the model, after which @token came. @reference [n_vocab]: of the other model, or
  * NULL. Logits that are no finite numbers make the sums NaN. */
-void score_add(struct score *score, const float *logits, const float *reference, uint32_t n_vocab,
-               uint32_t token);
+void score_add(struct score *score, const float *logits, const float *reference, uint32_t n_vocab, uint32_t token);
 
 /* e to the mean surprise: of the model, and of the reference. NaN where nothing was scored. */
 double score_perplexity(const struct score *score);

@@ -19,8 +19,7 @@ static const struct arg_row rows[] = {
     [SENSORS_WATCH] = { "watch", 'w', ARG_FLAG, NULL, NULL, "go on until interrupted" },
     [SENSORS_PERIOD] = { "period", 0, ARG_UINT, "MS", NULL,
                          "between two pages of --watch, 100 to 60000 (usual: 1000)" },
-    [SENSORS_RECORD] = { "record", 0, ARG_TEXT, "FOLDER", NULL,
-                         "copy what the machine tells into a new folder" },
+    [SENSORS_RECORD] = { "record", 0, ARG_TEXT, "FOLDER", NULL, "copy what the machine tells into a new folder" },
     [SENSORS_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "read a recorded machine" },
     { NULL },
 };

@@ -62,8 +62,7 @@ static int try_bind(struct survey *survey, const uint8_t *map)
         return r < 0 ? err_up(r) : 0;
     }
     exec_facts(exec, &facts);
-    snprintf(survey->backend, sizeof(survey->backend), "%s%s%s", facts.backend, *facts.set ? "/" : "",
-             facts.set);
+    snprintf(survey->backend, sizeof(survey->backend), "%s%s%s", facts.backend, *facts.set ? "/" : "", facts.set);
     if (survey->has_params) {
         r = arch_bind(survey->arch, &survey->params, survey->gguf, map, exec, &weights, diag);
         mem_free(weights.layers);
@@ -92,8 +91,8 @@ int survey_create(struct survey *survey, struct tool_file *file)
 
     *survey = (struct survey){ .gguf = file->gguf };
     if (!arch_find(file->gguf, &survey->arch, &survey->refusals[SURVEY_FAMILY])) {
-        survey->has_params = arch_read_params(survey->arch, file->gguf, &survey->params,
-                                              &survey->refusals[SURVEY_PARAMS]) == MODEL_OK;
+        survey->has_params =
+            arch_read_params(survey->arch, file->gguf, &survey->params, &survey->refusals[SURVEY_PARAMS]) == MODEL_OK;
     } else {
         survey->arch = NULL;
     }

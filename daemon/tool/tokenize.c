@@ -174,9 +174,8 @@ const struct tool tool_tokenize = {
     .name = "tokenize",
     .summary = "show a text as token ids, by a file's own vocabulary",
     .words = "--file MODEL.gguf TEXT",
-    .about =
-        "Prints the token ids of TEXT, apart by commas. Text that spells a control token is ordinary text,\n"
-        "unless --special is given. Without --file the daemon is asked.",
+    .about = "Prints the token ids of TEXT, apart by commas. Text that spells a control token is ordinary text,\n"
+             "unless --special is given. Without --file the daemon is asked.",
     .rows = rows,
     .run = run,
 };

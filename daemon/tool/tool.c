@@ -22,8 +22,8 @@ const struct tool *tool_find(const char *name)
 
 void tool_page(const struct tool *tool, FILE *out)
 {
-    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", tool->name, *tool->words ? " " : "",
-            tool->words, tool->about);
+    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", tool->name, *tool->words ? " " : "", tool->words,
+            tool->about);
     args_help(tool->rows, out);
 }
 
@@ -60,8 +60,7 @@ int tool_flush(const struct tool_call *call)
         return TOOL_OK;
     }
     if (errno != EPIPE) {
-        fprintf(stderr, "sotto %s: can't write to standard output: %s\n", call->tool->name,
-                strerrordesc_np(errno));
+        fprintf(stderr, "sotto %s: can't write to standard output: %s\n", call->tool->name, strerrordesc_np(errno));
     }
     return TOOL_FAILED;
 }

@@ -27,10 +27,10 @@ enum tool_row { /* the first rows of each table of options */
                 TOOL_ROWS_COUNT,
 };
 
-#define TOOL_ROWS                                                                                            \
-    { "json", 0, ARG_FLAG, NULL, NULL, "answer in JSON" },                                                   \
-    {                                                                                                        \
-        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                  \
+#define TOOL_ROWS                                                                                                      \
+    { "json", 0, ARG_FLAG, NULL, NULL, "answer in JSON" },                                                             \
+    {                                                                                                                  \
+        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                            \
     }
 
 struct tool_call;

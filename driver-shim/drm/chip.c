@@ -98,8 +98,8 @@ static bool word_is_among(const char *word, const char *words)
 
 static bool is_core(const struct chip *chip, const struct pvr_core *core)
 {
-    return core && core->branch == chip->core[0] && core->version == chip->core[1] &&
-           core->cores == chip->core[2] && core->config == chip->core[3];
+    return core && core->branch == chip->core[0] && core->version == chip->core[1] && core->cores == chip->core[2] &&
+           core->config == chip->core[3];
 }
 
 /* Columns that agree; 0: the row does not fit. */

@@ -13,13 +13,13 @@
 #include <stdint.h>
 
 enum chip_quirk {
-    CHIP_NO_LOAD,       /* Q1: the driver tells no load at all: no fdinfo, no devfreq */
-    CHIP_LOAD_SWITCHED, /* Q2: load counters stay zero until a profiling switch is set */
-    CHIP_ONE_ENGINE,    /* Q3: one engine for all: graphics and compute can't be told apart */
-    CHIP_BARRIER_ALONE, /* Q4: a compute kernel with a barrier keeps graphics out while it runs */
-    CHIP_NO_OVERLAP,    /* Q5: compute and graphics alternate, they never overlap */
-    CHIP_NO_PRIORITY,   /* Q6: low priority can't be asked for: short submissions are the only way to yield */
-    CHIP_NO_SYNCOBJ,    /* Q7: no sync objects */
+    CHIP_NO_LOAD,        /* Q1: the driver tells no load at all: no fdinfo, no devfreq */
+    CHIP_LOAD_SWITCHED,  /* Q2: load counters stay zero until a profiling switch is set */
+    CHIP_ONE_ENGINE,     /* Q3: one engine for all: graphics and compute can't be told apart */
+    CHIP_BARRIER_ALONE,  /* Q4: a compute kernel with a barrier keeps graphics out while it runs */
+    CHIP_NO_OVERLAP,     /* Q5: compute and graphics alternate, they never overlap */
+    CHIP_NO_PRIORITY,    /* Q6: low priority can't be asked for: short submissions are the only way to yield */
+    CHIP_NO_SYNCOBJ,     /* Q7: no sync objects */
     CHIP_BINARY_SYNCOBJ, /* Q8: no timeline sync objects */
     CHIP_EXPERIMENTAL,   /* Q9: the kernel driver takes it only when told to (exp_hw_support=1) */
     CHIP_NO_COMPUTE,     /* Q10: it can't compute */

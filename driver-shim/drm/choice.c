@@ -29,8 +29,7 @@ static bool is_unfit(const struct device *device, const struct choice_policy *po
 
 static bool is_named(const struct device *device, const char *node)
 {
-    return strcmp(device->render.path, node) == 0 ||
-           (device->card.path[0] && strcmp(device->card.path, node) == 0);
+    return strcmp(device->render.path, node) == 0 || (device->card.path[0] && strcmp(device->card.path, node) == 0);
 }
 
 static int choose_named(const struct device *devices, uint32_t n, const struct choice_policy *policy,
@@ -41,24 +40,20 @@ static int choose_named(const struct device *devices, uint32_t n, const struct c
             continue;
         }
         if (choice->why[i][0]) {
-            diag_set(diag, "%s, which the configuration names, can't serve: %s", policy->node,
-                     choice->why[i]);
+            diag_set(diag, "%s, which the configuration names, can't serve: %s", policy->node, choice->why[i]);
             return CHOICE_REFUSED;
         }
         snprintf(choice->why[i], sizeof(choice->why[i]), "chosen: the configuration names it");
         choice->chosen = i;
         return CHOICE_OK;
     }
-    diag_set(
-        diag,
-        "%s, which the configuration names, is no device of this machine: run \"sotto doctor\" to see them",
-        policy->node);
+    diag_set(diag, "%s, which the configuration names, is no device of this machine: run \"sotto doctor\" to see them",
+             policy->node);
     return CHOICE_REFUSED;
 }
 
 /* The first that is fit and, if asked for, drives the display; @n: none. */
-static uint32_t first_fit(const struct device *devices, uint32_t n, const struct choice *choice,
-                          bool displays)
+static uint32_t first_fit(const struct device *devices, uint32_t n, const struct choice *choice, bool displays)
 {
     uint32_t at = 0;
 
@@ -91,8 +86,8 @@ static int choose_first(const struct device *devices, uint32_t n, const struct c
     return policy->needs_gpu ? CHOICE_REFUSED : CHOICE_NONE;
 }
 
-int choice_make(const struct device *devices, uint32_t n, const struct choice_policy *policy,
-                struct choice *ret_choice, struct diag *diag)
+int choice_make(const struct device *devices, uint32_t n, const struct choice_policy *policy, struct choice *ret_choice,
+                struct diag *diag)
 {
     int r;
 

@@ -29,7 +29,7 @@ struct choice {
     char why[DEVICES_MAX][160]; /* of each device */
 };
 
-int choice_make(const struct device *devices, uint32_t n, const struct choice_policy *policy,
-                struct choice *ret_choice, struct diag *diag);
+int choice_make(const struct device *devices, uint32_t n, const struct choice_policy *policy, struct choice *ret_choice,
+                struct diag *diag);
 
 #endif

@@ -55,8 +55,8 @@ int claim_take(struct claim *ret_claim, const char *folder, const char *device, 
         if (pid > 0) {
             read_comm(pid, name, sizeof(name));
         }
-        diag_set(diag, "device %s is claimed by process %d (%s): stop it, or name another device", device,
-                 pid, name[0] ? name : "not visible from here");
+        diag_set(diag, "device %s is claimed by process %d (%s): stop it, or name another device", device, pid,
+                 name[0] ? name : "not visible from here");
         return CLAIM_HELD;
     }
     if (r) {

@@ -69,8 +69,7 @@ static void read_compatibles(struct device *device, const char *uevent)
         if (at + strlen(value) + 2 > sizeof(device->compatible)) {
             return;
         }
-        at += (size_t)snprintf(device->compatible + at, sizeof(device->compatible) - at, "%s%s",
-                               at ? " " : "", value);
+        at += (size_t)snprintf(device->compatible + at, sizeof(device->compatible) - at, "%s%s", at ? " " : "", value);
     }
 }
 
@@ -121,8 +120,7 @@ static enum device_bus bus_of(const struct device *device, const char *uevent)
     return device->compatible[0] ? DEVICE_ON_PLATFORM : DEVICE_ON_VIRTUAL;
 }
 
-static void read_driver(struct device *device, const struct root *root, const char *folder,
-                        const char *uevent)
+static void read_driver(struct device *device, const struct root *root, const char *folder, const char *uevent)
 {
     char path[256];
     char link[512];
@@ -222,8 +220,7 @@ static void add_connector(struct found *found, const struct root *root, const ch
 
     snprintf(card, sizeof(card), "%.*s", (int)num_min(strcspn(name, "-"), sizeof(card) - 1), name);
     snprintf(path, sizeof(path), "/sys/class/drm/%s/status", name);
-    if (strncmp(name, "card", 4) != 0 || !strchr(name, '-') ||
-        root_read_word(root, path, status, sizeof(status)) < 0) {
+    if (strncmp(name, "card", 4) != 0 || !strchr(name, '-') || root_read_word(root, path, status, sizeof(status)) < 0) {
         return;
     }
     for (uint32_t i = 0; i < found->n; i++) {

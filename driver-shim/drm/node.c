@@ -138,11 +138,10 @@ static void explain_forbidden(const struct node *node, struct diag *diag)
                  "unit SupplementaryGroups=%s",
                  node->path, group, user, group, user, group);
     } else if (group_may) {
-        diag_set(
-            diag,
-            "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit "
-            "DeviceAllow=char-drm rw and PrivateDevices=no",
-            node->path, (unsigned)node->mode);
+        diag_set(diag,
+                 "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit "
+                 "DeviceAllow=char-drm rw and PrivateDevices=no",
+                 node->path, (unsigned)node->mode);
     } else {
         diag_set(diag,
                  "%s has mode %04o and group %s: give it to a group that %s is in (udev's rule is group "

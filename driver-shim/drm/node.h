@@ -16,9 +16,9 @@ enum node_access {
     NODE_NONE,      /* the device has no such node */
     NODE_OPENS,     /* for reading and writing */
     NODE_FORBIDDEN, /* it is there, and may not be opened */
-    NODE_GONE, /* sysfs names it, /dev has no such file (a unit with PrivateDevices, a device just unplugged) */
-    NODE_BROKEN,  /* it is there, and opening it fails for another reason */
-    NODE_UNTRIED, /* recorded: nothing can be opened */
+    NODE_GONE,      /* sysfs names it, /dev has no such file (a unit with PrivateDevices, a device just unplugged) */
+    NODE_BROKEN,    /* it is there, and opening it fails for another reason */
+    NODE_UNTRIED,   /* recorded: nothing can be opened */
     NODE_ACCESS_COUNT,
 };
 

@@ -100,8 +100,7 @@ static int order(int fd, unsigned long request, void *arg)
 
 int share_cpu_begin(int dmabuf_fd, bool writes)
 {
-    struct dma_buf_sync sync = { .flags =
-                                     DMA_BUF_SYNC_START | (writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
+    struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | (writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
 
     return order(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
 }

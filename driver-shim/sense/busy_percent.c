@@ -125,8 +125,7 @@ int busy_percent_read(const struct root *root, const struct load_device *device,
     if (r) {
         return r;
     }
-    if (form == FORM_PAIR ? busy_percent_parse_pair(text, ret_permille)
-                          : busy_percent_parse(text, ret_permille)) {
+    if (form == FORM_PAIR ? busy_percent_parse_pair(text, ret_permille) : busy_percent_parse(text, ret_permille)) {
         return 0;
     }
     return -EPROTO;
@@ -156,9 +155,7 @@ static void destroy_percent(struct source *source)
     mem_free(percent_of(source));
 }
 
-static const struct source_table table = { .kind = "busy-percent",
-                                           .read = read_percent,
-                                           .destroy = destroy_percent };
+static const struct source_table table = { .kind = "busy-percent", .read = read_percent, .destroy = destroy_percent };
 
 int busy_percent_open(struct source **ret_source, const struct root *root, const struct load_device *device)
 {

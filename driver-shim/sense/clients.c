@@ -85,8 +85,7 @@ static uint64_t share(uint64_t part, uint64_t whole, uint64_t span_us)
     const double permille = (double)part * FULL_PERMILLE / (double)whole;
 
     /* More than two intervals' worth is cut anyway. */
-    return permille >= 2 * FULL_PERMILLE ? 2 * FULL_PERMILLE * span_us
-                                         : (uint64_t)(permille * (double)span_us);
+    return permille >= 2 * FULL_PERMILLE ? 2 * FULL_PERMILLE * span_us : (uint64_t)(permille * (double)span_us);
 }
 
 /*
@@ -146,8 +145,7 @@ static struct client_engine *engine_at(struct clients *clients, struct client *c
     return engine;
 }
 
-void clients_look_again(struct clients *clients, struct client *client, const struct fdinfo *fdinfo,
-                        uint64_t now_us)
+void clients_look_again(struct clients *clients, struct client *client, const struct fdinfo *fdinfo, uint64_t now_us)
 {
     const uint64_t span_us = now_us - client->read_us;
     bool moved = false;
@@ -170,9 +168,8 @@ void clients_look_again(struct clients *clients, struct client *client, const st
         }
         done = engine->carry +
                measure(engine, &fdinfo->engines[i], clients->clock_hz, now_us, span_us, &moved, &is_untold);
-        engine->carry = done > FULL_PERMILLE * span_us
-                            ? num_min(done - FULL_PERMILLE * span_us, FULL_PERMILLE * span_us)
-                            : 0;
+        engine->carry =
+            done > FULL_PERMILLE * span_us ? num_min(done - FULL_PERMILLE * span_us, FULL_PERMILLE * span_us) : 0;
         engine->permille = (uint32_t)num_min(done / span_us, FULL_PERMILLE);
         class = clients->classes[engine->engine];
         client->permille[class] = (uint32_t)num_max(client->permille[class], engine->permille);
@@ -274,8 +271,7 @@ void clients_add_up(const struct clients *clients, struct clients_sum *ret_sum)
     for (uint32_t k = 0; k < clients->n_engines; k++) {
         const enum engine_class class = clients->classes[k];
 
-        ret_sum->permille[class] =
-            (uint32_t)num_max(ret_sum->permille[class], num_min(engines[k], FULL_PERMILLE));
+        ret_sum->permille[class] = (uint32_t)num_max(ret_sum->permille[class], num_min(engines[k], FULL_PERMILLE));
     }
 }
 
@@ -296,10 +292,8 @@ static void insert(struct source_client *list, uint32_t n, const struct source_c
 
 static void add_to(struct source_client *others, const struct source_client *entry)
 {
-    others->graphics_permille =
-        (uint32_t)num_min(others->graphics_permille + entry->graphics_permille, FULL_PERMILLE);
-    others->compute_permille =
-        (uint32_t)num_min(others->compute_permille + entry->compute_permille, FULL_PERMILLE);
+    others->graphics_permille = (uint32_t)num_min(others->graphics_permille + entry->graphics_permille, FULL_PERMILLE);
+    others->compute_permille = (uint32_t)num_min(others->compute_permille + entry->compute_permille, FULL_PERMILLE);
     others->memory_kb = num_saturate(others->memory_kb, entry->memory_kb, UINT64_MAX);
 }
 

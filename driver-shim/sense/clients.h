@@ -81,10 +81,9 @@ enum clients_outcome {
 };
 
 struct clients_sum {
-    uint32_t
-        permille[ENGINE_CLASS_COUNT]; /* busiest engine of each side, all clients together; at most 1000 */
-    uint32_t n_timed;                 /* clients with an interval behind them */
-    uint32_t n_new;                   /* seen once so far: no interval yet */
+    uint32_t permille[ENGINE_CLASS_COUNT]; /* busiest engine of each side, all clients together; at most 1000 */
+    uint32_t n_timed;                      /* clients with an interval behind them */
+    uint32_t n_new;                        /* seen once so far: no interval yet */
     uint32_t n_untold;
     uint32_t n_timeless; /* of a driver that counts no time */
 };
@@ -103,8 +102,7 @@ int clients_look(struct clients *clients, uint32_t minor, const struct fdinfo *f
                  struct client **ret_client);
 
 /* The same for a client known already, between two walks. */
-void clients_look_again(struct clients *clients, struct client *client, const struct fdinfo *fdinfo,
-                        uint64_t now_us);
+void clients_look_again(struct clients *clients, struct client *client, const struct fdinfo *fdinfo, uint64_t now_us);
 
 /* @client can't be read: it did nothing since, as far as anybody can tell. */
 void clients_lose(struct client *client);

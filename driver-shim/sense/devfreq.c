@@ -236,8 +236,7 @@ bool devfreq_times_parse(struct devfreq_times *ret_times, const char *bytes, siz
     return ret_times->n > 0;
 }
 
-bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq_times *after,
-                        uint32_t *ret_permille)
+bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq_times *after, uint32_t *ret_permille)
 {
     uint64_t highest = 0;
     double all = 0;
@@ -287,8 +286,7 @@ static void read_guess(struct source *source, uint64_t now_us, struct reading *r
 
     if (!follows_load(devfreq, word, sizeof(word))) {
         devfreq->has_before = false;
-        reading_not(ret_reading, READING_ABSENT, now_us, "the clock doesn't follow the load (governor %s)",
-                    word);
+        reading_not(ret_reading, READING_ABSENT, now_us, "the clock doesn't follow the load (governor %s)", word);
         return;
     }
     r = root_read(devfreq->root, devfreq->cur, text, sizeof(text), &n);
@@ -312,19 +310,12 @@ static void read_guess(struct source *source, uint64_t now_us, struct reading *r
     devfreq->has_before = true;
 }
 
-static const struct source_table clock_table = { .kind = "clock",
-                                                 .read = read_clock,
-                                                 .destroy = destroy_devfreq };
-static const struct source_table load_table = { .kind = "devfreq",
-                                                .read = read_load,
-                                                .destroy = destroy_devfreq };
-static const struct source_table guess_table = { .kind = "trans-stat",
-                                                 .read = read_guess,
-                                                 .destroy = destroy_devfreq };
+static const struct source_table clock_table = { .kind = "clock", .read = read_clock, .destroy = destroy_devfreq };
+static const struct source_table load_table = { .kind = "devfreq", .read = read_load, .destroy = destroy_devfreq };
+static const struct source_table guess_table = { .kind = "trans-stat", .read = read_guess, .destroy = destroy_devfreq };
 
 static int make(struct devfreq **ret_devfreq, const struct root *root, const struct load_device *device,
-                const struct source_table *table, enum reading_quantity quantity, uint32_t rank,
-                const char *path)
+                const struct source_table *table, enum reading_quantity quantity, uint32_t rank, const char *path)
 {
     struct devfreq *devfreq;
 
@@ -363,8 +354,7 @@ static void put_card(char *path, size_t cap, const char *format, uint32_t card)
 }
 #pragma GCC diagnostic pop
 
-static int open_own_clock(struct devfreq **ret_devfreq, const struct root *root,
-                          const struct load_device *device)
+static int open_own_clock(struct devfreq **ret_devfreq, const struct root *root, const struct load_device *device)
 {
     char path[160];
     int64_t most;
@@ -409,8 +399,7 @@ int devfreq_clock_open(struct source **ret_source, const struct root *root, cons
         return r;
     }
     source_say(devfreq->source.name, sizeof(devfreq->source.name), "clock %s", device->node);
-    source_say(devfreq->source.why, sizeof(devfreq->source.why), "highest %" PRId64 " kHz",
-               devfreq->source.most);
+    source_say(devfreq->source.why, sizeof(devfreq->source.why), "highest %" PRId64 " kHz", devfreq->source.most);
     *ret_source = &devfreq->source;
     return 0;
 }
@@ -432,8 +421,7 @@ int devfreq_load_open(struct source **ret_source, const struct root *root, const
     }
     devfreq->source.is_mixed = true;
     source_say(devfreq->source.name, sizeof(devfreq->source.name), "devfreq load %s", device->node);
-    source_say(devfreq->source.why, sizeof(devfreq->source.why),
-               "one figure by the clock's governor, ours in it");
+    source_say(devfreq->source.why, sizeof(devfreq->source.why), "one figure by the clock's governor, ours in it");
     *ret_source = &devfreq->source;
     return 0;
 }

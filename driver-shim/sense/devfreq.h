@@ -37,8 +37,7 @@ bool devfreq_times_parse(struct devfreq_times *ret_times, const char *bytes, siz
  * Mean clock between two tables, permille of the highest: under a governor that follows the load (simple_ondemand),
  * the load is at most about that. False: no time passed, or the tables don't fit each other.
  */
-bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq_times *after,
-                        uint32_t *ret_permille);
+bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq_times *after, uint32_t *ret_permille);
 
 /* The guess; ABSENT under a governor that doesn't follow the load. */
 int devfreq_guess_open(struct source **ret_source, const struct root *root, const struct load_device *device);

@@ -87,8 +87,8 @@ static bool fail(struct tracer *tracer, uint64_t now_us, int fault, const char *
 {
     const bool is_forbidden = fault == -EACCES || fault == -EPERM || fault == -EROFS;
 
-    reading_not(&tracer->failed, is_forbidden ? READING_FORBIDDEN : READING_ABSENT, now_us, "tracing: %s: %s",
-                what, strerror(-fault));
+    reading_not(&tracer->failed, is_forbidden ? READING_FORBIDDEN : READING_ABSENT, now_us, "tracing: %s: %s", what,
+                strerror(-fault));
     return false;
 }
 

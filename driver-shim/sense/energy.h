@@ -15,7 +15,7 @@
 
 struct energy_counter {
     uint64_t
-        range_uj; /* the largest value before it begins again at 0; 0: it never does, running back is a new start */
+        range_uj;    /* the largest value before it begins again at 0; 0: it never does, running back is a new start */
     uint64_t raw_uj; /* as last read */
     uint64_t total_uj;
     bool has_raw;

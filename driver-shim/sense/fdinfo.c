@@ -157,8 +157,8 @@ static void look_at_nodes(struct watcher *watcher)
     uint32_t n;
 
     snprintf(link, sizeof(link), "/sys/class/drm/%s/device", watcher->device.node);
-    watcher->is_gone = root_real_path(watcher->root, link, path, sizeof(path)) != 0 ||
-                       strcmp(path, watcher->device.path) != 0;
+    watcher->is_gone =
+        root_real_path(watcher->root, link, path, sizeof(path)) != 0 || strcmp(path, watcher->device.path) != 0;
     if (!watcher->is_gone) {
         return;
     }
@@ -238,8 +238,7 @@ static bool was_at_work(struct watcher *watcher)
     struct runtime_pm *pm = &watcher->still_pm;
     uint32_t permille;
 
-    if (busy_percent_read(watcher->root, &watcher->device, &permille) == 0 &&
-        permille >= STILL_LOAD_PERMILLE) {
+    if (busy_percent_read(watcher->root, &watcher->device, &permille) == 0 && permille >= STILL_LOAD_PERMILLE) {
         return true;
     }
     *pm = (struct runtime_pm){ 0 };
@@ -281,12 +280,11 @@ static uint32_t blind_permille(const struct watcher *watcher, const struct clien
         blind = num_div_up((uint64_t)tally->n_refused * FULL_PERMILLE, tally->n_refused + tally->n_looked);
     }
     if (tally->n_unread > 0) {
-        blind = num_max(blind, num_div_up((uint64_t)tally->n_unread * FULL_PERMILLE,
-                                          tally->n_unread + tally->n_read));
+        blind = num_max(blind, num_div_up((uint64_t)tally->n_unread * FULL_PERMILLE, tally->n_unread + tally->n_read));
     }
     if (sum->n_untold + n_over > 0) {
-        blind = num_max(blind, num_div_up((uint64_t)(sum->n_untold + n_over) * FULL_PERMILLE,
-                                          watcher->clients.n + n_over));
+        blind =
+            num_max(blind, num_div_up((uint64_t)(sum->n_untold + n_over) * FULL_PERMILLE, watcher->clients.n + n_over));
     }
     return (uint32_t)blind;
 }
@@ -310,14 +308,12 @@ static bool judge(const struct watcher *watcher, const struct clients_sum *sum, 
                     tally->is_hidden ? "other processes don't show (hidepid)"
                                      : "no other process may be looked into: CAP_SYS_PTRACE is missing");
     } else if (watcher->is_off && watcher->clients.n + watcher->n_silent_last > 0) {
-        reading_not(reading, READING_ABSENT, now_us,
-                    "%s counts nothing: its switch \"" PROFILING_FILE "\" is 0", watcher->device.driver);
+        reading_not(reading, READING_ABSENT, now_us, "%s counts nothing: its switch \"" PROFILING_FILE "\" is 0",
+                    watcher->device.driver);
     } else if (watcher->n_silent_last > 0 && watcher->clients.n == 0) {
-        reading_not(reading, READING_ABSENT, now_us, "driver %s tells nothing in fdinfo",
-                    watcher->device.driver);
+        reading_not(reading, READING_ABSENT, now_us, "driver %s tells nothing in fdinfo", watcher->device.driver);
     } else if (sum->n_timeless > 0 && sum->n_timed + sum->n_new + sum->n_untold == 0) {
-        reading_not(reading, READING_ABSENT, now_us, "driver %s tells no times in fdinfo",
-                    watcher->device.driver);
+        reading_not(reading, READING_ABSENT, now_us, "driver %s tells no times in fdinfo", watcher->device.driver);
     } else if (watcher->clients.n > 0 && sum->n_untold == watcher->clients.n) {
         reading_not(reading, READING_ABSENT, now_us, "cycles of a clock that nobody tells");
     } else if (sum->n_timed == 0 && sum->n_new > 0) {
@@ -389,8 +385,7 @@ static void describe(struct source *source, const struct load_device *device)
 {
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
 
-    source_say(source->name, sizeof(source->name), "fdinfo %s%s", device->node,
-               is_graphics ? "" : " compute");
+    source_say(source->name, sizeof(source->name), "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
     source_say(source->path, sizeof(source->path), "/proc");
     source_say(source->why, sizeof(source->why), "times of every client of %s by itself", device->driver);
     load_describe(source, LOAD_RANK_FDINFO, device);

@@ -51,8 +51,7 @@ static void insert(struct folder_numbers *list, uint32_t number)
     list->numbers[at] = number;
 }
 
-void folder_list(const struct root *root, const char *path, const char *prefix,
-                 struct folder_numbers *ret_list)
+void folder_list(const struct root *root, const char *path, const char *prefix, struct folder_numbers *ret_list)
 {
     cleanup(close_dirp) DIR *dir = NULL;
 

@@ -15,7 +15,6 @@ struct folder_numbers {
 
 /* Numbers of the entries that are named @prefix and a decimal number and nothing else. A folder that is not there, or
  * can't be read, has none. Beyond FOLDER_NUMBERS_MAX the largest are left out. */
-void folder_list(const struct root *root, const char *path, const char *prefix,
-                 struct folder_numbers *ret_list);
+void folder_list(const struct root *root, const char *path, const char *prefix, struct folder_numbers *ret_list);
 
 #endif

@@ -163,8 +163,8 @@ static void take_event_attributes(struct span body, struct thermal_event *event)
     }
 }
 
-uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is_sampling,
-                           thermal_event_fn fn, void *owner)
+uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is_sampling, thermal_event_fn fn,
+                           void *owner)
 {
     struct span span = { .bytes = bytes, .n = n };
     struct span body;
@@ -172,9 +172,7 @@ uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is
     uint32_t n_events = 0;
 
     while (take_message(&span, &head, &body)) {
-        struct thermal_event event = {
-            .zone = -1, .trip = -1, .cooling = -1, .state = -1, .temp_mc = INT32_MIN
-        };
+        struct thermal_event event = { .zone = -1, .trip = -1, .cooling = -1, .state = -1, .temp_mc = INT32_MIN };
         struct genlmsghdr own;
 
         if (head.nlmsg_type != family || !take_family_head(&body, &own)) {
@@ -246,8 +244,7 @@ int genl_parse_family(const void *bytes, size_t n, struct genl_family *ret_famil
             memcpy(&fault, body.bytes, sizeof(fault));
             return fault < 0 && fault > -4096 ? fault : -EPROTO;
         }
-        if (head.nlmsg_type == GENL_ID_CTRL && take_family_head(&body, &own) &&
-            own.cmd == CTRL_CMD_NEWFAMILY) {
+        if (head.nlmsg_type == GENL_ID_CTRL && take_family_head(&body, &own) && own.cmd == CTRL_CMD_NEWFAMILY) {
             take_family(body, &family);
         }
     }

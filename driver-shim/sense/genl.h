@@ -45,8 +45,8 @@ typedef void (*thermal_event_fn)(void *owner, const struct thermal_event *event)
 
 /* Calls @fn for each message of @family (type) in @bytes, a datagram. Those of other families are passed over.
  * Returns how many there were. @is_sampling: it came for the group of samples, where numbers mean something else. */
-uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is_sampling,
-                           thermal_event_fn fn, void *owner);
+uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is_sampling, thermal_event_fn fn,
+                           void *owner);
 
 struct genl_family {
     uint16_t id;

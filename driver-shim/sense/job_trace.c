@@ -26,12 +26,9 @@ static const struct {
     enum job_event event;
     enum key_form key;
 } events[] = {
-    { "drm_sched_job_run", JOB_EVENT_RUN, KEY_FENCE },
-    { "drm_sched_job_done", JOB_EVENT_DONE, KEY_FENCE },
-    { "drm_run_job", JOB_EVENT_RUN, KEY_ADDRESS },
-    { "drm_sched_process_job", JOB_EVENT_DONE, KEY_ADDRESS },
-    { "pvr_job_create", JOB_EVENT_CREATE, KEY_JOB },
-    { "pvr_job_submit_fw", JOB_EVENT_RUN, KEY_JOB },
+    { "drm_sched_job_run", JOB_EVENT_RUN, KEY_FENCE }, { "drm_sched_job_done", JOB_EVENT_DONE, KEY_FENCE },
+    { "drm_run_job", JOB_EVENT_RUN, KEY_ADDRESS },     { "drm_sched_process_job", JOB_EVENT_DONE, KEY_ADDRESS },
+    { "pvr_job_create", JOB_EVENT_CREATE, KEY_JOB },   { "pvr_job_submit_fw", JOB_EVENT_RUN, KEY_JOB },
     { "pvr_job_done", JOB_EVENT_DONE, KEY_JOB },
 };
 
@@ -264,8 +261,7 @@ static uint32_t client_of(struct job_trace *trace, uint64_t id, uint64_t at_us)
             client->at_us = at_us;
             return i;
         }
-        if (is_idle(client) &&
-            (oldest == JOB_TRACE_CLIENTS_MAX || client->at_us < trace->clients[oldest].at_us)) {
+        if (is_idle(client) && (oldest == JOB_TRACE_CLIENTS_MAX || client->at_us < trace->clients[oldest].at_us)) {
             oldest = i;
         }
     }
@@ -425,8 +421,7 @@ bool job_trace_take(struct job_trace *trace, uint64_t now_us, uint32_t ret_permi
     return is_known;
 }
 
-uint32_t job_trace_list(const struct job_trace *trace, uint32_t minor, struct source_client *list,
-                        uint32_t cap)
+uint32_t job_trace_list(const struct job_trace *trace, uint32_t minor, struct source_client *list, uint32_t cap)
 {
     uint32_t n = 0;
 

@@ -109,7 +109,6 @@ void job_trace_feed(struct job_trace *trace, const char *bytes, size_t n);
  */
 bool job_trace_take(struct job_trace *trace, uint64_t now_us, uint32_t ret_permille[ENGINE_CLASS_COUNT]);
 
-uint32_t job_trace_list(const struct job_trace *trace, uint32_t minor, struct source_client *list,
-                        uint32_t cap);
+uint32_t job_trace_list(const struct job_trace *trace, uint32_t minor, struct source_client *list, uint32_t cap);
 
 #endif

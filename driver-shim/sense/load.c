@@ -60,8 +60,7 @@ static const char *base_name(const char *path)
 }
 
 /* Where the link @name in @folder points, its last part; "" if it is not there. */
-static void read_link_name(const struct root *root, const char *folder, const char *name, char *word,
-                           size_t cap)
+static void read_link_name(const struct root *root, const char *folder, const char *name, char *word, size_t cap)
 {
     char path[256];
     char target[512];
@@ -108,8 +107,8 @@ static bool parse_node(const char *name, bool *ret_is_render, uint32_t *ret_mino
 }
 
 /* The device at @path in the list, made if it is new; NULL: the list is full. */
-static struct load_device *device_at(const struct root *root, struct load_device *devices, uint32_t cap,
-                                     uint32_t *n, const char *path)
+static struct load_device *device_at(const struct root *root, struct load_device *devices, uint32_t cap, uint32_t *n,
+                                     const char *path)
 {
     struct load_device *device;
     char word[32];
@@ -199,9 +198,8 @@ static uint32_t add_kgsl(const struct root *root, struct load_device *devices, u
         strlen(path) >= sizeof(devices[n].path)) {
         snprintf(path, sizeof(path), BUSY_PERCENT_KGSL);
     }
-    devices[n] = (struct load_device){
-        .minor = LOAD_NO_MINOR, .card = LOAD_NO_MINOR, .node = "kgsl-3d0", .driver = "kgsl"
-    };
+    devices[n] =
+        (struct load_device){ .minor = LOAD_NO_MINOR, .card = LOAD_NO_MINOR, .node = "kgsl-3d0", .driver = "kgsl" };
     snprintf(devices[n].path, sizeof(devices[n].path), "%.159s", path);
     snprintf(devices[n].name, sizeof(devices[n].name), "%.47s", base_name(path));
     return n + 1;
@@ -251,8 +249,7 @@ void load_describe(struct source *source, uint32_t rank, const struct load_devic
 {
     source->rank = rank;
     source->slow_ms = LOAD_PERIOD_MS;
-    source_say(source->id, sizeof(source->id), "%s %s", reading_quantity_name(source->quantity),
-               device->path);
+    source_say(source->id, sizeof(source->id), "%s %s", reading_quantity_name(source->quantity), device->path);
 }
 
 /*
@@ -279,12 +276,11 @@ static struct load_device gpu_of(const struct root *root, const struct load_devi
     return gpu;
 }
 
-typedef int (*pair_open_fn)(struct source **ret_graphics, struct source **ret_compute,
-                            const struct root *root, const struct load_device *device);
+typedef int (*pair_open_fn)(struct source **ret_graphics, struct source **ret_compute, const struct root *root,
+                            const struct load_device *device);
 typedef int (*open_fn)(struct source **ret_source, const struct root *root, const struct load_device *device);
 
-static int add_pair(struct list *sources, pair_open_fn open, const struct root *root,
-                    const struct load_device *device)
+static int add_pair(struct list *sources, pair_open_fn open, const struct root *root, const struct load_device *device)
 {
     struct source *graphics;
     struct source *compute;
@@ -317,8 +313,8 @@ static int add(struct list *sources, open_fn open, const struct root *root, cons
 static int add_all(struct list *sources, const struct root *root, const struct load_device *device,
                    const struct load_device *gpu)
 {
-    static const open_fn singles[] = { busy_percent_open, devfreq_load_open, runtime_pm_open,
-                                       devfreq_guess_open, devfreq_clock_open };
+    static const open_fn singles[] = { busy_percent_open, devfreq_load_open, runtime_pm_open, devfreq_guess_open,
+                                       devfreq_clock_open };
     const bool is_vendor = strcmp(device->driver, "pvr") == 0;
     const bool has_node = device->minor != LOAD_NO_MINOR;
     int r = 0;

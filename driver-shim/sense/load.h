@@ -28,8 +28,7 @@ enum load_rank {
 };
 
 struct load_device {
-    uint32_t
-        minor; /* of its render node, or of its card where it has none; LOAD_NO_MINOR: no DRM node (kgsl) */
+    uint32_t minor;  /* of its render node, or of its card where it has none; LOAD_NO_MINOR: no DRM node (kgsl) */
     uint32_t card;   /* of its card; LOAD_NO_MINOR: none */
     char node[16];   /* "renderD128" */
     char driver[24]; /* as DRM names it: "powervr", "pvr", "msm", ... */

@@ -196,8 +196,7 @@ static void take_group(const struct root *root, const char *folder, const struct
 
 /* The group of the process and all above it, up to where the hierarchy is mounted. In a container the path may be one
  * of the machine's that can't be seen here; the levels that are not there bound nothing. */
-static void climb(const struct root *root, const struct group_words *words, const char *group,
-                  struct memory *memory)
+static void climb(const struct root *root, const struct group_words *words, const char *group, struct memory *memory)
 {
     for (size_t i = 0; words->mounts[i]; i++) {
         const size_t n_mount = strlen(words->mounts[i]);
@@ -260,8 +259,8 @@ int memory_read(const struct root *root, uint32_t pid, struct memory *ret_memory
     if (r) {
         return r;
     }
-    if (!memory_find(text, "MemTotal", &memory.total_kb) ||
-        !memory_find(text, "MemAvailable", &memory.machine_kb) || memory.machine_kb > memory.total_kb) {
+    if (!memory_find(text, "MemTotal", &memory.total_kb) || !memory_find(text, "MemAvailable", &memory.machine_kb) ||
+        memory.machine_kb > memory.total_kb) {
         return -EPROTO;
     }
     read_groups(root, pid, &memory);
@@ -299,9 +298,7 @@ static void destroy_source(struct source *source)
     mem_free(container_of(source, struct memory_source, source));
 }
 
-static const struct source_table memory_table = { .kind = "meminfo",
-                                                  .read = read_source,
-                                                  .destroy = destroy_source };
+static const struct source_table memory_table = { .kind = "meminfo", .read = read_source, .destroy = destroy_source };
 
 int memory_scan(const struct root *root, const struct inventory_policy *policy, struct list *sources)
 {

@@ -18,8 +18,8 @@ struct memory {
     uint64_t machine_kb;         /* available on the machine */
     uint64_t group_limit_kb;     /* the tightest limit above the process; MEMORY_NO_LIMIT */
     uint64_t group_available_kb; /* the least that is left below any of the limits; MEMORY_NO_LIMIT */
-    uint64_t available_kb; /* the least of machine_kb and group_available_kb: the number to budget with */
-    char group[160]; /* folder of the group that leaves least, below the root; empty: the machine does */
+    uint64_t available_kb;       /* the least of machine_kb and group_available_kb: the number to budget with */
+    char group[160];             /* folder of the group that leaves least, below the root; empty: the machine does */
 };
 
 /* As process @pid has it; POLICY_OWN_PROCESS (0): this one; POLICY_NO_PROCESS: none. 0, or the fault of

@@ -116,8 +116,8 @@ static void give_rise(struct meter *meter, uint64_t now_us, struct reading *ret_
         reading_not(ret_reading, READING_ABSENT, now_us, "one count is no interval yet");
     } else {
         /* uJ a us are W. */
-        give_power(meter, 0, (int64_t)((double)(total_uj - meter->counted_uj) * 1000.0 / (double)passed_us),
-                   now_us, ret_reading);
+        give_power(meter, 0, (int64_t)((double)(total_uj - meter->counted_uj) * 1000.0 / (double)passed_us), now_us,
+                   ret_reading);
     }
     if (is_first || passed_us >= LEAST_US) {
         meter->counted_uj = total_uj;
@@ -191,9 +191,7 @@ static void destroy_meter(struct source *source)
 }
 
 const struct source_table meter_hwmon = { .kind = "hwmon", .read = read_meter, .destroy = destroy_meter };
-const struct source_table meter_powercap = { .kind = "powercap",
-                                             .read = read_meter,
-                                             .destroy = destroy_meter };
+const struct source_table meter_powercap = { .kind = "powercap", .read = read_meter, .destroy = destroy_meter };
 
 static enum reading_quantity quantity_of(enum meter_kind kind)
 {

@@ -130,8 +130,8 @@ int netlink_read(struct netlink *netlink, thermal_event_fn fn, void *owner)
         if (from.nl_pid == 0) {
             const uint32_t group = group_of(&message);
 
-            genl_parse_events(bytes, (size_t)n, netlink->family.id,
-                              group && group == netlink->family.sampling_group, fn, owner);
+            genl_parse_events(bytes, (size_t)n, netlink->family.id, group && group == netlink->family.sampling_group,
+                              fn, owner);
         }
     }
     return 0;

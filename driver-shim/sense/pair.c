@@ -44,8 +44,7 @@ static void read_half(struct source *source, uint64_t now_us, struct reading *re
 
     pthread_mutex_lock(&shared->lock);
     if (!shared->is_fresh[half->side] || now_us - shared->measured_us >= source->slow_ms * 1000ull) {
-        shared->table->measure(shared->body, now_us, &shared->readings[SIDE_GRAPHICS],
-                               &shared->readings[SIDE_COMPUTE]);
+        shared->table->measure(shared->body, now_us, &shared->readings[SIDE_GRAPHICS], &shared->readings[SIDE_COMPUTE]);
         shared->measured_us = now_us;
         shared->is_fresh[SIDE_GRAPHICS] = true;
         shared->is_fresh[SIDE_COMPUTE] = true;
@@ -96,8 +95,7 @@ static struct half *make_half(struct shared *shared, enum side side)
     return half;
 }
 
-int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table,
-              void *body)
+int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table, void *body)
 {
     cleanup(mem_freep) struct shared *shared = mem_calloc(MEM_MISC, 1, sizeof(*shared));
     cleanup(mem_freep) struct half *graphics = shared ? make_half(shared, SIDE_GRAPHICS) : NULL;

@@ -21,8 +21,7 @@ struct pair_table {
  * Makes both. Name, path, rank, why and so on are the caller's to fill in. @body is theirs from now on.
  * -ENOMEM: @body stays the caller's.
  */
-int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table,
-              void *body);
+int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table, void *body);
 
 /* The body behind either source. */
 void *pair_body(const struct source *source);

@@ -14,14 +14,12 @@ const struct place_class place_zones = { .folder = "/sys/class/thermal",
 const struct place_class place_cooling = { .folder = "/sys/class/thermal",
                                            .prefix = "cooling_device",
                                            .name_file = "type" };
-const struct place_class place_chips = { .folder = "/sys/class/hwmon",
-                                         .prefix = "hwmon",
-                                         .name_file = "name" };
+const struct place_class place_chips = { .folder = "/sys/class/hwmon", .prefix = "hwmon", .name_file = "name" };
 
 void place_path(const struct place *place, const char *file, char *path, size_t cap)
 {
-    snprintf(path, cap, "%s/%s%u%s%s", place->class->folder, place->class->prefix, place->number,
-             *file ? "/" : "", file);
+    snprintf(path, cap, "%s/%s%u%s%s", place->class->folder, place->class->prefix, place->number, *file ? "/" : "",
+             file);
 }
 
 /* Fills in what stands at place->number now. False: nothing that has a name. */
@@ -45,8 +43,7 @@ static bool is_alike(const struct place *a, const struct place *b)
     return strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0;
 }
 
-int place_list(const struct root *root, const struct place_class *class, struct place **ret_places,
-               uint32_t *ret_n)
+int place_list(const struct root *root, const struct place_class *class, struct place **ret_places, uint32_t *ret_n)
 {
     cleanup(mem_freep) struct place *places = NULL;
     struct folder_numbers numbers;

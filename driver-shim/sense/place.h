@@ -30,8 +30,7 @@ struct place {
 
 /* All of @class that have a name, by number. A block of MEM_MISC, mem_free(); NULL with *ret_n 0: there are none. 0
  * or -ENOMEM. */
-int place_list(const struct root *root, const struct place_class *class, struct place **ret_places,
-               uint32_t *ret_n);
+int place_list(const struct root *root, const struct place_class *class, struct place **ret_places, uint32_t *ret_n);
 
 /* True if @place is where it was, or was found under another number, which it has now. */
 bool place_find(const struct root *root, struct place *place);

@@ -31,16 +31,15 @@ struct policy_scale {
 #define POLICY_NO_PROCESS  UINT32_MAX
 
 struct inventory_policy {
-    struct policy_list heat; /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
-    struct policy_list
-        no_heat; /* passed over: voltages, currents, states of charge, parts of what is there whole */
+    struct policy_list heat;     /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
+    struct policy_list no_heat;  /* passed over: voltages, currents, states of charge, parts of what is there whole */
     struct policy_list power;    /* "chip" or "chip/label" of hwmon, names of powercap zones */
     struct policy_list throttle; /* types of cooling devices */
     struct policy_scale scales[POLICY_SCALES_MAX];
     uint32_t n_scales;
-    const char *node; /* "renderD129", "card1": the device that is ours; NULL: by the rule of the house */
-    int64_t low_mc;   /* temperatures below are implausible */
-    int64_t high_mc;  /* and above */
+    const char *node;            /* "renderD129", "card1": the device that is ours; NULL: by the rule of the house */
+    int64_t low_mc;              /* temperatures below are implausible */
+    int64_t high_mc;             /* and above */
     _Atomic uint32_t daemon_pid; /* whose control groups bound the memory; may change at any time */
 };
 

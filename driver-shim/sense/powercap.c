@@ -72,8 +72,7 @@ static uint32_t depth_of(const struct cap_zone *zone)
 static const struct cap_zone *find_twin(const struct cap_zone *zones, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++) {
-        if (strcmp(zones[i].name, zones[at].name) == 0 && depth_of(&zones[i]) == 1 &&
-            depth_of(&zones[at]) == 1) {
+        if (strcmp(zones[i].name, zones[at].name) == 0 && depth_of(&zones[i]) == 1 && depth_of(&zones[at]) == 1) {
             return &zones[i];
         }
     }

@@ -432,8 +432,7 @@ static uint32_t look_into(struct proc *proc, uint32_t pid, proc_fn found, void *
     return look.cost;
 }
 
-bool proc_go_on(struct proc *proc, uint32_t budget, proc_fn found, void *context,
-                struct proc_tally *ret_tally)
+bool proc_go_on(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_tally *ret_tally)
 {
     uint32_t cost = 0;
 

@@ -43,8 +43,7 @@ void proc_aim(struct proc *proc, const uint32_t *minors, uint32_t n_minors);
 int proc_begin(struct proc *proc);
 
 /* Goes on for about @budget. True: at the end; *ret_tally is filled then. */
-bool proc_go_on(struct proc *proc, uint32_t budget, proc_fn found, void *context,
-                struct proc_tally *ret_tally);
+bool proc_go_on(struct proc *proc, uint32_t budget, proc_fn found, void *context, struct proc_tally *ret_tally);
 
 /*
  * Reads one fdinfo file. @kept: in and out, a descriptor to be kept for the next time (-1: none yet), or NULL. The

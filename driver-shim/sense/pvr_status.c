@@ -290,8 +290,7 @@ static void describe(struct source *source, const struct load_device *device, co
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
     const char *of = is_one ? "everything, ours in it" : is_graphics ? "3D alone" : "compute, ours in it";
 
-    source_say(source->name, sizeof(source->name), "pvr-status %s%s", device->node,
-               is_graphics ? "" : " compute");
+    source_say(source->name, sizeof(source->name), "pvr-status %s%s", device->node, is_graphics ? "" : " compute");
     source_say(source->path, sizeof(source->path), "%s", path);
     source_say(source->why, sizeof(source->why), "the vendor's figure of %s", of);
     load_describe(source, LOAD_RANK_VENDOR, device);
@@ -306,8 +305,7 @@ static bool has_one_figure(struct pvr_source *pvr)
     struct pvr_status status;
     size_t n;
 
-    if (root_read(pvr->root, pvr->path, pvr->text, STATUS_BYTES, &n) != 0 ||
-        !pvr_status_parse(&status, pvr->text, n)) {
+    if (root_read(pvr->root, pvr->path, pvr->text, STATUS_BYTES, &n) != 0 || !pvr_status_parse(&status, pvr->text, n)) {
         return false;
     }
     device = pvr_status_device(&status, pvr->device.minor);

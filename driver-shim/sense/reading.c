@@ -54,8 +54,7 @@ void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us)
     *ret_reading = (struct reading){ .state = READING_OK, .value = value, .at_us = at_us };
 }
 
-void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format,
-                 ...)
+void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format, ...)
 {
     va_list args;
 
@@ -117,7 +116,6 @@ void reading_fail(struct reading *ret_reading, int fault, const struct reading *
     if (state == READING_IMPLAUSIBLE) {
         snprintf(ret_reading->why, sizeof(ret_reading->why), "%s", words[state]);
     } else {
-        snprintf(ret_reading->why, sizeof(ret_reading->why), "%s: %s", words[state],
-                 reason ? reason : "unknown error");
+        snprintf(ret_reading->why, sizeof(ret_reading->why), "%s: %s", words[state], reason ? reason : "unknown error");
     }
 }

@@ -15,7 +15,7 @@ enum reading_state {
     READING_STALE,       /* too old: the source hangs, or is gone for the moment; value is the last */
     READING_ABSENT,      /* there is no such thing (any more), or it has nothing to say (ENODATA) */
     READING_IMPLAUSIBLE, /* it can't be true, or is a single jump not yet confirmed; value is the last good one */
-    READING_FORBIDDEN, /* EACCES, EPERM: it is there and may not be read */
+    READING_FORBIDDEN,   /* EACCES, EPERM: it is there and may not be read */
     READING_STATE_COUNT,
 };
 
@@ -48,8 +48,8 @@ const char *reading_unit_name(enum reading_quantity quantity);     /* "m°C" */
 void reading_set(struct reading *ret_reading, int64_t value, uint64_t at_us);
 
 /* No value, in @state (not OK), for the reason in @format. */
-void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format,
-                 ...) __attribute__((format(printf, 4, 5)));
+void reading_not(struct reading *ret_reading, enum reading_state state, uint64_t at_us, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The source is there and works, and tells what happens between two looks, of which this was the first: STALE, of time
  * 0, which is before any other. */

@@ -86,8 +86,7 @@ static const char *const gpu_files[] = {
     "uevent", "gpu_busy_percent", "mem_info_*", "gpu_utilization", NULL,
 };
 static const char *const power_files[] = {
-    "runtime_status", "runtime_active_time",  "runtime_suspended_time",
-    "control",        "autosuspend_delay_ms", NULL,
+    "runtime_status", "runtime_active_time", "runtime_suspended_time", "control", "autosuspend_delay_ms", NULL,
 };
 static const char *const node_files[] = { "compatible", "name", NULL };
 static const char *const clock_files[] = { "act_freq", "cur_freq", "min_freq", "max_freq", "rp0_freq", NULL };
@@ -171,8 +170,7 @@ static void copy_number(struct copy *copy, const char *real)
     char there[PATH_MAX];
 
     join(path, sizeof(path), real, "dev");
-    if (root_read_word(copy->from, path, word, sizeof(word)) == 0 &&
-        strspn(word, "0123456789:") == strlen(word)) {
+    if (root_read_word(copy->from, path, word, sizeof(word)) == 0 && strspn(word, "0123456789:") == strlen(word)) {
         snprintf(path, sizeof(path), "/sys/dev/char/%s", word);
         copy_link(copy, path, there, sizeof(there));
     }
@@ -219,8 +217,8 @@ static void copy_modules(struct copy *copy)
         const size_t n_line = strcspn(copy->text + at, "\n");
         const size_t n_name = strcspn(copy->text + at, " \n");
         char line[96];
-        int n_out = snprintf(line, sizeof(line), "%.*s 0 0 - Live 0x0\n", (int)(n_name < 64 ? n_name : 64),
-                             copy->text + at);
+        int n_out =
+            snprintf(line, sizeof(line), "%.*s 0 0 - Live 0x0\n", (int)(n_name < 64 ? n_name : 64), copy->text + at);
 
         /* Lines only grow shorter: the rest of "name size uses by state address" is longer than ours. */
         if (n_name > 0 && (size_t)n_out <= n_line + 1) {

@@ -21,8 +21,7 @@ struct pm_source {
     struct reading last;
 };
 
-static int read_counter(const struct root *root, const struct load_device *device, const char *name,
-                        uint64_t *ret_ms)
+static int read_counter(const struct root *root, const struct load_device *device, const char *name, uint64_t *ret_ms)
 {
     char path[sizeof(device->path) + 40];
     int64_t number;
@@ -100,8 +99,7 @@ static void read_pm(struct source *source, uint64_t now_us, struct reading *ret_
     }
     if (!now.can_sleep) {
         pm->has_before = false;
-        reading_not(ret_reading, READING_ABSENT, now_us,
-                    "the device may not sleep (power/control is \"on\")");
+        reading_not(ret_reading, READING_ABSENT, now_us, "the device may not sleep (power/control is \"on\")");
         return;
     }
     if (!pm->has_before) {

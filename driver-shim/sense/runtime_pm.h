@@ -19,8 +19,7 @@ struct runtime_pm {
 int runtime_pm_read(const struct root *root, const struct load_device *device, struct runtime_pm *ret_times);
 
 /* Share of time under power between two readings. False: no time passed, or counters ran back. */
-bool runtime_pm_share(const struct runtime_pm *before, const struct runtime_pm *after,
-                      uint32_t *ret_permille);
+bool runtime_pm_share(const struct runtime_pm *before, const struct runtime_pm *after, uint32_t *ret_permille);
 
 int runtime_pm_open(struct source **ret_source, const struct root *root, const struct load_device *device);
 

@@ -25,30 +25,27 @@ struct source_table {
     const char *kind;
     void (*read)(struct source *source, uint64_t now_us, struct reading *ret_reading);
     void (*destroy)(struct source *source);
-    uint32_t (*clients)(const struct source *source, struct source_client *clients,
-                        uint32_t cap); /* or NULL */
+    uint32_t (*clients)(const struct source *source, struct source_client *clients, uint32_t cap); /* or NULL */
 };
 
 struct source {
     struct list link; /* of whoever keeps it */
     const struct source_table *table;
     enum reading_quantity quantity;
-    char name[64];  /* "zone gpu-thermal", "fdinfo renderD128" */
-    char id[192];   /* what it is, whatever its number is today: equal only for one and the same of a kind */
-    char path[160]; /* below the root */
-    _Atomic uint32_t
-        rank; /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
-    _Atomic bool
-        is_aside;        /* of a device that is not ours: as if passed over, until a scan finds that it is */
-    char device[160];    /* of a load or a clock: the folder of its device */
-    uint32_t slow_ms;    /* its usual period: 1000 for heat, 50 for load */
-    bool may_block;      /* wants a thread of its own */
-    int32_t passive_mc;  /* of a zone: lowest passive trip; INT32_MAX: none */
-    int32_t critical_mc; /* of a zone: lowest hot or critical trip; INT32_MAX: none */
-    int64_t most;  /* of a clock: the highest there is, kHz; of a throttle: deepest state; 0: not known */
-    bool is_mixed; /* of a load: our own work is in it and can't be told apart; true only while we are idle */
-    bool is_bound; /* of a load: not the load itself but what it is at most */
-    char why[96];  /* chosen, or passed over and why */
+    char name[64];         /* "zone gpu-thermal", "fdinfo renderD128" */
+    char id[192];          /* what it is, whatever its number is today: equal only for one and the same of a kind */
+    char path[160];        /* below the root */
+    _Atomic uint32_t rank; /* among sources of one quantity: the lowest that is OK decides; SOURCE_PASSED_OVER */
+    _Atomic bool is_aside; /* of a device that is not ours: as if passed over, until a scan finds that it is */
+    char device[160];      /* of a load or a clock: the folder of its device */
+    uint32_t slow_ms;      /* its usual period: 1000 for heat, 50 for load */
+    bool may_block;        /* wants a thread of its own */
+    int32_t passive_mc;    /* of a zone: lowest passive trip; INT32_MAX: none */
+    int32_t critical_mc;   /* of a zone: lowest hot or critical trip; INT32_MAX: none */
+    int64_t most;          /* of a clock: the highest there is, kHz; of a throttle: deepest state; 0: not known */
+    bool is_mixed;         /* of a load: our own work is in it and can't be told apart; true only while we are idle */
+    bool is_bound;         /* of a load: not the load itself but what it is at most */
+    char why[96];          /* chosen, or passed over and why */
 };
 
 /* Fills what every source has; name, id, path, why are empty, there are no trips, rank is 0, slow_ms 1000. */

@@ -58,16 +58,15 @@ static void take_trip_temp(struct thermal_trip *trip, int64_t raw, int32_t scale
 {
     int64_t scaled;
 
-    if (!is_limit(raw) && !__builtin_mul_overflow(raw, (int64_t)scale_permille, &scaled) &&
-        is_limit(scaled / 1000)) {
+    if (!is_limit(raw) && !__builtin_mul_overflow(raw, (int64_t)scale_permille, &scaled) && is_limit(scaled / 1000)) {
         raw = scaled / 1000;
     }
     trip->is_limit = is_limit(raw);
     trip->temp_mc = raw < INT32_MIN ? INT32_MIN : raw > INT32_MAX ? INT32_MAX : (int32_t)raw;
 }
 
-uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scale_permille,
-                            struct thermal_trip *trips, uint32_t cap)
+uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scale_permille, struct thermal_trip *trips,
+                            uint32_t cap)
 {
     const struct place place = { .class = &place_zones, .number = zone };
     uint32_t n = 0;
@@ -175,8 +174,8 @@ static void refresh(const struct root *root, const struct inventory_policy *poli
                     struct source *source)
 {
     struct thermal_trip trips[THERMAL_TRIPS_MAX];
-    const uint32_t n = thermal_read_trips(root, place->number, policy_scale_permille(policy, place->name),
-                                          trips, COUNTOF(trips));
+    const uint32_t n =
+        thermal_read_trips(root, place->number, policy_scale_permille(policy, place->name), trips, COUNTOF(trips));
 
     take_limits(source, trips, n);
     choose(root, policy, place, source);
@@ -208,9 +207,7 @@ static void destroy_zone(struct source *source)
     mem_free(container_of(source, struct zone, source));
 }
 
-static const struct source_table zone_table = { .kind = "thermal",
-                                                .read = read_zone,
-                                                .destroy = destroy_zone };
+static const struct source_table zone_table = { .kind = "thermal", .read = read_zone, .destroy = destroy_zone };
 
 static struct source *make_zone(const struct root *root, const struct inventory_policy *policy,
                                 const struct place *place, const char *id)

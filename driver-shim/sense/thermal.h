@@ -25,8 +25,8 @@ struct thermal_trip {
 #define THERMAL_TRIPS_MAX 32u
 
 /* Trips of the zone with this number of today. @scale_permille: of the zone, by policy. Returns how many. */
-uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scale_permille,
-                            struct thermal_trip *trips, uint32_t cap);
+uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scale_permille, struct thermal_trip *trips,
+                            uint32_t cap);
 
 /* Pure. "passive", "active0", ... */
 enum thermal_trip_kind thermal_trip_kind_of(const char *word);

@@ -25,9 +25,8 @@ static const char *const subsystems[] = {
 };
 
 static const char *const actions[] = {
-    [UEVENT_ADD] = "add",       [UEVENT_REMOVE] = "remove",   [UEVENT_CHANGE] = "change",
-    [UEVENT_BIND] = "bind",     [UEVENT_UNBIND] = "unbind",   [UEVENT_MOVE] = "move",
-    [UEVENT_ONLINE] = "online", [UEVENT_OFFLINE] = "offline",
+    [UEVENT_ADD] = "add",       [UEVENT_REMOVE] = "remove", [UEVENT_CHANGE] = "change", [UEVENT_BIND] = "bind",
+    [UEVENT_UNBIND] = "unbind", [UEVENT_MOVE] = "move",     [UEVENT_ONLINE] = "online", [UEVENT_OFFLINE] = "offline",
 };
 
 /* The place of the @n bytes at @word in @table, or -1. */
@@ -147,8 +146,7 @@ enum uevent_outcome uevent_parse(const void *bytes, size_t n, struct uevent *ret
 
 int uevent_open(int *ret_fd)
 {
-    cleanup(fd_closep) int fd =
-        socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+    cleanup(fd_closep) int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
     const struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = KERNEL_GROUP };
 
     if (fd < 0) {

@@ -62,19 +62,19 @@ static void make_folder(const char *path)
 /* As amdgpu writes it, the longest that there is. */
 static int say(char *text, size_t cap, uint64_t client, uint64_t ns)
 {
-    return snprintf(
-        text, cap,
-        "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t603\ndrm-driver:\tamdgpu\ndrm-client-id:\t%08" PRIu64
-        "\ndrm-pdev:\t0000:03:00.0\npasid:\t32771\ndrm-total-vram:\t131072 KiB\ndrm-shared-vram:\t0\n"
-        "drm-active-vram:\t0\ndrm-resident-vram:\t131072 KiB\ndrm-purgeable-vram:\t0\ndrm-total-gtt:\t8192 "
-        "KiB\n"
-        "drm-shared-gtt:\t0\ndrm-active-gtt:\t0\ndrm-resident-gtt:\t8192 KiB\ndrm-purgeable-gtt:\t0\n"
-        "drm-memory-vram:\t131072 KiB\ndrm-memory-gtt:\t8192 KiB\ndrm-memory-cpu:\t0 KiB\n"
-        "amd-evicted-vram:\t0 KiB\namd-requested-vram:\t131072 KiB\namd-requested-gtt:\t8192 KiB\n"
-        "drm-engine-gfx:\t%016" PRIu64 " ns\ndrm-engine-compute:\t%016" PRIu64 " ns\ndrm-engine-dma:\t0 ns\n"
-        "drm-engine-dec:\t0 ns\ndrm-engine-enc:\t0 ns\ndrm-engine-enc_1:\t0 ns\ndrm-engine-jpeg:\t0 ns\n"
-        "drm-engine-vpe:\t0 ns\n",
-        client, ns, ns / 2);
+    return snprintf(text, cap,
+                    "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t603\ndrm-driver:\tamdgpu\ndrm-client-id:\t%08" PRIu64
+                    "\ndrm-pdev:\t0000:03:00.0\npasid:\t32771\ndrm-total-vram:\t131072 KiB\ndrm-shared-vram:\t0\n"
+                    "drm-active-vram:\t0\ndrm-resident-vram:\t131072 KiB\ndrm-purgeable-vram:\t0\ndrm-total-gtt:\t8192 "
+                    "KiB\n"
+                    "drm-shared-gtt:\t0\ndrm-active-gtt:\t0\ndrm-resident-gtt:\t8192 KiB\ndrm-purgeable-gtt:\t0\n"
+                    "drm-memory-vram:\t131072 KiB\ndrm-memory-gtt:\t8192 KiB\ndrm-memory-cpu:\t0 KiB\n"
+                    "amd-evicted-vram:\t0 KiB\namd-requested-vram:\t131072 KiB\namd-requested-gtt:\t8192 KiB\n"
+                    "drm-engine-gfx:\t%016" PRIu64 " ns\ndrm-engine-compute:\t%016" PRIu64
+                    " ns\ndrm-engine-dma:\t0 ns\n"
+                    "drm-engine-dec:\t0 ns\ndrm-engine-enc:\t0 ns\ndrm-engine-enc_1:\t0 ns\ndrm-engine-jpeg:\t0 ns\n"
+                    "drm-engine-vpe:\t0 ns\n",
+                    client, ns, ns / 2);
 }
 
 static void make_client(uint32_t pid, uint32_t fd)
@@ -119,12 +119,9 @@ static void make_process(const struct scene *scene, uint32_t pid)
 
 static void make_tree(const struct scene *scene)
 {
-    static const char *const folders[] = { "/proc",
-                                           "/sys",
-                                           "/sys/class",
-                                           "/sys/class/drm",
-                                           "/sys/class/drm/renderD128",
-                                           "/sys/class/drm/renderD128/device" };
+    static const char *const folders[] = {
+        "/proc", "/sys", "/sys/class", "/sys/class/drm", "/sys/class/drm/renderD128", "/sys/class/drm/renderD128/device"
+    };
     char path[128];
 
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
@@ -180,11 +177,9 @@ static double cpu_us(void)
 
 static void open_source(const struct root *root, struct source **graphics, struct source **compute)
 {
-    const struct load_device device = { .minor = 128,
-                                        .card = 0,
-                                        .node = "renderD128",
-                                        .driver = "amdgpu",
-                                        .path = "/sys/class/drm/renderD128/device" };
+    const struct load_device device = {
+        .minor = 128, .card = 0, .node = "renderD128", .driver = "amdgpu", .path = "/sys/class/drm/renderD128/device"
+    };
 
     if (fdinfo_open(graphics, compute, root, &device) != 0) {
         die("fdinfo_open");
@@ -290,8 +285,8 @@ static void price_a_read(void)
     }
     used = cpu_us() - used;
     close(fd);
-    printf("\none read of a kept fdinfo file of procfs: %.2f us; 8 clients at 50 ms: %.3f %% of a core\n",
-           used / N, used / N * 8 * 20 / 1e4);
+    printf("\none read of a kept fdinfo file of procfs: %.2f us; 8 clients at 50 ms: %.3f %% of a core\n", used / N,
+           used / N * 8 * 20 / 1e4);
 }
 
 int main(void)

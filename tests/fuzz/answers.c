@@ -26,8 +26,7 @@ static void look(struct seen *seen, const struct sotto_event *event)
         for (size_t i = 0; event->delta->logprobs && i < event->delta->n_tokens; i++) {
             const struct sotto_logprobs *one = &event->delta->logprobs[i];
 
-            seen->n_bytes +=
-                one->n_top && one->top_ids[one->n_top - 1] && one->top_logprobs[one->n_top - 1] > 0;
+            seen->n_bytes += one->n_top && one->top_ids[one->n_top - 1] && one->top_logprobs[one->n_top - 1] > 0;
         }
         break;
     case SOTTO_EVENT_DONE:
@@ -40,8 +39,7 @@ static void look(struct seen *seen, const struct sotto_event *event)
         break;
     case SOTTO_EVENT_STATUS:
         for (size_t i = 0; i < event->status->n_models; i++) {
-            seen->n_bytes +=
-                strlen(event->status->models[i].state_name) + strlen(event->status->models[i].name);
+            seen->n_bytes += strlen(event->status->models[i].state_name) + strlen(event->status->models[i].name);
         }
         break;
     case SOTTO_EVENT_WATCHED:

@@ -30,8 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     struct config *config = NULL;
     struct config *again = NULL;
     size_t n_sentences = 0;
-    cleanup(mem_freep) char *text =
-        mem_strndup(MEM_MISC, (const char *)bytes, n); /* as file_read() gives it */
+    cleanup(mem_freep) char *text = mem_strndup(MEM_MISC, (const char *)bytes, n); /* as file_read() gives it */
     int r = config_parse(&config, "fuzz.json", text, n, &extra, on_sentence, &n_sentences);
 
     FUZZ_PROMISE(r == CONFIG_OK || r == CONFIG_REFUSED);

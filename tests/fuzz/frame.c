@@ -95,8 +95,7 @@ static void take_message(struct wire *wire, enum speaker speaker, const struct f
     if (r != WIRE_OK) {
         return;
     }
-    if (speaker == SPEAKER_CLIENT &&
-        check_client_frame((const Sotto__V1__ClientFrame *)message, &diag) != CHECK_OK) {
+    if (speaker == SPEAKER_CLIENT && check_client_frame((const Sotto__V1__ClientFrame *)message, &diag) != CHECK_OK) {
         check_sentence(&diag);
     }
     forget_unknown(message);

@@ -17,12 +17,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
 /* A promise that holds for any input, also in builds without assert(). */
-#define FUZZ_PROMISE(condition)                                                                              \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: promise broken: %s\n", __FILE__, __LINE__, #condition);                  \
-            abort();                                                                                         \
-        }                                                                                                    \
+#define FUZZ_PROMISE(condition)                                                                                        \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: promise broken: %s\n", __FILE__, __LINE__, #condition);                            \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 #endif

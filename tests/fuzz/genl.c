@@ -33,8 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         FUZZ_PROMISE(r == 0 ? family.id != 0 : family.id == 77);
         return 0;
     }
-    FUZZ_PROMISE(genl_parse_events(bytes + 1, n - 1, FAMILY, bytes[0] % 3 == 1, on_event, &n_events) ==
-                 n_events);
+    FUZZ_PROMISE(genl_parse_events(bytes + 1, n - 1, FAMILY, bytes[0] % 3 == 1, on_event, &n_events) == n_events);
     FUZZ_PROMISE(n_events <= n / 16);
     return 0;
 }

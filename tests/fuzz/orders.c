@@ -83,8 +83,7 @@ static void *read_answers(void *owner)
             ProtobufCMessage *message;
             const Sotto__Engine__FromEngine *answer;
 
-            FUZZ_PROMISE(wire_unpack(&wire, &sotto__engine__from_engine__descriptor, &frame, &message) ==
-                         WIRE_OK);
+            FUZZ_PROMISE(wire_unpack(&wire, &sotto__engine__from_engine__descriptor, &frame, &message) == WIRE_OK);
             answer = (const Sotto__Engine__FromEngine *)message;
             reader->last = answer->body_case;
             reader->last_is_valid = answer->body_case == SOTTO__ENGINE__FROM_ENGINE__BODY_FAULT &&

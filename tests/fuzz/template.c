@@ -9,9 +9,7 @@
 #include "text/jinja.h"
 #include <string.h>
 
-static const struct jinja_limits limits = { .steps = 20000,
-                                            .memory_bytes = 4u << 20,
-                                            .output_bytes = 256u << 10 };
+static const struct jinja_limits limits = { .steps = 20000, .memory_bytes = 4u << 20, .output_bytes = 256u << 10 };
 
 static void check_text(const struct jinja_run *run)
 {

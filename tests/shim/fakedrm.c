@@ -75,9 +75,7 @@ static int fault_named(const char *name)
     static const struct {
         const char *name;
         int number;
-    } rows[] = {
-        { "EACCES", EACCES }, { "EPERM", EPERM }, { "EIO", EIO }, { "ENXIO", ENXIO }, { "ENODEV", ENODEV }
-    };
+    } rows[] = { { "EACCES", EACCES }, { "EPERM", EPERM }, { "EIO", EIO }, { "ENXIO", ENXIO }, { "ENODEV", ENODEV } };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strcmp(rows[i].name, name) == 0) {
@@ -227,10 +225,10 @@ SHOWN char *realpath(const char *path, char *into)
 
 /* ---- what a node looks like */
 
-#define LOOKS_LIKE_A_NODE(st, number)                                                                        \
-    do {                                                                                                     \
-        (st)->st_mode = S_IFCHR | ((st)->st_mode & 07777);                                                   \
-        (st)->st_rdev = makedev(226, (number));                                                              \
+#define LOOKS_LIKE_A_NODE(st, number)                                                                                  \
+    do {                                                                                                               \
+        (st)->st_mode = S_IFCHR | ((st)->st_mode & 07777);                                                             \
+        (st)->st_rdev = makedev(226, (number));                                                                        \
     } while (0)
 
 static unsigned minor_in(const char *file)

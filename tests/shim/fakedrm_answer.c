@@ -58,8 +58,7 @@ static int say_cap(struct open_node *node, struct drm_get_cap *cap)
 {
     switch (cap->capability) {
     case DRM_CAP_PRIME:
-        cap->value =
-            is_driver(node, "vgem") ? DRM_PRIME_CAP_EXPORT : DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT;
+        cap->value = is_driver(node, "vgem") ? DRM_PRIME_CAP_EXPORT : DRM_PRIME_CAP_IMPORT | DRM_PRIME_CAP_EXPORT;
         return 0;
     case DRM_CAP_SYNCOBJ:
         cap->value = !is_driver(node, "vgem");
@@ -182,8 +181,7 @@ static int fd_to_buffer(struct open_node *node, struct drm_prime_handle *prime)
         return -1;
     }
     found = find_buffer(node, st.st_ino);
-    prime->handle =
-        found >= 0 ? (unsigned)found + 1 : hold_buffer(node, fcntl(prime->fd, F_DUPFD_CLOEXEC, 0));
+    prime->handle = found >= 0 ? (unsigned)found + 1 : hold_buffer(node, fcntl(prime->fd, F_DUPFD_CLOEXEC, 0));
     return prime->handle ? 0 : fail(ENOMEM);
 }
 
@@ -267,8 +265,7 @@ static int wait_syncs(struct open_node *node, const uint32_t *handles, const uin
         if (!has_sync(node, handles[i])) {
             return fail(ENOENT);
         }
-        while (points ? node->syncs[handles[i] - 1].point < points[i]
-                      : !node->syncs[handles[i] - 1].signalled) {
+        while (points ? node->syncs[handles[i] - 1].point < points[i] : !node->syncs[handles[i] - 1].signalled) {
             const struct timespec nap = { .tv_nsec = 500000 };
 
             if (now_ns() >= until_ns) {
@@ -330,8 +327,8 @@ static int answer_sync(struct open_node *node, unsigned number, void *arg)
     case 0xC5:
         return mark_syncs(node, arg, number == 0xC5);
     case 0xCA:
-        return wait_syncs(node, (const uint32_t *)(uintptr_t)late->handles,
-                          (const uint64_t *)(uintptr_t)late->points, late->count_handles, late->timeout_nsec);
+        return wait_syncs(node, (const uint32_t *)(uintptr_t)late->handles, (const uint64_t *)(uintptr_t)late->points,
+                          late->count_handles, late->timeout_nsec);
     case 0xCB:
     case 0xCD:
         return move_points(node, arg, number == 0xCB);

@@ -65,8 +65,7 @@ static void fill_ask(struct client *client, struct desk_ask *ask)
     };
     ask->n_most = (uint32_t)rng_between(&client->rng, ask->n_answer, 2 * (int64_t)ask->n_answer);
     if (has_session(client)) {
-        ask->n_cached =
-            (uint32_t)((uint64_t)ask->n_prompt * (uint64_t)rng_between(&client->rng, 500, 900) / 1000);
+        ask->n_cached = (uint32_t)((uint64_t)ask->n_prompt * (uint64_t)rng_between(&client->rng, 500, 900) / 1000);
     }
     if (family->pattern == PATTERN_SLOW) {
         ask->credit = (uint32_t)num_min(SLOW_TOK, ask->n_most);
@@ -193,8 +192,8 @@ void clients_init(struct clients *clients, struct desk *desk, const struct scena
             rng_init(&client->rng, (uint64_t)scenario->run.seed * CLIENTS_MAX + clients->n, RNG_CLIENTS);
             agenda_event_init(&client->ask, on_ask, client);
             agenda_event_init(&client->act, on_act, client);
-            ask_later(client, (uint64_t)family->from_ms * AGENDA_MS +
-                                  (uint64_t)rng_between(&client->rng, 0, 500) * AGENDA_MS);
+            ask_later(client,
+                      (uint64_t)family->from_ms * AGENDA_MS + (uint64_t)rng_between(&client->rng, 0, 500) * AGENDA_MS);
             clients->n++;
         }
     }

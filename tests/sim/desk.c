@@ -57,8 +57,7 @@ static void on_tick(void *owner)
     struct desk *desk = owner;
 
     tick(desk);
-    if (desk->n_live > 0 || turn_is_busy(&desk->turn, &desk->lanes[0]) ||
-        turn_is_busy(&desk->turn, &desk->lanes[1])) {
+    if (desk->n_live > 0 || turn_is_busy(&desk->turn, &desk->lanes[0]) || turn_is_busy(&desk->turn, &desk->lanes[1])) {
         desk->worked_ns = desk->agenda->now_ns;
     }
     if (desk->agenda->now_ns - desk->worked_ns < CALM_NS) {
@@ -169,8 +168,7 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
 }
 
 /* A place for it? There is no bound in common here: 200 clients are fewer than the daemon lets wait. */
-static bool finds_place(struct desk *desk, const struct desk_ask *ask, const struct job *job,
-                        uint64_t *ret_retry_us)
+static bool finds_place(struct desk *desk, const struct desk_ask *ask, const struct job *job, uint64_t *ret_retry_us)
 {
     const struct account *account = job->account;
     struct comeback_ask place = {
@@ -182,8 +180,7 @@ static bool finds_place(struct desk *desk, const struct desk_ask *ask, const str
         .shared = { .n_free = UINT32_MAX, .n_most = UINT32_MAX },
     };
 
-    place.own.gap_us =
-        queue_foretell_us(&desk->queue, account, job->class, desk->governor.limits, &place.own.first_us);
+    place.own.gap_us = queue_foretell_us(&desk->queue, account, job->class, desk->governor.limits, &place.own.first_us);
     if (desk->mutant == MUTANT_NO_LINE) {
         comebacks_init(&desk->comebacks);
     }
@@ -191,8 +188,7 @@ static bool finds_place(struct desk *desk, const struct desk_ask *ask, const str
 }
 
 /* May it come in? As stream/ does: the account's limits first, then its deadline. */
-static int admit(struct desk *desk, struct request *request, const struct desk_ask *ask,
-                 uint64_t *ret_retry_us)
+static int admit(struct desk *desk, struct request *request, const struct desk_ask *ask, uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
     struct governor_limits usual[GOVERNOR_PLACE_COUNT];
@@ -224,8 +220,7 @@ static int admit(struct desk *desk, struct request *request, const struct desk_a
     return DESK_OK;
 }
 
-int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request,
-             uint64_t *ret_retry_us)
+int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us)
 {
     cleanup(mem_freep) struct request *request = mem_calloc(MEM_MISC, 1, sizeof(*request));
     uint32_t uid = desk->is_unscheduled ? 1 : ask->uid;
@@ -269,8 +264,7 @@ void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok)
 
 /* ---- life */
 
-static void init_lane(struct lane *lane, const struct scenario *scenario,
-                      const struct scenario_engine *family)
+static void init_lane(struct lane *lane, const struct scenario *scenario, const struct scenario_engine *family)
 {
     uint64_t first_ns[COST_PART_COUNT] = {
         [COST_FIXED] = (uint64_t)family->fixed_us * 1000,
@@ -293,8 +287,8 @@ static void init_lane(struct lane *lane, const struct scenario *scenario,
     cost_init(&lane->cost, first_ns);
 }
 
-void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario,
-               struct engine *engines, struct sensors *sensors, struct watch *watch)
+void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
+               struct sensors *sensors, struct watch *watch)
 {
     const struct scenario_policy *family = &scenario->policy;
     struct governor_policy policy = {

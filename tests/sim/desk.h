@@ -122,13 +122,12 @@ struct desk {
     uint64_t n_tok;
 };
 
-void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario,
-               struct engine *engines, struct sensors *sensors, struct watch *watch);
+void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
+               struct sensors *sensors, struct watch *watch);
 void desk_finish(struct desk *desk);
 
 /* Asks for an answer. DESK_OK: *ret_request lives until its end was told. */
-int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request,
-             uint64_t *ret_retry_us);
+int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us);
 
 void desk_cancel(struct desk *desk, struct request *request);
 

@@ -24,8 +24,8 @@ static void open_sequence(struct desk *desk, struct request *request)
         .n_reserve = request->n_most - request->n_tok,
     };
 
-    watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u",
-              (unsigned long long)job->order, order.n_known, order.n_reserve);
+    watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u", (unsigned long long)job->order,
+              order.n_known, order.n_reserve);
     request->sequence = order.sequence;
     request->opens_alone = job->lane->n_taken == 0 && job->lane->n_leaving == 0;
     job_move(job, JOB_OPENING, desk_now_us(desk));
@@ -59,8 +59,7 @@ static void on_opened(struct desk *desk, struct engine *engine, const struct eng
         return; /* ended meanwhile; its Close is behind the Open */
     }
     job = &request->job;
-    job->n_pages =
-        (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok, ENGINE_PAGE_TOKENS);
+    job->n_pages = (uint32_t)num_div_up((uint64_t)job->n_known + request->n_most - request->n_tok, ENGINE_PAGE_TOKENS);
     watch_say(desk->watch, "request %llu: %s", (unsigned long long)job->order,
               answer->what == ENGINE_OPENED ? "is seated" : "has no room");
     if (answer->what == ENGINE_OPENED) {
@@ -105,9 +104,8 @@ static void carry_out(struct desk *desk, const struct turn_order *order)
     struct engine_message message = { .id = order->step->id, .slice_us = order->step->slice_us };
 
     watch_say(desk->watch, "turn: %s step %llu of engine %u, class %d, slice %u us, %s", orders[order->what],
-              (unsigned long long)message.id, (uint32_t)(order->step->lane - desk->lanes),
-              (int)order->step->class, message.slice_us,
-              order->step->state == TURN_WAITING ? "waits" : "at once");
+              (unsigned long long)message.id, (uint32_t)(order->step->lane - desk->lanes), (int)order->step->class,
+              message.slice_us, order->step->state == TURN_WAITING ? "waits" : "at once");
     switch (order->what) {
     case TURN_STEP:
         message.what = ENGINE_STEP;

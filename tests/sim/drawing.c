@@ -201,8 +201,7 @@ static void write_panel(FILE *out, const struct panel *panel, const char *name, 
         fprintf(out,
                 "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>"
                 "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%.*f</text>\n",
-                LEFT_PX, LEFT_PX + WIDE_PX, y, y, LEFT_PX - 6, y + 4, panel->high - panel->low < 4.0 ? 1 : 0,
-                value);
+                LEFT_PX, LEFT_PX + WIDE_PX, y, y, LEFT_PX - 6, y + 4, panel->high - panel->low < 4.0 ? 1 : 0, value);
     }
 }
 
@@ -227,8 +226,8 @@ static void write_line(const struct drawing *drawing, FILE *out, const struct pa
     fprintf(out, "\"/>\n");
 }
 
-static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below,
-                       double scale, const char *class)
+static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below, double scale,
+                       const char *class)
 {
     fprintf(out, "<path class=\"%s\" d=\"", class);
     for (uint32_t i = 0; i < COLUMNS; i++) {
@@ -344,8 +343,8 @@ static void write_modes(const struct drawing *drawing, FILE *out, const struct p
         fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" class=\"mode-%s\"/>\n", from,
                 panel->top, to > from ? to - from : 0.0, panel->height, governor_mode_name(change->mode));
         if (to - from > 90.0) {
-            fprintf(out, "<text x=\"%.1f\" y=\"%.0f\">%s</text><text x=\"%.1f\" y=\"%.0f\">%s</text>\n",
-                    from + 4, panel->top + 13, governor_mode_name(change->mode), from + 4, panel->top + 27,
+            fprintf(out, "<text x=\"%.1f\" y=\"%.0f\">%s</text><text x=\"%.1f\" y=\"%.0f\">%s</text>\n", from + 4,
+                    panel->top + 13, governor_mode_name(change->mode), from + 4, panel->top + 27,
                     governor_cause_name(change->cause));
         }
     }

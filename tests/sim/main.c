@@ -27,13 +27,10 @@ enum option {
 
 static const struct arg_row rows[] = {
     [OPTION_SEED] = { "seed", 's', ARG_UINT, "N", NULL, "the scenario's seed (run, shrink)" },
-    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL,
-                        "one kind of world only; else the seed chooses" },
-    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL,
-                        "sotto with one thing taken away (run, shrink)" },
+    [OPTION_FAMILY] = { "family", 'f', ARG_TEXT, "NAME", NULL, "one kind of world only; else the seed chooses" },
+    [OPTION_MUTANT] = { "mutant", 'm', ARG_TEXT, "NAME", NULL, "sotto with one thing taken away (run, shrink)" },
     [OPTION_SVG] = { "svg", 0, ARG_TEXT, "FILE", NULL, "draw the run (run, replay)" },
-    [OPTION_TRACE] = { "trace", 't', ARG_FLAG, NULL, NULL,
-                       "a line for each thing that happens (run, replay)" },
+    [OPTION_TRACE] = { "trace", 't', ARG_FLAG, NULL, NULL, "a line for each thing that happens (run, replay)" },
     [OPTION_JSON] = { "json", 0, ARG_FLAG, NULL, NULL, "results as one JSON object (run, replay, sweep)" },
     [OPTION_FROM] = { "from", 0, ARG_UINT, "N", NULL, "first seed (sweep); 1" },
     [OPTION_COUNT] = { "count", 'n', ARG_UINT, "N", NULL, "number of seeds (sweep); 1000" },

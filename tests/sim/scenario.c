@@ -25,35 +25,31 @@ struct section {
 };
 
 #define ONE(member) #member, offsetof(struct scenario, member), sizeof(struct scenario_##member), NO_COUNT
-#define MANY(name, row, member)                                                                              \
-    name, offsetof(struct scenario, member), sizeof(struct scenario_##row),                                  \
-        offsetof(struct scenario, n_##member)
-#define COLUMN(row, member)                                                                                  \
-    {                                                                                                        \
-#member, offsetof(struct scenario_##row, member)                                                     \
+#define MANY(name, row, member)                                                                                        \
+    name, offsetof(struct scenario, member), sizeof(struct scenario_##row), offsetof(struct scenario, n_##member)
+#define COLUMN(row, member)                                                                                            \
+    {                                                                                                                  \
+#member, offsetof(struct scenario_##row, member)                                                               \
     }
 
 static const struct section sections[] = {
     { ONE(run),
-      { COLUMN(run, seed), COLUMN(run, family), COLUMN(run, lasts_ms), COLUMN(run, settle_ms),
-        COLUMN(run, mutant) } },
+      { COLUMN(run, seed), COLUMN(run, family), COLUMN(run, lasts_ms), COLUMN(run, settle_ms), COLUMN(run, mutant) } },
     { ONE(screen),
-      { COLUMN(screen, hz), COLUMN(screen, jitter_permille), COLUMN(screen, tells),
-        COLUMN(screen, app_from_ms) } },
-    { MANY("load", load, loads),
-      { COLUMN(load, at_ms), COLUMN(load, base_permille), COLUMN(load, app_permille) } },
+      { COLUMN(screen, hz), COLUMN(screen, jitter_permille), COLUMN(screen, tells), COLUMN(screen, app_from_ms) } },
+    { MANY("load", load, loads), { COLUMN(load, at_ms), COLUMN(load, base_permille), COLUMN(load, app_permille) } },
     { ONE(chip),
       { COLUMN(chip, cores), COLUMN(chip, part_us), COLUMN(chip, latency_us), COLUMN(chip, noise_permille),
         COLUMN(chip, misjudged_permille) } },
     { MANY("clock", clock, clocks), { COLUMN(clock, at_ms), COLUMN(clock, permille) } },
     { MANY("traffic", traffic, traffic), { COLUMN(traffic, at_ms), COLUMN(traffic, permille) } },
     { MANY("engine", engine, engines),
-      { COLUMN(engine, fixed_us), COLUMN(engine, prefill_ns), COLUMN(engine, decode_ns),
-        COLUMN(engine, attend_ns), COLUMN(engine, seats), COLUMN(engine, rows), COLUMN(engine, pages) } },
+      { COLUMN(engine, fixed_us), COLUMN(engine, prefill_ns), COLUMN(engine, decode_ns), COLUMN(engine, attend_ns),
+        COLUMN(engine, seats), COLUMN(engine, rows), COLUMN(engine, pages) } },
     { ONE(heat),
-      { COLUMN(heat, ambient_mc), COLUMN(heat, start_mc), COLUMN(heat, r_die_mk_per_w),
-        COLUMN(heat, r_case_mk_per_w), COLUMN(heat, tau_die_ms), COLUMN(heat, tau_case_ms),
-        COLUMN(heat, ours_mw), COLUMN(heat, screen_mw), COLUMN(heat, target_mc), COLUMN(heat, passive_mc) } },
+      { COLUMN(heat, ambient_mc), COLUMN(heat, start_mc), COLUMN(heat, r_die_mk_per_w), COLUMN(heat, r_case_mk_per_w),
+        COLUMN(heat, tau_die_ms), COLUMN(heat, tau_case_ms), COLUMN(heat, ours_mw), COLUMN(heat, screen_mw),
+        COLUMN(heat, target_mc), COLUMN(heat, passive_mc) } },
     { MANY("other", other, others), { COLUMN(other, at_ms), COLUMN(other, mw) } },
     { ONE(sense),
       { COLUMN(sense, temp_step_mc), COLUMN(sense, temp_delay_ms), COLUMN(sense, temp_period_ms),
@@ -64,9 +60,8 @@ static const struct section sections[] = {
     { MANY("clients", clients, clients),
       { COLUMN(clients, pattern), COLUMN(clients, n), COLUMN(clients, n_uids), COLUMN(clients, first_uid),
         COLUMN(clients, class), COLUMN(clients, weight), COLUMN(clients, lane), COLUMN(clients, prompt),
-        COLUMN(clients, answer), COLUMN(clients, think_ms), COLUMN(clients, at_once),
-        COLUMN(clients, first_by_ms), COLUMN(clients, finish_by_ms), COLUMN(clients, tokens_a_minute),
-        COLUMN(clients, from_ms) } },
+        COLUMN(clients, answer), COLUMN(clients, think_ms), COLUMN(clients, at_once), COLUMN(clients, first_by_ms),
+        COLUMN(clients, finish_by_ms), COLUMN(clients, tokens_a_minute), COLUMN(clients, from_ms) } },
     { MANY("mishap", mishap, mishaps),
       { COLUMN(mishap, kind), COLUMN(mishap, at_ms), COLUMN(mishap, lasts_ms), COLUMN(mishap, lane) } },
 };
@@ -82,9 +77,7 @@ static int64_t *number(void *base, size_t offset)
 
 static int64_t rows_of(const struct scenario *scenario, const struct section *section)
 {
-    return section->count == NO_COUNT
-               ? 1
-               : *(const int64_t *)(const void *)((const char *)scenario + section->count);
+    return section->count == NO_COUNT ? 1 : *(const int64_t *)(const void *)((const char *)scenario + section->count);
 }
 
 static void *row_of(struct scenario *scenario, const struct section *section, int64_t i)
@@ -136,8 +129,8 @@ static bool read_column(const struct section *section, void *row, char *word)
         return false;
     }
     *equals = '\0';
-    for (const struct column *column = section->columns;
-         column < section->columns + COLUMNS_MAX && column->name; column++) {
+    for (const struct column *column = section->columns; column < section->columns + COLUMNS_MAX && column->name;
+         column++) {
         if (strcmp(column->name, word) == 0) {
             *number(row, column->offset) = strtoll(equals + 1, &end, 10);
             return *end == '\0' && end != equals + 1;
@@ -230,8 +223,7 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
     if (section->count == NO_COUNT || n <= least) {
         return false;
     }
-    memmove(row_of(scenario, section, row), row_of(scenario, section, row + 1),
-            (size_t)(n - row - 1) * section->size);
+    memmove(row_of(scenario, section, row), row_of(scenario, section, row + 1), (size_t)(n - row - 1) * section->size);
     memset(row_of(scenario, section, n - 1), 0, section->size);
     *number(scenario, section->count) = n - 1;
     for (int64_t i = 0; i < scenario->n_clients; i++) {
@@ -243,10 +235,8 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
 /* Who they are, and what a world can't be without. */
 static bool may_change(const struct section *section, const struct column *column)
 {
-    static const char *const kept[] = {
-        "seed", "family", "mutant", "part_us",    "fixed_us",    "seats",
-        "rows", "pages",  "hz",     "tau_die_ms", "tau_case_ms", "target_mc"
-    };
+    static const char *const kept[] = { "seed", "family", "mutant", "part_us",    "fixed_us",    "seats",
+                                        "rows", "pages",  "hz",     "tau_die_ms", "tau_case_ms", "target_mc" };
 
     for (size_t i = 0; i < COUNTOF(kept); i++) {
         if (strcmp(column->name, kept[i]) == 0) {

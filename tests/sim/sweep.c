@@ -68,9 +68,9 @@ static void print_tallies_json(const struct tallies *tallies)
         if (tally->n > 0) {
             printf("%s\"%s\":{\"cases\":%llu,\"beyond\":%llu,\"worst\":%.6g,\"at_s\":%.3f,\"seed\":%llu,"
                    "\"holds\":%s}",
-                   first ? "" : ",", invariants[i].name, (unsigned long long)tally->n,
-                   (unsigned long long)tally->n_bad, tally->worst, tally->worst_s,
-                   (unsigned long long)tally->seed, tally_fails(tally, (enum invariant)i) ? "false" : "true");
+                   first ? "" : ",", invariants[i].name, (unsigned long long)tally->n, (unsigned long long)tally->n_bad,
+                   tally->worst, tally->worst_s, (unsigned long long)tally->seed,
+                   tally_fails(tally, (enum invariant)i) ? "false" : "true");
             first = false;
         }
     }
@@ -111,8 +111,7 @@ static int run_scenario(const struct scenario *scenario, const struct sweep_opti
     if (drawing) {
         char title[160];
 
-        snprintf(title, sizeof(title), "sotto-sim: %s%s",
-                 failed == INVARIANT_COUNT ? "all invariants hold" : "fails: ",
+        snprintf(title, sizeof(title), "sotto-sim: %s%s", failed == INVARIANT_COUNT ? "all invariants hold" : "fails: ",
                  failed == INVARIANT_COUNT ? "" : invariants[failed].name);
         is_drawn = drawing_write(drawing, options->svg, title);
         drawing_destroy(drawing);
@@ -219,8 +218,7 @@ static void sweep(const struct sweep_options *options, struct sums *sums)
         world_run(&scenario, NULL, &result);
         add_run(sums, &scenario, &result);
         if (!options->quiet && (i + 1) % 100 == 0) {
-            fprintf(stderr, "\r%llu of %llu", (unsigned long long)(i + 1),
-                    (unsigned long long)options->count);
+            fprintf(stderr, "\r%llu of %llu", (unsigned long long)(i + 1), (unsigned long long)options->count);
         }
     }
     if (!options->quiet && options->count >= 100) {
@@ -230,18 +228,18 @@ static void sweep(const struct sweep_options *options, struct sums *sums)
 
 static void print_sums(const struct sums *sums)
 {
-    printf("%-10s %7s %7s %10s %10s %8s %8s %10s %9s %10s\n", "family", "runs", "failed", "seconds", "frames",
-           "missed", "without", "requests", "refused", "tokens");
+    printf("%-10s %7s %7s %10s %10s %8s %8s %10s %9s %10s\n", "family", "runs", "failed", "seconds", "frames", "missed",
+           "without", "requests", "refused", "tokens");
     for (int i = 0; i < FAMILY_COUNT; i++) {
         const struct family_sum *family = &sums->families[i];
 
         if (family->n_runs > 0) {
-            printf("%-10s %7llu %7llu %10.0f %10llu %8llu %8llu %10llu %9llu %10llu\n",
-                   family_name((enum family)i), (unsigned long long)family->n_runs,
-                   (unsigned long long)family->n_failed, (double)family->virtual_ms / 1000.0,
-                   (unsigned long long)family->n_frames, (unsigned long long)family->n_missed,
-                   (unsigned long long)family->n_missed_alone, (unsigned long long)family->n_asked,
-                   (unsigned long long)family->n_refused, (unsigned long long)family->n_tok);
+            printf("%-10s %7llu %7llu %10.0f %10llu %8llu %8llu %10llu %9llu %10llu\n", family_name((enum family)i),
+                   (unsigned long long)family->n_runs, (unsigned long long)family->n_failed,
+                   (double)family->virtual_ms / 1000.0, (unsigned long long)family->n_frames,
+                   (unsigned long long)family->n_missed, (unsigned long long)family->n_missed_alone,
+                   (unsigned long long)family->n_asked, (unsigned long long)family->n_refused,
+                   (unsigned long long)family->n_tok);
         }
     }
     printf("\n");

@@ -78,9 +78,8 @@ void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
     if (watch->n_limits > 0 && are_alike(&last->limits, limits)) {
         return;
     }
-    watch_say(watch, "limits: %s, %s, slice %u us, duty %u, class %d and above",
-              governor_mode_name(limits->mode), governor_cause_name(limits->cause), limits->slice_us,
-              limits->duty_permille, (int)limits->class_gate);
+    watch_say(watch, "limits: %s, %s, slice %u us, duty %u, class %d and above", governor_mode_name(limits->mode),
+              governor_cause_name(limits->cause), limits->slice_us, limits->duty_permille, (int)limits->class_gate);
     watch->limits[watch->n_limits++ % WATCH_LIMITS] =
         (struct watch_limits){ .at_ns = watch->agenda->now_ns, .limits = *limits };
 }
@@ -128,12 +127,10 @@ static uint64_t end_by_ns(const struct watch *watch, const struct watch_limits *
     if (slice_ns == 0) {
         return UINT64_MAX / 2;
     }
-    return entry->at_ns > told_ns ? num_max(entry->at_ns, from_ns) + grace_ns(watch) + slice_ns
-                                  : from_ns + slice_ns;
+    return entry->at_ns > told_ns ? num_max(entry->at_ns, from_ns) + grace_ns(watch) + slice_ns : from_ns + slice_ns;
 }
 
-static void judge_slice(struct watch *watch, uint64_t told_ns, uint64_t from_ns, uint64_t to_ns,
-                        double part_ns)
+static void judge_slice(struct watch *watch, uint64_t told_ns, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     uint64_t until_ns = to_ns; /* until when the entry held */
     double over_ns = -part_ns;
@@ -188,8 +185,7 @@ static void judge_rest(struct watch *watch, uint64_t from_ns)
 }
 
 /* Nothing of a class that is shut out runs longer than until it is told, and its part. */
-static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
-                       double part_ns)
+static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     enum sched_class class = engine->running->work->class;
     uint64_t until_ns = to_ns;
@@ -204,8 +200,8 @@ static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from
             bool is_new = engine->running->told_ns > entry->at_ns && !engine_runs_for_nobody(engine);
             double over_ns = (double)(until_ns - told_ns) - (is_new ? 0.0 : part_ns);
 
-            tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns,
-                      over_ns > (double)ROUNDED_NS, watch_now_s(watch));
+            tally_add(&watch->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns, over_ns > (double)ROUNDED_NS,
+                      watch_now_s(watch));
             return;
         }
         until_ns = entry->at_ns;
@@ -216,8 +212,7 @@ static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from
     tally_add(&watch->tallies, INVARIANT_GATE, 0.0, false, watch_now_s(watch));
 }
 
-void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
-                  double part_ns)
+void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     watch_say(watch, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,
               (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
@@ -249,10 +244,10 @@ static uint64_t read_within_ns(const struct watch *watch)
     const struct scenario *scenario = watch->scenario;
     uint64_t now_ns = watch->agenda->now_ns;
     uint64_t before_ns = now_ns - num_min(now_ns, AGENDA_MS);
-    bool app_begins = gpu_load_permille(scenario, before_ns, GPU_APP) == 0 &&
-                      gpu_load_permille(scenario, now_ns, GPU_APP) > 0;
-    bool base_begins = gpu_load_permille(scenario, before_ns, GPU_BASE) == 0 &&
-                       gpu_load_permille(scenario, now_ns, GPU_BASE) > 0;
+    bool app_begins =
+        gpu_load_permille(scenario, before_ns, GPU_APP) == 0 && gpu_load_permille(scenario, now_ns, GPU_APP) > 0;
+    bool base_begins =
+        gpu_load_permille(scenario, before_ns, GPU_BASE) == 0 && gpu_load_permille(scenario, now_ns, GPU_BASE) > 0;
 
     if (app_begins && (uint64_t)scenario->screen.app_from_ms * AGENDA_MS == now_ns) {
         return SENSORS_WALK_NS;
@@ -349,9 +344,9 @@ void watch_end(struct watch *watch)
         n_left += desk->lanes[i].n_taken;
         n_left += turn_is_busy(&desk->turn, &desk->lanes[i]);
         n_left += desk->lanes[i].n_pages_promised;
-        watch_say(watch, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised",
-                  (long long)i, desk->engines[i].n_open, desk->lanes[i].n_taken,
-                  turn_is_busy(&desk->turn, &desk->lanes[i]), desk->lanes[i].n_pages_promised);
+        watch_say(watch, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised", (long long)i,
+                  desk->engines[i].n_open, desk->lanes[i].n_taken, turn_is_busy(&desk->turn, &desk->lanes[i]),
+                  desk->lanes[i].n_pages_promised);
         if (desk->engines[i].n_breaches > 0) {
             watch_say(watch, "engine %lld: %s", (long long)i, desk->engines[i].breach);
         }

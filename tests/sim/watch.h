@@ -117,8 +117,7 @@ struct watch {
 void watch_init(struct watch *watch, struct agenda *agenda, const struct scenario *scenario);
 
 /* ---- the device (watch.c) */
-void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
-                  double part_ns);
+void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns);
 void watch_on_limits(struct watch *watch, const struct governor_limits *limits);
 void watch_frames(struct watch *watch); /* every 20 ms */
 void watch_end(struct watch *watch);    /* when everything should be over */
@@ -137,8 +136,7 @@ void watch_on_refused(struct watch *watch, const struct request *request, uint64
 void watch_on_served(struct watch *watch, const struct request *request, uint32_t n);
 void watch_on_token(struct watch *watch, const struct request *request);
 void watch_on_end(struct watch *watch, const struct request *request, enum desk_end how);
-void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan,
-                   uint64_t took_us);
+void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan, uint64_t took_us);
 void watch_on_settled(struct watch *watch, const struct desk *desk);
 void watch_on_nonsense(struct watch *watch);
 void watch_serve(struct watch *watch); /* every 20 ms */

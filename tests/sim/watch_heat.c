@@ -110,8 +110,7 @@ static bool is_settled(const struct watch *watch)
 {
     const struct scenario *scenario = watch->scenario;
 
-    return scenario->run.settle_ms > 0 &&
-           watch->agenda->now_ns >= (uint64_t)scenario->run.settle_ms * AGENDA_MS &&
+    return scenario->run.settle_ms > 0 && watch->agenda->now_ns >= (uint64_t)scenario->run.settle_ms * AGENDA_MS &&
            watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS;
 }
 
@@ -155,12 +154,10 @@ static void follow_curve(struct watch *watch)
     duty = curve->sum / TICKS_A_SECOND;
     curve->sum = 0.0;
     curve->alone[curve->n++ % WATCH_WARMING] = watch->warmth->alone.die_mc / 1000.0;
-    watch_say(watch, "heat: die %.2f, without us %.2f, read %.1f, duty %.3f",
-              watch->warmth->now.die_mc / 1000.0, watch->warmth->alone.die_mc / 1000.0,
-              watch->sensors->temp_mc / 1000.0, duty);
-    if (curve->n > WATCH_WARMING && scenario->n_others > 1 && scenario->screen.hz == 0 &&
-        scenario->n_mishaps == 0 && watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS &&
-        warming(curve) > 0.0) {
+    watch_say(watch, "heat: die %.2f, without us %.2f, read %.1f, duty %.3f", watch->warmth->now.die_mc / 1000.0,
+              watch->warmth->alone.die_mc / 1000.0, watch->sensors->temp_mc / 1000.0, duty);
+    if (curve->n > WATCH_WARMING && scenario->n_others > 1 && scenario->screen.hz == 0 && scenario->n_mishaps == 0 &&
+        watch->agenda->now_ns <= (uint64_t)scenario->run.lasts_ms * AGENDA_MS && warming(curve) > 0.0) {
         double fall = curve->before - duty;
         double most = steepest(&scenario->sense, warming(curve));
 
@@ -188,8 +185,7 @@ void watch_heat(struct watch *watch)
         tally_add(&watch->tallies, INVARIANT_HOT, (now - warmth->alone.die_mc) / 1000.0,
                   now - warmth->alone.die_mc > HOT_MC, watch_now_s(watch));
     } else if (now <= target || warmth->has_shadow) {
-        tally_add(&watch->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC,
-                  watch_now_s(watch));
+        tally_add(&watch->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC, watch_now_s(watch));
     }
     if (is_settled(watch)) {
         watch->second_mc += now;

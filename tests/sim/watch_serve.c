@@ -56,14 +56,14 @@ static void judge_shares(struct watch *watch)
     for (size_t i = 0; i < WATCH_ACCOUNTS && watch->accounts[i].uid != 0; i++) {
         const struct watch_account *account = &watch->accounts[i];
 
-        served += (double)(account->past[watch->second % WATCH_SECONDS] -
-                           account->past[(watch->second + 1) % WATCH_SECONDS]);
+        served +=
+            (double)(account->past[watch->second % WATCH_SECONDS] - account->past[(watch->second + 1) % WATCH_SECONDS]);
         weights += account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL;
     }
     for (size_t i = 0; i < WATCH_ACCOUNTS && watch->accounts[i].uid != 0 && served > 0.0; i++) {
         const struct watch_account *account = &watch->accounts[i];
-        double mine = (double)(account->past[watch->second % WATCH_SECONDS] -
-                               account->past[(watch->second + 1) % WATCH_SECONDS]);
+        double mine =
+            (double)(account->past[watch->second % WATCH_SECONDS] - account->past[(watch->second + 1) % WATCH_SECONDS]);
         double due = served * (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL) / weights;
         double off = mine > due ? mine - due : due - mine;
 
@@ -137,8 +137,7 @@ static bool was_blind(const struct watch *watch, enum mishap kind, uint64_t grac
 {
     uint64_t since_ns = gone_since_ns(watch, kind);
 
-    return since_ns > 0 &&
-           watch->agenda->now_ns >= since_ns + (grace_ms + BLIND_SETTLES_MS) * AGENDA_MS + AGENDA_S;
+    return since_ns > 0 && watch->agenda->now_ns >= since_ns + (grace_ms + BLIND_SETTLES_MS) * AGENDA_MS + AGENDA_S;
 }
 
 /* Heat is called blind, and the zone is read well. */
@@ -209,8 +208,7 @@ static bool is_ready(const struct watch *watch, const struct job *job)
 }
 
 /* Somebody of @class and above could run at @lane; NULL: anywhere. */
-static bool has_ready(const struct watch *watch, enum sched_class least, enum sched_class most,
-                      const struct lane *lane)
+static bool has_ready(const struct watch *watch, enum sched_class least, enum sched_class most, const struct lane *lane)
 {
     for (int class = least; class <= (int)most; class ++) {
         struct list *link;
@@ -242,8 +240,7 @@ static void watch_progress(struct watch *watch, uint32_t lane)
     const struct governor_limits *limits = desk_limits(watch->desk);
     double *starved_s = &watch->starved_s[lane];
 
-    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_BACKGROUND, &watch->desk->lanes[lane]) ||
-        is_troubled(watch)) {
+    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_BACKGROUND, &watch->desk->lanes[lane]) || is_troubled(watch)) {
         *starved_s = 0.0;
         return;
     }
@@ -269,8 +266,7 @@ static bool is_disturbed(const struct watch *watch)
     return found || gpu_clock_permille(scenario, now_ns) < gpu_clock_permille(scenario, before_ns) ||
            dram_stretch(scenario, now_ns) > dram_stretch(scenario, before_ns) ||
            gpu_load_permille(scenario, now_ns, GPU_BASE) + gpu_load_permille(scenario, now_ns, GPU_APP) >
-               gpu_load_permille(scenario, before_ns, GPU_BASE) +
-                   gpu_load_permille(scenario, before_ns, GPU_APP);
+               gpu_load_permille(scenario, before_ns, GPU_BASE) + gpu_load_permille(scenario, before_ns, GPU_APP);
 }
 
 void watch_serve(struct watch *watch)
@@ -305,8 +301,7 @@ void watch_on_asked(struct watch *watch, const struct request *request)
     }
     if (!watch->desk->is_unscheduled) {
         tally_add(&watch->tallies, INVARIANT_QUEUE, (double)watch->desk->n_live,
-                  watch->desk->n_live > n_most || request->job.account->n_waiting > DESK_WAITING,
-                  watch_now_s(watch));
+                  watch->desk->n_live > n_most || request->job.account->n_waiting > DESK_WAITING, watch_now_s(watch));
     }
     if (account) {
         account->n_longest = (uint32_t)num_max(account->n_longest, request->job.n_prompt + request->n_answer);
@@ -319,8 +314,7 @@ void watch_on_asked(struct watch *watch, const struct request *request)
               "done by %llu",
               (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.class,
               (int)(request->job.lane - watch->desk->lanes), request->job.n_prompt, request->n_cached,
-              request->n_answer, (unsigned long long)request->first_by_us,
-              (unsigned long long)request->finish_by_us);
+              request->n_answer, (unsigned long long)request->first_by_us, (unsigned long long)request->finish_by_us);
     drawing_queue(watch->drawing, watch->agenda->now_ns, watch->desk->n_live);
 }
 
@@ -363,8 +357,8 @@ static uint32_t n_steps_of(const struct watch *watch, const struct request *requ
     double target_ns = plan_target_ns(lane, watch_limits_at(watch, request->asked_ns));
     double clock = (double)gpu_clock_permille(watch->scenario, request->asked_ns) / 1000.0;
     double room_ns = target_ns * clock - (double)family->fixed_us * 1000.0;
-    double row_ns = (double)family->prefill_ns +
-                    (double)family->attend_ns * (double)request->job.n_prompt / lane->page_tokens;
+    double row_ns =
+        (double)family->prefill_ns + (double)family->attend_ns * (double)request->job.n_prompt / lane->page_tokens;
     uint32_t n_a_step = PLAN_PIECE_ROWS;
 
     if (room_ns > row_ns * PLAN_PIECE_ROWS) {
@@ -398,8 +392,8 @@ static double offered_ns(const struct watch *watch, uint64_t at_ns)
     const struct governor_limits *limits = watch_limits_at(watch, at_ns);
     double clock = (double)gpu_clock_permille(scenario, at_ns) / 1000.0;
     double drawn =
-        (double)(gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP)) /
-        1000.0 / clock;
+        (double)(gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP)) / 1000.0 /
+        clock;
 
     if (drawn >= 1.0) {
         return 0.0;
@@ -434,17 +428,16 @@ static double first_times(const struct watch *watch, const struct request *reque
         shortest_us = slice_us > 0 ? (uint32_t)num_min(shortest_us, slice_us) : shortest_us;
     }
     n_messages += own / 1000.0 / shortest_us;
-    return had_ns /
-           (own + (longest_us > 0 ? longest_us : PATIENCE_US) * 1000.0 + (double)chip->part_us * 1000.0 +
-            (period_ns + n_messages * there_and_back_ns) * had_ns / waited_ns);
+    return had_ns / (own + (longest_us > 0 ? longest_us : PATIENCE_US) * 1000.0 + (double)chip->part_us * 1000.0 +
+                     (period_ns + n_messages * there_and_back_ns) * had_ns / waited_ns);
 }
 
 static void judge_first(struct watch *watch, const struct request *request)
 {
     double times;
 
-    if (request->job.class != SCHED_REALTIME || watch->realtime_mixed_ns > request->asked_ns ||
-        watch->n_realtime > 1 || watch->troubled_until_ns > request->asked_ns) {
+    if (request->job.class != SCHED_REALTIME || watch->realtime_mixed_ns > request->asked_ns || watch->n_realtime > 1 ||
+        watch->troubled_until_ns > request->asked_ns) {
         return;
     }
     times = first_times(watch, request);
@@ -483,8 +476,7 @@ static void judge_end(struct watch *watch, const struct request *request, enum d
         by_us = request->first_by_us; /* it never came */
     }
     if (by_us > 0 && (how != DESK_DONE || request->finish_by_us > 0)) {
-        tally_add(&watch->tallies, INVARIANT_DEADLINE,
-                  at_us / (double)(by_us - request->asked_ns / AGENDA_US),
+        tally_add(&watch->tallies, INVARIANT_DEADLINE, at_us / (double)(by_us - request->asked_ns / AGENDA_US),
                   how != DESK_DONE || watch->agenda->now_ns > by_us * AGENDA_US, watch_now_s(watch));
     }
 }
@@ -509,8 +501,7 @@ void watch_on_end(struct watch *watch, const struct request *request, enum desk_
 
 /* ---- steps */
 
-void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan,
-                   uint64_t took_us)
+void watch_on_step(struct watch *watch, const struct engine *engine, const struct plan *plan, uint64_t took_us)
 {
     uint64_t now_ns = watch->agenda->now_ns;
     int64_t pace = gpu_clock_permille(watch->scenario, now_ns) * 100000 +
@@ -519,8 +510,8 @@ void watch_on_step(struct watch *watch, const struct engine *engine, const struc
     bool is_off = ratio < 1.0 - COST_PART || ratio > 1.0 + COST_PART;
     uint32_t n = engine->number;
 
-    watch_say(watch, "engine %u: step done, %u entries, %u rows, took %.3f ms, foretold %.3f ms", n,
-              plan->n_entries, plan->n_rows, (double)took_us / 1e3, plan->foretold_ns / 1e6);
+    watch_say(watch, "engine %u: step done, %u entries, %u rows, took %.3f ms, foretold %.3f ms", n, plan->n_entries,
+              plan->n_rows, (double)took_us / 1e3, plan->foretold_ns / 1e6);
     if (watch->pace[n] != pace) {
         watch->pace[n] = pace;
         watch->n_since_change[n] = 0;

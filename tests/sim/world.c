@@ -81,16 +81,14 @@ static void on_tick(void *owner)
     }
     ours = (ours_ns - world->ours_ns) * clock;
     warmth_advance(&world->warmth, now_ns, ours, drawn, others);
-    sensors_tick(&world->sensors,
-                 others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
-                              (double)SENSORS_TICK_NS);
+    sensors_tick(&world->sensors, others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
+                                               (double)SENSORS_TICK_NS);
     world->ours_ns = ours_ns;
     world->screen_ns = screen_ns;
     watch_heat(&world->watch);
     watch_frames(&world->watch);
     watch_serve(&world->watch);
-    drawing_heat(world->drawing, now_ns, world->warmth.now.die_mc, world->warmth.alone.die_mc,
-                 world->sensors.temp_mc);
+    drawing_heat(world->drawing, now_ns, world->warmth.now.die_mc, world->warmth.alone.die_mc, world->sensors.temp_mc);
     drawing_load(world->drawing, now_ns, drawn / (double)SENSORS_TICK_NS);
     agenda_enter(&world->agenda, &world->tick, now_ns + SENSORS_TICK_NS);
 }
@@ -159,8 +157,7 @@ static void on_hint(void *owner)
         desk_hint(&world->desk, begins ? now_ns + HINT_NS : 0, world->n_missed);
         world->n_missed = 0;
     }
-    agenda_enter(&world->agenda, &world->hint,
-                 num_min(now_ns + HINT_NS, next_change_ns(world->scenario, now_ns)));
+    agenda_enter(&world->agenda, &world->hint, num_min(now_ns + HINT_NS, next_change_ns(world->scenario, now_ns)));
 }
 
 static void on_missed(void *owner)
@@ -240,8 +237,7 @@ static void enter_mishaps(struct world *world)
 
 /* ---- a run */
 
-static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns,
-                          double part_ns)
+static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
     struct world *world = owner;
 
@@ -349,8 +345,7 @@ static double unscheduled(const struct scenario *scenario)
     return n;
 }
 
-void world_run(const struct scenario *scenario, const struct world_view *view,
-               struct world_result *ret_result)
+void world_run(const struct scenario *scenario, const struct world_view *view, struct world_result *ret_result)
 {
     struct world *world = mem_calloc(MEM_MISC, 1, sizeof(*world));
     struct mem_account before;

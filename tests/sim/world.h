@@ -28,7 +28,6 @@ struct world_view {
 };
 
 /* Runs @scenario. @view may be NULL. */
-void world_run(const struct scenario *scenario, const struct world_view *view,
-               struct world_result *ret_result);
+void world_run(const struct scenario *scenario, const struct world_view *view, struct world_result *ret_result);
 
 #endif

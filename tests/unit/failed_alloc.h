@@ -62,8 +62,8 @@ static inline void for_each_failed_alloc(alloc_scenario_fn scenario, void *data)
         mem_fail_nth((int64_t)nth);
         r = scenario(data);
         mem_fail_nth(-1);
-        ck_assert_msg(r == -ENOMEM, "allocation %lu of %lu failed, and the scenario says %d",
-                      (unsigned long)nth, (unsigned long)n, r);
+        ck_assert_msg(r == -ENOMEM, "allocation %lu of %lu failed, and the scenario says %d", (unsigned long)nth,
+                      (unsigned long)n, r);
         alloc_totals_compare(&before, nth);
     }
 }

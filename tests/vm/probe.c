@@ -108,8 +108,7 @@ static void look_at_devices(void)
     r = choice_make(devices, n_devices, &(struct choice_policy){ 0 }, &choice, &diag);
     fact(r == CHOICE_OK && &devices[choice.chosen] == find("virtio_gpu"), "that one is chosen: %s",
          r == CHOICE_OK ? choice.why[choice.chosen] : diag.text);
-    r = choice_make(devices, n_devices, &(struct choice_policy){ .node = find("labgpu")->render.path },
-                    &choice, &diag);
+    r = choice_make(devices, n_devices, &(struct choice_policy){ .node = find("labgpu")->render.path }, &choice, &diag);
     fact(r == CHOICE_OK && &devices[choice.chosen] == find("labgpu"), "a path decides otherwise");
 }
 

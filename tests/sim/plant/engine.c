@@ -25,8 +25,7 @@ static void post(struct engine *engine, struct engine_mail *mail, struct agenda_
     mail->last = copy;
 }
 
-static struct engine_message *collect(struct engine *engine, struct engine_mail *mail,
-                                      struct agenda_event *due)
+static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
 {
     struct engine_message *message = mail->first;
 
@@ -192,8 +191,7 @@ double engine_true_ns(const struct scenario_engine *family, const struct cost_lo
 {
     return (double)family->fixed_us * 1000.0 * load->n[COST_FIXED] +
            (double)family->prefill_ns * load->n[COST_PREFILL_ROW] +
-           (double)family->decode_ns * load->n[COST_DECODE_ROW] +
-           (double)family->attend_ns * load->n[COST_ATTEND_PAGE];
+           (double)family->decode_ns * load->n[COST_DECODE_ROW] + (double)family->attend_ns * load->n[COST_ATTEND_PAGE];
 }
 
 /* How fast work is done now: the clock, and what others leave of the memory for the weights. */
@@ -225,9 +223,8 @@ static void on_granted(void *owner)
     engine->run_rate = rate_of(engine, step);
     engine->part_ns = (double)engine->scenario->chip.part_us * 1000.0 / engine->run_rate;
     if (is_pointless(engine, step)) {
-        step->left_ns = step->left_ns < engine->part_ns * engine->run_rate
-                            ? step->left_ns
-                            : engine->part_ns * engine->run_rate;
+        step->left_ns =
+            step->left_ns < engine->part_ns * engine->run_rate ? step->left_ns : engine->part_ns * engine->run_rate;
     }
     left_ns = step->left_ns / engine->run_rate;
     run_ns = left_ns;
@@ -389,8 +386,7 @@ static void take_step(struct engine *engine, struct engine_message *order)
         breach(engine, "a third step was begun");
         return;
     }
-    noise =
-        1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
+    noise = 1.0 + (double)engine->scenario->chip.noise_permille / 1000.0 * (2.0 * rng_unit(&engine->rng) - 1.0);
     *free_step = (struct engine_step){
         .work = steal(&order->work),
         .slice_us = order->slice_us,
@@ -505,8 +501,8 @@ static void on_order_due(void *owner)
 
 /* ---- life */
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario,
-                 struct gpu *gpu, uint32_t number)
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                 uint32_t number)
 {
     *engine = (struct engine){
         .agenda = agenda,

@@ -132,8 +132,8 @@ struct engine {
     void *owner;
 };
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario,
-                 struct gpu *gpu, uint32_t number);
+void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                 uint32_t number);
 void engine_finish(struct engine *engine);
 
 /* An order on its way. @work passes to the engine. */

@@ -23,8 +23,7 @@ int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum
     for (int64_t i = 0; i < scenario->n_loads; i++) {
         const struct scenario_load *load = &scenario->loads[i];
 
-        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns &&
-            now_ns < (uint64_t)scenario->run.lasts_ms * AGENDA_MS) {
+        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns && now_ns < (uint64_t)scenario->run.lasts_ms * AGENDA_MS) {
             permille = client == GPU_BASE ? load->base_permille : load->app_permille;
         }
     }
@@ -50,8 +49,7 @@ static void draw_on(struct gpu *gpu)
     gpu->busy_ns[GPU_APP] += gone_ns - base_left;
     gpu->work_ns -= gone_ns * gpu->rate;
     gpu->since_ns = now_ns;
-    gpu->rate =
-        (double)gpu_clock_permille(gpu->scenario, now_ns) / 1000.0 / (gpu->is_burdened ? BURDEN : 1.0);
+    gpu->rate = (double)gpu_clock_permille(gpu->scenario, now_ns) / 1000.0 / (gpu->is_burdened ? BURDEN : 1.0);
     if (gpu->work_ns > 0.0) {
         agenda_enter(gpu->agenda, &gpu->ready, now_ns + (uint64_t)(gpu->work_ns / gpu->rate) + 1);
     }
@@ -104,8 +102,7 @@ static double next_work_ns(struct gpu *gpu, double *ret_base_share)
     uint64_t now_ns = gpu->agenda->now_ns;
     double base = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_BASE);
     double app = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_APP);
-    double jitter =
-        (double)gpu->scenario->screen.jitter_permille / 1000.0 * (2.0 * rng_unit(&gpu->rng) - 1.0);
+    double jitter = (double)gpu->scenario->screen.jitter_permille / 1000.0 * (2.0 * rng_unit(&gpu->rng) - 1.0);
 
     *ret_base_share = base + app > 0.0 ? base / (base + app) : 0.0;
     return (base + app) / 1000.0 * (double)gpu->period_ns * (1.0 + jitter);

@@ -6,8 +6,7 @@
 
 static bool is_there(const struct sensors *sensors, enum gpu_client client)
 {
-    return client == GPU_BASE ||
-           sensors->agenda->now_ns >= (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS;
+    return client == GPU_BASE || sensors->agenda->now_ns >= (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS;
 }
 
 static void read_client(struct sensors *sensors, enum gpu_client which)
@@ -90,8 +89,7 @@ static void read_heat(struct sensors *sensors)
         return;
     }
     sensors->temp_mc =
-        quantised(sensors->past_mc[(sensors->n_ticks + SENSORS_PAST - 1 - late) % SENSORS_PAST],
-                  family->temp_step_mc);
+        quantised(sensors->past_mc[(sensors->n_ticks + SENSORS_PAST - 1 - late) % SENSORS_PAST], family->temp_step_mc);
 }
 
 static void on_sample(void *owner)
@@ -106,8 +104,8 @@ static void on_sample(void *owner)
     }
 }
 
-void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
-                  struct gpu *gpu, const struct warmth *warmth)
+void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                  const struct warmth *warmth)
 {
     *sensors = (struct sensors){
         .agenda = agenda,
@@ -125,8 +123,7 @@ void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct s
     sensors->temp_mc = (int32_t)warmth->now.die_mc;
     sensors->walk_ns = (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_WALK_NS));
     agenda_event_init(&sensors->sample, on_sample, sensors);
-    agenda_enter(agenda, &sensors->sample,
-                 (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
+    agenda_enter(agenda, &sensors->sample, (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
 }
 
 void sensors_finish(struct sensors *sensors)
@@ -163,8 +160,7 @@ static void fill_load(const struct sensors *sensors, struct governor_input *inpu
     input->graphics.busy_permille = (uint32_t)num_min(input->graphics.busy_permille, 1000);
     input->graphics.sight = sensors->is_gone[MISHAP_LOAD_GONE] ? GOVERNOR_BLIND : GOVERNOR_SEEN;
     input->graphics.at_us = at_ns / AGENDA_US;
-    input->graphics.cur_hz =
-        GPU_MAX_HZ * (uint64_t)gpu_clock_permille(scenario, sensors->agenda->now_ns) / 1000;
+    input->graphics.cur_hz = GPU_MAX_HZ * (uint64_t)gpu_clock_permille(scenario, sensors->agenda->now_ns) / 1000;
     input->graphics.max_hz = GPU_MAX_HZ;
 }
 

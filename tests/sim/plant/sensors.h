@@ -53,8 +53,8 @@ struct sensors {
     void *owner;
 };
 
-void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario,
-                  struct gpu *gpu, const struct warmth *warmth);
+void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+                  const struct warmth *warmth);
 void sensors_finish(struct sensors *sensors);
 
 /* Every SENSORS_TICK_NS, after warmth_advance(): @mw is the power of the chip since the last time. */

@@ -12,8 +12,7 @@ double warmth_rest_mc(const struct scenario_heat *family, double mw)
 
 void warmth_init(struct warmth *warmth, const struct scenario *scenario)
 {
-    double mw =
-        scenario->n_others > 0 && scenario->others[0].at_ms == 0 ? (double)scenario->others[0].mw : 0.0;
+    double mw = scenario->n_others > 0 && scenario->others[0].at_ms == 0 ? (double)scenario->others[0].mw : 0.0;
 
     *warmth = (struct warmth){ .family = scenario->heat };
     if (scenario->heat.start_mc != 0) {
@@ -21,8 +20,7 @@ void warmth_init(struct warmth *warmth, const struct scenario *scenario)
         warmth->now.case_mc = (double)scenario->heat.start_mc;
     } else {
         warmth->now.die_mc = warmth_rest_mc(&scenario->heat, mw);
-        warmth->now.case_mc =
-            (double)scenario->heat.ambient_mc + mw * (double)scenario->heat.r_case_mk_per_w / 1000.0;
+        warmth->now.case_mc = (double)scenario->heat.ambient_mc + mw * (double)scenario->heat.r_case_mk_per_w / 1000.0;
     }
     warmth->alone = warmth->now;
     warmth->full = warmth->now;

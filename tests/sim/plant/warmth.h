@@ -35,8 +35,7 @@ void warmth_init(struct warmth *warmth, const struct scenario *scenario);
  * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames
  * for @screen_ns, and everybody else took @other_mw.
  */
-void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns,
-                    double other_mw);
+void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
 
 /* The shadow starts from the real temperature. */
 void warmth_fork(struct warmth *warmth);

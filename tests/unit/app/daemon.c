@@ -290,8 +290,7 @@ const Sotto__V1__ServerFrame *talk_next(struct talk *talk)
             return NULL;
         }
     }
-    ck_assert_int_eq(wire_unpack(&talk->wire, &sotto__v1__server_frame__descriptor, &frame, &message),
-                     WIRE_OK);
+    ck_assert_int_eq(wire_unpack(&talk->wire, &sotto__v1__server_frame__descriptor, &frame, &message), WIRE_OK);
     return (const Sotto__V1__ServerFrame *)message;
 }
 

@@ -58,8 +58,7 @@ void talk_open(struct talk *talk, const char *path); /* with Hello and Welcome *
 void talk_close(struct talk *talk);
 void talk_send(struct talk *talk, const Sotto__V1__ClientFrame *frame);
 void talk_generate(struct talk *talk, uint32_t label, const char *text, uint32_t n_tokens);
-void talk_ask(struct talk *talk, uint32_t label,
-              Sotto__V1__ClientFrame__BodyCase body); /* an empty Reload or Status */
+void talk_ask(struct talk *talk, uint32_t label, Sotto__V1__ClientFrame__BodyCase body); /* an empty Reload or Status */
 
 /* The next frame within 10 s, or NULL: the connection has ended. Valid until the next call. */
 const Sotto__V1__ServerFrame *talk_next(struct talk *talk);

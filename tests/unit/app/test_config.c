@@ -56,8 +56,7 @@ static const struct refusal {
     { "{} {}", { "not valid JSON" } },
     { "[]", { "c.json:1: an array is not allowed", "an object" } },
     { "{\"socket\": \"/a\",\n \"socket\": \"/b\"}", { "c.json:2:", "duplicate", "socket" } },
-    { "{\n \"sockets\": \"/a\"}",
-      { "c.json:2: sockets: there is no such setting", "did you mean \"socket\"?" } },
+    { "{\n \"sockets\": \"/a\"}", { "c.json:2: sockets: there is no such setting", "did you mean \"socket\"?" } },
     { "{\"colour\": 1}",
       { "c.json:1: colour: there is no such setting", "socket, socket_group, models, policy, daemon" } },
     { "{\"socket\": 7}", { "socket: the number 7 is not allowed", "an absolute path" } },
@@ -66,16 +65,14 @@ static const struct refusal {
     { "{\"daemon\": []}", { "daemon: an array is not allowed" } },
     { "{\"daemon\": {\"stop_grace\": 10}}",
       { "daemon.stop_grace: the number 10 is not allowed", "with a unit (ms, s, min, h)" } },
-    { "{\"daemon\": {\"stop_grace\": \"10\"}}",
-      { "daemon.stop_grace: the text \"10\" is not allowed", "unit" } },
+    { "{\"daemon\": {\"stop_grace\": \"10\"}}", { "daemon.stop_grace: the text \"10\" is not allowed", "unit" } },
     { "{\"daemon\": {\"stop_grace\": \"10 ms\"}}", { "daemon.stop_grace" } },
     { "{\"daemon\": {\"stop_grace\": \"-1s\"}}", { "daemon.stop_grace" } },
     { "{\"daemon\": {\"stop_grace\": \"6s\"}}", { "daemon.stop_grace", "from \"0ms\" to \"5s\"" } },
     { "{\"daemon\": {\"step_watchdog\": \"99999999999999999999s\"}}", { "daemon.step_watchdog" } },
     { "{\"daemon\": {\"wire_bytes_a_uid\": \"16MB\"}}", { "daemon.wire_bytes_a_uid", "KiB, MiB" } },
     { "{\"daemon\": {\"wire_bytes_a_uid\": 16777216}}", { "daemon.wire_bytes_a_uid", "a size" } },
-    { "{\"daemon\": {\"restart_pauses\": [\"1s\"]}}",
-      { "daemon.restart_pauses: an array is not allowed", "3 times" } },
+    { "{\"daemon\": {\"restart_pauses\": [\"1s\"]}}", { "daemon.restart_pauses: an array is not allowed", "3 times" } },
     { "{\"daemon\": {\"restart_pauses\": [\"1s\", \"2s\", 3]}}", { "daemon.restart_pauses" } },
     { "{\"sense\": {\"start\": \"always\"}}", { "sense.start", "auto|child|socket|never" } },
     { "{\"sense\": {\"zones\": \"gpu*\"}}", { "sense.zones: the text", "an array of at most 32 texts" } },
@@ -88,27 +85,22 @@ static const struct refusal {
     { "{\"sense\": {\"root\": \"/t\", \"socket\": \"/s\"}}", { "sense.root: is for a child" } },
     { "{\"sense\": {\"root\": \"/t\", \"start\": \"socket\"}}", { "sense.root: is for a child" } },
     { "{\"sense\": {\"socket\": \"/s\", \"start\": \"child\"}}", { "sense.socket: is never used" } },
-    { "{\"device\": {\"node\": \"/" X512 "\"}}",
-      { "device.node: has 513 bytes; such a path has at most 511" } },
+    { "{\"device\": {\"node\": \"/" X512 "\"}}", { "device.node: has 513 bytes; such a path has at most 511" } },
     { "{\"device\": {\"root\": \"/" X512 "\"}}", { "device.root: has 513 bytes" } },
     { "{\"sense\": {\"root\": \"/" X512 "\"}}", { "sense.root: has 513 bytes" } },
     { "{\"sense\": {\"user\": \"nobody-of-that-name\"}}", { "sense.user: this system has no user" } },
-    { "{\"daemon\": {\"connections\": 0}}",
-      { "daemon.connections: the number 0 is not allowed", "from 1 to 4096" } },
+    { "{\"daemon\": {\"connections\": 0}}", { "daemon.connections: the number 0 is not allowed", "from 1 to 4096" } },
     { "{\"daemon\": {\"connections\": 1.5}}", { "daemon.connections: the number 1.5 is not allowed" } },
     { "{\"daemon\": {\"connections\": \"5\"}}", { "daemon.connections: the text \"5\"" } },
-    { "{\"daemon\": {\"connections\": 8, \"connections_a_uid\": 9}}",
-      { "daemon: allows more connections_a_uid" } },
+    { "{\"daemon\": {\"connections\": 8, \"connections_a_uid\": 9}}", { "daemon: allows more connections_a_uid" } },
     { "{\"daemon\": {\"guard_allocations\": 1}}", { "daemon.guard_allocations", "true or false" } },
-    { "{\"governor\": {\"target_c\": 20}}",
-      { "governor.target_c: the number 20 is not allowed", "from 30 to 125" } },
+    { "{\"governor\": {\"target_c\": 20}}", { "governor.target_c: the number 20 is not allowed", "from 30 to 125" } },
     { "{\"governor\": {\"target_c\": \"85\"}}", { "governor.target_c: the text \"85\"" } },
     { "{\"governor\": {\"frame_ms\": 16.66666}}", { "governor.frame_ms", "no finer than 0.001" } },
     { "{\"governor\": {\"headroom\": 10}}", { "governor.headroom", "from 0.001 to 0.9" } },
     { "{\"governor\": {\"heat_grace\": 3}}", { "governor.heat_grace", "a time" } },
     { "{\"governor\": {\"heat_grace\": \"1s\"}}", { "governor.heat_grace", "2s" } },
-    { "{\"governor\": {\"slice_ms\": 9, \"idle_slice_ms\": 3}}",
-      { "governor: has a slice_ms that is longer" } },
+    { "{\"governor\": {\"slice_ms\": 9, \"idle_slice_ms\": 3}}", { "governor: has a slice_ms that is longer" } },
     { "{\"energy\": {\"idle_w\": 3}}", { "energy: needs an active_w that is above its idle_w" } },
     { "{\"energy\": {\"idle_w\": 3, \"active_w\": 3}}", { "energy: needs an active_w" } },
     { "{\"models\": []}", { "models: an array is not allowed" } },
@@ -126,8 +118,7 @@ static const struct refusal {
     { "{\"models\": {\"a\": {\"file\": \"/m\", \"backend\": \"cpu|truth\"}}}", { "models.a.backend" } },
     { "{\"models\": {\"a\": {\"file\": \"/m\", \"backend\": \"fake\"}}}",
       { "models.a: has the backend \"fake\" and no" } },
-    { "{\"models\": {\"a\": {\"file\": \"/m\", \"fake_script\": \"/s\"}}}",
-      { "models.a: has a \"fake_script\"" } },
+    { "{\"models\": {\"a\": {\"file\": \"/m\", \"fake_script\": \"/s\"}}}", { "models.a: has a \"fake_script\"" } },
     { "{\"models\": {\"a\": {\"file\": \"/m\", \"default\": true}, \"b\": {\"file\": \"/m\", \"default\": "
       "true}}}",
       { "models: both a and b are the default" } },
@@ -136,15 +127,13 @@ static const struct refusal {
     { "{\"policy\": [{\"weight\": 3}]}", { "policy[0]: holds for nobody" } },
     { "{\"policy\": [{\"uid\": 1},\n {\"uid\": -5}]}", { "c.json:2: policy[1].uid: the number -5" } },
     { "{\"policy\": [{\"user\": \"no-such-user-here\"}]}", { "policy[0].user: this system has no user" } },
-    { "{\"policy\": [{\"group\": \"no-such-group-here\"}]}",
-      { "policy[0].group: this system has no group" } },
+    { "{\"policy\": [{\"group\": \"no-such-group-here\"}]}", { "policy[0].group: this system has no group" } },
     { "{\"policy\": [{\"uid\": 0, \"user\": \"root\"}]}", { "policy[0]: names one account twice" } },
     { "{\"policy\": [{\"anyone\": true, \"uid\": 7}]}", { "policy[0]: has \"anyone\" beside a condition" } },
     { "{\"policy\": [{\"anyone\": true}, {\"uid\": 7}]}", { "policy[1]: can never hold" } },
     { "{\"policy\": [{\"uid\": 7, \"class_ceiling\": \"voice\"}]}",
       { "policy[0].class_ceiling: the text \"voice\"", "background|interactive|realtime" } },
-    { "{\"policy\": [{\"uid\": 7, \"class_default\": \"realtime\"}]}",
-      { "policy[0].class_default: lies above" } },
+    { "{\"policy\": [{\"uid\": 7, \"class_default\": \"realtime\"}]}", { "policy[0].class_default: lies above" } },
     { "{\"policy\": [{\"uid\": 7, \"streams\": 0}]}", { "policy[0].streams" } },
     { "{\"policy\": [{\"uid\": 7, \"admin\": \"yes\"}]}", { "policy[0].admin", "true or false" } },
 };
@@ -180,18 +169,17 @@ END_TEST
 START_TEST(every_setting_lands_where_it_belongs)
 {
     struct heard heard;
-    struct config *config =
-        parse("{\"socket\": \"/run/x\", \"socket_group\": \"root\","
-              " \"daemon\": {\"stop_grace\": \"500ms\", \"load_stall\": \"2min\", "
-              "\"restart_pauses\": [\"1ms\", \"2s\", \"1h\"],"
-              "  \"connections\": 10, \"connections_a_uid\": 5, \"wire_bytes_a_uid\": "
-              "\"8MiB\", \"guard_allocations\": true},"
-              " \"models\": {\"a\": {\"file\": \"/a\"}, \"b\": {\"file\": \"/b\", "
-              "\"backend\": \"fake\", \"fake_script\": \"/s\","
-              "  \"kv_format\": \"f32\", \"kv_bytes\": \"2GiB\", \"context\": 2048, "
-              "\"threads\": 3, \"sequences\": 4,"
-              "  \"step_rows\": 5, \"share_prefixes\": false, \"load\": true, \"default\": true}}}",
-              &heard);
+    struct config *config = parse("{\"socket\": \"/run/x\", \"socket_group\": \"root\","
+                                  " \"daemon\": {\"stop_grace\": \"500ms\", \"load_stall\": \"2min\", "
+                                  "\"restart_pauses\": [\"1ms\", \"2s\", \"1h\"],"
+                                  "  \"connections\": 10, \"connections_a_uid\": 5, \"wire_bytes_a_uid\": "
+                                  "\"8MiB\", \"guard_allocations\": true},"
+                                  " \"models\": {\"a\": {\"file\": \"/a\"}, \"b\": {\"file\": \"/b\", "
+                                  "\"backend\": \"fake\", \"fake_script\": \"/s\","
+                                  "  \"kv_format\": \"f32\", \"kv_bytes\": \"2GiB\", \"context\": 2048, "
+                                  "\"threads\": 3, \"sequences\": 4,"
+                                  "  \"step_rows\": 5, \"share_prefixes\": false, \"load\": true, \"default\": true}}}",
+                                  &heard);
 
     ck_assert_msg(config, "%s", heard.all);
     ck_assert_str_eq(config->socket, "/run/x");
@@ -217,12 +205,12 @@ END_TEST
 START_TEST(settings_of_the_governor_land_in_thousandths)
 {
     struct heard heard;
-    struct config *config = parse(
-        "{\"governor\": {\"target_c\": 82.5, \"frame_ms\": 16.667, \"slice_ms\": 1.5, \"idle_slice_ms\": 8,"
-        " \"headroom\": 0.2, \"min_share\": 0.05, \"power_w\": 6, \"heat_grace\": \"5s\","
-        " \"graphics_grace\": \"2s\", \"cores_share\": true, \"trusts_blind\": true},"
-        " \"energy\": {\"active_w\": 7.25, \"idle_w\": 2}}",
-        &heard);
+    struct config *config =
+        parse("{\"governor\": {\"target_c\": 82.5, \"frame_ms\": 16.667, \"slice_ms\": 1.5, \"idle_slice_ms\": 8,"
+              " \"headroom\": 0.2, \"min_share\": 0.05, \"power_w\": 6, \"heat_grace\": \"5s\","
+              " \"graphics_grace\": \"2s\", \"cores_share\": true, \"trusts_blind\": true},"
+              " \"energy\": {\"active_w\": 7.25, \"idle_w\": 2}}",
+              &heard);
 
     ck_assert_msg(config, "%s", heard.all);
     ck_assert_int_eq(config->governor.target_mc, 82500);
@@ -244,8 +232,7 @@ END_TEST
 START_TEST(without_a_word_the_first_model_is_the_default)
 {
     struct heard heard;
-    struct config *config =
-        parse("{\"models\": {\"z\": {\"file\": \"/z\"}, \"a\": {\"file\": \"/a\"}}}", &heard);
+    struct config *config = parse("{\"models\": {\"z\": {\"file\": \"/z\"}, \"a\": {\"file\": \"/a\"}}}", &heard);
 
     ck_assert(config->models[0].is_default);
     ck_assert_str_eq(config->models[0].name, "z");
@@ -358,10 +345,9 @@ START_TEST(a_comparison_names_each_setting_that_differs)
         parse("{\"socket\": \"/a\", \"policy\": [{\"uid\": 7}], \"models\": {\"a\": {\"file\": \"/a\"},"
               " \"b\": {\"file\": \"/b\"}}}",
               &heard);
-    struct config *to =
-        parse("{\"socket\": \"/c\", \"policy\": [{\"uid\": 8}], \"daemon\": {\"connections\": 99},"
-              " \"models\": {\"a\": {\"file\": \"/a\", \"context\": 5}, \"c\": {\"file\": \"/c\"}}}",
-              &heard);
+    struct config *to = parse("{\"socket\": \"/c\", \"policy\": [{\"uid\": 8}], \"daemon\": {\"connections\": 99},"
+                              " \"models\": {\"a\": {\"file\": \"/a\", \"context\": 5}, \"c\": {\"file\": \"/c\"}}}",
+                              &heard);
 
     config_compare(from, to, note_change, &changes);
 

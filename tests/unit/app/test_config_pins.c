@@ -63,22 +63,18 @@ static const struct refusal {
     { "[{\"name\": \"p\", \"file\": \"/\"}]", { "models.a.pin[0].file: ", "regular" } },
     { "[{\"name\": \"p\", \"messages\": []}]", { "models.a.pin[0].messages: an array", "one at least" } },
     { "[{\"name\": \"p\", \"messages\": [3]}]", { "models.a.pin[0].messages[0]: is no message" } },
-    { "[{\"name\": \"p\", \"messages\": [{\"content\": \"x\"}]}]",
-      { "models.a.pin[0].messages[0]: is no message" } },
+    { "[{\"name\": \"p\", \"messages\": [{\"content\": \"x\"}]}]", { "models.a.pin[0].messages[0]: is no message" } },
     { "[{\"name\": \"p\", \"messages\": [{\"role\": \"\", \"content\": \"x\"}]}]",
       { "models.a.pin[0]: messages[0].role" } },
     { "[{\"name\": \"p\", \"messages\": [{\"role\": \"user\"}], \"tools\": {}}]",
       { "models.a.pin[0].tools: an object", "an array of tools" } },
     { "[{\"name\": \"p\", \"messages\": [{\"role\": \"user\"}], \"variables\": []}]",
       { "models.a.pin[0].variables: an array", "an object" } },
-    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": []}]",
-      { "models.a.pin[0].users: an array", "1 to 64" } },
+    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": []}]", { "models.a.pin[0].users: an array", "1 to 64" } },
     { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [\"no-such-user-here\"]}]",
       { "models.a.pin[0].users[0]: this system has no user" } },
-    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [-1]}]",
-      { "models.a.pin[0].users[0]: the number -1" } },
-    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [4294967295]}]",
-      { "models.a.pin[0].users[0]: the num" } },
+    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [-1]}]", { "models.a.pin[0].users[0]: the number -1" } },
+    { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [4294967295]}]", { "models.a.pin[0].users[0]: the num" } },
 };
 
 START_TEST(what_is_wrong_is_refused_with_its_place)
@@ -88,8 +84,8 @@ START_TEST(what_is_wrong_is_refused_with_its_place)
 
     ck_assert_msg(!parse(refusal->list, &heard), "%s was taken", refusal->list);
     for (size_t i = 0; i < 2 && refusal->says[i]; i++) {
-        ck_assert_msg(strstr(heard.first, refusal->says[i]) != NULL, "%s: \"%s\" does not say \"%s\"",
-                      refusal->list, heard.first, refusal->says[i]);
+        ck_assert_msg(strstr(heard.first, refusal->says[i]) != NULL, "%s: \"%s\" does not say \"%s\"", refusal->list,
+                      heard.first, refusal->says[i]);
     }
 }
 END_TEST
@@ -177,12 +173,12 @@ END_TEST
 START_TEST(messages_and_tools_are_what_an_app_would_send)
 {
     struct heard heard;
-    struct config *config = parse(
-        "[{\"name\": \"p\", \"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\", \"name\": "
-        "\"n\"},"
-        " {\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}], \"tools\": [{\"b\": 1, \"a\": 2}],"
-        " \"variables\": {\"enable_thinking\": false}}]",
-        &heard);
+    struct config *config =
+        parse("[{\"name\": \"p\", \"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\", \"name\": "
+              "\"n\"},"
+              " {\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}], \"tools\": [{\"b\": 1, \"a\": 2}],"
+              " \"variables\": {\"enable_thinking\": false}}]",
+              &heard);
     const struct hub_pin *pin;
     Sotto__V1__Chat *chat;
 

@@ -109,8 +109,7 @@ static void pass_in(int at, int kind)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, kind, 0);
 
-    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)),
-                     0); /* a name by the kernel */
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)), 0); /* a name by the kernel */
     if (kind == SOCK_STREAM) {
         ck_assert_int_eq(listen(fd, 1), 0);
     }

@@ -51,10 +51,10 @@ END_TEST
 START_TEST(the_first_rule_that_holds_is_the_only_one)
 {
     const struct peer stranger = { .uid = STRANGER };
-    const struct grant grant = grant_of(
-        "{\"policy\": [{\"uid\": 5, \"weight\": 1}, {\"uid\": 4000, \"weight\": 2}, {\"anyone\": true,"
-        " \"weight\": 3, \"admin\": true}]}",
-        &stranger);
+    const struct grant grant =
+        grant_of("{\"policy\": [{\"uid\": 5, \"weight\": 1}, {\"uid\": 4000, \"weight\": 2}, {\"anyone\": true,"
+                 " \"weight\": 3, \"admin\": true}]}",
+                 &stranger);
 
     ck_assert_uint_eq(grant.weight, 2);
     ck_assert(!grant.admin);
@@ -88,11 +88,10 @@ START_TEST(a_rule_with_user_and_group_wants_both)
 {
     const struct peer other_group = { .uid = 0, .gid = 77 };
 
-    ck_assert_uint_eq(
-        grant_of("{\"policy\": [{\"user\": \"root\", \"gid\": 78, \"weight\": 9}]}", &other_group).weight,
-        1000);
-    ck_assert_uint_eq(
-        grant_of("{\"policy\": [{\"user\": \"root\", \"gid\": 77, \"weight\": 9}]}", &other_group).weight, 9);
+    ck_assert_uint_eq(grant_of("{\"policy\": [{\"user\": \"root\", \"gid\": 78, \"weight\": 9}]}", &other_group).weight,
+                      1000);
+    ck_assert_uint_eq(grant_of("{\"policy\": [{\"user\": \"root\", \"gid\": 77, \"weight\": 9}]}", &other_group).weight,
+                      9);
 }
 END_TEST
 

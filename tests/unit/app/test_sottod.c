@@ -307,8 +307,7 @@ static unsigned long cpu_ms(void)
     snprintf(text, sizeof(text), "/proc/%d/stat", (int)daemon_one.pid);
     file = fopen(text, "r");
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(
-        fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
+    ck_assert_int_eq(fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system), 2);
     fclose(file);
     return (user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
 }
@@ -334,8 +333,7 @@ START_TEST(at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests)
         const Sotto__V1__ServerFrame *frame = talk_next(&busy);
 
         ck_assert_ptr_nonnull(frame);
-        n_done += frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE &&
-                  frame->done->usage->generated_tokens == 300;
+        n_done += frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE && frame->done->usage->generated_tokens == 300;
     }
     before_ms = cpu_ms();
     usleep(500000);
@@ -372,10 +370,9 @@ START_TEST(check_config_says_each_fault_with_its_line)
     daemon_start(&daemon_one, more);
 
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
-    ck_assert(daemon_log_has(
-        &daemon_one, "sotto.json:2: sokket: there is no such setting; did you mean \"socket\"?", 1000));
     ck_assert(
-        daemon_log_has(&daemon_one, "sotto.json:3: daemon.stop_grace: the number 10 is not allowed", 1000));
+        daemon_log_has(&daemon_one, "sotto.json:2: sokket: there is no such setting; did you mean \"socket\"?", 1000));
+    ck_assert(daemon_log_has(&daemon_one, "sotto.json:3: daemon.stop_grace: the number 10 is not allowed", 1000));
 }
 END_TEST
 
@@ -522,8 +519,7 @@ START_TEST(the_signal_reloads_too)
     start();
     daemon_write_config(&daemon_one, "{\"daemon\": {\"connections\": 9, \"connections_a_uid\": 9}}");
     kill(daemon_one.pid, SIGHUP);
-    ck_assert(
-        daemon_log_has(&daemon_one, "event: reloaded, generation: 2, applied: 2, needs-restart: 0", 2000));
+    ck_assert(daemon_log_has(&daemon_one, "event: reloaded, generation: 2, applied: 2, needs-restart: 0", 2000));
     talk_open(&talk, daemon_one.socket);
     talk_close(&talk);
     ck_assert_int_eq(end(), 0);

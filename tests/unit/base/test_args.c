@@ -173,8 +173,7 @@ START_TEST(help_names_each_option_with_its_sentence)
 
     ck_assert_ptr_nonnull(strstr(page, "  -n, --max-tokens N          Stop after N tokens.\n"));
     ck_assert_ptr_nonnull(strstr(page, "      --raw                   Text as it is.\n"));
-    ck_assert_ptr_nonnull(
-        strstr(page, "--class realtime|interactive|background\n                              Class"));
+    ck_assert_ptr_nonnull(strstr(page, "--class realtime|interactive|background\n                              Class"));
 }
 END_TEST
 

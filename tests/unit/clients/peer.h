@@ -64,8 +64,7 @@ static inline const Sotto__V1__ClientFrame *peer_read(struct peer *peer)
     read_all(peer->fd, room, used - FRAME_HEAD_BYTES);
     frame.body = room;
     frame.n = used - FRAME_HEAD_BYTES;
-    ck_assert_int_eq(wire_unpack(&peer->wire, &sotto__v1__client_frame__descriptor, &frame, &message),
-                     WIRE_OK);
+    ck_assert_int_eq(wire_unpack(&peer->wire, &sotto__v1__client_frame__descriptor, &frame, &message), WIRE_OK);
     return (const Sotto__V1__ClientFrame *)message;
 }
 

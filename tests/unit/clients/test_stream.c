@@ -126,9 +126,7 @@ END_TEST
 START_TEST(an_answer_without_tokens_has_no_speed)
 {
     const struct sotto_event *event;
-    const uint8_t done[] = {
-        9, 0, 0, 0, 8, 1, 34, 5, 26, 3, 48, 136, 39
-    }; /* usage.total_us 5000, nothing else */
+    const uint8_t done[] = { 9, 0, 0, 0, 8, 1, 34, 5, 26, 3, 48, 136, 39 }; /* usage.total_us 5000, nothing else */
     uint32_t stream;
 
     greet();

@@ -49,8 +49,7 @@ START_TEST(a_powervr_names_its_driver_its_core_and_its_chip)
     ck_assert_uint_eq(devices[0].core.n_quirks, 3);
     ck_assert_uint_eq(devices[0].core.quirks[1], 63227);
     ck_assert_str_eq(devices[0].name, "TI AM62 (PowerVR AXE-1-16M)");
-    ck_assert_uint_eq(devices[0].features,
-                      DEVICE_IMPORTS | DEVICE_EXPORTS | DEVICE_SYNCOBJ | DEVICE_TIMELINE);
+    ck_assert_uint_eq(devices[0].features, DEVICE_IMPORTS | DEVICE_EXPORTS | DEVICE_SYNCOBJ | DEVICE_TIMELINE);
 }
 END_TEST
 
@@ -151,8 +150,7 @@ START_TEST(a_recorded_machine_is_read_without_opening_anything)
 
     tree_write("/sys/class/drm/renderD128/device/uevent",
                "DRIVER=i915\nPCI_ID=8086:9A49\nPCI_SLOT_NAME=0000:00:02.0\n");
-    tree_write("/sys/class/drm/card0/device/uevent",
-               "DRIVER=i915\nPCI_ID=8086:9A49\nPCI_SLOT_NAME=0000:00:02.0\n");
+    tree_write("/sys/class/drm/card0/device/uevent", "DRIVER=i915\nPCI_ID=8086:9A49\nPCI_SLOT_NAME=0000:00:02.0\n");
     root->is_machine = false;
     find(root);
     ck_assert_uint_eq(n, 1);

@@ -210,8 +210,8 @@ void drive_start(struct drive *drive, Sotto__Engine__Start *start)
     drive_send(drive, &order);
 }
 
-void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler, uint32_t seq,
-                     const uint32_t *tokens, size_t n_tokens)
+void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler, uint32_t seq, const uint32_t *tokens,
+                     size_t n_tokens)
 {
     sotto__engine__sampler__init(sampler);
     sampler->top_p = 1;
@@ -392,8 +392,7 @@ const Sotto__Engine__Stats *drive_query(struct drive *drive)
 
 static const Sotto__Engine__EntryDone *get_entry(struct drive *drive, uint64_t id)
 {
-    const Sotto__Engine__StepDone *done =
-        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    const Sotto__Engine__StepDone *done = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
 
     ck_assert_uint_eq(done->id, id);
     ck_assert_uint_eq(done->n_entries, 1);
@@ -418,8 +417,7 @@ void drive_get_outcome(struct drive *drive, uint64_t id, Sotto__Engine__Outcome 
     ck_assert_uint_eq(entry->n_tokens, 0);
 }
 
-void drive_answer(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prompt, uint32_t *ret_tokens,
-                  size_t n)
+void drive_answer(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prompt, uint32_t *ret_tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         drive_step(drive, id + i, seq, i == 0 ? n_prompt : 0, 0);

@@ -53,8 +53,8 @@ void drive_expect_fault(struct drive *drive, const char *words, bool hopeless);
 /* ---- orders */
 
 void drive_start(struct drive *drive, Sotto__Engine__Start *start);
-void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler, uint32_t seq,
-                     const uint32_t *tokens, size_t n_tokens);
+void drive_fill_open(Sotto__Engine__Open *open, Sotto__Engine__Sampler *sampler, uint32_t seq, const uint32_t *tokens,
+                     size_t n_tokens);
 void drive_open(struct drive *drive, Sotto__Engine__Open *open);
 
 /* Greedy, with room for 40 more tokens; the answer is left to be taken. */
@@ -84,7 +84,6 @@ uint32_t drive_get_token(struct drive *drive, uint64_t id);
 void drive_get_outcome(struct drive *drive, uint64_t id, Sotto__Engine__Outcome outcome);
 
 /* Prefills @seq whole and decodes; writes @n tokens. Steps are numbered from @id on. */
-void drive_answer(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prompt, uint32_t *ret_tokens,
-                  size_t n);
+void drive_answer(struct drive *drive, uint64_t id, uint32_t seq, uint32_t n_prompt, uint32_t *ret_tokens, size_t n);
 
 #endif

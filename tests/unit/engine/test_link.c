@@ -193,13 +193,12 @@ START_TEST(glance_refuses_what_is_no_order)
         uint8_t bytes[16];
         size_t n;
     } bodies[] = {
-        { { 0 }, 0 },                      /* nothing */
-        { { 0x80 }, 1 },                   /* a tag without end */
-        { { 0x42, 0x05, 0x08, 0x01 }, 4 }, /* longer than its frame */
-        { { 0x42, 0x02, 0x08, 0x80 }, 4 }, /* a number without end */
-        { { 0x40, 0x01 }, 2 },             /* a number, no message */
-        { { 0x42, 0x0c, 0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 },
-          13 } /* a number of 70 bits */
+        { { 0 }, 0 },                                                                  /* nothing */
+        { { 0x80 }, 1 },                                                               /* a tag without end */
+        { { 0x42, 0x05, 0x08, 0x01 }, 4 },                                             /* longer than its frame */
+        { { 0x42, 0x02, 0x08, 0x80 }, 4 },                                             /* a number without end */
+        { { 0x40, 0x01 }, 2 },                                                         /* a number, no message */
+        { { 0x42, 0x0c, 0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 }, 13 } /* a number of 70 bits */
     };
 
     for (size_t i = 0; i < COUNTOF(bodies); i++) {

@@ -188,12 +188,10 @@ END_TEST
 
 START_TEST(script_that_is_not_understood_is_hopeless_and_named_by_line)
 {
-    static const char *const wrong[] = { "\nalways do dance\n",     "\nwhen do crash\n",
-                                         "\nwhen x do crash\n",     "\nalways at do crash\n",
-                                         "\nload at 3 do crash\n",  "\nalways crash\n",
-                                         "\nalways do slow\n",      "\nalways do tokens 1,,2\n",
-                                         "\npages many\n",          "\nalways do refuse it\n",
-                                         "\nalways do crash now\n", "\nsing\n" };
+    static const char *const wrong[] = { "\nalways do dance\n",     "\nwhen do crash\n",         "\nwhen x do crash\n",
+                                         "\nalways at do crash\n",  "\nload at 3 do crash\n",    "\nalways crash\n",
+                                         "\nalways do slow\n",      "\nalways do tokens 1,,2\n", "\npages many\n",
+                                         "\nalways do refuse it\n", "\nalways do crash now\n",   "\nsing\n" };
     char path[512];
 
     if (!unit_truth(MODEL, path, sizeof(path))) {

@@ -43,8 +43,7 @@ static bool read_truth(struct truth *truth)
     }
     ck_assert_uint_ge(json_array_size(json_object_get(row, "greedy_ids")), N_ANSWER);
     for (i = 0; i < N_ANSWER; i++) {
-        truth->answer[i] =
-            (uint32_t)json_integer_value(json_array_get(json_object_get(row, "greedy_ids"), i));
+        truth->answer[i] = (uint32_t)json_integer_value(json_array_get(json_object_get(row, "greedy_ids"), i));
     }
     json_decref(root);
     return true;
@@ -201,14 +200,12 @@ static void draw_beside(uint32_t n_others, uint32_t *ret_tokens, const struct tr
             sotto__engine__entry__init(&rows[i]);
             entries[i] = &rows[i];
             rows[i].sequence = 1 + i;
-            rows[i].work_case =
-                n == 0 ? SOTTO__ENGINE__ENTRY__WORK_PREFILL : SOTTO__ENGINE__ENTRY__WORK_DECODE;
+            rows[i].work_case = n == 0 ? SOTTO__ENGINE__ENTRY__WORK_PREFILL : SOTTO__ENGINE__ENTRY__WORK_DECODE;
             rows[i].prefill = n > 0 ? 1 : i == 0 ? truth->n_prompt : 2 + i; /* one field with decode */
         }
         step.id = n + 1;
         drive_send(&drive, &order);
-        ret_tokens[n] =
-            drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
+        ret_tokens[n] = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
         ck_assert_uint_eq(drive.last->step_done->weight_passes, 1);
     }
     ck_assert_int_eq(drive_end(&drive), 0);

@@ -170,8 +170,7 @@ END_TEST
 
 START_TEST(step_that_makes_no_sense_is_a_fault)
 {
-    static const char *const words[] = { "that there is not", "that there is not", "more entries", "twice",
-                                         "rows" };
+    static const char *const words[] = { "that there is not", "that there is not", "more entries", "twice", "rows" };
     Sotto__Engine__Entry rows[65];
     Sotto__Engine__Entry *entries[65];
     size_t n = 1;

@@ -19,8 +19,7 @@ static const uint32_t endless_prompt[] = { 1, 311 };
 
 static const Sotto__Engine__Suspended *get_suspended(struct drive *drive, uint64_t step)
 {
-    const Sotto__Engine__Suspended *suspended =
-        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended;
+    const Sotto__Engine__Suspended *suspended = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended;
 
     ck_assert_uint_eq(suspended->step, step);
     return suspended;
@@ -28,8 +27,7 @@ static const Sotto__Engine__Suspended *get_suspended(struct drive *drive, uint64
 
 static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
 {
-    const Sotto__Engine__Withdrawn *withdrawn =
-        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
+    const Sotto__Engine__Withdrawn *withdrawn = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
 
     ck_assert_uint_eq(withdrawn->step, step);
     ck_assert_int_eq(withdrawn->done, done);
@@ -70,8 +68,7 @@ START_TEST(a_second_step_runs_while_the_first_stands_still)
     uint32_t tokens[2];
 
     if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &tokens[0]) ||
-        !undisturbed(prompt, COUNTOF(prompt), &tokens[1]) ||
-        !one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+        !undisturbed(prompt, COUNTOF(prompt), &tokens[1]) || !one_stands_still(&drive, prompt, COUNTOF(prompt))) {
         return;
     }
 

@@ -35,8 +35,7 @@ static void check_suspended(struct drive *drive, uint64_t step)
 
 static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
 {
-    const Sotto__Engine__Withdrawn *withdrawn =
-        drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
+    const Sotto__Engine__Withdrawn *withdrawn = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
 
     ck_assert_uint_eq(withdrawn->step, step);
     ck_assert_int_eq(withdrawn->done, done);

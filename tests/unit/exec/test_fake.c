@@ -53,8 +53,8 @@ static void set_up(struct bench *bench, const char *script)
     uint32_t x;
     uint32_t last;
 
-    ck_assert_msg(exec_open(&bench->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script },
-                            &diag) == EXEC_OK,
+    ck_assert_msg(exec_open(&bench->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script }, &diag) ==
+                      EXEC_OK,
                   "%s", diag.text);
     ck_assert_int_eq(exec_program_create(bench->exec, 0, 4, 4, &bench->program), 0);
     ck_assert_int_eq(exec_alloc_kv(bench->exec, &shape, &kv, &diag), EXEC_OK);
@@ -213,9 +213,9 @@ START_TEST(a_script_that_is_not_there_is_refused)
     struct exec *exec;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(
-        exec_open(&exec, &(struct exec_setup){ .backend = "fake", .fake_script = "/nowhere/script" }, &diag),
-        EXEC_REFUSED);
+    ck_assert_int_eq(exec_open(&exec, &(struct exec_setup){ .backend = "fake", .fake_script = "/nowhere/script" },
+                               &diag),
+                     EXEC_REFUSED);
 
     ck_assert_msg(strstr(diag.text, "/nowhere/script"), "%s", diag.text);
 }
@@ -230,8 +230,7 @@ int main(void)
     tcase_add_test(tcase, without_rules_every_token_counts);
     tcase_add_test(tcase, numbers_can_go_wrong_on_order);
     tcase_add_test_raise_signal(tcase, a_crash_comes_when_the_row_is_computed, SIGABRT);
-    tcase_add_loop_test(tcase, a_script_that_cannot_be_played_is_refused_with_its_line, 0,
-                        (int)COUNTOF(bad_scripts));
+    tcase_add_loop_test(tcase, a_script_that_cannot_be_played_is_refused_with_its_line, 0, (int)COUNTOF(bad_scripts));
     tcase_add_test(tcase, a_script_that_is_not_there_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -43,8 +43,7 @@ static void set_up(struct bench *bench)
 {
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag),
-                     EXEC_OK);
+    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag), EXEC_OK);
     bench->embd = import(bench->exec, embd, N_TOKENS);
     bench->weight = import(bench->exec, weight, N_OUT);
     for (uint32_t i = 0; i < EXEC_SCRATCHES; i++) {
@@ -55,8 +54,8 @@ static void set_up(struct bench *bench)
         x = exec_slot(program, "x", N_COLS, EXEC_ROWS_ALL);
         bench->out = exec_slot(program, "out", N_OUT, EXEC_ROWS_ALL);
         exec_record(program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = bench->embd });
-        exec_record(program, &(struct exec_op){
-                                 .kind = EXEC_MATMUL, .in = x, .out = bench->out, .weight = bench->weight });
+        exec_record(program,
+                    &(struct exec_op){ .kind = EXEC_MATMUL, .in = x, .out = bench->out, .weight = bench->weight });
         ck_assert_int_eq(exec_seal(program, &diag), EXEC_OK);
         bench->programs[i] = program;
     }
@@ -73,10 +72,9 @@ static void bind(struct exec_program *program, uint32_t first)
     for (uint32_t i = 0; i < N_ROWS; i++) {
         mine[i] = (first + i) % N_TOKENS;
     }
-    ck_assert_int_eq(exec_bind(program, &(struct exec_batch){ .n_rows = N_ROWS,
-                                                              .tokens = mine,
-                                                              .positions = positions,
-                                                              .pages = pages }),
+    ck_assert_int_eq(exec_bind(program,
+                               &(struct exec_batch){
+                                   .n_rows = N_ROWS, .tokens = mine, .positions = positions, .pages = pages }),
                      0);
 }
 
@@ -90,8 +88,7 @@ static void submit(struct bench *bench, struct exec_program *program, uint32_t b
 }
 
 /* Runs to the end; the result of row @row to @out. Returns the number of parts. */
-static uint64_t run(struct bench *bench, struct exec_program *program, uint32_t bound_us, uint32_t row,
-                    float *out)
+static uint64_t run(struct bench *bench, struct exec_program *program, uint32_t bound_us, uint32_t row, float *out)
 {
     struct exec_figures figures;
 

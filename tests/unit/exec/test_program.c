@@ -29,12 +29,11 @@ static struct exec_mem *import(struct exec *exec, uint64_t n_cols, uint64_t n_ro
     struct exec_mem *mem = NULL;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(
-        exec_import(exec,
-                    &(struct exec_tensor){
-                        .name = "w", .type = ELEM_F32, .n_cols = n_cols, .n_rows = n_rows, .bytes = ones },
-                    &mem, &diag),
-        EXEC_OK);
+    ck_assert_int_eq(exec_import(exec,
+                                 &(struct exec_tensor){
+                                     .name = "w", .type = ELEM_F32, .n_cols = n_cols, .n_rows = n_rows, .bytes = ones },
+                                 &mem, &diag),
+                     EXEC_OK);
     return mem;
 }
 
@@ -48,19 +47,17 @@ static void set_up(struct bench *bench)
     for (size_t i = 0; i < COUNTOF(ones); i++) {
         ones[i] = 1.0f;
     }
-    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag),
-                     EXEC_OK);
+    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag), EXEC_OK);
     ck_assert_int_eq(exec_program_create(bench->exec, 0, 4, 2, &bench->program), 0);
     bench->square = import(bench->exec, N_COLS, N_COLS);
     bench->row = import(bench->exec, N_COLS, 1);
     bench->half = import(bench->exec, 16, 1);
     bench->odd = import(bench->exec, 12, 1);
-    ck_assert_int_eq(
-        exec_make_rope(bench->exec,
-                       &(struct exec_rope){
-                           .n_positions = 64, .n_rot = 16, .base = 10000, .scale = 1, .magnitude = 1 },
-                       &bench->rope),
-        0);
+    ck_assert_int_eq(exec_make_rope(bench->exec,
+                                    &(struct exec_rope){
+                                        .n_positions = 64, .n_rot = 16, .base = 10000, .scale = 1, .magnitude = 1 },
+                                    &bench->rope),
+                     0);
     ck_assert_int_eq(exec_alloc_kv(bench->exec, &shape, &bench->kv, &diag), EXEC_OK);
     bench->a = exec_slot(bench->program, "a", N_COLS, EXEC_ROWS_ALL);
     bench->b = exec_slot(bench->program, "b", N_COLS, EXEC_ROWS_ALL);
@@ -70,47 +67,24 @@ static void set_up(struct bench *bench)
 
 static void record_embed(struct bench *bench)
 {
-    exec_record(bench->program,
-                &(struct exec_op){ .kind = EXEC_EMBED, .out = bench->a, .weight = bench->square });
+    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_EMBED, .out = bench->a, .weight = bench->square });
 }
 
 /* Ops that do not fit behind an embedding into slot a; @op is filled in by a function since slots are known late. */
 static struct exec_op bad_op(const struct bench *bench, int which)
 {
     const struct exec_op ops[] = {
-        { .kind = EXEC_ADD, .in = bench->a, .in2 = bench->b, .out = bench->a },          /* b not written */
-        { .kind = EXEC_NORM, .in = bench->b, .out = bench->a, .weight = bench->row },    /* b not written */
-        { .kind = EXEC_NORM, .in = bench->a, .out = bench->b, .weight = bench->square }, /* not one row */
-        { .kind = EXEC_NORM, .in = bench->a, .out = bench->b },                          /* no weight */
-        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->wide, .weight = bench->square }, /* too wide */
-        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->a, .weight = bench->square },    /* in place */
-        { .kind = EXEC_MATMUL,
-          .in = bench->a,
-          .out = bench->wanted,
-          .weight = bench->square }, /* other rows */
-        { .kind = EXEC_MATMUL,
-          .in = bench->a,
-          .out = bench->b,
-          .weight = bench->square,
-          .bias = bench->square },
-        { .kind = EXEC_ROPE,
-          .in = bench->a,
-          .out = bench->a,
-          .table = bench->rope,
-          .n_heads = 3,
-          .head_dim = 16 },
-        { .kind = EXEC_ROPE,
-          .in = bench->a,
-          .out = bench->a,
-          .table = bench->row,
-          .n_heads = 2,
-          .head_dim = 16 },
-        { .kind = EXEC_STORE,
-          .in = bench->a,
-          .in2 = bench->a,
-          .kv = bench->kv,
-          .n_kv_heads = 1,
-          .head_dim = 32 },
+        { .kind = EXEC_ADD, .in = bench->a, .in2 = bench->b, .out = bench->a },                 /* b not written */
+        { .kind = EXEC_NORM, .in = bench->b, .out = bench->a, .weight = bench->row },           /* b not written */
+        { .kind = EXEC_NORM, .in = bench->a, .out = bench->b, .weight = bench->square },        /* not one row */
+        { .kind = EXEC_NORM, .in = bench->a, .out = bench->b },                                 /* no weight */
+        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->wide, .weight = bench->square },   /* too wide */
+        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->a, .weight = bench->square },      /* in place */
+        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->wanted, .weight = bench->square }, /* other rows */
+        { .kind = EXEC_MATMUL, .in = bench->a, .out = bench->b, .weight = bench->square, .bias = bench->square },
+        { .kind = EXEC_ROPE, .in = bench->a, .out = bench->a, .table = bench->rope, .n_heads = 3, .head_dim = 16 },
+        { .kind = EXEC_ROPE, .in = bench->a, .out = bench->a, .table = bench->row, .n_heads = 2, .head_dim = 16 },
+        { .kind = EXEC_STORE, .in = bench->a, .in2 = bench->a, .kv = bench->kv, .n_kv_heads = 1, .head_dim = 32 },
         { .kind = EXEC_STORE,
           .in = bench->a,
           .in2 = bench->a,
@@ -125,12 +99,7 @@ static struct exec_op bad_op(const struct bench *bench, int which)
           .n_heads = 3,
           .n_kv_heads = 2,
           .head_dim = 16 },
-        { .kind = EXEC_ATTEND,
-          .in = bench->a,
-          .out = bench->b,
-          .n_heads = 2,
-          .n_kv_heads = 2,
-          .head_dim = 16 },
+        { .kind = EXEC_ATTEND, .in = bench->a, .out = bench->b, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16 },
         { .kind = EXEC_GATHER, .in = bench->a, .out = bench->b },
         { .kind = EXEC_ADD, .in = bench->a, .in2 = bench->a, .out = bench->wide },
         { .kind = EXEC_NORM, .in = bench->a, .out = bench->b, .weight = bench->odd }, /* no part of a row */
@@ -216,23 +185,17 @@ static void seal_small(struct bench *bench)
 
     set_up(bench);
     record_embed(bench);
-    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_ROPE,
-                                                   .in = bench->a,
-                                                   .out = bench->a,
-                                                   .table = bench->rope,
-                                                   .n_heads = 2,
-                                                   .head_dim = 16 });
-    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_STORE,
-                                                   .in = bench->a,
-                                                   .in2 = bench->a,
-                                                   .kv = bench->kv,
-                                                   .n_kv_heads = 2,
-                                                   .head_dim = 16 });
-    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_MATMUL,
-                                                   .phase = 1,
-                                                   .in = bench->a,
-                                                   .out = bench->b,
-                                                   .weight = bench->square });
+    exec_record(
+        bench->program,
+        &(struct exec_op){
+            .kind = EXEC_ROPE, .in = bench->a, .out = bench->a, .table = bench->rope, .n_heads = 2, .head_dim = 16 });
+    exec_record(
+        bench->program,
+        &(struct exec_op){
+            .kind = EXEC_STORE, .in = bench->a, .in2 = bench->a, .kv = bench->kv, .n_kv_heads = 2, .head_dim = 16 });
+    exec_record(bench->program,
+                &(struct exec_op){
+                    .kind = EXEC_MATMUL, .phase = 1, .in = bench->a, .out = bench->b, .weight = bench->square });
     exec_record(bench->program,
                 &(struct exec_op){ .kind = EXEC_GATHER, .phase = 2, .in = bench->b, .out = bench->wanted });
     ck_assert_msg(exec_seal(bench->program, &diag) == EXEC_OK, "%s", diag.text);
@@ -316,10 +279,8 @@ START_TEST(heads_are_normed_by_themselves_scaled_and_capped)
     record_embed(&bench);
     exec_record(bench.program,
                 &(struct exec_op){ .kind = EXEC_NORM, .in = bench.a, .out = bench.a, .weight = bench.half });
-    exec_record(bench.program,
-                &(struct exec_op){ .kind = EXEC_SCALE, .in = bench.a, .out = bench.b, .scale = 3.0f });
-    exec_record(bench.program,
-                &(struct exec_op){ .kind = EXEC_CAP, .in = bench.b, .out = bench.b, .cap = 2.0f });
+    exec_record(bench.program, &(struct exec_op){ .kind = EXEC_SCALE, .in = bench.a, .out = bench.b, .scale = 3.0f });
+    exec_record(bench.program, &(struct exec_op){ .kind = EXEC_CAP, .in = bench.b, .out = bench.b, .cap = 2.0f });
     ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
     while (exec_is_left(bench.program)) {

@@ -78,8 +78,7 @@ static void set_up(struct bench *bench)
     for (size_t i = 0; i < COUNTOF(numbers); i++) {
         numbers[i] = (float)(i * i * 7 % 31) / -31.0f;
     }
-    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 2 }, &diag),
-                     EXEC_OK);
+    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 2 }, &diag), EXEC_OK);
     ck_assert_int_eq(exec_program_create(bench->exec, 0, 200, 2, &bench->program), 0);
     bench->embd = import(bench->exec, CHANNELS, N_TOKENS);
     bench->heads_embd = import(bench->exec, N_HEADS, N_TOKENS);
@@ -270,8 +269,7 @@ START_TEST(rows_of_a_sequence_stand_together_and_in_order)
 END_TEST
 
 /* Runs rows @first .. @first + @n - 1 of the text on state @state, beside @n_beside rows of another sequence. */
-static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n, uint32_t n_beside,
-                float *out)
+static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n, uint32_t n_beside, float *out)
 {
     uint32_t tokens[200];
     uint32_t positions[200];
@@ -293,8 +291,7 @@ static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n,
         ck_assert_int_eq(exec_submit(bench->program, 1, 0, &ticket), 0);
     }
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_int_eq(exec_read(bench->program, bench->out, n_beside + i, out + (size_t)i * INNER, INNER),
-                         0);
+        ck_assert_int_eq(exec_read(bench->program, bench->out, n_beside + i, out + (size_t)i * INNER, INNER), 0);
     }
 }
 
@@ -325,9 +322,7 @@ START_TEST(unzipping_takes_every_second_run)
 {
     const uint32_t tokens[1] = { 2 };
     const uint32_t positions[1] = { 0 };
-    const struct exec_batch batch = {
-        .n_rows = 1, .tokens = tokens, .positions = positions, .pages = no_pages
-    };
+    const struct exec_batch batch = { .n_rows = 1, .tokens = tokens, .positions = positions, .pages = no_pages };
     struct diag diag = DIAG_INIT;
     struct bench bench;
     float in[CHANNELS];
@@ -338,8 +333,7 @@ START_TEST(unzipping_takes_every_second_run)
     set_up(&bench);
     half = exec_slot(bench.program, "half", CHANNELS / 2, EXEC_ROWS_ALL);
     record(&bench, embed(bench.x, bench.embd));
-    record(&bench,
-           (struct exec_op){ .kind = EXEC_UNZIP, .in = bench.x, .out = half, .head_dim = 5, .part = 1 });
+    record(&bench, (struct exec_op){ .kind = EXEC_UNZIP, .in = bench.x, .out = half, .head_dim = 5, .part = 1 });
     ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
     ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
     while (exec_is_left(bench.program)) {

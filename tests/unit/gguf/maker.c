@@ -26,8 +26,7 @@ void maker_bytes(struct maker *maker, const void *bytes, size_t n)
 
 void maker_u32(struct maker *maker, uint32_t value)
 {
-    const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
-                               (uint8_t)(value >> 24) };
+    const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
 
     maker_bytes(maker, bytes, sizeof(bytes));
 }

@@ -38,8 +38,8 @@ static void assert_refused(struct maker *maker, const char *word)
 }
 
 /* A file with one tensor so described and @n_data bytes behind the head. */
-static void make_tensor(struct maker *maker, uint32_t n_dims, const uint64_t *dims, uint32_t type,
-                        uint64_t offset, size_t n_data)
+static void make_tensor(struct maker *maker, uint32_t n_dims, const uint64_t *dims, uint32_t type, uint64_t offset,
+                        size_t n_data)
 {
     maker_init(maker, 3);
     maker_tensor(maker, "t", n_dims, dims, type, offset);

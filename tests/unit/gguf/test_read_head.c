@@ -129,8 +129,7 @@ END_TEST
 START_TEST(real_models_open)
 {
     static const char *const names[] = { "models/stories260K-f32.gguf", "models/stories260K-q4_0.gguf",
-                                         "models/stories260K-wide-q4_k_m.gguf",
-                                         "tokenizers/vocab-qwen3.gguf" };
+                                         "models/stories260K-wide-q4_k_m.gguf", "tokenizers/vocab-qwen3.gguf" };
     char path[4096];
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

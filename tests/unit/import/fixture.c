@@ -102,8 +102,8 @@ float fixture_value(const char *name, size_t i)
     return (float)((i * 7 + strlen(name) * 3) % 31) / 16.0f - 1.0f;
 }
 
-void fixture_add(struct fixture_tensors *tensors, const char *name, const char *dtype, unsigned n_rows,
-                 unsigned n_cols, const void *bytes)
+void fixture_add(struct fixture_tensors *tensors, const char *name, const char *dtype, unsigned n_rows, unsigned n_cols,
+                 const void *bytes)
 {
     const size_t n = (size_t)n_rows * (n_cols ? n_cols : 1);
     const size_t n_bytes = n * (strcmp(dtype, "F32") == 0 || strcmp(dtype, "I32") == 0 ? 4 : 2);
@@ -113,8 +113,7 @@ void fixture_add(struct fixture_tensors *tensors, const char *name, const char *
     tensors->n_head +=
         (size_t)snprintf(tensors->head + tensors->n_head, sizeof(tensors->head) - tensors->n_head,
                          "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                         tensors->n_head ? "," : "", name, dtype, shape, tensors->n_data,
-                         tensors->n_data + n_bytes);
+                         tensors->n_head ? "," : "", name, dtype, shape, tensors->n_data, tensors->n_data + n_bytes);
     ck_assert_uint_le(tensors->n_data + n_bytes, sizeof(tensors->data));
     if (bytes) {
         memcpy(tensors->data + tensors->n_data, bytes, n_bytes);

@@ -33,8 +33,8 @@ struct fixture_tensors {
 };
 
 /* Adds a tensor of up to two dimensions (@n_cols 0: one). @bytes NULL: element i is some small float by i and name. */
-void fixture_add(struct fixture_tensors *tensors, const char *name, const char *dtype, unsigned n_rows,
-                 unsigned n_cols, const void *bytes);
+void fixture_add(struct fixture_tensors *tensors, const char *name, const char *dtype, unsigned n_rows, unsigned n_cols,
+                 const void *bytes);
 void fixture_save(const struct fixture_tensors *tensors, const char *folder, const char *name);
 
 /* The number that fixture_add() gives element @i of tensor @name. */

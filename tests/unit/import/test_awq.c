@@ -40,8 +40,7 @@ static void pack(struct packed *packed, bool is_plain)
     for (unsigned row = 0; row < N_ROWS; row++) {
         for (unsigned group = 0; group < N_COLS / GROUP; group++) {
             packed->z[row][group] = is_plain ? 8 : (int)((row * 5 + group * 3) % 16);
-            packed->scales[group][row] =
-                (uint16_t)(0x2001 + row * 37 + group * 511); /* about 2^-7, odd fractions */
+            packed->scales[group][row] = (uint16_t)(0x2001 + row * 37 + group * 511); /* about 2^-7, odd fractions */
             put(packed->zeros[group], row, packed->z[row][group]);
         }
         for (unsigned col = 0; col < N_COLS; col++) {
@@ -73,20 +72,19 @@ static const char *make_folder(const struct packed *packed, const char *quantiza
     fixture_add(&tensors, "model.layers.0.mlp.up_proj.weight", "F32", 4, N_COLS, NULL);
     fixture_add(&tensors, "model.layers.0.mlp.down_proj.weight", "F32", N_COLS, 4, NULL);
     fixture_save(&tensors, folder, "model.safetensors");
-    snprintf(
-        config, sizeof(config),
-        "{\"model_type\": \"qwen2\", \"hidden_size\": 64, \"intermediate_size\": 4, \"num_hidden_layers\": 1,"
-        " \"num_attention_heads\": 1, \"head_dim\": 16, \"max_position_embeddings\": 64, \"rms_norm_eps\": "
-        "1e-5,"
-        " \"tie_word_embeddings\": true, \"quantization_config\": {%s}}",
-        quantization);
+    snprintf(config, sizeof(config),
+             "{\"model_type\": \"qwen2\", \"hidden_size\": 64, \"intermediate_size\": 4, \"num_hidden_layers\": 1,"
+             " \"num_attention_heads\": 1, \"head_dim\": 16, \"max_position_embeddings\": 64, \"rms_norm_eps\": "
+             "1e-5,"
+             " \"tie_word_embeddings\": true, \"quantization_config\": {%s}}",
+             quantization);
     fixture_write_text(folder, "config.json", config);
     fixture_write_text(folder, "tokenizer.json", fixture_tokenizer);
     return folder;
 }
 
-#define KNOWN                                                                                                \
-    "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": true, \"version\": "        \
+#define KNOWN                                                                                                          \
+    "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": true, \"version\": "                  \
     "\"gemm\""
 
 static size_t find_q(const struct import *import)
@@ -114,8 +112,7 @@ static struct import *open_packed(struct packed *packed, bool is_plain)
 
 static float want(const struct packed *packed, unsigned row, unsigned col)
 {
-    return half_to_float(packed->scales[col / GROUP][row]) *
-           (float)(packed->q[row][col] - packed->z[row][col / GROUP]);
+    return half_to_float(packed->scales[col / GROUP][row]) * (float)(packed->q[row][col] - packed->z[row][col / GROUP]);
 }
 
 START_TEST(floats_are_the_difference_times_the_scale)
@@ -153,8 +150,7 @@ START_TEST(five_bits_hold_every_difference)
             const unsigned k = col % 32;
             const int low = k < 16 ? block->qs[k] & 15 : block->qs[k - 16] >> 4;
             const int high = block->qh[k / 8] >> (k % 8) & 1;
-            const float x =
-                half_to_float((uint16_t)(block->d[0] | block->d[1] << 8)) * (float)(low + 16 * high - 16);
+            const float x = half_to_float((uint16_t)(block->d[0] | block->d[1] << 8)) * (float)(low + 16 * high - 16);
 
             ck_assert_float_eq(x, want(&packed, row, col));
         }
@@ -208,17 +204,14 @@ static const struct {
     const char *says;
 } refused[] = {
     { "\"quant_method\": \"gptq\"", "by \"gptq\" are not read" },
-    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": false",
-      "without zero points" },
+    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": false", "without zero points" },
     { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 48, \"zero_point\": true", "groups of 48" },
     { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 0, \"zero_point\": true", "groups of 0" },
     { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"zero_point\": true, \"version\": "
       "\"gemv\"",
       "in \"gemv\"" },
-    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 64, \"zero_point\": true",
-      "do not fit its 64 by 16" },
-    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 128, \"zero_point\": true",
-      "whole groups of 128" },
+    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 64, \"zero_point\": true", "do not fit its 64 by 16" },
+    { "\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 128, \"zero_point\": true", "whole groups of 128" },
 };
 
 START_TEST(another_packing_is_refused_with_a_reason)
@@ -229,8 +222,7 @@ START_TEST(another_packing_is_refused_with_a_reason)
 
     pack(&packed, false);
 
-    ck_assert_int_eq(import_open(&import, make_folder(&packed, refused[_i].quantization), &diag),
-                     IMPORT_REFUSED);
+    ck_assert_int_eq(import_open(&import, make_folder(&packed, refused[_i].quantization), &diag), IMPORT_REFUSED);
     ck_assert_msg(strstr(diag.text, refused[_i].says) != NULL, "said: %s", diag.text);
 }
 END_TEST

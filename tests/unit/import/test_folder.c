@@ -37,8 +37,7 @@ START_TEST(several_files_are_found_by_their_index)
     struct folder *folder = NULL;
 
     fixture_st(path, "a.safetensors", TENSOR, NULL, 1);
-    fixture_st(path, "b.safetensors", "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", NULL,
-               1);
+    fixture_st(path, "b.safetensors", "{\"u\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", NULL, 1);
     fixture_write_text(path, "model.safetensors.index.json",
                        "{\"weight_map\":{\"t\":\"a.safetensors\",\"u\":\"b.safetensors\"}}");
 
@@ -120,8 +119,7 @@ int main(void)
 
     tcase_add_test(tcase, one_file_of_weights_is_found);
     tcase_add_test(tcase, several_files_are_found_by_their_index);
-    tcase_add_loop_test(tcase, an_index_that_misleads_is_refused, 0,
-                        (int)(sizeof(indexes) / sizeof(indexes[0])));
+    tcase_add_loop_test(tcase, an_index_that_misleads_is_refused, 0, (int)(sizeof(indexes) / sizeof(indexes[0])));
     tcase_add_loop_test(tcase, what_is_missing_is_named, 0, 3);
     tcase_add_test(tcase, json_that_is_none_is_refused_with_its_place);
     suite_add_tcase(suite, tcase);

@@ -75,8 +75,7 @@ START_TEST(rows_of_a_head_go_from_halves_to_neighbours)
     ck_assert_int_eq(import_rows(import, find(import, "blk.0.attn_q.weight"), 0, 8, rows, &diag), IMPORT_OK);
 
     for (unsigned i = 0; i < 64; i++) {
-        ck_assert_float_eq(rows[i],
-                           fixture_value("model.layers.0.self_attn.q_proj.weight", from[i / 8] * 8 + i % 8));
+        ck_assert_float_eq(rows[i], fixture_value("model.layers.0.self_attn.q_proj.weight", from[i / 8] * 8 + i % 8));
     }
     import_close(import);
 }
@@ -142,8 +141,7 @@ START_TEST(what_old_writers_derived_is_no_surplus)
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
 
-    ck_assert_int_eq(import_open(&import, fixture_llama(NULL, "model.layers.0.self_attn.rotary_emb.inv_freq"),
-                                 &diag),
+    ck_assert_int_eq(import_open(&import, fixture_llama(NULL, "model.layers.0.self_attn.rotary_emb.inv_freq"), &diag),
                      IMPORT_OK);
 
     ck_assert_uint_eq(import_n_tensors(import), 13);
@@ -164,8 +162,7 @@ static const struct {
     { "\"hidden_act\": \"silu\"", "\"hidden_act\": \"relu\"", "activation relu" },
     { "\"rms_norm_eps\": 1e-5,", "", "rms_norm_eps" },
     { "\"rope_theta\": 10000.0", "\"rope_theta\": 0.5", "must be at least 1" },
-    { "\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2.0}",
-      "\"dynamic\" is not" },
+    { "\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2.0}", "\"dynamic\" is not" },
     { "\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"linear\"}", "\"factor\" is missing" },
     { "\"rope_theta\": 10000.0", "\"rope_scaling\": {\"type\": \"linear\", \"factor\": 0.5}", "at least 1" },
     { "\"rope_theta\": 10000.0", "\"rope_scaling\": {\"rope_type\": \"longrope\"}", "original_max_position" },
@@ -173,14 +170,10 @@ static const struct {
       "\"rope_scaling\": {\"rope_type\": \"longrope\", \"original_max_position_embeddings\": 32, "
       "\"long_factor\": [1]}",
       "list of 2 numbers" },
-    { "\"rope_theta\": 10000.0", "\"layer_types\": [\"full_attention\", \"full_attention\"]",
-      "lists 2 layers" },
-    { "\"rope_theta\": 10000.0", "\"layer_types\": [\"linear_attention\"]",
-      "of the kind \"linear_attention\"" },
-    { "\"rope_theta\": 10000.0", "\"quantization_config\": {\"quant_method\": \"gptq\"}",
-      "by \"gptq\" are not read" },
-    { "\"rope_theta\": 10000.0", "\"quantization_config\": {\"quant_method\": \"awq\", \"bits\": 3}",
-      "not 3 bits" },
+    { "\"rope_theta\": 10000.0", "\"layer_types\": [\"full_attention\", \"full_attention\"]", "lists 2 layers" },
+    { "\"rope_theta\": 10000.0", "\"layer_types\": [\"linear_attention\"]", "of the kind \"linear_attention\"" },
+    { "\"rope_theta\": 10000.0", "\"quantization_config\": {\"quant_method\": \"gptq\"}", "by \"gptq\" are not read" },
+    { "\"rope_theta\": 10000.0", "\"quantization_config\": {\"quant_method\": \"awq\", \"bits\": 3}", "not 3 bits" },
     { "\"rope_theta\": 10000.0", "\"partial_rotary_factor\": 1.5", "between 0 and 1" },
     { "\"num_attention_heads\": 2", "\"num_attention_heads\": 2, \"head_dim\": 3", "can't rotate in pairs" },
 };
@@ -205,10 +198,9 @@ START_TEST(llama3_stretches_long_waves_only)
     struct import *import = NULL;
     float factors[2];
 
-    fixture_put(
-        folder, "config.json", fixture_config, "\"rope_theta\": 10000.0",
-        "\"rope_parameters\": {\"rope_theta\": 10000.0, \"rope_type\": \"llama3\", \"factor\": 8.0,"
-        " \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 32}");
+    fixture_put(folder, "config.json", fixture_config, "\"rope_theta\": 10000.0",
+                "\"rope_parameters\": {\"rope_theta\": 10000.0, \"rope_type\": \"llama3\", \"factor\": 8.0,"
+                " \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 32}");
     ck_assert_int_eq(import_open(&import, folder, &diag), IMPORT_OK);
 
     ck_assert_int_eq(import_rows(import, find(import, "rope_freqs.weight"), 0, 1, factors, &diag), IMPORT_OK);

@@ -47,8 +47,8 @@ static void equal_texts(const struct gguf *gguf, const char *name, const char *c
 
     ck_assert_uint_eq(key->n, n);
     for (size_t i = 0; gguf_next_text(key, &at, &text); i++) {
-        ck_assert_msg(text.n == strlen(want[i]) && memcmp(text.bytes, want[i], text.n) == 0,
-                      "%zu of %s: %.*s", i, name, (int)text.n, text.bytes);
+        ck_assert_msg(text.n == strlen(want[i]) && memcmp(text.bytes, want[i], text.n) == 0, "%zu of %s: %.*s", i, name,
+                      (int)text.n, text.bytes);
     }
 }
 
@@ -127,9 +127,8 @@ START_TEST(the_tokenizer_configuration_goes_before_the_others)
     const char *folder = fixture_llama(NULL, NULL);
     struct gguf *gguf;
 
-    fixture_write_text(
-        folder, "tokenizer_config.json",
-        "{\"eos_token\": {\"content\": \"ab\"}, \"bos_token\": \"<end>\", \"add_bos_token\": true}");
+    fixture_write_text(folder, "tokenizer_config.json",
+                       "{\"eos_token\": {\"content\": \"ab\"}, \"bos_token\": \"<end>\", \"add_bos_token\": true}");
     fixture_write_text(folder, "generation_config.json", "{\"eos_token_id\": [3, 6], \"pad_token_id\": 7}");
     gguf = head_of(folder);
 
@@ -149,10 +148,9 @@ START_TEST(the_post_processor_tells_whether_bos_is_added)
     struct gguf *gguf;
 
     fixture_write_text(folder, "tokenizer_config.json", "{\"bos_token\": \"<end>\"}");
-    fixture_put(
-        folder, "tokenizer.json", fixture_tokenizer, "{",
-        "{\"post_processor\": {\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"},"
-        " {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<end>\"}}]}]},");
+    fixture_put(folder, "tokenizer.json", fixture_tokenizer, "{",
+                "{\"post_processor\": {\"type\": \"Sequence\", \"processors\": [{\"type\": \"ByteLevel\"},"
+                " {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<end>\"}}]}]},");
     gguf = head_of(folder);
 
     ck_assert_int_eq(gguf_get_bool(gguf, "tokenizer.ggml.add_bos_token", &adds, &diag), GGUF_GOT);

@@ -59,8 +59,8 @@ static int steal_refusal(struct hub *hub)
 /* ---- streams */
 
 int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
-                const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                uint32_t *ret_retry_ms, struct diag *diag)
+                const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                struct diag *diag)
 {
     struct stream *stream;
 
@@ -82,15 +82,15 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
 }
 
 int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag)
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag)
 {
     return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }
 
 int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream,
-                 uint32_t *ret_retry_ms, struct diag *diag)
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag)
 {
     (void)ask;
     return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
@@ -225,13 +225,13 @@ static int put(struct hub *hub, struct hub_ticket ticket, struct hub_ticket **re
     return 0;
 }
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant,
-                 hub_tokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
+                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     (void)ask;
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_TOKENIZE, .owner = owner, .tokenized = done },
-               ret_ticket, diag);
+    return put(hub, (struct hub_ticket){ .question = ASKED_TOKENIZE, .owner = owner, .tokenized = done }, ret_ticket,
+               diag);
 }
 
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
@@ -243,33 +243,29 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const stru
                ret_ticket, diag);
 }
 
-int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant,
-             hub_progress_fn progress, hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket,
-             struct diag *diag)
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
+             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     (void)ask;
     (void)grant;
-    return put(hub,
-               (struct hub_ticket){
-                   .question = ASKED_LOAD, .owner = owner, .progress = progress, .loaded = done },
+    return put(hub, (struct hub_ticket){ .question = ASKED_LOAD, .owner = owner, .progress = progress, .loaded = done },
                ret_ticket, diag);
 }
 
-int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant,
-               hub_unloaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
+               void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
 {
     (void)ask;
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_UNLOAD, .owner = owner, .unloaded = done },
-               ret_ticket, diag);
+    return put(hub, (struct hub_ticket){ .question = ASKED_UNLOAD, .owner = owner, .unloaded = done }, ret_ticket,
+               diag);
 }
 
 int hub_status(struct hub *hub, const struct grant *grant, hub_status_fn done, void *owner,
                struct hub_ticket **ret_ticket, struct diag *diag)
 {
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_STATUS, .owner = owner, .status = done },
-               ret_ticket, diag);
+    return put(hub, (struct hub_ticket){ .question = ASKED_STATUS, .owner = owner, .status = done }, ret_ticket, diag);
 }
 
 void hub_forget(struct hub_ticket *ticket)
@@ -279,8 +275,7 @@ void hub_forget(struct hub_ticket *ticket)
     mem_free(ticket);
 }
 
-int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena,
-                    Sotto__V1__Models *ret_models)
+int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena, Sotto__V1__Models *ret_models)
 {
     Sotto__V1__ModelInfo **list = arena_alloc(arena, sizeof(*list));
     Sotto__V1__ModelInfo *info = arena_alloc(arena, sizeof(*info));

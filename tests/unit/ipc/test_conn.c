@@ -143,9 +143,8 @@ START_TEST(a_hello_out_of_range_is_fatal_and_names_the_field)
     hello.version_min = 0;
     client_send(&world, &one, &frame);
 
-    ck_assert_str_eq(
-        client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true)->field,
-        "hello.version_min");
+    ck_assert_str_eq(client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true)->field,
+                     "hello.version_min");
 }
 END_TEST
 
@@ -208,8 +207,7 @@ END_TEST
 
 START_TEST(a_frame_may_come_one_byte_at_a_time)
 {
-    static const uint8_t hello[] = { 0x0b, 0,    0,    0,    0x12, 0x09, 0x08, 0x01,
-                                     0x10, 0x01, 0x1a, 0x03, 'h',  'e',  'x' };
+    static const uint8_t hello[] = { 0x0b, 0, 0, 0, 0x12, 0x09, 0x08, 0x01, 0x10, 0x01, 0x1a, 0x03, 'h', 'e', 'x' };
 
     for (size_t i = 0; i < sizeof(hello); i++) {
         client_send_bytes(&world, &one, hello + i, 1);
@@ -425,9 +423,8 @@ START_TEST(a_bad_field_ends_the_request_and_is_named)
     client_hello(&world, &one);
     client_send(&world, &one, &frame);
 
-    ck_assert_str_eq(
-        client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false)->field,
-        "generate");
+    ck_assert_str_eq(client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false)->field,
+                     "generate");
     client_generate(&world, &one, 1);
     ck_assert_uint_eq(world.hub.n_opened, 1);
 }

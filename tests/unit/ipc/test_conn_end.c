@@ -383,8 +383,7 @@ START_TEST(a_time_that_begins_after_a_long_block_is_whole)
     world_run(&world, 5);
     world.ipc->limits.hello_ms = 200;
     world.hub.block_ms = 400;
-    ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL),
-                     12); /* 1: generate */
+    ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
     client_connect(&world, &late);
     world_turn(&world);
     world.hub.block_ms = 0;
@@ -402,8 +401,8 @@ START_TEST(at_the_end_everybody_is_told)
     client_hello(&world, &two);
 
     for (size_t i = 0; i < 2; i++) {
-        conn_fail(container_of(list_first(&world.ipc->conns), struct conn, link),
-                  SOTTO__V1__CODE__CODE_UNAVAILABLE, "", "the daemon is shutting down");
+        conn_fail(container_of(list_first(&world.ipc->conns), struct conn, link), SOTTO__V1__CODE__CODE_UNAVAILABLE, "",
+                  "the daemon is shutting down");
         world_run(&world, 10);
     }
 

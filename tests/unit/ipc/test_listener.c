@@ -205,8 +205,7 @@ START_TEST(the_mode_is_right_from_the_first_moment)
 
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_uint_eq(st.st_mode & 07777, SOCKET_FILE_MODE);
-    ck_assert_int_eq(read(watch, events, sizeof(events)),
-                     -1); /* the mode was never changed after the file was made */
+    ck_assert_int_eq(read(watch, events, sizeof(events)), -1); /* the mode was never changed after the file was made */
     ck_assert_uint_eq(umask(022), masks[_i]);
     close(watch);
     socket_file_remove(&file);

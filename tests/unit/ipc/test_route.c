@@ -35,14 +35,10 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
     static Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
     static Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
     void *bodies[] = {
-        [SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS] = &list,
-        [SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE] = &tokenize,
-        [SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE] = &detokenize,
-        [SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL] = &load,
-        [SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL] = &unload,
-        [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = &status,
-        [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = &watch,
-        [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = &reload,
+        [SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS] = &list,      [SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE] = &tokenize,
+        [SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE] = &detokenize, [SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL] = &load,
+        [SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL] = &unload,   [SOTTO__V1__CLIENT_FRAME__BODY_STATUS] = &status,
+        [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = &watch,           [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = &reload,
         [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = &embed,
     };
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
@@ -156,9 +152,8 @@ START_TEST(a_reload_that_fails_passes_on_the_sentence)
     world.reload = SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     ASK(&one, RELOAD);
 
-    ck_assert_str_eq(
-        client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, false)->message,
-        "the configuration is wrong");
+    ck_assert_str_eq(client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, false)->message,
+                     "the configuration is wrong");
 }
 END_TEST
 
@@ -209,9 +204,8 @@ START_TEST(only_an_administrator_names_a_file_to_load)
     client_hello(&world, &one);
     client_send(&world, &one, &frame);
 
-    ck_assert_str_eq(
-        client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
-        "load_model.file");
+    ck_assert_str_eq(client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
+                     "load_model.file");
     ck_assert(list_is_empty(&world.hub.tickets));
 }
 END_TEST
@@ -498,8 +492,7 @@ START_TEST(who_is_no_compositor_may_not_hint)
     client_hello(&world, &one);
     hint(&one, 0, 16667);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code,
-                     SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code, SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
     ck_assert_uint_eq(world.hub.n_hints, 0);
 }
 END_TEST
@@ -510,8 +503,7 @@ START_TEST(a_hint_out_of_range_is_refused_and_the_connection_lives)
     client_hello(&world, &one);
     hint(&one, 0, 10);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code,
-                     SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     ASK(&one, TOKENIZE);
     client_expect(&world, &one, HAS(TOKENIZED), 3);
     ck_assert_uint_eq(world.hub.n_hints, 0);

@@ -235,8 +235,8 @@ const Sotto__V1__ServerFrame *client_next(struct world *world, struct client *cl
         size_t used;
 
         if (frame_take(buf_data(&client->in), client->in.n, LIMIT_FRAME, &frame, &used) == FRAME_OK) {
-            ck_assert_int_eq(
-                wire_unpack(&client->wire, &sotto__v1__server_frame__descriptor, &frame, &message), WIRE_OK);
+            ck_assert_int_eq(wire_unpack(&client->wire, &sotto__v1__server_frame__descriptor, &frame, &message),
+                             WIRE_OK);
             client->n_eat = used;
             return (const Sotto__V1__ServerFrame *)message;
         }

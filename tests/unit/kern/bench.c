@@ -147,8 +147,8 @@ static void bench_attend(const struct kern_ops *ops, enum kern_kv kv, uint32_t n
         n_seen += i + 1;
     }
     us = time_of(run_attend, &bench);
-    printf("%-7s attend %s 9/3 heads of 64, %4u positions, %3u rows: %8.1f us  %7.1f Gop/s\n", ops->name,
-           names[kv], n_pos, n_rows, us, 4.0 * 64 * 9 * n_seen / us / 1e3);
+    printf("%-7s attend %s 9/3 heads of 64, %4u positions, %3u rows: %8.1f us  %7.1f Gop/s\n", ops->name, names[kv],
+           n_pos, n_rows, us, 4.0 * 64 * 9 * n_seen / us / 1e3);
     free(shape.base);
     free(rows);
     free(pages);
@@ -189,9 +189,7 @@ static void run_silu(void *ctx)
 static void bench_elements(const struct kern_ops *ops)
 {
     struct fixture_random random = { 3 };
-    struct bench_rows bench = { .ops = ops,
-                                .x = fixture_guarded(ROW_COLS),
-                                .out = fixture_guarded(ROW_COLS) };
+    struct bench_rows bench = { .ops = ops, .x = fixture_guarded(ROW_COLS), .out = fixture_guarded(ROW_COLS) };
 
     bench.acts = aligned_alloc(KERN_ACT_ALIGN, 2 * ROW_COLS);
     fixture_fill(bench.x, ROW_COLS, FIXTURE_ORDINARY, &random);

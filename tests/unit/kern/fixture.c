@@ -98,8 +98,7 @@ size_t fixture_d_at(uint32_t type)
 
 bool fixture_has_m(uint32_t type)
 {
-    return type == ELEM_Q4_1 || type == ELEM_Q5_1 || type == ELEM_Q2_K || type == ELEM_Q4_K ||
-           type == ELEM_Q5_K;
+    return type == ELEM_Q4_1 || type == ELEM_Q5_1 || type == ELEM_Q2_K || type == ELEM_Q4_K || type == ELEM_Q5_K;
 }
 
 static void tame_block(uint32_t type, uint8_t *block, struct fixture_random *random)
@@ -174,8 +173,8 @@ void fixture_free_guarded(float *x, size_t n)
     free(block);
 }
 
-void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols,
-                   uint32_t n_rows, size_t *ret_bytes)
+void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols, uint32_t n_rows,
+                   size_t *ret_bytes)
 {
     const enum kern_act act = kern_act_of(type);
     const size_t n_bytes = kern_act_bytes(act, n_cols);
@@ -219,8 +218,7 @@ void fixture_same(const float *got, const float *expected, size_t n, const char 
         if (isnan(got[i]) && isnan(expected[i])) {
             continue;
         }
-        ck_assert_msg(memcmp(&got[i], &expected[i], sizeof(float)) == 0,
-                      "%s: element %zu of %zu is %a, not %a", what, i, n, (double)got[i],
-                      (double)expected[i]);
+        ck_assert_msg(memcmp(&got[i], &expected[i], sizeof(float)) == 0, "%s: element %zu of %zu is %a, not %a", what,
+                      i, n, (double)got[i], (double)expected[i]);
     }
 }

@@ -48,8 +48,8 @@ float *fixture_guarded(size_t n);
 void fixture_free_guarded(float *x, size_t n);
 
 /* Rows in the form that @type wants, of @n_rows rows @x [n_rows][n_cols]; free(). */
-void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols,
-                   uint32_t n_rows, size_t *ret_bytes);
+void *fixture_acts(const struct kern_ops *ops, uint32_t type, const float *x, uint32_t n_cols, uint32_t n_rows,
+                   size_t *ret_bytes);
 
 #define FIXTURE_GOLDEN_ROWS 14 /* of the matrix that another program stored in every format */
 #define FIXTURE_GOLDEN_COLS 256

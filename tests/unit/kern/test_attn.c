@@ -119,27 +119,15 @@ static const struct scene scenes[] = {
     { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 1, .head_dim = 82 }, .n_heads = 5, .n_pos = 18 },
     { .shape = { .kv = KERN_KV_Q8, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
     { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 1, .head_dim = 512 }, .n_heads = 1, .n_pos = 17 },
-    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 2, .head_dim = 6 },
-      .n_heads = 4,
-      .n_pos = 90,
-      .window = 19 },
-    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 64 },
-      .n_heads = 4,
-      .n_pos = 90,
-      .window = 19 },
-    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 24 },
-      .n_heads = 4,
-      .n_pos = 90,
-      .window = 1 },
+    { .shape = { .kv = KERN_KV_Q4, .n_kv_heads = 2, .head_dim = 6 }, .n_heads = 4, .n_pos = 90, .window = 19 },
+    { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 64 }, .n_heads = 4, .n_pos = 90, .window = 19 },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 24 }, .n_heads = 4, .n_pos = 90, .window = 1 },
     { .shape = { .kv = KERN_KV_F16, .n_kv_heads = 2, .head_dim = 40 },
       .n_heads = 4,
       .n_pos = 90,
       .window = 33,
       .cap = 0.5f },
-    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 64 },
-      .n_heads = 4,
-      .n_pos = 50,
-      .cap = 50.0f },
+    { .shape = { .kv = KERN_KV_F32, .n_kv_heads = 2, .head_dim = 64 }, .n_heads = 4, .n_pos = 50, .cap = 50.0f },
 };
 
 START_TEST(sets_attend_alike_however_rows_are_cut)
@@ -273,8 +261,7 @@ START_TEST(attention_is_near_the_truth)
         return;
     }
     make(&scene, FIXTURE_ORDINARY, &random);
-    for (uint32_t i = 0; i < scene.n_pos * scene.shape.n_kv_heads * dim;
-         i++) { /* so that sums of them are exact */
+    for (uint32_t i = 0; i < scene.n_pos * scene.shape.n_kv_heads * dim; i++) { /* so that sums of them are exact */
         scene.k[i] = rintf(scene.k[i] * 4096.0f) / 4096.0f;
         scene.v[i] = rintf(scene.v[i] * 4096.0f) / 4096.0f;
     }
@@ -401,8 +388,7 @@ START_TEST(a_head_of_negative_zeros_is_stored_as_one_of_zeros)
     }
     page = one_stored(ops, KERN_KV_Q4, x, 26);
 
-    for (size_t i = 0; i < 4;
-         i++) { /* d and m: sets that disagree on the sign of a least zero would differ here */
+    for (size_t i = 0; i < 4; i++) { /* d and m: sets that disagree on the sign of a least zero would differ here */
         ck_assert_uint_eq(page[16 * 13 + 3 * 4 + i], 0);
     }
     free(page);
@@ -490,8 +476,7 @@ int main(void)
     tcase_add_loop_test(tcase, sets_attend_alike_however_rows_are_cut, 0, 2 * FIXTURE_N_SETS * n_scenes);
     tcase_add_loop_test(tcase, attention_is_near_the_truth, 0, FIXTURE_N_SETS * n_scenes);
     tcase_add_loop_test(tcase, heads_round_as_written, 0, FIXTURE_N_SETS);
-    tcase_add_loop_test(tcase, heads_that_cannot_be_rounded_are_nan_and_even_ones_are_exact, 0,
-                        2 * FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, heads_that_cannot_be_rounded_are_nan_and_even_ones_are_exact, 0, 2 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, a_head_of_negative_zeros_is_stored_as_one_of_zeros, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, rising_scores_do_not_overflow, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, rows_of_many_sequences_attend_as_if_alone, 0, FIXTURE_N_SETS);

@@ -217,8 +217,7 @@ START_TEST(a_set_is_chosen_only_with_all_that_it_needs)
 #else
         ck_assert_str_eq(ops.name, "scalar");
 #endif
-        ck_assert(ops.unpack && ops.quantise && ops.matmul && ops.rms_norm && ops.rope && ops.silu_mul &&
-                  ops.add);
+        ck_assert(ops.unpack && ops.quantise && ops.matmul && ops.rms_norm && ops.rope && ops.silu_mul && ops.add);
         ck_assert(ops.store && ops.attend && ops.argmax);
     }
 }

@@ -109,8 +109,7 @@ static void convolve(const struct kern_ops *ops, const struct scene *scene, uint
 }
 
 /* In laps of @n_lap rows. */
-static void learn(const struct kern_ops *ops, const struct scene *scene, uint32_t from, uint32_t to,
-                  uint32_t n_lap)
+static void learn(const struct kern_ops *ops, const struct scene *scene, uint32_t from, uint32_t to, uint32_t n_lap)
 {
     struct kern_run runs[2];
     struct kern_delta op = { .runs = runs,
@@ -144,9 +143,8 @@ static void same_scene(const struct scene *got, const struct scene *expected, co
 {
     fixture_same(got->out, expected->out, (size_t)N_ROWS * got->n_channels, what);
     for (int i = 0; i < 2; i++) {
-        fixture_same((const float *)(const void *)got->states[i],
-                     (const float *)(const void *)expected->states[i], got->state_bytes / sizeof(float),
-                     what);
+        fixture_same((const float *)(const void *)got->states[i], (const float *)(const void *)expected->states[i],
+                     got->state_bytes / sizeof(float), what);
     }
 }
 
@@ -248,8 +246,7 @@ START_TEST(what_a_head_reads_is_near_the_truth)
         for (uint32_t row = 0; row < N_FIRST; row++) {
             learn_truth(&scene, row, head, matrix, out);
             for (uint32_t j = 0; j < scene.n_v; j++) {
-                ck_assert_double_eq_tol((double)scene.out[row * scene.n_channels + head * scene.n_v + j],
-                                        out[j], 1e-6);
+                ck_assert_double_eq_tol((double)scene.out[row * scene.n_channels + head * scene.n_v + j], out[j], 1e-6);
             }
         }
     }
@@ -274,11 +271,9 @@ START_TEST(what_a_channel_gives_is_near_the_truth)
             double sum = 0.0;
 
             for (uint32_t back = 0; back < 4 && back <= position; back++) {
-                sum += (double)scene.weights[c * 4 + 3 - back] *
-                       (double)scene.x[(row - back) * scene.n_channels + c];
+                sum += (double)scene.weights[c * 4 + 3 - back] * (double)scene.x[(row - back) * scene.n_channels + c];
             }
-            ck_assert_double_eq_tol((double)scene.out[row * scene.n_channels + c], sum / (1.0 + exp(-sum)),
-                                    1e-6);
+            ck_assert_double_eq_tol((double)scene.out[row * scene.n_channels + c], sum / (1.0 + exp(-sum)), 1e-6);
         }
     }
     unmake(&scene);
@@ -349,8 +344,7 @@ int main(void)
     tcase_add_loop_test(tcase, steps_laps_and_ranges_may_be_cut_anywhere, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, what_a_head_reads_is_near_the_truth, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, what_a_channel_gives_is_near_the_truth, 0, FIXTURE_N_SETS);
-    tcase_add_loop_test(tcase, a_head_that_forgets_nothing_and_learns_all_repeats_what_it_was_told, 0,
-                        FIXTURE_N_SETS);
+    tcase_add_loop_test(tcase, a_head_that_forgets_nothing_and_learns_all_repeats_what_it_was_told, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, the_sigmoid_gate_is_the_same_in_every_set_and_near_the_truth, 0, 2 * N_FAST);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -53,8 +53,7 @@ static float *multiply(const struct kern_ops *ops, const struct product *product
         .out = out,
         .out_stride = product->n_weights,
     };
-    void *acts =
-        fixture_acts(ops, product->type, product->x, product->n_cols, product->n_rows, &op.act_bytes);
+    void *acts = fixture_acts(ops, product->type, product->x, product->n_cols, product->n_rows, &op.act_bytes);
 
     ck_assert(elem_row_bytes(product->type, product->n_cols, &row_bytes));
     op.weight_bytes = row_bytes;
@@ -87,8 +86,7 @@ START_TEST(sets_multiply_alike_at_every_edge)
     const uint32_t n_block = elem_info(type)->n_block;
     struct fixture_random random = { 11 + (uint64_t)_i };
 
-    for (size_t c = 0; ops && c < 14;
-         c++) { /* blocks; columns of the float types on both sides of 16 and 32 */
+    for (size_t c = 0; ops && c < 14; c++) { /* blocks; columns of the float types on both sides of 16 and 32 */
         static const uint32_t n_blocks[] = { 0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 172 };
         struct product product = { .type = type, .n_cols = n_blocks[c] * n_block };
 
@@ -114,8 +112,7 @@ START_TEST(largest_quants_do_not_overflow)
     };
     struct fixture_random random = { 3 };
     const struct elem_info *info = elem_info(product.type);
-    const bool is_signed =
-        product.type == ELEM_Q3_K || product.type == ELEM_IQ4_NL || product.type == ELEM_IQ4_XS;
+    const bool is_signed = product.type == ELEM_Q3_K || product.type == ELEM_IQ4_NL || product.type == ELEM_IQ4_XS;
 
     if (!ops || info->n_block == 1) {
         return;
@@ -189,9 +186,7 @@ END_TEST
 START_TEST(a_row_has_the_same_bits_alone_and_among_others)
 {
     const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
-    struct product all = {
-        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 512, .n_weights = 21, .n_rows = 139
-    };
+    struct product all = { .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 512, .n_weights = 21, .n_rows = 139 };
     struct fixture_random random = { 5 };
     float *together;
 
@@ -219,9 +214,7 @@ END_TEST
 START_TEST(a_range_writes_its_own_columns_and_no_others)
 {
     const struct kern_ops *ops = fixture_set(_i / FIXTURE_N_TYPES);
-    struct product all = {
-        .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 256, .n_weights = 29, .n_rows = 6
-    };
+    struct product all = { .type = fixture_types[_i % FIXTURE_N_TYPES], .n_cols = 256, .n_weights = 29, .n_rows = 6 };
     struct fixture_random random = { 9 };
     const size_t n = (size_t)all.n_rows * all.n_weights;
     float *whole, *part;
@@ -311,11 +304,10 @@ START_TEST(sets_quantise_alike_and_write_no_further)
         fixture_same(kern_act_at(act, n_cols, got).d, kern_act_at(act, n_cols, expected).d, n, "d");
         if (act == KERN_ACT_Q32) {
             fixture_same(kern_act_at(act, n_cols, got).s, kern_act_at(act, n_cols, expected).s, n, "s");
-            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum, kern_act_at(act, n_cols, expected).sum,
-                             4 * n) == 0);
+            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum, kern_act_at(act, n_cols, expected).sum, 4 * n) == 0);
         } else {
-            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum16, kern_act_at(act, n_cols, expected).sum16,
-                             32 * n) == 0);
+            ck_assert(memcmp(kern_act_at(act, n_cols, got).sum16, kern_act_at(act, n_cols, expected).sum16, 32 * n) ==
+                      0);
         }
         for (size_t i = 0; i < KERN_ACT_ALIGN; i++) {
             ck_assert_uint_eq(got[kern_act_bytes(act, n_cols) + i], 0x5a);
@@ -388,10 +380,8 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tcase, sets_multiply_alike_at_every_edge, 0, 2 * N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, largest_quants_do_not_overflow, 0, N_FAST * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, products_that_underflow_keep_their_sign, 0, 3 * FIXTURE_N_SETS);
-    tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0,
-                        FIXTURE_N_SETS * FIXTURE_N_TYPES);
-    tcase_add_loop_test(tcase, a_range_writes_its_own_columns_and_no_others, 0,
-                        FIXTURE_N_SETS * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, a_row_has_the_same_bits_alone_and_among_others, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, a_range_writes_its_own_columns_and_no_others, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, products_are_as_near_as_eight_bits_allow, 0, FIXTURE_N_SETS * FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, sets_quantise_alike_and_write_no_further, 0, 4 * N_FAST);
     tcase_add_loop_test(tcase, a_block_rounds_as_written, 0, FIXTURE_N_SETS);

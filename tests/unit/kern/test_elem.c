@@ -242,13 +242,11 @@ START_TEST(argmax_takes_the_lowest_of_equals_and_never_nan)
 END_TEST
 
 /* Turns @n_rows rows of two heads of @head_dim, the first n_rot of each, by @ops. */
-static float *turned(const struct kern_ops *ops, enum kern_rope_order order, uint32_t head_dim,
-                     uint32_t n_rot, const float *x, const float *table)
+static float *turned(const struct kern_ops *ops, enum kern_rope_order order, uint32_t head_dim, uint32_t n_rot,
+                     const float *x, const float *table)
 {
     static const uint32_t pos[3] = { 5, 0, 2 };
-    struct kern_rope op = {
-        .order = order, .n_heads = 2, .head_dim = head_dim, .n_rot = n_rot, .table = table
-    };
+    struct kern_rope op = { .order = order, .n_heads = 2, .head_dim = head_dim, .n_rot = n_rot, .table = table };
     const uint32_t n = 3 * (2 * head_dim + 1);
     float *copy = fixture_guarded(n);
 

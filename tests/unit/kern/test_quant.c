@@ -329,8 +329,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_search_errs_less_than_plain_rounding, 0, N_FORMATS);
     tcase_add_test(tcase, float_formats_round_to_nearest_even);
     tcase_add_loop_test(tcase, zeros_stay_zeros, 0, FIXTURE_N_TYPES);
-    tcase_add_loop_test(tcase, odd_rows_give_finite_weights_no_further_off_than_the_largest, 0,
-                        FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, odd_rows_give_finite_weights_no_further_off_than_the_largest, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, floats_beyond_the_range_of_a_format_stay_finite, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, what_cannot_be_written_is_refused_and_nothing_is, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, a_row_is_written_whole_and_no_further_at_any_address, 0, FIXTURE_N_TYPES);

@@ -40,8 +40,8 @@ START_TEST(every_format_unpacks_to_the_published_floats)
     for (uint32_t r = 0; r < FIXTURE_GOLDEN_ROWS; r++) {
         ops->unpack(type, packed + r * row_bytes, FIXTURE_GOLDEN_COLS, out);
 
-        ck_assert_msg(memcmp(out, expected + r * FIXTURE_GOLDEN_COLS, sizeof(out)) == 0,
-                      "%s/%s: row %u differs", ops->name, name, r);
+        ck_assert_msg(memcmp(out, expected + r * FIXTURE_GOLDEN_COLS, sizeof(out)) == 0, "%s/%s: row %u differs",
+                      ops->name, name, r);
     }
 }
 END_TEST
@@ -79,10 +79,8 @@ int main(void)
     Suite *suite = suite_create("kern-unpack");
     TCase *tcase = tcase_create("unpack");
 
-    tcase_add_loop_test(tcase, every_format_unpacks_to_the_published_floats, 0,
-                        FIXTURE_N_SETS * (int)COUNTOF(golden));
-    tcase_add_loop_test(tcase, sets_unpack_alike_any_bytes_at_any_address, 0,
-                        (FIXTURE_N_SETS - 1) * FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, every_format_unpacks_to_the_published_floats, 0, FIXTURE_N_SETS * (int)COUNTOF(golden));
+    tcase_add_loop_test(tcase, sets_unpack_alike_any_bytes_at_any_address, 0, (FIXTURE_N_SETS - 1) * FIXTURE_N_TYPES);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

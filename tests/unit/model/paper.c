@@ -64,8 +64,7 @@ static void add_norm(struct paper_model *model, uint32_t layer, const char *name
     add(model, full, n, 0, 1.0f, 0.4f);
 }
 
-static void add_matrix(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols,
-                       uint32_t n_rows)
+static void add_matrix(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols, uint32_t n_rows)
 {
     char full[64];
 
@@ -241,8 +240,8 @@ void paper_make(struct paper_model *model, const struct paper *paper)
     for (uint32_t i = 0; i < model->n_tensors; i++) {
         const struct paper_tensor *tensor = &model->tensors[i];
 
-        maker_tensor(&maker, tensor->name, tensor->n_rows ? 2 : 1,
-                     (uint64_t[]){ tensor->n_cols, tensor->n_rows }, ELEM_F32, at);
+        maker_tensor(&maker, tensor->name, tensor->n_rows ? 2 : 1, (uint64_t[]){ tensor->n_cols, tensor->n_rows },
+                     ELEM_F32, at);
         at += (tensor_bytes(tensor) + ALIGN - 1) / ALIGN * ALIGN;
     }
     maker_data(&maker, ALIGN, 0);
@@ -350,8 +349,7 @@ static double stretched(const struct paper_model *model, uint32_t i, uint32_t n_
     return angle;
 }
 
-static void rotate(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
-                   double *head)
+static void rotate(const struct paper_model *model, uint32_t layer, uint32_t position, uint32_t n_context, double *head)
 {
     const struct paper *paper = model->paper;
     uint32_t n = n_rot(paper);
@@ -391,8 +389,7 @@ static void add_to(const float *bias, uint32_t n, double *x)
 }
 
 /* Each head's query is followed by its gate. */
-static void project_gated(const struct paper_model *model, uint32_t layer, const double *normed,
-                          struct work *work)
+static void project_gated(const struct paper_model *model, uint32_t layer, const double *normed, struct work *work)
 {
     const float *weight = paper_in_layer(model, layer, "attn_q.weight");
 
@@ -422,8 +419,7 @@ static void project(const struct paper_model *model, uint32_t layer, uint32_t po
         if (p == 0 && model->paper->attends_every > 0) {
             project_gated(model, layer, normed, work);
         } else {
-            paper_multiply(fused ? fused : paper_in_layer(model, layer, name), PAPER_EMBD, sizes[p], normed,
-                           parts[p]);
+            paper_multiply(fused ? fused : paper_in_layer(model, layer, name), PAPER_EMBD, sizes[p], normed, parts[p]);
         }
         fused = fused ? fused + (size_t)sizes[p] * PAPER_EMBD : NULL;
         snprintf(name, sizeof(name), "%s.bias", names[p]);
@@ -439,8 +435,8 @@ static void project(const struct paper_model *model, uint32_t layer, uint32_t po
 }
 
 /* One head of one position over what it sees. */
-static void attend(const struct paper *paper, uint32_t layer, uint32_t position, uint32_t head,
-                   const struct work *work, double *out)
+static void attend(const struct paper *paper, uint32_t layer, uint32_t position, uint32_t head, const struct work *work,
+                   double *out)
 {
     double scale = paper->attn_scale > 0.0f ? (double)paper->attn_scale
                    : paper->n_layers == 46  ? 1.0 / sqrt((double)PAPER_EMBD / PAPER_HEADS)
@@ -486,8 +482,7 @@ static void attend_all(const struct paper_model *model, uint32_t layer, uint32_t
 }
 
 /* x = x + @back, normed first where the family does so. */
-static void add_back(const struct paper_model *model, uint32_t layer, const char *post_norm, double *back,
-                     double *x)
+static void add_back(const struct paper_model *model, uint32_t layer, const char *post_norm, double *back, double *x)
 {
     if (model->paper->norms_back) {
         paper_norm(paper_in_layer(model, layer, post_norm), PAPER_EMBD, back, back);
@@ -510,8 +505,8 @@ static void feed_forward(const struct paper_model *model, uint32_t layer, double
                               model->paper->attends_every ? "post_attention_norm.weight" : "ffn_norm.weight"),
                PAPER_EMBD, x, normed);
     paper_multiply(first, PAPER_EMBD, PAPER_FF, normed, gate);
-    paper_multiply(model->paper->is_fused ? second + (size_t)PAPER_FF * PAPER_EMBD : second, PAPER_EMBD,
-                   PAPER_FF, normed, up);
+    paper_multiply(model->paper->is_fused ? second + (size_t)PAPER_FF * PAPER_EMBD : second, PAPER_EMBD, PAPER_FF,
+                   normed, up);
     for (uint32_t i = 0; i < PAPER_FF; i++) {
         double g = gate[i];
 
@@ -540,8 +535,7 @@ static void read_out(const struct paper_model *model, const double *x, double *l
     double normed[PAPER_EMBD];
 
     paper_norm(find(model, "output_norm.weight"), PAPER_EMBD, x, normed);
-    paper_multiply(output ? output : find(model, "token_embd.weight"), PAPER_EMBD, PAPER_TOKENS, normed,
-                   logits);
+    paper_multiply(output ? output : find(model, "token_embd.weight"), PAPER_EMBD, PAPER_TOKENS, normed, logits);
     for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
         logits[i] = soft_limit(logits[i], model->paper->logit_cap);
     }

@@ -26,8 +26,7 @@ bool paper_net_recurs(const struct paper *paper, uint32_t layer)
 
 /* ---- the file ---- */
 
-static void add_matrix(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols,
-                       uint32_t n_rows)
+static void add_matrix(struct paper_model *model, uint32_t layer, const char *name, uint32_t n_cols, uint32_t n_rows)
 {
     paper_add(model, layer, name, n_cols, n_rows, 0.0f, 2.5f / sqrtf((float)n_cols));
 }
@@ -136,8 +135,7 @@ static void learn(double (*matrix)[VALUE_DIM], double alpha, double beta, const 
     }
 }
 
-static void take_head(struct net_state *state, uint32_t head, double alpha, double beta, const double *qkv,
-                      double *out)
+static void take_head(struct net_state *state, uint32_t head, double alpha, double beta, const double *qkv, double *out)
 {
     double q[KEY_DIM];
     double k[KEY_DIM];

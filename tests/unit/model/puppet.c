@@ -61,8 +61,8 @@ void puppet_seq(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t n_
 }
 
 /* Runs one step to its end. */
-struct step_report puppet_run(struct model *model, const struct step_entry *entries, uint32_t n,
-                              step_poll_fn poll, void *owner)
+struct step_report puppet_run(struct model *model, const struct step_entry *entries, uint32_t n, step_poll_fn poll,
+                              void *owner)
 {
     struct step_report report;
     struct diag diag = DIAG_INIT;

@@ -19,15 +19,14 @@ struct model *puppet_open(const struct rig_setup *setup);
 const char *puppet_script(const char *text);
 
 /* Opens sequence @id with @n_tokens, the prompt over and over, greedy. The outcome of seq_open(). */
-int puppet_try(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t n_reserve,
-               struct seq_room *room);
+int puppet_try(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t n_reserve, struct seq_room *room);
 
 /* The same, and it must work. */
 void puppet_seq(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t n_reserve);
 
 /* Runs one step to its end, through any number of suspensions. */
-struct step_report puppet_run(struct model *model, const struct step_entry *entries, uint32_t n,
-                              step_poll_fn poll, void *owner);
+struct step_report puppet_run(struct model *model, const struct step_entry *entries, uint32_t n, step_poll_fn poll,
+                              void *owner);
 
 /* A step of one entry: @n_prefill rows, or a decode with 0. */
 struct step_result puppet_run_one(struct model *model, uint32_t id, uint32_t n_prefill);

@@ -85,8 +85,7 @@ static void open_stream(struct model *model, struct rig_stream *stream)
     stream->n_pinned = stream->n_answer == 0 ? room.n_pinned : stream->n_pinned;
 }
 
-static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
-                     struct step_entry *entries)
+static uint32_t plan(const struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk, struct step_entry *entries)
 {
     uint32_t n = 0;
 
@@ -190,12 +189,10 @@ void rig_end(struct rig_run *run)
     ck_assert(model_check(run->model));
 }
 
-void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
-               step_poll_fn poll, void *owner)
+void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk, step_poll_fn poll,
+               void *owner)
 {
-    struct rig_run run = {
-        .model = model, .streams = streams, .n_streams = n_streams, .n_chunk = n_chunk, .step = 1
-    };
+    struct rig_run run = { .model = model, .streams = streams, .n_streams = n_streams, .n_chunk = n_chunk, .step = 1 };
 
     rig_begin(&run);
     while (rig_turn(&run, poll, owner)) {

@@ -57,8 +57,8 @@ extern const bool rig_has_one_hash;
  * Opens all @streams and steps until each has its answer: prompts in pieces of @n_chunk rows, everything that can be
  * decoded in each step, in the order given. @poll as in step_run(); a suspended step is run on at once. Closes them.
  */
-void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk,
-               step_poll_fn poll, void *owner);
+void rig_drive(struct model *model, struct rig_stream *streams, uint32_t n_streams, uint32_t n_chunk, step_poll_fn poll,
+               void *owner);
 
 /* The same a little at a time, so that two may go on in turns. */
 struct rig_run {

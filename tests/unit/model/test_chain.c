@@ -31,8 +31,7 @@ static void make(struct chain *chain, int which)
     ck_assert_int_eq(chain_create(chain, N_PAGES, hashes[which]), 0);
 }
 
-static struct chain_domain *domain_of(struct chain *chain, const char *salt, const char *adapter,
-                                      const char *numerics)
+static struct chain_domain *domain_of(struct chain *chain, const char *salt, const char *adapter, const char *numerics)
 {
     const struct chain_key key = { .salt = (const uint8_t *)salt,
                                    .n_salt = strlen(salt),
@@ -125,8 +124,8 @@ START_TEST(nothing_of_one_domain_is_found_in_another)
 
         ck_assert_ptr_ne(other, domain);
         ck_assert_uint_eq(chain_find(&chain, other, CHAIN_NONE, tokens_of(1)), CHAIN_NONE);
-        ck_assert_uint_eq(
-            chain_find_part(&chain, other, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK - 1, &n_same), CHAIN_NONE);
+        ck_assert_uint_eq(chain_find_part(&chain, other, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK - 1, &n_same),
+                          CHAIN_NONE);
         chain_drop_domain(other);
     }
     end(&chain, domain);
@@ -138,11 +137,9 @@ START_TEST(a_salt_that_looks_like_two_fields_is_one)
     /* What a key without lengths would be: the tag of the adapter, and a length that says nothing, inside a field. */
     static const uint8_t looks[] = { 'a', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'b' };
     static const uint8_t like[] = { 'b', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'c' };
-    const struct chain_key one = { .salt = looks,
-                                   .n_salt = sizeof(looks),
-                                   .adapter = (const uint8_t *)"c",
-                                   .n_adapter = 1,
-                                   .numerics = "n" };
+    const struct chain_key one = {
+        .salt = looks, .n_salt = sizeof(looks), .adapter = (const uint8_t *)"c", .n_adapter = 1, .numerics = "n"
+    };
     const struct chain_key other = {
         .salt = (const uint8_t *)"a", .n_salt = 1, .adapter = like, .n_adapter = sizeof(like), .numerics = "n"
     };
@@ -236,8 +233,7 @@ START_TEST(what_was_taken_out_is_not_found_and_the_rest_still_is)
         chain_remove(&chain, gone);
 
         for (uint32_t i = 0; i < 4; i++) {
-            ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(i)),
-                              i == gone ? CHAIN_NONE : i);
+            ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(i)), i == gone ? CHAIN_NONE : i);
         }
         ck_assert(!chain_has(&chain, gone));
         end(&chain, domain);

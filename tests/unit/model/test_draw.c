@@ -87,8 +87,7 @@ START_TEST(draws_follow_the_distribution)
         chi += (counts[i] - wanted) * (counts[i] - wanted) / wanted;
     }
 
-    ck_assert_double_lt(chi,
-                        24.3); /* 7 degrees of freedom: passed by chance once in a thousand sets of seeds */
+    ck_assert_double_lt(chi, 24.3); /* 7 degrees of freedom: passed by chance once in a thousand sets of seeds */
 }
 END_TEST
 
@@ -235,8 +234,8 @@ END_TEST
 #define MIDDLE 3000
 
 /* One draw in pieces of @most; another that is left in the midst of it before. */
-static void check_pieces(struct sample_scratch *scratch, const struct sample_params *params,
-                         const float *logits, const uint32_t *tokens, size_t n_tokens, size_t most)
+static void check_pieces(struct sample_scratch *scratch, const struct sample_params *params, const float *logits,
+                         const uint32_t *tokens, size_t n_tokens, size_t most)
 {
     uint32_t ids[2][20];
     float logprobs[2][20];
@@ -245,8 +244,7 @@ static void check_pieces(struct sample_scratch *scratch, const struct sample_par
     unsigned n_left = (unsigned)(MIDDLE * 3 / 2 / most);
     int r;
 
-    ck_assert_int_eq(sample_draw(params, logits, MIDDLE, tokens, n_tokens, (uint32_t)most, scratch, &whole),
-                     SAMPLE_OK);
+    ck_assert_int_eq(sample_draw(params, logits, MIDDLE, tokens, n_tokens, (uint32_t)most, scratch, &whole), SAMPLE_OK);
     for (unsigned i = 0; i < 2; i++) {
         sample_begin(scratch, params, logits, MIDDLE, tokens, n_tokens, (uint32_t)most, &pieces);
         do {

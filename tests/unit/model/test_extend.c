@@ -102,14 +102,12 @@ static void check_kept(const struct way *way, const struct rig_stream *stream, b
     uint32_t n_most = way->n_same < stream->n_prompt - 1 ? way->n_same : stream->n_prompt - 1;
 
     if (recurs) {
-        ck_assert_msg(stream->n_cached == 0 || stream->n_cached == n_done, "%s: %u", way->what,
-                      stream->n_cached);
+        ck_assert_msg(stream->n_cached == 0 || stream->n_cached == n_done, "%s: %u", way->what, stream->n_cached);
     } else if (way->is_warm) {
         ck_assert_uint_ge(stream->n_cached, N_SECOND - 16);
     } else if (!way->is_stopped) {
         /* Fewer than four rows of a page of the chain are not worth a copy. */
-        ck_assert_msg(stream->n_cached + 3 >= (n_most < n_done ? n_most : n_done) &&
-                          stream->n_cached <= n_most,
+        ck_assert_msg(stream->n_cached + 3 >= (n_most < n_done ? n_most : n_done) && stream->n_cached <= n_most,
                       "%s: %u", way->what, stream->n_cached);
     }
 }

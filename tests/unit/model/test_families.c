@@ -44,8 +44,7 @@ static struct rig_stream *grow(struct model *model)
 {
     struct rig_stream *stream = calloc(1, sizeof(*stream));
 
-    *stream =
-        (struct rig_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
+    *stream = (struct rig_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
     stream->prompt[0] = 3;
     stream->logprobs = calloc((size_t)N_TEXT * RIG_VOCAB, sizeof(float));
     rig_drive(model, stream, 1, 1, NULL, NULL);
@@ -68,8 +67,7 @@ START_TEST(logits_at_every_length_are_those_of_the_paper)
     paper_logits(&paper, text, N_TEXT, PAPER_CONTEXT, expected);
 
     for (uint32_t i = 0; i < N_TEXT; i++) {
-        double now =
-            difference(expected + (size_t)i * PAPER_TOKENS, stream->logprobs + (size_t)i * RIG_VOCAB);
+        double now = difference(expected + (size_t)i * PAPER_TOKENS, stream->logprobs + (size_t)i * RIG_VOCAB);
 
         ck_assert_msg(now <= BOUND, "%s: after %u tokens a log-probability is %.3g of the largest logit away",
                       papers[_i].name, i + 1, now);
@@ -87,9 +85,7 @@ END_TEST
 
 START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
 {
-    static const uint32_t lengths[] = {
-        1, 2, 15, 16, 17, 18, 19, 20, 21, 22, 31, 32, 33, 34, 48, 49, 99, 100
-    };
+    static const uint32_t lengths[] = { 1, 2, 15, 16, 17, 18, 19, 20, 21, 22, 31, 32, 33, 34, 48, 49, 99, 100 };
     static struct paper_model paper;
     struct rig_stream *single;
     struct model *model;
@@ -149,8 +145,7 @@ static const struct refusal {
 } refusals[] = {
     { { .family = "qwen3", .n_layers = 2, .norms_heads = true, .omits = { "blk.1.attn_k_norm.weight" } },
       "lacks tensors: blk.1.attn_k_norm.weight" },
-    { { .family = "qwen2", .n_layers = 2, .norms_heads = true },
-      "blk.0.attn_q_norm.weight belongs to no model" },
+    { { .family = "qwen2", .n_layers = 2, .norms_heads = true }, "blk.0.attn_q_norm.weight belongs to no model" },
     { { .family = "gemma2", .n_layers = 2, .norms_back = true, .omits = { "blk.0.post_ffw_norm.weight" } },
       "lacks tensors: blk.0.post_ffw_norm.weight" },
     { { .family = "gemma3", .n_layers = 1, .norms_back = true },
@@ -167,20 +162,14 @@ static const struct refusal {
         .has_lists = true,
         .omits = { "rope_factors_short.weight" } },
       "only one is there" },
-    { { .family = "phi3", .n_layers = 1, .is_fused = true, .scaling = "longrope" },
-      "rope_factors_long.weight" },
+    { { .family = "phi3", .n_layers = 1, .is_fused = true, .scaling = "longrope" }, "rope_factors_long.weight" },
     { { .family = "llama", .n_layers = 1, .scaling = "dynamic" }, "rope.scaling.type is \"dynamic\"" },
     { { .family = "llama", .n_layers = 1, .factor = 0.5f }, "rope.scaling.factor is 0.5" },
     { { .family = "llama", .n_layers = 1, .base = 0.25f }, "rope.freq_base is 0.25" },
     { { .family = "gemma2", .n_layers = 1, .norms_back = true, .attn_cap = -50.0f },
       "gemma2.attn_logit_softcapping is -50" },
     { { .family = "llama", .n_layers = 1, .attn_scale = -1.0f }, "attention.scale is -1" },
-    { { .family = "gemma3",
-        .n_layers = 2,
-        .norms_back = true,
-        .norms_heads = true,
-        .window = 9,
-        .pattern_key = 3 },
+    { { .family = "gemma3", .n_layers = 2, .norms_back = true, .norms_heads = true, .window = 9, .pattern_key = 3 },
       "one bool for each of the 2 layers" },
     { { .family = "qwen35", .n_layers = 2, .norms_heads = true },
       "lacks keys: qwen35.ssm.conv_kernel, qwen35.ssm.group_count, qwen35.ssm.time_step_rank, "
@@ -204,8 +193,7 @@ START_TEST(what_does_not_belong_to_a_family_is_refused_by_name)
 
     paper_make(&paper, &refusal->paper);
 
-    ck_assert_int_eq(rig_try(&model, paper.path, &(struct rig_setup){ .backend = "cpu" }, &diag),
-                     MODEL_REFUSED);
+    ck_assert_int_eq(rig_try(&model, paper.path, &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
 
     ck_assert_msg(strstr(diag.text, refusal->says), "\"%s\" does not say %s", diag.text, refusal->says);
     paper_free(&paper);
@@ -220,8 +208,7 @@ int main(void)
     tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_papers);
     tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_papers);
     tcase_add_test(tcase, the_context_in_force_chooses_the_factors_and_names_them);
-    tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0,
-                        (int)COUNTOF(refusals));
+    tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0, (int)COUNTOF(refusals));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

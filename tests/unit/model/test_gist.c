@@ -78,15 +78,13 @@ static int open_hidden(struct model *model, uint32_t id, const uint32_t *tokens,
 {
     struct seq_room room;
 
-    return seq_open(
-        model,
-        &(struct seq_ask){
-            .id = id, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &greedy, .hidden = true },
-        &room);
+    return seq_open(model,
+                    &(struct seq_ask){
+                        .id = id, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &greedy, .hidden = true },
+                    &room);
 }
 
-static struct step_report run_step(struct model *model, const struct step_entry *entries, uint32_t n,
-                                   step_poll_fn poll)
+static struct step_report run_step(struct model *model, const struct step_entry *entries, uint32_t n, step_poll_fn poll)
 {
     struct step_report report;
     struct diag diag = DIAG_INIT;
@@ -142,8 +140,7 @@ static struct model *open_paper(struct paper *paper, struct paper_model *made, e
 {
     paper->pooling = pooling;
     paper_make(made, paper);
-    return rig_open(made->path,
-                    &(struct rig_setup){ .kv_format = "f32", .n_threads = n_threads, .n_rows = 256 });
+    return rig_open(made->path, &(struct rig_setup){ .kv_format = "f32", .n_threads = n_threads, .n_rows = 256 });
 }
 
 static double expected_value(const double *hidden, enum gist_pooling pooling, uint32_t i)
@@ -224,11 +221,11 @@ START_TEST(a_gist_has_the_same_bits_however_it_is_served)
             bool is_first = n_threads == 1 && i == 0;
 
             ck_assert_int_eq(open_hidden(model, id, text, N_TEXT), SEQ_OK);
-            embed(model, id, N_TEXT, chunks[i / 2], i % 2 && chunks[i / 2] > 1 ? 3 : 0,
-                  i % 2 ? stop_each_time : NULL, is_first ? first : values);
+            embed(model, id, N_TEXT, chunks[i / 2], i % 2 && chunks[i / 2] > 1 ? 3 : 0, i % 2 ? stop_each_time : NULL,
+                  is_first ? first : values);
             seq_close(model, id, true);
-            ck_assert_msg(is_first || memcmp(first, values, sizeof(first)) == 0, "chunk %u, way %u",
-                          chunks[i / 2], i % 2);
+            ck_assert_msg(is_first || memcmp(first, values, sizeof(first)) == 0, "chunk %u, way %u", chunks[i / 2],
+                          i % 2);
         }
         model_close(model);
         paper_free(&made);

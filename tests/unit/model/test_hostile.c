@@ -101,8 +101,7 @@ static int load_in_child(const char *path, const char *backend)
             setrlimit(RLIMIT_AS, &limit);
         }
         alarm(IS_SANITIZED ? 60 : 10);
-        ran = rig_try(&model, path,
-                      &(struct rig_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
+        ran = rig_try(&model, path, &(struct rig_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
                       &diag) == MODEL_OK &&
               read_vocabulary(path, &diag);
         if (ran) {

@@ -74,9 +74,8 @@ static bool never(void *owner)
 static void fill_streams(struct rig_stream *streams, uint32_t n, const struct rig_case *words)
 {
     for (uint32_t i = 0; i < n; i++) {
-        streams[i] = (struct rig_stream){ .id = i + 1,
-                                          .n_prompt = N_PROMPT - (i * 5) % N_PROMPT,
-                                          .n_wanted = N_ANSWER };
+        streams[i] =
+            (struct rig_stream){ .id = i + 1, .n_prompt = N_PROMPT - (i * 5) % N_PROMPT, .n_wanted = N_ANSWER };
         streams[i].prompt[0] = 1;
         for (uint32_t j = 1; j < streams[i].n_prompt; j++) {
             streams[i].prompt[j] = words->answer[(j - 1) * (i + 1) % words->n_answer];
@@ -138,16 +137,15 @@ static struct rig_stream *serve(const char *path, const char *kv_format, const s
     streams[0].reopen_at = way->reopen_at;
     streams[0].keeps = !way->is_forgotten;
     streams[0].logprobs = calloc((size_t)N_ANSWER * RIG_VOCAB, sizeof(float));
-    rig_drive(model, streams, way->n_beside + 1, way->n_chunk, way->is_suspended ? never : NULL,
-              &n_suspended);
+    rig_drive(model, streams, way->n_beside + 1, way->n_chunk, way->is_suspended ? never : NULL, &n_suspended);
     ck_assert(!way->is_suspended || n_suspended > 500);
     check_found(way, &streams[0], shares);
     model_close(model);
     return streams;
 }
 
-static void serve_every_way(const char *name, const char *path, const char *kv_format,
-                            const struct rig_case *words, bool shares)
+static void serve_every_way(const char *name, const char *path, const char *kv_format, const struct rig_case *words,
+                            bool shares)
 {
     struct rig_stream *first = NULL;
 
@@ -162,10 +160,9 @@ static void serve_every_way(const char *name, const char *path, const char *kv_f
         }
         now = serve(path, kv_format, &ways[i], words, shares);
         first = first ? first : now;
-        ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens",
-                      name, ways[i].what);
-        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) ==
-                          0,
+        ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens", name,
+                      ways[i].what);
+        ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) == 0,
                       "%s, %s: other bits", name, ways[i].what);
         if (now != first) {
             free(now->logprobs);

@@ -122,16 +122,14 @@ static struct chain_domain *domain_of(struct kv *kv)
     struct chain_domain *domain;
 
     ck_assert_int_eq(chain_get_domain(&kv->chain,
-                                      &(struct chain_key){
-                                          .salt = (const uint8_t *)"s", .n_salt = 1, .numerics = "n" },
+                                      &(struct chain_key){ .salt = (const uint8_t *)"s", .n_salt = 1, .numerics = "n" },
                                       &domain),
                      0);
     return domain;
 }
 
 /* @pages grows to @n and publishes all of them; tokens as of kind @kind. */
-static void publish(struct kv *kv, struct kv_pages *pages, uint32_t n, struct chain_domain *domain,
-                    uint32_t kind)
+static void publish(struct kv *kv, struct kv_pages *pages, uint32_t n, struct chain_domain *domain, uint32_t kind)
 {
     ck_assert_int_eq(kv_pages_grow(kv, pages, n * KV_PAGE_TOK), KV_OK);
     for (uint32_t i = 0; i < n; i++) {

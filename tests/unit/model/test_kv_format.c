@@ -31,8 +31,7 @@ static void keep_logits(void *owner, uint32_t position, const float *logits, uin
 static float *all_logits(const char *path, const char *kv_format, const uint32_t *tokens, uint32_t n,
                          uint32_t *ret_kv_bytes)
 {
-    struct model *model =
-        rig_open(path, &(struct rig_setup){ .kv_format = kv_format, .n_sequences = N_CHUNK });
+    struct model *model = rig_open(path, &(struct rig_setup){ .kv_format = kv_format, .n_sequences = N_CHUNK });
     const struct sample_params params = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     float *logits = calloc((size_t)n * RIG_VOCAB, sizeof(*logits));
     const struct seq_ask ask = { .id = 1,

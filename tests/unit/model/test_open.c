@@ -17,8 +17,7 @@ static const struct refusal {
     { { .omit = { "general.architecture" } }, { "general.architecture" } },
     { { .omit = { "blk.0.attn_q.weight", "blk.1.ffn_down.weight", "output_norm.weight" } },
       { "blk.0.attn_q.weight", "blk.1.ffn_down.weight", "output_norm.weight" } },
-    { { .omit = { "llama.block_count", "llama.context_length" } },
-      { "llama.block_count", "llama.context_length" } },
+    { { .omit = { "llama.block_count", "llama.context_length" } }, { "llama.block_count", "llama.context_length" } },
     { { .omit = { "llama.attention.layer_norm_rms_epsilon" } }, { "rms_epsilon" } },
     { { .omit = { "tokenizer.ggml.tokens" } }, { "tokenizer.ggml.tokens" } },
     { { .key = "llama.block_count", .value = 3 }, { "blk.2.attn_q.weight" } },
@@ -31,28 +30,23 @@ static const struct refusal {
     { { .key = "llama.rope.dimension_count", .value = 7 }, { "7 elements", "pairs" } },
     { { .key = "llama.rope.dimension_count", .value = 128 }, { "128 elements", "64" } },
     { { .key = "split.count", .value = 3 }, { "parts" } },
-    { { .tensor = "rope_freqs.weight", .type = ELEM_F32, .n_cols = 32 },
-      { "rope_freqs.weight", "factor 0" } },
+    { { .tensor = "rope_freqs.weight", .type = ELEM_F32, .n_cols = 32 }, { "rope_freqs.weight", "factor 0" } },
     { { .tensor = "rope_freqs.weight", .type = ELEM_F32, .n_cols = 64 }, { "rope_freqs.weight", "32 x 1" } },
-    { { .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 256 },
-      { "blk.1.attn_k.bias", "128 x 1" } },
+    { { .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 256 }, { "blk.1.attn_k.bias", "128 x 1" } },
     { { .key = "llama.expert_count", .value = 8 }, { "mixture of experts" } },
     { { .key = "llama.vocab_size", .value = 299 }, { "llama.vocab_size", "299", "300" } },
     { { .text_key = "llama.rope.scaling.type", .text = "dynamic" }, { "dynamic", "yarn" } },
     { { .eps = -1.0f }, { "rms_epsilon" } },
-    { { .tensor = "blk.1.attn_norm.bias", .type = ELEM_F32, .n_cols = 256 },
-      { "blk.1.attn_norm.bias", "llama" } },
+    { { .tensor = "blk.1.attn_norm.bias", .type = ELEM_F32, .n_cols = 256 }, { "blk.1.attn_norm.bias", "llama" } },
     { { .tensor = "output_norm.bias", .type = ELEM_F32, .n_cols = 256 }, { "output_norm.bias" } },
     { { .text_key = "llama.rope.scaling.type", .text = "longrope" }, { "rope_factors_long" } },
     { { .n_listed = TINY_TOKENS + 1 }, { "token_embd.weight", "256 x 301" } },
-    { { .tensor = "output.weight", .type = ELEM_F16, .n_cols = 256, .n_rows = TINY_TOKENS - 1 },
-      { "output.weight" } },
+    { { .tensor = "output.weight", .type = ELEM_F16, .n_cols = 256, .n_rows = TINY_TOKENS - 1 }, { "output.weight" } },
     { { .tensor = "blk.1.ffn_down.weight", .type = ELEM_F16, .n_cols = 256, .n_rows = 512 },
       { "blk.1.ffn_down.weight", "256 x 512", "512 x 256" } },
     { { .tensor = "blk.0.ffn_up.weight", .type = 17, .n_cols = 256, .n_rows = 512 },
       { "blk.0.ffn_up.weight", "IQ2_XS", "Q4_1" } },
-    { { .tensor = "blk.0.attn_norm.weight", .type = ELEM_F16, .n_cols = 256 },
-      { "blk.0.attn_norm.weight", "F32" } },
+    { { .tensor = "blk.0.attn_norm.weight", .type = ELEM_F16, .n_cols = 256 }, { "blk.0.attn_norm.weight", "F32" } },
 };
 
 START_TEST(a_file_that_does_not_hold_together_is_refused_by_name)
@@ -69,8 +63,7 @@ START_TEST(a_file_that_does_not_hold_together_is_refused_by_name)
 
     ck_assert_int_eq(r, MODEL_REFUSED);
     for (size_t i = 0; i < COUNTOF(refusal->says) && refusal->says[i]; i++) {
-        ck_assert_msg(strstr(diag.text, refusal->says[i]), "\"%s\" does not say %s", diag.text,
-                      refusal->says[i]);
+        ck_assert_msg(strstr(diag.text, refusal->says[i]), "\"%s\" does not say %s", diag.text, refusal->says[i]);
     }
 }
 END_TEST
@@ -117,8 +110,7 @@ START_TEST(what_is_no_file_is_refused)
     ck_assert_int_eq(rig_try(&model, "/", &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
     ck_assert_msg(strstr(diag.text, "regular"), "%s", diag.text);
     diag_clear(&diag);
-    ck_assert_int_eq(rig_try(&model, "/dev/null", &(struct rig_setup){ .backend = "cpu" }, &diag),
-                     MODEL_REFUSED);
+    ck_assert_int_eq(rig_try(&model, "/dev/null", &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
 }
 END_TEST
 
@@ -194,8 +186,7 @@ START_TEST(biases_are_taken_where_the_file_has_them)
 {
     char path[64];
 
-    tiny_file(&(struct tiny){ .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 128 }, path,
-              sizeof(path));
+    tiny_file(&(struct tiny){ .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 128 }, path, sizeof(path));
 
     model_close(rig_open(path, &(struct rig_setup){ .backend = "cpu" }));
 }
@@ -226,8 +217,7 @@ int main(void)
     Suite *suite = suite_create("model-open");
     TCase *tcase = tcase_create("open");
 
-    tcase_add_loop_test(tcase, a_file_that_does_not_hold_together_is_refused_by_name, 0,
-                        (int)COUNTOF(refusals));
+    tcase_add_loop_test(tcase, a_file_that_does_not_hold_together_is_refused_by_name, 0, (int)COUNTOF(refusals));
     tcase_add_test(tcase, a_list_too_long_for_a_sentence_is_counted);
     tcase_add_loop_test(tcase, a_setup_that_cannot_be_had_is_refused, 0, (int)COUNTOF(bad_setups));
     tcase_add_test(tcase, what_is_no_file_is_refused);

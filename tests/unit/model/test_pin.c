@@ -514,8 +514,7 @@ int main(void)
     TCase *tcase = tcase_create("pin");
 
     tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0,
-                        (int)COUNTOF(meetings));
+    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0, (int)COUNTOF(meetings));
     tcase_add_test(tcase, who_was_not_told_of_the_domain_finds_nothing);
     tcase_add_test(tcase, who_shares_with_nobody_finds_it_and_leaves_nothing);
     tcase_add_test(tcase, what_one_computes_behind_a_pin_is_not_found_by_another);

@@ -234,8 +234,7 @@ END_TEST
 
 /* ---- driven by hand: sequences that live beside each other */
 
-static int open_seq(struct model *model, const struct rig_stream *stream, uint32_t n_reserve,
-                    struct seq_room *ret_room)
+static int open_seq(struct model *model, const struct rig_stream *stream, uint32_t n_reserve, struct seq_room *ret_room)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
 

@@ -405,8 +405,7 @@ START_TEST(window_leaves_no_trace_for_the_next_draw)
     c.params.frequency_penalty = 0.4F;
     ck_assert_int_eq(sample_scratch_create(&scratch, VOCAB), 0);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(sample_draw(&c.params, slope, VOCAB, said, COUNTOF(said), 0, scratch, &result),
-                         SAMPLE_OK);
+        ck_assert_int_eq(sample_draw(&c.params, slope, VOCAB, said, COUNTOF(said), 0, scratch, &result), SAMPLE_OK);
         ck_assert_uint_eq(result.id, 7);
     }
     sample_scratch_destroy(scratch);

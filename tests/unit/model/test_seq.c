@@ -47,8 +47,7 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
 {
-    struct model *model =
-        puppet_open(&(struct rig_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
+    struct model *model = puppet_open(&(struct rig_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
     struct seq_room room;
 
     puppet_seq(model, 1, 20, 60);
@@ -145,16 +144,12 @@ static int open_and_close(void *data)
 {
     static const struct sample_bias bias = { .id = 3, .bias = 1.0f };
     static const uint32_t never[] = { 4 };
-    const struct sample_params params = {
-        .biases = &bias, .n_biases = 1, .never = never, .n_never = 1, .n_top = 5
-    };
+    const struct sample_params params = { .biases = &bias, .n_biases = 1, .never = never, .n_never = 1, .n_top = 5 };
     const struct step_entry entry = { .seq = 1, .n_prefill = 1 };
     const struct step_entry other = { .seq = 2, .n_prefill = 1 };
-    struct seq_ask ask = { .id = 1,
-                           .tokens = puppet_prompt,
-                           .n_tokens = PUPPET_PROMPT,
-                           .n_prompt = PUPPET_PROMPT,
-                           .params = &params };
+    struct seq_ask ask = {
+        .id = 1, .tokens = puppet_prompt, .n_tokens = PUPPET_PROMPT, .n_prompt = PUPPET_PROMPT, .params = &params
+    };
     struct model *model = data;
     struct seq_room room;
     int r = seq_open(model, &ask, &room);
@@ -183,9 +178,7 @@ END_TEST
 /* The first token drawn after the puppet's prompt, as token @index of the answer. */
 static uint32_t draw_at(uint32_t n_prompt, uint32_t n_slid)
 {
-    const struct sample_params warm = {
-        .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3
-    };
+    const struct sample_params warm = { .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3 };
     struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
     struct seq_room room;
     struct step_result result;

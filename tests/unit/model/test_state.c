@@ -46,8 +46,7 @@ static int open_seq(struct model *model, uint32_t id, uint32_t n, float *logits)
                     &room);
 }
 
-static struct step_result step(struct model *model, uint32_t id, uint32_t n_prefill, step_poll_fn poll,
-                               void *owner)
+static struct step_result step(struct model *model, uint32_t id, uint32_t n_prefill, step_poll_fn poll, void *owner)
 {
     const struct step_entry entry = { .seq = id, .n_prefill = n_prefill, .n_decode = n_prefill == 0 };
     struct step_report report;
@@ -138,8 +137,7 @@ START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
     struct step_result result;
 
     paper_make(&paper, &kind);
-    stopper.model =
-        rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
+    stopper.model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
     expect(stopper.model, 30, expected);
     ck_assert_int_eq(open_seq(stopper.model, 1, 30, NULL), SEQ_OK);
     step(stopper.model, 1, 10, NULL, NULL);

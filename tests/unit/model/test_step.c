@@ -69,8 +69,7 @@ START_TEST(a_sequence_rebuilt_from_its_tokens_goes_on_the_same)
                               &room),
                      SEQ_OK);
 
-    ck_assert_uint_eq(puppet_run_one(model, 2, COUNTOF(tokens)).tokens[0],
-                      puppet_run_one(model, 1, 0).tokens[0]);
+    ck_assert_uint_eq(puppet_run_one(model, 2, COUNTOF(tokens)).tokens[0], puppet_run_one(model, 1, 0).tokens[0]);
     model_close(model);
 }
 END_TEST
@@ -289,8 +288,7 @@ END_TEST
 
 START_TEST(an_unknown_sequence_is_told_and_harms_nobody)
 {
-    const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 },
-                                          { .seq = 1, .n_prefill = PUPPET_PROMPT } };
+    const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 }, { .seq = 1, .n_prefill = PUPPET_PROMPT } };
     struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
     struct step_report report;
 
@@ -400,10 +398,7 @@ START_TEST(weights_of_every_format_run)
     struct model *model;
     char path[64];
 
-    tiny_file(&(struct tiny){ .tensor = "blk.1.ffn_down.weight",
-                              .type = formats[_i],
-                              .n_cols = 512,
-                              .n_rows = 256 },
+    tiny_file(&(struct tiny){ .tensor = "blk.1.ffn_down.weight", .type = formats[_i], .n_cols = 512, .n_rows = 256 },
               path, sizeof(path));
     model = rig_open(path, &(struct rig_setup){ .kv_format = "f16" });
     puppet_seq(model, 1, PUPPET_PROMPT, 8);

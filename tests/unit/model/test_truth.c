@@ -69,13 +69,11 @@ static double largest_difference(const double *logits, const float *logprobs)
     return worst;
 }
 
-static void compare_answer(const char *name, const struct rig_case *one, const struct rig_stream *stream,
-                           double bound)
+static void compare_answer(const char *name, const struct rig_case *one, const struct rig_stream *stream, double bound)
 {
     for (uint32_t i = 0; i < stream->n_answer && one->margins[i] >= bound; i++) {
-        ck_assert_msg(stream->answer[i] == one->answer[i],
-                      "%s: token %u of the answer is %u, not %u (margin %g)", name, i, stream->answer[i],
-                      one->answer[i], one->margins[i]);
+        ck_assert_msg(stream->answer[i] == one->answer[i], "%s: token %u of the answer is %u, not %u (margin %g)", name,
+                      i, stream->answer[i], one->answer[i], one->margins[i]);
     }
 }
 
@@ -100,9 +98,8 @@ START_TEST(answers_and_first_logits_are_those_of_the_other_program)
 
     for (size_t i = 0; i < n; i++) {
         stream = calloc(1, sizeof(*stream));
-        *stream = (struct rig_stream){ .id = (uint32_t)i + 1,
-                                       .n_prompt = cases[i].n_prompt,
-                                       .n_wanted = cases[i].n_answer };
+        *stream =
+            (struct rig_stream){ .id = (uint32_t)i + 1, .n_prompt = cases[i].n_prompt, .n_wanted = cases[i].n_answer };
         memcpy(stream->prompt, cases[i].prompt, sizeof(stream->prompt));
         stream->logprobs = calloc((size_t)stream->n_wanted * RIG_VOCAB, sizeof(float));
         rig_drive(model, stream, 1, 64, NULL, NULL);
@@ -112,8 +109,8 @@ START_TEST(answers_and_first_logits_are_those_of_the_other_program)
         free(stream);
     }
 
-    fprintf(stderr, "%s on %s, KV %s: largest difference of a log-probability %.2g\n", row->name,
-            row->backend, row->kv_format, worst);
+    fprintf(stderr, "%s on %s, KV %s: largest difference of a log-probability %.2g\n", row->name, row->backend,
+            row->kv_format, worst);
     ck_assert_double_le(worst, row->logit_bound);
     model_close(model);
     free(cases);
@@ -187,14 +184,13 @@ START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
 
     for (size_t i = 0; (text = rig_forced_case(row->file, i)); i++) {
         for (uint32_t n = 1; n < text->n_prompt; n++) {
-            worst =
-                fmax(worst, fabs(logprob_of(model, text->prompt, n, text->prompt[n]) - text->margins[n - 1]));
+            worst = fmax(worst, fabs(logprob_of(model, text->prompt, n, text->prompt[n]) - text->margins[n - 1]));
         }
         free(text);
     }
 
-    fprintf(stderr, "%s on %s: largest difference of a next token's log-probability %.2g\n", row->file,
-            row->backend, worst);
+    fprintf(stderr, "%s on %s: largest difference of a next token's log-probability %.2g\n", row->file, row->backend,
+            worst);
     ck_assert(worst > 0.0);
     ck_assert_double_le(worst, BOUND_F32);
     model_close(model);

@@ -86,11 +86,9 @@ static void serve_both(const char *path, const char *format, const struct way *w
 
     for (uint32_t i = 0; i < 2; i++) {
         fill_streams(streams[i], i, way);
-        runs[i] = (struct rig_run){ .model = model,
-                                    .streams = streams[i],
-                                    .n_streams = N_STREAMS,
-                                    .n_chunk = way->n_chunk,
-                                    .step = i + 1 };
+        runs[i] = (struct rig_run){
+            .model = model, .streams = streams[i], .n_streams = N_STREAMS, .n_chunk = way->n_chunk, .step = i + 1
+        };
         rig_begin(&runs[i]);
     }
     for (uint32_t turn = 0; is_left[0] || is_left[1]; turn++) {
@@ -125,10 +123,9 @@ static void compare(const char *name, const char *what, struct rig_stream (*stre
         struct rig_stream *now = &streams[i / N_STREAMS][i % N_STREAMS];
         const struct rig_stream *then = &expected[i / N_STREAMS][i % N_STREAMS];
 
-        ck_assert_msg(memcmp(now->answer, then->answer, sizeof(now->answer)) == 0,
-                      "%s, %s, stream %u: other tokens", name, what, i);
-        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) ==
-                          0,
+        ck_assert_msg(memcmp(now->answer, then->answer, sizeof(now->answer)) == 0, "%s, %s, stream %u: other tokens",
+                      name, what, i);
+        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) == 0,
                       "%s, %s, stream %u: other bits", name, what, i);
         free(now->logprobs);
     }

@@ -56,8 +56,7 @@ static struct step_report step(struct model *model, const struct step_entry *ent
 
 START_TEST(the_others_of_a_step_still_get_their_tokens)
 {
-    const struct step_entry entries[] = { { .seq = 1, .n_prefill = N_PROMPT },
-                                          { .seq = 2, .n_prefill = N_PROMPT } };
+    const struct step_entry entries[] = { { .seq = 1, .n_prefill = N_PROMPT }, { .seq = 2, .n_prefill = N_PROMPT } };
     cleanup(model_closep) struct model *model = NULL;
     struct seen seen = { .n = 0 };
     struct step_report report;

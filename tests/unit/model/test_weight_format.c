@@ -23,10 +23,9 @@ static const struct row {
     uint32_t type;
     double bound; /* of the divergence from the source after the prompt, in nats */
 } rows[] = {
-    { ELEM_F32, 1e-9 },  { ELEM_F16, 2e-6 },    { ELEM_BF16, 2e-4 },   { ELEM_Q8_0, 0.003 },
-    { ELEM_Q4_0, 0.15 }, { ELEM_Q4_1, 0.1 },    { ELEM_Q5_0, 0.02 },   { ELEM_Q5_1, 0.02 },
-    { ELEM_Q2_K, 1.5 },  { ELEM_Q3_K, 0.2 },    { ELEM_Q4_K, 0.1 },    { ELEM_Q5_K, 0.02 },
-    { ELEM_Q6_K, 0.01 }, { ELEM_IQ4_NL, 0.05 }, { ELEM_IQ4_XS, 0.05 },
+    { ELEM_F32, 1e-9 }, { ELEM_F16, 2e-6 },  { ELEM_BF16, 2e-4 }, { ELEM_Q8_0, 0.003 },  { ELEM_Q4_0, 0.15 },
+    { ELEM_Q4_1, 0.1 }, { ELEM_Q5_0, 0.02 }, { ELEM_Q5_1, 0.02 }, { ELEM_Q2_K, 1.5 },    { ELEM_Q3_K, 0.2 },
+    { ELEM_Q4_K, 0.1 }, { ELEM_Q5_K, 0.02 }, { ELEM_Q6_K, 0.01 }, { ELEM_IQ4_NL, 0.05 }, { ELEM_IQ4_XS, 0.05 },
 };
 
 static const struct way {
@@ -65,8 +64,7 @@ static bool open_source(struct source *source)
     source->bytes = mmap(NULL, source->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     ck_assert(source->bytes != MAP_FAILED);
-    ck_assert_int_eq(gguf_parse(&source->gguf, source->bytes, source->n_bytes, source->n_bytes, &n_wanted,
-                                &diag),
+    ck_assert_int_eq(gguf_parse(&source->gguf, source->bytes, source->n_bytes, source->n_bytes, &n_wanted, &diag),
                      GGUF_OK);
     return true;
 }
@@ -111,8 +109,7 @@ static void write_model(const struct source *source, uint32_t type, const char *
     for (size_t i = 0; i < gguf_n_tensors(source->gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(source->gguf, i);
 
-        gguf_put_tensor(writer, tensor->name, tensor->n_dims > 1 ? type : tensor->type, tensor->n_dims,
-                        tensor->dims);
+        gguf_put_tensor(writer, tensor->name, tensor->n_dims > 1 ? type : tensor->type, tensor->n_dims, tensor->dims);
     }
     ck_assert_int_eq(gguf_writer_begin(writer, path, true, &diag), GGUF_WRITE_OK);
     for (size_t i = 0; i < gguf_n_tensors(source->gguf); i++) {
@@ -133,10 +130,10 @@ static struct rig_stream *serve(const char *path, const char *backend, const str
                                 const struct rig_case *words)
 {
     struct rig_stream *stream = calloc(1, sizeof(*stream));
-    struct model *model = rig_open(path, &(struct rig_setup){ .backend = backend,
-                                                              .kv_format = "f16",
-                                                              .n_threads = way->n_threads,
-                                                              .cpu_mask = way->cpu_mask });
+    struct model *model =
+        rig_open(path,
+                 &(struct rig_setup){
+                     .backend = backend, .kv_format = "f16", .n_threads = way->n_threads, .cpu_mask = way->cpu_mask });
 
     *stream = (struct rig_stream){ .id = 1, .n_prompt = N_PROMPT, .n_wanted = N_ANSWER };
     memcpy(stream->prompt, words->answer, N_PROMPT * sizeof(stream->prompt[0]));
@@ -187,8 +184,8 @@ START_TEST(a_model_in_every_format_has_one_answer_near_its_source)
         struct rig_stream *now = serve(path, "cpu", &ways[i], words);
 
         first = first ? first : now;
-        ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens",
-                      name, ways[i].what);
+        ck_assert_msg(memcmp(now->answer, first->answer, sizeof(now->answer)) == 0, "%s, %s: other tokens", name,
+                      ways[i].what);
         ck_assert_msg(memcmp(now->logprobs, first->logprobs, (size_t)N_ANSWER * RIG_VOCAB * 4) == 0,
                       "%s, %s: other bits", name, ways[i].what);
         if (now != first) {

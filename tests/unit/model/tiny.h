@@ -10,10 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TINY_TOKENS  300
-#define TINY_CONTEXT 128
-#define TINY_PAGE_BYTES                                                                                      \
-    (2 /* layers */ * 2 * 2 * 64 /* K and V of two heads */ * 16 /* positions */ * 2 /* F16 */)
+#define TINY_TOKENS     300
+#define TINY_CONTEXT    128
+#define TINY_PAGE_BYTES (2 /* layers */ * 2 * 2 * 64 /* K and V of two heads */ * 16 /* positions */ * 2 /* F16 */)
 
 struct tiny {
     const char *arch;    /* NULL: "llama" */

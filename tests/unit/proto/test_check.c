@@ -146,16 +146,16 @@ static void play_watch(struct play *play)
 
 /* ---- one change each */
 
-#define CHANGE(name, statement)                                                                              \
-    static void name(struct play *play)                                                                      \
-    {                                                                                                        \
-        statement;                                                                                           \
+#define CHANGE(name, statement)                                                                                        \
+    static void name(struct play *play)                                                                                \
+    {                                                                                                                  \
+        statement;                                                                                                     \
     }
-#define SAMPLE(name, field, FIELD, number)                                                                   \
-    CHANGE(name, play->sampling.opt_##field##_case = SOTTO__V1__SAMPLING__OPT_##FIELD##_##FIELD;             \
+#define SAMPLE(name, field, FIELD, number)                                                                             \
+    CHANGE(name, play->sampling.opt_##field##_case = SOTTO__V1__SAMPLING__OPT_##FIELD##_##FIELD;                       \
            play->sampling.field = number)
-#define LENGTH(name, number)                                                                                 \
-    CHANGE(name, play->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;        \
+#define LENGTH(name, number)                                                                                           \
+    CHANGE(name, play->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;                  \
            play->generate.max_tokens = number)
 #define TEXT(name, chars) CHANGE(name, play->generate.text = bytes(chars, sizeof(chars) - 1))
 
@@ -169,8 +169,7 @@ CHANGE(version_backwards, play->hello.version_min = 2)
 CHANGE(version_later, play->hello.version_max = 7)
 CHANGE(client_none, play->hello.client = word(""))
 CHANGE(client_odd, play->hello.client = word("a b"))
-CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0;
-       play->hello.client = long_name)
+CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0; play->hello.client = long_name)
 CHANGE(client_65, memset(long_name, 'a', LIMIT_NAME + 1); play->hello.client = long_name)
 CHANGE(model_odd, play->generate.model = word("a\nb"))
 CHANGE(input_none, play->generate.input_case = SOTTO__V1__GENERATE__INPUT__NOT_SET)
@@ -182,10 +181,8 @@ TEXT(text_cut_4, "\xF0\x9F\x98")
 TEXT(text_no_tail, "\xC3\x28")
 TEXT(text_overlong, "\xC0\x80")
 TEXT(text_surrogate, "\xED\xA0\x80")
-CHANGE(text_most, memset(long_text, 'a', sizeof(long_text));
-       play->generate.text = bytes(long_text, LIMIT_TEXT))
-CHANGE(text_beyond, memset(long_text, 'a', sizeof(long_text));
-       play->generate.text = bytes(long_text, LIMIT_TEXT + 1))
+CHANGE(text_most, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT))
+CHANGE(text_beyond, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT + 1))
 CHANGE(ids_none, play->tokens.n_ids = 0)
 LENGTH(max_tokens_0, 0)
 LENGTH(max_tokens_1, 1)
@@ -199,8 +196,7 @@ CHANGE(stops_many, play->generate.n_stop = LIMIT_STOPS + 1)
 CHANGE(class_3, play->generate.priority = 3)
 CHANGE(class_77, play->generate.priority = (Sotto__V1__PriorityClass)77)
 CHANGE(class_minus, play->generate.priority = (Sotto__V1__PriorityClass)-1)
-CHANGE(credit_0, play->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-       play->generate.credit = 0)
+CHANGE(credit_0, play->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT; play->generate.credit = 0)
 CHANGE(key_good, play->generate.key = word("trip/7"))
 CHANGE(key_odd, play->generate.key = word("trip 7"))
 CHANGE(slide_good, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
@@ -260,9 +256,9 @@ CHANGE(topics_most, play->watch.n_topics = LIMIT_TOPICS)
 CHANGE(topics_many, play->watch.n_topics = LIMIT_TOPICS + 1)
 CHANGE(topic_odd, play->topics[1] = word("weather"); play->watch.n_topics = 2)
 
-#define CASE(kind, change, blamed)                                                                           \
-    {                                                                                                        \
-#kind "_" #change, play_##kind, change, blamed                                                       \
+#define CASE(kind, change, blamed)                                                                                     \
+    {                                                                                                                  \
+#kind "_" #change, play_##kind, change, blamed                                                                 \
     }
 
 static const struct play_case {
@@ -384,8 +380,7 @@ START_TEST(each_row_allows_and_refuses_as_it_says)
     r = check_client_frame(&play.frame, &diag);
 
     ck_assert_msg(r == (row->blamed ? CHECK_BAD : CHECK_OK), "%s: %s", row->name, diag.text);
-    ck_assert_msg(strcmp(diag.field, row->blamed ? row->blamed : "") == 0, "%s blames %s", row->name,
-                  diag.field);
+    ck_assert_msg(strcmp(diag.field, row->blamed ? row->blamed : "") == 0, "%s blames %s", row->name, diag.field);
     ck_assert_msg(!row->blamed || strstr(diag.text, row->blamed), "%s says %s", row->name, diag.text);
 }
 END_TEST

@@ -12,9 +12,8 @@ void play_init(struct play *play, uint32_t n_seats)
     for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
         play->in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
-    play->lane = (struct lane){
-        .n_seats = n_seats, .n_rows = 256, .n_context = 1u << 20, .page_tokens = 16, .open = true
-    };
+    play->lane =
+        (struct lane){ .n_seats = n_seats, .n_rows = 256, .n_context = 1u << 20, .page_tokens = 16, .open = true };
     cost_init(&play->lane.cost, first_ns);
     for (uint32_t i = 1; i < PLAY_ACCOUNTS; i++) {
         ck_assert_int_eq(accounts_get(&play->queue.accounts, i, &play->accounts[i]), 0);
@@ -28,8 +27,8 @@ void play_finish(struct play *play)
     queue_finish(&play->queue);
 }
 
-void play_ask(struct play *play, struct play_ask *ask, uint32_t uid, enum sched_class class,
-              uint32_t n_prompt, uint32_t n_answer)
+void play_ask(struct play *play, struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
+              uint32_t n_answer)
 {
     *ask = (struct play_ask){ .n_answer = n_answer };
     ask->job = (struct job){

@@ -41,8 +41,8 @@ void play_init(struct play *play, uint32_t n_seats);
 void play_finish(struct play *play);
 
 /* Fills @ask in, for queue_add(). */
-void play_ask(struct play *play, struct play_ask *ask, uint32_t uid, enum sched_class class,
-              uint32_t n_prompt, uint32_t n_answer);
+void play_ask(struct play *play, struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
+              uint32_t n_answer);
 
 /* It comes now: joins the queue and wants a seat. */
 void play_come(struct play *play, struct play_ask *ask);

@@ -26,16 +26,16 @@ static int admit(struct play_ask *ask)
 }
 
 /* Fills in a request with deadlines from now on, in us; 0: none. */
-static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
-                    uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
+static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
+                    uint64_t first_us, uint64_t finish_us)
 {
     play_ask(&play, ask, uid, class, n_prompt, n_answer);
     play_promise(&play, ask, first_us, finish_us);
 }
 
 /* Asks, and comes if it may. */
-static bool try_come(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
-                     uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
+static bool try_come(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
+                     uint64_t first_us, uint64_t finish_us)
 {
     prepare(ask, uid, class, n_prompt, n_answer, first_us, finish_us);
     if (admit(ask) != ADMIT_OK) {
@@ -407,8 +407,7 @@ START_TEST(before_anything_was_measured_places_are_foretold)
     ck_assert_double_ge(first_us, 900000.0);
     ck_assert_double_le(first_us, 1500000.0);
     ck_assert_double_eq(gap_us, first_us); /* it has one of the two: the other's come between */
-    ck_assert_double_ge(queue_foretell_us(&play.queue, play.accounts[1], SCHED_BACKGROUND, play.in.limits,
-                                          &first_us),
+    ck_assert_double_ge(queue_foretell_us(&play.queue, play.accounts[1], SCHED_BACKGROUND, play.in.limits, &first_us),
                         gap_us);
 }
 END_TEST

@@ -25,16 +25,16 @@ static int admit(struct play_ask *ask)
 }
 
 /* Fills in a request with deadlines from now on, in us; 0: none. */
-static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
-                    uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
+static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
+                    uint64_t first_us, uint64_t finish_us)
 {
     play_ask(&play, ask, uid, class, n_prompt, n_answer);
     play_promise(&play, ask, first_us, finish_us);
 }
 
 /* Asks, and comes if it may. */
-static bool try_come(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt,
-                     uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
+static bool try_come(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
+                     uint64_t first_us, uint64_t finish_us)
 {
     prepare(ask, uid, class, n_prompt, n_answer, first_us, finish_us);
     if (admit(ask) != ADMIT_OK) {
@@ -205,8 +205,7 @@ START_TEST(an_idle_machine_admits_what_it_could_clearly_do)
         uint32_t n_prompt = 10 + 60 * i;
         uint64_t first_us = 2 * (1000ull * n_prompt + 10000ull * (n_prompt / 40 + 2)) + 100000;
 
-        prepare(&ask, 1, (enum sched_class)(i % SCHED_CLASS_COUNT), n_prompt, 20, first_us,
-                first_us + 2 * 20 * 11000);
+        prepare(&ask, 1, (enum sched_class)(i % SCHED_CLASS_COUNT), n_prompt, 20, first_us, first_us + 2 * 20 * 11000);
         ck_assert_int_eq(admit(&ask), ADMIT_OK);
     }
 }

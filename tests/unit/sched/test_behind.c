@@ -34,9 +34,7 @@ static void teardown(void)
 
 static void add_seated(struct job *job, struct account *account, enum sched_class class, uint32_t n_prompt)
 {
-    *job = (struct job){
-        .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt
-    };
+    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
     job_move(job, JOB_OPENING, in.now_us);

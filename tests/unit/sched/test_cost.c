@@ -163,8 +163,7 @@ static double measured_ns(struct machine *machine, const struct cost_load *load)
     for (int i = 0; i < 12; i++) {
         noise += draw(machine) - 0.5; /* nearly normal, of variance 1 */
     }
-    return true_ns(machine, load) * (1.0 + 0.05 * noise) *
-           (draw(machine) < 0.03 ? 2.0 + 8.0 * draw(machine) : 1.0);
+    return true_ns(machine, load) * (1.0 + 0.05 * noise) * (draw(machine) < 0.03 ? 2.0 + 8.0 * draw(machine) : 1.0);
 }
 
 /* One step; true if it was foretold within a quarter of what the machine takes. */

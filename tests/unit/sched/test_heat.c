@@ -279,8 +279,7 @@ int main(void)
     tcase_add_test(facts, a_meter_that_is_gone_leaves_half);
     tcase_add_test(facts, the_watts_of_a_share_are_found_from_how_the_meter_follows);
     tcase_add_test(facts, a_gpu_that_the_kernel_slows_down_has_less_for_us_with_each_state);
-    tcase_add_test(facts,
-                   a_state_of_unknown_depth_is_in_the_middle_and_one_beyond_the_deepest_is_the_deepest);
+    tcase_add_test(facts, a_state_of_unknown_depth_is_in_the_middle_and_one_beyond_the_deepest_is_the_deepest);
     tcase_add_test(facts, a_throttle_that_is_not_seen_any_more_holds_save_at_a_desk);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

@@ -34,9 +34,7 @@ static void teardown(void)
 
 static void add_seated(struct job *job, struct account *account, enum sched_class class, uint32_t n_prompt)
 {
-    *job = (struct job){
-        .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt
-    };
+    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
     job_move(job, JOB_OPENING, in.now_us);
@@ -316,10 +314,9 @@ static void check_step(uint64_t seed)
         n_rows += n ? n : 1;
         n_alone += job->alone;
     }
-    ck_assert_msg(plan.n_entries > 0 && n_rows == plan.n_rows && n_rows <= plan.lane->n_rows, "seed %lu",
+    ck_assert_msg(plan.n_entries > 0 && n_rows == plan.n_rows && n_rows <= plan.lane->n_rows, "seed %lu", seed);
+    ck_assert_msg(n_alone == plan.alone && (!plan.alone || plan.n_entries == 1), "seed %lu: a suspect in company",
                   seed);
-    ck_assert_msg(n_alone == plan.alone && (!plan.alone || plan.n_entries == 1),
-                  "seed %lu: a suspect in company", seed);
 }
 
 /* A mixture of classes, accounts, prompts, suspects and two lanes; all of it gets done. */
@@ -332,8 +329,8 @@ static void run_mixture(uint64_t seed)
 
     lanes[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
     for (uint32_t i = 0; i < N_MIXED; i++) {
-        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob,
-                   (enum sched_class)(draw(&state) % SCHED_CLASS_COUNT), 1 + (uint32_t)(draw(&state) % 300));
+        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob, (enum sched_class)(draw(&state) % SCHED_CLASS_COUNT),
+                   1 + (uint32_t)(draw(&state) % 300));
         jobs[i].lane = &lanes[draw(&state) % 2];
         jobs[i].alone = draw(&state) % 8 == 0;
         jobs[i].limits.weight = 500 + (uint32_t)(draw(&state) % 2000);

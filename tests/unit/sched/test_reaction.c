@@ -47,8 +47,7 @@ START_TEST(a_fast_chip_gets_less_of_the_proportional_part_than_a_slow_one)
     reaction_settle(&fast, 50.0, 50.0 / 80.0);
     reaction_settle(&slow, 50.0, 50.0 / 80.0);
 
-    ck_assert_double_gt(reaction_gains(&slow, 0.5).proportional,
-                        5.0 * reaction_gains(&fast, 0.5).proportional);
+    ck_assert_double_gt(reaction_gains(&slow, 0.5).proportional, 5.0 * reaction_gains(&fast, 0.5).proportional);
     ck_assert_double_lt(80.0 * reaction_gains(&fast, 0.5).proportional, 0.5); /* of the loop */
 }
 END_TEST
@@ -60,8 +59,8 @@ START_TEST(a_hot_start_teaches_nothing_and_gains_stay_relative)
     reaction_settle(&reaction, 30.0, 0.5);
 
     ck_assert(!reaction.is_known);
-    ck_assert_double_eq_tol(reaction_gains(&reaction, 0.4).integral,
-                            2.0 * reaction_gains(&reaction, 0.2).integral, 1e-9);
+    ck_assert_double_eq_tol(reaction_gains(&reaction, 0.4).integral, 2.0 * reaction_gains(&reaction, 0.2).integral,
+                            1e-9);
 }
 END_TEST
 

@@ -23,8 +23,7 @@ static void ask_again(struct user *user)
 {
     for (uint32_t i = 0; i < user->n; i++) {
         if (user->asks[i].asked_us == 0 || play_is_over(&user->asks[i])) {
-            play_add(&play, &user->asks[i], user->uid, user->weight, SCHED_INTERACTIVE, user->n_prompt,
-                     user->n_answer);
+            play_add(&play, &user->asks[i], user->uid, user->weight, SCHED_INTERACTIVE, user->n_prompt, user->n_answer);
         }
     }
 }
@@ -264,8 +263,8 @@ static void check_one_seat(struct user *users, uint32_t n)
         n_longest = (uint32_t)num_max(n_longest, users[i].n_prompt + users[i].n_answer);
     }
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_double_eq_tol((double)play.n_served[users[i].uid],
-                                (double)sum * users[i].weight / (double)weights, 2.0 * n_longest);
+        ck_assert_double_eq_tol((double)play.n_served[users[i].uid], (double)sum * users[i].weight / (double)weights,
+                                2.0 * n_longest);
     }
 }
 
@@ -287,11 +286,7 @@ START_TEST(a_long_wait_is_no_claim_inside_a_class)
     struct user users[3] = {
         { .uid = 1, .weight = 1000, .n = 16, .n_prompt = 200, .n_answer = 9 },
         { .uid = 2, .weight = 1000, .n = 16, .n_prompt = 900, .n_answer = 4 },
-        { .uid = 3,
-          .weight = 4000,
-          .n = 2,
-          .n_prompt = 40,
-          .n_answer = 2 }, /* waits for less than a second */
+        { .uid = 3, .weight = 4000, .n = 2, .n_prompt = 40, .n_answer = 2 }, /* waits for less than a second */
     };
 
     check_one_seat(users, 3);

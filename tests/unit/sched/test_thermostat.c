@@ -109,9 +109,9 @@ static void say(const struct run *run, uint32_t i, const char *what)
 {
     ck_abort_msg("plant %u: %s; %.2f above, %.2f hot, swings by %.2f; resistance %.0f, %.1f and %.1f s, step "
                  "%.0f rounded %d, %.2f s late, every %.2f s",
-                 i, what, run->worst, run->worst_hot, run->most - run->least, run->plant.resistance,
-                 run->plant.chip_s, run->plant.board_s, run->plant.step, (int)run->plant.rounding,
-                 (double)run->plant.late_us / 1e6, (double)run->plant.period_us / 1e6);
+                 i, what, run->worst, run->worst_hot, run->most - run->least, run->plant.resistance, run->plant.chip_s,
+                 run->plant.board_s, run->plant.step, (int)run->plant.rounding, (double)run->plant.late_us / 1e6,
+                 (double)run->plant.period_us / 1e6);
 }
 
 START_TEST(from_cold_no_chip_passes_its_target_by_two_degrees_nor_swings)

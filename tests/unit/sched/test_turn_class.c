@@ -175,9 +175,7 @@ END_TEST
 /* Holds a place as the turn of a session does while the one before it still stands in a step. */
 static void add_behind(struct job *job, enum sched_class class, const struct job *earlier)
 {
-    *job = (struct job){
-        .account = account, .class = class, .lane = earlier->lane, .n_prompt = 4, .n_known = 4
-    };
+    *job = (struct job){ .account = account, .class = class, .lane = earlier->lane, .n_prompt = 4, .n_known = 4 };
     queue_add(&queue, job, in.now_us);
     job->behind = earlier;
 }

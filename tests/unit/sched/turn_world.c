@@ -20,9 +20,8 @@ void setup(void)
         in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
     for (size_t i = 0; i < 2; i++) {
-        lanes[i] = (struct lane){
-            .place = GOVERNOR_CORES, .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true
-        };
+        lanes[i] =
+            (struct lane){ .place = GOVERNOR_CORES, .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true };
         cost_init(&lanes[i].cost, first_ns);
     }
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &account), 0);
@@ -35,9 +34,7 @@ void teardown(void)
 
 void add_opening(struct job *job, enum sched_class class, struct lane *lane, uint32_t n_prompt)
 {
-    *job = (struct job){
-        .account = account, .class = class, .lane = lane, .n_prompt = n_prompt, .n_known = n_prompt
-    };
+    *job = (struct job){ .account = account, .class = class, .lane = lane, .n_prompt = n_prompt, .n_known = n_prompt };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
     job_move(job, JOB_OPENING, in.now_us);

@@ -71,8 +71,7 @@ static inline const struct load_device *gpu_make(const char *driver)
 }
 
 /* Only the text of a descriptor's fdinfo, which is there already. */
-static inline void gpu_say(uint32_t pid, uint32_t fd, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static inline void gpu_say(uint32_t pid, uint32_t fd, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static inline void gpu_say(uint32_t pid, uint32_t fd, const char *format, ...)
 {
@@ -99,8 +98,7 @@ static inline void gpu_open(uint32_t pid, uint32_t fd, const char *node)
 /* Client @id was busy for @ns on engine "render". */
 static inline void gpu_render(uint32_t pid, uint32_t fd, uint64_t id, uint64_t ns)
 {
-    gpu_say(pid, fd, "drm-driver:\tv3d\ndrm-client-id:\t%" PRIu64 "\ndrm-engine-render:\t%" PRIu64 " ns\n",
-            id, ns);
+    gpu_say(pid, fd, "drm-driver:\tv3d\ndrm-client-id:\t%" PRIu64 "\ndrm-engine-render:\t%" PRIu64 " ns\n", id, ns);
 }
 
 #endif

@@ -72,8 +72,8 @@ static inline void scan_expect(struct source *source, enum reading_state state, 
 {
     const struct reading reading = scan_read(source);
 
-    ck_assert_msg(reading.state == state, "%s: %s (%s), not %s", source->name,
-                  reading_state_name(reading.state), reading.why, reading_state_name(state));
+    ck_assert_msg(reading.state == state, "%s: %s (%s), not %s", source->name, reading_state_name(reading.state),
+                  reading.why, reading_state_name(state));
     ck_assert_int_eq(reading.value, value);
 }
 

@@ -459,8 +459,7 @@ START_TEST(list_has_the_busiest_first_and_the_rest_in_the_last)
         for (uint64_t id = 1; id <= 5; id++) {
             say_ns(id, id == 5 ? "csd" : "render", turn * id * 10000000);
             fdinfo.memory_kb = 100;
-            ck_assert_int_eq(clients_look(&clients, 128, &fdinfo, (turn + 1) * 100 * MS, &client),
-                             CLIENTS_OK);
+            ck_assert_int_eq(clients_look(&clients, 128, &fdinfo, (turn + 1) * 100 * MS, &client), CLIENTS_OK);
         }
     }
 

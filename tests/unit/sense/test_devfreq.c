@@ -129,10 +129,9 @@ START_TEST(load_of_vendors_is_a_source_with_ours_in_it)
 }
 END_TEST
 
-#define TABLE(star0, star1, ms0, ms1)                                                                        \
-    "     From  :   To\n           : 200000000 800000000   time(ms)\n" star0                                 \
-    " 200000000:         0         5   " ms0 "\n" star1 " 800000000:         5         0   " ms1             \
-    "\nTotal transition : 10\n"
+#define TABLE(star0, star1, ms0, ms1)                                                                                  \
+    "     From  :   To\n           : 200000000 800000000   time(ms)\n" star0 " 200000000:         0         5   " ms0  \
+    "\n" star1 " 800000000:         5         0   " ms1 "\nTotal transition : 10\n"
 
 START_TEST(times_at_clocks_are_read_from_their_table)
 {

@@ -143,9 +143,8 @@ START_TEST(jobs_are_load)
     make_new();
     open_both(&machine);
     look(1000 * MS);
-    append(
-        " k-1 [0] . 1.010000: drm_sched_job_run: dev=fd00000.gpu, fence=1:1, ring=gpu-ring-0, client_id:5\n"
-        " k-1 [0] . 1.035000: drm_sched_job_done: fence=1:1 signaled\n");
+    append(" k-1 [0] . 1.010000: drm_sched_job_run: dev=fd00000.gpu, fence=1:1, ring=gpu-ring-0, client_id:5\n"
+           " k-1 [0] . 1.035000: drm_sched_job_done: fence=1:1 signaled\n");
     look(1050 * MS);
     ck_assert_int_eq(reading.state, READING_OK);
     ck_assert_int_eq(reading.value, 500);
@@ -163,9 +162,8 @@ END_TEST
 START_TEST(events_of_before_are_not_counted)
 {
     make_new();
-    append(
-        " k-1 [0] . 0.010000: drm_sched_job_run: dev=fd00000.gpu, fence=1:1, ring=gpu-ring-0, client_id:5\n"
-        " k-1 [0] . 0.935000: drm_sched_job_done: fence=1:1 signaled\n");
+    append(" k-1 [0] . 0.010000: drm_sched_job_run: dev=fd00000.gpu, fence=1:1, ring=gpu-ring-0, client_id:5\n"
+           " k-1 [0] . 0.935000: drm_sched_job_done: fence=1:1 signaled\n");
     open_both(&machine);
     look(1000 * MS);
     look(1050 * MS);

@@ -36,9 +36,7 @@ START_TEST(compute_is_told_by_the_same_look)
     gpu_open(100, 3, NODE);
     gpu_say(100, 3, "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 0 ns\ndrm-engine-render: 0 ns\n");
     look(1000 * MS);
-    gpu_say(
-        100, 3,
-        "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 30000000 ns\ndrm-engine-render: 5000000 ns\n");
+    gpu_say(100, 3, "drm-driver: v3d\ndrm-client-id: 1\ndrm-engine-csd: 30000000 ns\ndrm-engine-render: 5000000 ns\n");
     look(1050 * MS);
     ck_assert_int_eq(reading.value, 100);
 

@@ -72,9 +72,8 @@ END_TEST
 
 START_TEST(capacity_is_no_time_and_total_cycles_are_no_memory)
 {
-    ck_assert(
-        parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-engine-video: 10 ns\n"
-              "drm-cycles-video: 1\ndrm-total-cycles-video: 123456 \ndrm-total-memory: 64 KiB\n"));
+    ck_assert(parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-engine-video: 10 ns\n"
+                    "drm-cycles-video: 1\ndrm-total-cycles-video: 123456 \ndrm-total-memory: 64 KiB\n"));
 
     ck_assert_uint_eq(fdinfo.n_engines, 1);
     ck_assert_uint_eq(engine("video")->capacity, 4);
@@ -85,8 +84,7 @@ END_TEST
 
 START_TEST(capacity_alone_is_no_engine)
 {
-    ck_assert(
-        parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-maxfreq-x: 3 MHz\n"));
+    ck_assert(parse("drm-driver: i915\ndrm-client-id: 2\ndrm-engine-capacity-video: 4\ndrm-maxfreq-x: 3 MHz\n"));
 
     ck_assert_uint_eq(fdinfo.n_engines, 0);
 }
@@ -105,8 +103,7 @@ END_TEST
 
 START_TEST(value_without_a_unit_is_in_the_smallest)
 {
-    ck_assert(parse(
-        "drm-engine-gpu: 4711\ndrm-maxfreq-gpu: 500000000\ndrm-cycles-gpu: 3\ndrm-total-memory: 4096\n"));
+    ck_assert(parse("drm-engine-gpu: 4711\ndrm-maxfreq-gpu: 500000000\ndrm-cycles-gpu: 3\ndrm-total-memory: 4096\n"));
 
     ck_assert_uint_eq(engine("gpu")->ns, 4711);
     ck_assert_uint_eq(engine("gpu")->max_hz, 500000000);
@@ -175,9 +172,8 @@ START_TEST(memory_is_the_total_else_the_resident_else_the_old_key)
     ck_assert(parse("drm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"));
     ck_assert_uint_eq(fdinfo.memory_kb, 3072);
 
-    ck_assert(parse(
-        "drm-total-vram: 5 MiB\ndrm-total-gtt: 1 KiB\ndrm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"
-        "drm-shared-vram: 1 GiB\n"));
+    ck_assert(parse("drm-total-vram: 5 MiB\ndrm-total-gtt: 1 KiB\ndrm-memory-vram: 1 MiB\ndrm-resident-vram: 3 MiB\n"
+                    "drm-shared-vram: 1 GiB\n"));
     ck_assert_uint_eq(fdinfo.memory_kb, 5121);
 }
 END_TEST
@@ -200,8 +196,7 @@ END_TEST
 
 START_TEST(line_ends_of_windows_and_zero_bytes_do_no_harm)
 {
-    static const char text[] =
-        "drm-client-id: 7\r\ndrm-engine-gpu: 5 ns\r\n\0\0drm-engine-x: 5 ns\ndrm-engine-y: 6 ns";
+    static const char text[] = "drm-client-id: 7\r\ndrm-engine-gpu: 5 ns\r\n\0\0drm-engine-x: 5 ns\ndrm-engine-y: 6 ns";
 
     ck_assert(fdinfo_parse(&fdinfo, text, sizeof(text) - 1));
 

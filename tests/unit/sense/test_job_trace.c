@@ -32,9 +32,8 @@ START_TEST(new_events_of_the_scheduler_are_read)
     const struct job_line run = parse("    kworker/u17:3-210   [002] .....   123.456789: drm_sched_job_run: "
                                       "dev=fd00000.gpu, fence=78:4711, "
                                       "ring=pvr-queue, job count:1, hw job count:2, client_id:17");
-    const struct job_line done =
-        parse("          <idle>-0       [000] d.h1.   123.500001: drm_sched_job_done: "
-              "fence=78:4711 signaled");
+    const struct job_line done = parse("          <idle>-0       [000] d.h1.   123.500001: drm_sched_job_done: "
+                                       "fence=78:4711 signaled");
 
     ck_assert_int_eq(run.event, JOB_EVENT_RUN);
     ck_assert_uint_eq(run.at_us, 123456789);
@@ -52,9 +51,9 @@ END_TEST
 
 START_TEST(old_events_of_the_scheduler_are_read)
 {
-    const struct job_line run = parse(
-        "           gfx-1021    [003] .....    98.000002: drm_run_job: entity=00000000a1b2c3d4, id=811, "
-        "fence=00000000deadbeef, ring=gfx_0.0.0, job count:0, hw job count:1");
+    const struct job_line run =
+        parse("           gfx-1021    [003] .....    98.000002: drm_run_job: entity=00000000a1b2c3d4, id=811, "
+              "fence=00000000deadbeef, ring=gfx_0.0.0, job count:0, hw job count:1");
     const struct job_line done = parse("          <idle>-0       [003] d.h..    98.000102: "
                                        "drm_sched_process_job: fence=00000000deadbeef signaled");
 
@@ -74,11 +73,9 @@ START_TEST(events_of_powervr_are_read)
     const struct job_line create =
         parse("     app-77      [000] .....     5.000001: pvr_job_create: pvr_dev=00000000aa ctx=00000000bb "
               "fw_obj=00000000cc fw_addr=0xe0 hwrt_addr=0x0 job=00000000dd job_type=compute sync_op_count=2");
-    const struct job_line run =
-        parse("     app-77      [000] .....     5.000002: pvr_job_submit_fw: job=00000000dd "
-              "done_seqno=9");
-    const struct job_line done =
-        parse("     app-77      [000] .....     5.000003: pvr_job_done: job=00000000dd");
+    const struct job_line run = parse("     app-77      [000] .....     5.000002: pvr_job_submit_fw: job=00000000dd "
+                                      "done_seqno=9");
+    const struct job_line done = parse("     app-77      [000] .....     5.000003: pvr_job_done: job=00000000dd");
 
     ck_assert_int_eq(create.event, JOB_EVENT_CREATE);
     ck_assert_uint_eq(create.key[0], 0xdd);
@@ -150,16 +147,15 @@ START_TEST(union_of_times_out_of_order_is_never_below_nothing)
 }
 END_TEST
 
-#define RUN(time, key, ring, client)                                                                         \
-    " k-1 [000] ..... " time ": drm_sched_job_run: dev=fd00000.gpu, fence=" key ", ring=" ring               \
+#define RUN(time, key, ring, client)                                                                                   \
+    " k-1 [000] ..... " time ": drm_sched_job_run: dev=fd00000.gpu, fence=" key ", ring=" ring                         \
     ", job count:0, hw job count:1, client_id:" client "\n"
 #define DONE(time, key) " <idle>-0 [000] d.h.. " time ": drm_sched_job_done: fence=" key " signaled\n"
 
 START_TEST(share_is_the_union_of_each_side)
 {
-    feed(RUN("100.100000", "1:1", "pvr-queue", "7") RUN("100.150000", "2:1", "pvr-queue", "8")
-             DONE("100.200000", "1:1") DONE("100.300000", "2:1") RUN("100.500000", "3:1", "v3d_csd", "7")
-                 DONE("100.900000", "3:1"));
+    feed(RUN("100.100000", "1:1", "pvr-queue", "7") RUN("100.150000", "2:1", "pvr-queue", "8") DONE("100.200000", "1:1")
+             DONE("100.300000", "2:1") RUN("100.500000", "3:1", "v3d_csd", "7") DONE("100.900000", "3:1"));
 
     ck_assert(job_trace_take(&trace, 101 * S, permille));
 
@@ -204,8 +200,8 @@ START_TEST(more_clients_than_fit_take_the_place_of_the_idle)
     char text[256];
 
     for (int i = 1; i <= 70; i++) {
-        snprintf(text, sizeof(text), RUN("100.%06d", "%d:1", "gfx", "%d") DONE("100.%06d", "%d:1"), i * 100,
-                 i, i, i * 100 + 50, i);
+        snprintf(text, sizeof(text), RUN("100.%06d", "%d:1", "gfx", "%d") DONE("100.%06d", "%d:1"), i * 100, i, i,
+                 i * 100 + 50, i);
         feed(text);
     }
     ck_assert(job_trace_take(&trace, 101 * S, permille));
@@ -308,18 +304,16 @@ START_TEST(no_time_is_no_interval)
 }
 END_TEST
 
-#define CREATE(time, job, type)                                                                              \
-    " a-1 [000] ..... " time ": pvr_job_create: pvr_dev=01 ctx=02 job=" job " job_type=" type                \
-    " sync_op_count=0\n"
+#define CREATE(time, job, type)                                                                                        \
+    " a-1 [000] ..... " time ": pvr_job_create: pvr_dev=01 ctx=02 job=" job " job_type=" type " sync_op_count=0\n"
 #define SUBMIT(time, job) " a-1 [000] ..... " time ": pvr_job_submit_fw: job=" job " done_seqno=1\n"
 #define ENDED(time, job)  " a-1 [000] ..... " time ": pvr_job_done: job=" job "\n"
 
 START_TEST(powervr_s_events_tell_3d_from_compute)
 {
     job_trace_init(&trace, true, 100 * S);
-    feed(CREATE("100.000000", "aa", "fragment") CREATE("100.000000", "bb", "compute")
-             SUBMIT("100.100000", "aa") SUBMIT("100.100000", "bb") ENDED("100.300000", "aa")
-                 ENDED("100.800000", "bb"));
+    feed(CREATE("100.000000", "aa", "fragment") CREATE("100.000000", "bb", "compute") SUBMIT("100.100000", "aa")
+             SUBMIT("100.100000", "bb") ENDED("100.300000", "aa") ENDED("100.800000", "bb"));
     /* The same jobs, as the scheduler tells them. */
     feed(RUN("100.000000", "1:1", "pvr-queue", "7"));
     ck_assert(job_trace_take(&trace, 101 * S, permille));
@@ -332,8 +326,8 @@ END_TEST
 START_TEST(address_that_is_used_again_is_another_job)
 {
     job_trace_init(&trace, true, 100 * S);
-    feed(CREATE("100.000000", "aa", "fragment") SUBMIT("100.000000", "aa")
-             CREATE("100.100000", "aa", "compute") SUBMIT("100.500000", "aa") ENDED("100.700000", "aa"));
+    feed(CREATE("100.000000", "aa", "fragment") SUBMIT("100.000000", "aa") CREATE("100.100000", "aa", "compute")
+             SUBMIT("100.500000", "aa") ENDED("100.700000", "aa"));
     ck_assert(job_trace_take(&trace, 101 * S, permille));
 
     ck_assert_uint_eq(permille[ENGINE_GRAPHICS], 100);

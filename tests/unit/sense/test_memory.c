@@ -11,10 +11,9 @@ static void meminfo(uint32_t free_mb, uint32_t available_mb)
 {
     char text[256];
 
-    snprintf(
-        text, sizeof(text),
-        "MemTotal:        8000000 kB\nMemFree:         %u kB\nMemAvailable:    %u kB\nCached:    100 kB\n",
-        free_mb * 1024, available_mb * 1024);
+    snprintf(text, sizeof(text),
+             "MemTotal:        8000000 kB\nMemFree:         %u kB\nMemAvailable:    %u kB\nCached:    100 kB\n",
+             free_mb * 1024, available_mb * 1024);
     tree_write("/proc/meminfo", text);
 }
 
@@ -104,8 +103,7 @@ START_TEST(pages_that_are_dropped_first_are_given_back)
     meminfo(200, 3000);
     tree_write("/proc/self/cgroup", "0::/a\n");
     group("/a", "104857600\n", "max\n", "104857600\n");
-    tree_write(V2 "/a/memory.stat",
-               "anon 1000\nfile 73400320\ninactive_file 62914560\nactive_file 10485760\n");
+    tree_write(V2 "/a/memory.stat", "anon 1000\nfile 73400320\ninactive_file 62914560\nactive_file 10485760\n");
 
     read_memory();
 
@@ -201,8 +199,7 @@ START_TEST(key_is_found_whole_and_at_the_beginning_of_a_line)
 {
     uint64_t number;
 
-    ck_assert(
-        memory_find("xinactive_file 1\ninactive_file_x 2\ninactive_file 3\n", "inactive_file", &number));
+    ck_assert(memory_find("xinactive_file 1\ninactive_file_x 2\ninactive_file 3\n", "inactive_file", &number));
     ck_assert_uint_eq(number, 3);
     ck_assert(!memory_find("a 1\nb", "b", &number));
     ck_assert(!memory_find("b -1\n", "b", &number));

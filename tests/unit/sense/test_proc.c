@@ -6,10 +6,9 @@
 
 START_TEST(other_devices_and_files_with_such_names_are_not_ours)
 {
-    static const char *const nodes[] = {
-        "/dev/dri/renderD129",      "/dev/dri/renderD1280", "/dev/dri/card1", "/dev/dri/controlD64",
-        "/home/dri/renderD128.txt", "/dev/dri/renderD",     "socket:[128]",   "anon_inode:/dri/renderD128"
-    };
+    static const char *const nodes[] = { "/dev/dri/renderD129", "/dev/dri/renderD1280",      "/dev/dri/card1",
+                                         "/dev/dri/controlD64", "/home/dri/renderD128.txt",  "/dev/dri/renderD",
+                                         "socket:[128]",        "anon_inode:/dri/renderD128" };
 
     for (uint32_t i = 0; i < 8; i++) {
         hold(100 + i, 3, nodes[i], 1 + i, 0);

@@ -3,8 +3,8 @@
 #include "sense/psi.h"
 #include <poll.h>
 
-#define FULL_TEXT                                                                                            \
-    "some avg10=12.34 avg60=1.00 avg300=0.50 total=123456\nfull avg10=3.09 avg60=0.00 avg300=0.00 "          \
+#define FULL_TEXT                                                                                                      \
+    "some avg10=12.34 avg60=1.00 avg300=0.50 total=123456\nfull avg10=3.09 avg60=0.00 avg300=0.00 "                    \
     "total=99\n"
 
 static struct psi psi;

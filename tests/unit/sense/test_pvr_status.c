@@ -6,10 +6,10 @@
 #define MS     1000ull
 #define STATUS "/sys/kernel/debug/pvr/status"
 
-#define HEAD                                                                                                 \
-    "Driver Status:   OK\n\nDevice ID: 0:128\nFirmware Status: OK\nServer Errors:   24\nHWR Event Count: "   \
-    "1\n"                                                                                                    \
-    "CRR Event Count: 2\nSLR Event Count: 3\nWGP Error Count: 0\nTRP Error Count: 0\nFWF Event Count: 4\n"   \
+#define HEAD                                                                                                           \
+    "Driver Status:   OK\n\nDevice ID: 0:128\nFirmware Status: OK\nServer Errors:   24\nHWR Event Count: "             \
+    "1\n"                                                                                                              \
+    "CRR Event Count: 2\nSLR Event Count: 3\nWGP Error Count: 0\nTRP Error Count: 0\nFWF Event Count: 4\n"             \
     "APM Event Count: 2026\n"
 
 static const char now_print[] = HEAD "GPU Utilisation: 57%\nDM Utilisation:  VM0\n           2D:   3% \n"
@@ -60,10 +60,9 @@ END_TEST
 
 START_TEST(guests_of_all_columns_add_up)
 {
-    ck_assert(parse(HEAD
-                    "GPU Utilisation: 90%\nDM Utilisation:  VM0  VM1  VM2\n          TDM:   1%   2%    - \n"
-                    "         GEOM:  30%  40%   5% \n           3D:  20%  20%  10% \n"
-                    "          CDM:    -   80%  70% \n"));
+    ck_assert(parse(HEAD "GPU Utilisation: 90%\nDM Utilisation:  VM0  VM1  VM2\n          TDM:   1%   2%    - \n"
+                         "         GEOM:  30%  40%   5% \n           3D:  20%  20%  10% \n"
+                         "          CDM:    -   80%  70% \n"));
 
     ck_assert_uint_eq(status.devices[0].graphics_permille, 750);
     ck_assert_uint_eq(status.devices[0].compute_permille, 1000);
@@ -82,8 +81,7 @@ END_TEST
 
 START_TEST(rows_of_dashes_are_rows_without_figures)
 {
-    ck_assert(
-        parse(HEAD "GPU Utilisation: 0%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n"));
+    ck_assert(parse(HEAD "GPU Utilisation: 0%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n"));
 
     ck_assert(status.devices[0].has_rows);
     ck_assert(!status.devices[0].has_sides);
@@ -92,8 +90,7 @@ END_TEST
 
 START_TEST(second_geometry_master_counts)
 {
-    ck_assert(parse(
-        HEAD "GPU Utilisation: 9%\nDM Utilisation:  VM0\n         GEOM:   1% \n        GEOM2:  66% \n"));
+    ck_assert(parse(HEAD "GPU Utilisation: 9%\nDM Utilisation:  VM0\n         GEOM:   1% \n        GEOM2:  66% \n"));
 
     ck_assert_uint_eq(status.devices[0].graphics_permille, 660);
 }
@@ -183,8 +180,7 @@ START_TEST(one_read_gives_both_readings)
     source_read(graphics, 1000 * MS, &reading);
     ck_assert_int_eq(reading.state, READING_OK);
     ck_assert_int_eq(reading.value, 410);
-    tree_write(STATUS, HEAD
-               "GPU Utilisation: 0%\nDM Utilisation:  VM0\n           3D:   0% \n          CDM:   0% \n");
+    tree_write(STATUS, HEAD "GPU Utilisation: 0%\nDM Utilisation:  VM0\n           3D:   0% \n          CDM:   0% \n");
 
     source_read(compute, 1001 * MS, &reading);
 
@@ -220,14 +216,12 @@ END_TEST
 
 START_TEST(rows_of_dashes_are_idle_if_nothing_ran)
 {
-    tree_write(STATUS,
-               HEAD "GPU Utilisation: 0%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n");
+    tree_write(STATUS, HEAD "GPU Utilisation: 0%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n");
     open_both();
     source_read(graphics, 1000 * MS, &reading);
     ck_assert_int_eq(reading.state, READING_OK);
     ck_assert_int_eq(reading.value, 0);
-    tree_write(STATUS,
-               HEAD "GPU Utilisation: 9%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n");
+    tree_write(STATUS, HEAD "GPU Utilisation: 9%\nDM Utilisation:  VM0\n         GEOM:   - \n          CDM:   - \n");
 
     source_read(graphics, 1100 * MS, &reading);
 
@@ -237,8 +231,7 @@ END_TEST
 
 START_TEST(dead_firmware_is_absent_with_its_words)
 {
-    tree_write(STATUS,
-               "Driver Status: OK\nDevice ID: 0:128\nFirmware Status: DEAD (Asserted)\nHWR Event Count: 1\n");
+    tree_write(STATUS, "Driver Status: OK\nDevice ID: 0:128\nFirmware Status: DEAD (Asserted)\nHWR Event Count: 1\n");
     open_both();
     source_read(graphics, 1000 * MS, &reading);
 

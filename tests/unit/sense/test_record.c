@@ -72,9 +72,8 @@ static void gpu(void)
     tree_link("/proc/77/fd/3", "/home/" SECRET);
     tree_link("/proc/77/fd/9", "/dev/dri/renderD128");
     tree_write("/proc/77/fdinfo/3", "pos: 0\n");
-    tree_write("/proc/77/fdinfo/9",
-               "pos:\t0\ndrm-driver:\tpanfrost\ndrm-client-id:\t5\ndrm-client-name:\t" SECRET
-               "\ndrm-engine-fragment:\t1000 ns\n");
+    tree_write("/proc/77/fdinfo/9", "pos:\t0\ndrm-driver:\tpanfrost\ndrm-client-id:\t5\ndrm-client-name:\t" SECRET
+                                    "\ndrm-engine-fragment:\t1000 ns\n");
 }
 
 START_TEST(recorded_zone_reads_as_the_zone_does)

@@ -248,11 +248,9 @@ START_TEST(two_ways_to_one_thing_give_one_path)
     tree_write("/sys/devices/platform/gpu/temp", "");
     tree_link("/sys/class/thermal/thermal_zone0", "../../devices/platform/gpu");
 
-    ck_assert_int_eq(root_real_path(&tree_root, "/sys/class/thermal/thermal_zone0/temp", text, sizeof(text)),
-                     0);
+    ck_assert_int_eq(root_real_path(&tree_root, "/sys/class/thermal/thermal_zone0/temp", text, sizeof(text)), 0);
     ck_assert_str_eq(text, "/sys/devices/platform/gpu/temp");
-    ck_assert_int_eq(
-        root_real_path(&tree_root, "//sys/./class/../devices/platform/gpu/temp/", text, sizeof(text)), 0);
+    ck_assert_int_eq(root_real_path(&tree_root, "//sys/./class/../devices/platform/gpu/temp/", text, sizeof(text)), 0);
     ck_assert_str_eq(text, "/sys/devices/platform/gpu/temp");
     ck_assert_int_eq(root_real_path(&tree_root, "/", text, sizeof(text)), 0);
     ck_assert_str_eq(text, "/");

@@ -32,9 +32,8 @@ START_TEST(each_fault_of_a_read_has_its_state)
         enum reading_state state;
         int64_t value;
     } rows[] = {
-        { EAGAIN, READING_STALE, 60000 }, { EIO, READING_STALE, 60000 },
-        { EINVAL, READING_ABSENT, 0 },    { ENODATA, READING_ABSENT, 0 },
-        { EACCES, READING_FORBIDDEN, 0 }, { ETIMEDOUT, READING_STALE, 60000 },
+        { EAGAIN, READING_STALE, 60000 }, { EIO, READING_STALE, 60000 },    { EINVAL, READING_ABSENT, 0 },
+        { ENODATA, READING_ABSENT, 0 },   { EACCES, READING_FORBIDDEN, 0 }, { ETIMEDOUT, READING_STALE, 60000 },
     };
 
     scan_zone(1, "gpu-thermal\n", "60000\n");
@@ -167,8 +166,7 @@ END_TEST
 
 START_TEST(voltage_is_passed_over_and_says_why)
 {
-    static const char *const types[] = { "vbat", "soc", "pm8350b-ibat-lvl0", "battery-voltage",
-                                         "pm8350b-bcl-lvl1" };
+    static const char *const types[] = { "vbat", "soc", "pm8350b-ibat-lvl0", "battery-voltage", "pm8350b-bcl-lvl1" };
 
     for (size_t i = 0; i < COUNTOF(types); i++) {
         scan_zone((int)i, types[i], "43000\n");

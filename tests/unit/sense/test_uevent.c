@@ -13,10 +13,9 @@ static struct uevent event;
 
 START_TEST(device_that_comes_is_read)
 {
-    ck_assert_int_eq(uevent_parse(BYTES(
-                                      "add@/devices/platform/fd00000.gpu/drm/renderD128\0ACTION=add\0"
-                                      "DEVPATH=/devices/platform/fd00000.gpu/drm/renderD128\0SUBSYSTEM=drm\0"
-                                      "MAJOR=226\0MINOR=128\0DEVNAME=dri/renderD128\0SEQNUM=4711"),
+    ck_assert_int_eq(uevent_parse(BYTES("add@/devices/platform/fd00000.gpu/drm/renderD128\0ACTION=add\0"
+                                        "DEVPATH=/devices/platform/fd00000.gpu/drm/renderD128\0SUBSYSTEM=drm\0"
+                                        "MAJOR=226\0MINOR=128\0DEVNAME=dri/renderD128\0SEQNUM=4711"),
                                   &event),
                      UEVENT_OK);
 
@@ -31,10 +30,9 @@ END_TEST
 
 START_TEST(wedged_device_says_its_ways_out)
 {
-    ck_assert_int_eq(
-        uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0WEDGED=rebind,bus-reset\0MINOR=0"),
-                     &event),
-        UEVENT_OK);
+    ck_assert_int_eq(uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0WEDGED=rebind,bus-reset\0MINOR=0"),
+                                  &event),
+                     UEVENT_OK);
 
     ck_assert(event.is_wedged);
     ck_assert_str_eq(event.wedged, "rebind,bus-reset");
@@ -43,8 +41,7 @@ END_TEST
 
 START_TEST(screen_that_is_plugged_is_no_new_device)
 {
-    ck_assert_int_eq(uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0HOTPLUG=1"), &event),
-                     UEVENT_OK);
+    ck_assert_int_eq(uevent_parse(BYTES("change@/devices/x/drm/card0\0SUBSYSTEM=drm\0HOTPLUG=1"), &event), UEVENT_OK);
     ck_assert(event.is_hotplug);
     ck_assert_int_eq(event.minor, -1);
 }

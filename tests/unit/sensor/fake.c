@@ -35,8 +35,8 @@ static const struct source_table telling = {
     .kind = "fake", .read = read_fake, .destroy = destroy_fake, .clients = clients_of_fake
 };
 
-static void init(struct fake *fake, const struct source_table *table, enum reading_quantity quantity,
-                 const char *name, uint32_t rank)
+static void init(struct fake *fake, const struct source_table *table, enum reading_quantity quantity, const char *name,
+                 uint32_t rank)
 {
     memset(fake, 0, sizeof(*fake));
     source_init(&fake->source, table, quantity);

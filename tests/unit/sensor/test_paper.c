@@ -102,8 +102,7 @@ START_TEST(a_sample_tells_what_is_new_or_all_or_nothing)
         wire_init(&wire, MEM_WIRE);
         buf_init(&out, MEM_WIRE, 256u << 10);
 
-        ck_assert_int_eq(paper_sample(&paper, &bench.sampler, rows[i].scope, true, UINT64_MAX / 2, 7, &out),
-                         0);
+        ck_assert_int_eq(paper_sample(&paper, &bench.sampler, rows[i].scope, true, UINT64_MAX / 2, 7, &out), 0);
 
         ck_assert_uint_eq(unpack(&out, &wire)->sample->n_readings, rows[i].n);
         ck_assert(unpack(&out, &wire)->sample->event);

@@ -68,8 +68,8 @@ static void on_line(void *owner, enum log_level level, const char *line)
     }
 }
 
-static void on_event(void *owner, const char *topic, const char *name, const char *const *pairs,
-                     size_t n_pairs, uint32_t uid)
+static void on_event(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
+                     uint32_t uid)
 {
     struct house *house = owner;
     size_t n = strlen(house->events);
@@ -334,8 +334,7 @@ void guest_ask(struct house *house, struct guest *guest)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms,
-                        &diag);
+    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
 
     ck_assert_msg(r == 0, "refused with %d: %s", r, diag.text);
     ck_assert_uint_eq(guest->n_accepted + guest->n_ends, 0);
@@ -345,8 +344,7 @@ void guest_refused(struct house *house, struct guest *guest, Sotto__V1__Code cod
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms,
-                        &diag);
+    int r = stream_open(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
 
     ck_assert_int_eq(r, code);
     ck_assert_msg(strstr(diag.text, word) != NULL, "\"%s\" has no \"%s\"", diag.text, word);
@@ -384,8 +382,7 @@ void guest_until_tokens(struct house *house, struct guest *guest, uint32_t n)
 void guest_assert_done(const struct guest *guest, Sotto__V1__FinishReason reason, uint32_t n_tokens)
 {
     ck_assert_uint_eq(guest->n_ends, 1);
-    ck_assert_msg(guest->code == SOTTO__V1__CODE__CODE_OK, "failed with %d: %s", (int)guest->code,
-                  guest->sentence);
+    ck_assert_msg(guest->code == SOTTO__V1__CODE__CODE_OK, "failed with %d: %s", (int)guest->code, guest->sentence);
     ck_assert_int_eq(guest->reason, reason);
     ck_assert_uint_eq(guest->n_tokens, n_tokens);
 }

@@ -81,8 +81,7 @@ START_TEST(a_request_that_always_crashes_fails_alone)
     assert_all_same();
 
     guest_assert_failed(&guilty, SOTTO__V1__CODE__CODE_INTERNAL, "twice");
-    ck_assert_uint_eq(house_model(&house)->n_starts,
-                      4); /* together, alone, alone, and the one that serves on */
+    ck_assert_uint_eq(house_model(&house)->n_starts, 4); /* together, alone, alone, and the one that serves on */
     ck_assert(!house_had(&house, "device-troubled"));
     ck_assert(!edition_is_troubled(house_model(&house)->current));
     guest_finish(&guilty);

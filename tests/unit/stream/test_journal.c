@@ -29,9 +29,8 @@ static void teardown(void)
 
 START_TEST(every_record_comes_back_in_order)
 {
-    static const enum journal_kind kinds[] = { JOURNAL_REQUEST, JOURNAL_PROMPT, JOURNAL_NUMERICS,
-                                               JOURNAL_TOKENS,  JOURNAL_TOKENS, JOURNAL_DELIVERED,
-                                               JOURNAL_FINISH };
+    static const enum journal_kind kinds[] = { JOURNAL_REQUEST, JOURNAL_PROMPT,    JOURNAL_NUMERICS, JOURNAL_TOKENS,
+                                               JOURNAL_TOKENS,  JOURNAL_DELIVERED, JOURNAL_FINISH };
     struct journal_record record;
     struct buf room;
     uint64_t at = 0;

@@ -103,8 +103,7 @@ END_TEST
 START_TEST(a_stop_string_ends_the_answer_before_itself_and_is_named)
 {
     /* Token 256 + i is spelt "w<i>.": 300 is "w44.", 301 is "w45." */
-    ProtobufCBinaryData stops[2] = { { .data = (uint8_t *)"zzz", .len = 3 },
-                                     { .data = (uint8_t *)".w45", .len = 4 } };
+    ProtobufCBinaryData stops[2] = { { .data = (uint8_t *)"zzz", .len = 3 }, { .data = (uint8_t *)".w45", .len = 4 } };
     struct guest guest;
 
     guest_init(&guest, 200, 3, 20);

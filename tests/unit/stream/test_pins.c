@@ -211,9 +211,8 @@ START_TEST(messages_are_pinned_as_far_as_every_conversation_has_them_in_common)
 
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
     buf_init(&spelt, MEM_MISC, 4096);
-    ck_assert_int_eq(vocab_detokenize(edition()->vocab, pin_at(0)->tokens.ids, pin_at(0)->tokens.n, true,
-                                      &spelt, &diag),
-                     0);
+    ck_assert_int_eq(
+        vocab_detokenize(edition()->vocab, pin_at(0)->tokens.ids, pin_at(0)->tokens.n, true, &spelt, &diag), 0);
     ck_assert_int_eq(spelt.n, strlen("<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\n"));
     ck_assert_mem_eq(buf_data(&spelt), "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\n", spelt.n);
     buf_finish(&spelt);

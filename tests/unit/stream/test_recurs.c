@@ -178,8 +178,7 @@ int main(void)
     TCase *tcase = tcase_create("recurs");
 
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says, 0,
-                        n_papers);
+    tcase_add_loop_test(tcase, turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says, 0, n_papers);
     tcase_add_loop_test(tcase, barge_in_forgets_the_state_and_not_what_was_said, 0, n_papers);
     tcase_add_loop_test(tcase, a_lost_engine_takes_the_state_and_the_conversation_goes_on, 0, n_papers);
     tcase_add_loop_test(tcase, conversations_that_share_a_seat_lose_the_state_and_say_the_same, 0, n_papers);

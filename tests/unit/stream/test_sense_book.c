@@ -39,8 +39,7 @@ START_TEST(another_build_is_refused)
 
     told_init(&told);
 
-    is_lie(&told, sense_book_inventory(&told.book, &inventory, TOLD_BUILD, &told.diag),
-           "install both of one");
+    is_lie(&told, sense_book_inventory(&told.book, &inventory, TOLD_BUILD, &told.diag), "install both of one");
     ck_assert(!told.book.has_inventory);
 }
 END_TEST
@@ -58,8 +57,7 @@ START_TEST(an_inventory_that_can_not_be_changes_nothing)
     is_lie(&told, told_inventory(&told, &(struct told_source){ 0, HEAT, "x" }, 1, 0), "by no number");
     is_lie(&told, told_inventory(&told, &(struct told_source){ 9, 99, "x" }, 1, 0), "quantity");
     is_lie(&told, told_inventory(&told, &(struct told_source){ 1, POWER, "x" }, 1, 0), "another one");
-    is_lie(&told, told_inventory(&told, (struct told_source[]){ { 9, HEAT, "x" }, { 9, HEAT, "y" } }, 2, 0),
-           "twice");
+    is_lie(&told, told_inventory(&told, (struct told_source[]){ { 9, HEAT, "x" }, { 9, HEAT, "y" } }, 2, 0), "twice");
     is_lie(&told, told_inventory(&told, many, COUNTOF(many), 0), "more sources");
     ck_assert_uint_eq(told.book.n_sources, 2);
     ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
@@ -213,10 +211,9 @@ START_TEST(a_new_connection_begins_its_numbers_anew_and_keeps_what_is_known)
     begin(&told);
     sense_book_restart(&told.book);
 
-    ck_assert_int_eq(
-        told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone cpu" }, { 2, HEAT, "zone gpu" } }, 2,
-                       0),
-        SENSE_TAKEN);
+    ck_assert_int_eq(told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone cpu" }, { 2, HEAT, "zone gpu" } },
+                                    2, 0),
+                     SENSE_TAKEN);
 
     ck_assert_uint_eq(told_find(&told, "zone gpu")->id, 2);
     ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
@@ -236,8 +233,7 @@ START_TEST(a_reading_grows_stale_with_time_and_with_the_link)
     ck_assert_int_eq(sense_book_state(zone, told.now_us, SENSE_OLD_US, true), SOTTO__SENSE__STATE__STATE_OK);
     ck_assert_int_eq(sense_book_state(zone, told.now_us + SENSE_OLD_US + 1, SENSE_OLD_US, true),
                      SOTTO__SENSE__STATE__STATE_STALE);
-    ck_assert_int_eq(sense_book_state(zone, told.now_us, SENSE_OLD_US, false),
-                     SOTTO__SENSE__STATE__STATE_STALE);
+    ck_assert_int_eq(sense_book_state(zone, told.now_us, SENSE_OLD_US, false), SOTTO__SENSE__STATE__STATE_STALE);
 }
 END_TEST
 

@@ -409,9 +409,8 @@ START_TEST(a_dead_link_blinds_everything_that_was_seen)
     struct sense_view view;
 
     told_init(&told);
-    told_inventory(&told,
-                   (struct told_source[]){ { 1, HEAT, "zone" }, { 2, LOAD, "load" }, { 3, POWER, "power" } },
-                   3, 128);
+    told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone" }, { 2, LOAD, "load" }, { 3, POWER, "power" } }, 3,
+                   128);
     told_reading(&told, 1, 50000);
     told_reading(&told, 2, 0);
     told_reading(&told, 3, 5000);

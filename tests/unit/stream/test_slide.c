@@ -35,8 +35,7 @@ static void run(struct guest *guest)
 }
 
 /* The tokens that stay of @before's prompt and first @n_answer tokens, as the prompt of @guest. */
-static void ask_with_the_rest(struct guest *guest, const struct guest *before, uint32_t n_answer,
-                              uint32_t n_keep)
+static void ask_with_the_rest(struct guest *guest, const struct guest *before, uint32_t n_answer, uint32_t n_keep)
 {
     static uint32_t known[2 * N_CONTEXT];
     uint32_t n_prompt = (uint32_t)before->ids.n_ids;

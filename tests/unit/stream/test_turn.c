@@ -281,12 +281,10 @@ END_TEST
 
 /* ---- deadlines */
 
-static void ask_by(struct guest *guest, uint32_t first, uint32_t n_answer, uint32_t first_ms,
-                   uint32_t finish_ms)
+static void ask_by(struct guest *guest, uint32_t first, uint32_t n_answer, uint32_t first_ms, uint32_t finish_ms)
 {
     guest_init(guest, first, PROMPT_N, n_answer);
-    guest->ask.opt_first_token_by_ms_case =
-        first_ms ? SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS : 0;
+    guest->ask.opt_first_token_by_ms_case = first_ms ? SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS : 0;
     guest->ask.first_token_by_ms = first_ms;
     guest->ask.opt_finish_by_ms_case = finish_ms ? SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS : 0;
     guest->ask.finish_by_ms = finish_ms;
@@ -400,8 +398,7 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
     for (uint32_t i = 0; i < 4; i++) {
         n += crowd_in(&crowd, 2000 + i, LIMIT_WAITING_A_UID - 4, low);
     }
-    ck_assert_uint_eq(n, LIMIT_WAITING - 3 * LIMIT_WAITING_KEPT +
-                             LIMIT_WAITING_FEW); /* the fourth's first ones */
+    ck_assert_uint_eq(n, LIMIT_WAITING - 3 * LIMIT_WAITING_KEPT + LIMIT_WAITING_FEW); /* the fourth's first ones */
     ck_assert_msg(strstr(crowd.sentence, "no more of this class"), "%s", crowd.sentence);
     ck_assert_uint_eq(crowd_in(&crowd, 2000, 1, low), 0);
     ck_assert_uint_eq(crowd_in(&crowd, 3000, 8, low), LIMIT_WAITING_FEW); /* another user's first ones */

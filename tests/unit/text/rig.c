@@ -17,8 +17,8 @@ static const struct tm now = {
     .tm_year = 126, .tm_mon = 10, .tm_mday = 29, .tm_hour = 8, .tm_min = 30, .tm_wday = 0, .tm_yday = 332
 };
 
-int rig_render(const char *source, size_t n, const char *variables, const struct jinja_limits *limits,
-               struct buf *out, struct diag *diag)
+int rig_render(const char *source, size_t n, const char *variables, const struct jinja_limits *limits, struct buf *out,
+               struct diag *diag)
 {
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
     cleanup(jinja_destroyp) struct jinja *jinja = NULL;
@@ -50,8 +50,8 @@ void rig_assert_rows(const struct rig_row *rows, size_t n)
         r = rig_render(rows[i].source, strlen(rows[i].source), rig_variables, &limits, &out, &diag);
         ck_assert_msg(r == JINJA_OK || r == JINJA_FAILED, "%s: %d", rows[i].source, r);
         if (r == JINJA_FAILED) {
-            ck_assert_msg(strcmp(diag.text, rows[i].wanted) == 0, "%s\nwanted \"%s\"\ngot    \"%s\"",
-                          rows[i].source, rows[i].wanted, diag.text);
+            ck_assert_msg(strcmp(diag.text, rows[i].wanted) == 0, "%s\nwanted \"%s\"\ngot    \"%s\"", rows[i].source,
+                          rows[i].wanted, diag.text);
             continue;
         }
         ck_assert_msg(out.n == strlen(rows[i].wanted) && memcmp(buf_data(&out), rows[i].wanted, out.n) == 0,

@@ -16,8 +16,8 @@ struct rig_row {
 };
 
 /* What @source of @n bytes gives with the JSON object @variables: the text in @out, the sentence in @diag. */
-int rig_render(const char *source, size_t n, const char *variables, const struct jinja_limits *limits,
-               struct buf *out, struct diag *diag);
+int rig_render(const char *source, size_t n, const char *variables, const struct jinja_limits *limits, struct buf *out,
+               struct diag *diag);
 
 /* Each row gives what it wants. */
 void rig_assert_rows(const struct rig_row *rows, size_t n);

@@ -77,8 +77,7 @@ static const struct rig_row strings_and_lists[] = {
     { "  {%+ if true %}x{% endif %}", "  x" },
     { "  {{ i }}", "  " },
     { "x", "x" },
-    { "{{ \"{{ x }}\" }} {{ '}}' }} {{ {'a': {'b': 1}}.a.b }} {{ {'a':{'b':{}}} }}",
-      "{{ x }} }} 1 {'a': {'b': {}}}" },
+    { "{{ \"{{ x }}\" }} {{ '}}' }} {{ {'a': {'b': 1}}.a.b }} {{ {'a':{'b':{}}} }}", "{{ x }} }} 1 {'a': {'b': {}}}" },
     { "   ~ 'b' }}", "   ~ 'b' }}" },
     { "{{ loop }}", "" },
     { "{{ 'a' if false else 'b' ~ 'c' }} {{ ['a','b'][1] }} {{ 'abc'[1] }} {{ {'a':1}['a'] }} {{ (1,2)[0] }}",
@@ -154,8 +153,7 @@ static const struct rig_row assignments_and_macros[] = {
     { "{% macro m(a, b=2, c='x') %}{{ a }}-{{ b }}-{{ c }}{% endmacro %}{{ m(1) }} {{ m(1, c=3) }} {{ m(b=5, "
       "a=0) }} {{ m() }}",
       "1-2-x 1-2-3 0-5-x -2-x" },
-    { "{% macro m(a) %}[{{ a }}]{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, z=4) }}",
-      "[1](2, 3){'z': 4}" },
+    { "{% macro m(a) %}[{{ a }}]{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, 2, 3, z=4) }}", "[1](2, 3){'z': 4}" },
     { "{% macro m() %}<{{ caller() }}>{% endmacro %}{% call m() %}body{% endcall %}", "<body>" },
     { "{% macro m(l) %}{% for i in l %}{{ caller(i) }},{% endfor %}{% endmacro %}{% call(i) m([1,2]) %}{{ i "
       "* 2 }}{% endcall %}",

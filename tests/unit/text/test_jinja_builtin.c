@@ -85,11 +85,9 @@ static const struct rig_row filters[] = {
     { "{{ {'a':1}|length }} {{ {'a':1, 'a':2} }} {{ {1:'a'}[1] }} {{ {1:'a'}[1.0] }} {{ {(1,2):3}[(1,2)] }}",
       "1 {'a': 2} a a 3" },
     { "{{ [3,2,1]|sort(attribute='x')|list }}", "[3, 2, 1]" },
-    { "{{ ['x','y']|map('length')|sum }} {{ 'abc'|map('upper')|join }} {{ [1,[2,3]]|string }}",
-      "2 ABC [1, [2, 3]]" },
+    { "{{ ['x','y']|map('length')|sum }} {{ 'abc'|map('upper')|join }} {{ [1,[2,3]]|string }}", "2 ABC [1, [2, 3]]" },
     { "{{ 'a'.join(['x','y']) ~ 1 }} {{ ('a','b')|join }} {{ 'a' ~ ('b','c') }}", "xay1 ab a('b', 'c')" },
-    { "{{ \"abc\"|first }} {{ \"abc\"|last }} {{ d|first }} {{ [[1,2],[3]]|map('first')|list }}",
-      "a c b [1, 3]" },
+    { "{{ \"abc\"|first }} {{ \"abc\"|last }} {{ d|first }} {{ [[1,2],[3]]|map('first')|list }}", "a c b [1, 3]" },
 };
 
 static const struct rig_row tests[] = {
@@ -109,14 +107,12 @@ static const struct rig_row methods[] = {
     { "{{ 'a-b-c'.partition('-') }} {{ 'a-b-c'.rpartition('-') }} {{ 'abc'.partition('-') }} {{ "
       "'abc'.rpartition('-') }}",
       "('a', '-', 'b-c') ('a-b', '-', 'c') ('abc', '', '') ('', '', 'abc')" },
-    { "{{ 'abc'.startswith('ab') }} {{ 'abc'.endswith(('x','bc')) }} {{ 'abc'.startswith('') }}",
-      "True True True" },
+    { "{{ 'abc'.startswith('ab') }} {{ 'abc'.endswith(('x','bc')) }} {{ 'abc'.startswith('') }}", "True True True" },
     { "{{ 'h\303\251llo'.find('l') }} {{ 'hello'.rfind('l') }} {{ 'hello'.find('z') }} {{ 'hello'.index('e') "
       "}} {{ 'hello'.count('l') }} {{ 'aaaa'.count('aa') }} {{ 'abc'.count('') }} {{ 'hello'.find('l', 3) }}",
       "2 3 -1 1 2 2 4 3" },
     { "{{ ','.join(['a','b']) }} {{ ','.join('abc') }} {{ ','.join(d) }}", "a,b a,b,c b,a,C" },
-    { "{{ 'abc'.removeprefix('a') }} {{ 'abc'.removesuffix('c') }} {{ 'abc'.removesuffix('x') }}",
-      "bc ab abc" },
+    { "{{ 'abc'.removeprefix('a') }} {{ 'abc'.removesuffix('c') }} {{ 'abc'.removesuffix('x') }}", "bc ab abc" },
     { "{{ 'abc'.isalpha() }} {{ 'a1'.isalnum() }} {{ '12'.isdigit() }} {{ ' '.isspace() }} {{ "
       "'AB1'.isupper() }} {{ 'ab'.islower() }} {{ ''.isalpha() }} {{ '\303\251'.isalpha() }}",
       "True True True True True True False True" },
@@ -148,8 +144,7 @@ static const struct rig_row refusals[] = {
     { "{{ undefd.foo }}", "UndefinedError: 'undefd' is undefined" },
     { "{{ '%.3d' % 5 }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
     { "{{ '%.1r' % 'ab' }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
-    { "{{ '{:.2}'.format(1.239) }}",
-      "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
+    { "{{ '{:.2}'.format(1.239) }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
     { "{{ '%.51f' % 1.5 }}", "ValueError: precision 51 of a number is above 50" },
     { "{{ '%.4294967298f' % 1.5 }}", "ValueError: precision 1073741824 of a number is above 50" },
     { "{{ undefd['foo'] }}", "UndefinedError: 'undefd' is undefined" },
@@ -186,8 +181,7 @@ static const struct rig_row refusals[] = {
     { "{{ l.append(4) }}", "SecurityError: access to attribute 'append' of 'list' object is unsafe." },
     { "{{ d.update({}) }}", "SecurityError: access to attribute 'update' of 'dict' object is unsafe." },
     { "{{ d.pop('a') }}", "SecurityError: access to attribute 'pop' of 'dict' object is unsafe." },
-    { "{{ ''.__class__.__mro__ }}",
-      "SecurityError: access to attribute '__class__' of 'str' object is unsafe." },
+    { "{{ ''.__class__.__mro__ }}", "SecurityError: access to attribute '__class__' of 'str' object is unsafe." },
     { "{{ 'a'.split('') }}", "ValueError: empty separator" },
     { "{{ 'abc'.startswith(1) }}", "TypeError: startswith first arg must be str or a tuple of str, not int" },
     { "{{ 'hello'.index('z') }}", "ValueError: substring not found" },
@@ -343,8 +337,7 @@ START_TEST(json_that_is_none_is_refused)
         struct diag diag = DIAG_INIT;
 
         buf_init(&out, MEM_MISC, 1 << 20);
-        ck_assert_msg(rig_render("x", 1, texts[i], &limits, &out, &diag) == JINJA_FAILED, "taken: %s",
-                      texts[i]);
+        ck_assert_msg(rig_render("x", 1, texts[i], &limits, &out, &diag) == JINJA_FAILED, "taken: %s", texts[i]);
         ck_assert_msg(strncmp(diag.text, "JSON: ", 6) == 0, "%s", diag.text);
     }
 }
@@ -352,10 +345,9 @@ END_TEST
 
 START_TEST(json_is_read_to_the_letter)
 {
-    const char *object =
-        "{\"a\": \"\\u00e9\\ud83d\\ude00\\n\\\"\\/\", \"b\": [-0, 1e2, 1.50, -12, 1E-2], \"a "
-        "b\": {}, \"b\": 7, "
-        "\"c\": {\"x\": 1, \"y\": 2, \"x\": 3}}";
+    const char *object = "{\"a\": \"\\u00e9\\ud83d\\ude00\\n\\\"\\/\", \"b\": [-0, 1e2, 1.50, -12, 1E-2], \"a "
+                         "b\": {}, \"b\": 7, "
+                         "\"c\": {\"x\": 1, \"y\": 2, \"x\": 3}}";
     const char *source = "{{ a }}|{{ b }}|{{ c }}";
     const char *wanted = "\303\251\360\237\230\200\n\"/|7|{'x': 3, 'y': 2}";
     const struct jinja_limits limits = JINJA_LIMITS;
@@ -363,8 +355,7 @@ START_TEST(json_is_read_to_the_letter)
     struct diag diag = DIAG_INIT;
 
     buf_init(&out, MEM_MISC, 1 << 20);
-    ck_assert_msg(rig_render(source, strlen(source), object, &limits, &out, &diag) == JINJA_OK, "%s",
-                  diag.text);
+    ck_assert_msg(rig_render(source, strlen(source), object, &limits, &out, &diag) == JINJA_OK, "%s", diag.text);
     ck_assert_uint_eq(out.n, strlen(wanted));
     ck_assert_mem_eq(buf_data(&out), wanted, out.n);
 }

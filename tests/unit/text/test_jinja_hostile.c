@@ -34,8 +34,7 @@ static void nested(const char *begin, const char *middle, const char *end, size_
 
 START_TEST(objects_have_no_insides)
 {
-    refused("{{ ''.__class__.__mro__[1].__subclasses__() }}",
-            "SecurityError: access to attribute '__class__'");
+    refused("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError: access to attribute '__class__'");
     refused("{{ cycler.__init__.__globals__.os.popen('touch /tmp/x').read() }}", "'cycler' is undefined");
     refused("{{ [].append(1) }}", "SecurityError: access to attribute 'append'");
     refused("{{ {}['update']({}) }}", "SecurityError");
@@ -103,8 +102,7 @@ START_TEST(recursion_ends)
 {
     refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "RecursionError");
     refused("{% macro m(x) %}{{ m([x]) }}{% endmacro %}{{ m(1) }}", "RecursionError");
-    refused("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}",
-            "RecursionError");
+    refused("{% macro a() %}{{ b() }}{% endmacro %}{% macro b() %}{{ a() }}{% endmacro %}{{ a() }}", "RecursionError");
     refused("{% for i in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}", "RecursionError");
     refused("{% set ns = namespace() %}{% set ns.a = [ns] %}{{ ns }}", "RecursionError");
     refused("{% set ns = namespace(s=[1]) %}{% for i in range(5000) %}{% set ns.s = [ns.s] %}{% endfor %}{{ "
@@ -171,10 +169,9 @@ static int render_once(void *source)
 
 START_TEST(failing_allocation_leaks_nothing)
 {
-    char source[] =
-        "{% macro m(a, b=[1, {'x': 2}]) %}{{ a|upper ~ b|tojson }}{% endmacro %}"
-        "{% for i in l|sort %}{{ m(s, b=d) }}{{ messages|map(attribute='role')|join }}{% endfor %}"
-        "{% set q %}{{ ws.split()|join('-') }}{% endset %}{{ q * 3000 }}";
+    char source[] = "{% macro m(a, b=[1, {'x': 2}]) %}{{ a|upper ~ b|tojson }}{% endmacro %}"
+                    "{% for i in l|sort %}{{ m(s, b=d) }}{{ messages|map(attribute='role')|join }}{% endfor %}"
+                    "{% set q %}{{ ws.split()|join('-') }}{% endset %}{{ q * 3000 }}";
 
     for_each_failed_alloc(render_once, source);
 }
@@ -182,8 +179,7 @@ END_TEST
 
 START_TEST(cancel_flag_ends_a_run)
 {
-    static const char source[] =
-        "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
+    static const char source[] = "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}";
     const struct jinja_limits limits = JINJA_LIMITS;
     struct jinja_run *run = NULL;
     struct jinja *jinja = NULL;

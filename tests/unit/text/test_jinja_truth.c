@@ -38,13 +38,12 @@ static void assert_gives(const char *source, json_t *variables, const json_t *wa
     r = rig_render(source, strlen(source), json, &limits, &out, &diag);
     if (text) {
         ck_assert_msg(r == JINJA_OK, "%s: %s", what, diag.text);
-        ck_assert_msg(out.n == json_string_length(text) &&
-                          memcmp(buf_data(&out), json_string_value(text), out.n) == 0,
+        ck_assert_msg(out.n == json_string_length(text) && memcmp(buf_data(&out), json_string_value(text), out.n) == 0,
                       "%s:\nwanted \"%s\"\ngot    \"%.*s\"", what, json_string_value(text), (int)out.n,
                       (const char *)buf_data(&out));
     } else {
-        ck_assert_msg(r == JINJA_FAILED && strcmp(diag.text, error) == 0,
-                      "%s:\nwanted \"%s\"\ngot    %d \"%s\"", what, error, r, diag.text);
+        ck_assert_msg(r == JINJA_FAILED && strcmp(diag.text, error) == 0, "%s:\nwanted \"%s\"\ngot    %d \"%s\"", what,
+                      error, r, diag.text);
     }
     free(json);
     json_decref(variables);
@@ -58,8 +57,7 @@ static json_t *variables_of(const json_t *conversation, const json_t *tokens)
     json_object_update(variables, (json_t *)(uintptr_t)tokens);
     json_object_set(variables, "messages", json_object_get(conversation, "messages"));
     json_object_set(variables, "tools", json_object_get(conversation, "tools"));
-    json_object_set(variables, "add_generation_prompt",
-                    json_object_get(conversation, "add_generation_prompt"));
+    json_object_set(variables, "add_generation_prompt", json_object_get(conversation, "add_generation_prompt"));
     return variables;
 }
 
@@ -86,8 +84,8 @@ START_TEST(published_template_gives_the_published_text)
         const char *id = json_string_value(json_object_get(row, "id"));
 
         snprintf(path, sizeof(path), "%s, %s", names[_i], id);
-        assert_gives(source, variables_of(row, json_object_get(tokens, names[_i])),
-                     json_object_get(expected, id), path);
+        assert_gives(source, variables_of(row, json_object_get(tokens, names[_i])), json_object_get(expected, id),
+                     path);
     }
     json_decref(conversations);
     json_decref(tokens);

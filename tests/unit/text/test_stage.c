@@ -71,8 +71,7 @@ static struct shown play(const uint32_t *ids, size_t n, const char *const *stops
     int r = STAGE_OK;
 
     for (; stops[n_stops]; n_stops++) {
-        texts[n_stops] =
-            (struct stage_text){ .bytes = (const uint8_t *)stops[n_stops], .n = strlen(stops[n_stops]) };
+        texts[n_stops] = (struct stage_text){ .bytes = (const uint8_t *)stops[n_stops], .n = strlen(stops[n_stops]) };
     }
     ck_assert_int_eq(stage_create(&stage, vocab, texts, n_stops), 0);
     for (size_t i = 0; i < n && r == STAGE_OK; i++) {
@@ -90,14 +89,14 @@ static struct shown play(const uint32_t *ids, size_t n, const char *const *stops
     return shown;
 }
 
-#define PLAY(stops, ...)                                                                                     \
-    play((const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t),    \
+#define PLAY(stops, ...)                                                                                               \
+    play((const uint32_t[]){ __VA_ARGS__ }, sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t),              \
          (const char *const[]){ stops, NULL })
 
 static void assert_shown(const struct shown *shown, const char *text, uint32_t n_ids, int stop)
 {
-    ck_assert_msg(shown->n_text == strlen(text) && memcmp(shown->text, text, shown->n_text) == 0,
-                  "shown \"%.*s\"", (int)shown->n_text, shown->text);
+    ck_assert_msg(shown->n_text == strlen(text) && memcmp(shown->text, text, shown->n_text) == 0, "shown \"%.*s\"",
+                  (int)shown->n_text, shown->text);
     ck_assert_uint_eq(shown->n_ids, n_ids);
     ck_assert_int_eq(shown->stop, stop);
 }
@@ -368,8 +367,7 @@ static uint32_t n_showable(const struct round *round, size_t n_pushed)
     const size_t n_safe = n - n_claimed(round, n);
     uint32_t n_show = (uint32_t)n_pushed;
 
-    while (n_show > 0 &&
-           (round->ends[n_show - 1] > n_safe || !is_whole(round->bytes, round->ends[n_show - 1]))) {
+    while (n_show > 0 && (round->ends[n_show - 1] > n_safe || !is_whole(round->bytes, round->ends[n_show - 1]))) {
         n_show--;
     }
     return n_show;

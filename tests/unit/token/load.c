@@ -71,8 +71,7 @@ char *load_text(const char *name)
     size_t n;
 
     if (unit_truth(name, path, sizeof(path))) {
-        ck_assert_msg(file_read(path, MEM_MISC, 16u << 20, &bytes, &n, &diag) == FILE_OK, "%s: %s", path,
-                      diag.text);
+        ck_assert_msg(file_read(path, MEM_MISC, 16u << 20, &bytes, &n, &diag) == FILE_OK, "%s: %s", path, diag.text);
     }
     return bytes;
 }

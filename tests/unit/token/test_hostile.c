@@ -92,8 +92,7 @@ static void use(const struct vocab *vocab)
     struct ids ids = { 0 };
     struct buf out;
 
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_BOS | TOKENIZE_SPECIAL, NULL, &ids,
-                                    NULL),
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_BOS | TOKENIZE_SPECIAL, NULL, &ids, NULL),
                      TOKENIZE_OK);
     buf_init(&out, MEM_MISC, 16u << 20);
     ck_assert_int_eq(vocab_detokenize(vocab, ids.ids, ids.n, true, &out, NULL), TOKENIZE_OK);
@@ -145,9 +144,8 @@ static void check_file(const char *name, const char *verdict, json_int_t n_bytes
     ck_assert_msg(clock_mono_us() - begin_us < FILE_US_MAX, "%s took too long", name);
     mem_read(MEM_FILE, &file);
     mem_read(MEM_WORDS, &words);
-    ck_assert_msg(file.peak_bytes + words.peak_bytes < MEMORY_MAX(n_bytes),
-                  "%s of %lld bytes took %llu + %llu", name, (long long)n_bytes,
-                  (unsigned long long)file.peak_bytes, (unsigned long long)words.peak_bytes);
+    ck_assert_msg(file.peak_bytes + words.peak_bytes < MEMORY_MAX(n_bytes), "%s of %lld bytes took %llu + %llu", name,
+                  (long long)n_bytes, (unsigned long long)file.peak_bytes, (unsigned long long)words.peak_bytes);
     ck_assert_uint_eq(file.bytes + words.bytes, 0);
     ck_assert_msg(loaded || diag_is_set(&diag), "%s is refused without a word", name);
     if (strcmp(verdict, "load") == 0) {
@@ -164,8 +162,7 @@ START_TEST(hostile_files_come_out_as_the_manifest_says)
     const json_t *row = json_array_get(manifest, (size_t)_i);
 
     if (row) {
-        check_file(json_string_value(json_object_get(row, "file")),
-                   json_string_value(json_object_get(row, "verdict")),
+        check_file(json_string_value(json_object_get(row, "file")), json_string_value(json_object_get(row, "verdict")),
                    json_integer_value(json_object_get(row, "bytes")));
     }
 }

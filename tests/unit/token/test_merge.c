@@ -110,8 +110,7 @@ static void merge_plainly(const struct plan *plan, bool by_rank, struct plain *w
         if (best == SIZE_MAX) {
             return;
         }
-        memcpy(word->texts[at] + strlen(word->texts[at]), word->texts[at + 1],
-               strlen(word->texts[at + 1]) + 1);
+        memcpy(word->texts[at] + strlen(word->texts[at]), word->texts[at + 1], strlen(word->texts[at + 1]) + 1);
         memmove(word->texts[at + 1], word->texts[at + 2], (word->n - at - 2) * sizeof(word->texts[0]));
         word->n--;
     }
@@ -150,8 +149,7 @@ static void check_word(const struct plan *plan, const struct vocab *vocab, bool 
         word.texts[i][0] = text[i];
     }
     merge_plainly(plan, by_rank, &word);
-    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_MIDDLE, NULL, &ids, NULL),
-                     TOKENIZE_OK);
+    ck_assert_int_eq(vocab_tokenize(vocab, text, strlen(text), TOKENIZE_MIDDLE, NULL, &ids, NULL), TOKENIZE_OK);
 
     ck_assert_msg(ids.n == word.n, "\"%s\": %zu ids, the plain way gives %zu", text, ids.n, word.n);
     for (size_t i = 0; i < ids.n; i++) {

@@ -113,8 +113,7 @@ static bool is_number(uint32_t point)
 {
     const utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)point);
 
-    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL ||
-           category == UTF8PROC_CATEGORY_NO;
+    return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL || category == UTF8PROC_CATEGORY_NO;
 }
 
 static void cut_in_stages(const uint8_t *text, size_t n, struct words *words)

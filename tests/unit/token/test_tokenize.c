@@ -55,8 +55,7 @@ static void teardown(void)
 }
 
 /* Tokenises @text and compares with @wanted. */
-static void assert_gives(const struct vocab *vocab, const char *text, unsigned flags, const uint32_t *wanted,
-                         size_t n)
+static void assert_gives(const struct vocab *vocab, const char *text, unsigned flags, const uint32_t *wanted, size_t n)
 {
     struct ids ids = { 0 };
 
@@ -68,9 +67,8 @@ static void assert_gives(const struct vocab *vocab, const char *text, unsigned f
     ids_finish(&ids);
 }
 
-#define GIVES(vocab, text, flags, ...)                                                                       \
-    assert_gives(vocab, text, flags, (const uint32_t[]){ __VA_ARGS__ },                                      \
-                 COUNT(((const uint32_t[]){ __VA_ARGS__ })))
+#define GIVES(vocab, text, flags, ...)                                                                                 \
+    assert_gives(vocab, text, flags, (const uint32_t[]){ __VA_ARGS__ }, COUNT(((const uint32_t[]){ __VA_ARGS__ })))
 
 START_TEST(bad_bytes_are_refused_with_their_offset)
 {
@@ -87,11 +85,9 @@ START_TEST(bad_bytes_are_refused_with_their_offset)
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct diag diag = DIAG_INIT;
 
-        ck_assert_int_eq(vocab_tokenize(_i ? spm : bpe, cases[i].text, strlen(cases[i].text), 0, NULL, &ids,
-                                        &diag),
+        ck_assert_int_eq(vocab_tokenize(_i ? spm : bpe, cases[i].text, strlen(cases[i].text), 0, NULL, &ids, &diag),
                          TOKENIZE_BAD_TEXT);
-        ck_assert_msg(strstr(diag.text, cases[i].word) != NULL, "\"%s\" does not say \"%s\"", diag.text,
-                      cases[i].word);
+        ck_assert_msg(strstr(diag.text, cases[i].word) != NULL, "\"%s\" does not say \"%s\"", diag.text, cases[i].word);
         ck_assert_uint_eq(ids.n, 0);
     }
 }

@@ -21,11 +21,9 @@ struct truth {
 };
 
 static const struct truth truths[] = {
-    { "tokenizers/ggml-vocab-llama-spm.gguf", "tokenizers/ids/llama-spm.json",
-      "ggml-vocab-llama-spm.gguf.out" },
+    { "tokenizers/ggml-vocab-llama-spm.gguf", "tokenizers/ids/llama-spm.json", "ggml-vocab-llama-spm.gguf.out" },
     { "tokenizers/ggml-vocab-gpt-2.gguf", "tokenizers/ids/gpt-2.json", "ggml-vocab-gpt-2.gguf.out" },
-    { "tokenizers/ggml-vocab-starcoder.gguf", "tokenizers/ids/starcoder.json",
-      "ggml-vocab-starcoder.gguf.out" },
+    { "tokenizers/ggml-vocab-starcoder.gguf", "tokenizers/ids/starcoder.json", "ggml-vocab-starcoder.gguf.out" },
     { "tokenizers/ggml-vocab-falcon.gguf", "tokenizers/ids/falcon.json", "ggml-vocab-falcon.gguf.out" },
     { "tokenizers/ggml-vocab-phi-3.gguf", "tokenizers/ids/phi-3.json", "ggml-vocab-phi-3.gguf.out" },
     { "tokenizers/vocab-llama3.gguf.gz", "tokenizers/ids/llama3.json", "ggml-vocab-llama-bpe.gguf.out" },
@@ -95,8 +93,7 @@ static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, con
         return false;
     }
     other = from_hex(json_string_value(hex), &n_other);
-    same = is_same(out, other, n_other) ||
-           (n_other > 0 && other[0] == ' ' && is_same(out, other + 1, n_other - 1));
+    same = is_same(out, other, n_other) || (n_other > 0 && other[0] == ' ' && is_same(out, other + 1, n_other - 1));
     mem_free(other);
     return same;
 }
@@ -252,8 +249,8 @@ START_TEST(prompts_of_the_small_models_give_their_ids)
             const json_t *prompt = json_object_get(row, "prompt");
 
             ids.n = 0;
-            ck_assert_int_eq(vocab_tokenize(vocab, json_string_value(prompt), json_string_length(prompt),
-                                            TOKENIZE_BOS, NULL, &ids, NULL),
+            ck_assert_int_eq(vocab_tokenize(vocab, json_string_value(prompt), json_string_length(prompt), TOKENIZE_BOS,
+                                            NULL, &ids, NULL),
                              TOKENIZE_OK);
             assert_ids(&ids, json_object_get(row, "prompt_ids"), name[1]);
         }
@@ -299,10 +296,8 @@ int main(void)
     TCase *tcase = tcase_create("truth");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_loop_test(tcase, hard_strings_give_the_published_ids, 0,
-                        (int)(sizeof(truths) / sizeof(truths[0])));
-    tcase_add_loop_test(tcase, strings_of_llama_cpp_give_its_ids, 0,
-                        (int)(sizeof(truths) / sizeof(truths[0])));
+    tcase_add_loop_test(tcase, hard_strings_give_the_published_ids, 0, (int)(sizeof(truths) / sizeof(truths[0])));
+    tcase_add_loop_test(tcase, strings_of_llama_cpp_give_its_ids, 0, (int)(sizeof(truths) / sizeof(truths[0])));
     tcase_add_test(tcase, prompts_of_the_small_models_give_their_ids);
     tcase_add_test(tcase, answers_of_the_small_models_come_out_as_their_text);
     suite_add_tcase(suite, tcase);

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void tiny_keys(struct maker *maker, const char *model, const char *pre, const struct tiny_token *tokens,
-               size_t n)
+void tiny_keys(struct maker *maker, const char *model, const char *pre, const struct tiny_token *tokens, size_t n)
 {
     maker_key_text(maker, "tokenizer.ggml.model", model);
     if (pre) {

@@ -14,8 +14,7 @@ struct tiny_token {
 };
 
 /* Writes model, pre-split, tokens, types and scores; @pre may be NULL. */
-void tiny_keys(struct maker *maker, const char *model, const char *pre, const struct tiny_token *tokens,
-               size_t n);
+void tiny_keys(struct maker *maker, const char *model, const char *pre, const struct tiny_token *tokens, size_t n);
 
 /* Writes <0x00> to <0xFF> and then @tokens as a SentencePiece vocabulary: token i has the id 256 + i. */
 void tiny_spm_keys(struct maker *maker, const struct tiny_token *tokens, size_t n);

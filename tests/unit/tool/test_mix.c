@@ -54,8 +54,7 @@ START_TEST(finer_layers_are_the_first_and_last_eighth_and_each_third_between)
 
         at += is_fine;
         snprintf(name, sizeof(name), "blk.%u.ffn_down.weight", layer);
-        ck_assert_msg(type_of("Q4_K_M", name, 256, false) == (is_fine ? ELEM_Q6_K : ELEM_Q4_K), "layer %u",
-                      layer);
+        ck_assert_msg(type_of("Q4_K_M", name, 256, false) == (is_fine ? ELEM_Q6_K : ELEM_Q4_K), "layer %u", layer);
         snprintf(name, sizeof(name), "blk.%u.ffn_up.weight", layer);
         ck_assert_uint_eq(type_of("Q4_K_M", name, 256, false), ELEM_Q4_K);
     }

@@ -71,12 +71,10 @@ START_TEST(every_row_has_the_bits_of_a_text_that_ends_there)
     ck_assert_uint_eq(all.n, N_TOKENS);
     for (size_t i = 0; i < COUNTOF(ends); i++) {
         one.n = 0;
-        ck_assert_int_eq(reader_read(&reader, tokens, ends[i], ends[i] - 1, on_logits, &one, &diag),
-                         READER_OK);
+        ck_assert_int_eq(reader_read(&reader, tokens, ends[i], ends[i] - 1, on_logits, &one, &diag), READER_OK);
         ck_assert_uint_eq(one.n, 1);
         ck_assert_uint_eq(one.first, ends[i] - 1);
-        ck_assert_msg(memcmp(one.logits[0], all.logits[ends[i] - 1], sizeof(one.logits[0])) == 0, "at %u",
-                      ends[i]);
+        ck_assert_msg(memcmp(one.logits[0], all.logits[ends[i] - 1], sizeof(one.logits[0])) == 0, "at %u", ends[i]);
     }
 }
 END_TEST
@@ -151,8 +149,7 @@ START_TEST(what_a_token_is_said_to_take_is_what_an_engine_takes)
         survey_finish(&survey);
         close_reader();
     }
-    ck_assert_int_eq(reader_open(&reader, &(struct reader_setup){ .path = "/nowhere", .backend = "cpu" },
-                                 &diag),
+    ck_assert_int_eq(reader_open(&reader, &(struct reader_setup){ .path = "/nowhere", .backend = "cpu" }, &diag),
                      READER_REFUSED);
     ck_assert_ptr_nonnull(strstr(diag.text, "/nowhere: can't be opened"));
 }

@@ -61,8 +61,7 @@ static void check_batch(const double *cells, const char *line)
 {
     double bytes = roofline_weight_bytes(cells[0], cells[1]);
 
-    assert_rounded(roofline_step_ms(bytes, cells[2] * 1024, cells[3], cells[4], cells[5] * 1e9), cells[6], 1,
-                   line);
+    assert_rounded(roofline_step_ms(bytes, cells[2] * 1024, cells[3], cells[4], cells[5] * 1e9), cells[6], 1, line);
 }
 
 static const struct table {
@@ -143,9 +142,8 @@ START_TEST(quantities_have_units_of_1000_and_1024)
         const char *text;
         double bytes;
     } quantities[] = {
-        { "34GB/s", 34e9 }, { "4GiB", 4294967296.0 }, { "4 GB", 4e9 },
-        { "1.5M", 1.5e6 },  { "512KiB/s", 524288 },   { "7", 7 },
-        { "2k", 2000 },     { "2TB", 2e12 },          { "100 B/s", 100.0 },
+        { "34GB/s", 34e9 }, { "4GiB", 4294967296.0 }, { "4 GB", 4e9 }, { "1.5M", 1.5e6 },    { "512KiB/s", 524288 },
+        { "7", 7 },         { "2k", 2000 },           { "2TB", 2e12 }, { "100 B/s", 100.0 },
     };
 
     for (size_t i = 0; i < COUNTOF(quantities); i++) {
@@ -159,10 +157,9 @@ END_TEST
 
 START_TEST(what_is_no_quantity_is_refused)
 {
-    static const char *const texts[] = {
-        "",     "GB",   "0GB", "-1GB", "4XB",   "4GBs", "4GB/m",  "nan",       "1..2GB",
-        "0x1f", " 4GB", "4gb", "1e9",  "4  GB", "0.5",  "0.1B/s", "1000001TB", "99999999999999999999GB"
-    };
+    static const char *const texts[] = { "",      "GB",    "0GB",    "-1GB",   "4XB",       "4GBs",
+                                         "4GB/m", "nan",   "1..2GB", "0x1f",   " 4GB",      "4gb",
+                                         "1e9",   "4  GB", "0.5",    "0.1B/s", "1000001TB", "99999999999999999999GB" };
     double bytes = 0;
 
     for (size_t i = 0; i < COUNTOF(texts); i++) {

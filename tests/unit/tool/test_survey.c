@@ -32,8 +32,7 @@ static bool copy(const char *const *more, const char *less)
     for (size_t i = 0; i < gguf_n_tensors(file.gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(file.gguf, i);
 
-        if (!less || tensor->name.n != strlen(less) ||
-            memcmp(tensor->name.bytes, less, tensor->name.n) != 0) {
+        if (!less || tensor->name.n != strlen(less) || memcmp(tensor->name.bytes, less, tensor->name.n) != 0) {
             gguf_put_tensor(writer, tensor->name, tensor->type, tensor->n_dims, tensor->dims);
         }
     }

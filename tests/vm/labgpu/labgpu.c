@@ -231,8 +231,8 @@ static int __init lab_init(void)
     lab->df = devm_devfreq_add_device(&pdev->dev, &lab_profile, "simple_ondemand", NULL);
     if (IS_ERR(lab->df))
         pr_warn("labgpu: no devfreq: %ld\n", PTR_ERR(lab->df));
-    lab->tz = thermal_zone_device_register_with_trips("labgpu", lab_trips, ARRAY_SIZE(lab_trips), lab,
-                                                      &lab_tz_ops, NULL, 0, 0);
+    lab->tz = thermal_zone_device_register_with_trips("labgpu", lab_trips, ARRAY_SIZE(lab_trips), lab, &lab_tz_ops,
+                                                      NULL, 0, 0);
     if (IS_ERR(lab->tz))
         pr_warn("labgpu: no thermal zone: %ld\n", PTR_ERR(lab->tz));
     else
