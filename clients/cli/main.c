@@ -4,7 +4,7 @@
  * `sotto [--socket PATH] COMMAND ...` runs a row of the table below. A command that is not in it but lies as
  * libexec/sotto/sotto-COMMAND (those that need no daemon) is run from there.
  */
-#include "base/stdfd.h"
+#include "base/file.h"
 #include "cli.h"
 #include "outside.h"
 #include "suggest.h"
@@ -223,7 +223,7 @@ int main(int argc, char **argv)
     struct args args;
     int r;
 
-    if (stdfd_hold()) {
+    if (file_hold_std()) {
         return CLI_FAILED;
     }
     args_init(&args, cli_rows, argc - 1, argv + 1);

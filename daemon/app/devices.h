@@ -10,7 +10,7 @@
 #ifndef SOTTO_APP_DEVICES_H
 #define SOTTO_APP_DEVICES_H
 
-#include "app/config.h"
+#include "config/config.h"
 #include "drm/choice.h"
 #include "drm/claim.h"
 #include <uv.h>

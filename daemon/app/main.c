@@ -4,10 +4,10 @@
  * What a process does once and for all stands here: whose memory libraries take, which signals it lives through,
  * that nobody may look into it. All else is built in wire_up.c.
  */
-#include "app/options.h"
+#include "app/cmdline.h"
 #include "app/wire_up.h"
+#include "base/file.h"
 #include "base/log.h"
-#include "base/stdfd.h"
 #include <jansson.h>
 #include <malloc.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     int code;
     int r;
 
-    if (stdfd_hold()) {
+    if (file_hold_std()) {
         return EXIT_FAILURE;
     }
     give_back_at_once();

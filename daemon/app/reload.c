@@ -2,11 +2,11 @@
  * Reload: a whole new configuration is built and checked beside the one in force, then swapped in, or nothing changes.
  * What can't change in a running daemon is told by name and keeps its value.
  */
-#include "app/config_keys.h"
 #include "app/notify.h"
 #include "app/wire_up.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "config/config_keys.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -165,7 +165,7 @@ int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, stru
     }
     notify_ready();
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     ret_reloaded->config_generation = sottod->generation;
     ret_reloaded->applied = list_of(&changes, false, &ret_reloaded->n_applied);

@@ -1,7 +1,7 @@
 #include "app/trace_file.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "sched/governor.h"
+#include "govern/governor.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static const struct {
     { ROW_CORES, "slices on the cores" }, { ROW_STREAMS, "streams" }, { ROW_ENGINES, "engines" },
 };
 
-static const char *const place_names[GOVERNOR_PLACE_COUNT] = { "device", "cores" };
+static const char *const place_names[PROCESSOR_COUNT] = { "device", "cores" };
 
 /* ---- one event */
 
@@ -55,7 +55,7 @@ static int curve(char *out, const char *name, uint64_t at_us, const char *args)
 
 static int limits(char *out, const struct trace_event *event)
 {
-    const char *place = event->a / 10000 < GOVERNOR_PLACE_COUNT ? place_names[event->a / 10000] : "?";
+    const char *place = event->a / 10000 < PROCESSOR_COUNT ? place_names[event->a / 10000] : "?";
     char name[32];
     char args[64];
 
@@ -70,7 +70,7 @@ static int mode(char *out, const struct trace_event *event)
     uint64_t is = event->a % 100;
     char name[64];
 
-    if (place >= GOVERNOR_PLACE_COUNT || is >= GOVERNOR_MODE_COUNT || event->b >= GOVERNOR_CAUSE_COUNT) {
+    if (place >= PROCESSOR_COUNT || is >= GOVERNOR_MODE_COUNT || event->b >= GOVERNOR_CAUSE_COUNT) {
         return 0;
     }
     snprintf(name, sizeof(name), "%s: %s, %s", place_names[place], governor_mode_name((enum governor_mode)is),
@@ -105,7 +105,7 @@ static int one(char *out, const struct trace_event *event)
         snprintf(args, sizeof(args), "\"step\":%" PRIu64, event->a);
         return bar(out, "step", ROW_STEPS, event->at_us, event->b, args);
     case TRACE_SLICE:
-        return bar(out, "slice", event->a == GOVERNOR_DEVICE ? ROW_DEVICE : ROW_CORES, event->at_us, event->b, "");
+        return bar(out, "slice", event->a == PROCESSOR_GPU ? ROW_DEVICE : ROW_CORES, event->at_us, event->b, "");
     case TRACE_TOKEN:
         numbers(args, sizeof(args), "stream", event->a, "index", event->b);
         return mark(out, "token", ROW_STREAMS, event->at_us, args);
@@ -220,7 +220,7 @@ int trace_file_write(const char *path, struct diag *diag)
     r = trace_file_format(events, trace_copy(events, EVENTS_MOST), &buf);
     if (r) {
         diag_set(diag, "there is no memory for it");
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     snprintf(beside, sizeof(beside), "%s.new", path);
     if (!put(path, beside, &buf)) {

@@ -165,7 +165,7 @@ static void on_conns_closed(void *owner)
     struct sottod *sottod = owner;
 
     move(sottod, SOTTOD_STOPPED);
-    sleeping_end(&sottod->sleeping);
+    inhibitor_end(&sottod->inhibitor);
     uv_walk(&sottod->loop, close_handle, NULL); /* signals and timers: all others are closed */
 }
 
@@ -193,7 +193,7 @@ static void stop(struct sottod *sottod, const char *reason)
     if (sottod->state != SOTTOD_SERVING) {
         return;
     }
-    sleeping_end(&sottod->sleeping); /* a machine may sleep through our end */
+    inhibitor_end(&sottod->inhibitor); /* a machine may sleep through our end */
     log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason, sottod->config->daemon.stop_grace_ms);
     notify_stopping(STOP_MOST_MS * UINT64_C(1000));
     move(sottod, SOTTOD_DRAINING);
@@ -279,16 +279,16 @@ static void on_watchdog(uv_timer_t *timer)
 
 /* ---- the beginning */
 
-static enum senses_start start_of(const char *word)
+static enum machine_start start_of(const char *word)
 {
     static const struct {
         const char *word;
-        enum senses_start start;
+        enum machine_start start;
     } starts[] = {
-        { "never", SENSES_NEVER },
-        { "auto", SENSES_AUTO },
-        { "child", SENSES_CHILD },
-        { "socket", SENSES_SOCKET },
+        { "never", MACHINE_NEVER },
+        { "auto", MACHINE_AUTO },
+        { "child", MACHINE_CHILD },
+        { "socket", MACHINE_SOCKET },
     };
 
     for (size_t i = 0; i < COUNTOF(starts); i++) {
@@ -296,12 +296,13 @@ static enum senses_start start_of(const char *word)
             return starts[i].start;
         }
     }
-    return SENSES_AUTO;
+    return MACHINE_AUTO;
 }
 
-static void fill_senses(const struct sottod *sottod, const struct config_sense *sense, struct senses_config *ret_senses)
+static void fill_machine(const struct sottod *sottod, const struct config_sense *sense,
+                         struct machine_config *ret_machine)
 {
-    *ret_senses = (struct senses_config){
+    *ret_machine = (struct machine_config){
         .start = start_of(sense->start),
         .socket = sense->socket,
         .program = sottod->sense_path[0] ? sottod->sense_path : NULL,
@@ -348,7 +349,7 @@ void sottod_hub_config(const struct sottod *sottod, const struct config *config,
         .energy = config->energy,
     };
     memcpy(ret_hub_config->pause_ms, config->daemon.restart_pauses_ms, sizeof(ret_hub_config->pause_ms));
-    fill_senses(sottod, &config->sense, &ret_hub_config->senses);
+    fill_machine(sottod, &config->sense, &ret_hub_config->machine);
 }
 
 void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits)
@@ -429,7 +430,7 @@ static int open_own_socket(struct sottod *sottod, struct diag *diag)
     if (!r) {
         log_info("app", "listening at %s", path);
     }
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 static int listen_somewhere(struct sottod *sottod, struct diag *diag)
@@ -439,7 +440,7 @@ static int listen_somewhere(struct sottod *sottod, struct diag *diag)
     int r = notify_sockets(fds, &n, diag);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     return n ? adopt_sockets(sottod, fds, n, diag) : open_own_socket(sottod, diag);
 }
@@ -531,7 +532,7 @@ static int serve(struct sottod *sottod)
     log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
     devices_look(&sottod->devices);
     hub_start(sottod->hub);
-    if (sleeping_begin(&sottod->sleeping, &sottod->loop, sottod->hub)) {
+    if (inhibitor_begin(&sottod->inhibitor, &sottod->loop, sottod->hub)) {
         log_warn("app", "no memory to await sleep");
     }
     tell_status(sottod);

@@ -8,9 +8,9 @@
 #ifndef SOTTO_APP_WIRE_UP_H
 #define SOTTO_APP_WIRE_UP_H
 
+#include "app/cmdline.h"
 #include "app/devices.h"
-#include "app/options.h"
-#include "app/sleeping.h"
+#include "app/inhibitor.h"
 #include "ipc/ipc.h"
 
 enum sottod_state {
@@ -33,7 +33,7 @@ struct sottod {
     struct hub *hub;
     struct ipc *ipc;
     struct devices devices;
-    struct sleeping sleeping;
+    struct inhibitor inhibitor;
     int exit_code; /* of a daemon that ends by itself */
     enum sottod_state state;
     uv_signal_t signals[SOTTOD_SIGNALS];

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-int stdfd_hold(void)
+int file_hold_std(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) {

@@ -11,6 +11,6 @@
  * Opens /dev/null for those of 0, 1 and 2 that are closed, the wrong way round: reading from 0 and writing to 1 and 2
  * fails with EBADF, as it would have without. 0 or a fault: there is no /dev/null.
  */
-int stdfd_hold(void);
+int file_hold_std(void);
 
 #endif

@@ -55,7 +55,7 @@ static bool time_once(struct model *model, struct cost_times *ret_times)
 {
     const struct sample_params greedy = { .top_p = 1, .repetition_penalty = 1 };
     const uint32_t tokens[COST_ROWS + 1] = { 0 };
-    const struct seq_ask ask = {
+    const struct seq_request request = {
         .id = ENGINE_WARM_SEQ,
         .tokens = tokens,
         .n_tokens = COUNTOF(tokens),
@@ -67,7 +67,7 @@ static bool time_once(struct model *model, struct cost_times *ret_times)
     uint64_t no_head_ns;
     bool could;
 
-    if (seq_open(model, &ask, &room) != SEQ_OK) {
+    if (seq_open(model, &request, &room) != SEQ_OK) {
         return false;
     }
     could = time_step(model, COST_ROWS, &ret_times->rows_ns, &no_head_ns) &&
@@ -105,7 +105,7 @@ void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost)
     uint64_t more_ns;
     uint64_t row_ns;
 
-    if (engine->answer.cap >= COST_ROWS) {
+    if (engine->step_reply.cap >= COST_ROWS) {
         time_some(engine->model, &times); /* where it can't, the times stay 0 and the scheduler learns from steps */
     }
     more_ns = times.rows_ns - num_min(times.row_ns, times.rows_ns);

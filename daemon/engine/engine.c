@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-void engine_say(struct engine *engine, const Sotto__Engine__FromEngine *message)
+void engine_send(struct engine *engine, const Sotto__Engine__FromEngine *message)
 {
     int r = link_send(&engine->link, message);
 
@@ -94,8 +94,8 @@ int engine_run(int fd, void (*narrow)(void))
 
     log_to(NULL, NULL);
     model_closep(&engine.model);
-    answer_finish(&engine.answer);
-    roll_finish(&engine.roll);
+    step_reply_finish(&engine.step_reply);
+    seq_table_finish(&engine.seq_table);
     mem_free(engine.entries);
     fd_closep(&engine.fd_memory);
     link_close(&engine.link);

@@ -12,9 +12,9 @@
 #ifndef SOTTO_ENGINE_ENGINE_H
 #define SOTTO_ENGINE_ENGINE_H
 
-#include "engine/answer.h"
 #include "engine/link.h"
-#include "engine/roll.h"
+#include "engine/seq_table.h"
+#include "engine/step_reply.h"
 #include "model/step.h"
 
 /* Both ends of the socket must be of one build. */
@@ -38,10 +38,10 @@ struct begun {
     bool is_fresh; /* it has run no part: it may be withdrawn */
     bool is_slow;  /* and that was told */
     uint64_t id;
-    uint32_t slice_us;    /* of Step or Continue; 0: no bound */
-    uint32_t foretold_us; /* the whole of it; 0: nobody knows */
-    uint64_t held_us;     /* in all runs before this one */
-    uint64_t began_us;    /* this run */
+    uint32_t slice_us;     /* of Step or Continue; 0: no bound */
+    uint32_t estimated_us; /* the whole of it; 0: nobody knows */
+    uint64_t held_us;      /* in all runs before this one */
+    uint64_t began_us;     /* this run */
 };
 
 struct engine {
@@ -50,17 +50,17 @@ struct engine {
     struct model *model; /* owned; NULL until Start */
     struct model_facts facts;
     struct model_figures warm; /* what warming up counted; not told as work */
-    struct roll roll;
-    struct answer answer;
+    struct seq_table seq_table;
+    struct step_reply step_reply;
     int fd_memory; /* of /proc/self/statm, kept: nothing is opened later; -1: unknown */
     char kv_format[8];
     bool guards; /* an allocation inside a step aborts */
 
     enum engine_end end;
     struct begun begun[STEP_MAX];
-    struct begun *running;      /* one of them, or NULL */
-    struct step_entry *entries; /* owned; room for the largest step */
-    struct link_glance waiting; /* the next Step, seen behind the running one; n 0: none was */
+    struct begun *running;       /* one of them, or NULL */
+    struct step_entry *entries;  /* owned; room for the largest step */
+    struct peeked_order waiting; /* the next Step, seen behind the running one; n 0: none was */
     bool must_suspend;
     uint32_t limit_slice_us; /* of Limits; 0: no bound */
     uint32_t n_halvings;     /* of the next part, since parts took longer than foretold */
@@ -76,13 +76,13 @@ void engine_fault(struct engine *engine, bool hopeless, const char *what);
 void engine_fault_of(struct engine *engine, const char *what, int fault);
 
 /* Sends, and ends the engine where nobody is there. */
-void engine_say(struct engine *engine, const Sotto__Engine__FromEngine *message);
+void engine_send(struct engine *engine, const Sotto__Engine__FromEngine *message);
 
 /* orders.c: obeys one order; and what an urgent one does between parts. */
 void engine_obey(struct engine *engine, const Sotto__Engine__ToEngine *order);
 void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes);
 void engine_withdraw(struct engine *engine, uint64_t step);
-void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done);
+void engine_send_withdrawn(struct engine *engine, uint64_t step, bool done);
 
 /* loading.c: opens the model that @start names and answers Ready or Fault. */
 void engine_load(struct engine *engine, const Sotto__Engine__Start *start);
@@ -101,6 +101,6 @@ size_t engine_find_drm(Sotto__Engine__DrmClient clients[ENGINE_DRM_MOST]);
 bool engine_read_drm_id(const char *info, uint64_t *ret_id); /* from the lines of a descriptor; false: it has none */
 
 /* stats.c: answers Query. */
-void engine_say_stats(struct engine *engine);
+void engine_send_stats(struct engine *engine);
 
 #endif

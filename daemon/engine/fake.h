@@ -83,8 +83,8 @@ void fake_leave_step(struct model *model, struct fake_seq *seq);
 /* Pages that may be promised now. */
 uint32_t fake_n_free(const struct model *model);
 
-/* Tokens that @ask has in common with what is pinned for it. */
-uint32_t fake_find_pinned(const struct model *model, const struct seq_ask *ask);
+/* Tokens that @request has in common with what is pinned for it. */
+uint32_t fake_find_pinned(const struct model *model, const struct seq_request *request);
 void fake_drop_pins(struct model *model);
 
 /* Does what the rule says, where that needs no more than the process. 0, or a fault that ends the engine. */

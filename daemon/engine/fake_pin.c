@@ -94,17 +94,17 @@ void fake_drop_pins(struct model *model)
     }
 }
 
-static bool may_find(const struct fake_pin *pin, const struct seq_ask *ask)
+static bool may_find(const struct fake_pin *pin, const struct seq_request *request)
 {
-    for (size_t i = 0; i < ask->n_pins; i++) {
-        if (ask->pins[i].n == pin->n_salt && memcmp(ask->pins[i].bytes, pin->salt, pin->n_salt) == 0) {
+    for (size_t i = 0; i < request->n_pins; i++) {
+        if (request->pins[i].n == pin->n_salt && memcmp(request->pins[i].bytes, pin->salt, pin->n_salt) == 0) {
             return true;
         }
     }
     return false;
 }
 
-uint32_t fake_find_pinned(const struct model *model, const struct seq_ask *ask)
+uint32_t fake_find_pinned(const struct model *model, const struct seq_request *request)
 {
     struct list *link;
     uint32_t most = 0;
@@ -113,7 +113,8 @@ uint32_t fake_find_pinned(const struct model *model, const struct seq_ask *ask)
         const struct fake_pin *pin = container_of(link, struct fake_pin, link);
         uint32_t n = 0;
 
-        while (may_find(pin, ask) && n < pin->n_tokens && n + 1 < ask->n_tokens && pin->tokens[n] == ask->tokens[n]) {
+        while (may_find(pin, request) && n < pin->n_tokens && n + 1 < request->n_tokens &&
+               pin->tokens[n] == request->tokens[n]) {
             n++;
         }
         most = (uint32_t)num_max(most, n);

@@ -35,22 +35,22 @@ struct fake_seq *fake_find(struct model *model, uint32_t id)
     return NULL;
 }
 
-static enum seq_outcome check_room(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+static enum seq_outcome check_room(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
 {
-    uint64_t n_tokens = (uint64_t)ask->n_tokens + ask->n_reserve;
+    uint64_t n_tokens = (uint64_t)request->n_tokens + request->n_reserve;
 
     ret_room->n_cached = 0;
     ret_room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, FAKE_PAGE_TOK), UINT32_MAX);
     ret_room->n_free = fake_n_free(model);
-    for (uint32_t i = 0; i < ask->n_tokens; i++) {
-        if (ask->tokens[i] >= model->facts.n_vocab) {
+    for (uint32_t i = 0; i < request->n_tokens; i++) {
+        if (request->tokens[i] >= model->facts.n_vocab) {
             return SEQ_BAD_TOKEN;
         }
     }
-    if (ask->n_tokens == 0) {
+    if (request->n_tokens == 0) {
         return SEQ_BAD_TOKEN;
     }
-    if (ask->hidden) {
+    if (request->hidden) {
         return SEQ_UNSUPPORTED; /* it has no hidden states */
     }
     if (n_tokens > model->facts.n_context || ret_room->n_needed > model->facts.n_pages) {
@@ -60,14 +60,14 @@ static enum seq_outcome check_room(struct model *model, const struct seq_ask *as
 }
 
 /* Rules that act at opening; the list of tokens is remembered. */
-static int act_on_open(struct model *model, const struct seq_ask *ask, const struct script_rule **ret_list)
+static int act_on_open(struct model *model, const struct seq_request *request, const struct script_rule **ret_list)
 {
     const struct script_rule *rule;
     size_t at = 0;
     int r = SEQ_OK;
 
-    while (ask->id != ENGINE_WARM_SEQ && r == SEQ_OK &&
-           (rule = script_find(&model->script, ask->tokens, (uint32_t)num_min(ask->n_prompt, ask->n_tokens),
+    while (request->id != ENGINE_WARM_SEQ && r == SEQ_OK &&
+           (rule = script_find(&model->script, request->tokens, (uint32_t)num_min(request->n_prompt, request->n_tokens),
                                SCRIPT_AT_OPEN, &at))) {
         if (rule->action == SCRIPT_TOKENS) {
             *ret_list = rule;
@@ -81,15 +81,15 @@ static int act_on_open(struct model *model, const struct seq_ask *ask, const str
     return r;
 }
 
-static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_pages)
+static int copy_request(struct fake_seq *seq, const struct seq_request *request, uint32_t n_pages)
 {
-    const struct sample_params *params = ask->params;
+    const struct sample_params *params = request->params;
 
     *seq = (struct fake_seq){
-        .id = ask->id,
-        .n_prompt = ask->n_prompt,
-        .n_slid = ask->n_slid,
-        .n_known = ask->n_tokens,
+        .id = request->id,
+        .n_prompt = request->n_prompt,
+        .n_slid = request->n_slid,
+        .n_known = request->n_tokens,
         .n_pages = n_pages,
         .seed = params->temperature > 0 ? params->seed : 0,
         .n_never = params->n_never,
@@ -102,10 +102,10 @@ static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_
     if (!seq->tokens || !seq->never || !seq->top_ids || !seq->top_logprobs) {
         return err_new(-ENOMEM);
     }
-    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*ask->tokens));
-    if (ask->n_salt > 0 && ask->n_salt <= sizeof(seq->salt)) {
-        seq->n_salt = ask->n_salt;
-        memcpy(seq->salt, ask->salt, ask->n_salt);
+    memcpy(seq->tokens, request->tokens, request->n_tokens * sizeof(*request->tokens));
+    if (request->n_salt > 0 && request->n_salt <= sizeof(seq->salt)) {
+        seq->n_salt = request->n_salt;
+        memcpy(seq->salt, request->salt, request->n_salt);
     }
     if (params->n_never > 0) {
         memcpy(seq->never, params->never, params->n_never * sizeof(*params->never));
@@ -113,14 +113,14 @@ static int copy_ask(struct fake_seq *seq, const struct seq_ask *ask, uint32_t n_
     return 0;
 }
 
-int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+int seq_open(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
 {
     const struct script_rule *list = NULL;
     struct seq_room room;
     struct fake_seq *seq;
     int r;
 
-    r = (int)check_room(model, ask, &room);
+    r = (int)check_room(model, request, &room);
     if (r == SEQ_OK && !fake_find(model, 0)) {
         r = SEQ_TOO_MANY;
     }
@@ -128,14 +128,14 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         r = SEQ_NO_PAGES;
     }
     if (r == SEQ_OK) {
-        r = act_on_open(model, ask, &list);
+        r = act_on_open(model, request, &list);
     }
     *ret_room = room;
     if (r) {
         return r;
     }
     seq = fake_find(model, 0);
-    r = copy_ask(seq, ask, room.n_needed);
+    r = copy_request(seq, request, room.n_needed);
     model->figures.n_held += room.n_needed;
     model->figures.n_seqs++;
     if (r) {
@@ -143,16 +143,16 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
         return err_up(r);
     }
     seq->list = list;
-    seq->n_done = fake_find_pinned(model, ask);
+    seq->n_done = fake_find_pinned(model, request);
     ret_room->n_cached = seq->n_done;
     ret_room->n_pinned = seq->n_done;
     ret_room->n_free = fake_n_free(model);
     return SEQ_OK;
 }
 
-int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+int seq_extend(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
 {
-    struct fake_seq *seq = fake_find(model, ask->id);
+    struct fake_seq *seq = fake_find(model, request->id);
     const struct script_rule *list = NULL;
     struct fake_seq fresh;
     uint32_t n_kept = 0;
@@ -161,18 +161,18 @@ int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *
     if (!seq || seq->is_in_step) {
         return err_new(seq ? -EBUSY : -ENOENT);
     }
-    r = seq->n_slid > 0 ? SEQ_UNSUPPORTED : (int)check_room(model, ask, ret_room);
+    r = seq->n_slid > 0 ? SEQ_UNSUPPORTED : (int)check_room(model, request, ret_room);
     if (r == SEQ_OK && ret_room->n_needed > ret_room->n_free + seq->n_pages) {
         r = SEQ_NO_PAGES;
     }
     if (r == SEQ_OK) {
-        r = act_on_open(model, ask, &list);
+        r = act_on_open(model, request, &list);
     }
     if (r) {
         return r;
     }
-    r = copy_ask(&fresh, ask, ret_room->n_needed);
-    while (n_kept < seq->n_done && n_kept + 1 < ask->n_tokens && seq->tokens[n_kept] == ask->tokens[n_kept]) {
+    r = copy_request(&fresh, request, ret_room->n_needed);
+    while (n_kept < seq->n_done && n_kept + 1 < request->n_tokens && seq->tokens[n_kept] == request->tokens[n_kept]) {
         n_kept++;
     }
     fake_end_seq(model, seq);

@@ -193,7 +193,7 @@ static bool read_varint(const uint8_t *bytes, size_t n, size_t *at, uint64_t *re
  * Urgent orders hold numbers only, so they can be read without unpacking, which would allocate. Of the others the
  * leading numbers are read, up to the first field of another kind.
  */
-static bool read_glance(const struct frame *frame, struct link_glance *ret)
+static bool read_peeked(const struct frame *frame, struct peeked_order *ret)
 {
     uint64_t tag;
     uint64_t n_body;
@@ -219,7 +219,7 @@ static bool read_glance(const struct frame *frame, struct link_glance *ret)
     return true;
 }
 
-int link_look(struct link *link, struct link_glance *ret_glance, struct diag *diag)
+int link_peek(struct link *link, struct peeked_order *ret_peeked, struct diag *diag)
 {
     struct frame frame;
     size_t used;
@@ -237,23 +237,23 @@ int link_look(struct link *link, struct link_glance *ret_glance, struct diag *di
         return r;
     }
 
-    if (!read_glance(&frame, ret_glance)) {
+    if (!read_peeked(&frame, ret_peeked)) {
         diag_set(diag, "an order of %zu bytes is not one of this build's schema", frame.n);
         return LINK_BAD;
     }
-    ret_glance->at = link->seen;
-    ret_glance->n = used;
+    ret_peeked->at = link->seen;
+    ret_peeked->n = used;
     link->seen += used;
     return LINK_OK;
 }
 
-void link_drop(struct link *link, const struct link_glance *glance)
+void link_drop(struct link *link, const struct peeked_order *peeked)
 {
-    uint8_t *frame = link->room + link->head + glance->at;
+    uint8_t *frame = link->room + link->head + peeked->at;
 
-    memmove(frame, frame + glance->n, link->n - glance->at - glance->n);
-    link->n -= glance->n;
-    link->seen -= glance->n;
+    memmove(frame, frame + peeked->n, link->n - peeked->at - peeked->n);
+    link->n -= peeked->n;
+    link->seen -= peeked->n;
 }
 
 void link_wait(struct link *link, uint64_t us)

@@ -44,7 +44,7 @@ void link_close(struct link *link);
 int link_take(struct link *link, Sotto__Engine__ToEngine **ret_order, struct diag *diag);
 
 /* The numbers of an order whose fields are numbers only, or of the first field of one that has more. */
-struct link_glance {
+struct peeked_order {
     Sotto__Engine__ToEngine__BodyCase kind;
     uint64_t field[4]; /* by the field's number in the schema; [0] is unused; absent: 0 */
     size_t at;         /* where its frame lies, behind link->head */
@@ -55,10 +55,10 @@ struct link_glance {
 void link_rewind(struct link *link);
 
 /* The next order that was not glanced at, read without blocking. LINK_NONE, LINK_END, LINK_BAD. */
-int link_look(struct link *link, struct link_glance *ret_glance, struct diag *diag);
+int link_peek(struct link *link, struct peeked_order *ret_peeked, struct diag *diag);
 
 /* Takes the order just glanced at, or one that was glanced at before it, out of the queue. */
-void link_drop(struct link *link, const struct link_glance *glance);
+void link_drop(struct link *link, const struct peeked_order *peeked);
 
 /* Waits until something can be read, at most @us. Returns at once if the other end is gone. */
 void link_wait(struct link *link, uint64_t us);

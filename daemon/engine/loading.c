@@ -18,7 +18,7 @@
 #define DEFAULT_SEQUENCES 32
 #define DEFAULT_STEP_ROWS 256
 
-static void say_progress(void *owner, float fraction, const char *phase)
+static void send_progress(void *owner, float fraction, const char *phase)
 {
     struct engine *engine = owner;
     Sotto__Engine__Progress progress = SOTTO__ENGINE__PROGRESS__INIT;
@@ -30,7 +30,7 @@ static void say_progress(void *owner, float fraction, const char *phase)
     progress.phase = name;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_PROGRESS;
     message.progress = &progress;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 /* protobuf-c's strings are not const, though packing only reads them. */
@@ -57,7 +57,7 @@ static void find_clients(struct clients *clients)
     }
 }
 
-static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct clients *clients, uint64_t load_us)
+static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct clients *clients, uint64_t load_us)
 {
     Sotto__Engine__Ready ready = SOTTO__ENGINE__READY__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -83,7 +83,7 @@ static void say_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct c
     ready.drm_clients = clients->places;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_READY;
     message.ready = &ready;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 /* The descriptor came through exec on purpose; from here on it is nobody else's. */
@@ -122,11 +122,11 @@ static int set_aside(struct engine *engine, const struct model_setup *setup)
 {
     int r;
 
-    r = roll_init(&engine->roll, setup->n_sequences);
+    r = seq_table_init(&engine->seq_table, setup->n_sequences);
     if (r) {
         return r;
     }
-    r = answer_init(&engine->answer, setup->n_rows);
+    r = step_reply_init(&engine->step_reply, setup->n_rows);
     if (r) {
         return r;
     }
@@ -142,7 +142,7 @@ static bool open_model(struct engine *engine, const struct model_setup *setup)
 
     r = set_aside(engine, setup);
     if (r == 0) {
-        r = model_open(&engine->model, setup, say_progress, engine, &diag);
+        r = model_open(&engine->model, setup, send_progress, engine, &diag);
     }
     if (r == MODEL_REFUSED) {
         engine_fault(engine, true, diag.text);
@@ -197,6 +197,6 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
         engine->narrow();
     }
     if (engine->end == ENGINE_GOES_ON) {
-        say_ready(engine, &cost, &clients, clock_mono_us() - from_us);
+        send_ready(engine, &cost, &clients, clock_mono_us() - from_us);
     }
 }

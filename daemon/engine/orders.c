@@ -24,7 +24,7 @@ static void fault_about(struct engine *engine, const char *what, uint64_t which)
 
 /* ---- sequences */
 
-static void say_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refusal why, const struct seq_room *room)
+static void send_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refusal why, const struct seq_room *room)
 {
     Sotto__Engine__Refused refused = SOTTO__ENGINE__REFUSED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -35,10 +35,10 @@ static void say_refused(struct engine *engine, uint32_t seq, Sotto__Engine__Refu
     refused.pages_free = room->n_free;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED;
     message.refused = &refused;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
-static void say_opened(struct engine *engine, uint32_t seq, const struct seq_room *room)
+static void send_opened(struct engine *engine, uint32_t seq, const struct seq_room *room)
 {
     Sotto__Engine__Opened opened = SOTTO__ENGINE__OPENED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -50,7 +50,7 @@ static void say_opened(struct engine *engine, uint32_t seq, const struct seq_roo
     opened.pinned_tokens = room->n_pinned;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED;
     message.opened = &opened;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 static Sotto__Engine__Refusal refusal_of(enum seq_outcome outcome)
@@ -113,7 +113,7 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
     struct seq_salt pins[SEQ_PINS_MAX];
     struct sample_params params;
     struct seq_room room = { 0 };
-    struct seq_ask ask = {
+    struct seq_request request = {
         .id = open->sequence,
         .tokens = open->tokens,
         .n_tokens = (uint32_t)open->n_tokens,
@@ -134,15 +134,15 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
     }
     r = read_sampler(open->sampler, &params, &biases);
     if (r == 0) {
-        r = seq_open(engine->model, &ask, &room);
+        r = seq_open(engine->model, &request, &room);
     }
     if (r < 0) {
         engine_fault_of(engine, "a sequence could not be opened", r);
     } else if (r != SEQ_OK) {
-        say_refused(engine, open->sequence, refusal_of((enum seq_outcome)r), &room);
+        send_refused(engine, open->sequence, refusal_of((enum seq_outcome)r), &room);
     } else {
-        roll_add(&engine->roll, open->sequence, open->sampler->logprobs);
-        say_opened(engine, open->sequence, &room);
+        seq_table_add(&engine->seq_table, open->sequence, open->sampler->logprobs);
+        send_opened(engine, open->sequence, &room);
     }
 }
 
@@ -167,7 +167,8 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
     const Sotto__Engine__Open *open = order->open;
     const struct seq_room no_room = { 0 };
 
-    if (open->sequence == 0 || open->sequence == ENGINE_WARM_SEQ || roll_find(&engine->roll, open->sequence)) {
+    if (open->sequence == 0 || open->sequence == ENGINE_WARM_SEQ ||
+        seq_table_find(&engine->seq_table, open->sequence)) {
         fault_about(engine, "Open names a sequence that is open or may not be", open->sequence);
     } else if (!open->sampler || open->sampler->n_bias != open->sampler->n_bias_ids) {
         fault_about(engine, "Open has no sampler, or another number of biases than of ids", open->sequence);
@@ -176,9 +177,9 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (!are_pins(open)) {
         fault_about(engine, "Open has more domains of pins than there may be, or one without a name", open->sequence);
     } else if (!is_supported(engine, open)) {
-        say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
-    } else if (roll_is_full(&engine->roll)) {
-        say_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY, &no_room);
+        send_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
+    } else if (seq_table_is_full(&engine->seq_table)) {
+        send_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY, &no_room);
     } else {
         open_seq(engine, open);
     }
@@ -189,7 +190,7 @@ static void extend_seq(struct engine *engine, const Sotto__Engine__Extend *exten
     cleanup(mem_freep) struct sample_bias *biases = NULL;
     struct sample_params params;
     struct seq_room room = { 0 };
-    struct seq_ask ask = {
+    struct seq_request request = {
         .id = extend->sequence,
         .tokens = extend->tokens,
         .n_tokens = (uint32_t)extend->n_tokens,
@@ -201,17 +202,17 @@ static void extend_seq(struct engine *engine, const Sotto__Engine__Extend *exten
 
     r = read_sampler(extend->sampler, &params, &biases);
     if (r == 0) {
-        r = seq_extend(engine->model, &ask, &room);
+        r = seq_extend(engine->model, &request, &room);
     }
     if (r == -EBUSY) {
         fault_about(engine, "Extend names a sequence that stands in a begun step", extend->sequence);
     } else if (r < 0) {
         engine_fault_of(engine, "a sequence could not be extended", r);
     } else if (r != SEQ_OK) {
-        say_refused(engine, extend->sequence, refusal_of((enum seq_outcome)r), &room);
+        send_refused(engine, extend->sequence, refusal_of((enum seq_outcome)r), &room);
     } else {
-        roll_set(&engine->roll, extend->sequence, extend->sampler->logprobs);
-        say_opened(engine, extend->sequence, &room);
+        seq_table_set(&engine->seq_table, extend->sequence, extend->sampler->logprobs);
+        send_opened(engine, extend->sequence, &room);
     }
 }
 
@@ -219,7 +220,7 @@ static void on_extend(struct engine *engine, const Sotto__Engine__ToEngine *orde
 {
     const Sotto__Engine__Extend *extend = order->extend;
 
-    if (!roll_find(&engine->roll, extend->sequence)) {
+    if (!seq_table_find(&engine->seq_table, extend->sequence)) {
         fault_about(engine, "Extend names a sequence that is not open", extend->sequence);
     } else if (!extend->sampler || extend->sampler->n_bias != extend->sampler->n_bias_ids) {
         fault_about(engine, "Extend has no sampler, or another number of biases than of ids", extend->sequence);
@@ -245,7 +246,7 @@ static void on_pin(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (r) {
         fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody", seq);
     } else if (seq > 0) {
-        roll_drop(&engine->roll, seq);
+        seq_table_drop(&engine->seq_table, seq);
     }
 }
 
@@ -262,7 +263,7 @@ static void on_trim(struct engine *engine, const Sotto__Engine__ToEngine *order)
 static void on_close(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
     seq_close(engine->model, order->close->sequence, order->close->keep);
-    roll_drop(&engine->roll, order->close->sequence);
+    seq_table_drop(&engine->seq_table, order->close->sequence);
 }
 
 /* ---- steps */
@@ -304,7 +305,7 @@ static void run_new(struct engine *engine, const Sotto__Engine__Step *step, uint
         .is_fresh = true,
         .id = step->id,
         .slice_us = step->slice_us,
-        .foretold_us = step->foretold_us,
+        .estimated_us = step->estimated_us,
     };
     engine_run_step(engine, begun, from_us);
 }
@@ -316,7 +317,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
     struct diag diag = DIAG_INIT;
     int r;
 
-    if (step->n_entries > engine->answer.cap) {
+    if (step->n_entries > engine->step_reply.cap) {
         fault_about(engine, "Step has more entries than a step may have rows", step->id);
         return;
     }
@@ -333,7 +334,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (r == STEP_BUSY) {
         /* In good order: it waited behind a step that was to end first, and came to stand still instead. */
         log_info("engine", "step %llu goes back: %s", (unsigned long long)step->id, diag.text);
-        engine_say_withdrawn(engine, step->id, true);
+        engine_send_withdrawn(engine, step->id, true);
     } else if (r != STEP_DONE) {
         engine_fault(engine, false, diag.text);
     } else {
@@ -358,7 +359,7 @@ static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *or
     engine_run_step(engine, begun, clock_mono_us());
 }
 
-void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done)
+void engine_send_withdrawn(struct engine *engine, uint64_t step, bool done)
 {
     Sotto__Engine__Withdrawn withdrawn = SOTTO__ENGINE__WITHDRAWN__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -367,7 +368,7 @@ void engine_say_withdrawn(struct engine *engine, uint64_t step, bool done)
     withdrawn.done = done;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN;
     message.withdrawn = &withdrawn;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 void engine_withdraw(struct engine *engine, uint64_t step)
@@ -378,7 +379,7 @@ void engine_withdraw(struct engine *engine, uint64_t step)
     if (done) {
         begun->is_there = false;
     }
-    engine_say_withdrawn(engine, step, done);
+    engine_send_withdrawn(engine, step, done);
 }
 
 static void on_withdraw(struct engine *engine, const Sotto__Engine__ToEngine *order)
@@ -406,7 +407,7 @@ static void on_start(struct engine *engine, const Sotto__Engine__ToEngine *order
 
 static void on_query(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
-    engine_say_stats(engine);
+    engine_send_stats(engine);
 }
 
 static void on_quit(struct engine *engine, const Sotto__Engine__ToEngine *order)

@@ -27,83 +27,81 @@
 #define SLOW_LEAST_US 500 /* what was foretold to take less says nothing by taking more */
 
 /* Each is told of an order by its numbers, and says whether the order is done with. */
-typedef bool (*urgent_fn)(struct engine *engine, const struct link_glance *glance);
+typedef bool (*urgent_fn)(struct engine *engine, const struct peeked_order *peeked);
 
-static bool look_at_step(struct engine *engine, const struct link_glance *glance)
+static bool peek_step(struct engine *engine, const struct peeked_order *peeked)
 {
     if (engine->waiting.n == 0) {
-        engine->waiting = *glance;
+        engine->waiting = *peeked;
     }
     return false;
 }
 
-static bool look_at_stop(struct engine *engine, const struct link_glance *glance)
+static bool peek_stop(struct engine *engine, const struct peeked_order *peeked)
 {
-    seq_stop(engine->model, (uint32_t)glance->field[1]);
+    seq_stop(engine->model, (uint32_t)peeked->field[1]);
     return false;
 }
 
-static bool look_at_suspend(struct engine *engine, const struct link_glance *glance)
+static bool peek_suspend(struct engine *engine, const struct peeked_order *peeked)
 {
-    if (glance->field[1] != engine->running->id) {
+    if (peeked->field[1] != engine->running->id) {
         return false; /* of the step that waits, perhaps: its turn will come */
     }
     engine->must_suspend = true;
     return true;
 }
 
-static bool look_at_limits(struct engine *engine, const struct link_glance *glance)
+static bool peek_limits(struct engine *engine, const struct peeked_order *peeked)
 {
-    engine_limit(engine, (uint32_t)glance->field[1], glance->field[3]);
+    engine_limit(engine, (uint32_t)peeked->field[1], peeked->field[3]);
     return true;
 }
 
-static bool look_at_withdraw(struct engine *engine, const struct link_glance *glance)
+static bool peek_withdraw(struct engine *engine, const struct peeked_order *peeked)
 {
-    if (engine->waiting.n > 0 && engine->waiting.field[1] == glance->field[1]) {
-        link_drop(&engine->link, glance);
+    if (engine->waiting.n > 0 && engine->waiting.field[1] == peeked->field[1]) {
+        link_drop(&engine->link, peeked);
         link_drop(&engine->link, &engine->waiting);
         engine->waiting.n = 0;
-        engine_say_withdrawn(engine, glance->field[1], true);
+        engine_send_withdrawn(engine, peeked->field[1], true);
         return false;
     }
-    engine_withdraw(engine, glance->field[1]);
+    engine_withdraw(engine, peeked->field[1]);
     return true;
 }
 
 static const struct urgent {
     Sotto__Engine__ToEngine__BodyCase kind;
-    urgent_fn look;
+    urgent_fn peek_all;
 } urgents[] = {
-    { SOTTO__ENGINE__TO_ENGINE__BODY_STEP, look_at_step },
-    { SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND, look_at_suspend },
-    { SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS, look_at_limits },
-    { SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW, look_at_withdraw },
-    { SOTTO__ENGINE__TO_ENGINE__BODY_STOP, look_at_stop },
+    { SOTTO__ENGINE__TO_ENGINE__BODY_STEP, peek_step },     { SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND, peek_suspend },
+    { SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS, peek_limits }, { SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW, peek_withdraw },
+    { SOTTO__ENGINE__TO_ENGINE__BODY_STOP, peek_stop },
 };
 
-static void obey_urgent(struct engine *engine, const struct link_glance *glance)
+static void obey_urgent(struct engine *engine, const struct peeked_order *peeked)
 {
     for (size_t i = 0; i < COUNTOF(urgents); i++) {
-        if (urgents[i].kind == glance->kind && urgents[i].look(engine, glance)) {
-            link_drop(&engine->link, glance);
+        if (urgents[i].kind == peeked->kind && urgents[i].peek_all(engine, peeked)) {
+            link_drop(&engine->link, peeked);
             return;
         }
     }
 }
 
 /* Glances at all that has come. */
-static void look(struct engine *engine)
+static void peek_all(struct engine *engine)
 {
-    struct link_glance glance;
+    struct peeked_order peeked;
     struct diag diag = DIAG_INIT;
     int r;
 
     while (engine->end == ENGINE_GOES_ON) {
-        r = link_look(&engine->link, &glance, &diag);
+        r = link_peek(&engine->link, &peeked, &diag);
         switch (r) {
         case LINK_OK:
-            obey_urgent(engine, &glance);
+            obey_urgent(engine, &peeked);
             break;
         case LINK_NONE:
             return;
@@ -145,7 +143,7 @@ static bool bound_part(struct engine *engine, uint64_t ran_us)
     return true;
 }
 
-static void say_slow(struct engine *engine, uint64_t took_us, uint64_t foretold_us)
+static void send_slow(struct engine *engine, uint64_t took_us, uint64_t estimated_us)
 {
     Sotto__Engine__Slow slow = SOTTO__ENGINE__SLOW__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -153,10 +151,10 @@ static void say_slow(struct engine *engine, uint64_t took_us, uint64_t foretold_
     engine->running->is_slow = true;
     slow.step = engine->running->id;
     slow.took_us = took_us;
-    slow.foretold_us = foretold_us;
+    slow.estimated_us = estimated_us;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW;
     message.slow = &slow;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 /* The reflex: what took more than twice what was foretold halves the next part at once, and is told once a step. */
@@ -167,17 +165,17 @@ static void watch_pace(struct engine *engine, uint64_t ran_us)
     struct step_pace pace;
 
     step_pace(engine->model, &pace);
-    if (pace.foretold_us >= SLOW_LEAST_US && pace.took_us > 2 * pace.foretold_us) {
+    if (pace.estimated_us >= SLOW_LEAST_US && pace.took_us > 2 * pace.estimated_us) {
         engine->n_halvings = 1;
         if (!begun->is_slow) {
-            say_slow(engine, pace.took_us, pace.foretold_us);
+            send_slow(engine, pace.took_us, pace.estimated_us);
         }
         return;
     }
     engine->n_halvings = 0;
-    if (!begun->is_slow && begun->foretold_us > 0 &&
-        held_us > 2 * (uint64_t)num_max(begun->foretold_us, SLOW_LEAST_US)) {
-        say_slow(engine, held_us, begun->foretold_us);
+    if (!begun->is_slow && begun->estimated_us > 0 &&
+        held_us > 2 * (uint64_t)num_max(begun->estimated_us, SLOW_LEAST_US)) {
+        send_slow(engine, held_us, begun->estimated_us);
     }
 }
 
@@ -187,7 +185,7 @@ static bool goes_on(void *owner)
     struct engine *engine = owner;
     uint64_t ran_us = clock_mono_us() - engine->running->began_us;
 
-    look(engine);
+    peek_all(engine);
     watch_pace(engine, ran_us);
     if (!bound_part(engine, num_max(ran_us, 1))) {
         engine->must_suspend = true;
@@ -195,7 +193,7 @@ static bool goes_on(void *owner)
     return engine->end == ENGINE_GOES_ON && !engine->must_suspend;
 }
 
-static void say_suspended(struct engine *engine, struct begun *begun)
+static void send_suspended(struct engine *engine, struct begun *begun)
 {
     Sotto__Engine__Suspended suspended = SOTTO__ENGINE__SUSPENDED__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -205,10 +203,10 @@ static void say_suspended(struct engine *engine, struct begun *begun)
     begun->held_us += suspended.held_us;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED;
     message.suspended = &suspended;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
-static void say_done(struct engine *engine, struct begun *begun, const struct step_report *report)
+static void send_done(struct engine *engine, struct begun *begun, const struct step_report *report)
 {
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
     struct model_figures figures;
@@ -219,19 +217,19 @@ static void say_done(struct engine *engine, struct begun *begun, const struct st
     }
     model_figures(engine->model, &figures);
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE;
-    message.step_done = answer_fill(&engine->answer, begun->id, report, &engine->roll, &figures);
+    message.step_done = step_reply_fill(&engine->step_reply, begun->id, report, &engine->seq_table, &figures);
     message.step_done->held_us = clock_mono_us() - begun->began_us;
     begun->is_there = false;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }
 
 /* True: an order that had come already keeps @begun from running. */
-static bool is_kept(struct engine *engine, struct begun *begun)
+static bool is_prevented(struct engine *engine, struct begun *begun)
 {
     link_rewind(&engine->link);
-    look(engine);
+    peek_all(engine);
     if (engine->end == ENGINE_GOES_ON && begun->is_there && engine->must_suspend) {
-        say_suspended(engine, begun);
+        send_suspended(engine, begun);
     }
     return engine->end != ENGINE_GOES_ON || !begun->is_there || engine->must_suspend;
 }
@@ -256,7 +254,7 @@ void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_u
     engine->must_suspend = false;
     engine->waiting.n = 0;
     begun->began_us = from_us;
-    if (is_kept(engine, begun)) {
+    if (is_prevented(engine, begun)) {
         engine->running = NULL;
         return;
     }
@@ -270,9 +268,9 @@ void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_u
         return;
     }
     if (r == STEP_SUSPENDED) {
-        say_suspended(engine, begun);
+        send_suspended(engine, begun);
     } else if (r == STEP_DONE) {
-        say_done(engine, begun, &report);
+        send_done(engine, begun, &report);
     } else {
         engine_fault_of(engine, "a step failed", r);
     }

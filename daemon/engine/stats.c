@@ -49,7 +49,7 @@ static size_t read_memory(Sotto__Engine__MemoryRow *rows, Sotto__Engine__MemoryR
     return n;
 }
 
-void engine_say_stats(struct engine *engine)
+void engine_send_stats(struct engine *engine)
 {
     Sotto__Engine__Stats stats = SOTTO__ENGINE__STATS__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
@@ -75,5 +75,5 @@ void engine_say_stats(struct engine *engine)
     stats.step_allocations = figures.n_step_allocs - warm->n_step_allocs;
     message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_STATS;
     message.stats = &stats;
-    engine_say(engine, &message);
+    engine_send(engine, &message);
 }

@@ -156,7 +156,7 @@ static uint64_t run_part(struct cpu *cpu, struct exec_program *program, uint64_t
     uint32_t n_rounded = count_rounded(program, op);
     uint32_t *speed = speed_of(cpu, program, op);
     struct take take = take_units(cpu, program, op, most_ns * *speed / 1000, is_bound);
-    uint64_t foretold_ns = take.work * 1000 / *speed;
+    uint64_t estimated_ns = take.work * 1000 / *speed;
     uint64_t began_us = clock_mono_us();
     struct cpu_part part = { .cpu = cpu, .program = program, .op = op, .plan = &plan->ops[program->op] };
 
@@ -170,7 +170,7 @@ static uint64_t run_part(struct cpu *cpu, struct exec_program *program, uint64_t
     }
     learn(speed, take.work, clock_mono_us() - began_us);
     exec_advance(program, take.n, program->unit + take.n == count_units(program, op));
-    return foretold_ns;
+    return estimated_ns;
 }
 
 int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
@@ -178,12 +178,12 @@ int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us
     struct cpu *cpu = program->exec->private;
     uint8_t phase = exec_phase(program);
     uint64_t most_ns = (bound_us ? bound_us : BOUND_US) * UINT64_C(1000);
-    uint64_t foretold_ns = 0;
+    uint64_t estimated_ns = 0;
 
     do {
-        foretold_ns += run_part(cpu, program, most_ns - foretold_ns, bound_us > 0);
-    } while (--n_parts > 0 && foretold_ns < most_ns / 2 && exec_is_left(program) && exec_phase(program) == phase);
-    program->figures.foretold_ns = foretold_ns;
+        estimated_ns += run_part(cpu, program, most_ns - estimated_ns, bound_us > 0);
+    } while (--n_parts > 0 && estimated_ns < most_ns / 2 && exec_is_left(program) && exec_phase(program) == phase);
+    program->figures.estimated_ns = estimated_ns;
     *ret_ticket = ++cpu->n_tickets;
     return 0;
 }

@@ -87,7 +87,7 @@ int exec_open(struct exec **ret_exec, const struct exec_setup *setup, struct dia
     list_init(&exec->programs);
     r = ops->open(exec, setup, diag);
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     exec->ops = ops;
     *ret_exec = steal(&exec);

@@ -264,7 +264,7 @@ int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *
 
 struct exec_figures {
     uint64_t n_parts;      /* run since exec_bind() */
-    uint64_t foretold_ns;  /* of the last submission, from how fast such parts were before; 0: nobody knows */
+    uint64_t estimated_ns; /* of the last submission, from how fast such parts were before; 0: nobody knows */
     uint64_t weight_bytes; /* of weights that matrix products read, each time they did, since exec_bind() */
 };
 

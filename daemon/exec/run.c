@@ -156,7 +156,7 @@ int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
 {
     int r = exec->ops->wait(exec, ticket, timeout_ms);
 
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n)

@@ -200,7 +200,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
 
     r = check_file(fd, &file_bytes, diag);
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
 
     for (;;) {
@@ -210,7 +210,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
 
         r = read_on(fd, &block, &n_have, (size_t)n_want, diag);
         if (r) {
-            return r < 0 ? err_up(r) : r;
+            return err_pass(r);
         }
         r = gguf_parse(&gguf, block, n_have, file_bytes, &wanted, diag);
         if (r != GGUF_MORE) {
@@ -222,7 +222,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
         }
     }
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     gguf->head = steal(&block);
     *ret_gguf = gguf;

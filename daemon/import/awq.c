@@ -13,7 +13,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "import/inside.h"
+#include "import/draft.h"
 #include "tensor/block.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -107,11 +107,11 @@ static int read_all(const struct st_tensor *tensor, uint8_t **ret, struct diag *
         return err_new(-ENOMEM);
     }
     r = st_read(tensor, 0, *ret, tensor->n_bytes, diag);
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 /* True if all zero points are 8: eight of them in a word. */
-static int are_plain(const struct source *source, bool *ret_plain, struct diag *diag)
+static int are_plain(const struct import_source *source, bool *ret_plain, struct diag *diag)
 {
     cleanup(mem_freep) uint8_t *words = NULL;
     const int r = read_all(source->zeros, &words, diag);
@@ -128,9 +128,9 @@ static bool has_shape(const struct st_tensor *tensor, enum st_type type, uint64_
     return tensor->type == type && tensor->n_dims == 2 && tensor->dims[0] == n_lines && tensor->dims[1] == n;
 }
 
-int awq_check(struct import *import, struct entry *entry, struct diag *diag)
+int awq_check(struct import *import, struct import_entry *entry, struct diag *diag)
 {
-    const struct source *source = &entry->source;
+    const struct import_source *source = &entry->source;
     const struct st_tensor *stored = source->stored;
     const uint64_t n_cols = stored->dims[0];
     const uint64_t n_rows = stored->dims[1] * IN_WORD; /* the file has 4 bytes for each word: no wrap */
@@ -149,7 +149,7 @@ int awq_check(struct import *import, struct entry *entry, struct diag *diag)
                  stored->name, n_cols, n_rows);
         return IMPORT_REFUSED;
     }
-    if (!source_may_shuffle(&source->rows, n_rows) || source->cols.n_outer) {
+    if (!shuffle_fits(&source->rows, n_rows) || source->cols.n_outer) {
         diag_set(diag, "tensor %.80s: its %" PRIu64 " rows are no whole number of heads", stored->name, n_rows);
         return IMPORT_REFUSED;
     }
@@ -165,7 +165,7 @@ int awq_check(struct import *import, struct entry *entry, struct diag *diag)
 }
 
 /* Brings the packed tensor into memory, whole: a row of ours is a column of it. */
-static int load(struct import *import, const struct entry *entry, struct diag *diag)
+static int load(struct import *import, const struct import_entry *entry, struct diag *diag)
 {
     struct awq_cache *cache;
     int r;
@@ -191,8 +191,8 @@ static int load(struct import *import, const struct entry *entry, struct diag *d
 }
 
 /* The differences q - z of @n columns of row @row of the source, from @col on, all in one group; gives the scale. */
-static uint16_t unpack(const struct import *import, const struct entry *entry, uint64_t row, uint64_t col, uint64_t n,
-                       int *out)
+static uint16_t unpack(const struct import *import, const struct import_entry *entry, uint64_t row, uint64_t col,
+                       uint64_t n, int *out)
 {
     const struct awq_cache *cache = import->awq;
     const uint64_t n_rows = entry->tensor.n_rows;
@@ -206,7 +206,7 @@ static uint16_t unpack(const struct import *import, const struct entry *entry, u
     return (uint16_t)(scale[0] | scale[1] << 8);
 }
 
-int awq_rows(struct import *import, const struct entry *entry, uint64_t first, uint64_t n, float *out,
+int awq_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
              struct diag *diag)
 {
     const uint64_t n_cols = entry->tensor.n_cols;
@@ -219,7 +219,7 @@ int awq_rows(struct import *import, const struct entry *entry, uint64_t first, u
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < n_cols; col += BLOCK_SMALL) {
             const float scale =
-                source_half(unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
+                source_half(unpack(import, entry, shuffle_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
 
             for (unsigned k = 0; k < BLOCK_SMALL; k++) {
                 out[i * n_cols + col + k] = scale * (float)q[k];
@@ -255,7 +255,7 @@ static void pack5(const int *q, uint16_t scale, struct block_q5_0 *out)
     }
 }
 
-int awq_blocks(struct import *import, const struct entry *entry, uint64_t first, uint64_t n, void *out,
+int awq_blocks(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, void *out,
                struct diag *diag)
 {
     const bool is_plain = entry->tensor.type == ELEM_Q4_0;
@@ -269,7 +269,7 @@ int awq_blocks(struct import *import, const struct entry *entry, uint64_t first,
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < entry->tensor.n_cols; col += BLOCK_SMALL) {
             const uint16_t scale =
-                unpack(import, entry, source_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q);
+                unpack(import, entry, shuffle_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q);
 
             if ((scale >> 10 & 31u) == 31u) {
                 diag_set(diag, "tensor %.80s: a scale of its row %" PRIu64 " is no finite number",

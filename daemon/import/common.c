@@ -27,7 +27,7 @@ static int read_count(const json_t *config, const char *name, uint32_t *ret, str
 static int read_facts(struct import *import, struct diag *diag)
 {
     const json_t *config = import->folder->text;
-    struct facts *facts = &import->facts;
+    struct import_facts *facts = &import->facts;
 
     if (read_count(config, "num_hidden_layers", &facts->n_layers, diag) ||
         read_count(config, "hidden_size", &facts->n_embd, diag) ||
@@ -96,7 +96,7 @@ static void put_name(struct import *import)
 
 static void put_counts(struct import *import)
 {
-    const struct facts *facts = &import->facts;
+    const struct import_facts *facts = &import->facts;
     const struct {
         const char *suffix;
         uint32_t value;

@@ -114,7 +114,7 @@ static void use(struct binding *binding, const struct st_tensor *tensor, int *fa
 }
 
 /* The packed form of "X.weight" in the folder, into @source. */
-static bool find_packed(const struct import *import, const char *name, struct source *source)
+static bool find_packed(const struct import *import, const char *name, struct import_source *source)
 {
     const size_t n = strlen(name);
     char part[256];
@@ -137,8 +137,8 @@ static bool find_packed(const struct import *import, const char *name, struct so
 static int bind_one(struct binding *binding, const struct family_tensor *row, const char *from, const char *to)
 {
     struct import *import = binding->import;
-    struct source source = { .kind = SOURCE_STORED, .stored = folder_find(import->folder, from) };
-    struct entry *entry;
+    struct import_source source = { .kind = SOURCE_STORED, .stored = folder_find(import->folder, from) };
+    struct import_entry *entry;
     int fault = 0;
 
     if (!source.stored && !find_packed(import, from, &source)) {

@@ -7,7 +7,7 @@
 #ifndef SOTTO_IMPORT_FAMILY_H
 #define SOTTO_IMPORT_FAMILY_H
 
-#include "import/inside.h"
+#include "import/draft.h"
 
 enum family_flag {
     FAMILY_LAYER = 1, /* "model.layers.N.FROM" is "blk.N.TO" */
@@ -45,7 +45,7 @@ struct family {
     bool (*has)(const struct import *import, const struct family_tensor *row, uint32_t layer);
 
     /* Optional. Says in @source how the lines of the tensor of @row change places. NULL: as the flags have it. */
-    void (*place)(const struct import *import, const struct family_tensor *row, struct source *source);
+    void (*place)(const struct import *import, const struct family_tensor *row, struct import_source *source);
 };
 
 extern const struct family family_llama;

@@ -112,7 +112,7 @@ static struct shuffle values_first(const struct heads *heads, uint64_t n_kept, u
     };
 }
 
-static void place(const struct import *import, const struct family_tensor *row, struct source *source)
+static void place(const struct import *import, const struct family_tensor *row, struct import_source *source)
 {
     const struct heads heads = heads_of(import);
     const uint64_t n_qk = 2 * heads.n_keys * heads.key_dim;

@@ -67,13 +67,13 @@ const char *import_key(struct import *import, const char *suffix)
     return import->key;
 }
 
-struct entry *import_add(struct import *import, const char *name)
+struct import_entry *import_add(struct import *import, const char *name)
 {
-    struct entry *entry;
+    struct import_entry *entry;
 
     if (import->n == import->cap) {
         const size_t cap = import->cap ? 2 * import->cap : 64;
-        struct entry *entries = mem_realloc(MEM_FILE, import->entries, cap * sizeof(*entries));
+        struct import_entry *entries = mem_realloc(MEM_FILE, import->entries, cap * sizeof(*entries));
 
         if (!entries) {
             return NULL;
@@ -89,7 +89,7 @@ struct entry *import_add(struct import *import, const char *name)
 
 int import_add_made(struct import *import, const char *name, const float *values, size_t n)
 {
-    struct entry *entry = import_add(import, name);
+    struct import_entry *entry = import_add(import, name);
 
     if (!entry) {
         return err_new(-ENOMEM);
@@ -127,7 +127,7 @@ static int count_rows(struct import *import, struct diag *diag)
 static int fill(struct import *import, struct diag *diag)
 {
     static int (*const steps[])(struct import *, struct diag *) = {
-        awq_read_config, family_common, rope_import, family_bind, count_rows, words_import,
+        awq_read_config, family_common, rope_import, family_bind, count_rows, vocabulary_import,
     };
     int r = IMPORT_OK;
 

@@ -70,7 +70,7 @@ static int read_turning(const struct import *import, struct turning *turning, st
 /* How much of a head turns. */
 static int read_n_rot(struct import *import, const struct turning *turning, struct diag *diag)
 {
-    struct facts *facts = &import->facts;
+    struct import_facts *facts = &import->facts;
     float part = 1.0f;
 
     if (json_get_f32(import->folder->text, "partial_rotary_factor", &part, diag) == JSON_WRONG ||

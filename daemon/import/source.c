@@ -8,7 +8,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "import/inside.h"
+#include "import/draft.h"
 #include "tensor/real.h"
 #include <assert.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ float source_half(uint16_t bits)
     return sign * ldexpf((float)(fraction | 1024u), (int)exponent - 25);
 }
 
-uint64_t source_line(const struct shuffle *shuffle, uint64_t i)
+uint64_t shuffle_line(const struct shuffle *shuffle, uint64_t i)
 {
     const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
     uint64_t in_period;
@@ -45,7 +45,7 @@ uint64_t source_line(const struct shuffle *shuffle, uint64_t i)
            (unit % shuffle->n_outer * shuffle->n_inner + unit / shuffle->n_outer) * shuffle->n_unit;
 }
 
-bool source_may_shuffle(const struct shuffle *shuffle, uint64_t n)
+bool shuffle_fits(const struct shuffle *shuffle, uint64_t n)
 {
     const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
 
@@ -53,7 +53,7 @@ bool source_may_shuffle(const struct shuffle *shuffle, uint64_t n)
 }
 
 /* Dimensions of one line in the middle say nothing: [channels][1][width] is a matrix. */
-static int read_shape(struct entry *entry, struct diag *diag)
+static int read_shape(struct import_entry *entry, struct diag *diag)
 {
     const struct st_tensor *stored = entry->source.stored;
     const bool is_thin = stored->n_dims == 3 && stored->dims[1] == 1;
@@ -73,7 +73,7 @@ static int read_shape(struct entry *entry, struct diag *diag)
 }
 
 /* The type that holds the stored values exactly, after what is done to them. */
-static int choose_type(struct entry *entry, struct diag *diag)
+static int choose_type(struct import_entry *entry, struct diag *diag)
 {
     const struct st_tensor *stored = entry->source.stored;
 
@@ -101,9 +101,9 @@ static int choose_type(struct entry *entry, struct diag *diag)
     return IMPORT_OK;
 }
 
-int source_check(struct import *import, struct entry *entry, struct diag *diag)
+int source_check(struct import *import, struct import_entry *entry, struct diag *diag)
 {
-    const struct source *source = &entry->source;
+    const struct import_source *source = &entry->source;
     uint64_t n_lines;
 
     if (source->kind == SOURCE_AWQ) {
@@ -113,7 +113,7 @@ int source_check(struct import *import, struct entry *entry, struct diag *diag)
         return IMPORT_REFUSED;
     }
     n_lines = entry->tensor.n_dims == 2 ? entry->tensor.n_rows : entry->tensor.n_cols;
-    if (!source_may_shuffle(&source->rows, n_lines) || !source_may_shuffle(&source->cols, entry->tensor.n_cols)) {
+    if (!shuffle_fits(&source->rows, n_lines) || !shuffle_fits(&source->cols, entry->tensor.n_cols)) {
         diag_set(diag, "tensor %.80s: its %" PRIu64 " by %" PRIu64 " numbers are no whole number of heads",
                  source->stored->name, entry->tensor.n_rows, entry->tensor.n_cols);
         return IMPORT_REFUSED;
@@ -147,7 +147,7 @@ static void widen(const struct st_tensor *stored, const uint8_t *bytes, uint64_t
 }
 
 /* Rows of @n_cols elements each, in the source's own counting. */
-static int read_rows(const struct source *source, uint64_t n_cols, uint64_t first, uint64_t n, float *out,
+static int read_rows(const struct import_source *source, uint64_t n_cols, uint64_t first, uint64_t n, float *out,
                      struct diag *diag)
 {
     const uint64_t row_bytes = n_cols * st_elem_bytes(source->stored);
@@ -158,7 +158,7 @@ static int read_rows(const struct source *source, uint64_t n_cols, uint64_t firs
         return err_new(-ENOMEM);
     }
     for (uint64_t done = 0; done < n; done += step) {
-        const int r = st_read(source->stored, source_line(&source->rows, first + done) * row_bytes, bytes,
+        const int r = st_read(source->stored, shuffle_line(&source->rows, first + done) * row_bytes, bytes,
                               step * row_bytes, diag);
 
         if (r) {
@@ -179,15 +179,15 @@ static int shuffle_cols(const struct shuffle *shuffle, uint64_t n_cols, uint64_t
     for (uint64_t i = 0; i < n; i++) {
         memcpy(row, rows + i * n_cols, n_cols * sizeof(float));
         for (uint64_t col = 0; col < n_cols; col++) {
-            rows[i * n_cols + col] = row[source_line(shuffle, col)];
+            rows[i * n_cols + col] = row[shuffle_line(shuffle, col)];
         }
     }
     return 0;
 }
 
-static int read_stored(const struct entry *entry, uint64_t first, uint64_t n, float *out, struct diag *diag)
+static int read_stored(const struct import_entry *entry, uint64_t first, uint64_t n, float *out, struct diag *diag)
 {
-    const struct source *source = &entry->source;
+    const struct import_source *source = &entry->source;
     const uint64_t n_cols = entry->tensor.n_cols;
     int r;
 
@@ -206,7 +206,7 @@ static int read_stored(const struct entry *entry, uint64_t first, uint64_t n, fl
     return r;
 }
 
-int source_rows(struct import *import, const struct entry *entry, uint64_t first, uint64_t n, float *out,
+int source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
                 struct diag *diag)
 {
     switch (entry->source.kind) {

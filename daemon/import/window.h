@@ -4,7 +4,7 @@
 #ifndef SOTTO_IMPORT_WINDOW_H
 #define SOTTO_IMPORT_WINDOW_H
 
-#include "import/inside.h"
+#include "import/draft.h"
 
 /* Which layers look through the window where config.json has no list of them. */
 typedef bool (*window_layer_fn)(const struct import *import, uint32_t layer);

@@ -96,7 +96,7 @@ void ask_forget(struct ask *ask)
         stream_forget(ask->stream);
     }
     if (ask->ticket) {
-        hub_forget(ask->ticket);
+        ticket_forget(ask->ticket);
     }
     drop(ask);
     conn_ask_ended(conn);

@@ -16,12 +16,12 @@ struct ask {
     struct list watch; /* ipc::watches; in no list unless it is a Watch */
     struct conn *conn;
     uint32_t label;
-    struct stream *stream;     /* Generate, Embed; the hub's */
-    struct hub_ticket *ticket; /* a question to the hub */
-    uint32_t credit;           /* tokens that may still come, or ASK_CREDIT_ENDLESS */
-    uint64_t moved_ms;         /* when the stream last gave something */
-    uint32_t topics;           /* Watch: bit i for topic i; 0: all */
-    uint32_t n_dropped;        /* Watch: events lost since the last one sent */
+    struct stream *stream; /* Generate, Embed; the hub's */
+    struct ticket *ticket; /* a question to the hub */
+    uint32_t credit;       /* tokens that may still come, or ASK_CREDIT_ENDLESS */
+    uint64_t moved_ms;     /* when the stream last gave something */
+    uint32_t topics;       /* Watch: bit i for topic i; 0: all */
+    uint32_t n_dropped;    /* Watch: events lost since the last one sent */
 };
 
 struct ask *ask_find(const struct conn *conn, uint32_t label); /* or NULL */

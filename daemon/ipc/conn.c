@@ -180,7 +180,7 @@ void conn_close(struct conn *conn)
     conn_move(conn, CONN_CLOSED);
     forget_asks(conn);
     hub_hint_ends(conn->ipc->hub, &conn->compositor);
-    hub_left(conn->ipc->hub, conn->id);
+    hub_connection_left(conn->ipc->hub, conn->id);
     list_remove(&conn->dirty);
     if (conn->tenant) {
         conn->ipc->n_conns--;

@@ -11,8 +11,8 @@
 
 #include "ipc/ipc.h"
 #include "ipc/tenant.h"
+#include "machine/compositor.h"
 #include "proto/limit.h"
-#include "stream/compositor.h"
 
 enum conn_state {
     CONN_NEW,     /* accepted, credentials read; frames of at most LIMIT_FRAME_NEW */

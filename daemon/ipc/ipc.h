@@ -11,9 +11,9 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "hub/hub.h"
 #include "ipc/peer.h"
 #include "proto/wire.h"
-#include "stream/hub.h"
 
 /* Bounds of all connections; the usual ones stand in proto/limit.h, tests shorten the times. */
 struct ipc_limits {
@@ -102,7 +102,7 @@ void ipc_stop_listening(struct ipc *ipc);
 void ipc_close(struct ipc *ipc, void (*done)(void *owner));
 void ipc_destroy(struct ipc *ipc);
 
-/* Tells watchers; has the form of hub_event_fn but for its first argument. */
+/* Tells watchers; has the form of events_fn but for its first argument. */
 void ipc_event(struct ipc *ipc, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
                uint32_t uid);
 

@@ -111,7 +111,7 @@ int listener_open(struct ipc *ipc, const char *path, gid_t gid, struct diag *dia
     int r = socket_file_make(&file, path, gid, diag);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     r = start(ipc, fd_steal(&file.fd), &listener);
     if (r) {

@@ -7,7 +7,7 @@ void on_embed(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = stream_embed(conn->ipc->hub, frame->embed, &conn->grant, &ending_sink, ask, &ask->stream, &retry_ms, &diag);
+    int r = hub_embed(conn->ipc->hub, frame->embed, &conn->grant, &ending_sink, ask, &ask->stream, &retry_ms, &diag);
 
     ending_begin(ask, r, &diag, retry_ms);
 }

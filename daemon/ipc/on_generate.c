@@ -70,7 +70,7 @@ void on_generate(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFram
     const Sotto__V1__Generate *generate = frame->generate;
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = stream_open(conn->ipc->hub, generate, &conn->grant, &sink, ask, &ask->stream, &retry_ms, &diag);
+    int r = hub_generate(conn->ipc->hub, generate, &conn->grant, &sink, ask, &ask->stream, &retry_ms, &diag);
 
     if (r) {
         ask->stream = NULL;

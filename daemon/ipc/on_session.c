@@ -7,8 +7,8 @@ void on_open_session(struct conn *conn, struct ask *ask, const Sotto__V1__Client
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = session_open(conn->ipc->hub, frame->open_session, &conn->grant, &ending_sink, ask, &ask->stream, &retry_ms,
-                         &diag);
+    int r = hub_open_session(conn->ipc->hub, frame->open_session, &conn->grant, &ending_sink, ask, &ask->stream,
+                             &retry_ms, &diag);
 
     ending_begin(ask, r, &diag, retry_ms);
 }
@@ -27,8 +27,8 @@ static void on_closed(void *owner, const Sotto__V1__SessionClosed *closed)
 void on_close_session(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
-    int r =
-        session_close(conn->ipc->hub, frame->close_session->session, &conn->grant, on_closed, ask, &ask->ticket, &diag);
+    int r = hub_close_session(conn->ipc->hub, frame->close_session->session, &conn->grant, on_closed, ask, &ask->ticket,
+                              &diag);
 
     if (r) {
         ask->ticket = NULL;

@@ -168,7 +168,7 @@ void route_cancel(struct ask *ask)
         return;
     }
     if (ask->ticket) {
-        hub_forget(ask->ticket);
+        ticket_forget(ask->ticket);
     }
     done.reason = SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_DONE;

@@ -136,7 +136,7 @@ int socket_file_make(struct socket_file *ret_file, const char *path, gid_t gid, 
         r = clear_path(path, diag);
     }
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {

@@ -156,7 +156,7 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     const uint32_t stride = filled_up(dim);
     _Alignas(32) float filled[KERN_HEAD_MAX];
     _Alignas(32) float p[KERN_PAGE_TOK];
-    const __m256 scale = _mm256_set1_ps(op->scale * (1.0f / (float)kv_turn_width(op->shape.kv, dim)));
+    const __m256 scale = _mm256_set1_ps(op->scale * (1.0f / (float)kv_hadamard_width(op->shape.kv, dim)));
     const float *q = pass->q;
     __m256 first, second;
     float m, c;
@@ -204,13 +204,14 @@ static const float *load_page(const struct kern_kv_shape *shape, uint32_t number
     return page->v;
 }
 
-/* Lets the items of a group ask with turned queries, made in @turned; where heads are stored as they are, nothing. */
-static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width, float (*turned)[KERN_HEAD_MAX])
+/* Lets the items of a group ask with turned queries, made in @transformed; where heads are stored as they are, nothing. */
+static void transform_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width,
+                              float (*transformed)[KERN_HEAD_MAX])
 {
     for (uint32_t i = 0; width > 1 && i < n; i++) {
-        memcpy(turned[i], group[i].q, dim * sizeof(float));
-        avx2_kv_turn(turned[i], dim, width);
-        group[i].q = turned[i];
+        memcpy(transformed[i], group[i].q, dim * sizeof(float));
+        avx2_kv_hadamard(transformed[i], dim, width);
+        group[i].q = transformed[i];
     }
 }
 
@@ -218,13 +219,13 @@ static void turn_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t 
 static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct pass *group, uint32_t n)
 {
     const uint32_t dim = op->shape.head_dim;
-    const uint32_t width = kv_turn_width(op->shape.kv, dim);
-    float turned[GROUP_ITEMS][KERN_HEAD_MAX];
+    const uint32_t width = kv_hadamard_width(op->shape.kv, dim);
+    float transformed[GROUP_ITEMS][KERN_HEAD_MAX];
     struct page page;
     uint32_t first = UINT32_MAX;
     uint32_t last = 0;
 
-    turn_queries(group, n, dim, width, turned);
+    transform_queries(group, n, dim, width, transformed);
     for (uint32_t i = 0; i < n; i++) {
         first = group[i].row->first < first ? group[i].row->first : first;
         last = group[i].row->pos > last ? group[i].row->pos : last;
@@ -248,7 +249,7 @@ static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct 
     for (uint32_t i = 0; i < n; i++) {
         const float inv = 1.0f / avx2_join(group[i].l_low, group[i].l_high) * (1.0f / (float)width);
 
-        avx2_kv_turn(group[i].out, dim, width);
+        avx2_kv_hadamard(group[i].out, dim, width);
         for (uint32_t j = 0; j < dim; j++) {
             group[i].out[j] *= inv;
         }

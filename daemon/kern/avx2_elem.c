@@ -46,7 +46,7 @@ static void rms_norm(float *out, const float *x, const float *weight, float eps,
     }
 }
 
-static void turn_adjacent(float *x, const float *table, uint32_t n_pairs)
+static void rotate_adjacent(float *x, const float *table, uint32_t n_pairs)
 {
     uint32_t i = 0;
 
@@ -68,7 +68,7 @@ static void turn_adjacent(float *x, const float *table, uint32_t n_pairs)
     }
 }
 
-static void turn_halves(float *x, const float *table, uint32_t n_pairs)
+static void rotate_halves(float *x, const float *table, uint32_t n_pairs)
 {
     uint32_t i = 0;
 
@@ -103,9 +103,9 @@ static void rope(const struct kern_rope *op, uint32_t first, uint32_t n)
             float *x = op->x + r * op->stride + (size_t)h * op->head_dim;
 
             if (op->order == KERN_ROPE_ADJACENT) {
-                turn_adjacent(x, table, op->n_rot / 2);
+                rotate_adjacent(x, table, op->n_rot / 2);
             } else {
-                turn_halves(x, table, op->n_rot / 2);
+                rotate_halves(x, table, op->n_rot / 2);
             }
         }
     }

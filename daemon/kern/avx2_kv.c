@@ -166,7 +166,7 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
 }
 
 /* The first three steps of a turn for eight elements: halves of 1, 2 and 4. */
-AVX2_INLINE __m256 turn_eight(__m256 x)
+AVX2_INLINE __m256 hadamard_eight(__m256 x)
 {
     const __m256 ones = _mm256_setr_ps(0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f);
     const __m256 twos = _mm256_setr_ps(0.0f, 0.0f, -0.0f, -0.0f, 0.0f, 0.0f, -0.0f, -0.0f);
@@ -178,14 +178,14 @@ AVX2_INLINE __m256 turn_eight(__m256 x)
     return _mm256_add_ps(_mm256_permute2f128_ps(x, x, 1), _mm256_xor_ps(x, fours));
 }
 
-void avx2_kv_turn(float *x, uint32_t head_dim, uint32_t width)
+void avx2_kv_hadamard(float *x, uint32_t head_dim, uint32_t width)
 {
     if (width < 8) {
-        kv_turn(x, head_dim, width);
+        kv_hadamard(x, head_dim, width);
         return;
     }
     for (uint32_t i = 0; i < head_dim; i += 8) {
-        _mm256_storeu_ps(x + i, turn_eight(_mm256_loadu_ps(x + i)));
+        _mm256_storeu_ps(x + i, hadamard_eight(_mm256_loadu_ps(x + i)));
     }
     for (uint32_t half = 8; half < width; half *= 2) {
         for (uint32_t i = 0; i < head_dim; i += i % half == half - 8 ? half + 8 : 8) {
@@ -199,10 +199,10 @@ void avx2_kv_turn(float *x, uint32_t head_dim, uint32_t width)
 }
 
 /* @x turned, at @out. */
-static const float *turn(enum kern_kv kv, const float *x, uint32_t head_dim, float *out)
+static const float *hadamard_of(enum kern_kv kv, const float *x, uint32_t head_dim, float *out)
 {
     memcpy(out, x, head_dim * sizeof(float));
-    avx2_kv_turn(out, head_dim, kv_turn_width(kv, head_dim));
+    avx2_kv_hadamard(out, head_dim, kv_hadamard_width(kv, head_dim));
     return out;
 }
 
@@ -224,7 +224,7 @@ void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *st
 {
     uint8_t *numbers = kv_numbers(kv, head_dim, strip, lane);
     uint8_t *scales = kv_scales(kv, head_dim, strip, lane);
-    float turned[KERN_HEAD_MAX];
+    float transformed[KERN_HEAD_MAX];
 
     switch (kv) {
     case KERN_KV_F16:
@@ -234,10 +234,10 @@ void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *st
         memcpy(numbers, x, head_dim * sizeof(float));
         break;
     case KERN_KV_Q8:
-        put_q8(turn(kv, x, head_dim, turned), head_dim, (int8_t *)numbers, scales);
+        put_q8(hadamard_of(kv, x, head_dim, transformed), head_dim, (int8_t *)numbers, scales);
         break;
     case KERN_KV_Q4:
-        put_q4(turn(kv, x, head_dim, turned), head_dim, numbers, scales);
+        put_q4(hadamard_of(kv, x, head_dim, transformed), head_dim, numbers, scales);
         break;
     case KERN_KV_COUNT:
         break;

@@ -6,8 +6,8 @@
 
 #include "kern/kv.h"
 
-/* kv_turn(), eight at a time. */
-void avx2_kv_turn(float *x, uint32_t head_dim, uint32_t width);
+/* kv_hadamard(), eight at a time. */
+void avx2_kv_hadamard(float *x, uint32_t head_dim, uint32_t width);
 
 void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
 

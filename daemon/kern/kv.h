@@ -33,13 +33,13 @@ static inline size_t kv_head_bytes(enum kern_kv kv, uint32_t head_dim)
 }
 
 /* Elements of a head that are turned together; 1: the format stores heads as they are. */
-static inline uint32_t kv_turn_width(enum kern_kv kv, uint32_t head_dim)
+static inline uint32_t kv_hadamard_width(enum kern_kv kv, uint32_t head_dim)
 {
     return kv_scale_bytes(kv) == 0 ? 1 : head_dim & (~head_dim + 1);
 }
 
 /* Turns the head @x; twice makes it @width times what it was. */
-static inline void kv_turn(float *x, uint32_t head_dim, uint32_t width)
+static inline void kv_hadamard(float *x, uint32_t head_dim, uint32_t width)
 {
     for (uint32_t half = 1; half < width; half *= 2) {
         for (uint32_t at = 0; at < head_dim; at += 2 * half) {

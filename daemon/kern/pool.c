@@ -1,7 +1,7 @@
 /*
  * Pool: one word that rises, one that falls, and one to take pieces from
  *
- * @turn rises by one for each operation; that is what workers wait for. @n_left falls to 0 as pieces are finished; that
+ * @generation rises by one for each operation; that is what workers wait for. @n_left falls to 0 as pieces are finished; that
  * is what the caller waits for. Both sides spin for a while and then sleep on the word itself (futex): the kernel
  * looks at the value again before it puts anybody to sleep, so no wake-up is lost. Who goes to sleep says so first
  * (@n_asleep, @caller_sleeps), and who changes the word looks there afterwards; all of it sequentially consistent,
@@ -57,7 +57,7 @@ struct pool {
     uint32_t n_started; /* threads, which are workers 1 to @n_started */
     uint32_t n_spins;
 
-    _Alignas(64) _Atomic uint32_t turn;
+    _Alignas(64) _Atomic uint32_t generation;
     _Atomic bool ending;
     _Alignas(64) _Atomic uint64_t claim;  /* turn << 32 | first piece not taken << 16 | end of those */
     _Alignas(64) _Atomic uint32_t n_left; /* pieces of this turn that are not done */
@@ -88,23 +88,23 @@ static void relax(void)
 }
 
 /* Returns the turn when it is no longer @seen. */
-static uint32_t wait_turn(struct pool *pool, uint32_t seen)
+static uint32_t wait_generation(struct pool *pool, uint32_t seen)
 {
-    uint32_t turn;
+    uint32_t generation;
 
     for (uint32_t i = 0; i < pool->n_spins; i++) {
-        turn = atomic_load_explicit(&pool->turn, memory_order_acquire);
-        if (turn != seen) {
-            return turn;
+        generation = atomic_load_explicit(&pool->generation, memory_order_acquire);
+        if (generation != seen) {
+            return generation;
         }
         relax();
     }
     atomic_fetch_add(&pool->n_asleep, 1);
-    while ((turn = atomic_load(&pool->turn)) == seen) {
-        futex_wait(&pool->turn, seen);
+    while ((generation = atomic_load(&pool->generation)) == seen) {
+        futex_wait(&pool->generation, seen);
     }
     atomic_fetch_sub(&pool->n_asleep, 1);
-    return turn;
+    return generation;
 }
 
 static void wait_done(struct pool *pool)
@@ -124,22 +124,23 @@ static void wait_done(struct pool *pool)
     atomic_store(&pool->caller_sleeps, 0);
 }
 
-static uint64_t claim_of(uint32_t turn, uint32_t front, uint32_t back)
+static uint64_t claim_of(uint32_t generation, uint32_t front, uint32_t back)
 {
-    return (uint64_t)turn << 32 | front << 16 | back;
+    return (uint64_t)generation << 32 | front << 16 | back;
 }
 
-/* Takes a piece of @turn from the front or the back. False: none is left, or the turn is over. */
-static bool take_piece(struct pool *pool, uint32_t turn, bool from_back, uint32_t *ret_piece)
+/* Takes a piece of @generation from the front or the back. False: none is left, or the turn is over. */
+static bool take_piece(struct pool *pool, uint32_t generation, bool from_back, uint32_t *ret_piece)
 {
     uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
 
     for (;;) {
         const uint32_t front = claim >> 16 & 0xffff;
         const uint32_t back = claim & 0xffff;
-        const uint64_t taken = from_back ? claim_of(turn, front, back - 1) : claim_of(turn, front + 1, back);
+        const uint64_t taken =
+            from_back ? claim_of(generation, front, back - 1) : claim_of(generation, front + 1, back);
 
-        if (claim >> 32 != turn || front >= back) {
+        if (claim >> 32 != generation || front >= back) {
             return false;
         }
         if (atomic_compare_exchange_weak_explicit(&pool->claim, &claim, taken, memory_order_acq_rel,
@@ -159,12 +160,12 @@ static uint32_t piece_at(const struct pool *pool, uint32_t i)
     return item < pool->n_items ? (uint32_t)item : pool->n_items;
 }
 
-/* Does pieces of @turn as long as there are any. */
-static void run_pieces(struct pool *pool, uint32_t turn, uint32_t worker)
+/* Does pieces of @generation as long as there are any. */
+static void run_pieces(struct pool *pool, uint32_t generation, uint32_t worker)
 {
     uint32_t i;
 
-    while (take_piece(pool, turn, worker % 2 == 1, &i)) {
+    while (take_piece(pool, generation, worker % 2 == 1, &i)) {
         const uint32_t first = piece_at(pool, i);
 
         pool->fn(pool->ctx, first, piece_at(pool, i + 1) - first, worker);
@@ -181,7 +182,7 @@ static void *work(void *ctx)
     uint32_t seen = 0;
 
     for (;;) {
-        seen = wait_turn(pool, seen);
+        seen = wait_generation(pool, seen);
         if (atomic_load(&pool->ending)) {
             return NULL;
         }
@@ -190,17 +191,17 @@ static void *work(void *ctx)
 }
 
 /* Lets the turn rise and wakes up to @n workers that sleep. */
-static void raise_turn(struct pool *pool, uint32_t n)
+static void raise_generation(struct pool *pool, uint32_t n)
 {
-    atomic_fetch_add(&pool->turn, 1);
+    atomic_fetch_add(&pool->generation, 1);
     if (atomic_load(&pool->n_asleep) > 0) {
-        futex_wake(&pool->turn, (int)n);
+        futex_wake(&pool->generation, (int)n);
     }
 }
 
 void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32_t grain)
 {
-    const uint32_t turn = atomic_load_explicit(&pool->turn, memory_order_relaxed) + 1;
+    const uint32_t generation = atomic_load_explicit(&pool->generation, memory_order_relaxed) + 1;
     uint32_t n_grains;
 
     assert(grain > 0);
@@ -218,9 +219,9 @@ void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32
     pool->grain = grain;
     pool->n_pieces = n_grains < pool->n_workers * POOL_PIECES ? n_grains : pool->n_workers * POOL_PIECES;
     atomic_store_explicit(&pool->n_left, pool->n_pieces, memory_order_relaxed);
-    atomic_store_explicit(&pool->claim, claim_of(turn, 0, pool->n_pieces), memory_order_release);
-    raise_turn(pool, pool->n_pieces - 1);
-    run_pieces(pool, turn, 0);
+    atomic_store_explicit(&pool->claim, claim_of(generation, 0, pool->n_pieces), memory_order_release);
+    raise_generation(pool, pool->n_pieces - 1);
+    run_pieces(pool, generation, 0);
     wait_done(pool);
 }
 
@@ -290,7 +291,7 @@ void pool_destroy(struct pool *pool)
         return;
     }
     atomic_store(&pool->ending, true);
-    raise_turn(pool, INT32_MAX);
+    raise_generation(pool, INT32_MAX);
     for (uint32_t i = 1; i <= pool->n_started; i++) {
         pthread_join(pool->workers[i].thread, NULL);
     }

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#define N_TURNS 3 /* a fourth gains less than 0.1 % */
+#define N_ROUNDS 3 /* a fourth gains less than 0.1 % */
 
 /* A super-block while it is searched. */
 struct state {
@@ -136,7 +136,7 @@ void super_fit(const struct super_shape *shape, const float x[BLOCK_SUPER], stru
     begin(&state);
     *ret_super = state.super;
     least = state.error;
-    for (int turn = 0; turn < N_TURNS; turn++) {
+    for (int round = 0; round < N_ROUNDS; round++) {
         for (uint32_t j = 0; j < n_runs(&state); j++) {
             choose_integers(&state, j);
         }

@@ -86,7 +86,7 @@ static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
     const struct kern_kv_row *row = &op->rows[r];
     const uint32_t dim = op->shape.head_dim;
     const uint32_t kv_head = head / (op->n_heads / op->shape.n_kv_heads);
-    const uint32_t width = kv_turn_width(op->shape.kv, dim);
+    const uint32_t width = kv_hadamard_width(op->shape.kv, dim);
     struct pass pass = { .m = -INFINITY,
                          .out = op->out + r * op->out_stride + (size_t)head * dim,
                          .scale = op->scale * (1.0f / (float)width) };
@@ -94,7 +94,7 @@ static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
     float inv;
 
     memcpy(q, op->q + r * op->q_stride + (size_t)head * dim, dim * sizeof(float));
-    kv_turn(q, dim, width);
+    kv_hadamard(q, dim, width);
     memset(pass.out, 0, dim * sizeof(float));
     for (uint32_t from = row->first; from <= row->pos;) {
         const uint32_t last = from | (KERN_PAGE_TOK - 1);
@@ -103,7 +103,7 @@ static void attend_one(const struct kern_attend *op, uint32_t head, uint32_t r)
         take_page(op, row, kv_head, q, from, to, &pass);
         from = to + 1;
     }
-    kv_turn(pass.out, dim, width);
+    kv_hadamard(pass.out, dim, width);
     inv = 1.0f / ref_sum_join(&pass.l) * (1.0f / (float)width);
     for (uint32_t i = 0; i < dim; i++) {
         pass.out[i] *= inv;

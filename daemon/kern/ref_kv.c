@@ -90,10 +90,10 @@ void ref_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *str
 {
     uint8_t *numbers = kv_numbers(kv, head_dim, strip, lane);
     uint8_t *scales = kv_scales(kv, head_dim, strip, lane);
-    float turned[KERN_HEAD_MAX];
+    float transformed[KERN_HEAD_MAX];
 
-    memcpy(turned, x, head_dim * sizeof(float));
-    kv_turn(turned, head_dim, kv_turn_width(kv, head_dim));
+    memcpy(transformed, x, head_dim * sizeof(float));
+    kv_hadamard(transformed, head_dim, kv_hadamard_width(kv, head_dim));
     switch (kv) {
     case KERN_KV_F16:
         for (uint32_t i = 0; i < head_dim; i++) {
@@ -104,10 +104,10 @@ void ref_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *str
         memcpy(numbers, x, head_dim * sizeof(float));
         break;
     case KERN_KV_Q8:
-        put_q8(turned, head_dim, (int8_t *)numbers, scales);
+        put_q8(transformed, head_dim, (int8_t *)numbers, scales);
         break;
     case KERN_KV_Q4:
-        put_q4(turned, head_dim, numbers, scales);
+        put_q4(transformed, head_dim, numbers, scales);
         break;
     case KERN_KV_COUNT:
         break;

@@ -11,7 +11,7 @@
 
 #include "exec/exec.h"
 #include "gguf/gguf.h"
-#include "model/gist.h"
+#include "model/pooling.h"
 #include "model/step.h"
 
 #define ARCH_LAYERS_MAX 1024
@@ -64,7 +64,7 @@ struct arch_params {
     float logit_cap;  /* soft limit of logits; 0: none */
     uint32_t window;  /* positions that a row of a local layer sees, its own included; 0: no layer is local */
     uint64_t local[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_is_local() */
-    enum gist_pooling pooling;            /* GIST_NONE: not made for embedding */
+    enum pooling_kind pooling;            /* POOLING_NONE: not made for embedding */
     struct arch_rope rope;
     uint64_t recurs[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_recurs() */
     uint32_t n_recurrent;                  /* layers */

@@ -13,7 +13,7 @@
  * number of the paper for which files have no key. Source: Gemma Team 2024 (arXiv 2408.00118), table 1.
  */
 #include "base/clean.h"
-#include "model/pen.h"
+#include "model/builder.h"
 #include <math.h>
 
 #define LAYERS_27B 46
@@ -35,22 +35,22 @@ static void settle(struct arch_params *params)
 
 static uint32_t record(const struct arch_source *source, struct exec_program *program)
 {
-    struct pen pen = pen_begin(source, program);
+    struct builder builder = builder_begin(source, program);
 
-    pen_scale(&pen, pen.at.x, sqrtf((float)source->params->n_embd));
-    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
-        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+    builder_scale(&builder, builder.at.x, sqrtf((float)source->params->n_embd));
+    for (builder.layer = 0; builder.layer < source->params->n_layers; builder.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[builder.layer];
 
-        pen_read(&pen, STEP_QKV, layer->attn_norm);
-        pen_qkv(&pen, layer);
-        pen_rotate(&pen, EXEC_PAIRS_HALVES);
-        pen_attention(&pen);
-        pen_add_back(&pen, STEP_OUTPUT, pen.at.heads, layer->o, layer->o_bias, layer->attn_post_norm);
+        builder_read(&builder, STEP_QKV, layer->attn_norm);
+        builder_qkv(&builder, layer);
+        builder_rotate(&builder, EXEC_PAIRS_HALVES);
+        builder_attention(&builder);
+        builder_add_back(&builder, STEP_OUTPUT, builder.at.heads, layer->o, layer->o_bias, layer->attn_post_norm);
 
-        pen_read(&pen, STEP_FFN, layer->ffn_norm);
-        pen_feed_forward(&pen, layer, EXEC_GATE_GELU);
+        builder_read(&builder, STEP_FFN, layer->ffn_norm);
+        builder_feed_forward(&builder, layer, EXEC_GATE_GELU);
     }
-    return pen_logits(&pen);
+    return builder_logits(&builder);
 }
 
 const struct arch arch_gemma2 = {

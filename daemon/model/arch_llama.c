@@ -13,25 +13,25 @@
  * Sources: Touvron et al. 2023 (arXiv 2307.09288), Su et al. 2021 (2104.09864), Zhang and Sennrich 2019 (1910.07467),
  * Shazeer 2020 (2002.05202), Ainslie et al. 2023 (2305.13245), Jiang et al. 2023 (2310.06825).
  */
-#include "model/pen.h"
+#include "model/builder.h"
 
 static uint32_t record(const struct arch_source *source, struct exec_program *program)
 {
-    struct pen pen = pen_begin(source, program);
+    struct builder builder = builder_begin(source, program);
 
-    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
-        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+    for (builder.layer = 0; builder.layer < source->params->n_layers; builder.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[builder.layer];
 
-        pen_read(&pen, STEP_QKV, layer->attn_norm);
-        pen_qkv(&pen, layer);
-        pen_rotate(&pen, EXEC_PAIRS_ADJACENT);
-        pen_attention(&pen);
-        pen_add_back(&pen, STEP_OUTPUT, pen.at.heads, layer->o, layer->o_bias, NULL);
+        builder_read(&builder, STEP_QKV, layer->attn_norm);
+        builder_qkv(&builder, layer);
+        builder_rotate(&builder, EXEC_PAIRS_ADJACENT);
+        builder_attention(&builder);
+        builder_add_back(&builder, STEP_OUTPUT, builder.at.heads, layer->o, layer->o_bias, NULL);
 
-        pen_read(&pen, STEP_FFN, layer->ffn_norm);
-        pen_feed_forward(&pen, layer, EXEC_GATE_SILU);
+        builder_read(&builder, STEP_FFN, layer->ffn_norm);
+        builder_feed_forward(&builder, layer, EXEC_GATE_SILU);
     }
-    return pen_logits(&pen);
+    return builder_logits(&builder);
 }
 
 const struct arch arch_llama = {

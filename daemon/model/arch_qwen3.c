@@ -11,7 +11,7 @@
  * Source: Yang et al. 2025 (arXiv 2505.09388).
  */
 #include "base/clean.h"
-#include "model/pen.h"
+#include "model/builder.h"
 
 static const struct arch_tensor rows[] = {
     { "attn_q_norm.weight", ARCH_DIM_HEAD, ARCH_DIM_ONE, ARCH_LAYER | ARCH_FLOATS, ARCH_IN_LAYER(q_norm) },
@@ -22,22 +22,22 @@ static const struct arch_table own = { rows, COUNTOF(rows) };
 
 static uint32_t record(const struct arch_source *source, struct exec_program *program)
 {
-    struct pen pen = pen_begin(source, program);
+    struct builder builder = builder_begin(source, program);
 
-    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
-        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+    for (builder.layer = 0; builder.layer < source->params->n_layers; builder.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[builder.layer];
 
-        pen_read(&pen, STEP_QKV, layer->attn_norm);
-        pen_qkv(&pen, layer);
-        pen_norm_heads(&pen, layer);
-        pen_rotate(&pen, EXEC_PAIRS_HALVES);
-        pen_attention(&pen);
-        pen_add_back(&pen, STEP_OUTPUT, pen.at.heads, layer->o, layer->o_bias, NULL);
+        builder_read(&builder, STEP_QKV, layer->attn_norm);
+        builder_qkv(&builder, layer);
+        builder_norm_heads(&builder, layer);
+        builder_rotate(&builder, EXEC_PAIRS_HALVES);
+        builder_attention(&builder);
+        builder_add_back(&builder, STEP_OUTPUT, builder.at.heads, layer->o, layer->o_bias, NULL);
 
-        pen_read(&pen, STEP_FFN, layer->ffn_norm);
-        pen_feed_forward(&pen, layer, EXEC_GATE_SILU);
+        builder_read(&builder, STEP_FFN, layer->ffn_norm);
+        builder_feed_forward(&builder, layer, EXEC_GATE_SILU);
     }
-    return pen_logits(&pen);
+    return builder_logits(&builder);
 }
 
 const struct arch arch_qwen3 = {

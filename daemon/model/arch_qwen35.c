@@ -21,7 +21,7 @@
  * key heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).
  */
 #include "base/clean.h"
-#include "model/pen.h"
+#include "model/builder.h"
 #include <math.h>
 
 #define LENGTH_EPS 1e-6f /* under the root, where q and k are given length 1 */
@@ -90,80 +90,82 @@ static struct slots slots_of(const struct arch_params *params, struct exec_progr
     };
 }
 
-static void unzip(struct pen *pen, uint32_t out, uint32_t in, uint32_t part)
+static void unzip(struct builder *builder, uint32_t out, uint32_t in, uint32_t part)
 {
-    pen_put(pen,
-            (struct exec_op){
-                .kind = EXEC_UNZIP, .in = in, .out = out, .part = part, .head_dim = pen->source->params->head_dim });
+    builder_put(builder, (struct exec_op){ .kind = EXEC_UNZIP,
+                                           .in = in,
+                                           .out = out,
+                                           .part = part,
+                                           .head_dim = builder->source->params->head_dim });
 }
 
-static void attend(struct pen *pen, const struct slots *slots, const struct arch_layer *layer)
+static void attend(struct builder *builder, const struct slots *slots, const struct arch_layer *layer)
 {
-    const struct pen_slots *at = &pen->at;
+    const struct builder_slots *at = &builder->at;
 
-    pen_matmul(pen, slots->q_gates, at->normed, layer->q, NULL);
-    pen_matmul(pen, at->k, at->normed, layer->k, NULL);
-    pen_matmul(pen, at->v, at->normed, layer->v, NULL);
-    unzip(pen, at->q, slots->q_gates, 0);
-    unzip(pen, slots->gates, slots->q_gates, 1);
-    pen_norm_heads(pen, layer);
-    pen_rotate(pen, EXEC_PAIRS_HALVES);
-    pen_attention(pen);
-    pen_glu(pen, at->heads, slots->gates, at->heads, EXEC_GATE_SIGMOID);
-    pen_add_back(pen, STEP_OUTPUT, at->heads, layer->o, NULL, NULL);
+    builder_matmul(builder, slots->q_gates, at->normed, layer->q, NULL);
+    builder_matmul(builder, at->k, at->normed, layer->k, NULL);
+    builder_matmul(builder, at->v, at->normed, layer->v, NULL);
+    unzip(builder, at->q, slots->q_gates, 0);
+    unzip(builder, slots->gates, slots->q_gates, 1);
+    builder_norm_heads(builder, layer);
+    builder_rotate(builder, EXEC_PAIRS_HALVES);
+    builder_attention(builder);
+    builder_glu(builder, at->heads, slots->gates, at->heads, EXEC_GATE_SIGMOID);
+    builder_add_back(builder, STEP_OUTPUT, at->heads, layer->o, NULL, NULL);
 }
 
-static void recur(struct pen *pen, const struct slots *slots, const struct arch_layer *layer)
+static void recur(struct builder *builder, const struct slots *slots, const struct arch_layer *layer)
 {
-    const struct arch_net *shape = &pen->source->params->net;
-    const struct pen_slots *at = &pen->at;
+    const struct arch_net *shape = &builder->source->params->net;
+    const struct builder_slots *at = &builder->at;
 
-    pen_matmul(pen, slots->mixed, at->normed, layer->mix, NULL);
-    pen_matmul(pen, slots->inner_gates, at->normed, layer->inner_gate, NULL);
-    pen_matmul(pen, slots->alpha, at->normed, layer->alpha, NULL);
-    pen_matmul(pen, slots->beta, at->normed, layer->beta, NULL);
-    pen->phase = STEP_ATTEND;
-    pen_put(pen, (struct exec_op){ .kind = EXEC_CONV,
-                                   .in = slots->mixed,
-                                   .out = slots->qkv,
-                                   .weight = layer->taps,
-                                   .states = pen->source->states });
-    pen_put(pen, (struct exec_op){ .kind = EXEC_DELTA,
-                                   .in = slots->qkv,
-                                   .in2 = slots->alpha,
-                                   .in3 = slots->beta,
-                                   .out = slots->inner,
-                                   .weight = layer->rate,
-                                   .bias = layer->dt_bias,
-                                   .states = pen->source->states,
-                                   .n_heads = shape->n_values,
-                                   .n_kv_heads = shape->n_keys,
-                                   .head_dim = shape->key_dim,
-                                   .eps = LENGTH_EPS,
-                                   .scale = 1.0f / sqrtf((float)shape->key_dim) });
-    pen_norm(pen, slots->inner, slots->inner, layer->inner_norm);
-    pen_glu(pen, slots->inner, slots->inner_gates, slots->inner, EXEC_GATE_SILU);
-    pen_add_back(pen, STEP_OUTPUT, slots->inner, layer->o, NULL, NULL);
+    builder_matmul(builder, slots->mixed, at->normed, layer->mix, NULL);
+    builder_matmul(builder, slots->inner_gates, at->normed, layer->inner_gate, NULL);
+    builder_matmul(builder, slots->alpha, at->normed, layer->alpha, NULL);
+    builder_matmul(builder, slots->beta, at->normed, layer->beta, NULL);
+    builder->phase = STEP_ATTEND;
+    builder_put(builder, (struct exec_op){ .kind = EXEC_CONV,
+                                           .in = slots->mixed,
+                                           .out = slots->qkv,
+                                           .weight = layer->taps,
+                                           .states = builder->source->states });
+    builder_put(builder, (struct exec_op){ .kind = EXEC_DELTA,
+                                           .in = slots->qkv,
+                                           .in2 = slots->alpha,
+                                           .in3 = slots->beta,
+                                           .out = slots->inner,
+                                           .weight = layer->rate,
+                                           .bias = layer->dt_bias,
+                                           .states = builder->source->states,
+                                           .n_heads = shape->n_values,
+                                           .n_kv_heads = shape->n_keys,
+                                           .head_dim = shape->key_dim,
+                                           .eps = LENGTH_EPS,
+                                           .scale = 1.0f / sqrtf((float)shape->key_dim) });
+    builder_norm(builder, slots->inner, slots->inner, layer->inner_norm);
+    builder_glu(builder, slots->inner, slots->inner_gates, slots->inner, EXEC_GATE_SILU);
+    builder_add_back(builder, STEP_OUTPUT, slots->inner, layer->o, NULL, NULL);
 }
 
 static uint32_t record(const struct arch_source *source, struct exec_program *program)
 {
-    struct pen pen = pen_begin(source, program);
+    struct builder builder = builder_begin(source, program);
     const struct slots slots = slots_of(source->params, program);
 
-    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
-        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+    for (builder.layer = 0; builder.layer < source->params->n_layers; builder.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[builder.layer];
 
-        pen_read(&pen, STEP_QKV, layer->attn_norm);
-        if (arch_recurs(source->params, pen.layer)) {
-            recur(&pen, &slots, layer);
+        builder_read(&builder, STEP_QKV, layer->attn_norm);
+        if (arch_recurs(source->params, builder.layer)) {
+            recur(&builder, &slots, layer);
         } else {
-            attend(&pen, &slots, layer);
+            attend(&builder, &slots, layer);
         }
-        pen_read(&pen, STEP_FFN, layer->ffn_norm);
-        pen_feed_forward(&pen, layer, EXEC_GATE_SILU);
+        builder_read(&builder, STEP_FFN, layer->ffn_norm);
+        builder_feed_forward(&builder, layer, EXEC_GATE_SILU);
     }
-    return pen_logits(&pen);
+    return builder_logits(&builder);
 }
 
 const struct arch arch_qwen35 = {

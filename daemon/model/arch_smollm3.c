@@ -9,29 +9,29 @@
  * Which layers is settled by the paper; files have no key for it. Sources: Yang et al. 2025 (arXiv 2501.18795), the
  * report on SmolLM3 (Hugging Face 2025).
  */
-#include "model/pen.h"
+#include "model/builder.h"
 
 #define UNTURNED_EVERY 4 /* layers */
 
 static uint32_t record(const struct arch_source *source, struct exec_program *program)
 {
-    struct pen pen = pen_begin(source, program);
+    struct builder builder = builder_begin(source, program);
 
-    for (pen.layer = 0; pen.layer < source->params->n_layers; pen.layer++) {
-        const struct arch_layer *layer = &source->weights->layers[pen.layer];
+    for (builder.layer = 0; builder.layer < source->params->n_layers; builder.layer++) {
+        const struct arch_layer *layer = &source->weights->layers[builder.layer];
 
-        pen_read(&pen, STEP_QKV, layer->attn_norm);
-        pen_qkv(&pen, layer);
-        if ((pen.layer + 1) % UNTURNED_EVERY != 0) {
-            pen_rotate(&pen, EXEC_PAIRS_ADJACENT);
+        builder_read(&builder, STEP_QKV, layer->attn_norm);
+        builder_qkv(&builder, layer);
+        if ((builder.layer + 1) % UNTURNED_EVERY != 0) {
+            builder_rotate(&builder, EXEC_PAIRS_ADJACENT);
         }
-        pen_attention(&pen);
-        pen_add_back(&pen, STEP_OUTPUT, pen.at.heads, layer->o, layer->o_bias, NULL);
+        builder_attention(&builder);
+        builder_add_back(&builder, STEP_OUTPUT, builder.at.heads, layer->o, layer->o_bias, NULL);
 
-        pen_read(&pen, STEP_FFN, layer->ffn_norm);
-        pen_feed_forward(&pen, layer, EXEC_GATE_SILU);
+        builder_read(&builder, STEP_FFN, layer->ffn_norm);
+        builder_feed_forward(&builder, layer, EXEC_GATE_SILU);
     }
-    return pen_logits(&pen);
+    return builder_logits(&builder);
 }
 
 const struct arch arch_smollm3 = {

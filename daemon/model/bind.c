@@ -234,7 +234,7 @@ static int bind_row(struct binder *binder, const struct arch_tensor *row)
         r = bind_one(binder, row, layer, base);
 
         if (r) {
-            return r < 0 ? err_up(r) : r;
+            return err_pass(r);
         }
     }
     return MODEL_OK;
@@ -318,7 +318,7 @@ static int bind_all(struct binder *binder)
             int r = bind_row(binder, &binder->arch->tables[t]->rows[i]);
 
             if (r) {
-                return r < 0 ? err_up(r) : r;
+                return err_pass(r);
             }
         }
     }
@@ -348,7 +348,7 @@ int arch_bind(const struct arch *arch, const struct arch_params *params, const s
     r = bind_all(&binder);
     if (r) {
         mem_free(weights.layers);
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     *ret_weights = weights;
     return MODEL_OK;

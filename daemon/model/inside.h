@@ -34,7 +34,7 @@ struct seq {
     seq_watch_fn watch;  /* or NULL */
     void *watcher;
     uint32_t watch_from;
-    struct gist *gist; /* owned; NULL: it is sampled */
+    struct pooling *pooling; /* owned; NULL: it is sampled */
     bool is_stopped;
     bool is_in_step; /* that is begun: pages and tokens must stay until it ends */
     bool is_closed;  /* close when the step ends, */
@@ -131,7 +131,7 @@ void seq_leave_step(struct model *model, struct seq *seq);    /* what had to wai
 /* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first
  * on. */
 void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done);
-void seq_bury(struct model *model); /* frees the closed ones */
+void seq_free_closed(struct model *model); /* frees the closed ones */
 void seq_close_all(struct model *model);
 
 /* pin.c */

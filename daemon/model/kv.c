@@ -13,16 +13,16 @@ int kv_create(struct kv *kv, uint32_t n_pages, uint64_t page_bytes, chain_hash_f
     *kv = (struct kv){ .n_pages = n_pages, .n_free = n_pages, .n_limit = n_pages, .page_bytes = page_bytes };
     kv->counts = mem_calloc(MEM_KV, n_pages, sizeof(*kv->counts));
     kv->free = mem_calloc(MEM_KV, n_pages, sizeof(*kv->free));
-    kv->turns = mem_calloc(MEM_KV, (size_t)n_pages + 1, sizeof(*kv->turns));
+    kv->lru = mem_calloc(MEM_KV, (size_t)n_pages + 1, sizeof(*kv->lru));
     r = chain_create(&kv->chain, n_pages, hash);
-    if (!kv->counts || !kv->free || !kv->turns || r) {
+    if (!kv->counts || !kv->free || !kv->lru || r) {
         kv_finish(kv);
         return err_new(-ENOMEM);
     }
     for (uint32_t i = 0; i < n_pages; i++) {
         kv->free[i] = n_pages - 1 - i; /* page 0 is taken first */
     }
-    kv->turns[n_pages] = (struct kv_turn){ .older = n_pages, .newer = n_pages };
+    kv->lru[n_pages] = (struct kv_lru){ .older = n_pages, .newer = n_pages };
     return 0;
 }
 
@@ -31,7 +31,7 @@ void kv_finish(struct kv *kv)
     chain_finish(&kv->chain);
     mem_free(kv->counts);
     mem_free(kv->free);
-    mem_free(kv->turns);
+    mem_free(kv->lru);
     *kv = (struct kv){ .counts = NULL };
 }
 
@@ -52,26 +52,26 @@ uint32_t kv_n_left_after(const struct kv *kv, uint32_t n_back)
 
 static void leave_cache(struct kv *kv, uint32_t page)
 {
-    struct kv_turn *turn = &kv->turns[page];
+    struct kv_lru *turn = &kv->lru[page];
 
-    kv->turns[turn->older].newer = turn->newer;
-    kv->turns[turn->newer].older = turn->older;
+    kv->lru[turn->older].newer = turn->newer;
+    kv->lru[turn->newer].older = turn->older;
     kv->n_cached--;
 }
 
 static void enter_cache(struct kv *kv, uint32_t page)
 {
-    struct kv_turn *ends = &kv->turns[kv->n_pages];
+    struct kv_lru *ends = &kv->lru[kv->n_pages];
 
-    kv->turns[page] = (struct kv_turn){ .older = ends->older, .newer = kv->n_pages };
-    kv->turns[ends->older].newer = page;
+    kv->lru[page] = (struct kv_lru){ .older = ends->older, .newer = kv->n_pages };
+    kv->lru[ends->older].newer = page;
     ends->older = page;
     kv->n_cached++;
 }
 
 static void evict(struct kv *kv)
 {
-    uint32_t page = kv->turns[kv->n_pages].newer;
+    uint32_t page = kv->lru[kv->n_pages].newer;
 
     assert(kv->n_cached > 0);
     leave_cache(kv, page);
@@ -211,11 +211,11 @@ static bool check_cache(const struct kv *kv)
     uint32_t n = 0;
     uint32_t older = kv->n_pages;
 
-    for (uint32_t i = kv->turns[kv->n_pages].newer; i != kv->n_pages; i = kv->turns[i].newer) {
-        if (n++ == kv->n_pages || kv->turns[i].older != older || kv->counts[i] != 0 || !pages[i].domain) {
+    for (uint32_t i = kv->lru[kv->n_pages].newer; i != kv->n_pages; i = kv->lru[i].newer) {
+        if (n++ == kv->n_pages || kv->lru[i].older != older || kv->counts[i] != 0 || !pages[i].domain) {
             return false;
         }
-        for (uint32_t j = kv->turns[i].newer; j != kv->n_pages; j = kv->turns[j].newer) {
+        for (uint32_t j = kv->lru[i].newer; j != kv->n_pages; j = kv->lru[j].newer) {
             if (pages[j].before == i) {
                 return false;
             }

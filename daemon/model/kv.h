@@ -21,15 +21,15 @@
 #define KV_PAGE_TOK EXEC_PAGE_TOK
 
 /* Neighbours of a cached page in the order of its coming back. */
-struct kv_turn {
+struct kv_lru {
     uint32_t older;
     uint32_t newer;
 };
 
 struct kv {
-    uint32_t *counts;      /* [n_pages], owned: holders of each page */
-    uint32_t *free;        /* [n_pages], owned: a stack, so that touched pages are used again first */
-    struct kv_turn *turns; /* [n_pages + 1], owned: of cached pages; the last is head and tail */
+    uint32_t *counts;   /* [n_pages], owned: holders of each page */
+    uint32_t *free;     /* [n_pages], owned: a stack, so that touched pages are used again first */
+    struct kv_lru *lru; /* [n_pages + 1], owned: of cached pages; the last is head and tail */
     struct chain chain;
     uint32_t n_pages;
     uint32_t n_free;

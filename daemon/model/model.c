@@ -2,8 +2,8 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "model/builder.h"
 #include "model/inside.h"
-#include "model/pen.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -187,7 +187,7 @@ static int record_program(struct model *model, uint32_t place, const struct arch
     }
     program->n_rows = n_rows;
     program->logits = model->arch->record(source, program->exec);
-    program->hidden = exec_find_slot(program->exec, PEN_HIDDEN);
+    program->hidden = exec_find_slot(program->exec, BUILDER_HIDDEN);
     r = exec_seal(program->exec, diag);
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
@@ -220,7 +220,7 @@ static int record_programs(struct model *model, struct diag *diag)
         }
         r = record_program(model, i / MODEL_BUCKETS, &source, buckets[bucket], diag);
         if (r) {
-            return r < 0 ? err_up(r) : r;
+            return err_pass(r);
         }
     }
     return MODEL_OK;
@@ -278,7 +278,7 @@ static void state_facts(struct model *model)
     model->facts.architecture = model->arch->name;
     model->facts.n_vocab = model->params.n_tokens;
     model->facts.shares = !model->arch->never_shares;
-    model->facts.n_hidden = model->params.pooling != GIST_NONE ? model->params.n_embd : 0;
+    model->facts.n_hidden = model->params.pooling != POOLING_NONE ? model->params.n_embd : 0;
     model->facts.n_trained = model->params.n_trained;
     model->facts.n_context = model->n_context;
     model->facts.n_page_tok = KV_PAGE_TOK;
@@ -307,7 +307,7 @@ static int load(struct model *model, const struct model_setup *setup, struct dia
     if (!r) {
         weigh(model, gguf);
     }
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 /* Of two lists of rotary factors the context in force chooses one, so other contexts have other bits. */
@@ -332,7 +332,7 @@ static int prepare(struct model *model, const struct model_setup *setup, struct 
     if (!r) {
         r = create_tables(model);
     }
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 static void tell(model_progress_fn progress, void *owner, float fraction, const char *phase)
@@ -371,7 +371,7 @@ int model_open(struct model **ret_model, const struct model_setup *setup, model_
         r = warm_up(model);
     }
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     state_facts(model);
     tell(progress, owner, 1.0f, "ready");

@@ -15,7 +15,7 @@
 #define COLS_MAX    (1u << 20)
 #define CONTEXT_MAX (1u << 24)
 
-#define POOLING_RANK 4u /* of ARCH.pooling_type; the others are enum gist_pooling */
+#define POOLING_RANK 4u /* of ARCH.pooling_type; the others are enum pooling_kind */
 
 static const struct param_row {
     const char *key; /* behind "ARCH." */
@@ -328,16 +328,16 @@ static int derive(struct reader *reader, struct arch_params *params)
 /* Ranks (4) are made by a head of their own, which is not computed here: such a model embeds nothing. */
 static int read_pooling(struct reader *reader, struct arch_params *params)
 {
-    uint32_t type = GIST_NONE;
+    uint32_t type = POOLING_NONE;
 
     if (gguf_get_u32(reader->gguf, name_key(reader, "pooling_type"), &type, reader->diag) == GGUF_WRONG ||
-        !in_range(reader, type, GIST_NONE, POOLING_RANK)) {
+        !in_range(reader, type, POOLING_NONE, POOLING_RANK)) {
         return MODEL_REFUSED;
     }
-    params->pooling = type == POOLING_RANK ? GIST_NONE : (enum gist_pooling)type;
-    if (params->pooling != GIST_NONE && params->n_embd > GIST_VALUES_MAX) {
+    params->pooling = type == POOLING_RANK ? POOLING_NONE : (enum pooling_kind)type;
+    if (params->pooling != POOLING_NONE && params->n_embd > POOLING_VALUES_MAX) {
         diag_blame(reader->diag, reader->key, "key %s asks for vectors of %u values; at most %u are possible",
-                   reader->key, params->n_embd, GIST_VALUES_MAX);
+                   reader->key, params->n_embd, POOLING_VALUES_MAX);
         return MODEL_REFUSED;
     }
     return MODEL_OK;

@@ -6,7 +6,7 @@
  * pins. A pin takes no seat: the sequence is closed. How much may be pinned is the caller's matter.
  *
  * Who may find it is the chain's matter: its pages are in the sequence's own domain, and another sequence finds
- * them where it was opened with that domain's salt among seq_ask::pins.
+ * them where it was opened with that domain's salt among seq_request::pins.
  */
 #ifndef SOTTO_MODEL_PIN_H
 #define SOTTO_MODEL_PIN_H

@@ -15,19 +15,19 @@ static int name_domain(struct model *model, const uint8_t *salt, size_t n_salt, 
         ret_domain));
 }
 
-static int name_domains(struct model *model, struct seq *seq, const struct seq_ask *ask)
+static int name_domains(struct model *model, struct seq *seq, const struct seq_request *request)
 {
     int r = 0;
 
     if (model->arch->never_shares) {
         return 0;
     }
-    assert(ask->n_pins <= SEQ_PINS_MAX);
-    if (ask->n_salt > 0) {
-        r = name_domain(model, ask->salt, ask->n_salt, &seq->domain);
+    assert(request->n_pins <= SEQ_PINS_MAX);
+    if (request->n_salt > 0) {
+        r = name_domain(model, request->salt, request->n_salt, &seq->domain);
     }
-    for (size_t i = 0; r == 0 && i < ask->n_pins; i++) {
-        r = name_domain(model, ask->pins[i].bytes, ask->pins[i].n, &seq->pins[i]);
+    for (size_t i = 0; r == 0 && i < request->n_pins; i++) {
+        r = name_domain(model, request->pins[i].bytes, request->pins[i].n, &seq->pins[i]);
         seq->n_pins += r == 0;
     }
     return err_up(r);
@@ -128,7 +128,7 @@ static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, ui
         count_pinned(model, seq, part, n_rows);
     }
     kv_release(&model->kv, part, true);
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 /* What the chain has for the tokens behind the pages of @seq, all of which are published, and all pages for
@@ -151,16 +151,16 @@ static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
     if (part != CHAIN_NONE) {
         r = grow_from(model, seq, n_tokens, part, n_rows);
         if (r != KV_NO_PAGES) {
-            return r < 0 ? err_up(r) : r;
+            return err_pass(r);
         }
         /* Perhaps the page to copy from is the one that lacks. */
     }
     return kv_pages_grow(&model->kv, &seq->pages, n_tokens);
 }
 
-int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens)
+int prefix_begin(struct model *model, struct seq *seq, const struct seq_request *request, uint32_t n_tokens)
 {
-    int r = name_domains(model, seq, ask);
+    int r = name_domains(model, seq, request);
 
     return r ? err_up(r) : take(model, seq, n_tokens);
 }
@@ -235,7 +235,7 @@ int prefix_own(struct model *model, struct seq *seq)
     seq->n_found = (uint32_t)num_min(seq->n_found, first);
     r = grow_from(model, seq, n_before * KV_PAGE_TOK, part, n_rows);
     if (r != KV_NO_PAGES) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     seq->n_done = first * KV_PAGE_TOK;
     return kv_pages_grow(&model->kv, &seq->pages, seq->n_known);

@@ -19,7 +19,7 @@
 
 /* Takes what @seq may share and all pages for @n_tokens. KV_OK with seq->n_done, KV_NO_PAGES, or a fault; whatever it
  * has taken goes with prefix_end(). */
-int prefix_begin(struct model *model, struct seq *seq, const struct seq_ask *ask, uint32_t n_tokens);
+int prefix_begin(struct model *model, struct seq *seq, const struct seq_request *request, uint32_t n_tokens);
 
 /* Pages that are full now go into the chain. Between steps. */
 void prefix_publish(struct model *model, struct seq *seq);

@@ -117,26 +117,26 @@ static int pool_some(struct model *model, struct step *step, struct step_share *
     for (; step->n_pooled < share->n_rows && clock_mono_us() <= until_us; step->n_pooled++) {
         int r;
 
-        if (!gist_wants(seq->gist, first + step->n_pooled, seq->n_known - 1)) {
+        if (!pooling_wants(seq->pooling, first + step->n_pooled, seq->n_known - 1)) {
             continue;
         }
-        r = exec_read(program->exec, program->hidden, share->first + step->n_pooled, seq->gist->values,
-                      seq->gist->n_values);
+        r = exec_read(program->exec, program->hidden, share->first + step->n_pooled, seq->pooling->values,
+                      seq->pooling->n_values);
         if (r) {
             return err_up(r);
         }
-        gist_add(seq->gist);
+        pooling_add(seq->pooling);
     }
     *ret_made = step->n_pooled == share->n_rows;
     if (!*ret_made || share->n_rows == 0 || seq->n_done < seq->n_known) {
         return 0;
     }
-    if (!gist_pool(seq->gist)) {
+    if (!pooling_pool(seq->pooling)) {
         share->outcome = STEP_ENTRY_NUMERIC;
         return 0;
     }
-    result->n_hidden = seq->gist->n_values;
-    result->hidden = seq->gist->values;
+    result->n_hidden = seq->pooling->n_values;
+    result->hidden = seq->pooling->values;
     return 0;
 }
 
@@ -153,7 +153,7 @@ static int begin_result(struct model *model, struct step *step, struct step_shar
     if (share->seq && share->seq->is_stopped) {
         return 0; /* is dealt with below */
     }
-    if (share->seq && share->seq->gist) {
+    if (share->seq && share->seq->pooling) {
         step->stage = RESULT_POOLS;
         step->n_pooled = 0;
         return pool_some(model, step, share, ret_made);

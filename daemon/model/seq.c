@@ -30,7 +30,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
     prefix_end(model, seq, false);
     states_give(&model->states, &seq->state);
     drop_sampler(seq);
-    gist_destroy(seq->gist);
+    pooling_destroy(seq->pooling);
     mem_free(seq->tokens);
     mem_free(seq);
 }
@@ -62,52 +62,54 @@ static bool copy_sampler(const struct model *model, const struct sample_params *
     return ok && seq->top_ids && seq->top_logprobs;
 }
 
-static bool fill_seq(const struct model *model, struct seq *seq, const struct seq_ask *ask)
+static bool fill_seq(const struct model *model, struct seq *seq, const struct seq_request *request)
 {
     bool ok = true;
 
-    seq->id = ask->id;
-    seq->n_known = ask->n_tokens;
-    seq->n_prompt = ask->n_prompt;
-    seq->n_slid = ask->n_slid;
+    seq->id = request->id;
+    seq->n_known = request->n_tokens;
+    seq->n_prompt = request->n_prompt;
+    seq->n_slid = request->n_slid;
     seq->n_trim = UINT32_MAX;
     seq->state = STATE_NONE;
-    seq->watch = ask->watch;
-    seq->watcher = ask->watcher;
-    seq->watch_from = ask->watch_from;
+    seq->watch = request->watch;
+    seq->watcher = request->watcher;
+    seq->watch_from = request->watch_from;
     list_init(&seq->link);
     seq->tokens = mem_calloc(MEM_SCRATCH, model->n_context, sizeof(*seq->tokens));
-    if (ask->hidden) {
-        seq->gist = gist_create(model->params.pooling, model->params.n_embd);
-        ok = ok && seq->gist;
+    if (request->hidden) {
+        seq->pooling = pooling_create(model->params.pooling, model->params.n_embd);
+        ok = ok && seq->pooling;
     }
-    if (!ok || !seq->tokens || !copy_sampler(model, ask->params, seq) ||
+    if (!ok || !seq->tokens || !copy_sampler(model, request->params, seq) ||
         kv_pages_create(&seq->pages, model->n_context)) {
         return false;
     }
-    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*seq->tokens));
+    memcpy(seq->tokens, request->tokens, request->n_tokens * sizeof(*seq->tokens));
     return true;
 }
 
 /* Refusals that need no memory. */
-static int check_ask(const struct model *model, const struct seq_ask *ask, struct seq_room *room)
+static int check_request(const struct model *model, const struct seq_request *request, struct seq_room *room)
 {
-    uint64_t n_tokens = (uint64_t)ask->n_tokens + ask->n_reserve;
+    uint64_t n_tokens = (uint64_t)request->n_tokens + request->n_reserve;
 
     room->n_free = kv_n_left(&model->kv);
     room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, KV_PAGE_TOK), UINT32_MAX);
-    if (ask->n_tokens == 0 || ask->n_prompt == 0 || ask->n_prompt > (uint64_t)ask->n_tokens + ask->n_slid) {
+    if (request->n_tokens == 0 || request->n_prompt == 0 ||
+        request->n_prompt > (uint64_t)request->n_tokens + request->n_slid) {
         return SEQ_BAD_TOKEN;
     }
-    for (uint32_t i = 0; i < ask->n_tokens; i++) {
-        if (ask->tokens[i] >= model->params.n_tokens) {
+    for (uint32_t i = 0; i < request->n_tokens; i++) {
+        if (request->tokens[i] >= model->params.n_tokens) {
             return SEQ_BAD_TOKEN;
         }
     }
-    if (ask->hidden && (model->params.pooling == GIST_NONE || ask->n_salt > 0 || ask->n_pins > 0 || ask->watch)) {
+    if (request->hidden &&
+        (model->params.pooling == POOLING_NONE || request->n_salt > 0 || request->n_pins > 0 || request->watch)) {
         return SEQ_UNSUPPORTED;
     }
-    if ((ask->n_tokens >= model->n_context && !ask->hidden) || n_tokens > model->n_context ||
+    if ((request->n_tokens >= model->n_context && !request->hidden) || n_tokens > model->n_context ||
         room->n_needed > model->kv.n_pages) {
         return SEQ_NEVER_FITS;
     }
@@ -122,13 +124,13 @@ static void fill_room(const struct model *model, const struct seq *seq, struct s
     room->n_free = kv_n_left(&model->kv);
 }
 
-int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+int seq_open(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
 {
     struct seq_room room = { .n_cached = 0 };
     struct seq *seq;
     int r;
 
-    r = check_ask(model, ask, &room);
+    r = check_request(model, request, &room);
     *ret_room = room;
     if (r || model->seqs.n >= model->n_sequences) {
         return r ? r : SEQ_TOO_MANY;
@@ -137,17 +139,17 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
     if (!seq) {
         return err_new(-ENOMEM);
     }
-    if (!fill_seq(model, seq, ask)) {
+    if (!fill_seq(model, seq, request)) {
         seq_destroy(model, seq);
         return err_new(-ENOMEM);
     }
-    r = prefix_begin(model, seq, ask, ask->n_tokens + ask->n_reserve);
+    r = prefix_begin(model, seq, request, request->n_tokens + request->n_reserve);
     if (r) {
         seq_destroy(model, seq);
         return r < 0 ? err_up(r) : SEQ_NO_PAGES;
     }
     seq->state = states_take(&model->states);
-    r = map_put(&model->seqs, ask->id, (union map_value){ .pointer = seq });
+    r = map_put(&model->seqs, request->id, (union map_value){ .pointer = seq });
     if (r) {
         seq_destroy(model, seq);
         return err_new(r == MAP_EXISTS ? -EEXIST : r);
@@ -156,57 +158,57 @@ int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *re
     return SEQ_OK;
 }
 
-/* Rows of @seq that stay computed for the tokens of @ask, whose last row is wanted. */
-static uint32_t count_kept(const struct model *model, const struct seq *seq, const struct seq_ask *ask)
+/* Rows of @seq that stay computed for the tokens of @request, whose last row is wanted. */
+static uint32_t count_kept(const struct model *model, const struct seq *seq, const struct seq_request *request)
 {
-    uint32_t n_most = (uint32_t)num_min(seq->n_done, ask->n_tokens - 1);
+    uint32_t n_most = (uint32_t)num_min(seq->n_done, request->n_tokens - 1);
     uint32_t n = 0;
 
-    while (n < n_most && seq->tokens[n] == ask->tokens[n]) {
+    while (n < n_most && seq->tokens[n] == request->tokens[n]) {
         n++;
     }
     return model->states.mem && n < seq->n_done ? 0 : n;
 }
 
 /* Nothing can be refused any more. */
-static int renew(struct model *model, struct seq *seq, const struct seq_ask *ask, struct seq *sampler)
+static int renew(struct model *model, struct seq *seq, const struct seq_request *request, struct seq *sampler)
 {
-    uint32_t n_kept = count_kept(model, seq, ask);
+    uint32_t n_kept = count_kept(model, seq, request);
 
     drop_sampler(seq);
     seq->params = sampler->params;
     seq->top_ids = sampler->top_ids;
     seq->top_logprobs = sampler->top_logprobs;
-    memcpy(seq->tokens, ask->tokens, ask->n_tokens * sizeof(*seq->tokens));
-    seq->n_known = ask->n_tokens;
-    seq->n_prompt = ask->n_prompt;
+    memcpy(seq->tokens, request->tokens, request->n_tokens * sizeof(*seq->tokens));
+    seq->n_known = request->n_tokens;
+    seq->n_prompt = request->n_prompt;
     seq->is_stopped = false;
-    return err_up(prefix_renew(model, seq, n_kept, ask->n_tokens + ask->n_reserve));
+    return err_up(prefix_renew(model, seq, n_kept, request->n_tokens + request->n_reserve));
 }
 
-int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room)
+int seq_extend(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
 {
     struct seq_room room = { .n_cached = 0 };
-    struct seq sampler = { .id = ask->id };
-    struct seq *seq = seq_find(model, ask->id);
+    struct seq sampler = { .id = request->id };
+    struct seq *seq = seq_find(model, request->id);
     int r;
 
     if (!seq || seq->is_in_step) {
         return err_new(seq ? -EBUSY : -ENOENT);
     }
-    r = seq->gist || seq->n_slid > 0 ? SEQ_UNSUPPORTED : check_ask(model, ask, &room);
+    r = seq->pooling || seq->n_slid > 0 ? SEQ_UNSUPPORTED : check_request(model, request, &room);
     *ret_room = room;
     if (r) {
         return r;
     }
-    if (!prefix_may_renew(model, seq, count_kept(model, seq, ask), ask->n_tokens + ask->n_reserve)) {
+    if (!prefix_may_renew(model, seq, count_kept(model, seq, request), request->n_tokens + request->n_reserve)) {
         return SEQ_NO_PAGES;
     }
-    if (!copy_sampler(model, ask->params, &sampler)) {
+    if (!copy_sampler(model, request->params, &sampler)) {
         drop_sampler(&sampler);
         return err_new(-ENOMEM);
     }
-    r = renew(model, seq, ask, &sampler);
+    r = renew(model, seq, request, &sampler);
     if (r) {
         return err_up(r);
     }
@@ -232,7 +234,7 @@ void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done)
 
 static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
-    if (n_tokens == 0 || n_tokens >= seq->n_known || seq->gist) {
+    if (n_tokens == 0 || n_tokens >= seq->n_known || seq->pooling) {
         return; /* nothing changes, or what was pooled can't be taken out again */
     }
     seq->n_known = n_tokens;
@@ -292,7 +294,7 @@ void seq_leave_step(struct model *model, struct seq *seq)
     }
 }
 
-void seq_bury(struct model *model)
+void seq_free_closed(struct model *model)
 {
     struct list *link;
 
@@ -311,5 +313,5 @@ void seq_close_all(struct model *model)
         seq_destroy(model, entry->value.pointer);
         map_remove(&model->seqs, entry->n_key);
     }
-    seq_bury(model);
+    seq_free_closed(model);
 }

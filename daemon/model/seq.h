@@ -23,7 +23,7 @@ struct seq_salt {
     size_t n; /* above 0 */
 };
 
-struct seq_ask {
+struct seq_request {
     uint32_t id; /* sottod's, above 0, new */
     const uint32_t *tokens;
     uint32_t n_tokens;
@@ -65,16 +65,16 @@ struct seq_room {
     uint32_t n_free;
 };
 
-int seq_open(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room);
+int seq_open(struct model *model, const struct seq_request *request, struct seq_room *ret_room);
 
 /*
- * Sequence ask->id goes on with other tokens (of @ask count tokens, n_prompt, n_reserve and params): what
+ * Sequence ask->id goes on with other tokens (of @request count tokens, n_prompt, n_reserve and params): what
  * both begin with stays computed, the rest is forgotten; it is sampled anew, and a Stop before is over. A
  * family that recurs keeps all that is computed, or nothing. Its bits are those of a new sequence. Where it
  * is refused it is as it was: as by seq_open(), and SEQ_UNSUPPORTED if some of its tokens slid away or
  * nothing of it is sampled. -ENOENT: there is none; -EBUSY: it stands in a begun step.
  */
-int seq_extend(struct model *model, const struct seq_ask *ask, struct seq_room *ret_room);
+int seq_extend(struct model *model, const struct seq_request *request, struct seq_room *ret_room);
 
 /* The next three ignore an unknown @id: orders cross. */
 void seq_stop(struct model *model, uint32_t id); /* no further work, also in the running step */

@@ -174,13 +174,13 @@ static int share_rows(struct model *model, struct step *step, const struct step_
     uint32_t n_rows = (uint32_t)num_min(entry->n_prefill ? entry->n_prefill : 1, n_left);
     bool reaches;
 
-    assert(n_left > 0 || seq->gist);
+    assert(n_left > 0 || seq->pooling);
     if (r < 0) {
         return err_up(r);
     }
     n_rows = seq->watch ? limit_watched(model, step, share, n_rows) : n_rows;
     reaches = n_rows == n_left;
-    if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context && !seq->gist) ||
+    if (r == KV_NO_PAGES || (reaches && seq->n_known >= model->n_context && !seq->pooling) ||
         kv_pages_grow(&model->kv, &seq->pages, seq->n_done + n_rows) != KV_OK) {
         share->outcome = STEP_ENTRY_NO_ROOM;
         return 0;
@@ -196,7 +196,7 @@ static int share_rows(struct model *model, struct step *step, const struct step_
     }
     if (reaches && share->n_watched > 0) {
         share->wanted = step->n_wanted - 1;
-    } else if (reaches && !seq->gist) {
+    } else if (reaches && !seq->pooling) {
         share->wanted = step->n_wanted;
         step->wanted[step->n_wanted++] = step->n_rows - 1;
     }
@@ -260,7 +260,7 @@ int step_begin(struct model *model, uint64_t id, const struct step_entry *entrie
     if (r) {
         return r;
     }
-    seq_bury(model);
+    seq_free_closed(model);
     step->id = id;
     r = take_entries(model, step, entries, n_entries);
     if (r) {
@@ -319,7 +319,7 @@ static int run_parts(struct model *model, struct step *step)
     }
     took_us = clock_mono_us() - began_us;
     exec_figures(program, &figures);
-    model->pace = (struct step_pace){ .took_us = took_us, .foretold_us = figures.foretold_ns / 1000 };
+    model->pace = (struct step_pace){ .took_us = took_us, .estimated_us = figures.estimated_ns / 1000 };
     step->report.phase_us[phase] += (uint32_t)took_us;
     step->report.device_us += took_us;
     adapt(model, step, took_us);

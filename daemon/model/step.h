@@ -88,7 +88,7 @@ void step_bound(struct model *model, uint32_t bound_us);
 /* The submission that the present question comes after: what it took, and what was foretold (0: nobody knew). */
 struct step_pace {
     uint64_t took_us;
-    uint64_t foretold_us;
+    uint64_t estimated_us;
 };
 
 void step_pace(const struct model *model, struct step_pace *ret_pace);

@@ -14,11 +14,11 @@
 #include "sched/service.h"
 #include <stdbool.h>
 
-enum sched_class {
-    SCHED_BACKGROUND,
-    SCHED_INTERACTIVE,
-    SCHED_REALTIME,
-    SCHED_CLASS_COUNT,
+enum priority {
+    PRIORITY_BACKGROUND,
+    PRIORITY_INTERACTIVE,
+    PRIORITY_REALTIME,
+    PRIORITY_COUNT,
 };
 
 #define ACCOUNT_WEIGHT_USUAL 1000u
@@ -38,12 +38,12 @@ struct account {
     uint64_t bytes;     /* held for them */
 
     /* Virtual time: tokens served in the class, each ACCOUNT_TOKEN / weight. The least goes first. */
-    uint64_t served[SCHED_CLASS_COUNT];
-    uint64_t ahead[SCHED_CLASS_COUNT];      /* likewise, rows that are under way */
-    uint32_t n_held[SCHED_CLASS_COUNT];     /* seats, on all lanes */
-    uint64_t short_turn[SCHED_CLASS_COUNT]; /* the last turn (queue::turn) that left work of it out */
-    uint64_t level;                         /* of a step that is being filled; means nothing between steps */
-    double sum_ns;                          /* of a walk over jobs; means nothing between walks */
+    uint64_t served[PRIORITY_COUNT];
+    uint64_t ahead[PRIORITY_COUNT];      /* likewise, rows that are under way */
+    uint32_t n_held[PRIORITY_COUNT];     /* seats, on all lanes */
+    uint64_t short_turn[PRIORITY_COUNT]; /* the last turn (queue::turn) that left work of it out */
+    uint64_t level;                      /* of a step that is being filled; means nothing between steps */
+    double sum_ns;                       /* of a walk over jobs; means nothing between walks */
 
     struct service service; /* while requests of it wait, or half of its places are taken */
 

@@ -4,7 +4,7 @@
  */
 #include "sched/admit.h"
 #include "base/num.h"
-#include "sched/foretell.h"
+#include "sched/estimate.h"
 
 /* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
 #define ADMIT_MARGIN 1.25
@@ -28,14 +28,14 @@ static uint64_t siblings_tok(const struct view *view, const struct job *job)
     uint64_t n = 0;
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &view->queue->jobs[i]) {
             const struct job *other = container_of(link, struct job, link);
 
-            if (other != job && other->account == job->account && foretell_counts(other)) {
+            if (other != job && other->account == job->account && estimate_counts(other)) {
                 uint32_t n_tok = job_tokens_left(other);
 
-                n += job_rows_left(other) + (n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok);
+                n += job_rows_left(other) + (n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok);
             }
         }
     }
@@ -45,37 +45,37 @@ static uint64_t siblings_tok(const struct view *view, const struct job *job)
 /* A compositor draws until then. */
 static double busy_us(const struct view *view, const struct job *job)
 {
-    uint64_t until_us = view->limits[job->lane->place].busy_until_us;
+    uint64_t until_us = view->limits[job->eq->processor].busy_until_us;
 
     return (double)(until_us - num_min(until_us, view->boot_us));
 }
 
 /* With what may go wrong, and what the account may spend. */
-static void foretell_surely(const struct view *view, const struct job *job, struct foretold *ret_foretold)
+static void foretell_surely(const struct view *view, const struct job *job, struct estimate *ret_estimate)
 {
-    bool young = job->lane->cost.n_learnt < COST_YOUNG;
+    bool young = job->eq->cost.n_learnt < COST_YOUNG;
     double margin = young ? ADMIT_MARGIN_YOUNG : ADMIT_MARGIN;
     uint32_t rate = job->limits.tokens_a_minute;
     uint64_t n_rows = job_rows_left(job) + (rate > 0 ? siblings_tok(view, job) : 0);
     double first_us = (double)account_until_us(job->account, rate, n_rows, view->boot_us);
     double finish_us = (double)account_until_us(job->account, rate, n_rows + job_tokens_left(job), view->boot_us);
 
-    foretell(view, job, ret_foretold);
-    ret_foretold->first_us = ret_foretold->first_us * margin + ret_foretold->step_us;
-    ret_foretold->finish_us = ret_foretold->finish_us * margin + ret_foretold->step_us;
-    ret_foretold->first_us += busy_us(view, job);
-    ret_foretold->finish_us += busy_us(view, job);
+    estimate_job(view, job, ret_estimate);
+    ret_estimate->first_us = ret_estimate->first_us * margin + ret_estimate->step_us;
+    ret_estimate->finish_us = ret_estimate->finish_us * margin + ret_estimate->step_us;
+    ret_estimate->first_us += busy_us(view, job);
+    ret_estimate->finish_us += busy_us(view, job);
     /* What waits for its budget has a step to go then. */
-    first_us += first_us > 0.0 ? ret_foretold->step_us : 0.0;
-    finish_us += finish_us > 0.0 ? ret_foretold->step_us : 0.0;
-    ret_foretold->first_us = first_us > ret_foretold->first_us ? first_us : ret_foretold->first_us;
-    ret_foretold->finish_us = finish_us > ret_foretold->finish_us ? finish_us : ret_foretold->finish_us;
+    first_us += first_us > 0.0 ? ret_estimate->step_us : 0.0;
+    finish_us += finish_us > 0.0 ? ret_estimate->step_us : 0.0;
+    ret_estimate->first_us = first_us > ret_estimate->first_us ? first_us : ret_estimate->first_us;
+    ret_estimate->finish_us = finish_us > ret_estimate->finish_us ? finish_us : ret_estimate->finish_us;
 }
 
 void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us,
                   struct governor_limits *ret_limits)
 {
-    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         uint64_t busy_us = limits[i].busy_until_us - num_min(limits[i].busy_until_us, now_us);
         bool is_hinted = busy_us > 0 && limits[i].cause == GOVERNOR_HINT && limits[i].usual_permille > 0;
 
@@ -83,7 +83,7 @@ void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_
         ret_limits[i].busy_until_us = is_hinted ? boot_us + busy_us : 0;
         if (is_hinted) {
             ret_limits[i].duty_permille = limits[i].usual_permille;
-            ret_limits[i].class_gate = SCHED_BACKGROUND;
+            ret_limits[i].class_gate = PRIORITY_BACKGROUND;
         } else if (limits[i].usual_permille > 0) {
             ret_limits[i].duty_permille = (uint32_t)num_min(limits[i].duty_permille, limits[i].usual_permille);
         }
@@ -92,14 +92,14 @@ void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_
 
 static bool is_kept_out(const struct job *job, const struct governor_limits *limits)
 {
-    return !governor_lets_run(&limits[job->lane->place], job->class);
+    return !governor_lets_run(&limits[job->eq->processor], job->priority);
 }
 
-/* By how much @foretold misses @job's deadlines; 0 or below: not at all. */
-static double late_us(const struct job *job, const struct foretold *foretold, uint64_t boot_us)
+/* By how much @estimate misses @job's deadlines; 0 or below: not at all. */
+static double late_us(const struct job *job, const struct estimate *estimate, uint64_t boot_us)
 {
-    double first_us = foretold->first_us - ((double)job->first_by_us - (double)boot_us);
-    double finish_us = foretold->finish_us - ((double)job->finish_by_us - (double)boot_us);
+    double first_us = estimate->first_us - ((double)job->first_by_us - (double)boot_us);
+    double finish_us = estimate->finish_us - ((double)job->finish_by_us - (double)boot_us);
 
     if (job->first_by_us == 0 || job->has_first) {
         return job->finish_by_us ? finish_us : 0.0;
@@ -107,21 +107,21 @@ static double late_us(const struct job *job, const struct foretold *foretold, ui
     return job->finish_by_us && finish_us > first_us ? finish_us : first_us;
 }
 
-void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
+void admit_mark_urgent(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
 {
     const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_FAIR };
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            struct foretold foretold;
+            struct estimate estimate;
 
             job->urgent = false;
             job->due_boot_us = queue_deadline_us(job);
-            if (job->due_boot_us > 0 && foretell_counts(job)) {
-                foretell_surely(&view, job, &foretold);
-                job->urgent = late_us(job, &foretold, boot_us) > 0.0;
+            if (job->due_boot_us > 0 && estimate_counts(job)) {
+                foretell_surely(&view, job, &estimate);
+                job->urgent = late_us(job, &estimate, boot_us) > 0.0;
             }
         }
     }
@@ -136,14 +136,14 @@ static double breaks_us(const struct view *view, const struct job *job)
     struct list *link;
 
     with_job.extra = job;
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *other = container_of(link, struct job, link);
-            struct foretold with;
-            struct foretold without;
+            struct estimate with;
+            struct estimate without;
             double late;
 
-            if (other == job || !foretell_counts(other) || queue_deadline_us(other) == 0) {
+            if (other == job || !estimate_counts(other) || queue_deadline_us(other) == 0) {
                 continue;
             }
             foretell_surely(&with_job, other, &with);
@@ -160,22 +160,22 @@ static double breaks_us(const struct view *view, const struct job *job)
 
 static int never(const struct job *job, struct admit_verdict *ret_verdict)
 {
-    const struct lane *lane = job->lane;
+    const struct engine_queue *eq = job->eq;
     uint64_t n_most = job->n_most ? job->n_most : job->n_prompt;
     uint64_t n_pages;
 
-    if (lane->n_context > 0 && job->n_prompt >= lane->n_context) {
+    if (eq->n_context > 0 && job->n_prompt >= eq->n_context) {
         ret_verdict->bound = ADMIT_CONTEXT;
         ret_verdict->n_needs = job->n_prompt + 1;
-        ret_verdict->n_has = lane->n_context;
+        ret_verdict->n_has = eq->n_context;
         return ADMIT_NEVER;
     }
-    n_most = lane->n_context ? num_min(n_most, lane->n_context) : n_most;
-    n_pages = num_div_up(n_most, lane->page_tokens);
-    if (lane->n_pages > 0 && n_pages > lane->n_pages) {
+    n_most = eq->n_context ? num_min(n_most, eq->n_context) : n_most;
+    n_pages = num_div_up(n_most, eq->page_tokens);
+    if (eq->n_pages > 0 && n_pages > eq->n_pages) {
         ret_verdict->bound = ADMIT_PAGES;
         ret_verdict->n_needs = (uint32_t)n_pages;
-        ret_verdict->n_has = lane->n_pages;
+        ret_verdict->n_has = eq->n_pages;
         return ADMIT_NEVER;
     }
     return ADMIT_OK;
@@ -195,12 +195,12 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
     const struct view view = { .queue = &nobody, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     uint64_t first_by_us = job->first_by_us > boot_us ? job->first_by_us - boot_us : 0;
     uint64_t finish_by_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
-    struct foretold alone;
+    struct estimate alone;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_init(&nobody.jobs[i]);
     }
-    list_init(&nobody.kept);
+    list_init(&nobody.retained);
     ret_verdict->is_first = job->first_by_us > 0 && ret_verdict->first_us > first_by_us;
     ret_verdict->deadline_us = ret_verdict->is_first || job->finish_by_us == 0 ? first_by_us : finish_by_us;
     if (is_kept_out(job, limits)) {
@@ -216,25 +216,25 @@ static int refuse(const struct job *job, const struct governor_limits *limits, d
 /* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had lately. */
 static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
 {
-    uint32_t duty = limits[job->lane->place].duty_permille;
+    uint32_t duty = limits[job->eq->processor].duty_permille;
     double ns = 0.0;
 
-    for (size_t i = (size_t)job->class + 1; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = (size_t)job->priority + 1; i < PRIORITY_COUNT; i++) {
         ns += queue->burst_ns[i];
-        ns += queue->burst_lane[i] != job->lane ? queue->burst_answer_ns[i] : 0.0;
+        ns += queue->burst_lane[i] != job->eq ? queue->burst_answer_ns[i] : 0.0;
     }
     return ADMIT_BURSTS * ns / (duty > 0 ? duty : 1);
 }
 
-int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
-              struct admit_verdict *ret_verdict)
+int admit_check(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
+                uint64_t boot_us, struct admit_verdict *ret_verdict)
 {
     const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
-    struct foretold foretold;
+    struct estimate estimate;
     double late = 0.0;
 
     *ret_verdict = (struct admit_verdict){ 0 };
-    if (!job->lane || job->lane->page_tokens == 0) {
+    if (!job->eq || job->eq->page_tokens == 0) {
         return ADMIT_OK; /* its engine is not there yet: nothing is known */
     }
     if (never(job, ret_verdict)) {
@@ -245,18 +245,18 @@ int admit_ask(const struct queue *queue, const struct job *job, const struct gov
         ret_verdict->finish_us = ADMIT_NO_TIME;
         return queue_deadline_us(job) ? refuse(job, limits, 0.0, boot_us, ret_verdict) : ADMIT_OK;
     }
-    foretell_surely(&view, job, &foretold);
+    foretell_surely(&view, job, &estimate);
     if (queue_deadline_us(job) > 0) {
         double broken = breaks_us(&view, job);
         double burst = burst_us(queue, job, limits);
 
         /* Promised to others: it would have to come after them. */
-        foretold.first_us = (foretold.first_us + broken + burst) * queue->caution[job->class];
-        foretold.finish_us = (foretold.finish_us + broken + burst) * queue->caution[job->class];
-        late = late_us(job, &foretold, boot_us);
+        estimate.first_us = (estimate.first_us + broken + burst) * queue->caution[job->priority];
+        estimate.finish_us = (estimate.finish_us + broken + burst) * queue->caution[job->priority];
+        late = late_us(job, &estimate, boot_us);
         late = late > broken ? late : broken;
     }
-    ret_verdict->first_us = whole_us(foretold.first_us);
-    ret_verdict->finish_us = whole_us(foretold.finish_us);
+    ret_verdict->first_us = whole_us(estimate.first_us);
+    ret_verdict->finish_us = whole_us(estimate.finish_us);
     return late > 0.0 ? refuse(job, limits, late, boot_us, ret_verdict) : ADMIT_OK;
 }

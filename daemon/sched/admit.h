@@ -53,13 +53,13 @@ void admit_limits(const struct governor_limits *limits, uint64_t now_us, uint64_
  * May @job come in? It is filled in as for queue_add() and not in @queue (or is JOB_HELD there, its words having
  * just come: it is not counted against itself). @limits of both places. Fills @ret_verdict always.
  */
-int admit_ask(const struct queue *queue, const struct job *job, const struct governor_limits *limits, uint64_t boot_us,
-              struct admit_verdict *ret_verdict);
+int admit_check(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
+                uint64_t boot_us, struct admit_verdict *ret_verdict);
 
 /*
  * Reads all deadlines anew: job::urgent of those that would be missed in the fair order. plan_make() does it; who
  * asks the queue for its order apart from that calls it before.
  */
-void admit_look(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
+void admit_mark_urgent(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us);
 
 #endif

@@ -154,14 +154,14 @@ static void bound_doubt(struct cost *cost)
 
 void cost_learn(struct cost *cost, const struct cost_load *load, uint64_t took_ns)
 {
-    double foretold = cost_of(cost, load);
+    double estimate = cost_of(cost, load);
     double took = (double)took_ns;
     double x[COST_PART_COUNT];
 
-    if (took_ns == 0 || foretold <= 0.0) {
+    if (took_ns == 0 || estimate <= 0.0) {
         return;
     }
-    follow_speed(cost, took / foretold);
+    follow_speed(cost, took / estimate);
     for (size_t i = 0; i < COST_PART_COUNT; i++) {
         x[i] = cost->speed * cost->scale[i] * load->n[i] / took;
     }

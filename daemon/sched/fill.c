@@ -21,7 +21,7 @@ uint64_t fill_start(const struct job *job)
 
 bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 {
-    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->class == b->class && !a->urgent && !b->urgent &&
+    return queue_rank(a, now_us) == queue_rank(b, now_us) && a->priority == b->priority && !a->urgent && !b->urgent &&
            !a->yields && !b->yields;
 }
 
@@ -35,9 +35,9 @@ uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens
     return (uint32_t)num_min(positions / page_tokens, UINT32_MAX / 2);
 }
 
-double plan_target_ns(const struct lane *lane, const struct governor_limits *limits)
+double plan_target_ns(const struct engine_queue *eq, const struct governor_limits *limits)
 {
-    double least_ns = 2.0 * lane->cost.ns[COST_FIXED];
+    double least_ns = 2.0 * eq->cost.ns[COST_FIXED];
     double most_ns = PLAN_STEP_US * 1.0 * limits->duty_permille;
     double slice_ns = limits->slice_us * 1000.0;
 
@@ -54,7 +54,7 @@ double fill_pace_ns(const struct job *job, const struct governor_limits *limits,
     double n = n_tok > 0 ? n_tok : 1;
 
     /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
-    return (double)left_us * limits[job->lane->place].duty_permille / n -
+    return (double)left_us * limits[job->eq->processor].duty_permille / n -
            (FILL_SPARE + FILL_SPARE_STEPS / n) * least_ns;
 }
 
@@ -82,7 +82,7 @@ static void take(struct room *room, struct job *job, uint32_t n_rows)
     struct plan *plan = room->plan;
     bool decodes = job_decodes(job);
 
-    add_load(&plan->load, job, n_rows, plan->lane->page_tokens);
+    add_load(&plan->load, job, n_rows, plan->eq->page_tokens);
     job->n_planned = n_rows;
     plan->entries[plan->n_entries++] = (struct plan_entry){
         .job = job,
@@ -101,11 +101,11 @@ static bool is_full(const struct room *room)
 /* The step with @n_rows of @job more. */
 static double cost_with(const struct room *room, const struct job *job, uint32_t n_rows)
 {
-    const struct lane *lane = room->plan->lane;
+    const struct engine_queue *eq = room->plan->eq;
     struct cost_load load = room->plan->load;
 
-    add_load(&load, job, n_rows, lane->page_tokens);
-    return cost_of(&lane->cost, &load);
+    add_load(&load, job, n_rows, eq->page_tokens);
+    return cost_of(&eq->cost, &load);
 }
 
 /* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if
@@ -136,27 +136,27 @@ static void keep_free(struct room *room, const struct job *prompt)
         return;
     }
     room->kept_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, job_rows_left(prompt)), room->n_rows - 1);
-    add_load(&load, prompt, room->kept_rows, room->plan->lane->page_tokens);
-    room->kept_ns = cost_of(&room->plan->lane->cost, &load);
+    add_load(&load, prompt, room->kept_rows, room->plan->eq->page_tokens);
+    room->kept_ns = cost_of(&room->plan->eq->cost, &load);
 }
 
 static void room_init(struct room *room, struct plan *plan, struct job *const *jobs, uint32_t n,
                       const struct plan_input *in)
 {
-    const struct governor_limits *limits = &in->limits[plan->lane->place];
+    const struct governor_limits *limits = &in->limits[plan->eq->processor];
 
     *room = (struct room){
         .plan = plan,
         .in = in,
-        .n_rows = plan->lane->n_rows,
-        .limit_ns = plan_target_ns(plan->lane, limits),
+        .n_rows = plan->eq->n_rows,
+        .limit_ns = plan_target_ns(plan->eq, limits),
     };
     if (limits->n_rows > 0) {
         room->n_rows = (uint32_t)num_min(room->n_rows, limits->n_rows);
     }
-    room->aged_ns = cost_of(&plan->lane->cost, &plan->load) + room->limit_ns / QUEUE_AGED_PART;
+    room->aged_ns = cost_of(&plan->eq->cost, &plan->load) + room->limit_ns / QUEUE_AGED_PART;
     for (uint32_t i = 0; i < n; i++) {
-        if (jobs[i]->lane == plan->lane && !job_decodes(jobs[i])) {
+        if (jobs[i]->eq == plan->eq && !job_decodes(jobs[i])) {
             keep_free(room, jobs[i]);
             return;
         }
@@ -168,7 +168,7 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
 /* An answer whose deadline is near needs its steps to be short: others' pieces give way. */
 static void keep_pace(struct room *room, const struct job *job)
 {
-    double least_ns = cost_of(&room->plan->lane->cost, &room->plan->load);
+    double least_ns = cost_of(&room->plan->eq->cost, &room->plan->load);
     double pace = room->limit_ns;
 
     if (job->urgent && job->finish_by_us > 0) {
@@ -199,8 +199,8 @@ static bool takes_rest(const struct room *room, const struct job *job, uint32_t 
 {
     uint32_t n_all = job_rows_left(job);
 
-    return job->class == SCHED_REALTIME && !job->has_first && n_rows > 0 && n_all <= most &&
-           cost_with(room, job, n_all) <= room->limit_ns + room->plan->lane->cost.ns[COST_FIXED];
+    return job->priority == PRIORITY_REALTIME && !job->has_first && n_rows > 0 && n_all <= most &&
+           cost_with(room, job, n_all) <= room->limit_ns + room->plan->eq->cost.ns[COST_FIXED];
 }
 
 /* @aged: others wait behind who has aged; it gets a part of the step. */
@@ -222,10 +222,10 @@ static void fill_prompt(struct room *room, struct job *job, bool aged)
 
 static void fill_one(struct room *room, struct job *job, bool others)
 {
-    bool aged = others && queue_rank(job, room->in->now_us) > job->class;
+    bool aged = others && queue_rank(job, room->in->now_us) > job->priority;
 
     if (is_full(room) ||
-        (aged && room->plan->n_entries > 0 && cost_of(&room->plan->lane->cost, &room->plan->load) > room->aged_ns)) {
+        (aged && room->plan->n_entries > 0 && cost_of(&room->plan->eq->cost, &room->plan->load) > room->aged_ns)) {
         return;
     }
     if (job_decodes(job)) {
@@ -240,7 +240,7 @@ static void fill_one(struct room *room, struct job *job, bool others)
 /* Sets n_planned of each as if all were raised to @level of virtual time; true if the step holds that. */
 static bool try_level(const struct room *room, struct job *const *jobs, uint32_t n, uint64_t level)
 {
-    const struct lane *lane = room->plan->lane;
+    const struct engine_queue *eq = room->plan->eq;
     struct cost_load load = room->plan->load;
     uint64_t n_rows = room->plan->n_rows;
     uint32_t n_entries = room->plan->n_entries;
@@ -257,12 +257,12 @@ static bool try_level(const struct room *room, struct job *const *jobs, uint32_t
         job->n_planned = (uint32_t)num_min(n_more, job_rows_left(job));
         if (job->n_planned > 0) {
             job->account->level += job->n_planned * unit;
-            add_load(&load, job, job->n_planned, lane->page_tokens);
+            add_load(&load, job, job->n_planned, eq->page_tokens);
             n_rows += job->n_planned;
             n_entries++;
         }
     }
-    return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES && cost_of(&lane->cost, &load) <= room->limit_ns;
+    return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES && cost_of(&eq->cost, &load) <= room->limit_ns;
 }
 
 /* The greatest level that the step holds; 0: not even one row. */
@@ -325,14 +325,14 @@ static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
         accounts = accounts || jobs[i]->account != jobs[0]->account;
         prompts = prompts || !job_decodes(jobs[i]);
     }
-    return accounts && prompts && queue_rank(jobs[0], now_us) == jobs[0]->class ? i : 0;
+    return accounts && prompts && queue_rank(jobs[0], now_us) == jobs[0]->priority ? i : 0;
 }
 
 /* Somebody has the right to this step by class, not by age. */
 static bool has_native(struct job *const *jobs, uint32_t n, uint64_t now_us)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (queue_rank(jobs[i], now_us) == jobs[i]->class && !jobs[i]->yields) {
+        if (queue_rank(jobs[i], now_us) == jobs[i]->priority && !jobs[i]->yields) {
             return true;
         }
     }
@@ -348,7 +348,7 @@ void fill_step(struct plan *plan, struct job *const *jobs, uint32_t n, const str
     bool others;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (jobs[i]->lane == plan->lane) {
+        if (jobs[i]->eq == plan->eq) {
             here[n_here++] = jobs[i];
         }
     }
@@ -364,5 +364,5 @@ void fill_step(struct plan *plan, struct job *const *jobs, uint32_t n, const str
             fill_one(&room, here[at++], others);
         }
     }
-    plan->foretold_ns = cost_of(&plan->lane->cost, &plan->load);
+    plan->estimated_ns = cost_of(&plan->eq->cost, &plan->load);
 }

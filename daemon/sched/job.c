@@ -8,8 +8,8 @@
 static const uint32_t moves[JOB_STATE_COUNT] = {
     [JOB_HELD] = TO(JOB_WAITING) | TO(JOB_ENDED),
     [JOB_WAITING] = TO(JOB_OPENING) | TO(JOB_HELD) | TO(JOB_ENDED),
-    [JOB_OPENING] = TO(JOB_SEATED) | TO(JOB_WAITING) | TO(JOB_HELD) | TO(JOB_ENDED),
-    [JOB_SEATED] = TO(JOB_WAITING) | TO(JOB_HELD) | TO(JOB_ENDED),
+    [JOB_OPENING] = TO(JOB_ASSIGNED) | TO(JOB_WAITING) | TO(JOB_HELD) | TO(JOB_ENDED),
+    [JOB_ASSIGNED] = TO(JOB_WAITING) | TO(JOB_HELD) | TO(JOB_ENDED),
 };
 
 #undef TO
@@ -27,25 +27,25 @@ static bool waits(enum job_state state)
 
 static bool holds_seat(enum job_state state)
 {
-    return state == JOB_OPENING || state == JOB_SEATED;
+    return state == JOB_OPENING || state == JOB_ASSIGNED;
 }
 
 uint32_t job_pages(const struct job *job)
 {
-    const struct lane *lane = job->lane;
+    const struct engine_queue *eq = job->eq;
     uint64_t n_most = num_max(job->n_most, job->n_known);
 
     if (job->n_pages > 0) {
         return job->n_pages;
     }
-    n_most = lane->n_context > 0 ? num_min(n_most, lane->n_context) : n_most;
-    return (uint32_t)num_div_up(n_most, lane->page_tokens);
+    n_most = eq->n_context > 0 ? num_min(n_most, eq->n_context) : n_most;
+    return (uint32_t)num_div_up(n_most, eq->page_tokens);
 }
 
-static void keep_spare(struct lane_spare *spare, uint32_t n_pages)
+static void keep_spare(struct engine_queue_spare *spare, uint32_t n_pages)
 {
-    if (spare->n == LANE_SPARE_LAST) {
-        *spare = (struct lane_spare){ .n_pages_before = spare->n_pages };
+    if (spare->n == ENGINE_QUEUE_SPARE_LAST) {
+        *spare = (struct engine_queue_spare){ .n_pages_before = spare->n_pages };
     }
     spare->n_pages = (uint32_t)num_max(spare->n_pages, n_pages);
     spare->n++;
@@ -54,30 +54,30 @@ static void keep_spare(struct lane_spare *spare, uint32_t n_pages)
 /* What its lane has given away of its pages. */
 static void move_pages(struct job *job, enum job_state to)
 {
-    struct lane *lane = job->lane;
+    struct engine_queue *eq = job->eq;
 
-    lane->n_pages_promised -= job->state == JOB_SEATED ? job->n_pages : 0;
-    lane->n_pages_promised += to == JOB_SEATED ? job->n_pages : 0;
-    lane->n_pages_asked -= job->n_pages_asked;
+    eq->n_pages_promised -= job->state == JOB_ASSIGNED ? job->n_pages : 0;
+    eq->n_pages_promised += to == JOB_ASSIGNED ? job->n_pages : 0;
+    eq->n_pages_asked -= job->n_pages_asked;
     job->n_pages_asked = to == JOB_OPENING ? job_pages(job) : 0;
-    lane->n_pages_asked += job->n_pages_asked;
-    if (to == JOB_SEATED && job->class == SCHED_REALTIME) {
-        keep_spare(&lane->spare, job->n_pages);
+    eq->n_pages_asked += job->n_pages_asked;
+    if (to == JOB_ASSIGNED && job->priority == PRIORITY_REALTIME) {
+        keep_spare(&eq->spare, job->n_pages);
     }
 }
 
 /* Who of its class is at its lane, with a seat and without. */
 static void count_places(struct job *job, enum job_state to, uint64_t now_us)
 {
-    struct lane *lane = job->lane;
+    struct engine_queue *eq = job->eq;
 
-    if (lane->n_held[job->class] + lane->n_waiting[job->class] == 0) {
-        lane->asked_us[job->class] = now_us;
+    if (eq->n_held[job->priority] + eq->n_waiting[job->priority] == 0) {
+        eq->asked_us[job->priority] = now_us;
     }
-    lane->n_held[job->class] -= holds_seat(job->state);
-    lane->n_held[job->class] += holds_seat(to);
-    lane->n_waiting[job->class] -= job->state == JOB_WAITING;
-    lane->n_waiting[job->class] += to == JOB_WAITING;
+    eq->n_held[job->priority] -= holds_seat(job->state);
+    eq->n_held[job->priority] += holds_seat(to);
+    eq->n_waiting[job->priority] -= job->state == JOB_WAITING;
+    eq->n_waiting[job->priority] += to == JOB_WAITING;
 }
 
 void job_move(struct job *job, enum job_state to, uint64_t now_us)
@@ -85,15 +85,15 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     assert(job_may_move(job, to));
     if (to == JOB_OPENING) {
         job->has_run = false;
-        job->seated_by_age = queue_rank(job, now_us) > job->class;
-        job->seated_us = now_us;
-        job->n_paid_seat = job->n_paid;
+        job->assigned_by_age = queue_rank(job, now_us) > job->priority;
+        job->assigned_us = now_us;
+        job->n_paid_at_slot = job->n_paid;
     }
     job->account->n_waiting -= waits(job->state);
     job->account->n_waiting += waits(to);
-    job->account->n_held[job->class] -= holds_seat(job->state);
-    job->account->n_held[job->class] += holds_seat(to);
-    if (job->lane) {
+    job->account->n_held[job->priority] -= holds_seat(job->state);
+    job->account->n_held[job->priority] += holds_seat(to);
+    if (job->eq) {
         count_places(job, to, now_us);
         move_pages(job, to);
     }
@@ -107,8 +107,8 @@ static void count_ahead(struct job *job, uint32_t n_more, uint32_t n_less)
 {
     uint64_t unit = account_unit(&job->limits);
 
-    job->account->ahead[job->class] += n_more * unit;
-    job->account->ahead[job->class] -= n_less * unit;
+    job->account->ahead[job->priority] += n_more * unit;
+    job->account->ahead[job->priority] -= n_less * unit;
 }
 
 void job_forget(struct job *job)
@@ -173,5 +173,5 @@ uint32_t job_tokens_left(const struct job *job)
 
 uint64_t job_start(const struct job *job)
 {
-    return job->account->served[job->class] + job->account->ahead[job->class];
+    return job->account->served[job->priority] + job->account->ahead[job->priority];
 }

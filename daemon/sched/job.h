@@ -15,10 +15,10 @@
 #include "sched/account.h"
 
 enum job_state {
-    JOB_HELD,    /* nothing to do for it yet: its words or its model are not there */
-    JOB_WAITING, /* wants a sequence */
-    JOB_OPENING, /* asked the engine for one */
-    JOB_SEATED,  /* has one: may stand in steps */
+    JOB_HELD,     /* nothing to do for it yet: its words or its model are not there */
+    JOB_WAITING,  /* wants a sequence */
+    JOB_OPENING,  /* asked the engine for one */
+    JOB_ASSIGNED, /* has one: may stand in steps */
     JOB_ENDED,
     JOB_STATE_COUNT,
 };
@@ -29,18 +29,18 @@ enum job_state {
 /* n_left of who has not said it. */
 #define JOB_NO_END UINT32_MAX
 
-struct lane;
+struct engine_queue;
 
 struct job {
     struct list link;        /* queue::jobs */
     struct account *account; /* pays; outlives it */
-    struct lane *lane;       /* of the engine that serves it; may change while JOB_HELD */
+    struct engine_queue *eq; /* of the engine that serves it; may change while JOB_HELD */
     struct account_limits limits;
-    enum sched_class class;
+    enum priority priority;
     enum job_state state;
-    uint64_t order;     /* of arrival */
-    uint64_t since_us;  /* waiting or unserved since */
-    uint64_t seated_us; /* when it got its present seat */
+    uint64_t order;       /* of arrival */
+    uint64_t since_us;    /* waiting or unserved since */
+    uint64_t assigned_us; /* when it got its present seat */
 
     /* Boot clock; 0: none. The stream sets them before queue_add(). */
     uint64_t first_by_us;  /* its first token is there */
@@ -63,27 +63,27 @@ struct job {
      * is JOB_HELD until then. */
     const struct job *behind;
 
-    uint32_t n_planned;   /* rows in the plan that is being made; means nothing between plans */
-    uint32_t n_aside;     /* times that its seat was taken with what it had computed */
-    uint32_t n_paid_seat; /* n_paid when it was seated */
-    bool parked;          /* no credit, or its reader stalls: in no step, and its seat may be taken */
-    bool yields;          /* the daemon's own work: behind all others, and its seat is theirs */
-    bool alone;           /* a suspect: shares no step */
-    bool has_first;       /* its first token was sampled */
-    bool has_run;         /* a step has named it since it has its seat */
-    bool seated_by_age;   /* keeps its seat until it has got further */
-    bool late;            /* a deadline passed unmet; set by queue_next_expired() */
-    bool owns_seat;       /* its session keeps a sequence open for it: no room must be found */
-    bool kept;            /* no request: stands for a session's open sequence (queue_keep()) */
-    bool passed_over;     /* by whoever hands out seats, for now; means nothing in between */
-    bool urgent;          /* would miss its deadline in its fair turn; set by admit_look() */
-    uint64_t due_boot_us; /* the deadline that makes it so */
+    uint32_t n_planned;      /* rows in the plan that is being made; means nothing between plans */
+    uint32_t n_preempted;    /* times that its seat was taken with what it had computed */
+    uint32_t n_paid_at_slot; /* n_paid when it was seated */
+    bool parked;             /* no credit, or its reader stalls: in no step, and its seat may be taken */
+    bool yields;             /* the daemon's own work: behind all others, and its seat is theirs */
+    bool alone;              /* a suspect: shares no step */
+    bool has_first;          /* its first token was sampled */
+    bool has_run;            /* a step has named it since it has its seat */
+    bool assigned_by_age;    /* keeps its seat until it has got further */
+    bool late;               /* a deadline passed unmet; set by queue_next_expired() */
+    bool owns_slot;          /* its session keeps a sequence open for it: no room must be found */
+    bool retained;           /* no request: stands for a session's open sequence (queue_retain()) */
+    bool passed_over;        /* by whoever hands out seats, for now; means nothing in between */
+    bool urgent;             /* would miss its deadline in its fair turn; set by admit_mark_urgent() */
+    uint64_t due_boot_us;    /* the deadline that makes it so */
 };
 
 bool job_may_move(const struct job *job, enum job_state to);
 
 /* Asserts that the move is legal. Keeps the account's count of waiting requests, and what the lane has
- * given away: seats by class, and while JOB_SEATED n_pages (to be set before that move). */
+ * given away: seats by class, and while JOB_ASSIGNED n_pages (to be set before that move). */
 void job_move(struct job *job, enum job_state to, uint64_t now_us);
 
 /* Its sequence is gone, with all that was computed and all that is under way; what is known stays known.

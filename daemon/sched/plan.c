@@ -48,27 +48,27 @@ static void line_up(struct line *line, struct job *job, uint64_t now_us)
 /* True if this plan looks at everybody: then it says who is left waiting. */
 static bool is_whole(const struct plan_input *in)
 {
-    bool everywhere = in->kind == PLAN_BEHIND || (in->kind == PLAN_NEXT && !in->lane);
+    bool everywhere = in->kind == PLAN_BEHIND || (in->kind == PLAN_NEXT && !in->eq);
 
-    return everywhere && in->class_least == SCHED_BACKGROUND;
+    return everywhere && in->min_priority == PRIORITY_BACKGROUND;
 }
 
 /* Wants service, and nothing but the order keeps it from it. */
 static bool is_ready(const struct job *job, const struct plan_input *in)
 {
-    if ((job->state != JOB_SEATED && job->state != JOB_WAITING && job->state != JOB_OPENING) || job->parked ||
-        !job->lane->open || job->class < in->class_least) {
+    if ((job->state != JOB_ASSIGNED && job->state != JOB_WAITING && job->state != JOB_OPENING) || job->parked ||
+        !job->eq->open || job->priority < in->min_priority) {
         return false;
     }
-    return governor_lets_run(&in->limits[job->lane->place], job->class);
+    return governor_lets_run(&in->limits[job->eq->processor], job->priority);
 }
 
 /* May stand in this step, or could if its lane had opened it: it has its place in the line all the same. */
 static bool may_run(const struct job *job, const struct plan_input *in)
 {
-    bool here = !in->lane || in->lane == job->lane || in->kind == PLAN_BEHIND;
+    bool here = !in->eq || in->eq == job->eq || in->kind == PLAN_BEHIND;
 
-    return (job->state == JOB_OPENING || (job->state == JOB_SEATED && job_may_step(job))) && !job->lane->stopped &&
+    return (job->state == JOB_OPENING || (job->state == JOB_ASSIGNED && job_may_step(job))) && !job->eq->stopped &&
            here && (in->kind != PLAN_OVERTAKE || (job->n_steps == 0 && !job->alone));
 }
 
@@ -89,7 +89,7 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
     ret_alone->n = 0;
     ret_rest->n = 0;
     *ret_wake_us = due_us ? num_max(due_us, in->boot_us + 1) : 0;
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
             uint64_t wait_us;
@@ -108,15 +108,15 @@ static void gather(const struct queue *queue, const struct plan_input *in, struc
     }
 }
 
-/* The greatest start of those of @class in @plan. */
-static uint64_t latest_start(const struct plan *plan, enum sched_class class)
+/* The greatest start of those of @priority in @plan. */
+static uint64_t latest_start(const struct plan *plan, enum priority priority)
 {
     uint64_t most = 0;
 
     for (uint32_t i = 0; i < plan->n_entries; i++) {
         const struct job *job = plan->entries[i].job;
 
-        most = job->class == class && !job->yields ? num_max(most, job_start(job)) : most;
+        most = job->priority == priority && !job->yields ? num_max(most, job_start(job)) : most;
     }
     return most;
 }
@@ -126,13 +126,13 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
 {
     struct list *link;
 
-    queue->turn++;
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    queue->dispatch++;
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         bool anybody = false;
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
-            bool wants = job->state != JOB_SEATED || (job_may_step(job) && job->n_planned < job_rows_left(job));
+            bool wants = job->state != JOB_ASSIGNED || (job_may_step(job) && job->n_planned < job_rows_left(job));
 
             if (wants && !job->yields && is_ready(job, in) &&
                 account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us) == 0) {
@@ -141,22 +141,22 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
             }
         }
         if (!anybody) {
-            queue->virtual_time[i] = num_max(queue->virtual_time[i], latest_start(plan, (enum sched_class)i));
+            queue->virtual_time[i] = num_max(queue->virtual_time[i], latest_start(plan, (enum priority)i));
         }
     }
 }
 
 /* Whose lane has the turn: the first in line, or who ties with it and whose lane waited longer. */
-static struct lane *turn_of(const struct line *line, uint64_t now_us)
+static struct engine_queue *dispatch_of(const struct line *line, uint64_t now_us)
 {
     struct job *best = line->jobs[0];
 
     for (uint32_t i = 1; i < line->n && queue_ties(line->jobs[i], best, now_us); i++) {
-        if (line->jobs[i]->lane->turn < best->lane->turn) {
+        if (line->jobs[i]->eq->dispatch < best->eq->dispatch) {
             best = line->jobs[i];
         }
     }
-    return best->lane;
+    return best->eq;
 }
 
 /* Whether a suspect has the step: in turns with the rest, but not before a higher class. */
@@ -174,7 +174,7 @@ static bool is_suspect_under_way(const struct queue *queue)
 {
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *job = container_of(link, struct job, link);
 
@@ -188,11 +188,11 @@ static bool is_suspect_under_way(const struct queue *queue)
 
 static void plan_nothing(struct plan *ret_plan)
 {
-    ret_plan->lane = NULL;
+    ret_plan->eq = NULL;
     ret_plan->n_entries = 0;
     ret_plan->n_rows = 0;
     ret_plan->load = (struct cost_load){ .n = { [COST_FIXED] = 1 } };
-    ret_plan->foretold_ns = 0.0;
+    ret_plan->estimated_ns = 0.0;
     ret_plan->alone = false;
 }
 
@@ -201,10 +201,10 @@ void plan_make(struct planner *planner, struct queue *queue, const struct plan_i
     struct line alone;
     struct line rest;
     struct line *line;
-    struct lane *lane;
+    struct engine_queue *eq;
 
     plan_nothing(ret_plan);
-    admit_look(queue, in->limits, in->boot_us);
+    admit_mark_urgent(queue, in->limits, in->boot_us);
     if (is_whole(in)) {
         queue_lift(queue);
     }
@@ -217,16 +217,16 @@ void plan_make(struct planner *planner, struct queue *queue, const struct plan_i
     if (ret_plan->alone) {
         line->n = 1;
     }
-    lane = turn_of(line, in->now_us);
-    if (queue_is_opening(queue, lane) ||
-        (in->kind == PLAN_BEHIND && (ret_plan->alone || lane != in->lane || is_suspect_under_way(queue)))) {
+    eq = dispatch_of(line, in->now_us);
+    if (queue_is_opening(queue, eq) ||
+        (in->kind == PLAN_BEHIND && (ret_plan->alone || eq != in->eq || is_suspect_under_way(queue)))) {
         ret_plan->alone = false;
         return;
     }
-    ret_plan->lane = lane;
+    ret_plan->eq = eq;
     fill_step(ret_plan, line->jobs, line->n, in);
     planner->last_alone = ret_plan->alone;
-    lane->turn = ++planner->n_turns;
+    eq->dispatch = ++planner->n_turns;
     if (is_whole(in)) {
         leave_out(queue, ret_plan, in);
     }

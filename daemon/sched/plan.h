@@ -10,7 +10,7 @@
 #ifndef SOTTO_SCHED_PLAN_H
 #define SOTTO_SCHED_PLAN_H
 
-#include "sched/governor.h"
+#include "govern/governor.h"
 #include "sched/queue.h"
 
 #define PLAN_ENTRIES 256u
@@ -25,17 +25,17 @@
 
 enum plan_kind {
     PLAN_NEXT,     /* nothing is under way, or it stands still: whoever's turn it is */
-    PLAN_BEHIND,   /* a step of @lane runs: the one that follows it there; none if another lane or a suspect is next */
+    PLAN_BEHIND,   /* a step of @eq runs: the one that follows it there; none if another lane or a suspect is next */
     PLAN_OVERTAKE, /* runs before steps that are under way: only jobs that stand in none, and no suspect */
 };
 
 struct plan_input {
     uint64_t now_us;  /* monotonic: ages */
     uint64_t boot_us; /* boot clock: budgets and deadlines */
-    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+    struct governor_limits limits[PROCESSOR_COUNT];
     enum plan_kind kind;
-    const struct lane *lane;      /* PLAN_BEHIND: see there. Else NULL, or the only lane that is asked about */
-    enum sched_class class_least; /* lower classes, without ageing, are left out */
+    const struct engine_queue *eq; /* PLAN_BEHIND: see there. Else NULL, or the only lane that is asked about */
+    enum priority min_priority;    /* lower classes, without ageing, are left out */
 };
 
 struct plan_entry {
@@ -46,12 +46,12 @@ struct plan_entry {
 };
 
 struct plan {
-    struct lane *lane; /* NULL: stay idle */
+    struct engine_queue *eq; /* NULL: stay idle */
     struct plan_entry entries[PLAN_ENTRIES];
     uint32_t n_entries;
     uint32_t n_rows;
     struct cost_load load;
-    double foretold_ns;
+    double estimated_ns;
     uint64_t wake_us; /* boot clock: ask again then, though nothing happened (a budget, a deadline); 0: no need */
     bool alone;       /* a suspect's step */
 };
@@ -70,10 +70,10 @@ struct planner {
  */
 void plan_make(struct planner *planner, struct queue *queue, const struct plan_input *in, struct plan *ret_plan);
 
-/* The longest that a step of @lane should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
+/* The longest that a step of @eq should take on the chip, in ns: PLAN_STEP_US of the clock on the wall, as the duty
  * has it; while others use the place, one slice where a slice can hold a step; and never less than two readings of
  * the weights. */
-double plan_target_ns(const struct lane *lane, const struct governor_limits *limits);
+double plan_target_ns(const struct engine_queue *eq, const struct governor_limits *limits);
 
 /* Pages of earlier positions that the next @n_rows rows of @job look at, added up over the rows. */
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens);

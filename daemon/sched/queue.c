@@ -8,12 +8,12 @@
 
 void queue_init(struct queue *queue)
 {
-    *queue = (struct queue){ .turn = 1 }; /* no account was left waiting by it */
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    *queue = (struct queue){ .dispatch = 1 }; /* no account was left waiting by it */
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_init(&queue->jobs[i]);
         queue->caution[i] = 1.0;
     }
-    list_init(&queue->kept);
+    list_init(&queue->retained);
     accounts_init(&queue->accounts);
 }
 
@@ -38,7 +38,7 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
     }
     job->account->n_waiting++;
     list_init(&job->link);
-    list_append(&queue->jobs[job->class], &job->link);
+    list_append(&queue->jobs[job->priority], &job->link);
 }
 
 static uint32_t count_waiting(const struct queue *queue)
@@ -46,9 +46,9 @@ static uint32_t count_waiting(const struct queue *queue)
     struct list *link;
     uint32_t n = 0;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
-            n += container_of(link, struct job, link)->state != JOB_SEATED;
+            n += container_of(link, struct job, link)->state != JOB_ASSIGNED;
         }
     }
     return n;
@@ -72,7 +72,7 @@ static void note_end(struct queue *queue, const struct job *job, uint64_t now_us
 /* How promises go: quantile tracking by unequal steps (Robbins and Monro 1951). */
 static void note_promise(struct queue *queue, const struct job *job)
 {
-    double *caution = &queue->caution[job->class];
+    double *caution = &queue->caution[job->priority];
 
     if (job->first_by_us == 0 && job->finish_by_us == 0) {
         return;
@@ -91,31 +91,31 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us)
     note_end(queue, job, now_us);
 }
 
-void queue_keep(struct queue *queue, struct job *job)
+void queue_retain(struct queue *queue, struct job *job)
 {
-    job->state = JOB_SEATED;
-    job->kept = true;
+    job->state = JOB_ASSIGNED;
+    job->retained = true;
     list_init(&job->link);
-    list_append(&queue->kept, &job->link);
-    job->lane->n_pages_promised += job->n_pages;
+    list_append(&queue->retained, &job->link);
+    job->eq->n_pages_promised += job->n_pages;
 }
 
-void queue_unkeep(struct job *job)
+void queue_release(struct job *job)
 {
     list_remove(&job->link);
-    job->lane->n_pages_promised -= job->n_pages;
+    job->eq->n_pages_promised -= job->n_pages;
     *job = (struct job){ .state = JOB_ENDED };
 }
 
-uint32_t queue_count_kept(const struct queue *queue, const struct lane *lane, uint64_t *n_pages)
+uint32_t queue_count_retained(const struct queue *queue, const struct engine_queue *eq, uint64_t *n_pages)
 {
     struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &queue->kept) {
+    list_for_each (link, &queue->retained) {
         const struct job *job = container_of(link, struct job, link);
 
-        if (job->lane == lane) {
+        if (job->eq == eq) {
             *n_pages += job->n_pages;
             n++;
         }
@@ -123,23 +123,23 @@ uint32_t queue_count_kept(const struct queue *queue, const struct lane *lane, ui
     return n;
 }
 
-/* Brings the virtual time of @class up to now: the least start of those who hold seats and were left
+/* Brings the virtual time of @priority up to now: the least start of those who hold seats and were left
  * waiting, with what is under way for them, so that nobody is put behind for what it had while it was
  * alone. */
-static void tell_time(struct queue *queue, enum sched_class class)
+static void tell_time(struct queue *queue, enum priority priority)
 {
     uint64_t least = UINT64_MAX;
     struct list *link;
 
-    list_for_each (link, &queue->jobs[class]) {
+    list_for_each (link, &queue->jobs[priority]) {
         const struct job *job = container_of(link, struct job, link);
 
-        if (job->account->short_turn[class] == queue->turn && job->account->n_held[class] > 0) {
+        if (job->account->short_turn[priority] == queue->dispatch && job->account->n_held[priority] > 0) {
             least = num_min(least, job_start(job));
         }
     }
     if (least != UINT64_MAX) {
-        queue->virtual_time[class] = num_max(queue->virtual_time[class], least);
+        queue->virtual_time[priority] = num_max(queue->virtual_time[priority], least);
     }
 }
 
@@ -148,22 +148,22 @@ static void tell_time(struct queue *queue, enum sched_class class)
 static void lift(const struct queue *queue, const struct job *job)
 {
     struct account *account = job->account;
-    bool was_short = account->short_turn[job->class] == queue->turn;
-    uint64_t now = queue->virtual_time[job->class];
+    bool was_short = account->short_turn[job->priority] == queue->dispatch;
+    uint64_t now = queue->virtual_time[job->priority];
     uint64_t start = job_start(job);
 
     if (was_short || start >= now) {
         return;
     }
-    account->served[job->class] += now - start;
+    account->served[job->priority] += now - start;
 }
 
 void queue_lift(struct queue *queue)
 {
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
-        tell_time(queue, (enum sched_class)i);
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
+        tell_time(queue, (enum priority)i);
         list_for_each (link, &queue->jobs[i]) {
             lift(queue, container_of(link, struct job, link));
         }
@@ -172,7 +172,7 @@ void queue_lift(struct queue *queue)
 
 void queue_leave_out(struct queue *queue, const struct job *job)
 {
-    job->account->short_turn[job->class] = queue->turn;
+    job->account->short_turn[job->priority] = queue->dispatch;
 }
 
 /* One that was large is half forgotten after ten others. */
@@ -181,24 +181,24 @@ void queue_leave_out(struct queue *queue, const struct job *job)
 /* The largest of the last prompts of its class, and of the last answers. */
 static void note_burst(struct queue *queue, const struct job *job)
 {
-    double *burst_ns = &queue->burst_ns[job->class];
+    double *burst_ns = &queue->burst_ns[job->priority];
     double ns = 0.0;
     double answer_ns = 0.0;
 
-    if (job->lane && job->lane->page_tokens > 0) {
-        const double *part_ns = job->lane->cost.ns;
+    if (job->eq && job->eq->page_tokens > 0) {
+        const double *part_ns = job->eq->cost.ns;
         double n_rows = job_rows_left(job);
         uint32_t n_tok = job_tokens_left(job);
 
-        n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
+        n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
         answer_ns = n_tok * (part_ns[COST_FIXED] + part_ns[COST_DECODE_ROW]);
 
-        ns = n_rows * (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->lane->page_tokens * part_ns[COST_ATTEND_PAGE]);
+        ns = n_rows * (part_ns[COST_PREFILL_ROW] + n_rows / 2.0 / job->eq->page_tokens * part_ns[COST_ATTEND_PAGE]);
     }
-    queue->burst_answer_ns[job->class] *= QUEUE_BURST_KEEPS;
-    if (answer_ns > queue->burst_answer_ns[job->class]) {
-        queue->burst_answer_ns[job->class] = answer_ns;
-        queue->burst_lane[job->class] = job->lane;
+    queue->burst_answer_ns[job->priority] *= QUEUE_BURST_KEEPS;
+    if (answer_ns > queue->burst_answer_ns[job->priority]) {
+        queue->burst_answer_ns[job->priority] = answer_ns;
+        queue->burst_lane[job->priority] = job->eq;
     }
     *burst_ns = *burst_ns * QUEUE_BURST_KEEPS > ns ? *burst_ns * QUEUE_BURST_KEEPS : ns;
 }
@@ -208,32 +208,32 @@ void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
     if (!job->yields) {
         note_burst(queue, job);
     }
-    tell_time(queue, job->class);
+    tell_time(queue, job->priority);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);
 }
 
-enum sched_class queue_rank(const struct job *job, uint64_t now_us)
+enum priority queue_rank(const struct job *job, uint64_t now_us)
 {
-    const struct lane *lane = job->lane;
+    const struct engine_queue *eq = job->eq;
     uint64_t spells = 0;
 
     if (job->yields) {
-        return job->class; /* however long it waits */
+        return job->priority; /* however long it waits */
     }
-    if (job->state == JOB_SEATED && job->seated_by_age && job->n_paid == job->n_paid_seat) {
-        return SCHED_REALTIME; /* its class has waited long enough before it had that seat */
+    if (job->state == JOB_ASSIGNED && job->assigned_by_age && job->n_paid == job->n_paid_at_slot) {
+        return PRIORITY_REALTIME; /* its class has waited long enough before it had that seat */
     }
-    if (lane && job->state == JOB_SEATED) {
-        uint64_t since_us = num_max(job->since_us, lane->served_us[job->class]);
+    if (eq && job->state == JOB_ASSIGNED) {
+        uint64_t since_us = num_max(job->since_us, eq->served_us[job->priority]);
 
-        spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_SEATED_US;
-    } else if (lane && lane->n_held[job->class] == 0) {
-        uint64_t since_us = num_max(lane->asked_us[job->class], lane->served_us[job->class]);
+        spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_ASSIGNED_US;
+    } else if (eq && eq->n_held[job->priority] == 0) {
+        uint64_t since_us = num_max(eq->asked_us[job->priority], eq->served_us[job->priority]);
 
         spells = (now_us - num_min(now_us, since_us)) / QUEUE_AGE_WAITING_US;
     }
-    return (enum sched_class)num_min(SCHED_REALTIME, job->class + spells);
+    return (enum priority)num_min(PRIORITY_REALTIME, job->priority + spells);
 }
 
 /* Where @job stands in the fair order of its class. Who waits for a seat is charged for those that it has. */
@@ -241,10 +241,10 @@ static uint64_t fair_start(const struct job *job)
 {
     uint64_t start = job_start(job);
 
-    if (job->state == JOB_SEATED) {
+    if (job->state == JOB_ASSIGNED) {
         return start;
     }
-    return start + (uint64_t)job->account->n_held[job->class] * QUEUE_SEAT_TOK * account_unit(&job->limits);
+    return start + (uint64_t)job->account->n_held[job->priority] * QUEUE_SLOT_TOK * account_unit(&job->limits);
 }
 
 /* Below 0: @a has the better claim; above: @b; 0: equal but for arrival. */
@@ -262,8 +262,8 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     }
     /* Aged into this rank: first, or the rank's own work would always be before it. It gets one service,
      * then its age begins anew. */
-    if (a->class != b->class) {
-        return (int)a->class - (int)b->class;
+    if (a->priority != b->priority) {
+        return (int)a->priority - (int)b->priority;
     }
     if (a->urgent != b->urgent) {
         return a->urgent ? -1 : 1;
@@ -286,32 +286,32 @@ bool queue_ties(const struct job *a, const struct job *b, uint64_t now_us)
     return compare(a, b, now_us) == 0;
 }
 
-uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t now_us)
+uint32_t queue_position(const struct queue *queue, const struct job *job, uint64_t now_us)
 {
     struct list *link;
     uint32_t n = 0;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *other = container_of(link, struct job, link);
             bool before_us =
                 other->state == JOB_OPENING || (other->state == JOB_WAITING && queue_before(other, job, now_us));
 
-            n += other != job && other->lane == job->lane && !other->parked && before_us;
+            n += other != job && other->eq == job->eq && !other->parked && before_us;
         }
     }
     return n;
 }
 
-bool queue_is_opening(const struct queue *queue, const struct lane *lane)
+bool queue_is_opening(const struct queue *queue, const struct engine_queue *eq)
 {
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *job = container_of(link, struct job, link);
 
-            if (job->lane == lane && job->state == JOB_OPENING) {
+            if (job->eq == eq && job->state == JOB_OPENING) {
                 return true;
             }
         }
@@ -319,9 +319,9 @@ bool queue_is_opening(const struct queue *queue, const struct lane *lane)
     return false;
 }
 
-void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us)
+void queue_preempt(struct queue *queue, struct job *job, uint64_t now_us)
 {
-    job->n_aside += !job->parked && job->has_run;
+    job->n_preempted += !job->parked && job->has_run;
     job_forget(job);
     queue_want(queue, job, now_us);
 }
@@ -340,7 +340,7 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
 {
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
             uint64_t due_us = queue_deadline_us(job);
@@ -359,7 +359,7 @@ uint64_t queue_next_deadline_us(const struct queue *queue)
     uint64_t next_us = 0;
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             uint64_t due_us = queue_deadline_us(container_of(link, struct job, link));
 
@@ -381,7 +381,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     assert(n_rows <= job->n_done);
     (void)queue;
     if (n_new > 0) {
-        account->served[job->class] += n_new * account_unit(&job->limits);
+        account->served[job->priority] += n_new * account_unit(&job->limits);
         account_spend(account, job->limits.tokens_a_minute, n_new, boot_us);
         job->n_paid = n_due;
     }
@@ -390,24 +390,24 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
         job->since_us = now_us;
     }
     if (n_new > 0 && !job->yields) {
-        job->lane->served_us[job->class] = now_us;
+        job->eq->served_us[job->priority] = now_us;
     }
 }
 
 /* A request's time on the chip, its answer beside the others of its lane. */
 static double work_us(const struct job *job, const struct governor_limits *limits)
 {
-    const struct lane *lane = job->lane;
-    const double *ns = lane->cost.ns;
-    double n_beside = (double)num_max(1, num_min(lane->n_taken, lane->n_seats));
+    const struct engine_queue *eq = job->eq;
+    const double *ns = eq->cost.ns;
+    double n_beside = (double)num_max(1, num_min(eq->n_taken, eq->n_slots));
     uint32_t n_tok = job_tokens_left(job);
 
-    n_tok = n_tok == JOB_NO_END ? QUEUE_SEAT_TOK : n_tok;
+    n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
     return (job_rows_left(job) * ns[COST_PREFILL_ROW] + n_tok * (ns[COST_FIXED] / n_beside + ns[COST_DECODE_ROW])) /
-           (double)num_max(1, limits[lane->place].duty_permille);
+           (double)num_max(1, limits[eq->processor].duty_permille);
 }
 
-double queue_foretell_us(const struct queue *queue, const struct account *account, enum sched_class class,
+double queue_estimate_us(const struct queue *queue, const struct account *account, enum priority priority,
                          const struct governor_limits *limits, double *ret_first_us)
 {
     uint32_t n_live = account ? account->n_live : queue->n_live;
@@ -415,12 +415,12 @@ double queue_foretell_us(const struct queue *queue, const struct account *accoun
     double all_us = 0.0;
     struct list *link;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_for_each (link, &queue->jobs[i]) {
             const struct job *job = container_of(link, struct job, link);
 
-            all_us += job->lane && !job->parked ? work_us(job, limits) : 0.0;
-            is_behind = is_behind || (job->class > class && job->state == JOB_WAITING);
+            all_us += job->eq && !job->parked ? work_us(job, limits) : 0.0;
+            is_behind = is_behind || (job->priority > priority && job->state == JOB_WAITING);
         }
     }
     all_us *= is_behind ? QUEUE_AGED_PART : 1.0;
@@ -429,17 +429,17 @@ double queue_foretell_us(const struct queue *queue, const struct account *accoun
     return n_live > 0 ? all_us / n_live : 0.0;
 }
 
-void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts)
+void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts)
 {
     struct list *link;
 
     *ret_counts = (struct queue_counts){ 0 };
-    list_for_each (link, &queue->jobs[class]) {
+    list_for_each (link, &queue->jobs[priority]) {
         const struct job *job = container_of(link, struct job, link);
 
         if (job->parked) {
             ret_counts->n_parked++;
-        } else if (job->state == JOB_SEATED) {
+        } else if (job->state == JOB_ASSIGNED) {
             ret_counts->n_running++;
         } else {
             ret_counts->n_queued++;

@@ -20,14 +20,14 @@
 #ifndef SOTTO_SCHED_QUEUE_H
 #define SOTTO_SCHED_QUEUE_H
 
+#include "govern/governor.h"
 #include "sched/cost.h"
-#include "sched/governor.h"
 #include "sched/job.h"
 
 /* A class with seated jobs and without service this long counts as one up: background moves at least once
  * in twice this and the two steps that may be under way, which is well within the five seconds that are
  * promised. */
-#define QUEUE_AGE_SEATED_US 1000000u
+#define QUEUE_AGE_ASSIGNED_US 1000000u
 
 /* The same for a class without a seat, from when the first of it came or the last of it was computed for. Twice
  * this, an opening and a step are less than five seconds. */
@@ -42,7 +42,7 @@
 
 /* A lane with so many seats leaves each class its last one: it moves on without being recomputed again and
  * again. With fewer that would be too much of them for a class that others come before. */
-#define QUEUE_MANY_SEATS 4u
+#define QUEUE_MANY_SLOTS 4u
 
 /* That seat may hold a quarter of the pages while others are refused some. */
 #define QUEUE_LAST_PART 4u
@@ -59,54 +59,54 @@
 
 /* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it
  * really brings is charged as it comes. */
-#define QUEUE_SEAT_TOK 256u
+#define QUEUE_SLOT_TOK 256u
 
 /* An engine has so many sequences more than its lane has seats. One that is given back while it stands in a step is
  * kept by the engine until that step ends: who comes in realtime does not wait for that. One is enough unless two
  * come within a step; it costs a row in a table, and in families that recur one more state. */
-#define LANE_SPARE 1u
+#define ENGINE_QUEUE_SPARE 1u
 
 /* The pages that a realtime sequence needs are kept free of lower classes, for the same reason: as many as the largest
  * of the last 32 to 64 had, and no more than a quarter of all. */
-#define LANE_SPARE_PART 4u
-#define LANE_SPARE_LAST 32u
+#define ENGINE_QUEUE_SPARE_PART 4u
+#define ENGINE_QUEUE_SPARE_LAST 32u
 
-/* The pages of the largest realtime sequence: of the last some, and of LANE_SPARE_LAST before them. */
-struct lane_spare {
+/* The pages of the largest realtime sequence: of the last some, and of ENGINE_QUEUE_SPARE_LAST before them. */
+struct engine_queue_spare {
     uint32_t n_pages;
     uint32_t n_pages_before;
     uint32_t n; /* of the last some */
 };
 
 /* What an engine takes. Belongs to whoever keeps the engine. */
-struct lane {
-    enum governor_place place;
-    uint32_t n_seats;          /* sequences at most */
-    uint32_t n_taken;          /* sequences open or being opened */
-    uint32_t n_leaving;        /* given back, and kept by the engine until a step ends; the turn keeps it */
-    uint32_t n_rows;           /* of a step at most */
-    uint32_t n_context;        /* tokens of one sequence; 0: not known */
-    uint32_t page_tokens;      /* above 0 */
-    uint32_t n_pages;          /* of the pool; 0: not known */
-    uint32_t n_pages_promised; /* to open sequences, added up (job::n_pages); job_move() keeps it */
-    uint32_t n_pages_shared;   /* of those, counted more than once: promised less what the engine says it holds */
-    uint32_t n_pages_leaving;  /* of those that leave (n_leaving); the turn keeps it */
-    uint32_t n_pages_asked;    /* of those being opened, as far as they may come; job_move() keeps it */
-    struct lane_spare spare;   /* what realtime sequences needed lately; job_move() keeps it */
+struct engine_queue {
+    enum processor processor;
+    uint32_t n_slots;                /* sequences at most */
+    uint32_t n_taken;                /* sequences open or being opened */
+    uint32_t n_leaving;              /* given back, and kept by the engine until a step ends; the turn keeps it */
+    uint32_t n_rows;                 /* of a step at most */
+    uint32_t n_context;              /* tokens of one sequence; 0: not known */
+    uint32_t page_tokens;            /* above 0 */
+    uint32_t n_pages;                /* of the pool; 0: not known */
+    uint32_t n_pages_promised;       /* to open sequences, added up (job::n_pages); job_move() keeps it */
+    uint32_t n_pages_shared;         /* of those, counted more than once: promised less what the engine says it holds */
+    uint32_t n_pages_leaving;        /* of those that leave (n_leaving); the turn keeps it */
+    uint32_t n_pages_asked;          /* of those being opened, as far as they may come; job_move() keeps it */
+    struct engine_queue_spare spare; /* what realtime sequences needed lately; job_move() keeps it */
     struct cost cost;
-    uint64_t turn;                         /* number of its last turn, of all lanes' */
-    uint64_t served_us[SCHED_CLASS_COUNT]; /* when a job of the class was last computed for */
-    uint32_t n_held[SCHED_CLASS_COUNT];    /* of n_taken, by class; job_move() keeps it */
-    uint32_t n_waiting[SCHED_CLASS_COUNT]; /* JOB_WAITING here; job_move() keeps it */
-    uint64_t asked_us[SCHED_CLASS_COUNT];  /* since when some wait or are seated here; job_move() keeps it */
-    bool open;                             /* the engine takes orders */
+    uint64_t dispatch;                  /* number of its last turn, of all lanes' */
+    uint64_t served_us[PRIORITY_COUNT]; /* when a job of the class was last computed for */
+    uint32_t n_held[PRIORITY_COUNT];    /* of n_taken, by class; job_move() keeps it */
+    uint32_t n_waiting[PRIORITY_COUNT]; /* JOB_WAITING here; job_move() keeps it */
+    uint64_t asked_us[PRIORITY_COUNT];  /* since when some wait or are seated here; job_move() keeps it */
+    bool open;                          /* the engine takes orders */
     bool stopped; /* it begins nothing now (it rests, or its begun steps let nobody in): left out of plans */
     bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */
 };
 
 struct queue {
-    struct list jobs[SCHED_CLASS_COUNT]; /* job::link, in order of arrival */
-    struct list kept;                    /* job::link of queue_keep(), the longest kept first */
+    struct list jobs[PRIORITY_COUNT]; /* job::link, in order of arrival */
+    struct list retained;             /* job::link of queue_retain(), the longest kept first */
     struct accounts accounts;
     struct service service; /* of all, while somebody waits */
     uint32_t n_live;
@@ -114,12 +114,12 @@ struct queue {
 
     /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
      * not left waiting starts here. */
-    uint64_t virtual_time[SCHED_CLASS_COUNT];
-    double burst_ns[SCHED_CLASS_COUNT];               /* the largest prompt lately: what may come at any time */
-    double burst_answer_ns[SCHED_CLASS_COUNT];        /* likewise an answer, */
-    const struct lane *burst_lane[SCHED_CLASS_COUNT]; /* and its lane: compared, and may be gone */
-    double caution[SCHED_CLASS_COUNT]; /* more time than foretold is promised by this, as promises went */
-    uint64_t turn;                     /* number of the last plan that looked at everybody */
+    uint64_t virtual_time[PRIORITY_COUNT];
+    double burst_ns[PRIORITY_COUNT];                       /* the largest prompt lately: what may come at any time */
+    double burst_answer_ns[PRIORITY_COUNT];                /* likewise an answer, */
+    const struct engine_queue *burst_lane[PRIORITY_COUNT]; /* and its lane: compared, and may be gone */
+    double caution[PRIORITY_COUNT]; /* more time than foretold is promised by this, as promises went */
+    uint64_t dispatch;              /* number of the last plan that looked at everybody */
 };
 
 void queue_init(struct queue *queue);
@@ -135,29 +135,29 @@ void queue_remove(struct queue *queue, struct job *job, uint64_t now_us);
 /* Takes in @job (zeroed but for lane and n_pages), which stands for a sequence that stays open between the requests of
  * a session. It is no request: it counts for nobody, is in no step, and is the first to go where somebody wants its
  * seat or its pages. */
-void queue_keep(struct queue *queue, struct job *job);
-void queue_unkeep(struct job *job);
+void queue_retain(struct queue *queue, struct job *job);
+void queue_release(struct job *job);
 
-/* How many there are at @lane; adds their pages to *n_pages. */
-uint32_t queue_count_kept(const struct queue *queue, const struct lane *lane, uint64_t *n_pages);
+/* How many there are at @eq; adds their pages to *n_pages. */
+uint32_t queue_count_retained(const struct queue *queue, const struct engine_queue *eq, uint64_t *n_pages);
 
 /* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was
  * left waiting. */
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* Jobs that will be seated before @job, all of its lane: its place. */
-uint32_t queue_place(const struct queue *queue, const struct job *job, uint64_t now_us);
+uint32_t queue_position(const struct queue *queue, const struct job *job, uint64_t now_us);
 
-/* Somebody is being opened at @lane. */
-bool queue_is_opening(const struct queue *queue, const struct lane *lane);
+/* Somebody is being opened at @eq. */
+bool queue_is_opening(const struct queue *queue, const struct engine_queue *eq);
 
 /* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower
  * classes than the gate wait, and pages that the governor has taken back are no room. */
-struct job *queue_next_seat(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
+struct job *queue_next_slot(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                             uint64_t boot_us);
 
 /*
- * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_put_aside() it waits once
+ * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_preempt() it waits once
  * more and is recomputed later; its pages may stay (Close with keep). It may stand in steps that are under way: what
  * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
  * - anybody, from work of the daemon's own (job::yields), which takes a seat from nobody;
@@ -180,10 +180,10 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
                               uint64_t boot_us);
 
 /* True if @job may have the seat of @from by its class, whenever it wants. */
-bool queue_gives_seat(const struct job *job, const struct job *from);
+bool queue_gives_slot(const struct job *job, const struct job *from);
 
 /* Its seat was taken: forgets what was computed, and waits again with its old place among its account's. */
-void queue_put_aside(struct queue *queue, struct job *job, uint64_t now_us);
+void queue_preempt(struct queue *queue, struct job *job, uint64_t now_us);
 
 /* The deadline of @job that is not met yet (boot clock); 0: none. */
 uint64_t queue_deadline_us(const struct job *job);
@@ -194,9 +194,9 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 /* The next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* How long a place of @account, or with NULL any, takes to come free for one of @class, as foretold from the work of
+/* How long a place of @account, or with NULL any, takes to come free for one of @priority, as foretold from the work of
  * those who are live: while there is nothing to measure. *ret_first_us: until the first. */
-double queue_foretell_us(const struct queue *queue, const struct account *account, enum sched_class class,
+double queue_estimate_us(const struct queue *queue, const struct account *account, enum priority priority,
                          const struct governor_limits *limits, double *ret_first_us);
 
 /* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and
@@ -210,7 +210,7 @@ struct queue_counts {
     uint32_t n_parked;
 };
 
-void queue_count(const struct queue *queue, enum sched_class class, struct queue_counts *ret_counts);
+void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts);
 
 /* Lifts every account with live work that the last turn did not leave waiting. Before a plan that looks at
  * everybody. */
@@ -221,7 +221,7 @@ void queue_lift(struct queue *queue);
 void queue_leave_out(struct queue *queue, const struct job *job);
 
 /* The order: class with ageing. */
-enum sched_class queue_rank(const struct job *job, uint64_t now_us);
+enum priority queue_rank(const struct job *job, uint64_t now_us);
 
 /* True if @a comes before @b, both of the same kind (waiting, or seated). */
 bool queue_before(const struct job *a, const struct job *b, uint64_t now_us);

@@ -1,6 +1,6 @@
 #include "sensor/events.h"
 #include "base/log.h"
-#include "sense/uevent.h"
+#include "netlink/uevent.h"
 #include <string.h>
 #include <unistd.h>
 

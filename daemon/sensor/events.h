@@ -6,7 +6,7 @@
 #ifndef SOTTO_SENSOR_EVENTS_H
 #define SOTTO_SENSOR_EVENTS_H
 
-#include "sense/netlink.h"
+#include "netlink/netlink.h"
 
 struct events {
     struct netlink thermal; /* fd below 0: none */

@@ -6,15 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
-void finder_note(struct finding *finding, struct source *source)
+void scan_result_add(struct scan_result *scan_result, struct source *source)
 {
-    struct found *found = &finding->sources[finding->n_sources];
+    struct source_facts *facts = &scan_result->sources[scan_result->n_sources];
 
-    if (finding->n_sources == FINDER_SOURCES_MAX) {
+    if (scan_result->n_sources == FINDER_SOURCES_MAX) {
         return;
     }
-    finding->n_sources++;
-    *found = (struct found){
+    scan_result->n_sources++;
+    *facts = (struct source_facts){
         .source = source,
         .quantity = source->quantity,
         .rank = source_rank(source),
@@ -27,22 +27,22 @@ void finder_note(struct finding *finding, struct source *source)
         .is_mixed = source->is_mixed,
         .is_bound = source->is_bound,
     };
-    memcpy(found->name, source->name, sizeof(found->name));
-    memcpy(found->path, source->path, sizeof(found->path));
+    memcpy(facts->name, source->name, sizeof(facts->name));
+    memcpy(facts->path, source->path, sizeof(facts->path));
     if (source->is_aside) {
-        source_say(found->why, sizeof(found->why), "passed over: of a device that is not ours");
+        label_format(facts->why, sizeof(facts->why), "passed over: of a device that is not ours");
     } else {
-        memcpy(found->why, source->why, sizeof(found->why));
+        memcpy(facts->why, source->why, sizeof(facts->why));
     }
 }
 
-static void ring(int bell)
+static void notify(int notify_fd)
 {
     const uint64_t one = 1;
     ssize_t n;
 
     do {
-        n = write(bell, &one, sizeof(one));
+        n = write(notify_fd, &one, sizeof(one));
     } while (n < 0 && errno == EINTR);
 }
 
@@ -76,13 +76,13 @@ static void *run(void *owner)
         finder->is_scanning = false;
         finder->result = finder->work;
         finder->is_done = true;
-        ring(finder->bell);
+        notify(finder->notify_fd);
     }
     pthread_mutex_unlock(&finder->lock);
     return NULL;
 }
 
-int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int bell)
+int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int notify_fd)
 {
     sigset_t all;
     sigset_t before;
@@ -90,7 +90,7 @@ int finder_open(struct finder *finder, const struct finder_table *table, void *o
 
     finder->table = table;
     finder->owner = owner;
-    finder->bell = bell;
+    finder->notify_fd = notify_fd;
     pthread_mutex_init(&finder->lock, NULL);
     pthread_cond_init(&finder->wake, NULL);
     sigfillset(&all);
@@ -100,7 +100,7 @@ int finder_open(struct finder *finder, const struct finder_table *table, void *o
     return r ? err_new(-r) : 0;
 }
 
-void finder_ask(struct finder *finder)
+void finder_request(struct finder *finder)
 {
     pthread_mutex_lock(&finder->lock);
     finder->is_asked = true;
@@ -108,7 +108,7 @@ void finder_ask(struct finder *finder)
     pthread_mutex_unlock(&finder->lock);
 }
 
-bool finder_take(struct finder *finder, struct finding *ret_finding)
+bool finder_take(struct finder *finder, struct scan_result *ret_finding)
 {
     bool is_done;
 

@@ -15,7 +15,7 @@
 #define FINDER_SOURCES_MAX 128u
 #define FINDER_DEVICES_MAX 16u
 
-struct found {
+struct source_facts {
     struct source *source; /* belongs to the finder, and lives as long */
     enum reading_quantity quantity;
     char name[64];
@@ -32,24 +32,24 @@ struct found {
     bool is_bound;
 };
 
-struct found_device {
+struct device_facts {
     uint32_t minor;
     char driver[32];
     bool has_display;
     bool is_ours; /* its load is the one that counts */
 };
 
-struct finding {
-    struct found sources[FINDER_SOURCES_MAX];
+struct scan_result {
+    struct source_facts sources[FINDER_SOURCES_MAX];
     uint32_t n_sources;
-    struct found_device devices[FINDER_DEVICES_MAX];
+    struct device_facts devices[FINDER_DEVICES_MAX];
     uint32_t n_devices;
 };
 
 /* Who knows the machine. All of it is called on the finder's thread. */
 struct finder_table {
-    /* Fills @finding. Sources that were found before stay the objects they are. 0 or -ENOMEM. */
-    int (*scan)(void *owner, struct finding *finding);
+    /* Fills @scan_result. Sources that were found before stay the objects they are. 0 or -ENOMEM. */
+    int (*scan)(void *owner, struct scan_result *scan_result);
     /* Destroys all sources. */
     void (*clear)(void *owner);
     /* The process whose daemon this serves now, on the main thread; NULL: it makes no difference. */
@@ -62,26 +62,26 @@ struct finder {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    int bell;
+    int notify_fd;
     bool is_asked; /* under the lock, as all below */
     bool is_scanning;
     bool is_done; /* @result is new */
     bool is_ending;
-    struct finding work; /* the thread's */
-    struct finding result;
+    struct scan_result work; /* the thread's */
+    struct scan_result result;
 };
 
 /* Copies what is known of @source. */
-void finder_note(struct finding *finding, struct source *source);
+void scan_result_add(struct scan_result *scan_result, struct source *source);
 
 /* 0, or a fault. */
-int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int bell);
+int finder_open(struct finder *finder, const struct finder_table *table, void *owner, int notify_fd);
 
 /* Asks for a scan; one that is under way is followed by another. */
-void finder_ask(struct finder *finder);
+void finder_request(struct finder *finder);
 
 /* True if a scan has ended since: its result is in @ret_finding. */
-bool finder_take(struct finder *finder, struct finding *ret_finding);
+bool finder_take(struct finder *finder, struct scan_result *ret_finding);
 
 /* Ends the thread; with @clears it destroys the sources first. False: it is inside a scan that does not end. */
 bool finder_close(struct finder *finder, bool clears);

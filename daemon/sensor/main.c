@@ -4,12 +4,12 @@
  * It is the one part that may look at other processes, and so it does little else: it takes no input but a rate, opens
  * what its build names below its root, and says what it reads to those who may know it.
  */
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stdfd.h"
-#include "sensor/door.h"
+#include "sensor/discovery.h"
 #include "sensor/harden.h"
-#include "sensor/machine.h"
+#include "sensor/listen.h"
 #include "sensor/options.h"
 #include "sensor/sensor.h"
 #include <fcntl.h>
@@ -43,9 +43,9 @@ static bool find_socket(const struct options *options, struct sensor_config *con
         return true;
     }
     if (options->socket) {
-        return door_open(options->socket, &config->listen_fd, diag);
+        return listen_open(options->socket, &config->listen_fd, diag);
     }
-    if (!door_passed_in(options->listen_pid, options->n_listen, &config->listen_fd, diag)) {
+    if (!listen_passed_in(options->listen_pid, options->n_listen, &config->listen_fd, diag)) {
         return false;
     }
     if (config->listen_fd < 0) {
@@ -57,9 +57,9 @@ static bool find_socket(const struct options *options, struct sensor_config *con
 
 static int run(const struct options *options)
 {
-    struct machine *machine = mem_calloc(MEM_MISC, 1, sizeof(*machine));
+    struct discovery *discovery = mem_calloc(MEM_MISC, 1, sizeof(*discovery));
     struct sensor_config config = { .uid = options->uid, .least_ms = options->least_ms };
-    const struct machine_wishes wishes = {
+    const struct discovery_setup setup = {
         .zones = options->zones,
         .n_zones = options->n_zones,
         .scales = options->scales,
@@ -73,22 +73,23 @@ static int run(const struct options *options)
     if (!log_setup(options->log_levels, options->foreground)) {
         log_warn("sensor", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
     }
-    if (!machine || !find_socket(options, &config, &diag) || !machine_open(machine, options->root, &wishes, &diag)) {
+    if (!discovery || !find_socket(options, &config, &diag) ||
+        !discovery_open(discovery, options->root, &setup, &diag)) {
         fprintf(stderr, "sotto-sense: %s\n", diag_is_set(&diag) ? diag.text : "no memory");
-        mem_free(machine);
+        mem_free(discovery);
         return EXIT_USAGE;
     }
     harden(config.client_fd >= 0);
-    config.is_limited = machine->root.is_machine && !harden_sees_others();
-    config.hears_kernel = machine->root.is_machine;
-    config.finder = &machine_table;
-    config.owner = machine;
+    config.is_limited = discovery->root.is_machine && !harden_sees_others();
+    config.hears_kernel = discovery->root.is_machine;
+    config.finder = &discovery_table;
+    config.owner = discovery;
     code = sensor_run(&config, &is_free);
     if (!is_free) {
         _exit(code); /* a thread that the kernel holds keeps what it uses */
     }
-    machine_close(machine);
-    mem_free(machine);
+    discovery_close(discovery);
+    mem_free(discovery);
     return code;
 }
 
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
     struct diag diag = DIAG_INIT;
     int r;
 
-    if (stdfd_hold()) {
+    if (file_hold_std()) {
         return EXIT_FAILURE;
     }
     r = options_read(&options, argc, argv, stdout, &diag);

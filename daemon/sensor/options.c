@@ -104,30 +104,30 @@ static int set_period(struct options *options, uint64_t ms, struct diag *diag)
     return OPTIONS_RUN;
 }
 
-static int take(struct options *options, const struct arg_found *found, FILE *out, struct diag *diag)
+static int take(struct options *options, const struct arg_found *facts, FILE *out, struct diag *diag)
 {
-    switch ((enum option)found->row) {
+    switch ((enum option)facts->row) {
     case OPTION_ROOT:
-        return set_path(&options->root, found->text, "--root", diag);
+        return set_path(&options->root, facts->text, "--root", diag);
     case OPTION_SOCKET:
-        return set_path(&options->socket, found->text, "--socket", diag);
+        return set_path(&options->socket, facts->text, "--socket", diag);
     case OPTION_FD:
-        if (found->number > 1023) {
+        if (facts->number > 1023) {
             diag_set(diag, "--fd: no descriptor has such a number");
             return OPTIONS_BAD;
         }
-        options->fd = (int)found->number;
+        options->fd = (int)facts->number;
         return OPTIONS_RUN;
     case OPTION_USER:
-        return set_user(options, found->text, diag);
+        return set_user(options, facts->text, diag);
     case OPTION_PERIOD:
-        return set_period(options, found->number, diag);
+        return set_period(options, facts->number, diag);
     case OPTION_ZONE:
-        return add(options->zones, &options->n_zones, found->text, "--zone", diag);
+        return add(options->zones, &options->n_zones, facts->text, "--zone", diag);
     case OPTION_SCALE:
-        return add(options->scales, &options->n_scales, found->text, "--scale", diag);
+        return add(options->scales, &options->n_scales, facts->text, "--scale", diag);
     case OPTION_DEVICE:
-        return set_path(&options->device, found->text, "--device", diag);
+        return set_path(&options->device, facts->text, "--device", diag);
     case OPTION_FOREGROUND:
         options->foreground = true;
         return OPTIONS_RUN;
@@ -140,7 +140,7 @@ static int take(struct options *options, const struct arg_found *found, FILE *ou
     case OPTION_COUNT:
         break;
     }
-    diag_set(diag, "%s: sotto-sense takes options only; see --help", found->text);
+    diag_set(diag, "%s: sotto-sense takes options only; see --help", facts->text);
     return OPTIONS_BAD;
 }
 
@@ -169,13 +169,13 @@ int options_read(struct options *ret_options, int argc, char **argv, FILE *out, 
     options->n_listen = number_of("LISTEN_FDS");
     args_init(&args, rows, argc - 1, argv + 1);
     while (r == OPTIONS_RUN) {
-        struct arg_found found;
-        int next = args_next(&args, &found, diag);
+        struct arg_found facts;
+        int next = args_next(&args, &facts, diag);
 
         if (next == ARGS_END) {
             break;
         }
-        r = next == ARGS_BAD ? OPTIONS_BAD : take(options, &found, out, diag);
+        r = next == ARGS_BAD ? OPTIONS_BAD : take(options, &facts, out, diag);
     }
     if (r == OPTIONS_RUN && options->socket && options->fd >= 0) {
         diag_set(diag, "--socket and --fd: give one of them");

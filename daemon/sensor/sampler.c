@@ -14,75 +14,75 @@
 void sampler_init(struct sampler *sampler, struct readers *readers)
 {
     *sampler = (struct sampler){ .readers = readers, .rate_ms = SAMPLER_IDLE_MS };
-    list_init(&sampler->gauges);
+    list_init(&sampler->channels);
 }
 
 void sampler_finish(struct sampler *sampler)
 {
     struct list *link;
 
-    while ((link = list_first(&sampler->gauges))) {
+    while ((link = list_first(&sampler->channels))) {
         list_remove(link);
-        mem_free(container_of(link, struct gauge, link));
+        mem_free(container_of(link, struct channel, link));
     }
 }
 
 /* ---- what there is */
 
-static struct gauge *find_gauge(struct sampler *sampler, const struct source *source)
+static struct channel *find_gauge(struct sampler *sampler, const struct source *source)
 {
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->job.source == source) {
-            return gauge;
+        if (channel->job.source == source) {
+            return channel;
         }
     }
     return NULL;
 }
 
-static struct gauge *make_gauge(struct sampler *sampler, const struct found *found, uint64_t now_us)
+static struct channel *make_gauge(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
 {
-    size_t n_clients = found->tells_clients ? 2 * SOURCE_CLIENTS_MAX : 0;
-    struct gauge *gauge = mem_calloc(MEM_MISC, 1, sizeof(*gauge) + n_clients * sizeof(struct source_client));
+    size_t n_clients = facts->tells_clients ? 2 * SOURCE_CLIENTS_MAX : 0;
+    struct channel *channel = mem_calloc(MEM_MISC, 1, sizeof(*channel) + n_clients * sizeof(struct source_client));
 
-    if (!gauge) {
+    if (!channel) {
         return NULL;
     }
-    gauge->id = ++sampler->n_ids;
-    gauge->job.source = found->source;
-    gauge->job.clients = n_clients ? &gauge->clients[SOURCE_CLIENTS_MAX] : NULL;
-    list_init(&gauge->job.link);
-    gauge->due_us = now_us;
-    gauge->since_us = now_us;
-    gauge->now = (struct reading){ .state = READING_ABSENT };
-    list_init(&gauge->link);
-    return gauge;
+    channel->id = ++sampler->n_ids;
+    channel->job.source = facts->source;
+    channel->job.clients = n_clients ? &channel->clients[SOURCE_CLIENTS_MAX] : NULL;
+    list_init(&channel->job.link);
+    channel->due_us = now_us;
+    channel->since_us = now_us;
+    channel->now = (struct reading){ .state = READING_ABSENT };
+    list_init(&channel->link);
+    return channel;
 }
 
-static bool is_passed_over(const struct gauge *gauge)
+static bool is_passed_over(const struct channel *channel)
 {
-    return gauge->found.rank == SOURCE_PASSED_OVER;
+    return channel->facts.rank == SOURCE_PASSED_OVER;
 }
 
 /* Does watching sottod have to hear of the difference? */
-static bool differs(const struct found *a, const struct found *b)
+static bool differs(const struct source_facts *a, const struct source_facts *b)
 {
     return a->rank != b->rank || a->passive_mc != b->passive_mc || a->critical_mc != b->critical_mc ||
            a->most != b->most || strcmp(a->path, b->path) != 0 || strcmp(a->why, b->why) != 0 ||
            strcmp(a->name, b->name) != 0 || a->is_mixed != b->is_mixed;
 }
 
-static bool same_devices(const struct sampler *sampler, const struct finding *finding)
+static bool same_devices(const struct sampler *sampler, const struct scan_result *scan_result)
 {
-    if (sampler->n_devices != finding->n_devices) {
+    if (sampler->n_devices != scan_result->n_devices) {
         return false;
     }
-    for (uint32_t i = 0; i < finding->n_devices; i++) {
-        const struct found_device *a = &sampler->devices[i];
-        const struct found_device *b = &finding->devices[i];
+    for (uint32_t i = 0; i < scan_result->n_devices; i++) {
+        const struct device_facts *a = &sampler->devices[i];
+        const struct device_facts *b = &scan_result->devices[i];
 
         if (a->minor != b->minor || a->has_display != b->has_display || a->is_ours != b->is_ours ||
             strcmp(a->driver, b->driver) != 0) {
@@ -92,82 +92,82 @@ static bool same_devices(const struct sampler *sampler, const struct finding *fi
     return true;
 }
 
-/* The gauge of @found, new or known, at the end of the list. */
-static int take_found(struct sampler *sampler, const struct found *found, uint64_t now_us)
+/* The gauge of @facts, new or known, at the end of the list. */
+static int take_facts(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
 {
-    struct gauge *gauge = find_gauge(sampler, found->source);
+    struct channel *channel = find_gauge(sampler, facts->source);
 
-    if (!gauge) {
-        gauge = make_gauge(sampler, found, now_us);
-        if (!gauge) {
+    if (!channel) {
+        channel = make_gauge(sampler, facts, now_us);
+        if (!channel) {
             return err_new(-ENOMEM);
         }
         sampler->has_changed = true;
-    } else if (differs(&gauge->found, found)) {
+    } else if (differs(&channel->facts, facts)) {
         sampler->has_changed = true;
     }
-    gauge->found = *found;
-    gauge->is_named = true;
-    list_remove(&gauge->link);
-    list_append(&sampler->gauges, &gauge->link);
+    channel->facts = *facts;
+    channel->is_named = true;
+    list_remove(&channel->link);
+    list_append(&sampler->channels, &channel->link);
     return 0;
 }
 
 static void choose(struct sampler *sampler, uint64_t now_us);
 
-int sampler_found(struct sampler *sampler, const struct finding *finding, uint64_t now_us)
+int sampler_take_scan(struct sampler *sampler, const struct scan_result *scan_result, uint64_t now_us)
 {
     struct list *link;
     int r = 0;
 
-    list_for_each (link, &sampler->gauges) {
-        container_of(link, struct gauge, link)->is_named = false;
+    list_for_each (link, &sampler->channels) {
+        container_of(link, struct channel, link)->is_named = false;
     }
-    for (uint32_t i = 0; i < finding->n_sources && r == 0; i++) {
-        r = take_found(sampler, &finding->sources[i], now_us);
+    for (uint32_t i = 0; i < scan_result->n_sources && r == 0; i++) {
+        r = take_facts(sampler, &scan_result->sources[i], now_us);
     }
-    sampler->has_changed = sampler->has_changed || !same_devices(sampler, finding);
-    memcpy(sampler->devices, finding->devices, sizeof(sampler->devices));
-    sampler->n_devices = finding->n_devices;
+    sampler->has_changed = sampler->has_changed || !same_devices(sampler, scan_result);
+    memcpy(sampler->devices, scan_result->devices, sizeof(sampler->devices));
+    sampler->n_devices = scan_result->n_devices;
     choose(sampler, now_us);
     return r ? err_up(r) : 0;
 }
 
 /* ---- which one is in use */
 
-static bool is_ok(const struct gauge *gauge)
+static bool is_ok(const struct channel *channel)
 {
-    return gauge->was_read && gauge->now.state == READING_OK;
+    return channel->was_read && channel->now.state == READING_OK;
 }
 
 /* May it be the one that decides? One that was never read may, as long as nobody is better. */
-static bool is_candidate(const struct gauge *gauge, enum reading_quantity quantity)
+static bool is_candidate(const struct channel *channel, enum reading_quantity quantity)
 {
-    return gauge->found.quantity == quantity && !is_passed_over(gauge);
+    return channel->facts.quantity == quantity && !is_passed_over(channel);
 }
 
 /* Better: first what is OK, then what at least is there, then the rank. */
-static int standing(const struct gauge *gauge)
+static int standing(const struct channel *channel)
 {
-    if (is_ok(gauge)) {
+    if (is_ok(channel)) {
         return 0;
     }
-    return !gauge->was_read || gauge->now.state != READING_ABSENT ? 1 : 2;
+    return !channel->was_read || channel->now.state != READING_ABSENT ? 1 : 2;
 }
 
-static bool is_better(const struct gauge *gauge, const struct gauge *than)
+static bool is_better(const struct channel *channel, const struct channel *than)
 {
-    if (!than || standing(gauge) != standing(than)) {
-        return !than || standing(gauge) < standing(than);
+    if (!than || standing(channel) != standing(than)) {
+        return !than || standing(channel) < standing(than);
     }
-    return gauge->found.rank < than->found.rank;
+    return channel->facts.rank < than->facts.rank;
 }
 
 /*
  * The one in use stays for a while if it fails, and while a better one may fail again. In the beginning, when none has
  * been OK for long, the better one is taken at once: it needed its first interval.
  */
-static bool is_settling(const struct gauge *now, const struct gauge *best, uint64_t now_us)
+static bool is_settling(const struct channel *now, const struct channel *best, uint64_t now_us)
 {
     uint64_t lasted_us = now_us - now->since_us;
 
@@ -179,18 +179,18 @@ static bool is_settling(const struct gauge *now, const struct gauge *best, uint6
 
 static void choose_one(struct sampler *sampler, enum reading_quantity quantity, uint64_t now_us)
 {
-    struct gauge *now = NULL;
-    struct gauge *best = NULL;
+    struct channel *now = NULL;
+    struct channel *best = NULL;
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->found.quantity == quantity && gauge->in_use) {
-            now = gauge;
+        if (channel->facts.quantity == quantity && channel->in_use) {
+            now = channel;
         }
-        if (is_candidate(gauge, quantity) && is_better(gauge, best)) {
-            best = gauge;
+        if (is_candidate(channel, quantity) && is_better(channel, best)) {
+            best = channel;
         }
     }
     best = best && standing(best) == 2 ? NULL : best; /* nothing is there */
@@ -218,12 +218,12 @@ static void choose(struct sampler *sampler, uint64_t now_us)
             choose_one(sampler, (enum reading_quantity)i, now_us);
         }
     }
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
-        bool counts = !is_passed_over(gauge);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
+        bool counts = !is_passed_over(channel);
 
-        if (gauge->found.all_count && gauge->in_use != counts) {
-            gauge->in_use = counts;
+        if (channel->facts.all_count && channel->in_use != counts) {
+            channel->in_use = counts;
             sampler->has_changed = true;
         }
     }
@@ -231,40 +231,40 @@ static void choose(struct sampler *sampler, uint64_t now_us)
 
 /* ---- when */
 
-static bool is_load(const struct gauge *gauge)
+static bool is_load(const struct channel *channel)
 {
-    return gauge->found.quantity == READING_GRAPHICS_LOAD || gauge->found.quantity == READING_COMPUTE_LOAD;
+    return channel->facts.quantity == READING_GRAPHICS_LOAD || channel->facts.quantity == READING_COMPUTE_LOAD;
 }
 
-static uint32_t heat_period_ms(const struct gauge *gauge)
+static uint32_t heat_period_ms(const struct channel *channel)
 {
     int32_t trip =
-        gauge->found.passive_mc < gauge->found.critical_mc ? gauge->found.passive_mc : gauge->found.critical_mc;
-    int64_t room_mc = (int64_t)trip - gauge->now.value;
+        channel->facts.passive_mc < channel->facts.critical_mc ? channel->facts.passive_mc : channel->facts.critical_mc;
+    int64_t room_mc = (int64_t)trip - channel->now.value;
 
-    if (trip == INT32_MAX || !gauge->was_read || room_mc > WARM_MC) {
+    if (trip == INT32_MAX || !channel->was_read || room_mc > WARM_MC) {
         return SAMPLER_IDLE_MS;
     }
     return room_mc > HOT_MC ? WARM_MS : HOT_MS;
 }
 
 /* Its first look was no interval yet: the second need not wait until somebody works, for whom it would come late. */
-static bool is_early(const struct gauge *gauge)
+static bool is_early(const struct channel *channel)
 {
-    return gauge->was_read && !gauge->is_overdue && gauge->now.state == READING_STALE && gauge->now.at_us == 0;
+    return channel->was_read && !channel->is_overdue && channel->now.state == READING_STALE && channel->now.at_us == 0;
 }
 
-static uint32_t period_ms(const struct sampler *sampler, const struct gauge *gauge)
+static uint32_t period_ms(const struct sampler *sampler, const struct channel *channel)
 {
-    uint32_t period = gauge->found.slow_ms < SAMPLER_IDLE_MS ? gauge->found.slow_ms : SAMPLER_IDLE_MS;
+    uint32_t period = channel->facts.slow_ms < SAMPLER_IDLE_MS ? channel->facts.slow_ms : SAMPLER_IDLE_MS;
 
-    if (is_load(gauge) && is_early(gauge)) {
+    if (is_load(channel) && is_early(channel)) {
         return period > sampler->least_ms ? period : sampler->least_ms;
     }
-    if (is_load(gauge)) {
-        period = gauge->in_use ? sampler->rate_ms : SAMPLER_IDLE_MS;
-    } else if (gauge->found.quantity == READING_TEMPERATURE) {
-        period = heat_period_ms(gauge);
+    if (is_load(channel)) {
+        period = channel->in_use ? sampler->rate_ms : SAMPLER_IDLE_MS;
+    } else if (channel->facts.quantity == READING_TEMPERATURE) {
+        period = heat_period_ms(channel);
     }
     if (sampler->rate_ms >= SAMPLER_IDLE_MS && period < SAMPLER_IDLE_MS) {
         return SAMPLER_IDLE_MS;
@@ -272,7 +272,7 @@ static uint32_t period_ms(const struct sampler *sampler, const struct gauge *gau
     return period > sampler->rate_ms ? period : sampler->rate_ms;
 }
 
-void sampler_rate(struct sampler *sampler, uint32_t rate_ms, uint64_t now_us)
+void sampler_set_rate(struct sampler *sampler, uint32_t rate_ms, uint64_t now_us)
 {
     struct list *link;
 
@@ -282,13 +282,13 @@ void sampler_rate(struct sampler *sampler, uint32_t rate_ms, uint64_t now_us)
         return;
     }
     sampler->rate_ms = rate_ms;
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
-        uint64_t period_us = period_ms(sampler, gauge) * UINT64_C(1000);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
+        uint64_t period_us = period_ms(sampler, channel) * UINT64_C(1000);
 
         /* Sooner if it shall be faster; a slower pace begins with the next reading. */
-        if (gauge->due_us > now_us + period_us) {
-            gauge->due_us = now_us + period_us;
+        if (channel->due_us > now_us + period_us) {
+            channel->due_us = now_us + period_us;
         }
     }
 }
@@ -297,8 +297,8 @@ void sampler_wake(struct sampler *sampler, uint64_t now_us)
 {
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        container_of(link, struct gauge, link)->due_us = now_us;
+    list_for_each (link, &sampler->channels) {
+        container_of(link, struct channel, link)->due_us = now_us;
     }
 }
 
@@ -306,12 +306,12 @@ void sampler_hurry(struct sampler *sampler, uint64_t now_us)
 {
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->found.quantity == READING_TEMPERATURE || gauge->found.quantity == READING_THROTTLE ||
-            gauge->found.quantity == READING_POWER) {
-            gauge->due_us = now_us;
+        if (channel->facts.quantity == READING_TEMPERATURE || channel->facts.quantity == READING_THROTTLE ||
+            channel->facts.quantity == READING_POWER) {
+            channel->due_us = now_us;
         }
     }
 }
@@ -319,92 +319,92 @@ void sampler_hurry(struct sampler *sampler, uint64_t now_us)
 /* ---- readings */
 
 /* It was asked and says nothing: what it said last grows old. */
-static void mark_overdue(struct gauge *gauge, uint64_t now_us)
+static void mark_overdue(struct channel *channel, uint64_t now_us)
 {
-    if (gauge->is_overdue) {
+    if (channel->is_overdue) {
         return;
     }
-    gauge->is_overdue = true;
-    gauge->is_new = true;
-    gauge->since_us = is_ok(gauge) ? now_us : gauge->since_us;
-    gauge->was_read = true;
-    gauge->now.state = READING_STALE;
-    source_say(gauge->now.why, sizeof(gauge->now.why), "it does not answer");
-    log_debug("sensor", "%s does not answer", gauge->found.name);
+    channel->is_overdue = true;
+    channel->is_new = true;
+    channel->since_us = is_ok(channel) ? now_us : channel->since_us;
+    channel->was_read = true;
+    channel->now.state = READING_STALE;
+    label_format(channel->now.why, sizeof(channel->now.why), "it does not answer");
+    log_debug("sensor", "%s does not answer", channel->facts.name);
 }
 
-static void ask(struct sampler *sampler, struct gauge *gauge, uint64_t now_us)
+static void submit(struct sampler *sampler, struct channel *channel, uint64_t now_us)
 {
-    uint64_t period_us = period_ms(sampler, gauge) * UINT64_C(1000);
-    uint64_t behind = now_us - gauge->due_us;
+    uint64_t period_us = period_ms(sampler, channel) * UINT64_C(1000);
+    uint64_t behind = now_us - channel->due_us;
 
-    gauge->due_us += (behind / period_us + 1) * period_us;
-    if (readers_ask(sampler->readers, &gauge->job, now_us)) {
-        mark_overdue(gauge, now_us); /* no thread for it */
+    channel->due_us += (behind / period_us + 1) * period_us;
+    if (readers_submit(sampler->readers, &channel->job, now_us)) {
+        mark_overdue(channel, now_us); /* no thread for it */
     }
 }
 
-uint64_t sampler_turn(struct sampler *sampler, uint64_t now_us)
+uint64_t sampler_step(struct sampler *sampler, uint64_t now_us)
 {
     uint64_t next_us = now_us + SAMPLER_IDLE_MS * UINT64_C(1000);
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &sampler->channels) {
+        struct channel *channel = container_of(link, struct channel, link);
 
-        if (is_passed_over(gauge)) {
+        if (is_passed_over(channel)) {
             continue;
         }
-        if (gauge->job.asked_us) {
-            if (readers_is_overdue(sampler->readers, &gauge->job, now_us, SAMPLER_OVERDUE_US)) {
-                mark_overdue(gauge, now_us);
-            } else if (gauge->job.asked_us + SAMPLER_OVERDUE_US < next_us) {
-                next_us = gauge->job.asked_us + SAMPLER_OVERDUE_US;
+        if (channel->job.asked_us) {
+            if (readers_is_overdue(sampler->readers, &channel->job, now_us, SAMPLER_OVERDUE_US)) {
+                mark_overdue(channel, now_us);
+            } else if (channel->job.asked_us + SAMPLER_OVERDUE_US < next_us) {
+                next_us = channel->job.asked_us + SAMPLER_OVERDUE_US;
             }
             continue;
         }
-        if (gauge->due_us <= now_us) {
-            ask(sampler, gauge, now_us);
+        if (channel->due_us <= now_us) {
+            submit(sampler, channel, now_us);
         }
-        next_us = gauge->due_us < next_us ? gauge->due_us : next_us;
+        next_us = channel->due_us < next_us ? channel->due_us : next_us;
     }
     return next_us > now_us ? next_us : now_us + 1000;
 }
 
-static void take_reading(struct sampler *sampler, struct gauge *gauge, uint64_t now_us)
+static void take_reading(struct sampler *sampler, struct channel *channel, uint64_t now_us)
 {
-    const struct reading *fresh = &gauge->job.reading;
-    bool was_ok = is_ok(gauge);
+    const struct reading *fresh = &channel->job.reading;
+    bool was_ok = is_ok(channel);
 
-    gauge->now = *fresh;
-    gauge->was_read = true;
-    gauge->is_new = true;
-    gauge->is_overdue = false;
-    gauge->was_ok = gauge->was_ok || is_ok(gauge);
-    gauge->n_clients = gauge->job.n_clients;
-    if (gauge->n_clients) {
-        memcpy(gauge->clients, gauge->job.clients, gauge->n_clients * sizeof(gauge->clients[0]));
+    channel->now = *fresh;
+    channel->was_read = true;
+    channel->is_new = true;
+    channel->is_overdue = false;
+    channel->was_ok = channel->was_ok || is_ok(channel);
+    channel->n_clients = channel->job.n_clients;
+    if (channel->n_clients) {
+        memcpy(channel->clients, channel->job.clients, channel->n_clients * sizeof(channel->clients[0]));
     }
-    if (is_ok(gauge) != was_ok) {
-        gauge->since_us = now_us;
+    if (is_ok(channel) != was_ok) {
+        channel->since_us = now_us;
     }
-    if (is_load(gauge) && is_early(gauge)) {
-        uint64_t soon_us = now_us + period_ms(sampler, gauge) * UINT64_C(1000);
+    if (is_load(channel) && is_early(channel)) {
+        uint64_t soon_us = now_us + period_ms(sampler, channel) * UINT64_C(1000);
 
-        gauge->due_us = soon_us < gauge->due_us ? soon_us : gauge->due_us;
+        channel->due_us = soon_us < channel->due_us ? soon_us : channel->due_us;
     }
 }
 
 bool sampler_collect(struct sampler *sampler, uint64_t now_us)
 {
-    struct job *job;
+    struct read_job *job;
     bool any = false;
 
     while ((job = readers_take(sampler->readers))) {
-        struct gauge *gauge = container_of(job, struct gauge, job);
+        struct channel *channel = container_of(job, struct channel, job);
 
         job->asked_us = 0;
-        take_reading(sampler, gauge, now_us);
+        take_reading(sampler, channel, now_us);
         any = true;
     }
     if (any) {
@@ -413,14 +413,14 @@ bool sampler_collect(struct sampler *sampler, uint64_t now_us)
     return any;
 }
 
-bool sampler_is_out(const struct sampler *sampler)
+bool sampler_is_pending(const struct sampler *sampler)
 {
     struct list *link;
 
-    list_for_each (link, &sampler->gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &sampler->channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->job.asked_us && !gauge->is_overdue) {
+        if (channel->job.asked_us && !channel->is_overdue) {
             return true;
         }
     }

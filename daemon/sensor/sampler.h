@@ -15,7 +15,7 @@
 #define SOTTO_SENSOR_SAMPLER_H
 
 #include "sensor/finder.h"
-#include "sensor/reader.h"
+#include "sensor/readers.h"
 
 #define SAMPLER_IDLE_MS    1000u
 #define SAMPLER_FASTEST_MS 10u
@@ -26,10 +26,10 @@
 /* A choice is changed for what has lasted so long. */
 #define SAMPLER_SETTLE_US UINT64_C(2000000)
 
-struct gauge {
+struct channel {
     struct list link; /* sampler::gauges */
-    struct job job;
-    struct found found;
+    struct read_job job;
+    struct source_facts facts;
     uint32_t id;
     uint64_t due_us;
     bool in_use;
@@ -46,12 +46,12 @@ struct gauge {
 
 struct sampler {
     struct readers *readers;
-    struct list gauges; /* gauge::link, in the order of the last scan */
-    uint32_t n_ids;     /* given so far */
+    struct list channels; /* channel::link, in the order of the last scan */
+    uint32_t n_ids;       /* given so far */
     uint32_t rate_ms;
     uint32_t least_ms; /* nothing is read faster; 0: no bound of its own */
     bool has_changed;  /* the inventory: sources, or which are in use */
-    struct found_device devices[FINDER_DEVICES_MAX];
+    struct device_facts devices[FINDER_DEVICES_MAX];
     uint32_t n_devices;
 };
 
@@ -61,10 +61,10 @@ void sampler_init(struct sampler *sampler, struct readers *readers);
 void sampler_finish(struct sampler *sampler);
 
 /* Takes over what a scan found. 0 or -ENOMEM, with what fitted. */
-int sampler_found(struct sampler *sampler, const struct finding *finding, uint64_t now_us);
+int sampler_take_scan(struct sampler *sampler, const struct scan_result *scan_result, uint64_t now_us);
 
 /* How fast somebody wants to know: 10 to 1000 ms. */
-void sampler_rate(struct sampler *sampler, uint32_t period_ms, uint64_t now_us);
+void sampler_set_rate(struct sampler *sampler, uint32_t period_ms, uint64_t now_us);
 
 /* Everything is due now, as after a pause of all reading. */
 void sampler_wake(struct sampler *sampler, uint64_t now_us);
@@ -73,12 +73,12 @@ void sampler_wake(struct sampler *sampler, uint64_t now_us);
 void sampler_hurry(struct sampler *sampler, uint64_t now_us);
 
 /* Asks for all that is due, and marks what is overdue. Gives the time when to call again. */
-uint64_t sampler_turn(struct sampler *sampler, uint64_t now_us);
+uint64_t sampler_step(struct sampler *sampler, uint64_t now_us);
 
 /* Takes what the readers have done. True if anything is new. */
 bool sampler_collect(struct sampler *sampler, uint64_t now_us);
 
 /* True if a job that is not overdue is still out: a round is not whole yet. */
-bool sampler_is_out(const struct sampler *sampler);
+bool sampler_is_pending(const struct sampler *sampler);
 
 #endif

@@ -3,10 +3,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sense/sleep.h"
-#include "sensor/desk.h"
+#include "sensor/encoder.h"
 #include "sensor/events.h"
-#include "sensor/paper.h"
+#include "sensor/peers.h"
+#include "sensor/suspend.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -40,12 +40,12 @@ struct sensor {
     struct readers readers;
     struct finder finder;
     struct sampler sampler;
-    struct desk desk;
+    struct peers peers;
     struct events events;
-    struct paper paper;
-    struct finding finding; /* the last */
+    struct encoder encoder;
+    struct scan_result scan_result; /* the last */
     struct buf out;
-    int bell;
+    int notify_fd;
     int signals;
     bool has_scan;     /* of this time that somebody is here */
     bool was_awake;    /* somebody was here at the last turn */
@@ -54,69 +54,69 @@ struct sensor {
     uint64_t asked_us; /* when the last scan was asked for */
     uint64_t hurry_us; /* last event that was followed */
     uint64_t new_us;   /* since when something is untold; 0: nothing is */
-    uint64_t told_us;
-    struct sleep sleep; /* of the machine */
+    uint64_t sent_us;
+    struct suspend suspend; /* of the machine */
     bool is_ending;
 };
 
-enum slot { SLOT_SIGNALS, SLOT_BELL, SLOT_LISTEN, SLOT_THERMAL, SLOT_UEVENT, SLOT_SEAT };
+enum poll_index { POLL_SIGNALS, POLL_NOTIFY, POLL_LISTEN, POLL_THERMAL, POLL_UEVENT, POLL_PEERS };
 
 /* ---- telling */
 
-static void tell_seat(struct sensor *sensor, uint32_t i)
+static void send_to(struct sensor *sensor, uint32_t i)
 {
-    desk_tell(&sensor->desk, i, buf_data(&sensor->out), sensor->out.n);
+    peers_send(&sensor->peers, i, buf_data(&sensor->out), sensor->out.n);
 }
 
-static void tell_all(struct sensor *sensor)
+static void send_to_all(struct sensor *sensor)
 {
-    for (uint32_t i = 0; i < DESK_SEATS; i++) {
-        if (sensor->desk.seats[i].fd >= 0 && !sensor->desk.seats[i].is_fresh) {
-            tell_seat(sensor, i);
+    for (uint32_t i = 0; i < PEERS_MAX; i++) {
+        if (sensor->peers.all[i].fd >= 0 && !sensor->peers.all[i].is_fresh) {
+            send_to(sensor, i);
         }
     }
 }
 
-static void forget_out(struct sensor *sensor)
+static void clear_out(struct sensor *sensor)
 {
     buf_eat(&sensor->out, sensor->out.n);
 }
 
 static int write_inventory(struct sensor *sensor)
 {
-    return paper_inventory(&sensor->paper, &sensor->sampler, sensor->config->is_limited, &sensor->out);
+    return encoder_inventory(&sensor->encoder, &sensor->sampler, sensor->config->is_limited, &sensor->out);
 }
 
-static int write_sample(struct sensor *sensor, enum paper_scope scope, bool is_event, uint64_t now_us)
+static int write_sample(struct sensor *sensor, enum encoder_scope scope, bool is_event, uint64_t now_us)
 {
     uint64_t took_us = sensor->new_us ? now_us - sensor->new_us : 0;
 
-    return paper_sample(&sensor->paper, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us, &sensor->out);
+    return encoder_sample(&sensor->encoder, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us, &sensor->out);
 }
 
 /* Those who have just come get the whole of it. */
-static void tell_fresh(struct sensor *sensor, uint64_t now_us)
+static void send_to_new(struct sensor *sensor, uint64_t now_us)
 {
-    for (uint32_t i = 0; i < DESK_SEATS; i++) {
-        struct seat *seat = &sensor->desk.seats[i];
+    for (uint32_t i = 0; i < PEERS_MAX; i++) {
+        struct sense_peer *peer = &sensor->peers.all[i];
 
-        if (seat->fd < 0 || !seat->is_fresh) {
+        if (peer->fd < 0 || !peer->is_fresh) {
             continue;
         }
-        if (write_inventory(sensor) == 0 && write_sample(sensor, PAPER_ALL, false, now_us) == 0) {
-            seat->is_fresh = false;
-            tell_seat(sensor, i);
+        if (write_inventory(sensor) == 0 && write_sample(sensor, ENCODER_ALL, false, now_us) == 0) {
+            peer->is_fresh = false;
+            send_to(sensor, i);
         }
-        forget_out(sensor);
+        clear_out(sensor);
     }
 }
 
-static void mark_told(struct sensor *sensor)
+static void mark_reported(struct sensor *sensor)
 {
     struct list *link;
 
-    list_for_each (link, &sensor->sampler.gauges) {
-        container_of(link, struct gauge, link)->is_new = false;
+    list_for_each (link, &sensor->sampler.channels) {
+        container_of(link, struct channel, link)->is_new = false;
     }
     sensor->new_us = 0;
     sensor->is_event = false;
@@ -124,40 +124,40 @@ static void mark_told(struct sensor *sensor)
 
 /* When the next sample shall be sent: at once if there is news and the round is whole, after a moment if it is not, and
  * a beat after the last in any case. */
-static uint64_t tell_us(const struct sensor *sensor)
+static uint64_t sample_due_us(const struct sensor *sensor)
 {
-    uint64_t next_us = sensor->told_us + BEAT_US;
+    uint64_t next_us = sensor->sent_us + BEAT_US;
     uint64_t news_us = NEVER;
 
     if (!sensor->has_scan) {
         return NEVER; /* nothing before the inventory */
     }
     if (sensor->new_us) {
-        news_us = sampler_is_out(&sensor->sampler) ? sensor->new_us + LINGER_US : sensor->new_us;
+        news_us = sampler_is_pending(&sensor->sampler) ? sensor->new_us + LINGER_US : sensor->new_us;
     }
     return news_us < next_us ? news_us : next_us;
 }
 
-static void tell(struct sensor *sensor, uint64_t now_us)
+static void send_due(struct sensor *sensor, uint64_t now_us)
 {
     if (!sensor->has_scan) {
         return;
     }
     if (sensor->sampler.has_changed) {
         if (write_inventory(sensor) == 0) {
-            tell_all(sensor);
+            send_to_all(sensor);
         }
-        forget_out(sensor);
+        clear_out(sensor);
         sensor->sampler.has_changed = false;
     }
-    tell_fresh(sensor, now_us);
-    if (tell_us(sensor) <= now_us) {
-        if (write_sample(sensor, PAPER_NEW, sensor->is_event, now_us) == 0) {
-            tell_all(sensor);
+    send_to_new(sensor, now_us);
+    if (sample_due_us(sensor) <= now_us) {
+        if (write_sample(sensor, ENCODER_NEW, sensor->is_event, now_us) == 0) {
+            send_to_all(sensor);
         }
-        forget_out(sensor);
-        mark_told(sensor);
-        sensor->told_us = now_us;
+        clear_out(sensor);
+        mark_reported(sensor);
+        sensor->sent_us = now_us;
     }
 }
 
@@ -196,11 +196,11 @@ static void drain(int fd)
     }
 }
 
-static void on_bell(struct sensor *sensor, uint64_t now_us)
+static void on_notify(struct sensor *sensor, uint64_t now_us)
 {
-    drain(sensor->bell);
-    if (finder_take(&sensor->finder, &sensor->finding)) {
-        if (sampler_found(&sensor->sampler, &sensor->finding, now_us)) {
+    drain(sensor->notify_fd);
+    if (finder_take(&sensor->finder, &sensor->scan_result)) {
+        if (sampler_take_scan(&sensor->sampler, &sensor->scan_result, now_us)) {
             log_warn("sensor", "no memory for all sensors");
         }
         sensor->has_scan = true;
@@ -211,33 +211,33 @@ static void on_bell(struct sensor *sensor, uint64_t now_us)
 }
 
 /* A new client: if it is the daemon, its control groups are what bounds the memory. */
-static void seat(struct sensor *sensor, int fd)
+static void peer(struct sensor *sensor, int fd)
 {
     const struct sensor_config *config = sensor->config;
 
-    desk_seat(&sensor->desk, fd);
-    if (sensor->desk.served_pid && config->finder->serve) {
-        config->finder->serve(config->owner, sensor->desk.served_pid);
+    peers_add(&sensor->peers, fd);
+    if (sensor->peers.served_pid && config->finder->serve) {
+        config->finder->serve(config->owner, sensor->peers.served_pid);
     }
 }
 
-static void on_knock(struct sensor *sensor)
+static void on_connect(struct sensor *sensor)
 {
     int fd = accept4(sensor->config->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd >= 0) {
-        seat(sensor, fd);
+        peer(sensor, fd);
     }
 }
 
-static void on_seats(struct sensor *sensor, const struct pollfd *fds)
+static void on_peers(struct sensor *sensor, const struct pollfd *fds)
 {
-    for (uint32_t i = 0; i < DESK_SEATS; i++) {
-        if (fds[i].revents & POLLOUT && !desk_send(&sensor->desk, i)) {
+    for (uint32_t i = 0; i < PEERS_MAX; i++) {
+        if (fds[i].revents & POLLOUT && !peers_flush(&sensor->peers, i)) {
             continue;
         }
         if (fds[i].revents & (POLLIN | POLLHUP | POLLERR)) {
-            desk_hear(&sensor->desk, i);
+            peers_receive(&sensor->peers, i);
         }
     }
 }
@@ -265,7 +265,7 @@ static void scan_if_due(struct sensor *sensor, uint64_t now_us)
     if (now_us >= scan_due_us(sensor)) {
         sensor->asked_us = now_us;
         sensor->scan_us = now_us + SCAN_US;
-        finder_ask(&sensor->finder);
+        finder_request(&sensor->finder);
     }
 }
 
@@ -273,7 +273,7 @@ static void scan_if_due(struct sensor *sensor, uint64_t now_us)
 static void wake(struct sensor *sensor, uint64_t now_us)
 {
     sensor->was_awake = true;
-    sensor->told_us = now_us;
+    sensor->sent_us = now_us;
     sensor->scan_us = now_us;
     sensor->asked_us = 0;
     sensor->has_scan = false;
@@ -283,7 +283,7 @@ static void wake(struct sensor *sensor, uint64_t now_us)
 /* The machine has slept: what was read before is of another day, whatever its time says. */
 static void notice_sleep(struct sensor *sensor, uint64_t now_us)
 {
-    if (sleep_check(&sensor->sleep, now_us, clock_boot_us()) > 0) {
+    if (suspend_check(&sensor->suspend, now_us, clock_boot_us()) > 0) {
         sensor->is_event = true;
         sensor->scan_us = now_us;
         sampler_wake(&sensor->sampler, now_us);
@@ -291,9 +291,9 @@ static void notice_sleep(struct sensor *sensor, uint64_t now_us)
 }
 
 /* Does what is due. Gives the time of the next turn; NEVER: only a client can bring it. */
-static uint64_t turn(struct sensor *sensor, uint64_t now_us)
+static uint64_t step(struct sensor *sensor, uint64_t now_us)
 {
-    uint32_t rate_ms = desk_rate_ms(&sensor->desk);
+    uint32_t rate_ms = peers_rate_ms(&sensor->peers);
     uint64_t next_us;
     uint64_t other_us;
 
@@ -306,11 +306,11 @@ static uint64_t turn(struct sensor *sensor, uint64_t now_us)
     if (!sensor->was_awake) {
         wake(sensor, now_us);
     }
-    sampler_rate(&sensor->sampler, rate_ms > sensor->config->least_ms ? rate_ms : sensor->config->least_ms, now_us);
+    sampler_set_rate(&sensor->sampler, rate_ms > sensor->config->least_ms ? rate_ms : sensor->config->least_ms, now_us);
     scan_if_due(sensor, now_us);
-    tell(sensor, now_us);
-    next_us = sampler_turn(&sensor->sampler, now_us);
-    other_us = tell_us(sensor);
+    send_due(sensor, now_us);
+    next_us = sampler_step(&sensor->sampler, now_us);
+    other_us = sample_due_us(sensor);
     next_us = other_us < next_us ? other_us : next_us;
     other_us = scan_due_us(sensor);
     return other_us < next_us ? other_us : next_us;
@@ -318,17 +318,17 @@ static uint64_t turn(struct sensor *sensor, uint64_t now_us)
 
 static void list_fds(const struct sensor *sensor, struct pollfd *fds)
 {
-    fds[SLOT_SIGNALS] = (struct pollfd){ .fd = sensor->signals, .events = POLLIN };
-    fds[SLOT_BELL] = (struct pollfd){ .fd = sensor->bell, .events = POLLIN };
-    fds[SLOT_LISTEN] = (struct pollfd){ .fd = sensor->config->listen_fd, .events = POLLIN };
-    fds[SLOT_THERMAL] = (struct pollfd){ .fd = events_thermal_fd(&sensor->events), .events = POLLIN };
-    fds[SLOT_UEVENT] = (struct pollfd){ .fd = events_uevent_fd(&sensor->events), .events = POLLIN };
-    for (uint32_t i = 0; i < DESK_SEATS; i++) {
-        const struct seat *seat = &sensor->desk.seats[i];
+    fds[POLL_SIGNALS] = (struct pollfd){ .fd = sensor->signals, .events = POLLIN };
+    fds[POLL_NOTIFY] = (struct pollfd){ .fd = sensor->notify_fd, .events = POLLIN };
+    fds[POLL_LISTEN] = (struct pollfd){ .fd = sensor->config->listen_fd, .events = POLLIN };
+    fds[POLL_THERMAL] = (struct pollfd){ .fd = events_thermal_fd(&sensor->events), .events = POLLIN };
+    fds[POLL_UEVENT] = (struct pollfd){ .fd = events_uevent_fd(&sensor->events), .events = POLLIN };
+    for (uint32_t i = 0; i < PEERS_MAX; i++) {
+        const struct sense_peer *peer = &sensor->peers.all[i];
 
-        fds[SLOT_SEAT + i] = (struct pollfd){ .fd = seat->fd, .events = POLLIN };
-        if (seat->fd >= 0 && seat->out.n > 0) {
-            fds[SLOT_SEAT + i].events |= POLLOUT;
+        fds[POLL_PEERS + i] = (struct pollfd){ .fd = peer->fd, .events = POLLIN };
+        if (peer->fd >= 0 && peer->out.n > 0) {
+            fds[POLL_PEERS + i].events |= POLLOUT;
         }
     }
 }
@@ -347,11 +347,11 @@ static void wait_until(struct pollfd *fds, size_t n, uint64_t now_us, uint64_t n
 
 static void run(struct sensor *sensor)
 {
-    struct pollfd fds[SLOT_SEAT + DESK_SEATS];
+    struct pollfd fds[POLL_PEERS + PEERS_MAX];
 
     while (!sensor->is_ending) {
         uint64_t now_us = clock_mono_us();
-        uint64_t next_us = turn(sensor, now_us);
+        uint64_t next_us = step(sensor, now_us);
 
         if (sensor->is_ending) {
             break;
@@ -359,18 +359,18 @@ static void run(struct sensor *sensor)
         list_fds(sensor, fds);
         wait_until(fds, COUNTOF(fds), now_us, next_us);
         now_us = clock_mono_us();
-        if (fds[SLOT_SIGNALS].revents) {
+        if (fds[POLL_SIGNALS].revents) {
             on_signal(sensor);
         }
-        if (fds[SLOT_THERMAL].revents || fds[SLOT_UEVENT].revents) {
+        if (fds[POLL_THERMAL].revents || fds[POLL_UEVENT].revents) {
             events_read(&sensor->events, &events_sink, sensor);
         }
-        if (fds[SLOT_BELL].revents) {
-            on_bell(sensor, now_us);
+        if (fds[POLL_NOTIFY].revents) {
+            on_notify(sensor, now_us);
         }
-        on_seats(sensor, &fds[SLOT_SEAT]);
-        if (fds[SLOT_LISTEN].revents) {
-            on_knock(sensor);
+        on_peers(sensor, &fds[POLL_PEERS]);
+        if (fds[POLL_LISTEN].revents) {
+            on_connect(sensor);
         }
     }
 }
@@ -394,26 +394,26 @@ static int open_all(struct sensor *sensor)
     int r;
 
     sensor->signals = open_signals();
-    sensor->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (sensor->signals < 0 || sensor->bell < 0) {
+    sensor->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (sensor->signals < 0 || sensor->notify_fd < 0) {
         return err_new(-errno);
     }
-    r = readers_open(&sensor->readers, sensor->bell);
+    r = readers_open(&sensor->readers, sensor->notify_fd);
     if (r) {
         return err_up(r);
     }
-    r = finder_open(&sensor->finder, sensor->config->finder, sensor->config->owner, sensor->bell);
+    r = finder_open(&sensor->finder, sensor->config->finder, sensor->config->owner, sensor->notify_fd);
     if (r) {
         return err_up(r);
     }
     sampler_init(&sensor->sampler, &sensor->readers);
     sensor->sampler.least_ms = sensor->config->least_ms;
-    desk_init(&sensor->desk, sensor->config->uid);
+    peers_init(&sensor->peers, sensor->config->uid);
     events_open(&sensor->events, sensor->config->hears_kernel);
-    paper_init(&sensor->paper);
-    buf_init(&sensor->out, MEM_WIRE, DESK_OUT_MAX);
+    encoder_init(&sensor->encoder);
+    buf_init(&sensor->out, MEM_WIRE, PEERS_OUT_MAX);
     if (sensor->config->client_fd >= 0) {
-        seat(sensor, sensor->config->client_fd);
+        peer(sensor, sensor->config->client_fd);
     }
     return 0;
 }
@@ -423,7 +423,7 @@ static bool close_all(struct sensor *sensor)
 {
     bool is_free;
 
-    desk_finish(&sensor->desk);
+    peers_finish(&sensor->peers);
     events_close(&sensor->events);
     is_free = readers_close(&sensor->readers);
     if (!finder_close(&sensor->finder, is_free) || !is_free) {
@@ -431,7 +431,7 @@ static bool close_all(struct sensor *sensor)
     }
     sampler_finish(&sensor->sampler);
     buf_finish(&sensor->out);
-    close(sensor->bell);
+    close(sensor->notify_fd);
     close(sensor->signals);
     mem_free(sensor);
     return true;

@@ -8,7 +8,7 @@
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/trace.h"
-#include "stream/session.h"
+#include "session/session.h"
 #include <errno.h>
 
 /* Frees the odds of tokens that were shown. */
@@ -72,7 +72,7 @@ static void fill_logprobs(const struct stream *stream, size_t n, Sotto__V1__Toke
 }
 
 /* What the stage let go, to the client. */
-static void deliver(struct stream *stream, const struct stage_out *out)
+static void deliver(struct stream *stream, const struct output_filter_out *out)
 {
     Sotto__V1__Delta delta = SOTTO__V1__DELTA__INIT;
     cleanup(mem_freep) Sotto__V1__TokenLogprobs *logprobs = NULL;
@@ -106,15 +106,15 @@ static void deliver(struct stream *stream, const struct stage_out *out)
         stream->sink->on_delta(stream->owner, &delta);
     }
     forget_odds(stream, out->n_tokens);
-    journal_delivered(&stream->journal, stage_n_shown(stream->stage), stage_n_bytes(stream->stage));
+    journal_delivered(&stream->journal, output_filter_n_shown(stream->filter), output_filter_n_bytes(stream->filter));
 }
 
 /* All that was held back may be shown: the answer ends here. */
 static void flush(struct stream *stream)
 {
-    struct stage_out out;
+    struct output_filter_out out;
 
-    stage_flush(stream->stage, &out);
+    output_filter_flush(stream->filter, &out);
     deliver(stream, &out);
 }
 
@@ -134,16 +134,16 @@ static void beat(struct stream *stream)
 /* Pushes @id through the stage and delivers. True: a stop string is complete. */
 static bool show(struct stream *stream, uint32_t id)
 {
-    struct stage_out out;
+    struct output_filter_out out;
     int r;
 
-    r = stage_push(stream->stage, id, &out);
+    r = output_filter_push(stream->filter, id, &out);
     if (r < 0) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's text");
         return false;
     }
     deliver(stream, &out);
-    if (r == STAGE_STOPPED) {
+    if (r == OUTPUT_FILTER_STOPPED) {
         stream->end.stop = out.stop;
         return true;
     }

@@ -4,11 +4,11 @@
 #include "base/log.h"
 #include "base/num.h"
 #include "base/trace.h"
+#include "dispatch/dispatcher.h"
 #include "proto/limit.h"
-#include "stream/models.h"
-#include "stream/pacer.h"
-#include "stream/pins.h"
-#include "stream/session.h"
+#include "registry/models.h"
+#include "session/pins.h"
+#include "session/session.h"
 #include <assert.h>
 #include <stdio.h>
 
@@ -87,14 +87,14 @@ void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char
 
 Sotto__V1__PriorityClass stream_class(const struct stream *stream)
 {
-    switch (stream->job.class) {
-    case SCHED_BACKGROUND:
+    switch (stream->job.priority) {
+    case PRIORITY_BACKGROUND:
         return SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    case SCHED_INTERACTIVE:
+    case PRIORITY_INTERACTIVE:
         return SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
-    case SCHED_REALTIME:
+    case PRIORITY_REALTIME:
         return SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    case SCHED_CLASS_COUNT:
+    case PRIORITY_COUNT:
         break;
     }
     return SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED;
@@ -114,7 +114,7 @@ void stream_accept(struct stream *stream)
         return;
     }
     snprintf(name, sizeof(name), "%s", edition->model->settings.name);
-    accepted.place = queue_place(&stream->hub->queue, &stream->job, clock_mono_us());
+    accepted.place = queue_position(&stream->hub->queue, &stream->job, clock_mono_us());
     accepted.prompt_tokens = stream->journal.n_prompt;
     accepted.max_tokens = stream->max_tok;
     accepted.seed = stream->sampler.seed;
@@ -160,7 +160,7 @@ static void free_stream(struct stream *stream)
     list_remove(&stream->edition_link);
     list_remove(&stream->soon);
     journal_close(&stream->journal);
-    stage_destroy(stream->stage);
+    output_filter_destroy(stream->filter);
     for (size_t i = 0; i < stream->n_odds; i++) {
         mem_free(stream->odds[i].top_ids);
     }
@@ -179,7 +179,7 @@ static void fill_usage(const struct stream *stream, Sotto__V1__Usage *ret_usage)
     ret_usage->prompt_tokens = stream->journal.n_prompt;
     ret_usage->cached_tokens = stream->n_cached;
     ret_usage->generated_tokens = stream->n_answer;
-    ret_usage->queue_us = (stream->seated_us ? stream->seated_us : now_us) - stream->opened_us;
+    ret_usage->queue_us = (stream->assigned_us ? stream->assigned_us : now_us) - stream->opened_us;
     ret_usage->ttft_us = stream->first_us ? stream->first_us - stream->opened_us : 0;
     ret_usage->total_us = now_us - stream->opened_us;
     ret_usage->itl_p50_us = pulse_at(&stream->pulse, 500);
@@ -219,7 +219,7 @@ static void tell_end(struct stream *stream)
     done.reason = stream->end.reason;
     done.usage = &usage;
     if (stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_STOP) {
-        const struct stage_text *stop = &stream->stops[stream->end.stop];
+        const struct stop_text *stop = &stream->stops[stream->end.stop];
 
         done.stop.len = stop->n;
         memcpy(&done.stop.data, &stop->bytes, sizeof(done.stop.data)); /* packing leaves it alone */
@@ -420,14 +420,14 @@ void stream_seated(struct stream *stream, uint32_t n_cached, uint32_t n_pinned)
     uint64_t now_us = clock_mono_us();
     bool resumed = stream->is_rebuilding || stream->is_preempted;
 
-    job_move(&stream->job, JOB_SEATED, now_us);
+    job_move(&stream->job, JOB_ASSIGNED, now_us);
     stream->job.n_done = n_cached;
-    stream->job.owns_seat = false;
+    stream->job.owns_slot = false;
     stream->hub->counts[HUB_SESSION_KEPT_TOK] += stream->extends ? n_cached : 0;
     stream->extends = false;
     stream->job.n_paid = (uint32_t)num_max(stream->job.n_paid, n_cached); /* what was found costs nothing */
-    if (stream->seated_us == 0) {
-        stream->seated_us = now_us;
+    if (stream->assigned_us == 0) {
+        stream->assigned_us = now_us;
         stream->n_cached = n_cached;
         stream->hub->counts[HUB_CACHED_TOK] += n_cached;
         stream->hub->counts[HUB_PREFIX_HITS] += n_cached > 0;
@@ -476,8 +476,8 @@ void stream_preempt(struct stream *stream)
 {
     bool parked = stream->job.parked;
 
-    pacer_put_aside(stream);
-    queue_put_aside(&stream->hub->queue, &stream->job, clock_mono_us());
+    pacer_preempt(stream);
+    queue_preempt(&stream->hub->queue, &stream->job, clock_mono_us());
     stream_move(stream, STREAM_WAITING);
     stream->is_preempted = true;
     stream->hub->counts[HUB_PREEMPTIONS]++;
@@ -499,7 +499,7 @@ void stream_slide(struct stream *stream)
     }
     snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay", job->n_known,
              stream->n_keep, n_free / 2);
-    pacer_put_aside(stream);
+    pacer_preempt(stream);
     job_forget(job);
     job->n_known -= n_gone;
     job->n_prompt = (uint32_t)num_min(job->n_prompt, job->n_known - 1); /* what is left is decoded on */

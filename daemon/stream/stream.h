@@ -11,12 +11,12 @@
 #ifndef SOTTO_STREAM_STREAM_H
 #define SOTTO_STREAM_STREAM_H
 
-#include "stream/blame.h"
-#include "stream/edition.h"
-#include "stream/hub_state.h"
+#include "hub/hub_state.h"
+#include "registry/blame.h"
+#include "registry/instance.h"
+#include "stream/histogram.h"
 #include "stream/journal.h"
-#include "stream/pulse.h"
-#include "text/stage.h"
+#include "text/output_filter.h"
 
 /* stream::n_keep before the context is known; more than any. */
 #define STREAM_KEEP_UNSAID UINT32_MAX
@@ -83,11 +83,11 @@ struct stream {
     uint32_t first_by_ms; /* deadlines from its arrival; 0: none */
     uint32_t finish_by_ms;
     bool ignores_end;
-    bool embeds;              /* samples nothing: it ends with the pooled hidden state of the prompt, */
-    bool is_raw;              /* as it is, and not of length 1 */
-    bool slides;              /* when the context is full; else the answer ends */
-    uint32_t n_keep;          /* tokens at the beginning that never slide away */
-    struct stage_text *stops; /* owned, with their bytes behind them */
+    bool embeds;             /* samples nothing: it ends with the pooled hidden state of the prompt, */
+    bool is_raw;             /* as it is, and not of length 1 */
+    bool slides;             /* when the context is full; else the answer ends */
+    uint32_t n_keep;         /* tokens at the beginning that never slide away */
+    struct stop_text *stops; /* owned, with their bytes behind them */
     size_t n_stops;
     char key[72]; /* uid and key, as in hub::keys; n_key 0: none */
     size_t n_key;
@@ -96,7 +96,7 @@ struct stream {
 
     /* The answer. */
     struct journal journal; /* fd -1 until the words are there */
-    struct stage *stage;
+    struct output_filter *filter;
     struct stream_odds *odds; /* owned; of tokens not yet shown, oldest first */
     size_t n_odds;
     size_t cap_odds;
@@ -122,7 +122,7 @@ struct stream {
 
     /* Usage; monotonic clock. */
     uint64_t opened_us;
-    uint64_t seated_us;
+    uint64_t assigned_us;
     uint64_t first_us;
     uint64_t last_us;
     struct pulse pulse;
@@ -198,7 +198,7 @@ void stream_count_left(struct stream *stream);
 void stream_repark(struct stream *stream);
 void stream_notice(struct stream *stream, Sotto__V1__NoticeKind kind, const char *detail);
 
-/* ask.c: stream_open(); and with @embed stream_embed(), @ask saying the same in a Generate's terms. */
+/* ask.c: hub_generate(); and with @embed hub_embed(), @ask saying the same in a Generate's terms. */
 int stream_make(struct hub *hub, const Sotto__V1__Generate *ask, const Sotto__V1__Embed *embed,
                 const struct grant *grant, const struct stream_sink *sink, void *owner, struct stream **ret_stream,
                 uint32_t *ret_retry_ms, struct diag *diag);

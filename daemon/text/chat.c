@@ -3,9 +3,9 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "text/jinja.h"
-#include "text/jinja_json.h"
-#include "text/jinja_run.h"
+#include "jinja/jinja.h"
+#include "jinja/jinja_json.h"
+#include "jinja/jinja_run.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ int chat_create(struct chat **ret_chat, const struct vocab *vocab, struct diag *
     if (r == CHAT_REFUSED) {
         diag_prefix(diag, "the model's chat template");
     }
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 int chat_create_alone(struct chat **ret_chat, struct gguf_text source, struct diag *diag)
@@ -109,12 +109,12 @@ static int add_fields(struct jinja_run *run, const struct gguf_text *fields, str
     if (fields->n == 0) {
         return JINJA_OK;
     }
-    r = jinja_read_json(run, fields->bytes, fields->n, JINJA_FOREIGN, &more);
+    r = jinja_json_read(run, fields->bytes, fields->n, JINJA_FOREIGN, &more);
     if (!r && more.kind != JINJA_DICT) {
         r = jinja_fail(run, "JSON", "the fields of a message are no object");
     }
     for (size_t i = 0; !r && i < more.dict->n; i++) {
-        r = jinja_put(run, message, &more.dict->pairs[i].key, &more.dict->pairs[i].value);
+        r = jinja_dict_put(run, message, &more.dict->pairs[i].key, &more.dict->pairs[i].value);
     }
     return r;
 }
@@ -130,21 +130,21 @@ static int add_text(struct jinja_run *run, struct jinja_dict *message, const cha
         return jinja_fail(run, "ValueError", "the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there", name,
                           bad_at, (uint8_t)text.bytes[bad_at]);
     }
-    r = jinja_new_word(run, name, &key);
-    r = r ? r : jinja_new_string(run, text.bytes, text.n, JINJA_FOREIGN, &value);
-    return r ? r : jinja_put(run, message, &key, &value);
+    r = jinja_string_word(run, name, &key);
+    r = r ? r : jinja_string_new(run, text.bytes, text.n, JINJA_FOREIGN, &value);
+    return r ? r : jinja_dict_put(run, message, &key, &value);
 }
 
 static int set_messages(struct jinja_run *run, const struct chat_input *input)
 {
     struct jinja_value list;
     struct jinja_value message;
-    int r = jinja_new_list(run, input->n_messages, JINJA_FLAVOUR_LIST, &list);
+    int r = jinja_list_new(run, input->n_messages, JINJA_FLAVOUR_LIST, &list);
 
     for (size_t i = 0; !r && i < input->n_messages; i++) {
         const struct chat_message *from = &input->messages[i];
 
-        r = jinja_new_dict(run, &message);
+        r = jinja_dict_new(run, &message);
         r = r ? r : add_text(run, message.dict, "role", from->role);
         r = r ? r : add_text(run, message.dict, "content", from->content);
         r = r ? r : add_fields(run, &from->fields, message.dict);
@@ -154,7 +154,7 @@ static int set_messages(struct jinja_run *run, const struct chat_input *input)
             snprintf(place, sizeof(place), "messages[%zu]", i);
             diag_prefix(run->diag, place);
         }
-        r = r ? r : jinja_push(run, list.list, &message);
+        r = r ? r : jinja_list_push(run, list.list, &message);
     }
     return r ? r : jinja_set(run, "messages", &list);
 }
@@ -168,16 +168,16 @@ static int set_tools(struct jinja_run *run, const struct chat_input *input)
     if (input->n_tools == 0) {
         return JINJA_OK;
     }
-    r = jinja_new_list(run, input->n_tools, JINJA_FLAVOUR_LIST, &list);
+    r = jinja_list_new(run, input->n_tools, JINJA_FLAVOUR_LIST, &list);
     for (size_t i = 0; !r && i < input->n_tools; i++) {
-        r = jinja_read_json(run, input->tools[i].bytes, input->tools[i].n, JINJA_FOREIGN, &tool);
+        r = jinja_json_read(run, input->tools[i].bytes, input->tools[i].n, JINJA_FOREIGN, &tool);
         if (r > 0) {
             char place[32];
 
             snprintf(place, sizeof(place), "tools[%zu]", i);
             diag_prefix(run->diag, place);
         }
-        r = r ? r : jinja_push(run, list.list, &tool);
+        r = r ? r : jinja_list_push(run, list.list, &tool);
     }
     return r ? r : jinja_set(run, "tools", &list);
 }
@@ -247,7 +247,7 @@ int chat_tokenize(const struct chat *chat, const struct chat_input *input, const
     int r = render(chat, input, cancel, &run, diag);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     out = jinja_run_out(run);
     r = vocab_adds_bos(chat->vocab) ? ids_push(ids, bos) : TOKENIZE_OK;
@@ -283,7 +283,7 @@ int chat_render(const struct chat *chat, const struct chat_input *input, const a
     int r = render(chat, input, cancel, &run, diag);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     return copy_out(run, out);
 }
@@ -291,7 +291,7 @@ int chat_render(const struct chat *chat, const struct chat_input *input, const a
 /* Members of the object "extra" as variables. */
 static int open_extra(struct jinja_run *run)
 {
-    const struct jinja_value *extra = jinja_find_text(run->context, "extra", 5);
+    const struct jinja_value *extra = jinja_dict_get(run->context, "extra", 5);
     const struct jinja_dict *dict;
     int r = JINJA_OK;
 
@@ -300,7 +300,7 @@ static int open_extra(struct jinja_run *run)
     }
     dict = extra->dict;
     for (size_t i = 0; !r && i < dict->n; i++) {
-        r = jinja_put(run, run->context, &dict->pairs[i].key, &dict->pairs[i].value);
+        r = jinja_dict_put(run, run->context, &dict->pairs[i].key, &dict->pairs[i].value);
     }
     return r;
 }

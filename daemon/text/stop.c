@@ -6,7 +6,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "text/stage.h"
+#include "text/output_filter.h"
 #include <assert.h>
 #include <errno.h>
 
@@ -35,7 +35,7 @@ static uint32_t find_child(const struct stop *stop, uint32_t at, uint8_t byte)
     return child;
 }
 
-static void add_text(struct stop *stop, const struct stage_text *text, int32_t index)
+static void add_text(struct stop *stop, const struct stop_text *text, int32_t index)
 {
     uint32_t at = 0;
 
@@ -90,7 +90,7 @@ static void stop_destroyp(struct stop **stop)
     stop_destroy(*stop);
 }
 
-int stop_create(struct stop **ret_stop, const struct stage_text *texts, size_t n_texts)
+int stop_create(struct stop **ret_stop, const struct stop_text *texts, size_t n_texts)
 {
     cleanup(stop_destroyp) struct stop *stop = mem_calloc(MEM_STREAM, 1, sizeof(*stop));
     size_t n_bytes = 0;

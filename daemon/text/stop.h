@@ -13,13 +13,13 @@
 
 struct stop;
 
-struct stage_text;
+struct stop_text;
 
 #define STOP_BEGIN 0u
 #define STOP_NONE  (-1)
 
 /* @texts are copied; each has 1 byte or more, together less than 2^31. 0 or -ENOMEM. */
-int stop_create(struct stop **ret_stop, const struct stage_text *texts, size_t n_texts);
+int stop_create(struct stop **ret_stop, const struct stop_text *texts, size_t n_texts);
 void stop_destroy(struct stop *stop);
 
 /* The state after @byte; the first is STOP_BEGIN. */

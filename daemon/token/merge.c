@@ -1,5 +1,5 @@
 /*
- * The heap holds values, not nodes of base/heap: 16 bytes a pair, for texts of a million symbols.
+ * The heap holds values, not intrusive nodes: 16 bytes a pair, for texts of a million symbols.
  */
 #include "token/merge.h"
 #include "base/err.h"

@@ -63,7 +63,7 @@ int ids_push(struct ids *ids, uint32_t id)
     int r = make_room(ids, 1);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     ids->ids[ids->n++] = id;
     return TOKENIZE_OK;
@@ -74,7 +74,7 @@ int ids_append(struct ids *ids, const uint32_t *more, size_t n)
     int r = n > 0 ? make_room(ids, n) : TOKENIZE_OK;
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     if (n > 0) {
         memcpy(ids->ids + ids->n, more, n * sizeof(*more));
@@ -257,14 +257,14 @@ static int tokenize(const struct vocab *vocab, const void *text, const uint8_t *
     if ((flags & TOKENIZE_BOS) && vocab->adds_bos) {
         r = ids_push(ids, vocab->bos);
         if (r) {
-            return r < 0 ? err_up(r) : r;
+            return err_pass(r);
         }
     }
     r = push_text(&job, text, n, flags);
     if (r == TOKENIZE_OK && (flags & TOKENIZE_EOS) && vocab->adds_eos) {
         r = ids_push(ids, vocab->eos);
     }
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }
 
 int vocab_tokenize(const struct vocab *vocab, const void *text, size_t n, unsigned flags, const atomic_bool *cancel,

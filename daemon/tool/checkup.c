@@ -3,12 +3,12 @@
  */
 #include "tool/checkup.h"
 
+#include "govern/governor.h"
+#include "govern/heat.h"
 #include "kern/cores.h"
 #include "kern/cpu.h"
 #include "kern/kern.h"
-#include "sched/governor.h"
-#include "sched/heat.h"
-#include "sense/load.h"
+#include "load/load.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static void gather_process(struct checkup *checkup)
 
 static void gather_files(struct checkup *checkup)
 {
-    const struct root *root = &checkup->look.machine.root;
+    const struct root *root = &checkup->look.discovery.root;
     DIR *folder;
 
     checkup->is_machine = root->is_machine;
@@ -53,7 +53,7 @@ static void gather_devices(struct checkup *checkup)
     const struct choice_policy policy = { 0 };
 
     checkup->chosen = -1;
-    if (device_find_all(&checkup->look.machine.root, checkup->devices, &checkup->n_devices)) {
+    if (device_find_all(&checkup->look.discovery.root, checkup->devices, &checkup->n_devices)) {
         diag_set(&checkup->no_choice, "the list of DRM devices can't be read");
         checkup->n_devices = 0;
     } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice, &checkup->no_choice) ==
@@ -62,42 +62,42 @@ static void gather_devices(struct checkup *checkup)
     }
 }
 
-const struct gauge *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity)
+const struct channel *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity)
 {
     const struct list *link;
 
-    list_for_each (link, &checkup->look.sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &checkup->look.sampler.channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->found.quantity == quantity && gauge->in_use) {
-            return gauge;
+        if (channel->facts.quantity == quantity && channel->in_use) {
+            return channel;
         }
     }
     return NULL;
 }
 
 /* One that was never read well is no bound where others are. */
-static bool bounds(const struct gauge *gauge)
+static bool bounds(const struct channel *channel)
 {
-    return gauge->found.quantity == READING_TEMPERATURE && gauge->in_use && gauge->now.state == READING_OK;
+    return channel->facts.quantity == READING_TEMPERATURE && channel->in_use && channel->now.state == READING_OK;
 }
 
-const struct gauge *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc)
+const struct channel *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc)
 {
     static const struct governor_policy usual;
-    const struct gauge *coolest = NULL;
+    const struct channel *coolest = NULL;
     const struct list *link;
 
-    list_for_each (link, &checkup->look.sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &checkup->look.sampler.channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
         const struct governor_zone zone = {
-            .passive_mc = gauge->found.passive_mc,
-            .critical_mc = gauge->found.critical_mc,
+            .passive_mc = channel->facts.passive_mc,
+            .critical_mc = channel->facts.critical_mc,
         };
         const int32_t target_mc = heat_target_mc(&usual, &zone);
 
-        if (bounds(gauge) && (!coolest || target_mc < *ret_target_mc)) {
-            coolest = gauge;
+        if (bounds(channel) && (!coolest || target_mc < *ret_target_mc)) {
+            coolest = channel;
             *ret_target_mc = target_mc;
         }
     }
@@ -135,35 +135,35 @@ static void advise_of_nodes(struct checkup *checkup)
 
 static void advise_of_load(struct checkup *checkup)
 {
-    const struct gauge *gauge = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
-    struct load_device device = { .minor = LOAD_NO_MINOR };
+    const struct channel *channel = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+    struct gpu device = { .minor = GPU_NO_MINOR };
 
     if (checkup->chosen < 0) {
         return;
     }
     snprintf(device.driver, sizeof(device.driver), "%.23s", checkup->devices[checkup->chosen].driver);
-    if (!gauge || gauge->now.state == READING_ABSENT) {
+    if (!channel || channel->now.state == READING_ABSENT) {
         advise(checkup,
                "nothing tells how busy the GPU is: sotto takes it for busy, and goes by the delay of its own "
                "work%s%s",
                load_note(&device) ? "; " : "", load_note(&device) ? load_note(&device) : "");
-    } else if (gauge->now.blind_permille > 0 && checkup->is_machine && geteuid() != 0) {
+    } else if (channel->now.blind_permille > 0 && checkup->is_machine && geteuid() != 0) {
         advise(checkup,
                "%u.%u %% of the GPU's users can't be seen by this user: sotto-sense sees them with the "
                "rights of its unit",
-               gauge->now.blind_permille / 10, gauge->now.blind_permille % 10);
+               channel->now.blind_permille / 10, channel->now.blind_permille % 10);
     }
 }
 
 static void advise_of_heat(struct checkup *checkup)
 {
     int32_t target_mc;
-    const struct gauge *coolest = checkup_coolest(checkup, &target_mc);
+    const struct channel *coolest = checkup_coolest(checkup, &target_mc);
 
     if (!coolest) {
         advise(checkup, "no temperature can be read: sotto can't hold one; name zones in sense.zones if "
                         "there are others");
-    } else if (coolest->found.passive_mc == INT32_MAX && coolest->found.critical_mc == INT32_MAX) {
+    } else if (coolest->facts.passive_mc == INT32_MAX && coolest->facts.critical_mc == INT32_MAX) {
         advise(checkup, "no zone has a trip point: say in governor.target what is to be held");
     }
 }
@@ -174,14 +174,14 @@ static void advise_of_rights(struct checkup *checkup)
     const struct list *link;
     const char *last = "";
 
-    list_for_each (link, &checkup->look.sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &checkup->look.sampler.channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->now.state == READING_FORBIDDEN && gauge->found.rank != SOURCE_PASSED_OVER &&
-            strcmp(last, gauge->found.path) != 0) {
-            last = gauge->found.path;
+        if (channel->now.state == READING_FORBIDDEN && channel->facts.rank != SOURCE_PASSED_OVER &&
+            strcmp(last, channel->facts.path) != 0) {
+            last = channel->facts.path;
             advise(checkup, "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
-                   gauge->found.path);
+                   channel->facts.path);
         }
     }
 }

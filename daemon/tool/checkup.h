@@ -7,7 +7,7 @@
 #define SOTTO_TOOL_CHECKUP_H
 
 #include "drm/choice.h"
-#include "sense/memory.h"
+#include "memory/memory.h"
 #include "tool/look.h"
 #include <sys/utsname.h>
 
@@ -41,9 +41,9 @@ bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag);
 bool checkup_close(struct checkup *checkup);
 
 /* The gauge that decides for @quantity, or NULL. */
-const struct gauge *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity);
+const struct channel *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity);
 
 /* The temperature in use that is held lowest where the configuration says nothing, and at what; NULL: there is none. */
-const struct gauge *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc);
+const struct channel *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc);
 
 #endif

@@ -83,19 +83,19 @@ static void show_devices(const struct checkup *checkup)
 
 static void show_clients(const struct checkup *checkup)
 {
-    const struct gauge *gauge = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+    const struct channel *channel = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
 
-    if (!gauge) {
+    if (!channel) {
         return;
     }
     puts("\nwho uses the GPU now");
-    if (!gauge->found.tells_clients) {
+    if (!channel->facts.tells_clients) {
         puts("    not told by client");
-    } else if (gauge->n_clients == 0) {
+    } else if (channel->n_clients == 0) {
         puts("    nobody that can be seen");
     }
-    for (uint32_t i = 0; i < gauge->n_clients; i++) {
-        const struct source_client *client = &gauge->clients[i];
+    for (uint32_t i = 0; i < channel->n_clients; i++) {
+        const struct source_client *client = &channel->clients[i];
 
         printf("    ");
         tool_put_text(stdout, client->name, strnlen(client->name, sizeof(client->name)));
@@ -109,14 +109,14 @@ static void show_sensors(const struct checkup *checkup)
     const struct list *link;
 
     puts("\nsensors (* decides)");
-    list_for_each (link, &checkup->look.sampler.gauges) {
+    list_for_each (link, &checkup->look.sampler.channels) {
         fputs("  ", stdout);
-        sensors_print(container_of(link, struct gauge, link));
+        sensors_print(container_of(link, struct channel, link));
     }
 }
 
 /* Why a temperature is held where it is. */
-static const char *reason_of(const struct found *found, int32_t target_mc)
+static const char *reason_of(const struct source_facts *found, int32_t target_mc)
 {
     if (found->passive_mc != INT32_MAX && target_mc >= found->passive_mc - 5000) {
         return "five below where the kernel throttles";
@@ -129,19 +129,19 @@ static const char *reason_of(const struct found *found, int32_t target_mc)
 
 static void show_plan(const struct checkup *checkup)
 {
-    const struct gauge *load = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
+    const struct channel *load = checkup_deciding(checkup, READING_GRAPHICS_LOAD);
     int32_t target_mc;
-    const struct gauge *coolest = checkup_coolest(checkup, &target_mc);
+    const struct channel *coolest = checkup_coolest(checkup, &target_mc);
 
     puts("\nwhat sotto does here");
     puts("    computes on the cores");
     if (checkup->chosen >= 0) {
         printf("    claims %s, and stays underneath its graphics: %s\n", checkup->devices[checkup->chosen].render.path,
-               load ? load->found.name : "load unknown, taken for busy");
+               load ? load->facts.name : "load unknown, taken for busy");
     }
     if (coolest) {
         printf("    holds %.0f C at %s, %s, unless governor.target says another\n", target_mc / 1000.0,
-               coolest->found.name, reason_of(&coolest->found, target_mc));
+               coolest->facts.name, reason_of(&coolest->facts, target_mc));
     } else {
         puts("    holds no temperature: none can be read");
     }
@@ -192,12 +192,12 @@ static json_t *json_of_device(const struct checkup *checkup, uint32_t i)
     return object;
 }
 
-static json_t *json_of_clients(const struct gauge *gauge)
+static json_t *json_of_clients(const struct channel *channel)
 {
     json_t *list = json_array();
 
-    for (uint32_t i = 0; gauge && i < gauge->n_clients; i++) {
-        const struct source_client *client = &gauge->clients[i];
+    for (uint32_t i = 0; channel && i < channel->n_clients; i++) {
+        const struct source_client *client = &channel->clients[i];
         json_t *one = json_object();
 
         json_object_set_new(one, "name", tool_text(client->name, strnlen(client->name, sizeof(client->name))));
@@ -221,8 +221,8 @@ static json_t *json_of(const struct checkup *checkup)
     for (uint32_t i = 0; i < checkup->n_devices; i++) {
         json_array_append_new(devices, json_of_device(checkup, i));
     }
-    list_for_each (link, &checkup->look.sampler.gauges) {
-        json_array_append_new(sensors, sensors_json(container_of(link, struct gauge, link)));
+    list_for_each (link, &checkup->look.sampler.channels) {
+        json_array_append_new(sensors, sensors_json(container_of(link, struct channel, link)));
     }
     for (uint32_t i = 0; i < checkup->n_advice; i++) {
         json_array_append_new(advice, tool_text(checkup->advice[i], strlen(checkup->advice[i])));

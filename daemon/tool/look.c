@@ -18,12 +18,12 @@
 /* Waits for the bell until @until_us. */
 static void wait_for_bell(struct look *look, uint64_t until_us)
 {
-    struct pollfd bell = { .fd = look->bell, .events = POLLIN };
+    struct pollfd notify_fd = { .fd = look->notify_fd, .events = POLLIN };
     uint64_t now_us = clock_mono_us();
     eventfd_t n;
 
-    if (now_us < until_us && poll(&bell, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
-        eventfd_read(look->bell, &n);
+    if (now_us < until_us && poll(&notify_fd, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
+        eventfd_read(look->notify_fd, &n);
     }
 }
 
@@ -32,8 +32,8 @@ static bool find(struct look *look)
 {
     uint64_t end_us = clock_mono_us() + FIND_MS * UINT64_C(1000);
 
-    finder_ask(&look->finder);
-    while (!finder_take(&look->finder, &look->finding)) {
+    finder_request(&look->finder);
+    while (!finder_take(&look->finder, &look->scan_result)) {
         if (clock_mono_us() >= end_us) {
             return false;
         }
@@ -46,16 +46,16 @@ static int begin(struct look *look, struct diag *diag)
 {
     int r;
 
-    look->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (look->bell < 0) {
+    look->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (look->notify_fd < 0) {
         return err_new(-errno);
     }
-    r = readers_open(&look->readers, look->bell);
+    r = readers_open(&look->readers, look->notify_fd);
     if (r) {
         return err_up(r);
     }
     sampler_init(&look->sampler, &look->readers);
-    r = finder_open(&look->finder, &machine_table, &look->machine, look->bell);
+    r = finder_open(&look->finder, &discovery_table, &look->discovery, look->notify_fd);
     if (r) {
         return err_up(r);
     }
@@ -63,15 +63,15 @@ static int begin(struct look *look, struct diag *diag)
         diag_set(diag, "looking for sensors took more than %u s: a driver does not answer", FIND_MS / 1000);
         return err_new(-ETIMEDOUT);
     }
-    return sampler_found(&look->sampler, &look->finding, clock_mono_us());
+    return sampler_take_scan(&look->sampler, &look->scan_result, clock_mono_us());
 }
 
 bool look_open(struct look *look, const char *root, struct diag *diag)
 {
-    const struct machine_wishes wishes = { 0 };
+    const struct discovery_setup setup = { 0 };
     int r;
 
-    if (!machine_open(&look->machine, root, &wishes, diag)) {
+    if (!discovery_open(&look->discovery, root, &setup, diag)) {
         return false;
     }
     r = begin(look, diag);
@@ -86,9 +86,9 @@ void look_read(struct look *look, uint32_t for_ms)
     uint64_t now_us = clock_mono_us();
     uint64_t end_us = now_us + for_ms * UINT64_C(1000);
 
-    sampler_rate(&look->sampler, PERIOD_MS, now_us);
+    sampler_set_rate(&look->sampler, PERIOD_MS, now_us);
     while (now_us < end_us) {
-        uint64_t next_us = sampler_turn(&look->sampler, now_us);
+        uint64_t next_us = sampler_step(&look->sampler, now_us);
 
         wait_for_bell(look, next_us < end_us ? next_us : end_us);
         now_us = clock_mono_us();
@@ -102,41 +102,41 @@ bool look_close(struct look *look)
         return false;
     }
     sampler_finish(&look->sampler);
-    machine_close(&look->machine);
-    close(look->bell);
+    discovery_close(&look->discovery);
+    close(look->notify_fd);
     return true;
 }
 
 /* ---- words */
 
-uint64_t look_age_ms(const struct gauge *gauge)
+uint64_t look_age_ms(const struct channel *channel)
 {
     uint64_t now_us = clock_mono_us();
 
-    return now_us > gauge->now.at_us ? (now_us - gauge->now.at_us) / 1000 : 0;
+    return now_us > channel->now.at_us ? (now_us - channel->now.at_us) / 1000 : 0;
 }
 
-const char *look_state(const struct gauge *gauge)
+const char *look_state(const struct channel *channel)
 {
-    return gauge->found.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(gauge->now.state);
+    return channel->facts.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(channel->now.state);
 }
 
-static bool has_value(const struct gauge *gauge)
+static bool has_value(const struct channel *channel)
 {
-    return gauge->was_read && gauge->found.rank != SOURCE_PASSED_OVER &&
-           (gauge->now.state == READING_OK ||
-            (gauge->was_ok && (gauge->now.state == READING_STALE || gauge->now.state == READING_IMPLAUSIBLE)));
+    return channel->was_read && channel->facts.rank != SOURCE_PASSED_OVER &&
+           (channel->now.state == READING_OK ||
+            (channel->was_ok && (channel->now.state == READING_STALE || channel->now.state == READING_IMPLAUSIBLE)));
 }
 
-const char *look_value(const struct gauge *gauge, char *text, size_t cap)
+const char *look_value(const struct channel *channel, char *text, size_t cap)
 {
-    double value = (double)gauge->now.value;
+    double value = (double)channel->now.value;
 
     text[0] = '\0';
-    if (!has_value(gauge)) {
+    if (!has_value(channel)) {
         return text;
     }
-    switch (gauge->found.quantity) {
+    switch (channel->facts.quantity) {
     case READING_GRAPHICS_LOAD:
     case READING_COMPUTE_LOAD:
     case READING_MEMORY_PRESSURE:
@@ -158,7 +158,7 @@ const char *look_value(const struct gauge *gauge, char *text, size_t cap)
         snprintf(text, cap, "%.0f MiB", value / 1024);
         break;
     case READING_THROTTLE:
-        snprintf(text, cap, "%.0f of %" PRId64, value, gauge->found.most);
+        snprintf(text, cap, "%.0f of %" PRId64, value, channel->facts.most);
         break;
     case READING_QUANTITY_COUNT:
         break;

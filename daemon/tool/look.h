@@ -8,19 +8,19 @@
 #define SOTTO_TOOL_LOOK_H
 
 #include "base/diag.h"
-#include "sensor/machine.h"
+#include "sensor/discovery.h"
 #include "sensor/sampler.h"
 
 /* Rates need two readings with some time between; the first walk over clients of a device is no interval yet. */
 #define LOOK_USUAL_MS 700u
 
 struct look {
-    struct machine machine;
+    struct discovery discovery;
     struct finder finder;
     struct readers readers;
     struct sampler sampler;
-    struct finding finding;
-    int bell; /* an eventfd: something was found or read */
+    struct scan_result scan_result;
+    int notify_fd; /* an eventfd: something was found or read */
 };
 
 /* Opens the machine below @root ("/": this one) and finds its sources, five seconds at most. False: @diag says why. */
@@ -32,14 +32,14 @@ void look_read(struct look *look, uint32_t for_ms);
 /* False: a thread is inside a source that does not answer, so memory can't be freed: end the process. */
 bool look_close(struct look *look);
 
-/* How old the reading of @gauge is. */
-uint64_t look_age_ms(const struct gauge *gauge);
+/* How old the reading of @channel is. */
+uint64_t look_age_ms(const struct channel *channel);
 
 /* "ok", "passed over", or another state's word. */
-const char *look_state(const struct gauge *gauge);
+const char *look_state(const struct channel *channel);
 
 /* The value with its unit for people, "54.0 C"; "" where there is none. Returns @text. */
-const char *look_value(const struct gauge *gauge, char *text, size_t cap);
+const char *look_value(const struct channel *channel, char *text, size_t cap);
 
 #define LOOK_VALUE_BYTES 40
 

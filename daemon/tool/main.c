@@ -4,7 +4,7 @@
  * Called as sotto-COMMAND, or as COMMAND (as `sotto COMMAND` does), it runs that command; called as sotto-tool its
  * first argument names it.
  */
-#include "base/stdfd.h"
+#include "base/file.h"
 #include "tool/tool.h"
 #include <string.h>
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 {
     const struct tool *tool = argc > 0 ? find_called(argv[0]) : NULL;
 
-    if (stdfd_hold()) {
+    if (file_hold_std()) {
         return TOOL_FAILED;
     }
     if (tool) {

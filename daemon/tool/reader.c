@@ -68,14 +68,14 @@ int reader_begin(struct reader *reader, const uint32_t *tokens, uint32_t n, uint
     const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     struct seq_room room;
     int r = seq_open(reader->model,
-                     &(struct seq_ask){ .id = SEQ_ID,
-                                        .tokens = tokens,
-                                        .n_tokens = n,
-                                        .n_prompt = n,
-                                        .params = &greedy,
-                                        .watch = watch,
-                                        .watcher = watcher,
-                                        .watch_from = from },
+                     &(struct seq_request){ .id = SEQ_ID,
+                                            .tokens = tokens,
+                                            .n_tokens = n,
+                                            .n_prompt = n,
+                                            .params = &greedy,
+                                            .watch = watch,
+                                            .watcher = watcher,
+                                            .watch_from = from },
                      &room);
 
     if (r) {
@@ -123,11 +123,11 @@ int reader_read(struct reader *reader, const uint32_t *tokens, uint32_t n, uint3
     int r = reader_begin(reader, tokens, n, from, watch, watcher, diag);
 
     if (r) {
-        return r < 0 ? err_up(r) : r;
+        return err_pass(r);
     }
     while (!r && reader_is_left(reader)) {
         r = reader_step(reader, diag);
     }
     reader_end(reader);
-    return r < 0 ? err_up(r) : r;
+    return err_pass(r);
 }

@@ -84,7 +84,7 @@ static int open_source(struct source *source, const char *path, const char **ret
     return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
 }
 
-/* What the interpreter says of variables that are no JSON begins with this (text/jinja_json.h): the input's fault. */
+/* What the interpreter says of variables that are no JSON begins with this (jinja/jinja_json.h): the input's fault. */
 #define BAD_INPUT "JSON: "
 
 /* With --json a refusal is an answer, too. */

@@ -2,7 +2,7 @@
  * A page is printed when the readers have had time for it; what was passed over is for JSON and for doctor.
  */
 #include "tool/sensors.h"
-#include "sense/record.h"
+#include "record/record.h"
 #include "tool/table.h"
 #include <string.h>
 #include <unistd.h>
@@ -33,23 +33,23 @@ struct wish {
 
 /* ---- one page */
 
-json_t *sensors_json(const struct gauge *gauge)
+json_t *sensors_json(const struct channel *channel)
 {
-    const struct found *found = &gauge->found;
+    const struct source_facts *found = &channel->facts;
     json_t *object = json_object();
 
     json_object_set_new(object, "quantity", json_string(reading_quantity_name(found->quantity)));
     json_object_set_new(object, "name", tool_text(found->name, strlen(found->name)));
     json_object_set_new(object, "path", tool_text(found->path, strlen(found->path)));
     json_object_set_new(object, "unit", json_string(reading_unit_name(found->quantity)));
-    json_object_set_new(object, "state", json_string(look_state(gauge)));
-    json_object_set_new(object, "in_use", json_boolean(gauge->in_use));
-    if (gauge->was_ok) {
-        json_object_set_new(object, "value", json_integer(gauge->now.value));
-        json_object_set_new(object, "age_ms", tool_number(look_age_ms(gauge)));
+    json_object_set_new(object, "state", json_string(look_state(channel)));
+    json_object_set_new(object, "in_use", json_boolean(channel->in_use));
+    if (channel->was_ok) {
+        json_object_set_new(object, "value", json_integer(channel->now.value));
+        json_object_set_new(object, "age_ms", tool_number(look_age_ms(channel)));
     }
-    if (gauge->now.blind_permille) {
-        json_object_set_new(object, "blind_permille", json_integer(gauge->now.blind_permille));
+    if (channel->now.blind_permille) {
+        json_object_set_new(object, "blind_permille", json_integer(channel->now.blind_permille));
     }
     if (found->passive_mc != INT32_MAX) {
         json_object_set_new(object, "passive_mc", json_integer(found->passive_mc));
@@ -58,7 +58,7 @@ json_t *sensors_json(const struct gauge *gauge)
         json_object_set_new(object, "critical_mc", json_integer(found->critical_mc));
     }
     json_object_set_new(object, "chosen", tool_text(found->why, strlen(found->why)));
-    json_object_set_new(object, "why", tool_text(gauge->now.why, strlen(gauge->now.why)));
+    json_object_set_new(object, "why", tool_text(channel->now.why, strlen(channel->now.why)));
     return object;
 }
 
@@ -68,14 +68,14 @@ static int print_json(const struct tool_call *call, const struct look *look)
     json_t *list = json_array();
     const struct list *link;
 
-    list_for_each (link, &look->sampler.gauges) {
-        json_array_append_new(list, sensors_json(container_of(link, struct gauge, link)));
+    list_for_each (link, &look->sampler.channels) {
+        json_array_append_new(list, sensors_json(container_of(link, struct channel, link)));
     }
     json_object_set_new(object, "sensors", list);
     return tool_print(call, object);
 }
 
-static void print_trips(const struct found *found)
+static void print_trips(const struct source_facts *found)
 {
     if (found->passive_mc != INT32_MAX) {
         printf("  throttled from %.0f C", found->passive_mc / 1000.0);
@@ -88,19 +88,19 @@ static void print_trips(const struct found *found)
 /* The state has said so already. */
 #define PASSED_OVER "passed over: "
 
-void sensors_print(const struct gauge *gauge)
+void sensors_print(const struct channel *channel)
 {
-    const struct found *found = &gauge->found;
+    const struct source_facts *found = &channel->facts;
     char value[LOOK_VALUE_BYTES];
-    const char *why = gauge->now.why[0] ? gauge->now.why : found->why;
+    const char *why = channel->now.why[0] ? channel->now.why : found->why;
 
-    printf("%c %-16s ", gauge->in_use ? '*' : ' ', reading_quantity_name(found->quantity));
-    printf("%-30s %12s  %-11s", found->name, look_value(gauge, value, sizeof(value)), look_state(gauge));
+    printf("%c %-16s ", channel->in_use ? '*' : ' ', reading_quantity_name(found->quantity));
+    printf("%-30s %12s  %-11s", found->name, look_value(channel, value, sizeof(value)), look_state(channel));
     print_trips(found);
-    if (gauge->now.blind_permille) {
-        printf("  %u.%u %% can't be seen", gauge->now.blind_permille / 10, gauge->now.blind_permille % 10);
+    if (channel->now.blind_permille) {
+        printf("  %u.%u %% can't be seen", channel->now.blind_permille / 10, channel->now.blind_permille % 10);
     }
-    if (why[0] && (gauge->now.state != READING_OK || found->rank == SOURCE_PASSED_OVER)) {
+    if (why[0] && (channel->now.state != READING_OK || found->rank == SOURCE_PASSED_OVER)) {
         why += strncmp(why, PASSED_OVER, strlen(PASSED_OVER)) == 0 ? strlen(PASSED_OVER) : 0;
         printf("  ");
         tool_put_text(stdout, why, strlen(why));
@@ -113,12 +113,12 @@ static int print_text(const struct tool_call *call, const struct look *look)
     const struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &look->sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &look->sampler.channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
 
         /* What was passed over is said in words by doctor and in JSON; here it would bury the rest. */
-        if (gauge->found.rank != SOURCE_PASSED_OVER) {
-            sensors_print(gauge);
+        if (channel->facts.rank != SOURCE_PASSED_OVER) {
+            sensors_print(channel);
             n++;
         }
     }

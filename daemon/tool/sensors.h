@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 /* One line on standard output. */
-void sensors_print(const struct gauge *gauge);
+void sensors_print(const struct channel *channel);
 
 /* NULL: no memory. */
-json_t *sensors_json(const struct gauge *gauge);
+json_t *sensors_json(const struct channel *channel);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/utf8.h"
 #include "drm/pvr.h"
-#include "sense/load.h"
+#include "load/load.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -128,9 +128,9 @@ static void read_driver(struct device *device, const struct root *root, const ch
 
     snprintf(path, sizeof(path), "%s/device/driver", folder);
     if (find_value(uevent, "DRIVER", name, sizeof(name))) {
-        copy(device->driver, sizeof(device->driver), load_drm_name(name));
+        copy(device->driver, sizeof(device->driver), gpu_drm_name(name));
     } else if (root_read_link(root, path, link, sizeof(link)) == 0) {
-        copy(device->driver, sizeof(device->driver), load_drm_name(base_of(link)));
+        copy(device->driver, sizeof(device->driver), gpu_drm_name(base_of(link)));
     } else {
         /* Without a bus driver the parent's name is all there is: "vgem". */
         copy(device->driver, sizeof(device->driver), device->bus_name);
@@ -253,7 +253,7 @@ static int walk(struct found *found, const struct root *root,
 
 /* ---- what the kernel tells */
 
-static void ask_bus(struct device *device, int fd)
+static void query_bus(struct device *device, int fd)
 {
     drmDevicePtr info = NULL;
 
@@ -278,7 +278,7 @@ static void ask_bus(struct device *device, int fd)
     drmFreeDevice(&info);
 }
 
-static void ask_version(struct device *device, int fd)
+static void query_version(struct device *device, int fd)
 {
     drmVersionPtr version = drmGetVersion(fd);
 
@@ -294,7 +294,7 @@ static void ask_version(struct device *device, int fd)
     drmFreeVersion(version);
 }
 
-static void ask_features(struct device *device, int fd)
+static void query_features(struct device *device, int fd)
 {
     static const struct {
         uint64_t cap;
@@ -316,7 +316,7 @@ static void ask_features(struct device *device, int fd)
     }
 }
 
-static void ask(struct device *device)
+static void query_node(struct device *device)
 {
     const struct node *node = device->render.access == NODE_OPENS ? &device->render : &device->card;
     cleanup(fd_closep) int fd = -1;
@@ -324,10 +324,10 @@ static void ask(struct device *device)
     if (node->access != NODE_OPENS || node_open(node, &fd) < 0) {
         return;
     }
-    ask_version(device, fd);
-    ask_bus(device, fd);
-    ask_features(device, fd);
-    device->has_core = strcmp(device->driver, "powervr") == 0 && pvr_ask(fd, &device->core) == 0;
+    query_version(device, fd);
+    query_bus(device, fd);
+    query_features(device, fd);
+    device->has_core = strcmp(device->driver, "powervr") == 0 && pvr_query_core(fd, &device->core) == 0;
 }
 
 bool device_is_lost(int fd)
@@ -337,7 +337,7 @@ bool device_is_lost(int fd)
     return drmGetCap(fd, DRM_CAP_PRIME, &value) != 0 && errno == ENODEV;
 }
 
-static void give_name(struct device *device)
+static void set_name(struct device *device)
 {
     const struct chip_signs signs = {
         .driver = device->driver[0] ? device->driver : NULL,
@@ -385,8 +385,8 @@ int device_find_all(const struct root *root, struct device devices[DEVICES_MAX],
     for (uint32_t i = 0; i < found.n; i++) {
         node_try(&devices[i].render, root);
         node_try(&devices[i].card, root);
-        ask(&devices[i]);
-        give_name(&devices[i]);
+        query_node(&devices[i]);
+        set_name(&devices[i]);
     }
     qsort(devices, found.n, sizeof(devices[0]), compare);
     *ret_n = found.n;

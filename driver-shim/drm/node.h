@@ -8,7 +8,7 @@
 #define SOTTO_DRM_NODE_H
 
 #include "base/diag.h"
-#include "sense/root.h"
+#include "sysfs/root.h"
 #include <stdbool.h>
 #include <sys/types.h>
 

@@ -17,7 +17,7 @@ static int query(int fd, enum pvr_query type, void *into, uint32_t size)
 }
 
 /* The first ask is for the count alone: the list's memory is the caller's. */
-static int ask_quirks(int fd, struct pvr_core *core)
+static int query_quirks(int fd, struct pvr_core *core)
 {
     struct pvr_query_quirks list = { 0 };
     int r = query(fd, PVR_QUERY_QUIRKS, &list, sizeof(list));
@@ -32,7 +32,7 @@ static int ask_quirks(int fd, struct pvr_core *core)
     return list.count ? err_up(query(fd, PVR_QUERY_QUIRKS, &list, sizeof(list))) : 0;
 }
 
-int pvr_ask(int fd, struct pvr_core *ret_core)
+int pvr_query_core(int fd, struct pvr_core *ret_core)
 {
     struct pvr_query_gpu_info info = { 0 };
     struct pvr_query_runtime_info limits = { 0 };
@@ -44,7 +44,7 @@ int pvr_ask(int fd, struct pvr_core *ret_core)
         r = query(fd, PVR_QUERY_RUNTIME_INFO, &limits, sizeof(limits));
     }
     if (!r) {
-        r = ask_quirks(fd, &core);
+        r = query_quirks(fd, &core);
     }
     if (r) {
         return err_up(r);

@@ -22,6 +22,6 @@ struct pvr_core {
 };
 
 /* Asks the powervr node @fd. 0 or a fault: -ENODEV when the device is lost, -ENOTTY when it is another driver's. */
-int pvr_ask(int fd, struct pvr_core *ret_core);
+int pvr_query_core(int fd, struct pvr_core *ret_core);
 
 #endif

@@ -88,7 +88,7 @@ void share_drop(struct share *share, uint32_t handle)
 }
 
 /* Repeats what a signal cut short. */
-static int order(int fd, unsigned long request, void *arg)
+static int retry_ioctl(int fd, unsigned long request, void *arg)
 {
     int r;
 
@@ -102,20 +102,20 @@ int share_cpu_begin(int dmabuf_fd, bool writes)
 {
     struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_START | (writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
 
-    return order(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
+    return retry_ioctl(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
 }
 
 int share_cpu_end(int dmabuf_fd, bool wrote)
 {
     struct dma_buf_sync sync = { .flags = DMA_BUF_SYNC_END | (wrote ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ) };
 
-    return order(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
+    return retry_ioctl(dmabuf_fd, DMA_BUF_IOCTL_SYNC, &sync);
 }
 
 int share_fence(int dmabuf_fd, bool writes, int *ret_fd)
 {
     struct dma_buf_export_sync_file ask = { .flags = writes ? DMA_BUF_SYNC_RW : DMA_BUF_SYNC_READ, .fd = -1 };
-    int r = order(dmabuf_fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &ask);
+    int r = retry_ioctl(dmabuf_fd, DMA_BUF_IOCTL_EXPORT_SYNC_FILE, &ask);
 
     if (r) {
         return r;

@@ -73,14 +73,14 @@ void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, 
     if (!scale_value(plausible, value, &scaled) || scaled < plausible->low || scaled > plausible->high) {
         plausible->has_aside = false;
         fill_last(plausible, ret_reading);
-        source_say(ret_reading->why, sizeof(ret_reading->why), "%lld can't be true", (long long)value);
+        label_format(ret_reading->why, sizeof(ret_reading->why), "%lld can't be true", (long long)value);
         return;
     }
     if (looks_like_degrees(plausible, scaled)) {
         plausible->has_aside = false;
         fill_last(plausible, ret_reading);
-        source_say(ret_reading->why, sizeof(ret_reading->why),
-                   "%lld: whole degrees? a multiplier for this zone settles it", (long long)value);
+        label_format(ret_reading->why, sizeof(ret_reading->why),
+                     "%lld: whole degrees? a multiplier for this zone settles it", (long long)value);
         return;
     }
     if (plausible->jump && plausible->has_last && !is_near(plausible, scaled, plausible->last.value) &&
@@ -88,8 +88,8 @@ void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, 
         plausible->has_aside = true;
         plausible->aside = scaled;
         fill_last(plausible, ret_reading);
-        source_say(ret_reading->why, sizeof(ret_reading->why), "jumped to %lld: believed if the next agrees",
-                   (long long)scaled);
+        label_format(ret_reading->why, sizeof(ret_reading->why), "jumped to %lld: believed if the next agrees",
+                     (long long)scaled);
         return;
     }
     plausible->has_aside = false;

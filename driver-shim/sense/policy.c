@@ -56,9 +56,9 @@ static const char *const throttle[] = {
     "devfreq-*gpu*", "*gpu*", "devfreq-*.mali", "thermal-devfreq-*", "devfreq-*", NULL,
 };
 
-void policy_init(struct inventory_policy *policy)
+void policy_init(struct sensor_policy *policy)
 {
-    *policy = (struct inventory_policy){
+    *policy = (struct sensor_policy){
         .heat = { heat },
         .no_heat = { no_heat },
         .power = { power },
@@ -83,7 +83,7 @@ uint32_t policy_rank(const struct policy_list *list, const char *word)
     return UINT32_MAX;
 }
 
-int32_t policy_scale_permille(const struct inventory_policy *policy, const char *word)
+int32_t policy_scale_permille(const struct sensor_policy *policy, const char *word)
 {
     for (uint32_t i = 0; i < policy->n_scales; i++) {
         if (policy_matches(policy->scales[i].pattern, word)) {

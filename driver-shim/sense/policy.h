@@ -30,7 +30,7 @@ struct policy_scale {
 #define POLICY_OWN_PROCESS 0u
 #define POLICY_NO_PROCESS  UINT32_MAX
 
-struct inventory_policy {
+struct sensor_policy {
     struct policy_list heat;     /* types of zones, and "chip" or "chip/label" of hwmon; "gpu*" first */
     struct policy_list no_heat;  /* passed over: voltages, currents, states of charge, parts of what is there whole */
     struct policy_list power;    /* "chip" or "chip/label" of hwmon, names of powercap zones */
@@ -44,13 +44,13 @@ struct inventory_policy {
 };
 
 /* The defaults; memory is bounded by the groups of this process. */
-void policy_init(struct inventory_policy *policy);
+void policy_init(struct sensor_policy *policy);
 
 /* How many patterns come before the first that @word matches; UINT32_MAX: none matches. */
 uint32_t policy_rank(const struct policy_list *list, const char *word);
 
 /* 1000 if no pattern matches. */
-int32_t policy_scale_permille(const struct inventory_policy *policy, const char *word);
+int32_t policy_scale_permille(const struct sensor_policy *policy, const char *word);
 
 /* True if @word matches @pattern as a shell would, whatever the case. */
 bool policy_matches(const char *pattern, const char *word);

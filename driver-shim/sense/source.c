@@ -29,7 +29,7 @@ void source_read(struct source *source, uint64_t now_us, struct reading *ret_rea
 {
     if (source_rank(source) == SOURCE_PASSED_OVER) {
         *ret_reading = (struct reading){ .state = READING_ABSENT };
-        source_say(ret_reading->why, sizeof(ret_reading->why), "passed over");
+        label_format(ret_reading->why, sizeof(ret_reading->why), "passed over");
         return;
     }
     source->table->read(source, now_us, ret_reading);
@@ -56,7 +56,7 @@ struct source *source_find(const struct list *sources, const char *kind, const c
     return NULL;
 }
 
-void source_say(char *text, size_t cap, const char *format, ...)
+void label_format(char *text, size_t cap, const char *format, ...)
 {
     char raw[1024];
     va_list args;

@@ -12,7 +12,7 @@
 
 #include "base/list.h"
 #include "sense/reading.h"
-#include "sense/root.h"
+#include "sysfs/root.h"
 
 struct source;
 struct source_client;
@@ -63,7 +63,7 @@ struct source *source_find(const struct list *sources, const char *kind, const c
 
 /* Writes into one of the texts of a source or reading: names from files are strangers' bytes, so what is no
  * well-formed text on one line becomes U+FFFD, and what is too long is cut at a whole character. */
-void source_say(char *text, size_t cap, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void label_format(char *text, size_t cap, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* How many clients a load source can tell apart; more are added up in the last. */
 #define SOURCE_CLIENTS_MAX 64u

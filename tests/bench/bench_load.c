@@ -8,7 +8,7 @@
  * (short names, kept descriptors). Files of a tree are cheaper to read than those of procfs, whose text a driver makes
  * anew each time; so the last row walks over the processes of this machine, whose links have their real price.
  */
-#include "sense/fdinfo.h"
+#include "load/fdinfo.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -177,7 +177,7 @@ static double cpu_us(void)
 
 static void open_source(const struct root *root, struct source **graphics, struct source **compute)
 {
-    const struct load_device device = {
+    const struct gpu device = {
         .minor = 128, .card = 0, .node = "renderD128", .driver = "amdgpu", .path = "/sys/class/drm/renderD128/device"
     };
 

@@ -157,7 +157,7 @@ def a_conversation_is_put_through_a_template():
         holds("TemplateSyntaxError: line 1" in sotto(*words)[2], words)
         words[4] = put(folder, "none.json", "[1]")
         words[2] = template
-        holds("an object with variables" in sotto(*words)[2], sotto(*words)[2])
+        holds("JSON: expected an object" in sotto(*words)[2], sotto(*words)[2])
         words[4] = os.path.join(folder, "nowhere")
         holds("no such file" in sotto(*words)[2], sotto(*words)[2])
 

@@ -4,7 +4,7 @@
  * It is the owner's, but a half-written one must be refused with sentences, and what was accepted must be equal to
  * itself when it is read again.
  */
-#include "app/config.h"
+#include "config/config.h"
 #include "base/clean.h"
 #include "base/utf8.h"
 #include "fuzz.h"

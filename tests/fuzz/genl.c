@@ -4,7 +4,7 @@
  * The first byte chooses: events, samples, or the answer that names the family. Nothing behind the bytes is looked at,
  * and what comes out is always a whole event.
  */
-#include "sense/genl.h"
+#include "netlink/genl.h"
 #include "fuzz.h"
 #include <string.h>
 

@@ -149,7 +149,7 @@ def orders(folder):
                                                {"stop": {"sequence": 1}}, {"close": {"sequence": 1}}, second,
                                                {"withdraw": {"step": 1}}, {"continue": {"step": 1}}, {"quit": {}}))
     write(folder, "orders", "fresh", joined(3, *two, step(1, (1, 3)), step(2, (2, 2)), {"suspend": {"step": 2}},
-                                            {"withdraw": {"step": 2}}, step(3, (2, 2), foretold_us=1)))
+                                            {"withdraw": {"step": 2}}, step(3, (2, 2), estimated_us=1)))
     write(folder, "orders", "extend", joined(0, *two, step(1, (1, 3), (2, 2)), {"stop": {"sequence": 1}},
                                              extended(1, [1, 2, 3, 4, 5, 6]), step(2, (1, 9)), extended(2, [64]),
                                              extended(2, [1] * 250), extended(2, [1], 2)))

@@ -6,7 +6,7 @@
  */
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "text/jinja.h"
+#include "jinja/jinja.h"
 #include <string.h>
 
 static const struct jinja_limits limits = { .steps = 20000, .memory_bytes = 4u << 20, .output_bytes = 256u << 10 };

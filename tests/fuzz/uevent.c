@@ -3,7 +3,7 @@
  *
  * Whatever comes in, an event that comes out has whole texts, and what is no message changes nothing.
  */
-#include "sense/uevent.h"
+#include "netlink/uevent.h"
 #include "fuzz.h"
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef SOTTO_SIM_AGENDA_H
 #define SOTTO_SIM_AGENDA_H
 
-#include "base/heap.h"
+#include "heap.h"
 
 #define AGENDA_US 1000ull
 #define AGENDA_MS 1000000ull

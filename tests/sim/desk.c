@@ -6,9 +6,9 @@
 #define TICK_NS (50 * AGENDA_MS)
 #define CALM_NS (3000 * AGENDA_MS) /* as stream/governing.c: ticks go on for so long after the last work */
 
-enum governor_place desk_place(const struct desk *desk)
+enum processor desk_place(const struct desk *desk)
 {
-    return desk->scenario->chip.cores ? GOVERNOR_CORES : GOVERNOR_DEVICE;
+    return desk->scenario->chip.cores ? PROCESSOR_CPU : PROCESSOR_GPU;
 }
 
 const struct governor_limits *desk_limits(const struct desk *desk)
@@ -35,15 +35,15 @@ static void tick(struct desk *desk)
     input.hint = desk->hint.hint;
     desk->hint.hint.n_missed = 0;
     sensors_fill(desk->sensors, &input);
-    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    for (int i = 0; i < PROCESSOR_COUNT; i++) {
         input.held_us[i] = desk->held_us[i];
         desk->held_us[i] = 0;
     }
-    if (desk->foretold_us > 0.0) {
-        input.delay_permille = (uint32_t)(1000.0 * desk->took_us / desk->foretold_us);
+    if (desk->estimated_us > 0.0) {
+        input.delay_permille = (uint32_t)(1000.0 * desk->took_us / desk->estimated_us);
     }
     desk->took_us = 0.0;
-    desk->foretold_us = 0.0;
+    desk->estimated_us = 0.0;
     mutant_blinds(desk->mutant, &input);
     governor_tick(&desk->governor, &input);
     mutant_forgets(desk->mutant, &desk->governor);
@@ -57,7 +57,8 @@ static void on_tick(void *owner)
     struct desk *desk = owner;
 
     tick(desk);
-    if (desk->n_live > 0 || turn_is_busy(&desk->turn, &desk->lanes[0]) || turn_is_busy(&desk->turn, &desk->lanes[1])) {
+    if (desk->n_live > 0 || dispatch_is_busy(&desk->dispatch, &desk->lanes[0]) ||
+        dispatch_is_busy(&desk->dispatch, &desk->lanes[1])) {
         desk->worked_ns = desk->agenda->now_ns;
     }
     if (desk->agenda->now_ns - desk->worked_ns < CALM_NS) {
@@ -106,10 +107,10 @@ void desk_close_sequence(struct desk *desk, struct request *request)
     if (request->sequence == 0) {
         return;
     }
-    engine_send(desk_engine_of(desk, request->job.lane), &order);
-    turn_leave(&desk->turn, &request->job);
-    request->job.lane->n_taken--;
-    request->job.lane->no_room = false;
+    engine_send(desk_engine_of(desk, request->job.eq), &order);
+    dispatch_leave(&desk->dispatch, &request->job);
+    request->job.eq->n_taken--;
+    request->job.eq->no_room = false;
     request->sequence = 0;
 }
 
@@ -141,8 +142,8 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
     struct job *job = &request->job;
     uint64_t now = desk_now_us(desk);
 
-    job->lane = &desk->lanes[ask->lane];
-    job->class = desk->is_unscheduled ? SCHED_INTERACTIVE : ask->class;
+    job->eq = &desk->lanes[ask->eq];
+    job->priority = desk->is_unscheduled ? PRIORITY_INTERACTIVE : ask->priority;
     job->limits = (struct account_limits){
         .weight = desk->is_unscheduled || desk->mutant == MUTANT_NO_WEIGHT ? 0 : ask->weight,
         .n_streams = DESK_STREAMS,
@@ -171,7 +172,7 @@ static void fill_job(struct desk *desk, struct request *request, const struct de
 static bool finds_place(struct desk *desk, const struct desk_ask *ask, const struct job *job, uint64_t *ret_retry_us)
 {
     const struct account *account = job->account;
-    struct comeback_ask place = {
+    struct retry_request place = {
         .key = ask->key,
         .uid = account->uid,
         .own = { .n_free = account_room(account, &job->limits),
@@ -180,19 +181,20 @@ static bool finds_place(struct desk *desk, const struct desk_ask *ask, const str
         .shared = { .n_free = UINT32_MAX, .n_most = UINT32_MAX },
     };
 
-    place.own.gap_us = queue_foretell_us(&desk->queue, account, job->class, desk->governor.limits, &place.own.first_us);
+    place.own.gap_us =
+        queue_estimate_us(&desk->queue, account, job->priority, desk->governor.limits, &place.own.first_us);
     if (desk->mutant == MUTANT_NO_LINE) {
-        comebacks_init(&desk->comebacks);
+        retry_list_init(&desk->retry_list);
     }
-    return comeback_ask(&desk->comebacks, &place, desk_now_us(desk), ret_retry_us);
+    return retry_admit(&desk->retry_list, &place, desk_now_us(desk), ret_retry_us);
 }
 
 /* May it come in? As stream/ does: the account's limits first, then its deadline. */
 static int admit(struct desk *desk, struct request *request, const struct desk_ask *ask, uint64_t *ret_retry_us)
 {
     struct job *job = &request->job;
-    struct governor_limits usual[GOVERNOR_PLACE_COUNT];
-    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+    struct governor_limits usual[PROCESSOR_COUNT];
+    struct governor_limits limits[PROCESSOR_COUNT];
     struct admit_verdict verdict;
     int r = account_admit(job->account, &job->limits, 0, desk_now_us(desk), ret_retry_us);
 
@@ -203,8 +205,8 @@ static int admit(struct desk *desk, struct request *request, const struct desk_a
         return DESK_FULL;
     }
     admit_limits(desk->governor.limits, desk_now_us(desk), desk_now_us(desk), usual);
-    turn_real_limits(&desk->turn, usual, limits);
-    r = admit_ask(&desk->queue, job, limits, desk_now_us(desk), &verdict);
+    dispatch_real_limits(&desk->dispatch, usual, limits);
+    r = admit_check(&desk->queue, job, limits, desk_now_us(desk), &verdict);
     if (r == ADMIT_LATE && desk->mutant == MUTANT_NO_ADMIT) {
         r = ADMIT_OK;
     }
@@ -264,7 +266,7 @@ void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok)
 
 /* ---- life */
 
-static void init_lane(struct lane *lane, const struct scenario *scenario, const struct scenario_engine *family)
+static void init_lane(struct engine_queue *eq, const struct scenario *scenario, const struct scenario_engine *family)
 {
     uint64_t first_ns[COST_PART_COUNT] = {
         [COST_FIXED] = (uint64_t)family->fixed_us * 1000,
@@ -276,15 +278,15 @@ static void init_lane(struct lane *lane, const struct scenario *scenario, const 
     for (int i = 0; i < COST_PART_COUNT; i++) {
         first_ns[i] = first_ns[i] * (uint64_t)scenario->chip.misjudged_permille / 1000;
     }
-    *lane = (struct lane){
-        .place = scenario->chip.cores ? GOVERNOR_CORES : GOVERNOR_DEVICE,
-        .n_seats = (uint32_t)family->seats,
+    *eq = (struct engine_queue){
+        .place = scenario->chip.cores ? PROCESSOR_CPU : PROCESSOR_GPU,
+        .n_slots = (uint32_t)family->slots,
         .n_rows = (uint32_t)family->rows,
         .page_tokens = ENGINE_PAGE_TOKENS,
         .n_pages = (uint32_t)family->pages,
         .open = true,
     };
-    cost_init(&lane->cost, first_ns);
+    cost_init(&eq->cost, first_ns);
 }
 
 void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
@@ -311,8 +313,8 @@ void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *
         .mutant = (enum mutant)scenario->run.mutant,
     };
     queue_init(&desk->queue);
-    comebacks_init(&desk->comebacks);
-    turn_init(&desk->turn);
+    retry_list_init(&desk->retry_list);
+    dispatch_init(&desk->dispatch);
     governor_init(&desk->governor, &policy);
     list_init(&desk->requests);
     for (uint32_t i = 0; i < scenario->n_engines; i++) {

@@ -13,8 +13,8 @@
 #include "plant/engine.h"
 #include "plant/sensors.h"
 #include "sched/admit.h"
-#include "sched/comeback.h"
-#include "sched/turn.h"
+#include "sched/dispatch.h"
+#include "sched/retry.h"
 
 #define DESK_LANES 2u
 
@@ -61,8 +61,8 @@ struct desk_ask {
     uint32_t uid;
     uint32_t weight;
     uint32_t tokens_a_minute;
-    enum sched_class class;
-    uint32_t lane;
+    enum priority priority;
+    uint32_t eq;
     uint32_t n_prompt;
     uint32_t n_cached;
     uint32_t n_answer;
@@ -87,11 +87,11 @@ struct desk {
     bool is_unscheduled; /* no governor, one class, one account: what the chip can give */
 
     struct queue queue;
-    struct comebacks comebacks;
+    struct retry_list retry_list;
     struct planner planner;
-    struct turn turn;
+    struct dispatch dispatch;
     struct governor governor;
-    struct lane lanes[DESK_LANES];
+    struct engine_queue lanes[DESK_LANES];
     uint32_t n_opening[DESK_LANES];
     struct list requests;
     uint32_t n_live;
@@ -103,9 +103,9 @@ struct desk {
     struct agenda_event wake;
     struct agenda_event tick;
     struct agenda_event restart[DESK_LANES];
-    uint64_t held_us[GOVERNOR_PLACE_COUNT]; /* since the last tick */
-    double took_us;                         /* of steps since the last tick */
-    double foretold_us;
+    uint64_t held_us[PROCESSOR_COUNT]; /* since the last tick */
+    double took_us;                    /* of steps since the last tick */
+    double estimated_us;
     uint64_t ticked_ns;
     uint64_t worked_ns; /* when there was work last */
     uint64_t settled_us;
@@ -140,8 +140,8 @@ void desk_on_sample(void *owner);
 /* A compositor's word: frames of @frame_us, drawing hard until @busy_until_ns, @n_missed since the last. */
 void desk_hint(struct desk *desk, uint64_t busy_until_ns, uint32_t n_missed);
 
-/* The engine of @lane is gone; a new one comes @after_ns later. */
-void desk_on_lost(struct desk *desk, uint32_t lane, uint64_t after_ns);
+/* The engine of @eq is gone; a new one comes @after_ns later. */
+void desk_on_lost(struct desk *desk, uint32_t eq, uint64_t after_ns);
 
 /* The engine's answers; see engine.h. */
 void desk_on_answer(void *desk, struct engine *engine, const struct engine_message *answer);
@@ -149,6 +149,6 @@ void desk_on_answer(void *desk, struct engine *engine, const struct engine_messa
 /* The limits that our work is under now. */
 const struct governor_limits *desk_limits(const struct desk *desk);
 
-enum governor_place desk_place(const struct desk *desk);
+enum processor desk_place(const struct desk *desk);
 
 #endif

@@ -14,9 +14,9 @@ static inline uint64_t desk_now_us(const struct desk *desk)
     return desk->agenda->now_ns / AGENDA_US;
 }
 
-static inline struct engine *desk_engine_of(const struct desk *desk, const struct lane *lane)
+static inline struct engine *desk_engine_of(const struct desk *desk, const struct engine_queue *eq)
 {
-    return &desk->engines[lane - desk->lanes];
+    return &desk->engines[eq - desk->lanes];
 }
 
 /* Something has changed: what follows from it is decided once, in this same moment. */

@@ -27,21 +27,21 @@ static void open_sequence(struct desk *desk, struct request *request)
     watch_say(desk->watch, "request %llu: asks for a seat, %u tokens and up to %u", (unsigned long long)job->order,
               order.n_known, order.n_reserve);
     request->sequence = order.sequence;
-    request->opens_alone = job->lane->n_taken == 0 && job->lane->n_leaving == 0;
+    request->opens_alone = job->eq->n_taken == 0 && job->eq->n_leaving == 0;
     job_move(job, JOB_OPENING, desk_now_us(desk));
-    job->lane->n_taken++;
-    desk->n_opening[(uint32_t)(job->lane - desk->lanes)]++;
-    engine_send(desk_engine_of(desk, job->lane), &order);
+    job->eq->n_taken++;
+    desk->n_opening[(uint32_t)(job->eq - desk->lanes)]++;
+    engine_send(desk_engine_of(desk, job->eq), &order);
 }
 
-static struct request *find_sequence(struct desk *desk, uint32_t lane, uint32_t sequence)
+static struct request *find_sequence(struct desk *desk, uint32_t eq, uint32_t sequence)
 {
     struct list *link;
 
     list_for_each (link, &desk->requests) {
         struct request *request = container_of(link, struct request, link);
 
-        if (request->sequence == sequence && request->job.lane == &desk->lanes[lane]) {
+        if (request->sequence == sequence && request->job.eq == &desk->lanes[eq]) {
             return request;
         }
     }
@@ -51,7 +51,7 @@ static struct request *find_sequence(struct desk *desk, uint32_t lane, uint32_t 
 static void on_opened(struct desk *desk, struct engine *engine, const struct engine_message *answer)
 {
     struct request *request = find_sequence(desk, engine->number, answer->sequence);
-    struct lane *lane = &desk->lanes[engine->number];
+    struct engine_queue *eq = &desk->lanes[engine->number];
     struct job *job;
 
     desk->n_opening[engine->number]--;
@@ -64,28 +64,28 @@ static void on_opened(struct desk *desk, struct engine *engine, const struct eng
               answer->what == ENGINE_OPENED ? "is seated" : "has no room");
     if (answer->what == ENGINE_OPENED) {
         job->n_done = answer->n_cached;
-        job_move(job, JOB_SEATED, desk_now_us(desk));
+        job_move(job, JOB_ASSIGNED, desk_now_us(desk));
         return;
     }
     request->sequence = 0;
-    lane->n_taken--;
-    lane->no_room = lane->n_taken > 0 && lane->n_leaving == 0; /* of who leaves there will be some */
+    eq->n_taken--;
+    eq->no_room = eq->n_taken > 0 && eq->n_leaving == 0; /* of who leaves there will be some */
     job_move(job, JOB_WAITING, desk_now_us(desk));
-    if (request->opens_alone && lane->n_taken == 0) {
+    if (request->opens_alone && eq->n_taken == 0) {
         desk_end(desk, request, DESK_NEVER);
     }
 }
 
 /* ---- steps */
 
-static struct engine_work *work_of(const struct turn_step *step)
+static struct engine_work *work_of(const struct dispatch_step *step)
 {
     struct engine_work *work = mem_calloc(MEM_MISC, 1, sizeof(*work));
 
     assert(work);
     work->id = step->id;
     work->load = step->plan.load;
-    work->class = step->class;
+    work->priority = step->priority;
     work->n_entries = step->plan.n_entries;
     for (uint32_t i = 0; i < work->n_entries; i++) {
         const struct plan_entry *entry = &step->plan.entries[i];
@@ -98,29 +98,29 @@ static struct engine_work *work_of(const struct turn_step *step)
     return work;
 }
 
-static void carry_out(struct desk *desk, const struct turn_order *order)
+static void carry_out(struct desk *desk, const struct dispatch_order *order)
 {
     static const char *const orders[] = { "none", "begins", "continues", "suspends", "withdraws" };
     struct engine_message message = { .id = order->step->id, .slice_us = order->step->slice_us };
 
     watch_say(desk->watch, "turn: %s step %llu of engine %u, class %d, slice %u us, %s", orders[order->what],
-              (unsigned long long)message.id, (uint32_t)(order->step->lane - desk->lanes), (int)order->step->class,
-              message.slice_us, order->step->state == TURN_WAITING ? "waits" : "at once");
+              (unsigned long long)message.id, (uint32_t)(order->step->eq - desk->lanes), (int)order->step->priority,
+              message.slice_us, order->step->state == DISPATCH_WAITING ? "waits" : "at once");
     switch (order->what) {
-    case TURN_STEP:
+    case DISPATCH_STEP:
         message.what = ENGINE_STEP;
         message.work = work_of(order->step);
         break;
-    case TURN_CONTINUE:
+    case DISPATCH_CONTINUE:
         message.what = ENGINE_CONTINUE;
         break;
-    case TURN_SUSPEND:
+    case DISPATCH_SUSPEND:
         message.what = ENGINE_SUSPEND;
         break;
-    case TURN_WITHDRAW:
+    case DISPATCH_WITHDRAW:
         message.what = ENGINE_WITHDRAW;
         break;
-    case TURN_NONE:
+    case DISPATCH_NONE:
         return;
     }
     if (desk->mutant == MUTANT_NO_SLICE) {
@@ -128,7 +128,7 @@ static void carry_out(struct desk *desk, const struct turn_order *order)
     } else if (desk->mutant == MUTANT_LONG_SLICE) {
         message.slice_us += message.slice_us / 5;
     }
-    engine_send(desk_engine_of(desk, order->step->lane), &message);
+    engine_send(desk_engine_of(desk, order->step->eq), &message);
 }
 
 /* What a step computed and sampled for one job. */
@@ -137,7 +137,7 @@ static void take_result(struct desk *desk, struct request *request, const struct
     struct job *job = &request->job;
     uint64_t now = desk_now_us(desk);
     uint32_t n_paid = job->n_paid;
-    uint64_t served = job->account->served[job->class];
+    uint64_t served = job->account->served[job->priority];
 
     job->n_done += entry->n_rows;
     desk->n_rows += entry->n_rows;
@@ -181,8 +181,8 @@ static bool is_whole(const struct plan *plan, const struct engine_work *work)
 
 static void on_done(struct desk *desk, struct engine *engine, const struct engine_message *answer)
 {
-    struct lane *lane = &desk->lanes[engine->number];
-    struct turn_step *step = turn_on_done(&desk->turn, lane, answer->id, answer->held_us, desk_now_us(desk));
+    struct engine_queue *eq = &desk->lanes[engine->number];
+    struct dispatch_step *step = dispatch_on_done(&desk->dispatch, eq, answer->id, answer->held_us, desk_now_us(desk));
 
     if (!step) {
         watch_on_nonsense(desk->watch);
@@ -190,13 +190,13 @@ static void on_done(struct desk *desk, struct engine *engine, const struct engin
     }
     desk->held_us[desk_place(desk)] += answer->held_us;
     if (is_whole(&step->plan, answer->work)) {
-        if (desk_place(desk) == GOVERNOR_DEVICE && lane->cost.n_learnt >= COST_YOUNG) {
+        if (desk_place(desk) == PROCESSOR_GPU && eq->cost.n_learnt >= COST_YOUNG) {
             desk->took_us += (double)answer->took_us;
-            desk->foretold_us += step->plan.foretold_ns / 1000.0;
+            desk->estimated_us += step->plan.estimated_ns / 1000.0;
         }
         watch_on_step(desk->watch, engine, &step->plan, answer->took_us);
         if (desk->mutant != MUTANT_NO_LEARN) {
-            cost_learn(&lane->cost, &step->plan.load, answer->took_us * 1000);
+            cost_learn(&eq->cost, &step->plan.load, answer->took_us * 1000);
         }
     }
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
@@ -215,7 +215,7 @@ static void on_done(struct desk *desk, struct engine *engine, const struct engin
 void desk_on_answer(void *owner, struct engine *engine, const struct engine_message *answer)
 {
     struct desk *desk = owner;
-    struct lane *lane = &desk->lanes[engine->number];
+    struct engine_queue *eq = &desk->lanes[engine->number];
     bool understood = true;
 
     switch (answer->what) {
@@ -227,11 +227,11 @@ void desk_on_answer(void *owner, struct engine *engine, const struct engine_mess
         on_done(desk, engine, answer);
         break;
     case ENGINE_SUSPENDED:
-        understood = turn_on_suspended(&desk->turn, lane, answer->id, answer->held_us, desk_now_us(desk));
+        understood = dispatch_on_suspended(&desk->dispatch, eq, answer->id, answer->held_us, desk_now_us(desk));
         desk->held_us[desk_place(desk)] += answer->held_us;
         break;
     case ENGINE_WITHDRAWN:
-        understood = turn_on_withdrawn(&desk->turn, lane, answer->id, answer->done, desk_now_us(desk));
+        understood = dispatch_on_withdrawn(&desk->dispatch, eq, answer->id, answer->done, desk_now_us(desk));
         break;
     case ENGINE_OPEN:
     case ENGINE_CLOSE:
@@ -279,10 +279,10 @@ static void expire(struct desk *desk)
     }
 }
 
-static void fill_turn_input(struct desk *desk, struct turn_input *input)
+static void fill_turn_input(struct desk *desk, struct dispatch_input *input)
 {
-    *input = (struct turn_input){ .now_us = desk_now_us(desk), .boot_us = desk_now_us(desk) };
-    for (int i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    *input = (struct dispatch_input){ .now_us = desk_now_us(desk), .boot_us = desk_now_us(desk) };
+    for (int i = 0; i < PROCESSOR_COUNT; i++) {
         input->limits[i] = desk->governor.limits[i];
         mutant_limits(desk->mutant, &input->limits[i]);
     }
@@ -293,25 +293,25 @@ static void put_aside(struct desk *desk, struct job *job)
 {
     watch_say(desk->watch, "request %llu: gives its seat up", (unsigned long long)job->order);
     desk_close_sequence(desk, request_of(job));
-    turn_forget(&desk->turn, job);
-    queue_put_aside(&desk->queue, job, desk_now_us(desk));
+    dispatch_forget(&desk->dispatch, job);
+    queue_preempt(&desk->queue, job, desk_now_us(desk));
 }
 
-static void seat(struct desk *desk, const struct turn_input *in)
+static void slot(struct desk *desk, const struct dispatch_input *in)
 {
-    struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+    struct governor_limits limits[PROCESSOR_COUNT];
     uint64_t now = desk_now_us(desk);
     struct job *job;
 
-    turn_real_limits(&desk->turn, desk->governor.limits, limits);
-    admit_look(&desk->queue, limits, now);
-    while ((job = turn_find_victim(&desk->turn, &desk->queue, in))) {
+    dispatch_real_limits(&desk->dispatch, desk->governor.limits, limits);
+    admit_mark_urgent(&desk->queue, limits, now);
+    while ((job = dispatch_find_victim(&desk->dispatch, &desk->queue, in))) {
         put_aside(desk, job);
     }
     while ((job = queue_find_victim(&desk->queue, desk->governor.limits, now, now))) {
         put_aside(desk, job);
     }
-    while ((job = queue_next_seat(&desk->queue, desk->governor.limits, now, now))) {
+    while ((job = queue_next_slot(&desk->queue, desk->governor.limits, now, now))) {
         open_sequence(desk, request_of(job));
     }
 }
@@ -319,25 +319,25 @@ static void seat(struct desk *desk, const struct turn_input *in)
 void desk_settle(void *owner)
 {
     struct desk *desk = owner;
-    struct turn_input input;
-    struct turn_order order;
+    struct dispatch_input input;
+    struct dispatch_order order;
     uint64_t wake_us;
 
     drop_ended(desk);
     expire(desk);
     fill_turn_input(desk, &input);
-    seat(desk, &input);
+    slot(desk, &input);
     if (desk->mutant == MUTANT_NO_AGE || desk->mutant == MUTANT_SLOW_AGE) {
         mutant_rejuvenates(&desk->queue, desk_now_us(desk) - desk->settled_us, desk_now_us(desk),
                            desk->mutant == MUTANT_SLOW_AGE ? 4 : 0);
     }
     desk->settled_us = desk_now_us(desk);
     for (;;) {
-        turn_next(&desk->turn, &desk->queue, &desk->planner, &input, &order);
-        if (order.what == TURN_NONE) {
+        dispatch_next(&desk->dispatch, &desk->queue, &desk->planner, &input, &order);
+        if (order.what == DISPATCH_NONE) {
             break;
         }
-        if (order.what != TURN_SUSPEND || desk->mutant != MUTANT_NO_SUSPEND) {
+        if (order.what != DISPATCH_SUSPEND || desk->mutant != MUTANT_NO_SUSPEND) {
             carry_out(desk, &order);
         }
     }
@@ -360,18 +360,18 @@ void desk_settle(void *owner)
 
 void desk_on_lost(struct desk *desk, uint32_t number, uint64_t after_ns)
 {
-    struct lane *lane = &desk->lanes[number];
+    struct engine_queue *eq = &desk->lanes[number];
     struct list *link;
 
-    turn_on_lost(&desk->turn, lane, desk_now_us(desk));
-    lane->open = false;
-    lane->n_taken = desk->mutant == MUTANT_LOST_SEAT;
-    lane->no_room = false;
+    dispatch_on_lost(&desk->dispatch, eq, desk_now_us(desk));
+    eq->open = false;
+    eq->n_taken = desk->mutant == MUTANT_LOST_SLOT;
+    eq->no_room = false;
     desk->n_opening[number] = 0;
     list_for_each (link, &desk->requests) {
         struct request *request = container_of(link, struct request, link);
 
-        if (request->job.lane != lane) {
+        if (request->job.eq != eq) {
             continue;
         }
         if (request->is_over) {

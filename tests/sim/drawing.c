@@ -44,7 +44,7 @@ struct drawing {
     double column_ns;
     struct column lines[LINE_COUNT][COLUMNS];
     double held_ns[2][COLUMNS]; /* by lane */
-    double tokens[SCHED_CLASS_COUNT][COLUMNS];
+    double tokens[PRIORITY_COUNT][COLUMNS];
     uint32_t missed[2][COLUMNS]; /* with us, and without us */
     struct change changes[CHANGES];
     uint32_t n_changes;
@@ -108,7 +108,7 @@ static void add_point(struct drawing *drawing, enum line which, uint64_t at_ns, 
     column->is_set = true;
 }
 
-void drawing_run(struct drawing *drawing, uint64_t from_ns, uint64_t to_ns, uint32_t lane)
+void drawing_run(struct drawing *drawing, uint64_t from_ns, uint64_t to_ns, uint32_t eq)
 {
     uint32_t i;
 
@@ -116,7 +116,7 @@ void drawing_run(struct drawing *drawing, uint64_t from_ns, uint64_t to_ns, uint
         uint64_t end_ns = (uint64_t)(drawing->column_ns * (i + 1)) + 1;
 
         end_ns = end_ns < to_ns ? end_ns : to_ns;
-        drawing->held_ns[lane % 2][i] += (double)(end_ns - from_ns);
+        drawing->held_ns[eq % 2][i] += (double)(end_ns - from_ns);
         from_ns = end_ns;
     }
 }
@@ -164,12 +164,12 @@ void drawing_queue(struct drawing *drawing, uint64_t at_ns, uint32_t n_live)
     add_point(drawing, LINE_QUEUE, at_ns, n_live);
 }
 
-void drawing_tokens(struct drawing *drawing, uint64_t at_ns, uint32_t n, enum sched_class class)
+void drawing_tokens(struct drawing *drawing, uint64_t at_ns, uint32_t n, enum priority priority)
 {
     uint32_t i;
 
     if (column_of(drawing, at_ns, &i)) {
-        drawing->tokens[class][i] += n;
+        drawing->tokens[priority][i] += n;
     }
 }
 
@@ -206,11 +206,11 @@ static void write_panel(FILE *out, const struct panel *panel, const char *name, 
 }
 
 static void write_line(const struct drawing *drawing, FILE *out, const struct panel *panel, enum line which,
-                       const char *class)
+                       const char *priority)
 {
     const struct column *before = NULL;
 
-    fprintf(out, "<path class=\"%s\" d=\"", class);
+    fprintf(out, "<path class=\"%s\" d=\"", priority);
     for (uint32_t i = 0; i < COLUMNS; i++) {
         const struct column *column = &drawing->lines[which][i];
 
@@ -227,9 +227,9 @@ static void write_line(const struct drawing *drawing, FILE *out, const struct pa
 }
 
 static void write_bars(FILE *out, const struct panel *panel, const double *values, const double *below, double scale,
-                       const char *class)
+                       const char *priority)
 {
-    fprintf(out, "<path class=\"%s\" d=\"", class);
+    fprintf(out, "<path class=\"%s\" d=\"", priority);
     for (uint32_t i = 0; i < COLUMNS; i++) {
         double foot = below ? below[i] * scale : 0.0;
         double y = y_of(panel, foot + values[i] * scale);
@@ -266,12 +266,12 @@ static double bottom_of(const struct drawing *drawing, enum line which, double m
     return most;
 }
 
-static void write_key(FILE *out, double x, double y, const char *class, const char *text)
+static void write_key(FILE *out, double x, double y, const char *priority, const char *text)
 {
     fprintf(out,
             "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.0f\" y2=\"%.0f\" class=\"%s key\"/><text x=\"%.0f\" "
             "y=\"%.0f\">%s</text>\n",
-            x, x + 18, y - 4, y - 4, class, x + 23, y, text);
+            x, x + 18, y - 4, y - 4, priority, x + 23, y, text);
 }
 
 static void write_screen(const struct drawing *drawing, FILE *out, const struct panel *panel)
@@ -360,19 +360,19 @@ static void write_tokens(const struct drawing *drawing, FILE *out, struct panel 
     for (uint32_t i = 0; i < COLUMNS; i++) {
         double sum = 0.0;
 
-        for (int class = 0; class < SCHED_CLASS_COUNT; class ++) {
-            sum += drawing->tokens[class][i] * scale;
+        for (int priority = 0; priority < PRIORITY_COUNT; priority++) {
+            sum += drawing->tokens[priority][i] * scale;
         }
         panel->high = sum > panel->high ? sum : panel->high;
     }
     write_panel(out, panel, "tokens", "a second, computed");
-    for (int class = SCHED_CLASS_COUNT - 1; class >= 0; class --) {
-        write_bars(out, panel, drawing->tokens[class], below, scale, classes[class]);
+    for (int priority = PRIORITY_COUNT - 1; priority >= 0; priority--) {
+        write_bars(out, panel, drawing->tokens[priority], below, scale, classes[priority]);
         for (uint32_t i = 0; i < COLUMNS; i++) {
-            below[i] += drawing->tokens[class][i];
+            below[i] += drawing->tokens[priority][i];
         }
-        write_key(out, LEFT_PX + 4 + 120 * (SCHED_CLASS_COUNT - 1 - class), panel->top - 6, classes[class],
-                  classes[class]);
+        write_key(out, LEFT_PX + 4 + 120 * (PRIORITY_COUNT - 1 - priority), panel->top - 6, classes[priority],
+                  classes[priority]);
     }
 }
 

@@ -57,7 +57,7 @@ static void add_engine(struct scenario *scenario, struct rng *rng)
         .prefill_ns = rng_spread(rng, 20000, 300000),
         .decode_ns = rng_spread(rng, 20000, 200000),
         .attend_ns = rng_spread(rng, 200, 4000),
-        .seats = rng_between(rng, 4, 16),
+        .slots = rng_between(rng, 4, 16),
         .rows = rng_spread(rng, 64, 512),
         .pages = rng_spread(rng, 512, 4096),
     };
@@ -80,7 +80,7 @@ static void make_screen(struct scenario *scenario, struct rng *rng, int64_t most
 }
 
 static struct scenario_clients *add_clients(struct scenario *scenario, enum pattern pattern, int64_t n,
-                                            enum sched_class class)
+                                            enum priority priority)
 {
     struct scenario_clients *clients = &scenario->clients[scenario->n_clients++];
 
@@ -89,7 +89,7 @@ static struct scenario_clients *add_clients(struct scenario *scenario, enum patt
         .n = n,
         .n_uids = 1,
         .first_uid = 1000 + 100 * scenario->n_clients,
-        .class = class,
+        .priority = priority,
         .weight = 1000,
         .at_once = 1,
         .from_ms = 1000,
@@ -99,7 +99,7 @@ static struct scenario_clients *add_clients(struct scenario *scenario, enum patt
 
 static struct scenario_clients *add_voice(struct scenario *scenario, struct rng *rng, int64_t n)
 {
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_VOICE, n, SCHED_REALTIME);
+    struct scenario_clients *clients = add_clients(scenario, PATTERN_VOICE, n, PRIORITY_REALTIME);
 
     clients->prompt = rng_between(rng, 40, 250);
     clients->answer = rng_between(rng, 10, 50);
@@ -109,7 +109,7 @@ static struct scenario_clients *add_voice(struct scenario *scenario, struct rng 
 
 static struct scenario_clients *add_chat(struct scenario *scenario, struct rng *rng, int64_t n)
 {
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_CHAT, n, SCHED_INTERACTIVE);
+    struct scenario_clients *clients = add_clients(scenario, PATTERN_CHAT, n, PRIORITY_INTERACTIVE);
 
     clients->n_uids = n;
     clients->prompt = rng_between(rng, 50, 500);
@@ -120,7 +120,7 @@ static struct scenario_clients *add_chat(struct scenario *scenario, struct rng *
 
 static struct scenario_clients *add_documents(struct scenario *scenario, struct rng *rng, int64_t n)
 {
-    struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, n, SCHED_BACKGROUND);
+    struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, n, PRIORITY_BACKGROUND);
 
     clients->n_uids = rng_between(rng, 1, n);
     clients->prompt = rng_spread(rng, 200, 3000);
@@ -263,8 +263,8 @@ static void make_blind(struct scenario *scenario, struct rng *rng)
 static void make_overload(struct scenario *scenario, struct rng *rng)
 {
     for (int i = 0; i < 7; i++) {
-        enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
-        struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 28, class);
+        enum priority priority = (enum priority)rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE);
+        struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 28, priority);
 
         storm->prompt = rng_spread(rng, 50, 2000);
         storm->answer = rng_between(rng, 20, 200);
@@ -283,9 +283,9 @@ static void make_models(struct scenario *scenario, struct rng *rng)
         scenario->sense.has_load = rng_chance(rng, 300); /* without, nothing bounds a slice */
     }
     add_voice(scenario, rng, 1);
-    add_documents(scenario, rng, rng_between(rng, 1, 4))->lane = 1;
+    add_documents(scenario, rng, rng_between(rng, 1, 4))->eq = 1;
     if (rng_chance(rng, 300)) {
-        add_chat(scenario, rng, 2)->lane = 1;
+        add_chat(scenario, rng, 2)->eq = 1;
     }
     scenario->run.lasts_ms = rng_between(rng, 6000, 12000);
 }
@@ -295,7 +295,7 @@ static void make_roomy(struct scenario_engine *engine, struct rng *rng)
 {
     engine->fixed_us = rng_spread(rng, 3000, 12000);
     engine->prefill_ns = rng_spread(rng, 20000, 80000);
-    engine->seats = rng_between(rng, 12, 16);
+    engine->slots = rng_between(rng, 12, 16);
     engine->pages = 4096;
 }
 
@@ -303,11 +303,11 @@ static void make_fair(struct scenario *scenario, struct rng *rng)
 {
     static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
     int64_t n = rng_between(rng, 2, 4);
-    enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
+    enum priority priority = (enum priority)rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE);
 
     make_roomy(&scenario->engines[0], rng);
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
+        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
 
         /* More of prompts than any share of any step: they always have work. */
         clients->prompt = rng_spread(rng, 400, 1500);
@@ -328,7 +328,7 @@ static void make_twins(struct scenario *scenario, struct rng *rng)
     add_engine(scenario, rng);
     make_roomy(&scenario->engines[1], rng);
     for (int64_t i = 0; i < scenario->n_clients; i++) {
-        scenario->clients[i].lane = i % 2;
+        scenario->clients[i].eq = i % 2;
     }
 }
 
@@ -337,23 +337,23 @@ static void make_share(struct scenario *scenario, struct rng *rng)
 {
     static const int64_t weights[] = { 1000, 1000, 2000, 4000 };
     int64_t n = rng_between(rng, 2, 4);
-    enum sched_class class = (enum sched_class)rng_between(rng, SCHED_BACKGROUND, SCHED_INTERACTIVE);
+    enum priority priority = (enum priority)rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_INTERACTIVE);
 
     if (rng_chance(rng, 300)) {
         add_engine(scenario, rng);
     }
     for (int64_t i = 0; i < scenario->n_engines; i++) {
-        scenario->engines[i].seats = rng_between(rng, 1, 4);
+        scenario->engines[i].slots = rng_between(rng, 1, 4);
         scenario->engines[i].pages = 4096;
     }
     for (int64_t i = 0; i < n; i++) {
-        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, class);
+        struct scenario_clients *clients = add_clients(scenario, PATTERN_DOCUMENT, 2, priority);
 
         clients->prompt = rng_spread(rng, 50, 3000);
         clients->answer = rng_spread(rng, 1, 300);
         clients->at_once = 8;
         clients->weight = one_of(rng, weights, 4);
-        clients->lane = rng_between(rng, 0, scenario->n_engines - 1);
+        clients->eq = rng_between(rng, 0, scenario->n_engines - 1);
     }
     scenario->run.lasts_ms = 60000;
 }
@@ -365,7 +365,7 @@ static void make_deadline(struct scenario *scenario, struct rng *rng)
     for (int64_t i = 0; i < n; i++) {
         struct scenario_clients *clients = add_chat(scenario, rng, rng_between(rng, 1, 3));
 
-        clients->class = rng_between(rng, SCHED_BACKGROUND, SCHED_REALTIME);
+        clients->priority = rng_between(rng, PRIORITY_BACKGROUND, PRIORITY_REALTIME);
         clients->think_ms = rng_between(rng, 200, 2000);
         if (rng_chance(rng, 700)) {
             clients->first_by_ms = rng_spread(rng, 100, 5000);
@@ -403,8 +403,8 @@ static void make_idle(struct scenario *scenario, struct rng *rng)
 
 static void make_starve(struct scenario *scenario, struct rng *rng)
 {
-    enum sched_class class = (enum sched_class)rng_between(rng, SCHED_INTERACTIVE, SCHED_REALTIME);
-    struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 6, class);
+    enum priority priority = (enum priority)rng_between(rng, PRIORITY_INTERACTIVE, PRIORITY_REALTIME);
+    struct scenario_clients *storm = add_clients(scenario, PATTERN_STORM, 6, priority);
 
     storm->prompt = rng_between(rng, 50, 800);
     storm->answer = rng_between(rng, 20, 200);
@@ -433,11 +433,11 @@ static void make_fault(struct scenario *scenario, struct rng *rng)
             .kind = rng_chance(rng, 600) ? MISHAP_LOST : MISHAP_STALL,
             .at_ms = 2000 + 2000 * i + rng_between(rng, 0, 500),
             .lasts_ms = rng_between(rng, 50, 1000),
-            .lane = rng_between(rng, 0, scenario->n_engines - 1),
+            .eq = rng_between(rng, 0, scenario->n_engines - 1),
         };
     }
     for (int64_t i = 0; scenario->n_engines > 1 && i < scenario->n_clients; i++) {
-        scenario->clients[i].lane = i % 2;
+        scenario->clients[i].eq = i % 2;
     }
     scenario->run.lasts_ms = 12000;
 }

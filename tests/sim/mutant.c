@@ -31,7 +31,7 @@ const struct mutant_row mutants[MUTANT_COUNT] = {
     [MUTANT_STALE] = { "stale", "an old reading is as good as a new one", FAMILY_BLIND, INVARIANT_BLIND },
     [MUTANT_WIND_UP] = { "wind-up", "the heat controller's integral grows while nothing runs", FAMILY_BURSTS,
                          INVARIANT_HEAT, 30 },
-    [MUTANT_LOST_SEAT] = { "lost-seat", "a lost engine takes one of its lane's seats with it", FAMILY_FAULT,
+    [MUTANT_LOST_SLOT] = { "lost-seat", "a lost engine takes one of its lane's seats with it", FAMILY_FAULT,
                            INVARIANT_LEAK },
 };
 
@@ -89,7 +89,7 @@ void mutant_limits(enum mutant mutant, struct governor_limits *limits)
         limits->duty_permille = limits->duty_permille > 0 ? FIFTH_SHORT(limits->duty_permille) : 0;
         break;
     case MUTANT_NO_GATE:
-        limits->class_gate = SCHED_BACKGROUND;
+        limits->class_gate = PRIORITY_BACKGROUND;
         break;
     case MUTANT_BY_WORD:
         limits->duty_permille = limits->mode == GOVERNOR_PAUSED ? 0 : limits->duty_permille;
@@ -104,7 +104,7 @@ void mutant_charges(enum mutant mutant, struct job *job, uint64_t served)
     bool has_ended = job->n_left <= 1; /* with the token that was just sampled */
 
     if (mutant == MUTANT_BY_REQUEST) {
-        job->account->served[job->class] = served + has_ended * REQUEST_TOK * account_unit(&job->limits);
+        job->account->served[job->priority] = served + has_ended * REQUEST_TOK * account_unit(&job->limits);
     }
 }
 
@@ -115,21 +115,21 @@ static void age_less(uint64_t *since_us, uint64_t gone_us, uint64_t now_us, uint
 
 void mutant_rejuvenates(struct queue *queue, uint64_t gone_us, uint64_t now_us, uint64_t slowness)
 {
-    struct lane *lane = NULL;
+    struct engine_queue *eq = NULL;
 
-    for (size_t i = 0; i < SCHED_CLASS_COUNT; i++) {
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         struct list *link;
 
         list_for_each (link, &queue->jobs[i]) {
             struct job *job = container_of(link, struct job, link);
 
             age_less(&job->since_us, gone_us, now_us, slowness);
-            if (job->lane != lane) {
-                lane = job->lane;
-                age_less(&lane->asked_us[i], gone_us, now_us, slowness);
-                age_less(&lane->served_us[i], gone_us, now_us, slowness);
+            if (job->eq != eq) {
+                eq = job->eq;
+                age_less(&eq->asked_us[i], gone_us, now_us, slowness);
+                age_less(&eq->served_us[i], gone_us, now_us, slowness);
             }
         }
-        lane = NULL;
+        eq = NULL;
     }
 }

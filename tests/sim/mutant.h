@@ -35,7 +35,7 @@ enum mutant {
     MUTANT_BY_REQUEST,  /* accounts are charged for requests, not for tokens */
     MUTANT_STALE,       /* an old reading is as good as a new one */
     MUTANT_WIND_UP,     /* the heat controller's integral grows while nothing runs */
-    MUTANT_LOST_SEAT,   /* a lost engine takes one of its lane's seats with it */
+    MUTANT_LOST_SLOT,   /* a lost engine takes one of its lane's seats with it */
     MUTANT_COUNT,
 };
 

@@ -113,7 +113,7 @@ struct scenario_engine {
     int64_t prefill_ns;
     int64_t decode_ns;
     int64_t attend_ns;
-    int64_t seats;
+    int64_t slots;
     int64_t rows;
     int64_t pages;
 };
@@ -159,9 +159,9 @@ struct scenario_clients {
     int64_t n;
     int64_t n_uids; /* of them, dealt in turn */
     int64_t first_uid;
-    int64_t class;
+    int64_t priority;
     int64_t weight;
-    int64_t lane;
+    int64_t eq;
     int64_t prompt;
     int64_t answer;
     int64_t think_ms;
@@ -176,7 +176,7 @@ struct scenario_mishap {
     int64_t kind;
     int64_t at_ms;
     int64_t lasts_ms;
-    int64_t lane;
+    int64_t eq;
 };
 
 struct scenario {

@@ -69,7 +69,7 @@ void watch_on_limits(struct watch *watch, const struct governor_limits *limits)
     struct watch_limits *last = &watch->limits[(watch->n_limits + WATCH_LIMITS - 1) % WATCH_LIMITS];
 
     drawing_limits(watch->drawing, watch->agenda->now_ns, limits);
-    if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > SCHED_BACKGROUND) {
+    if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > PRIORITY_BACKGROUND) {
         watch->second_is_ours = false;
     }
     if (watch->n_limits > 0 && last->limits.mode != limits->mode) {
@@ -187,14 +187,14 @@ static void judge_rest(struct watch *watch, uint64_t from_ns)
 /* Nothing of a class that is shut out runs longer than until it is told, and its part. */
 static void judge_gate(struct watch *watch, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
 {
-    enum sched_class class = engine->running->work->class;
+    enum priority priority = engine->running->work->priority;
     uint64_t until_ns = to_ns;
 
     for (uint64_t i = 0; i < n_kept(watch); i++) {
         const struct watch_limits *entry = nth_back(watch, i);
         uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(watch));
 
-        if (!governor_lets_run(&entry->limits, class) && until_ns > told_ns) {
+        if (!governor_lets_run(&entry->limits, priority) && until_ns > told_ns) {
             /* It may end its part; but what was told to run behind the gate may run not at all, unless it is told to
              * end because nobody waits for it any more. */
             bool is_new = engine->running->told_ns > entry->at_ns && !engine_runs_for_nobody(engine);
@@ -217,7 +217,7 @@ void watch_on_run(struct watch *watch, struct engine *engine, uint64_t from_ns, 
     watch_say(watch, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,
               (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
     drawing_run(watch->drawing, from_ns, to_ns, engine->number);
-    if (engine->running->work->class == SCHED_BACKGROUND) {
+    if (engine->running->work->priority == PRIORITY_BACKGROUND) {
         watch->starved_s[engine->number] = 0.0;
     }
     judge_slice(watch, engine->running->told_ns, from_ns, to_ns, part_ns);
@@ -342,10 +342,10 @@ void watch_end(struct watch *watch)
     for (int64_t i = 0; i < watch->scenario->n_engines; i++) {
         n_left += desk->engines[i].n_open;
         n_left += desk->lanes[i].n_taken;
-        n_left += turn_is_busy(&desk->turn, &desk->lanes[i]);
+        n_left += dispatch_is_busy(&desk->dispatch, &desk->lanes[i]);
         n_left += desk->lanes[i].n_pages_promised;
         watch_say(watch, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised", (long long)i,
-                  desk->engines[i].n_open, desk->lanes[i].n_taken, turn_is_busy(&desk->turn, &desk->lanes[i]),
+                  desk->engines[i].n_open, desk->lanes[i].n_taken, dispatch_is_busy(&desk->dispatch, &desk->lanes[i]),
                   desk->lanes[i].n_pages_promised);
         if (desk->engines[i].n_breaches > 0) {
             watch_say(watch, "engine %lld: %s", (long long)i, desk->engines[i].breach);

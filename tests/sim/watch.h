@@ -46,7 +46,7 @@ struct watch_curve {
 struct watch_account {
     uint32_t uid; /* 0: free */
     uint32_t weight;
-    uint32_t lane;
+    uint32_t eq;
     uint32_t n_longest; /* tokens of its longest request */
     uint64_t n_served;
     uint64_t n_step;      /* of it, in the step that was done at @step_ns, */

@@ -25,7 +25,7 @@
 /* Idle time of a second that is ours: messages on their way, where nothing could wait behind a step. */
 #define IDLE_PERMILLE 50.0
 /* A realtime arrival waits for the end of what runs where no slice bounds it. */
-#define PATIENCE_US ((double)TURN_PATIENCE_US)
+#define PATIENCE_US ((double)DISPATCH_PATIENCE_US)
 
 /* ---- shares */
 
@@ -39,7 +39,7 @@ static struct watch_account *account_of(struct watch *watch, const struct reques
         if (account->uid == 0) {
             account->uid = uid;
             account->weight = request->weight;
-            account->lane = (uint32_t)(request->job.lane - watch->desk->lanes);
+            account->eq = (uint32_t)(request->job.eq - watch->desk->lanes);
         }
         if (account->uid == uid) {
             return account;
@@ -86,7 +86,7 @@ static double share_of(const struct watch_account *account)
  * more that has just been seated. */
 static double uncut_of(const struct watch *watch, const struct watch_account *account)
 {
-    return account->n_longest * (watch->scenario->engines[account->lane].seats + 1.0) /
+    return account->n_longest * (watch->scenario->engines[account->eq].slots + 1.0) /
            (account->weight ? account->weight : ACCOUNT_WEIGHT_USUAL);
 }
 
@@ -105,7 +105,7 @@ static void judge_leads(struct watch *watch)
             double now = share_of(a) - share_of(b);
             double times;
 
-            if (a->lane != b->lane) {
+            if (a->eq != b->eq) {
                 continue; /* what one model can't use is the other's */
             }
             lead->least = lead->has_begun && lead->least < now ? lead->least : now;
@@ -203,20 +203,20 @@ static void take_second(struct watch *watch)
 
 static bool is_ready(const struct watch *watch, const struct job *job)
 {
-    return (job->state == JOB_SEATED || job->state == JOB_WAITING) && !job->parked && job->lane->open &&
+    return (job->state == JOB_ASSIGNED || job->state == JOB_WAITING) && !job->parked && job->eq->open &&
            account_wait_us(job->account, job->limits.tokens_a_minute, watch->agenda->now_ns / AGENDA_US) == 0;
 }
 
-/* Somebody of @class and above could run at @lane; NULL: anywhere. */
-static bool has_ready(const struct watch *watch, enum sched_class least, enum sched_class most, const struct lane *lane)
+/* Somebody of @priority and above could run at @eq; NULL: anywhere. */
+static bool has_ready(const struct watch *watch, enum priority least, enum priority most, const struct engine_queue *eq)
 {
-    for (int class = least; class <= (int)most; class ++) {
+    for (int priority = least; priority <= (int)most; priority++) {
         struct list *link;
 
-        list_for_each (link, &watch->desk->queue.jobs[class]) {
+        list_for_each (link, &watch->desk->queue.jobs[priority]) {
             const struct job *job = container_of(link, struct job, link);
 
-            if ((!lane || job->lane == lane) && is_ready(watch, job)) {
+            if ((!eq || job->eq == eq) && is_ready(watch, job)) {
                 return true;
             }
         }
@@ -235,16 +235,16 @@ static bool is_troubled(const struct watch *watch)
 }
 
 /* Background of one model: time in which it could have run and did not get on. */
-static void watch_progress(struct watch *watch, uint32_t lane)
+static void watch_progress(struct watch *watch, uint32_t eq)
 {
     const struct governor_limits *limits = desk_limits(watch->desk);
-    double *starved_s = &watch->starved_s[lane];
+    double *starved_s = &watch->starved_s[eq];
 
-    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_BACKGROUND, &watch->desk->lanes[lane]) || is_troubled(watch)) {
+    if (!has_ready(watch, PRIORITY_BACKGROUND, PRIORITY_BACKGROUND, &watch->desk->lanes[eq]) || is_troubled(watch)) {
         *starved_s = 0.0;
         return;
     }
-    if (!governor_lets_run(limits, SCHED_BACKGROUND)) {
+    if (!governor_lets_run(limits, PRIORITY_BACKGROUND)) {
         return;
     }
     *starved_s += TICK_S;
@@ -274,7 +274,7 @@ void watch_serve(struct watch *watch)
     if (is_disturbed(watch)) {
         watch->disturbed_ns = watch->agenda->now_ns;
     }
-    if (!has_ready(watch, SCHED_BACKGROUND, SCHED_REALTIME, NULL)) {
+    if (!has_ready(watch, PRIORITY_BACKGROUND, PRIORITY_REALTIME, NULL)) {
         watch->second_is_ours = false;
     }
     if (is_troubled(watch)) {
@@ -306,15 +306,15 @@ void watch_on_asked(struct watch *watch, const struct request *request)
     if (account) {
         account->n_longest = (uint32_t)num_max(account->n_longest, request->job.n_prompt + request->n_answer);
     }
-    if (request->job.class == SCHED_REALTIME && ++watch->n_realtime > 1) {
+    if (request->job.priority == PRIORITY_REALTIME && ++watch->n_realtime > 1) {
         watch->realtime_mixed_ns = watch->agenda->now_ns;
     }
     watch_say(watch,
               "request %llu: uid %u, class %d, lane %d, prompt %u (%u cached), answer %u, first by %llu, "
               "done by %llu",
-              (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.class,
-              (int)(request->job.lane - watch->desk->lanes), request->job.n_prompt, request->n_cached,
-              request->n_answer, (unsigned long long)request->first_by_us, (unsigned long long)request->finish_by_us);
+              (unsigned long long)request->job.order, request->job.account->uid, (int)request->job.priority,
+              (int)(request->job.eq - watch->desk->lanes), request->job.n_prompt, request->n_cached, request->n_answer,
+              (unsigned long long)request->first_by_us, (unsigned long long)request->finish_by_us);
     drawing_queue(watch->drawing, watch->agenda->now_ns, watch->desk->n_live);
 }
 
@@ -328,7 +328,7 @@ void watch_on_back(struct watch *watch, const struct desk_ask *ask, bool is_full
 void watch_on_refused(struct watch *watch, const struct request *request, uint64_t retry_us)
 {
     watch_say(watch, "refused: uid %u, class %d, prompt %u, again in %llu us", request->job.account->uid,
-              (int)request->job.class, request->job.n_prompt, (unsigned long long)retry_us);
+              (int)request->job.priority, request->job.n_prompt, (unsigned long long)retry_us);
 }
 
 void watch_on_served(struct watch *watch, const struct request *request, uint32_t n)
@@ -341,44 +341,44 @@ void watch_on_served(struct watch *watch, const struct request *request, uint32_
         account->step_ns = watch->agenda->now_ns;
         account->n_served += n;
     }
-    if (request->job.class == SCHED_BACKGROUND && n > 0) {
+    if (request->job.priority == PRIORITY_BACKGROUND && n > 0) {
         /* Also in a step of a higher class. */
-        watch->starved_s[request->job.lane - watch->desk->lanes] = 0.0;
+        watch->starved_s[request->job.eq - watch->desk->lanes] = 0.0;
     }
-    drawing_tokens(watch->drawing, watch->agenda->now_ns, n, request->job.class);
+    drawing_tokens(watch->drawing, watch->agenda->now_ns, n, request->job.priority);
 }
 
 /* Steps that its prompt is cut into: by the engine's rows, and by how long a step should be at the clock of then. */
 static uint32_t n_steps_of(const struct watch *watch, const struct request *request)
 {
-    const struct lane *lane = request->job.lane;
-    const struct scenario_engine *family = &watch->scenario->engines[lane - watch->desk->lanes];
+    const struct engine_queue *eq = request->job.eq;
+    const struct scenario_engine *family = &watch->scenario->engines[eq - watch->desk->lanes];
     uint32_t n_rows = request->job.n_prompt - request->n_cached;
-    double target_ns = plan_target_ns(lane, watch_limits_at(watch, request->asked_ns));
+    double target_ns = plan_target_ns(eq, watch_limits_at(watch, request->asked_ns));
     double clock = (double)gpu_clock_permille(watch->scenario, request->asked_ns) / 1000.0;
     double room_ns = target_ns * clock - (double)family->fixed_us * 1000.0;
     double row_ns =
-        (double)family->prefill_ns + (double)family->attend_ns * (double)request->job.n_prompt / lane->page_tokens;
+        (double)family->prefill_ns + (double)family->attend_ns * (double)request->job.n_prompt / eq->page_tokens;
     uint32_t n_a_step = PLAN_PIECE_ROWS;
 
     if (room_ns > row_ns * PLAN_PIECE_ROWS) {
         n_a_step = (uint32_t)(room_ns / row_ns);
     }
-    n_a_step = (uint32_t)num_min(n_a_step, lane->n_rows);
+    n_a_step = (uint32_t)num_min(n_a_step, eq->n_rows);
     return (uint32_t)num_div_up(n_rows, n_a_step);
 }
 
 /* Its own prompt, in the plan's steps, on the chip as it is at the full clock. */
 static double own_ns(const struct watch *watch, const struct request *request)
 {
-    const struct lane *lane = request->job.lane;
-    const struct scenario_engine *family = &watch->scenario->engines[lane - watch->desk->lanes];
+    const struct engine_queue *eq = request->job.eq;
+    const struct scenario_engine *family = &watch->scenario->engines[eq - watch->desk->lanes];
     uint32_t n_rows = request->job.n_prompt - request->n_cached;
     struct cost_load load = { 0 };
 
     load.n[COST_FIXED] = n_steps_of(watch, request);
     load.n[COST_PREFILL_ROW] = n_rows;
-    load.n[COST_ATTEND_PAGE] = plan_pages(&request->job, n_rows, lane->page_tokens);
+    load.n[COST_ATTEND_PAGE] = plan_pages(&request->job, n_rows, eq->page_tokens);
     return engine_true_ns(family, &load) * (1.05 + (double)watch->scenario->chip.noise_permille / 1000.0);
 }
 
@@ -403,7 +403,7 @@ static double offered_ns(const struct watch *watch, uint64_t at_ns)
 }
 
 /*
- * Times of what it may take that the first token took: one slice of somebody else's (or TURN_PATIENCE_US where none
+ * Times of what it may take that the first token took: one slice of somebody else's (or DISPATCH_PATIENCE_US where none
  * bounds it) with a part, one frame that is drawn when it comes, its own work, and for each slice and frame of that
  * a message there and back. Measured not on the clock but in what the limits offered of the chip meanwhile: a duty
  * that falls while it waits is no excuse for more than itself.
@@ -436,8 +436,8 @@ static void judge_first(struct watch *watch, const struct request *request)
 {
     double times;
 
-    if (request->job.class != SCHED_REALTIME || watch->realtime_mixed_ns > request->asked_ns || watch->n_realtime > 1 ||
-        watch->troubled_until_ns > request->asked_ns) {
+    if (request->job.priority != PRIORITY_REALTIME || watch->realtime_mixed_ns > request->asked_ns ||
+        watch->n_realtime > 1 || watch->troubled_until_ns > request->asked_ns) {
         return;
     }
     times = first_times(watch, request);
@@ -490,7 +490,7 @@ void watch_on_end(struct watch *watch, const struct request *request, enum desk_
               request->n_tok);
     tally_add(&watch->tallies, INVARIANT_ONCE, (double)request->n_ends, request->n_ends != 1 || !is_whole,
               watch_now_s(watch));
-    if (request->job.class == SCHED_REALTIME) {
+    if (request->job.priority == PRIORITY_REALTIME) {
         watch->n_realtime--;
         if (watch->n_realtime > 0) {
             watch->realtime_mixed_ns = watch->agenda->now_ns;
@@ -506,12 +506,12 @@ void watch_on_step(struct watch *watch, const struct engine *engine, const struc
     uint64_t now_ns = watch->agenda->now_ns;
     int64_t pace = gpu_clock_permille(watch->scenario, now_ns) * 100000 +
                    (int64_t)(1000.0 * dram_stretch(watch->scenario, now_ns));
-    double ratio = (double)took_us * 1000.0 / plan->foretold_ns;
+    double ratio = (double)took_us * 1000.0 / plan->estimated_ns;
     bool is_off = ratio < 1.0 - COST_PART || ratio > 1.0 + COST_PART;
     uint32_t n = engine->number;
 
     watch_say(watch, "engine %u: step done, %u entries, %u rows, took %.3f ms, foretold %.3f ms", n, plan->n_entries,
-              plan->n_rows, (double)took_us / 1e3, plan->foretold_ns / 1e6);
+              plan->n_rows, (double)took_us / 1e3, plan->estimated_ns / 1e6);
     if (watch->pace[n] != pace) {
         watch->pace[n] = pace;
         watch->n_since_change[n] = 0;

@@ -183,18 +183,18 @@ static void on_begins(void *owner)
 {
     struct turning *turning = owner;
     struct world *world = turning->world;
-    uint32_t lane = (uint32_t)turning->row->lane;
+    uint32_t eq = (uint32_t)turning->row->eq;
     enum mishap kind = (enum mishap)turning->row->kind;
 
     switch (kind) {
     case MISHAP_LOST:
-        if (world->engines[lane].is_alive) {
-            engine_die(&world->engines[lane]);
-            desk_on_lost(&world->desk, lane, (uint64_t)turning->row->lasts_ms * AGENDA_MS);
+        if (world->engines[eq].is_alive) {
+            engine_die(&world->engines[eq]);
+            desk_on_lost(&world->desk, eq, (uint64_t)turning->row->lasts_ms * AGENDA_MS);
         }
         break;
     case MISHAP_STALL:
-        engine_stall(&world->engines[lane], true);
+        engine_stall(&world->engines[eq], true);
         break;
     case MISHAP_HEAT_GONE:
     case MISHAP_HEAT_FROZEN:
@@ -214,7 +214,7 @@ static void on_ends(void *owner)
     enum mishap kind = (enum mishap)turning->row->kind;
 
     if (kind == MISHAP_STALL) {
-        engine_stall(&turning->world->engines[turning->row->lane], false);
+        engine_stall(&turning->world->engines[turning->row->eq], false);
     } else if (kind != MISHAP_LOST) {
         sensors_mishap(&turning->world->sensors, kind, false);
     }

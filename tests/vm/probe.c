@@ -10,10 +10,10 @@
 #include "drm/claim.h"
 #include "drm/share.h"
 #include "drm/syncobj.h"
-#include "sense/inventory.h"
-#include "sense/load.h"
-#include "sense/netlink.h"
-#include "sense/uevent.h"
+#include "inventory/inventory.h"
+#include "load/load.h"
+#include "netlink/netlink.h"
+#include "netlink/uevent.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -275,8 +275,8 @@ static bool is_hot(int64_t value)
 
 static void look_at_load(void)
 {
-    struct load_device list[LOAD_DEVICES_MAX];
-    uint32_t n = load_devices(&machine, list, LOAD_DEVICES_MAX);
+    struct gpu list[GPUS_MAX];
+    uint32_t n = gpu_list(&machine, list, GPUS_MAX);
     int lab = open_node(&find("labgpu")->render);
     struct labgpu_busy busy = { .percent = 60 };
     struct list sources;
@@ -313,7 +313,7 @@ static void on_thermal(void *owner, const struct thermal_event *event)
 
 static void look_at_heat(void)
 {
-    struct inventory_policy policy;
+    struct sensor_policy policy;
     struct netlink netlink;
     struct list sources;
     uint32_t n_events = 0;

@@ -100,7 +100,7 @@ static void open_sequence(struct engine *engine, const struct engine_message *or
     uint32_t n_pages = (uint32_t)num_div_up((uint64_t)order->n_known + order->n_reserve, ENGINE_PAGE_TOKENS);
     struct engine_message reply = { .what = ENGINE_OPENED, .sequence = order->sequence };
 
-    if (!sequence || engine->n_open >= (uint32_t)engine->family->seats + LANE_SPARE) {
+    if (!sequence || engine->n_open >= (uint32_t)engine->family->slots + ENGINE_QUEUE_SPARE) {
         breach(engine, "a sequence too many was opened");
         reply.what = ENGINE_REFUSED;
     } else if (n_pages > engine->n_pages_free) {

@@ -40,7 +40,7 @@ struct engine_entry {
 
 struct engine_work {
     uint64_t id;
-    enum sched_class class; /* the highest in it */
+    enum priority priority; /* the highest in it */
     struct cost_load load;
     uint32_t n_entries;
     struct engine_entry entries[PLAN_ENTRIES];

@@ -9,9 +9,9 @@
 #ifndef SOTTO_SIM_SENSORS_H
 #define SOTTO_SIM_SENSORS_H
 
+#include "govern/governor.h"
 #include "plant/gpu.h"
 #include "plant/warmth.h"
-#include "sched/governor.h"
 
 #define SENSORS_BUSY_NS AGENDA_MS * 50
 #define SENSORS_REST_NS AGENDA_MS * 250

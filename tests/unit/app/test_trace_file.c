@@ -1,6 +1,6 @@
 /* The trace is JSON that a viewer opens, and names neither texts nor tokens. */
 #include "app/trace_file.h"
-#include "sched/governor.h"
+#include "govern/governor.h"
 #include "unit.h"
 #include <jansson.h>
 #include <string.h>
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(a_mode_is_a_mark_with_its_cause)
 {
-    const struct trace_event events[] = { { 5000, GOVERNOR_CORES * 100 + GOVERNOR_SHARED, GOVERNOR_HEAT, TRACE_MODE } };
+    const struct trace_event events[] = { { 5000, PROCESSOR_CPU * 100 + GOVERNOR_SHARED, GOVERNOR_HEAT, TRACE_MODE } };
     json_t *root = format(events, 1);
 
     ck_assert_str_eq(text_of(event_of(root, 0), "name"), "cores: shared, heat");

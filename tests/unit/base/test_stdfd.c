@@ -26,7 +26,7 @@ static int all_closed(void)
     close(0);
     close(1);
     close(2);
-    if (stdfd_hold() != 0 || fcntl(2, F_GETFD) < 0) {
+    if (file_hold_std() != 0 || fcntl(2, F_GETFD) < 0) {
         return 1;
     }
     if (open("/dev/null", O_RDWR) < 3) {
@@ -50,7 +50,7 @@ static int only_1_closed(void)
         return 1;
     }
     close(1);
-    if (stdfd_hold() != 0 || fcntl(1, F_GETFD) < 0) {
+    if (file_hold_std() != 0 || fcntl(1, F_GETFD) < 0) {
         return 2;
     }
     return write(2, &byte, 1) == 1 && read(0, &byte, 1) == 1 ? 0 : 3;

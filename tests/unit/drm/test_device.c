@@ -173,7 +173,7 @@ START_TEST(a_lost_device_says_so_on_every_call)
     ck_assert(!device_is_lost(fd));
     tree_write("/dev/dri/renderD128", "driver=powervr\nminor=128\nlost=1\n");
     ck_assert(device_is_lost(fd));
-    ck_assert_int_eq(pvr_ask(fd, &core), -ENODEV);
+    ck_assert_int_eq(pvr_query_core(fd, &core), -ENODEV);
     close(fd);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /*
  * Extend: an open sequence's next turn, with the scripted model
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "unit.h"
@@ -12,59 +12,59 @@ static const uint32_t prompt[] = { 1, 300, 301 };
 static const uint32_t next_prompt[] = { 1, 300, 301, 302, 303, 304 };
 
 /* An engine in which sequence 1 has its first turn behind it: two tokens of an answer. False: the model is not here. */
-static bool one_turn(struct drive *drive, const char *script)
+static bool one_turn(struct fixture *fixture, const char *script)
 {
     uint32_t tokens[2];
 
-    if (!drive_ready(drive, "fake", MODEL, script)) {
+    if (!fixture_ready(fixture, "fake", MODEL, script)) {
         return false;
     }
-    drive_open_plain(drive, 1, prompt, COUNTOF(prompt));
-    drive_answer(drive, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
+    fixture_open_plain(fixture, 1, prompt, COUNTOF(prompt));
+    fixture_answer(fixture, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
     return true;
 }
 
-static const Sotto__Engine__Opened *get_opened(struct drive *drive)
+static const Sotto__Engine__Opened *get_opened(struct fixture *fixture)
 {
-    return drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened;
+    return fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened;
 }
 
 START_TEST(a_next_turn_is_answered_as_a_new_sequence_would_be)
 {
     uint32_t extended[3];
     uint32_t opened[3];
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_turn(&drive, NULL)) {
+    if (!one_turn(&fixture, NULL)) {
         return;
     }
 
-    drive_extend(&drive, 1, next_prompt, COUNTOF(next_prompt));
+    fixture_extend(&fixture, 1, next_prompt, COUNTOF(next_prompt));
 
-    ck_assert_uint_eq(get_opened(&drive)->cached_tokens, COUNTOF(prompt));
-    drive_answer(&drive, 10, 1, COUNTOF(next_prompt), extended, COUNTOF(extended));
-    drive_open_plain(&drive, 2, next_prompt, COUNTOF(next_prompt));
-    drive_answer(&drive, 20, 2, COUNTOF(next_prompt), opened, COUNTOF(opened));
+    ck_assert_uint_eq(get_opened(&fixture)->cached_tokens, COUNTOF(prompt));
+    fixture_answer(&fixture, 10, 1, COUNTOF(next_prompt), extended, COUNTOF(extended));
+    fixture_open_plain(&fixture, 2, next_prompt, COUNTOF(next_prompt));
+    fixture_answer(&fixture, 20, 2, COUNTOF(next_prompt), opened, COUNTOF(opened));
     ck_assert_mem_eq(extended, opened, sizeof(opened));
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_stop_before_is_over)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_turn(&drive, NULL)) {
+    if (!one_turn(&fixture, NULL)) {
         return;
     }
-    drive_stop(&drive, 1);
+    fixture_stop(&fixture, 1);
 
-    drive_extend(&drive, 1, next_prompt, COUNTOF(next_prompt));
+    fixture_extend(&fixture, 1, next_prompt, COUNTOF(next_prompt));
 
-    get_opened(&drive);
-    drive_step(&drive, 10, 1, COUNTOF(next_prompt), 0);
-    drive_get_token(&drive, 10);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    get_opened(&fixture);
+    fixture_step(&fixture, 10, 1, COUNTOF(next_prompt), 0);
+    fixture_get_token(&fixture, 10);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -72,59 +72,59 @@ START_TEST(a_refusal_leaves_it_as_it_was)
 {
     uint32_t many[200] = { 0 };
     uint32_t token;
-    struct drive drive;
+    struct fixture fixture;
     const Sotto__Engine__Refused *refused;
 
-    if (!one_turn(&drive, NULL)) {
+    if (!one_turn(&fixture, NULL)) {
         return;
     }
-    drive_step(&drive, 5, 1, 0, 0);
-    token = drive_get_token(&drive, 5);
-    ck_assert_int_eq(drive_end(&drive), 0);
-    if (!one_turn(&drive, "pages 10\n")) {
+    fixture_step(&fixture, 5, 1, 0, 0);
+    token = fixture_get_token(&fixture, 5);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
+    if (!one_turn(&fixture, "pages 10\n")) {
         return;
     }
 
-    drive_extend(&drive, 1, many, COUNTOF(many));
+    fixture_extend(&fixture, 1, many, COUNTOF(many));
 
-    refused = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused;
+    refused = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused;
     ck_assert_uint_eq(refused->sequence, 1);
     ck_assert_int_eq(refused->why, SOTTO__ENGINE__REFUSAL__REFUSAL_NEVER_FITS);
-    drive_step(&drive, 5, 1, 0, 0);
-    ck_assert_uint_eq(drive_get_token(&drive, 5), token);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_step(&fixture, 5, 1, 0, 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 5), token);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(extending_what_is_not_open_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_turn(&drive, NULL)) {
+    if (!one_turn(&fixture, NULL)) {
         return;
     }
 
-    drive_extend(&drive, 2, next_prompt, COUNTOF(next_prompt));
+    fixture_extend(&fixture, 2, next_prompt, COUNTOF(next_prompt));
 
-    drive_expect_fault(&drive, "not open", false);
+    fixture_expect_fault(&fixture, "not open", false);
 }
 END_TEST
 
 START_TEST(extending_what_stands_in_a_begun_step_is_a_fault)
 {
     static const uint32_t slow_prompt[] = { 1, 310 };
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!drive_ready(&drive, "fake", MODEL, "when 310 do slow 60\n")) {
+    if (!fixture_ready(&fixture, "fake", MODEL, "when 310 do slow 60\n")) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 5000);
+    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED);
 
-    drive_extend(&drive, 1, next_prompt, COUNTOF(next_prompt));
+    fixture_extend(&fixture, 1, next_prompt, COUNTOF(next_prompt));
 
-    drive_expect_fault(&drive, "stands in a begun step", false);
+    fixture_expect_fault(&fixture, "stands in a begun step", false);
 }
 END_TEST
 
@@ -134,9 +134,9 @@ START_TEST(an_extend_that_contradicts_itself_is_a_fault)
     Sotto__Engine__Extend extend = SOTTO__ENGINE__EXTEND__INIT;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     uint32_t id = 3;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_turn(&drive, NULL)) {
+    if (!one_turn(&fixture, NULL)) {
         return;
     }
     extend.sequence = 1;
@@ -149,9 +149,9 @@ START_TEST(an_extend_that_contradicts_itself_is_a_fault)
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND;
     order.extend = &extend;
 
-    drive_send(&drive, &order);
+    fixture_send(&fixture, &order);
 
-    drive_expect_fault(&drive, "Extend has", false);
+    fixture_expect_fault(&fixture, "Extend has", false);
 }
 END_TEST
 

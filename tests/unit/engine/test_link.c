@@ -87,34 +87,34 @@ static uint32_t take_stop(struct pair *pair)
 START_TEST(glance_reads_the_numbers_of_an_order)
 {
     uint8_t bytes[64];
-    struct link_glance glance;
+    struct peeked_order peeked;
     struct pair pair;
 
     begin(&pair);
     send_bytes(&pair, bytes, pack_limits(300, UINT64_MAX, bytes));
 
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
 
-    ck_assert_int_eq(glance.kind, SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS);
-    ck_assert_uint_eq(glance.field[1], 300);
-    ck_assert(glance.field[3] == UINT64_MAX);
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_NONE);
+    ck_assert_int_eq(peeked.kind, SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS);
+    ck_assert_uint_eq(peeked.field[1], 300);
+    ck_assert(peeked.field[3] == UINT64_MAX);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_NONE);
     finish(&pair);
 }
 END_TEST
 
 START_TEST(glance_takes_nothing_and_can_be_had_again)
 {
-    struct link_glance glance;
+    struct peeked_order peeked;
     struct pair pair;
 
     begin(&pair);
     send_stop(&pair, 5);
 
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_NONE);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_NONE);
     link_rewind(&pair.link);
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
 
     ck_assert_uint_eq(take_stop(&pair), 5);
     finish(&pair);
@@ -123,23 +123,23 @@ END_TEST
 
 START_TEST(dropped_order_leaves_the_others_in_their_order)
 {
-    struct link_glance second;
-    struct link_glance glance;
+    struct peeked_order second;
+    struct peeked_order peeked;
     struct pair pair;
 
     begin(&pair);
     for (uint32_t seq = 1; seq <= 4; seq++) {
         send_stop(&pair, seq);
     }
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
-    ck_assert_int_eq(link_look(&pair.link, &second, NULL), LINK_OK);
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &second, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
 
-    link_drop(&pair.link, &glance);
+    link_drop(&pair.link, &peeked);
     link_drop(&pair.link, &second);
 
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
-    ck_assert_uint_eq(glance.field[1], 4);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
+    ck_assert_uint_eq(peeked.field[1], 4);
     ck_assert_uint_eq(take_stop(&pair), 1);
     ck_assert_uint_eq(take_stop(&pair), 4);
     finish(&pair);
@@ -149,7 +149,7 @@ END_TEST
 START_TEST(order_in_pieces_is_none_until_it_is_whole)
 {
     uint8_t bytes[64];
-    struct link_glance glance;
+    struct peeked_order peeked;
     struct pair pair;
     size_t n;
 
@@ -157,13 +157,13 @@ START_TEST(order_in_pieces_is_none_until_it_is_whole)
     n = pack_stop(70000, bytes);
     for (size_t i = 0; i + 1 < n; i++) {
         send_bytes(&pair, bytes + i, 1);
-        ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_NONE);
+        ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_NONE);
     }
 
     send_bytes(&pair, bytes + n - 1, 1);
 
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
-    ck_assert_uint_eq(glance.field[1], 70000);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
+    ck_assert_uint_eq(peeked.field[1], 70000);
     finish(&pair);
 }
 END_TEST
@@ -171,15 +171,15 @@ END_TEST
 START_TEST(orders_before_the_end_are_still_taken)
 {
     Sotto__Engine__ToEngine *order;
-    struct link_glance glance;
+    struct peeked_order peeked;
     struct pair pair;
 
     begin(&pair);
     send_stop(&pair, 1);
     fd_closep(&pair.fd);
 
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
-    ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_END);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
+    ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_END);
     ck_assert_uint_eq(take_stop(&pair), 1);
     ck_assert_int_eq(link_take(&pair.link, &order, NULL), LINK_END);
     finish(&pair);
@@ -203,7 +203,7 @@ START_TEST(glance_refuses_what_is_no_order)
 
     for (size_t i = 0; i < COUNTOF(bodies); i++) {
         struct diag diag = DIAG_INIT;
-        struct link_glance glance;
+        struct peeked_order peeked;
         uint8_t head[FRAME_HEAD_BYTES];
         struct pair pair;
 
@@ -211,7 +211,7 @@ START_TEST(glance_refuses_what_is_no_order)
         frame_head(head, (uint32_t)bodies[i].n);
         send_bytes(&pair, head, sizeof(head));
         send_bytes(&pair, bodies[i].bytes, bodies[i].n);
-        ck_assert_int_eq(link_look(&pair.link, &glance, &diag), LINK_BAD);
+        ck_assert_int_eq(link_peek(&pair.link, &peeked, &diag), LINK_BAD);
         ck_assert(diag_is_set(&diag));
         finish(&pair);
     }
@@ -275,7 +275,7 @@ START_TEST(glances_and_short_answers_allocate_nothing)
 {
     Sotto__Engine__Withdrawn withdrawn = SOTTO__ENGINE__WITHDRAWN__INIT;
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
-    struct link_glance glance;
+    struct peeked_order peeked;
     uint64_t n_allocs;
     struct pair pair;
 
@@ -285,7 +285,7 @@ START_TEST(glances_and_short_answers_allocate_nothing)
     n_allocs = mem_n_allocs();
     for (uint32_t i = 1; i < 50; i++) {
         send_stop(&pair, i);
-        ck_assert_int_eq(link_look(&pair.link, &glance, NULL), LINK_OK);
+        ck_assert_int_eq(link_peek(&pair.link, &peeked, NULL), LINK_OK);
         ck_assert_int_eq(link_send(&pair.link, &message), LINK_OK);
     }
 

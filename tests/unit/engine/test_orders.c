@@ -1,7 +1,7 @@
 /*
  * What each order comes to: life, sequences, and all that is refused. The model is the scripted one.
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "unit.h"
@@ -12,18 +12,18 @@
 
 static const uint32_t prompt[] = { 1, 300, 301 };
 
-static bool ready(struct drive *drive, const char *script)
+static bool ready(struct fixture *fixture, const char *script)
 {
-    return drive_ready(drive, "fake", MODEL, script);
+    return fixture_ready(fixture, "fake", MODEL, script);
 }
 
 /* Opens, and takes the refusal. */
-static void check_refused(struct drive *drive, Sotto__Engine__Open *open, Sotto__Engine__Refusal why)
+static void check_refused(struct fixture *fixture, Sotto__Engine__Open *open, Sotto__Engine__Refusal why)
 {
     const Sotto__Engine__Refused *refused;
 
-    drive_open(drive, open);
-    refused = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused;
+    fixture_open(fixture, open);
+    refused = fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused;
     ck_assert_uint_eq(refused->sequence, open->sequence);
     ck_assert_int_eq(refused->why, why);
 }
@@ -32,21 +32,21 @@ static void check_refused(struct drive *drive, Sotto__Engine__Open *open, Sotto_
 
 START_TEST(start_is_answered_by_progress_and_the_models_facts)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "pages 10\ncontext 100\n")) {
+    if (!ready(&fixture, "pages 10\ncontext 100\n")) {
         return;
     }
 
-    ck_assert_uint_gt(drive.n_progress, 0);
-    ck_assert_str_eq(drive.last->ready->build, SOTTO_VERSION);
-    ck_assert_uint_eq(drive.last->ready->vocabulary, 512);
-    ck_assert_uint_eq(drive.last->ready->pages, 10);
-    ck_assert_uint_eq(drive.last->ready->context_tokens, 100);
-    ck_assert_str_eq(drive.last->ready->numerics, "1/fake");
-    ck_assert_ptr_nonnull(drive.last->ready->cost);
-    ck_assert_uint_gt(drive.last->ready->cost->decode_row_ns, 0);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_gt(fixture.n_progress, 0);
+    ck_assert_str_eq(fixture.last->ready->build, SOTTO_VERSION);
+    ck_assert_uint_eq(fixture.last->ready->vocabulary, 512);
+    ck_assert_uint_eq(fixture.last->ready->pages, 10);
+    ck_assert_uint_eq(fixture.last->ready->context_tokens, 100);
+    ck_assert_str_eq(fixture.last->ready->numerics, "1/fake");
+    ck_assert_ptr_nonnull(fixture.last->ready->cost);
+    ck_assert_uint_gt(fixture.last->ready->cost->decode_row_ns, 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -54,135 +54,135 @@ START_TEST(start_of_another_build_is_hopeless)
 {
     char other[] = "0.0.7";
     Sotto__Engine__Start start;
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
-    drive_fill_start(&drive, &start, 0, "fake", NULL);
+    fixture_begin(&fixture);
+    fixture_fill_start(&fixture, &start, 0, "fake", NULL);
     start.build = other;
 
-    drive_start(&drive, &start);
+    fixture_start(&fixture, &start);
 
-    drive_expect_fault(&drive, "0.0.7", true);
+    fixture_expect_fault(&fixture, "0.0.7", true);
 }
 END_TEST
 
 START_TEST(start_without_a_model_descriptor_is_a_fault)
 {
     Sotto__Engine__Start start;
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
-    drive_fill_start(&drive, &start, 999, "fake", NULL);
+    fixture_begin(&fixture);
+    fixture_fill_start(&fixture, &start, 999, "fake", NULL);
 
-    drive_start(&drive, &start);
+    fixture_start(&fixture, &start);
 
-    drive_expect_fault(&drive, "descriptor", false);
+    fixture_expect_fault(&fixture, "descriptor", false);
 }
 END_TEST
 
 START_TEST(second_start_is_a_fault)
 {
     Sotto__Engine__Start start;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_fill_start(&drive, &start, 0, "fake", NULL);
+    fixture_fill_start(&fixture, &start, 0, "fake", NULL);
 
-    drive_start(&drive, &start);
+    fixture_start(&fixture, &start);
 
-    drive_expect_fault(&drive, "Start came twice", false);
+    fixture_expect_fault(&fixture, "Start came twice", false);
 }
 END_TEST
 
 START_TEST(file_that_is_no_model_is_hopeless)
 {
     Sotto__Engine__Start start;
-    struct drive drive;
+    struct fixture fixture;
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-    drive_begin(&drive);
-    drive_fill_start(&drive, &start, fd, "fake", NULL);
+    fixture_begin(&fixture);
+    fixture_fill_start(&fixture, &start, fd, "fake", NULL);
 
-    drive_start(&drive, &start);
+    fixture_start(&fixture, &start);
 
-    drive_expect_fault(&drive, "", true);
+    fixture_expect_fault(&fixture, "", true);
     close(fd);
 }
 END_TEST
 
 START_TEST(order_before_start_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    drive_close(&drive, 1);
+    fixture_close(&fixture, 1);
 
-    drive_expect_fault(&drive, "Close came before Start", false);
+    fixture_expect_fault(&fixture, "Close came before Start", false);
 }
 END_TEST
 
 START_TEST(quit_ends_in_good_order)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    drive_quit(&drive);
+    fixture_quit(&fixture);
 
-    drive_expect_end(&drive);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_expect_end(&fixture);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(end_of_file_ends_in_good_order)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(frame_that_is_no_message_is_a_fault)
 {
     static const uint8_t garbage[] = { 5, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff };
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    drive_bytes(&drive, garbage, sizeof(garbage));
+    fixture_bytes(&fixture, garbage, sizeof(garbage));
 
-    drive_expect_fault(&drive, "not one of this build's schema", false);
+    fixture_expect_fault(&fixture, "not one of this build's schema", false);
 }
 END_TEST
 
 START_TEST(frame_over_the_limit_is_a_fault_from_its_head_alone)
 {
     static const uint8_t head[] = { 1, 0, 0, 1 };
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    drive_bytes(&drive, head, sizeof(head));
+    fixture_bytes(&fixture, head, sizeof(head));
 
-    drive_expect_fault(&drive, "16777217 bytes", false);
+    fixture_expect_fault(&fixture, "16777217 bytes", false);
 }
 END_TEST
 
 START_TEST(empty_message_is_a_fault)
 {
     static const uint8_t empty[] = { 0, 0, 0, 0 };
-    struct drive drive;
+    struct fixture fixture;
 
-    drive_begin(&drive);
+    fixture_begin(&fixture);
 
-    drive_bytes(&drive, empty, sizeof(empty));
+    fixture_bytes(&fixture, empty, sizeof(empty));
 
-    drive_expect_fault(&drive, "does not know", false);
+    fixture_expect_fault(&fixture, "does not know", false);
 }
 END_TEST
 
@@ -200,12 +200,12 @@ START_TEST(script_that_is_not_understood_is_hopeless_and_named_by_line)
     for (size_t i = 0; i < COUNTOF(wrong); i++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         Sotto__Engine__Start start;
-        struct drive drive;
+        struct fixture fixture;
 
-        drive_begin(&drive);
-        drive_fill_start(&drive, &start, fd, "fake", wrong[i]);
-        drive_start(&drive, &start);
-        drive_expect_fault(&drive, "line 2", true);
+        fixture_begin(&fixture);
+        fixture_fill_start(&fixture, &start, fd, "fake", wrong[i]);
+        fixture_start(&fixture, &start);
+        fixture_expect_fault(&fixture, "line 2", true);
         close(fd);
     }
 }
@@ -215,18 +215,18 @@ END_TEST
 
 START_TEST(opened_tells_the_pages_promised)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "pages 10\n")) {
+    if (!ready(&fixture, "pages 10\n")) {
         return;
     }
 
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt)); /* 3 + 40 tokens */
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt)); /* 3 + 40 tokens */
 
-    ck_assert_uint_eq(drive.last->opened->pages_held, 3);
-    ck_assert_uint_eq(drive.last->opened->pages_free, 7);
-    ck_assert_uint_eq(drive_query(&drive)->pages_held, 3);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture.last->opened->pages_held, 3);
+    ck_assert_uint_eq(fixture.last->opened->pages_free, 7);
+    ck_assert_uint_eq(fixture_query(&fixture)->pages_held, 3);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -234,23 +234,23 @@ START_TEST(sequence_without_room_is_refused_and_harms_nobody)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "pages 10\n")) {
+    if (!ready(&fixture, "pages 10\n")) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
 
     open.reserve_tokens = 120;
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
-    ck_assert_uint_eq(drive.last->refused->pages_needed, 8);
-    ck_assert_uint_eq(drive.last->refused->pages_free, 7);
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
+    ck_assert_uint_eq(fixture.last->refused->pages_needed, 8);
+    ck_assert_uint_eq(fixture.last->refused->pages_free, 7);
     open.reserve_tokens = 160;
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_NEVER_FITS);
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_NEVER_FITS);
     open.reserve_tokens = 40;
-    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_open_plain(&fixture, 2, prompt, COUNTOF(prompt));
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -258,21 +258,21 @@ START_TEST(sequence_over_the_number_is_refused)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
     for (uint32_t seq = 1; seq <= 4; seq++) {
-        drive_open_plain(&drive, seq, prompt, COUNTOF(prompt));
+        fixture_open_plain(&fixture, seq, prompt, COUNTOF(prompt));
     }
 
-    drive_fill_open(&open, &sampler, 5, prompt, COUNTOF(prompt));
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY);
+    fixture_fill_open(&open, &sampler, 5, prompt, COUNTOF(prompt));
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY);
 
-    drive_close(&drive, 2);
-    drive_open_plain(&drive, 5, prompt, COUNTOF(prompt));
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_close(&fixture, 2);
+    fixture_open_plain(&fixture, 5, prompt, COUNTOF(prompt));
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -281,16 +281,16 @@ START_TEST(token_outside_the_vocabulary_is_refused)
     const uint32_t tokens[] = { 1, 512 };
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_fill_open(&open, &sampler, 1, tokens, COUNTOF(tokens));
+    fixture_fill_open(&open, &sampler, 1, tokens, COUNTOF(tokens));
 
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN);
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_BAD_TOKEN);
 
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -300,22 +300,22 @@ START_TEST(promised_abilities_are_refused_as_unsupported)
     uint8_t byte = 1;
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
 
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
     open.kv_format = other;
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
     open.adapter = (ProtobufCBinaryData){ .len = 1, .data = &byte };
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
     open.constraint = (ProtobufCBinaryData){ .len = 1, .data = &byte };
-    check_refused(&drive, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_refused(&fixture, &open, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -323,17 +323,17 @@ START_TEST(open_of_an_open_sequence_is_a_fault)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
 
-    drive_open(&drive, &open);
+    fixture_open(&fixture, &open);
 
-    drive_expect_fault(&drive, "open or may not be", false);
+    fixture_expect_fault(&fixture, "open or may not be", false);
 }
 END_TEST
 
@@ -344,12 +344,12 @@ START_TEST(open_that_contradicts_itself_is_a_fault)
     uint32_t ids[] = { id };
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
     switch (_i) {
     case 0:
         open.sequence = 0;
@@ -366,51 +366,51 @@ START_TEST(open_that_contradicts_itself_is_a_fault)
         break;
     }
 
-    drive_open(&drive, &open);
+    fixture_open(&fixture, &open);
 
-    drive_expect_fault(&drive, "Open", false);
+    fixture_expect_fault(&fixture, "Open", false);
 }
 END_TEST
 
 START_TEST(closed_sequence_gives_its_pages_back)
 {
     const Sotto__Engine__Stats *stats;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "pages 10\n")) {
+    if (!ready(&fixture, "pages 10\n")) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 2, prompt, COUNTOF(prompt));
 
-    drive_close(&drive, 1);
-    drive_close(&drive, 1); /* orders cross: ignored */
-    drive_close(&drive, 77);
+    fixture_close(&fixture, 1);
+    fixture_close(&fixture, 1); /* orders cross: ignored */
+    fixture_close(&fixture, 77);
 
-    stats = drive_query(&drive);
+    stats = fixture_query(&fixture);
     ck_assert_uint_eq(stats->sequences, 1);
     ck_assert_uint_eq(stats->pages_held, 3);
     ck_assert_uint_eq(stats->pages_free + stats->pages_cached + stats->pages_held, 10);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(trimmed_sequence_goes_on_from_what_was_kept)
 {
     uint32_t tokens[3];
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_answer(&drive, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_answer(&fixture, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
 
-    drive_trim(&drive, 1, COUNTOF(prompt) + 1);
-    drive_step(&drive, 4, 1, 0, 0);
+    fixture_trim(&fixture, 1, COUNTOF(prompt) + 1);
+    fixture_step(&fixture, 4, 1, 0, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 4), tokens[1]);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 4), tokens[1]);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -418,17 +418,17 @@ START_TEST(warming_up_is_not_counted_as_work)
 {
     const Sotto__Engine__Stats *stats;
     uint32_t tokens[2];
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    ck_assert_uint_eq(drive_query(&drive)->steps, 0);
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    ck_assert_uint_eq(fixture_query(&fixture)->steps, 0);
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
 
-    drive_answer(&drive, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
+    fixture_answer(&fixture, 1, 1, COUNTOF(prompt), tokens, COUNTOF(tokens));
 
-    stats = drive_query(&drive);
+    stats = fixture_query(&fixture);
     ck_assert_uint_eq(stats->steps, 2);
     ck_assert_uint_eq(stats->rows, 4);
     ck_assert_uint_eq(stats->tokens, 2);
@@ -436,7 +436,7 @@ START_TEST(warming_up_is_not_counted_as_work)
     ck_assert_uint_eq(stats->step_allocations, 0);
     ck_assert_uint_gt(stats->rss_bytes, 0);
     ck_assert_uint_gt(stats->n_memory, 0);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 

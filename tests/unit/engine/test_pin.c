@@ -1,7 +1,7 @@
 /*
  * Pin: an order that leaves a sequence's pages behind, with the scripted model
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "model/seq.h"
@@ -28,14 +28,14 @@ static ProtobufCBinaryData domain(const char *name)
 }
 
 /* Opens @seq with the first @n tokens in domain @salt (NULL: none); it may look into @pins (NULL: nowhere). */
-static const Sotto__Engine__Opened *open_in(struct drive *drive, uint32_t seq, size_t n, const char *salt,
+static const Sotto__Engine__Opened *open_in(struct fixture *fixture, uint32_t seq, size_t n, const char *salt,
                                             const char *pins)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
     ProtobufCBinaryData list[1];
 
-    drive_fill_open(&open, &sampler, seq, prompt, n);
+    fixture_fill_open(&open, &sampler, seq, prompt, n);
     if (salt) {
         open.salt = domain(salt);
     }
@@ -44,11 +44,11 @@ static const Sotto__Engine__Opened *open_in(struct drive *drive, uint32_t seq, s
         open.pins = list;
         open.n_pins = 1;
     }
-    drive_open(drive, &open);
-    return drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened;
+    fixture_open(fixture, &open);
+    return fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened;
 }
 
-static void send_pin(struct drive *drive, uint32_t pin, uint32_t seq)
+static void send_pin(struct fixture *fixture, uint32_t pin, uint32_t seq)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Pin body = SOTTO__ENGINE__PIN__INIT;
@@ -57,112 +57,112 @@ static void send_pin(struct drive *drive, uint32_t pin, uint32_t seq)
     body.sequence = seq;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_PIN;
     order.pin = &body;
-    drive_send(drive, &order);
+    fixture_send(fixture, &order);
 }
 
 /* Sequence 1 has computed 35 tokens in the domain "pins". False: the model is not here. */
-static bool computed(struct drive *drive)
+static bool computed(struct fixture *fixture)
 {
     fill_prompt();
-    if (!drive_ready(drive, "fake", MODEL, NULL)) {
+    if (!fixture_ready(fixture, "fake", MODEL, NULL)) {
         return false;
     }
-    open_in(drive, 1, 35, "pins", NULL);
-    drive_step(drive, 1, 1, 35, 0);
-    drive_get_token(drive, 1);
+    open_in(fixture, 1, 35, "pins", NULL);
+    fixture_step(fixture, 1, 1, 35, 0);
+    fixture_get_token(fixture, 1);
     return true;
 }
 
 START_TEST(what_is_pinned_is_found_by_those_who_may_look)
 {
     const Sotto__Engine__Opened *opened;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    send_pin(&drive, 9, 1);
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 0);
-    ck_assert_uint_eq(drive_query(&drive)->pages_held, 3);
-    opened = open_in(&drive, 2, 40, "user", "pins");
+    send_pin(&fixture, 9, 1);
+    ck_assert_uint_eq(fixture_query(&fixture)->sequences, 0);
+    ck_assert_uint_eq(fixture_query(&fixture)->pages_held, 3);
+    opened = open_in(&fixture, 2, 40, "user", "pins");
     ck_assert_uint_eq(opened->cached_tokens, 35);
     ck_assert_uint_eq(opened->pinned_tokens, 35);
-    opened = open_in(&drive, 3, 40, "user", NULL);
+    opened = open_in(&fixture, 3, 40, "user", NULL);
     ck_assert_uint_eq(opened->pinned_tokens, 0);
-    drive_close(&drive, 2);
-    drive_close(&drive, 3);
-    send_pin(&drive, 9, 0);
-    ck_assert_uint_eq(drive_query(&drive)->pages_held, 0);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_close(&fixture, 2);
+    fixture_close(&fixture, 3);
+    send_pin(&fixture, 9, 0);
+    ck_assert_uint_eq(fixture_query(&fixture)->pages_held, 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 /* Orders that make no sense: each ends the engine with a sentence. */
 START_TEST(a_pin_of_what_is_not_there_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    send_pin(&drive, 9, 77);
-    drive_expect_fault(&drive, "not open, not computed, or shares with nobody", false);
+    send_pin(&fixture, 9, 77);
+    fixture_expect_fault(&fixture, "not open, not computed, or shares with nobody", false);
 }
 END_TEST
 
 START_TEST(a_pin_of_what_is_not_computed_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    open_in(&drive, 2, 20, "pins", NULL);
-    send_pin(&drive, 9, 2);
-    drive_expect_fault(&drive, "not computed", false);
+    open_in(&fixture, 2, 20, "pins", NULL);
+    send_pin(&fixture, 9, 2);
+    fixture_expect_fault(&fixture, "not computed", false);
 }
 END_TEST
 
 START_TEST(a_pin_of_what_shares_with_nobody_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    open_in(&drive, 2, 20, NULL, NULL);
-    drive_step(&drive, 2, 2, 20, 0);
-    drive_get_token(&drive, 2);
-    send_pin(&drive, 9, 2);
-    drive_expect_fault(&drive, "shares with nobody", false);
+    open_in(&fixture, 2, 20, NULL, NULL);
+    fixture_step(&fixture, 2, 2, 20, 0);
+    fixture_get_token(&fixture, 2);
+    send_pin(&fixture, 9, 2);
+    fixture_expect_fault(&fixture, "shares with nobody", false);
 }
 END_TEST
 
 START_TEST(dropping_a_pin_that_there_is_not_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    send_pin(&drive, 9, 0);
-    drive_expect_fault(&drive, "Pin drops one that there is not (9)", false);
+    send_pin(&fixture, 9, 0);
+    fixture_expect_fault(&fixture, "Pin drops one that there is not (9)", false);
 }
 END_TEST
 
 START_TEST(a_pin_twice_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
-    send_pin(&drive, 9, 1);
-    open_in(&drive, 2, 20, "pins", NULL);
-    drive_step(&drive, 2, 2, 20, 0);
-    drive_get_token(&drive, 2);
-    send_pin(&drive, 9, 2);
-    drive_expect_fault(&drive, "one that there is already (9)", false);
+    send_pin(&fixture, 9, 1);
+    open_in(&fixture, 2, 20, "pins", NULL);
+    fixture_step(&fixture, 2, 2, 20, 0);
+    fixture_get_token(&fixture, 2);
+    send_pin(&fixture, 9, 2);
+    fixture_expect_fault(&fixture, "one that there is already (9)", false);
 }
 END_TEST
 
@@ -172,9 +172,9 @@ START_TEST(an_open_with_wrong_domains_is_a_fault)
     ProtobufCBinaryData list[SEQ_PINS_MAX + 1];
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!computed(&drive)) {
+    if (!computed(&fixture)) {
         return;
     }
     for (size_t i = 0; i < COUNTOF(list); i++) {
@@ -183,11 +183,11 @@ START_TEST(an_open_with_wrong_domains_is_a_fault)
     if (_i == 1) {
         list[1] = domain("");
     }
-    drive_fill_open(&open, &sampler, 2, prompt, 20);
+    fixture_fill_open(&open, &sampler, 2, prompt, 20);
     open.pins = list;
     open.n_pins = _i == 0 ? COUNTOF(list) : 2;
-    drive_open(&drive, &open);
-    drive_expect_fault(&drive, "more domains of pins", false);
+    fixture_open(&fixture, &open);
+    fixture_expect_fault(&fixture, "more domains of pins", false);
 }
 END_TEST
 

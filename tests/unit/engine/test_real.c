@@ -1,7 +1,7 @@
 /*
  * The engine around a real model: the published answers, however its steps are cut, stopped or shared.
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "unit.h"
@@ -60,53 +60,53 @@ START_TEST(answer_is_the_published_one)
 {
     uint32_t tokens[N_ANSWER];
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
 
-    drive_answer(&drive, 1, 1, truth.n_prompt, tokens, N_ANSWER);
+    fixture_answer(&fixture, 1, 1, truth.n_prompt, tokens, N_ANSWER);
 
     check_answer(tokens, &truth, N_ANSWER);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(prompt_cut_into_rows_gives_the_same_answer)
 {
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
 
     for (uint32_t i = 0; i + 1 < truth.n_prompt; i++) {
-        drive_step(&drive, i + 1, 1, 1, 0);
-        drive_get_outcome(&drive, i + 1, SOTTO__ENGINE__OUTCOME__OUTCOME_DONE);
+        fixture_step(&fixture, i + 1, 1, 1, 0);
+        fixture_get_outcome(&fixture, i + 1, SOTTO__ENGINE__OUTCOME__OUTCOME_DONE);
     }
-    drive_step(&drive, truth.n_prompt, 1, 1, 0);
+    fixture_step(&fixture, truth.n_prompt, 1, 1, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, truth.n_prompt), truth.answer[0]);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, truth.n_prompt), truth.answer[0]);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 /* Goes on with the step by a part each time; returns how often it stood still. */
-static unsigned crawl(struct drive *drive, uint64_t id, uint32_t *ret_token)
+static unsigned crawl(struct fixture *fixture, uint64_t id, uint32_t *ret_token)
 {
     unsigned n_stops = 0;
 
     while (n_stops < 100000) {
         const Sotto__Engine__EntryDone *entry;
-        const Sotto__Engine__FromEngine *answer = drive_get_any(drive);
+        const Sotto__Engine__FromEngine *answer = fixture_get_any(fixture);
 
         if (answer->body_case == SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED) {
             n_stops++;
-            drive_continue(drive, id, 1);
+            fixture_continue(fixture, id, 1);
             continue;
         }
         ck_assert_int_eq(answer->body_case, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE);
@@ -122,23 +122,23 @@ START_TEST(step_suspended_after_every_part_gives_the_same_answer)
 {
     unsigned n_stops = 0;
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
 
     for (uint32_t i = 0; i < N_ANSWER; i++) {
         uint32_t token;
 
-        drive_step(&drive, i + 1, 1, i == 0 ? truth.n_prompt : 0, 1);
-        n_stops += crawl(&drive, i + 1, &token);
+        fixture_step(&fixture, i + 1, 1, i == 0 ? truth.n_prompt : 0, 1);
+        n_stops += crawl(&fixture, i + 1, &token);
         ck_assert_uint_eq(token, truth.answer[i]);
     }
 
     ck_assert_uint_gt(n_stops, N_ANSWER * 5); /* five layers */
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -150,24 +150,24 @@ START_TEST(sequence_rebuilt_in_mid_answer_goes_on_with_the_same_tokens)
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
     memcpy(tokens, truth.prompt, truth.n_prompt * sizeof(*tokens));
     memcpy(tokens + truth.n_prompt, truth.answer, N_KNOWN * sizeof(*tokens));
-    drive_fill_open(&open, &sampler, 1, tokens, truth.n_prompt + N_KNOWN);
+    fixture_fill_open(&open, &sampler, 1, tokens, truth.n_prompt + N_KNOWN);
     open.n_prompt = truth.n_prompt;
-    drive_open(&drive, &open);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_open(&fixture, &open);
+    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
 
-    drive_answer(&drive, 1, 1, truth.n_prompt + N_KNOWN, rest, COUNTOF(rest));
+    fixture_answer(&fixture, 1, 1, truth.n_prompt + N_KNOWN, rest, COUNTOF(rest));
 
     for (size_t i = 0; i < COUNTOF(rest); i++) {
         ck_assert_uint_eq(rest[i], truth.answer[N_KNOWN + i]);
     }
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -180,16 +180,16 @@ static void draw_beside(uint32_t n_others, uint32_t *ret_tokens, const struct tr
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    ck_assert(drive_ready(&drive, "cpu", MODEL, NULL));
-    drive_fill_open(&open, &sampler, 1, truth->prompt, truth->n_prompt);
+    ck_assert(fixture_ready(&fixture, "cpu", MODEL, NULL));
+    fixture_fill_open(&open, &sampler, 1, truth->prompt, truth->n_prompt);
     sampler.temperature = 1;
     sampler.seed = 5;
-    drive_open(&drive, &open);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_open(&fixture, &open);
+    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
     for (uint32_t i = 0; i < n_others; i++) {
-        drive_open_plain(&drive, 2 + i, truth->answer + i, 3 + i);
+        fixture_open_plain(&fixture, 2 + i, truth->answer + i, 3 + i);
     }
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
@@ -204,11 +204,12 @@ static void draw_beside(uint32_t n_others, uint32_t *ret_tokens, const struct tr
             rows[i].prefill = n > 0 ? 1 : i == 0 ? truth->n_prompt : 2 + i; /* one field with decode */
         }
         step.id = n + 1;
-        drive_send(&drive, &order);
-        ret_tokens[n] = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
-        ck_assert_uint_eq(drive.last->step_done->weight_passes, 1);
+        fixture_send(&fixture, &order);
+        ret_tokens[n] =
+            fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
+        ck_assert_uint_eq(fixture.last->step_done->weight_passes, 1);
     }
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 
 START_TEST(drawn_tokens_are_the_same_alone_and_beside_others)
@@ -234,19 +235,19 @@ START_TEST(everything_is_given_back_at_the_end_and_no_step_allocated)
     const Sotto__Engine__Stats *stats;
     uint32_t n_free;
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
-    n_free = drive_query(&drive)->pages_free;
+    n_free = fixture_query(&fixture)->pages_free;
     for (uint32_t seq = 1; seq <= 20; seq++) {
-        drive_open_plain(&drive, seq, truth.prompt, truth.n_prompt);
-        drive_answer(&drive, seq * 100, seq, truth.n_prompt, tokens, N_ANSWER);
-        drive_close(&drive, seq);
+        fixture_open_plain(&fixture, seq, truth.prompt, truth.n_prompt);
+        fixture_answer(&fixture, seq * 100, seq, truth.n_prompt, tokens, N_ANSWER);
+        fixture_close(&fixture, seq);
     }
 
-    stats = drive_query(&drive);
+    stats = fixture_query(&fixture);
 
     ck_assert_uint_eq(stats->sequences, 0);
     ck_assert_uint_eq(stats->pages_free, n_free);
@@ -255,7 +256,7 @@ START_TEST(everything_is_given_back_at_the_end_and_no_step_allocated)
     ck_assert_uint_eq(stats->tokens, 20 * N_ANSWER);
     ck_assert_uint_eq(stats->weight_passes, 20 * N_ANSWER);
     ck_assert_uint_eq(stats->step_allocations, 0);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -263,21 +264,21 @@ START_TEST(stopped_sequence_leaves_the_others_of_its_step_alone)
 {
     uint32_t tokens[2];
     struct truth truth;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!read_truth(&truth) || !drive_ready(&drive, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, truth.prompt, truth.n_prompt);
-    drive_open_plain(&drive, 2, truth.prompt, truth.n_prompt);
+    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(&fixture, 2, truth.prompt, truth.n_prompt);
 
-    drive_stop(&drive, 2);
-    drive_step(&drive, 1, 2, truth.n_prompt, 0);
-    drive_get_outcome(&drive, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    fixture_stop(&fixture, 2);
+    fixture_step(&fixture, 1, 2, truth.n_prompt, 0);
+    fixture_get_outcome(&fixture, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
 
-    drive_answer(&drive, 2, 1, truth.n_prompt, tokens, COUNTOF(tokens));
+    fixture_answer(&fixture, 2, 1, truth.n_prompt, tokens, COUNTOF(tokens));
     check_answer(tokens, &truth, COUNTOF(tokens));
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 

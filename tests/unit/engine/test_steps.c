@@ -2,7 +2,7 @@
  * Steps: answered, refused, suspended, with the scripted model. In it a step that is `slow`
  * has a part each millisecond.
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "base/clock.h"
@@ -18,9 +18,9 @@ static const uint32_t prompt[] = { 1, 300, 301 };
 static const uint32_t slow_prompt[] = { 1, SLOW };
 static const uint32_t endless_prompt[] = { 1, 311 };
 
-static bool ready(struct drive *drive, const char *script)
+static bool ready(struct fixture *fixture, const char *script)
 {
-    return drive_ready(drive, "fake", MODEL, script);
+    return fixture_ready(fixture, "fake", MODEL, script);
 }
 
 static uint64_t ms_since(uint64_t from_us)
@@ -28,27 +28,27 @@ static uint64_t ms_since(uint64_t from_us)
     return (clock_mono_us() - from_us) / 1000;
 }
 
-static void check_suspended(struct drive *drive, uint64_t step)
+static void check_suspended(struct fixture *fixture, uint64_t step)
 {
-    ck_assert_uint_eq(drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
+    ck_assert_uint_eq(fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
 }
 
 /* The first token of an answer that nothing interrupts. */
 static bool undisturbed(const uint32_t *tokens, size_t n, uint32_t *ret_token)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return false;
     }
-    drive_open_plain(&drive, 1, tokens, n);
-    drive_step(&drive, 1, 1, (uint32_t)n, 0);
-    *ret_token = drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_open_plain(&fixture, 1, tokens, n);
+    fixture_step(&fixture, 1, 1, (uint32_t)n, 0);
+    *ret_token = fixture_get_token(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
     return true;
 }
 
-static void send_step(struct drive *drive, uint64_t id, Sotto__Engine__Entry **entries, size_t n)
+static void send_step(struct fixture *fixture, uint64_t id, Sotto__Engine__Entry **entries, size_t n)
 {
     Sotto__Engine__Step step = SOTTO__ENGINE__STEP__INIT;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
@@ -58,7 +58,7 @@ static void send_step(struct drive *drive, uint64_t id, Sotto__Engine__Entry **e
     step.entries = entries;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
-    drive_send(drive, &order);
+    fixture_send(fixture, &order);
 }
 
 static Sotto__Engine__Entry prefill(uint32_t seq, uint32_t n)
@@ -78,17 +78,17 @@ START_TEST(entries_are_answered_in_their_order)
     Sotto__Engine__Entry rows[3] = { prefill(2, 2), prefill(9, 1), prefill(1, 3) };
     Sotto__Engine__Entry *entries[3] = { &rows[0], &rows[1], &rows[2] };
     const Sotto__Engine__StepDone *done;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 2, prompt, COUNTOF(prompt));
 
-    send_step(&drive, 5, entries, 3);
+    send_step(&fixture, 5, entries, 3);
 
-    done = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    done = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
     ck_assert_uint_eq(done->id, 5);
     ck_assert_uint_eq(done->n_entries, 3);
     ck_assert_uint_eq(done->entries[0]->sequence, 2);
@@ -98,7 +98,7 @@ START_TEST(entries_are_answered_in_their_order)
     ck_assert_uint_eq(done->entries[2]->n_tokens, 1);
     ck_assert_uint_eq(done->entries[2]->n_logprobs, 0);
     ck_assert_uint_eq(done->weight_passes, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -107,25 +107,25 @@ START_TEST(logprobs_come_where_they_were_asked_for)
     const Sotto__Engine__EntryDone *entry;
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt));
     sampler.logprobs = true;
     sampler.top_logprobs = 3;
-    drive_open(&drive, &open);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_open(&fixture, &open);
+    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
 
-    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
+    fixture_step(&fixture, 1, 1, COUNTOF(prompt), 0);
 
-    entry = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0];
+    entry = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0];
     ck_assert_uint_eq(entry->n_logprobs, 1);
     ck_assert_uint_eq(entry->logprobs[0]->n_top_ids, 3);
     ck_assert_uint_eq(entry->logprobs[0]->n_top_logprobs, 3);
     ck_assert_uint_eq(entry->logprobs[0]->top_ids[0], entry->tokens[0]);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -134,37 +134,37 @@ START_TEST(numeric_outcome_is_its_sequences_alone)
     Sotto__Engine__Entry rows[2] = { prefill(1, 3), prefill(2, 2) };
     Sotto__Engine__Entry *entries[2] = { &rows[0], &rows[1] };
     const Sotto__Engine__StepDone *done;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "when 300 at 0 do numeric\n")) {
+    if (!ready(&fixture, "when 300 at 0 do numeric\n")) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_open_plain(&drive, 2, slow_prompt, COUNTOF(slow_prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 2, slow_prompt, COUNTOF(slow_prompt));
 
-    send_step(&drive, 1, entries, 2);
+    send_step(&fixture, 1, entries, 2);
 
-    done = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    done = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
     ck_assert_int_eq(done->entries[0]->outcome, SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC);
     ck_assert_uint_eq(done->entries[0]->n_tokens, 0);
     ck_assert_uint_eq(done->entries[1]->n_tokens, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(fault_within_a_step_is_logged_and_told)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "always do fault the roof is on fire\n")) {
+    if (!ready(&fixture, "always do fault the roof is on fire\n")) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
 
-    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
+    fixture_step(&fixture, 1, 1, COUNTOF(prompt), 0);
 
-    drive_expect_fault(&drive, "a step failed", false);
-    ck_assert_uint_eq(drive.n_logs, 1);
+    fixture_expect_fault(&fixture, "a step failed", false);
+    ck_assert_uint_eq(fixture.n_logs, 1);
 }
 END_TEST
 
@@ -174,9 +174,9 @@ START_TEST(step_that_makes_no_sense_is_a_fault)
     Sotto__Engine__Entry rows[65];
     Sotto__Engine__Entry *entries[65];
     size_t n = 1;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
     for (size_t i = 0; i < COUNTOF(rows); i++) {
@@ -201,9 +201,9 @@ START_TEST(step_that_makes_no_sense_is_a_fault)
         break;
     }
 
-    send_step(&drive, 1, entries, n);
+    send_step(&fixture, 1, entries, n);
 
-    drive_expect_fault(&drive, words[_i], false);
+    fixture_expect_fault(&fixture, words[_i], false);
 }
 END_TEST
 
@@ -211,97 +211,97 @@ END_TEST
 
 START_TEST(slice_suspends_and_continue_gives_the_same_token)
 {
-    struct drive drive;
+    struct fixture fixture;
     uint32_t token;
 
-    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&drive, slow_script)) {
+    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
 
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    check_suspended(&drive, 1);
-    drive_continue(&drive, 1, 5000);
-    check_suspended(&drive, 1);
-    drive_continue(&drive, 1, 0);
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&fixture, 1);
+    fixture_continue(&fixture, 1, 5000);
+    check_suspended(&fixture, 1);
+    fixture_continue(&fixture, 1, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 1), token);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 1), token);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(suspend_stops_within_a_part)
 {
     uint64_t from_us;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    fixture_open_plain(&fixture, 1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(endless_prompt), 0);
     usleep(20000);
     from_us = clock_mono_us();
 
-    drive_suspend(&drive, 1);
+    fixture_suspend(&fixture, 1);
 
-    check_suspended(&drive, 1);
+    check_suspended(&fixture, 1);
     ck_assert_uint_lt(ms_since(from_us), 1000);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(other_orders_are_obeyed_while_a_step_stands_still)
 {
-    struct drive drive;
+    struct fixture fixture;
     uint32_t token;
 
-    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&drive, slow_script)) {
+    if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &token) || !ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    check_suspended(&drive, 1);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&fixture, 1);
 
-    drive_open_plain(&drive, 2, prompt, COUNTOF(prompt));
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 2);
-    drive_close(&drive, 2);
-    drive_continue(&drive, 1, 0);
+    fixture_open_plain(&fixture, 2, prompt, COUNTOF(prompt));
+    ck_assert_uint_eq(fixture_query(&fixture)->sequences, 2);
+    fixture_close(&fixture, 2);
+    fixture_continue(&fixture, 1, 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 1), token);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 1), token);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(suspend_of_a_step_that_ended_is_ignored)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    drive_step(&drive, 1, 1, COUNTOF(prompt), 0);
-    drive_get_token(&drive, 1);
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(prompt), 0);
+    fixture_get_token(&fixture, 1);
 
-    drive_suspend(&drive, 1);
+    fixture_suspend(&fixture, 1);
 
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_query(&fixture)->sequences, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(continue_of_what_does_not_stand_still_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, NULL)) {
+    if (!ready(&fixture, NULL)) {
         return;
     }
 
-    drive_continue(&drive, 1, 0);
+    fixture_continue(&fixture, 1, 0);
 
-    drive_expect_fault(&drive, "does not stand still", false);
+    fixture_expect_fault(&fixture, "does not stand still", false);
 }
 END_TEST
 

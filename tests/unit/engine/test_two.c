@@ -2,7 +2,7 @@
  * Two begun steps, with the scripted model: one stands still while the other runs, and either goes on when it is
  * told to. A step that is `slow` has a part each millisecond.
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "unit.h"
@@ -17,17 +17,19 @@ static const uint32_t slow_prompt[] = { 1, 310 };
 static const uint32_t other_slow_prompt[] = { 1, 310, 300 };
 static const uint32_t endless_prompt[] = { 1, 311 };
 
-static const Sotto__Engine__Suspended *get_suspended(struct drive *drive, uint64_t step)
+static const Sotto__Engine__Suspended *get_suspended(struct fixture *fixture, uint64_t step)
 {
-    const Sotto__Engine__Suspended *suspended = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended;
+    const Sotto__Engine__Suspended *suspended =
+        fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended;
 
     ck_assert_uint_eq(suspended->step, step);
     return suspended;
 }
 
-static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
+static void check_withdrawn(struct fixture *fixture, uint64_t step, bool done)
 {
-    const Sotto__Engine__Withdrawn *withdrawn = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
+    const Sotto__Engine__Withdrawn *withdrawn =
+        fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
 
     ck_assert_uint_eq(withdrawn->step, step);
     ck_assert_int_eq(withdrawn->done, done);
@@ -35,236 +37,236 @@ static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
 
 static bool undisturbed(const uint32_t *tokens, size_t n, uint32_t *ret_token)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!drive_ready(&drive, "fake", MODEL, NULL)) {
+    if (!fixture_ready(&fixture, "fake", MODEL, NULL)) {
         return false;
     }
-    drive_open_plain(&drive, 1, tokens, n);
-    drive_step(&drive, 1, 1, (uint32_t)n, 0);
-    *ret_token = drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_open_plain(&fixture, 1, tokens, n);
+    fixture_step(&fixture, 1, 1, (uint32_t)n, 0);
+    *ret_token = fixture_get_token(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
     return true;
 }
 
 /* An engine in which step 1, of sequence 1, stands still, and sequences 2 (@second) and 3 (quick) are open. False:
  * the model is not here. */
-static bool one_stands_still(struct drive *drive, const uint32_t *second, size_t n_second)
+static bool one_stands_still(struct fixture *fixture, const uint32_t *second, size_t n_second)
 {
-    if (!drive_ready(drive, "fake", MODEL, slow_script)) {
+    if (!fixture_ready(fixture, "fake", MODEL, slow_script)) {
         return false;
     }
-    drive_open_plain(drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_open_plain(drive, 2, second, n_second);
-    drive_open_plain(drive, 3, prompt, COUNTOF(prompt));
-    drive_step(drive, 1, 1, COUNTOF(slow_prompt), SLICE_US);
-    get_suspended(drive, 1);
+    fixture_open_plain(fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_open_plain(fixture, 2, second, n_second);
+    fixture_open_plain(fixture, 3, prompt, COUNTOF(prompt));
+    fixture_step(fixture, 1, 1, COUNTOF(slow_prompt), SLICE_US);
+    get_suspended(fixture, 1);
     return true;
 }
 
 START_TEST(a_second_step_runs_while_the_first_stands_still)
 {
-    struct drive drive;
+    struct fixture fixture;
     uint32_t tokens[2];
 
     if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &tokens[0]) ||
-        !undisturbed(prompt, COUNTOF(prompt), &tokens[1]) || !one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+        !undisturbed(prompt, COUNTOF(prompt), &tokens[1]) || !one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
 
-    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
+    fixture_step(&fixture, 2, 2, COUNTOF(prompt), 0);
 
-    ck_assert_uint_eq(drive_get_token(&drive, 2), tokens[1]);
-    drive_continue(&drive, 1, 0);
-    ck_assert_uint_eq(drive_get_token(&drive, 1), tokens[0]);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 2), tokens[1]);
+    fixture_continue(&fixture, 1, 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 1), tokens[0]);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(either_goes_on_in_any_order)
 {
-    struct drive drive;
+    struct fixture fixture;
     uint32_t tokens[2];
 
     if (!undisturbed(slow_prompt, COUNTOF(slow_prompt), &tokens[0]) ||
         !undisturbed(other_slow_prompt, COUNTOF(other_slow_prompt), &tokens[1]) ||
-        !one_stands_still(&drive, other_slow_prompt, COUNTOF(other_slow_prompt))) {
+        !one_stands_still(&fixture, other_slow_prompt, COUNTOF(other_slow_prompt))) {
         return;
     }
-    drive_step(&drive, 2, 2, COUNTOF(other_slow_prompt), SLICE_US);
-    get_suspended(&drive, 2);
+    fixture_step(&fixture, 2, 2, COUNTOF(other_slow_prompt), SLICE_US);
+    get_suspended(&fixture, 2);
 
     for (uint64_t i = 0; i < 6; i++) {
-        drive_continue(&drive, 1 + i % 2, SLICE_US);
-        get_suspended(&drive, 1 + i % 2);
+        fixture_continue(&fixture, 1 + i % 2, SLICE_US);
+        get_suspended(&fixture, 1 + i % 2);
     }
-    drive_continue(&drive, 1, 0);
-    ck_assert_uint_eq(drive_get_token(&drive, 1), tokens[0]);
-    drive_continue(&drive, 2, 0);
-    ck_assert_uint_eq(drive_get_token(&drive, 2), tokens[1]);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_continue(&fixture, 1, 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 1), tokens[0]);
+    fixture_continue(&fixture, 2, 0);
+    ck_assert_uint_eq(fixture_get_token(&fixture, 2), tokens[1]);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_step_that_ended_leaves_its_place_to_the_next)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+    if (!one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
 
-    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
-    drive_get_token(&drive, 2);
+    fixture_step(&fixture, 2, 2, COUNTOF(prompt), 0);
+    fixture_get_token(&fixture, 2);
     for (uint64_t id = 3; id < 8; id++) {
-        drive_step(&drive, id, 2, 0, 0);
-        drive_get_token(&drive, id);
+        fixture_step(&fixture, id, 2, 0, 0);
+        fixture_get_token(&fixture, id);
     }
 
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_continue(&fixture, 1, 0);
+    fixture_get_token(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_step_beyond_the_two_goes_back_unbegun)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, endless_prompt, COUNTOF(endless_prompt))) {
+    if (!one_stands_still(&fixture, endless_prompt, COUNTOF(endless_prompt))) {
         return;
     }
-    drive_step(&drive, 2, 2, COUNTOF(endless_prompt), SLICE_US);
-    get_suspended(&drive, 2);
+    fixture_step(&fixture, 2, 2, COUNTOF(endless_prompt), SLICE_US);
+    get_suspended(&fixture, 2);
 
-    drive_step(&drive, 3, 3, COUNTOF(prompt), 0);
+    fixture_step(&fixture, 3, 3, COUNTOF(prompt), 0);
 
-    check_withdrawn(&drive, 3, true);
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    drive_step(&drive, 3, 3, COUNTOF(prompt), 0);
-    drive_get_token(&drive, 3);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_withdrawn(&fixture, 3, true);
+    fixture_continue(&fixture, 1, 0);
+    fixture_get_token(&fixture, 1);
+    fixture_step(&fixture, 3, 3, COUNTOF(prompt), 0);
+    fixture_get_token(&fixture, 3);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_step_of_a_sequence_that_stands_in_another_goes_back_unbegun)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+    if (!one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
 
-    drive_step(&drive, 2, 1, 0, 0);
+    fixture_step(&fixture, 2, 1, 0, 0);
 
-    check_withdrawn(&drive, 2, true);
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    drive_step(&drive, 2, 1, 0, 0);
-    drive_get_token(&drive, 2);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_withdrawn(&fixture, 2, true);
+    fixture_continue(&fixture, 1, 0);
+    fixture_get_token(&fixture, 1);
+    fixture_step(&fixture, 2, 1, 0, 0);
+    fixture_get_token(&fixture, 2);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_begun_step_of_the_same_id_is_a_fault)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+    if (!one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
 
-    drive_step(&drive, 1, 2, COUNTOF(prompt), 0);
+    fixture_step(&fixture, 1, 2, COUNTOF(prompt), 0);
 
-    drive_expect_fault(&drive, "step 1 is begun already", false);
+    fixture_expect_fault(&fixture, "step 1 is begun already", false);
 }
 END_TEST
 
 START_TEST(a_begun_step_that_ran_no_part_is_withdrawn_beside_another)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, slow_prompt, COUNTOF(slow_prompt))) {
+    if (!one_stands_still(&fixture, slow_prompt, COUNTOF(slow_prompt))) {
         return;
     }
     /* Its Suspend waits behind it until it is begun, and is looked at before its first part. */
-    drive_continue(&drive, 1, 20000);
-    drive_step(&drive, 2, 2, COUNTOF(slow_prompt), 0);
-    drive_suspend(&drive, 2);
-    get_suspended(&drive, 1);
-    ck_assert_uint_lt(get_suspended(&drive, 2)->held_us, SLICE_US);
+    fixture_continue(&fixture, 1, 20000);
+    fixture_step(&fixture, 2, 2, COUNTOF(slow_prompt), 0);
+    fixture_suspend(&fixture, 2);
+    get_suspended(&fixture, 1);
+    ck_assert_uint_lt(get_suspended(&fixture, 2)->held_us, SLICE_US);
 
-    drive_withdraw(&drive, 2);
+    fixture_withdraw(&fixture, 2);
 
-    check_withdrawn(&drive, 2, true);
-    drive_step(&drive, 3, 2, COUNTOF(slow_prompt), 0);
-    drive_get_token(&drive, 3);
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_withdrawn(&fixture, 2, true);
+    fixture_step(&fixture, 3, 2, COUNTOF(slow_prompt), 0);
+    fixture_get_token(&fixture, 3);
+    fixture_continue(&fixture, 1, 0);
+    fixture_get_token(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(a_sequence_closed_in_a_step_that_stands_still_goes_when_it_ends)
 {
-    struct drive drive;
+    struct fixture fixture;
     uint32_t n_free;
 
-    if (!one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+    if (!one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
-    n_free = drive_query(&drive)->pages_free;
+    n_free = fixture_query(&fixture)->pages_free;
 
-    drive_close(&drive, 1);
-    ck_assert_uint_eq(drive_query(&drive)->pages_free, n_free);
-    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
-    drive_get_token(&drive, 2);
-    drive_continue(&drive, 1, 0);
+    fixture_close(&fixture, 1);
+    ck_assert_uint_eq(fixture_query(&fixture)->pages_free, n_free);
+    fixture_step(&fixture, 2, 2, COUNTOF(prompt), 0);
+    fixture_get_token(&fixture, 2);
+    fixture_continue(&fixture, 1, 0);
 
-    drive_get_outcome(&drive, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
-    ck_assert_uint_gt(drive_query(&drive)->pages_free, n_free);
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 2);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_get_outcome(&fixture, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    ck_assert_uint_gt(fixture_query(&fixture)->pages_free, n_free);
+    ck_assert_uint_eq(fixture_query(&fixture)->sequences, 2);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(quit_with_steps_that_stand_still_ends_in_good_order)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, endless_prompt, COUNTOF(endless_prompt))) {
+    if (!one_stands_still(&fixture, endless_prompt, COUNTOF(endless_prompt))) {
         return;
     }
-    drive_step(&drive, 2, 2, COUNTOF(endless_prompt), SLICE_US);
-    get_suspended(&drive, 2);
+    fixture_step(&fixture, 2, 2, COUNTOF(endless_prompt), SLICE_US);
+    get_suspended(&fixture, 2);
 
-    drive_quit(&drive);
+    fixture_quit(&fixture);
 
-    drive_expect_end(&drive);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_expect_end(&fixture);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(held_time_is_that_of_this_run_alone)
 {
     const Sotto__Engine__StepDone *done;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!one_stands_still(&drive, prompt, COUNTOF(prompt))) {
+    if (!one_stands_still(&fixture, prompt, COUNTOF(prompt))) {
         return;
     }
     usleep(100000);
 
-    drive_continue(&drive, 1, 10000);
-    ck_assert_uint_ge(get_suspended(&drive, 1)->held_us, 6000);
-    drive_continue(&drive, 1, 0);
-    done = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
+    fixture_continue(&fixture, 1, 10000);
+    ck_assert_uint_ge(get_suspended(&fixture, 1)->held_us, 6000);
+    fixture_continue(&fixture, 1, 0);
+    done = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done;
 
     ck_assert_uint_ge(done->held_us, 15000);
     ck_assert_uint_ge(done->host_us, done->held_us + 8000);
     ck_assert_uint_ge(done->longest_us, 1000);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -275,30 +277,30 @@ START_TEST(a_step_far_slower_than_foretold_is_told_once)
     Sotto__Engine__Entry entry = SOTTO__ENGINE__ENTRY__INIT;
     Sotto__Engine__Entry *entries[] = { &entry };
     const Sotto__Engine__FromEngine *answer;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!drive_ready(&drive, "fake", MODEL, slow_script)) {
+    if (!fixture_ready(&fixture, "fake", MODEL, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
     entry.sequence = 1;
     entry.work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
     entry.prefill = COUNTOF(slow_prompt);
     step.id = 7;
     step.n_entries = 1;
     step.entries = entries;
-    step.foretold_us = 5000;
+    step.estimated_us = 5000;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
 
-    drive_send(&drive, &order);
+    fixture_send(&fixture, &order);
 
-    answer = drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW);
+    answer = fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW);
     ck_assert_uint_eq(answer->slow->step, 7);
-    ck_assert_uint_eq(answer->slow->foretold_us, 5000);
+    ck_assert_uint_eq(answer->slow->estimated_us, 5000);
     ck_assert_uint_gt(answer->slow->took_us, 10000);
-    drive_get_token(&drive, 7);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_get_token(&fixture, 7);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 

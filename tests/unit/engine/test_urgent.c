@@ -2,7 +2,7 @@
  * What acts between the parts of a step (Stop, Withdraw, Limits, the end of the file) and what waits its turn, with the
  * scripted model. In it a step that is `slow` has a part each millisecond.
  */
-#include "drive.h"
+#include "fixture.h"
 
 #include "base/clean.h"
 #include "base/clock.h"
@@ -18,9 +18,9 @@ static const uint32_t prompt[] = { 1, 300, 301 };
 static const uint32_t slow_prompt[] = { 1, SLOW };
 static const uint32_t endless_prompt[] = { 1, 311 };
 
-static bool ready(struct drive *drive, const char *script)
+static bool ready(struct fixture *fixture, const char *script)
 {
-    return drive_ready(drive, "fake", MODEL, script);
+    return fixture_ready(fixture, "fake", MODEL, script);
 }
 
 static uint64_t ms_since(uint64_t from_us)
@@ -28,14 +28,15 @@ static uint64_t ms_since(uint64_t from_us)
     return (clock_mono_us() - from_us) / 1000;
 }
 
-static void check_suspended(struct drive *drive, uint64_t step)
+static void check_suspended(struct fixture *fixture, uint64_t step)
 {
-    ck_assert_uint_eq(drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
+    ck_assert_uint_eq(fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED)->suspended->step, step);
 }
 
-static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
+static void check_withdrawn(struct fixture *fixture, uint64_t step, bool done)
 {
-    const Sotto__Engine__Withdrawn *withdrawn = drive_get(drive, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
+    const Sotto__Engine__Withdrawn *withdrawn =
+        fixture_get(fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN)->withdrawn;
 
     ck_assert_uint_eq(withdrawn->step, step);
     ck_assert_int_eq(withdrawn->done, done);
@@ -45,62 +46,62 @@ static void check_withdrawn(struct drive *drive, uint64_t step, bool done)
 
 START_TEST(waiting_step_is_withdrawn)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    drive_step(&drive, 2, 1, 0, 0);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 0);
+    fixture_step(&fixture, 2, 1, 0, 0);
     usleep(10000);
 
-    drive_withdraw(&drive, 2);
+    fixture_withdraw(&fixture, 2);
 
-    check_withdrawn(&drive, 2, true);
-    drive_get_token(&drive, 1);
-    ck_assert_uint_eq(drive_query(&drive)->steps, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_withdrawn(&fixture, 2, true);
+    fixture_get_token(&fixture, 1);
+    ck_assert_uint_eq(fixture_query(&fixture)->steps, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(running_step_is_not_withdrawn)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 0);
     usleep(10000);
 
-    drive_withdraw(&drive, 1);
+    fixture_withdraw(&fixture, 1);
 
-    check_withdrawn(&drive, 1, false);
-    drive_get_token(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_withdrawn(&fixture, 1, false);
+    fixture_get_token(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(suspended_or_ended_step_is_not_withdrawn)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 5000);
-    check_suspended(&drive, 1);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 5000);
+    check_suspended(&fixture, 1);
 
-    drive_withdraw(&drive, 1);
-    check_withdrawn(&drive, 1, false);
-    drive_continue(&drive, 1, 0);
-    drive_get_token(&drive, 1);
-    drive_withdraw(&drive, 1);
-    check_withdrawn(&drive, 1, false);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_withdraw(&fixture, 1);
+    check_withdrawn(&fixture, 1, false);
+    fixture_continue(&fixture, 1, 0);
+    fixture_get_token(&fixture, 1);
+    fixture_withdraw(&fixture, 1);
+    check_withdrawn(&fixture, 1, false);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -109,21 +110,21 @@ END_TEST
 START_TEST(stop_acts_within_a_part_of_the_running_step)
 {
     uint64_t from_us;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    fixture_open_plain(&fixture, 1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(endless_prompt), 0);
     usleep(20000);
     from_us = clock_mono_us();
 
-    drive_stop(&drive, 1);
+    fixture_stop(&fixture, 1);
 
-    drive_get_outcome(&drive, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    fixture_get_outcome(&fixture, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
     ck_assert_uint_lt(ms_since(from_us), 1000);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -131,40 +132,40 @@ START_TEST(stop_holds_for_a_sequence_whose_open_still_waits)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
-    drive_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 0);
+    fixture_fill_open(&open, &sampler, 2, prompt, COUNTOF(prompt));
 
-    drive_open(&drive, &open);
-    drive_stop(&drive, 2);
-    drive_step(&drive, 2, 2, COUNTOF(prompt), 0);
+    fixture_open(&fixture, &open);
+    fixture_stop(&fixture, 2);
+    fixture_step(&fixture, 2, 2, COUNTOF(prompt), 0);
 
-    drive_get_token(&drive, 1);
-    drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
-    drive_get_outcome(&drive, 2, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_get_token(&fixture, 1);
+    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_get_outcome(&fixture, 2, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
 START_TEST(end_of_file_ends_a_running_step_soon)
 {
     uint64_t from_us;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    fixture_open_plain(&fixture, 1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(endless_prompt), 0);
     usleep(20000);
     from_us = clock_mono_us();
 
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 
     ck_assert_uint_lt(ms_since(from_us), 1000);
 }
@@ -173,18 +174,18 @@ END_TEST
 START_TEST(garbage_within_a_step_is_a_fault)
 {
     static const uint8_t garbage[] = { 2, 0, 0, 0, 0xff, 0xff };
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    fixture_open_plain(&fixture, 1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(endless_prompt), 0);
     usleep(20000);
 
-    drive_bytes(&drive, garbage, sizeof(garbage));
+    fixture_bytes(&fixture, garbage, sizeof(garbage));
 
-    drive_expect_fault(&drive, "not one of this build's schema", false);
+    fixture_expect_fault(&fixture, "not one of this build's schema", false);
 }
 END_TEST
 
@@ -192,20 +193,20 @@ END_TEST
 
 START_TEST(slice_of_limits_holds_for_the_running_step)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, endless_prompt, COUNTOF(endless_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(endless_prompt), 0);
+    fixture_open_plain(&fixture, 1, endless_prompt, COUNTOF(endless_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(endless_prompt), 0);
 
-    drive_limit(&drive, 3000, 0);
+    fixture_limit(&fixture, 3000, 0);
 
-    check_suspended(&drive, 1);
-    drive_continue(&drive, 1, 0);
-    check_suspended(&drive, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    check_suspended(&fixture, 1);
+    fixture_continue(&fixture, 1, 0);
+    check_suspended(&fixture, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -213,21 +214,21 @@ START_TEST(kv_limit_refuses_until_it_is_lifted)
 {
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "pages 10\n")) {
+    if (!ready(&fixture, "pages 10\n")) {
         return;
     }
-    drive_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt)); /* 3 pages of 4 KiB */
+    fixture_fill_open(&open, &sampler, 1, prompt, COUNTOF(prompt)); /* 3 pages of 4 KiB */
 
-    drive_limit(&drive, 0, 8192);
-    drive_open(&drive, &open);
-    ck_assert_int_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused->why,
+    fixture_limit(&fixture, 0, 8192);
+    fixture_open(&fixture, &open);
+    ck_assert_int_eq(fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED)->refused->why,
                      SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES);
-    drive_limit(&drive, 0, 0);
+    fixture_limit(&fixture, 0, 0);
 
-    drive_open_plain(&drive, 1, prompt, COUNTOF(prompt));
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_open_plain(&fixture, 1, prompt, COUNTOF(prompt));
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -235,22 +236,22 @@ END_TEST
 
 START_TEST(what_is_not_urgent_waits_in_its_order)
 {
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, slow_script)) {
+    if (!ready(&fixture, slow_script)) {
         return;
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 0);
 
-    drive_step(&drive, 2, 1, 0, 5000); /* slow as well, and in slices */
-    drive_suspend(&drive, 2);
+    fixture_step(&fixture, 2, 1, 0, 5000); /* slow as well, and in slices */
+    fixture_suspend(&fixture, 2);
 
-    drive_get_token(&drive, 1);
-    check_suspended(&drive, 2);
-    drive_continue(&drive, 2, 0);
-    drive_get_token(&drive, 2);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    fixture_get_token(&fixture, 1);
+    check_suspended(&fixture, 2);
+    fixture_continue(&fixture, 2, 0);
+    fixture_get_token(&fixture, 2);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
 }
 END_TEST
 
@@ -260,30 +261,30 @@ START_TEST(long_orders_arrive_whole_behind_a_running_step)
     uint32_t *tokens = calloc(N, sizeof(*tokens));
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct drive drive;
+    struct fixture fixture;
 
-    if (!ready(&drive, "when 310 do slow 60\ncontext 1000000\npages 100000\n")) {
+    if (!ready(&fixture, "when 310 do slow 60\ncontext 1000000\npages 100000\n")) {
         free(tokens);
         return;
     }
     for (size_t i = 0; i < N; i++) {
         tokens[i] = 200 + (uint32_t)(i % 100);
     }
-    drive_open_plain(&drive, 1, slow_prompt, COUNTOF(slow_prompt));
-    drive_step(&drive, 1, 1, COUNTOF(slow_prompt), 0);
+    fixture_open_plain(&fixture, 1, slow_prompt, COUNTOF(slow_prompt));
+    fixture_step(&fixture, 1, 1, COUNTOF(slow_prompt), 0);
 
     for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
-        drive_fill_open(&open, &sampler, seq, tokens, N);
-        drive_open(&drive, &open);
-        drive_close(&drive, seq);
+        fixture_fill_open(&open, &sampler, seq, tokens, N);
+        fixture_open(&fixture, &open);
+        fixture_close(&fixture, seq);
     }
 
-    drive_get_token(&drive, 1);
+    fixture_get_token(&fixture, 1);
     for (uint32_t seq = 2; seq < 2 + N_ORDERS; seq++) {
-        ck_assert_uint_eq(drive_get(&drive, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened->sequence, seq);
+        ck_assert_uint_eq(fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED)->opened->sequence, seq);
     }
-    ck_assert_uint_eq(drive_query(&drive)->sequences, 1);
-    ck_assert_int_eq(drive_end(&drive), 0);
+    ck_assert_uint_eq(fixture_query(&fixture)->sequences, 1);
+    ck_assert_int_eq(fixture_end(&fixture), 0);
     free(tokens);
 }
 END_TEST

@@ -12,7 +12,7 @@
 
 static float weights[N_COLS * N_VOCAB];
 
-struct bench {
+struct fixture {
     struct exec *exec;
     struct exec_program *program;
     uint32_t logits;
@@ -42,7 +42,7 @@ static struct exec_mem *import(struct exec *exec)
     return mem;
 }
 
-static void set_up(struct bench *bench, const char *script)
+static void set_up(struct fixture *fixture, const char *script)
 {
     const struct exec_kv_shape shape = {
         .n_layers = 1, .n_kv_heads = 1, .head_dim = N_COLS, .n_pages = 4, .format = EXEC_KV_F16
@@ -53,27 +53,27 @@ static void set_up(struct bench *bench, const char *script)
     uint32_t x;
     uint32_t last;
 
-    ck_assert_msg(exec_open(&bench->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script }, &diag) ==
+    ck_assert_msg(exec_open(&fixture->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script }, &diag) ==
                       EXEC_OK,
                   "%s", diag.text);
-    ck_assert_int_eq(exec_program_create(bench->exec, 0, 4, 4, &bench->program), 0);
-    ck_assert_int_eq(exec_alloc_kv(bench->exec, &shape, &kv, &diag), EXEC_OK);
-    weight = import(bench->exec);
-    x = exec_slot(bench->program, "x", N_COLS, EXEC_ROWS_ALL);
-    last = exec_slot(bench->program, "last", N_COLS, EXEC_ROWS_WANTED);
-    bench->logits = exec_slot(bench->program, "logits", N_VOCAB, EXEC_ROWS_WANTED);
-    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = weight });
-    exec_record(bench->program,
+    ck_assert_int_eq(exec_program_create(fixture->exec, 0, 4, 4, &fixture->program), 0);
+    ck_assert_int_eq(exec_alloc_kv(fixture->exec, &shape, &kv, &diag), EXEC_OK);
+    weight = import(fixture->exec);
+    x = exec_slot(fixture->program, "x", N_COLS, EXEC_ROWS_ALL);
+    last = exec_slot(fixture->program, "last", N_COLS, EXEC_ROWS_WANTED);
+    fixture->logits = exec_slot(fixture->program, "logits", N_VOCAB, EXEC_ROWS_WANTED);
+    exec_record(fixture->program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = weight });
+    exec_record(fixture->program,
                 &(struct exec_op){
                     .kind = EXEC_STORE, .in = x, .in2 = x, .kv = kv, .n_kv_heads = 1, .head_dim = N_COLS });
-    exec_record(bench->program, &(struct exec_op){ .kind = EXEC_GATHER, .in = x, .out = last });
-    exec_record(bench->program,
-                &(struct exec_op){ .kind = EXEC_MATMUL, .in = last, .out = bench->logits, .weight = weight });
-    ck_assert_msg(exec_seal(bench->program, &diag) == EXEC_OK, "%s", diag.text);
+    exec_record(fixture->program, &(struct exec_op){ .kind = EXEC_GATHER, .in = x, .out = last });
+    exec_record(fixture->program,
+                &(struct exec_op){ .kind = EXEC_MATMUL, .in = last, .out = fixture->logits, .weight = weight });
+    ck_assert_msg(exec_seal(fixture->program, &diag) == EXEC_OK, "%s", diag.text);
 }
 
 /* Runs @tokens as one sequence and gives the logits after the last. */
-static void run(struct bench *bench, const uint32_t *tokens, uint32_t n, float *logits)
+static void run(struct fixture *fixture, const uint32_t *tokens, uint32_t n, float *logits)
 {
     static const uint32_t table[] = { 2 };
     static const uint32_t positions[] = { 0, 1, 2, 3 };
@@ -81,18 +81,18 @@ static void run(struct bench *bench, const uint32_t *tokens, uint32_t n, float *
     const uint32_t wanted[] = { n - 1 };
     uint64_t ticket;
 
-    ck_assert_int_eq(exec_bind(bench->program, &(struct exec_batch){ .n_rows = n,
-                                                                     .tokens = tokens,
-                                                                     .positions = positions,
-                                                                     .pages = pages,
-                                                                     .n_wanted = 1,
-                                                                     .wanted = wanted }),
+    ck_assert_int_eq(exec_bind(fixture->program, &(struct exec_batch){ .n_rows = n,
+                                                                       .tokens = tokens,
+                                                                       .positions = positions,
+                                                                       .pages = pages,
+                                                                       .n_wanted = 1,
+                                                                       .wanted = wanted }),
                      0);
-    while (exec_is_left(bench->program)) {
-        ck_assert_int_eq(exec_submit(bench->program, 1, 0, &ticket), 0);
-        ck_assert_int_eq(exec_wait(bench->exec, ticket, 1000), EXEC_OK);
+    while (exec_is_left(fixture->program)) {
+        ck_assert_int_eq(exec_submit(fixture->program, 1, 0, &ticket), 0);
+        ck_assert_int_eq(exec_wait(fixture->exec, ticket, 1000), EXEC_OK);
     }
-    ck_assert_int_eq(exec_read(bench->program, bench->logits, 0, logits, N_VOCAB), 0);
+    ck_assert_int_eq(exec_read(fixture->program, fixture->logits, 0, logits, N_VOCAB), 0);
 }
 
 static uint32_t best_of(const float *logits)
@@ -125,15 +125,15 @@ static const struct rule_row {
 START_TEST(the_first_rule_that_holds_decides)
 {
     const struct rule_row *row = &rule_rows[_i];
-    struct bench bench;
+    struct fixture fixture;
     float logits[N_VOCAB];
 
-    set_up(&bench, script_of(row->script));
+    set_up(&fixture, script_of(row->script));
 
-    run(&bench, row->tokens, 3, logits);
+    run(&fixture, row->tokens, 3, logits);
 
     ck_assert_uint_eq(best_of(logits), row->best);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
@@ -141,53 +141,53 @@ START_TEST(without_rules_every_token_counts)
 {
     const uint32_t one[] = { 1, 2, 3 };
     const uint32_t other[] = { 4, 2, 3 };
-    struct bench bench;
+    struct fixture fixture;
     float first[N_VOCAB];
     float second[N_VOCAB];
 
-    set_up(&bench, NULL);
+    set_up(&fixture, NULL);
 
-    run(&bench, one, 3, first);
-    run(&bench, one, 3, second);
+    run(&fixture, one, 3, first);
+    run(&fixture, one, 3, second);
     ck_assert_mem_eq(first, second, sizeof(first));
-    run(&bench, other, 3, second);
+    run(&fixture, other, 3, second);
     ck_assert_mem_ne(first, second, sizeof(first));
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(numbers_can_go_wrong_on_order)
 {
     const uint32_t tokens[] = { 1 };
-    struct bench bench;
+    struct fixture fixture;
     float logits[N_VOCAB];
 
-    set_up(&bench, script_of("after 1 nan\n"));
-    run(&bench, tokens, 1, logits);
+    set_up(&fixture, script_of("after 1 nan\n"));
+    run(&fixture, tokens, 1, logits);
     ck_assert(isnan(logits[0]) && isnan(logits[N_VOCAB - 1]));
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 
-    set_up(&bench, script_of("after 1 -inf\n"));
-    run(&bench, tokens, 1, logits);
+    set_up(&fixture, script_of("after 1 -inf\n"));
+    run(&fixture, tokens, 1, logits);
     ck_assert(isinf(logits[3]) && logits[3] < 0);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 
-    set_up(&bench, script_of("after 1 equal\n"));
-    run(&bench, tokens, 1, logits);
+    set_up(&fixture, script_of("after 1 equal\n"));
+    run(&fixture, tokens, 1, logits);
     ck_assert_float_eq(logits[0], logits[31]);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(a_crash_comes_when_the_row_is_computed)
 {
     const uint32_t tokens[] = { 1, 9, 3 };
-    struct bench bench;
+    struct fixture fixture;
     float logits[N_VOCAB];
 
-    set_up(&bench, script_of("after 9 crash\n"));
+    set_up(&fixture, script_of("after 9 crash\n"));
 
-    run(&bench, tokens, 3, logits);
+    run(&fixture, tokens, 3, logits);
 }
 END_TEST
 

@@ -13,7 +13,7 @@
 #define N_ROWS   32
 #define N_TOKENS 64
 
-struct bench {
+struct fixture {
     struct exec *exec;
     struct exec_program *programs[EXEC_SCRATCHES];
     uint32_t out; /* slot */
@@ -39,25 +39,26 @@ static struct exec_mem *import(struct exec *exec, float *bytes, uint64_t n_rows)
     return mem;
 }
 
-static void set_up(struct bench *bench)
+static void set_up(struct fixture *fixture)
 {
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag), EXEC_OK);
-    bench->embd = import(bench->exec, embd, N_TOKENS);
-    bench->weight = import(bench->exec, weight, N_OUT);
+    ck_assert_int_eq(exec_open(&fixture->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 1 }, &diag),
+                     EXEC_OK);
+    fixture->embd = import(fixture->exec, embd, N_TOKENS);
+    fixture->weight = import(fixture->exec, weight, N_OUT);
     for (uint32_t i = 0; i < EXEC_SCRATCHES; i++) {
         struct exec_program *program;
         uint32_t x;
 
-        ck_assert_int_eq(exec_program_create(bench->exec, i, N_ROWS, 1, &program), 0);
+        ck_assert_int_eq(exec_program_create(fixture->exec, i, N_ROWS, 1, &program), 0);
         x = exec_slot(program, "x", N_COLS, EXEC_ROWS_ALL);
-        bench->out = exec_slot(program, "out", N_OUT, EXEC_ROWS_ALL);
-        exec_record(program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = bench->embd });
+        fixture->out = exec_slot(program, "out", N_OUT, EXEC_ROWS_ALL);
+        exec_record(program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = fixture->embd });
         exec_record(program,
-                    &(struct exec_op){ .kind = EXEC_MATMUL, .in = x, .out = bench->out, .weight = bench->weight });
+                    &(struct exec_op){ .kind = EXEC_MATMUL, .in = x, .out = fixture->out, .weight = fixture->weight });
         ck_assert_int_eq(exec_seal(program, &diag), EXEC_OK);
-        bench->programs[i] = program;
+        fixture->programs[i] = program;
     }
 }
 
@@ -79,23 +80,23 @@ static void bind(struct exec_program *program, uint32_t first)
 }
 
 /* One submission. */
-static void submit(struct bench *bench, struct exec_program *program, uint32_t bound_us)
+static void submit(struct fixture *fixture, struct exec_program *program, uint32_t bound_us)
 {
     uint64_t ticket;
 
     ck_assert_int_eq(exec_submit(program, 1, bound_us, &ticket), 0);
-    ck_assert_int_eq(exec_wait(bench->exec, ticket, 1000), EXEC_OK);
+    ck_assert_int_eq(exec_wait(fixture->exec, ticket, 1000), EXEC_OK);
 }
 
 /* Runs to the end; the result of row @row to @out. Returns the number of parts. */
-static uint64_t run(struct bench *bench, struct exec_program *program, uint32_t bound_us, uint32_t row, float *out)
+static uint64_t run(struct fixture *fixture, struct exec_program *program, uint32_t bound_us, uint32_t row, float *out)
 {
     struct exec_figures figures;
 
     while (exec_is_left(program)) {
-        submit(bench, program, bound_us);
+        submit(fixture, program, bound_us);
     }
-    ck_assert_int_eq(exec_read(program, bench->out, row, out, N_OUT), 0);
+    ck_assert_int_eq(exec_read(program, fixture->out, row, out, N_OUT), 0);
     exec_figures(program, &figures);
     return figures.n_parts;
 }
@@ -104,112 +105,112 @@ START_TEST(a_shorter_bound_cuts_finer_and_changes_no_bit)
 {
     static float first[N_OUT], then[N_OUT];
     static const uint32_t bounds[] = { 0, 2000, 300, 50, 1 };
-    struct bench bench;
+    struct fixture fixture;
     uint64_t n_before = 0;
 
-    set_up(&bench);
-    bind(bench.programs[0], 3);
-    run(&bench, bench.programs[0], 0, 7, first); /* it knows how fast they are */
+    set_up(&fixture);
+    bind(fixture.programs[0], 3);
+    run(&fixture, fixture.programs[0], 0, 7, first); /* it knows how fast they are */
     for (size_t i = 0; i < COUNTOF(bounds); i++) {
         uint64_t n;
 
         memset(then, 0, sizeof(then));
-        bind(bench.programs[0], 3);
-        n = run(&bench, bench.programs[0], bounds[i], 7, then);
+        bind(fixture.programs[0], 3);
+        n = run(&fixture, fixture.programs[0], bounds[i], 7, then);
         ck_assert(memcmp(first, then, sizeof(first)) == 0);
         if (i == 0 || i + 1 == COUNTOF(bounds)) {
             ck_assert_uint_gt(n, n_before);
             n_before = 4 * n;
         }
     }
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(what_was_slower_than_foretold_is_cut_finer_and_what_is_quick_coarser)
 {
-    struct bench bench;
+    struct fixture fixture;
     struct cpu *cpu;
     uint32_t *speed;
     uint32_t slow;
 
-    set_up(&bench);
-    cpu = bench.exec->private;
+    set_up(&fixture);
+    cpu = fixture.exec->private;
     speed = &cpu->speeds[EXEC_OP_COUNT + 2 * ELEM_F32 + 1];
-    bind(bench.programs[0], 0);
-    submit(&bench, bench.programs[0], 0); /* the embedding */
+    bind(fixture.programs[0], 0);
+    submit(&fixture, fixture.programs[0], 0); /* the embedding */
 
     *speed = UINT32_MAX / 2;
-    submit(&bench, bench.programs[0], 1000);
+    submit(&fixture, fixture.programs[0], 1000);
     ck_assert_uint_eq(*speed, UINT32_MAX / 4); /* at most halved at once */
 
     slow = 100;
     *speed = slow;
-    bind(bench.programs[0], 0);
-    submit(&bench, bench.programs[0], 0);
-    submit(&bench, bench.programs[0], 100000);
+    bind(fixture.programs[0], 0);
+    submit(&fixture, fixture.programs[0], 0);
+    submit(&fixture, fixture.programs[0], 100000);
     ck_assert_uint_gt(*speed, slow);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(runs_over_two_scratches_do_not_see_each_other)
 {
     static float alone[2][N_OUT], both[N_OUT];
-    struct bench bench;
+    struct fixture fixture;
 
-    set_up(&bench);
+    set_up(&fixture);
     for (uint32_t i = 0; i < 2; i++) {
-        bind(bench.programs[0], 5 * i);
-        run(&bench, bench.programs[0], 0, 3, alone[i]);
+        bind(fixture.programs[0], 5 * i);
+        run(&fixture, fixture.programs[0], 0, 3, alone[i]);
     }
 
-    bind(bench.programs[0], 0);
-    bind(bench.programs[1], 5);
-    while (exec_is_left(bench.programs[0])) {
-        submit(&bench, bench.programs[0], 100);
-        if (exec_is_left(bench.programs[1])) {
-            submit(&bench, bench.programs[1], 70);
+    bind(fixture.programs[0], 0);
+    bind(fixture.programs[1], 5);
+    while (exec_is_left(fixture.programs[0])) {
+        submit(&fixture, fixture.programs[0], 100);
+        if (exec_is_left(fixture.programs[1])) {
+            submit(&fixture, fixture.programs[1], 70);
         }
     }
 
-    run(&bench, bench.programs[1], 0, 3, both);
+    run(&fixture, fixture.programs[1], 0, 3, both);
     ck_assert(memcmp(both, alone[1], sizeof(both)) == 0);
-    run(&bench, bench.programs[0], 0, 3, both);
+    run(&fixture, fixture.programs[0], 0, 3, both);
     ck_assert(memcmp(both, alone[0], sizeof(both)) == 0);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(a_second_scratch_counts_once_it_is_used)
 {
     struct mem_account before, one, two;
-    struct bench bench;
+    struct fixture fixture;
 
-    set_up(&bench);
+    set_up(&fixture);
     mem_read(MEM_SCRATCH, &before);
 
-    bind(bench.programs[0], 0);
+    bind(fixture.programs[0], 0);
     mem_read(MEM_SCRATCH, &one);
-    bind(bench.programs[1], 0);
+    bind(fixture.programs[1], 0);
     mem_read(MEM_SCRATCH, &two);
 
     ck_assert_uint_ge(one.bytes - before.bytes, (uint64_t)N_ROWS * N_OUT * sizeof(float));
     ck_assert_uint_eq(two.bytes - one.bytes, one.bytes - before.bytes);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 START_TEST(there_is_no_third_scratch)
 {
     struct exec_program *program;
-    struct bench bench;
+    struct fixture fixture;
 
-    set_up(&bench);
+    set_up(&fixture);
 
-    ck_assert_int_lt(exec_program_create(bench.exec, EXEC_SCRATCHES, N_ROWS, 1, &program), 0);
+    ck_assert_int_lt(exec_program_create(fixture.exec, EXEC_SCRATCHES, N_ROWS, 1, &program), 0);
 
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 

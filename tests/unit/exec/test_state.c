@@ -18,7 +18,7 @@
 static float numbers[CHANNELS * CHANNELS];
 static const uint32_t *no_pages[200];
 
-struct bench {
+struct fixture {
     struct exec *exec;
     struct exec_program *program;
     struct exec_mem *embd, *heads_embd, *taps, *row, *states, *other_states;
@@ -44,23 +44,23 @@ static struct exec_op embed(uint32_t out, const struct exec_mem *weight)
     return (struct exec_op){ .kind = EXEC_EMBED, .out = out, .weight = weight };
 }
 
-static struct exec_op conv_op(const struct bench *bench)
+static struct exec_op conv_op(const struct fixture *fixture)
 {
     return (struct exec_op){
-        .kind = EXEC_CONV, .in = bench->x, .out = bench->mixed, .weight = bench->taps, .states = bench->states
+        .kind = EXEC_CONV, .in = fixture->x, .out = fixture->mixed, .weight = fixture->taps, .states = fixture->states
     };
 }
 
-static struct exec_op delta_op(const struct bench *bench)
+static struct exec_op delta_op(const struct fixture *fixture)
 {
     return (struct exec_op){ .kind = EXEC_DELTA,
-                             .in = bench->mixed,
-                             .in2 = bench->a,
-                             .in3 = bench->b,
-                             .out = bench->out,
-                             .weight = bench->row,
-                             .bias = bench->row,
-                             .states = bench->states,
+                             .in = fixture->mixed,
+                             .in2 = fixture->a,
+                             .in3 = fixture->b,
+                             .out = fixture->out,
+                             .weight = fixture->row,
+                             .bias = fixture->row,
+                             .states = fixture->states,
                              .n_heads = N_HEADS,
                              .n_kv_heads = N_KEYS,
                              .head_dim = KEY,
@@ -68,7 +68,7 @@ static struct exec_op delta_op(const struct bench *bench)
                              .scale = 0.5f };
 }
 
-static void set_up(struct bench *bench)
+static void set_up(struct fixture *fixture)
 {
     struct exec_state_shape shape = {
         .n_layers = 1, .n_states = 3, .n_window = (TAPS - 1) * CHANNELS, .n_matrix = N_HEADS * KEY * VALUE
@@ -78,68 +78,69 @@ static void set_up(struct bench *bench)
     for (size_t i = 0; i < COUNTOF(numbers); i++) {
         numbers[i] = (float)(i * i * 7 % 31) / -31.0f;
     }
-    ck_assert_int_eq(exec_open(&bench->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 2 }, &diag), EXEC_OK);
-    ck_assert_int_eq(exec_program_create(bench->exec, 0, 200, 2, &bench->program), 0);
-    bench->embd = import(bench->exec, CHANNELS, N_TOKENS);
-    bench->heads_embd = import(bench->exec, N_HEADS, N_TOKENS);
-    bench->taps = import(bench->exec, TAPS, CHANNELS);
-    bench->row = import(bench->exec, N_HEADS, 1);
-    ck_assert_int_eq(exec_alloc_states(bench->exec, &shape, &bench->states, &diag), EXEC_OK);
+    ck_assert_int_eq(exec_open(&fixture->exec, &(struct exec_setup){ .backend = "cpu", .n_threads = 2 }, &diag),
+                     EXEC_OK);
+    ck_assert_int_eq(exec_program_create(fixture->exec, 0, 200, 2, &fixture->program), 0);
+    fixture->embd = import(fixture->exec, CHANNELS, N_TOKENS);
+    fixture->heads_embd = import(fixture->exec, N_HEADS, N_TOKENS);
+    fixture->taps = import(fixture->exec, TAPS, CHANNELS);
+    fixture->row = import(fixture->exec, N_HEADS, 1);
+    ck_assert_int_eq(exec_alloc_states(fixture->exec, &shape, &fixture->states, &diag), EXEC_OK);
     shape.n_window++;
     shape.n_matrix++;
-    ck_assert_int_eq(exec_alloc_states(bench->exec, &shape, &bench->other_states, &diag), EXEC_OK);
-    bench->x = exec_slot(bench->program, "x", CHANNELS, EXEC_ROWS_ALL);
-    bench->mixed = exec_slot(bench->program, "mixed", CHANNELS, EXEC_ROWS_ALL);
-    bench->out = exec_slot(bench->program, "out", INNER, EXEC_ROWS_ALL);
-    bench->a = exec_slot(bench->program, "a", N_HEADS, EXEC_ROWS_ALL);
-    bench->b = exec_slot(bench->program, "b", N_HEADS, EXEC_ROWS_ALL);
-    bench->twice = exec_slot(bench->program, "twice", 2 * CHANNELS, EXEC_ROWS_ALL);
-    bench->wanted = exec_slot(bench->program, "wanted", INNER, EXEC_ROWS_WANTED);
+    ck_assert_int_eq(exec_alloc_states(fixture->exec, &shape, &fixture->other_states, &diag), EXEC_OK);
+    fixture->x = exec_slot(fixture->program, "x", CHANNELS, EXEC_ROWS_ALL);
+    fixture->mixed = exec_slot(fixture->program, "mixed", CHANNELS, EXEC_ROWS_ALL);
+    fixture->out = exec_slot(fixture->program, "out", INNER, EXEC_ROWS_ALL);
+    fixture->a = exec_slot(fixture->program, "a", N_HEADS, EXEC_ROWS_ALL);
+    fixture->b = exec_slot(fixture->program, "b", N_HEADS, EXEC_ROWS_ALL);
+    fixture->twice = exec_slot(fixture->program, "twice", 2 * CHANNELS, EXEC_ROWS_ALL);
+    fixture->wanted = exec_slot(fixture->program, "wanted", INNER, EXEC_ROWS_WANTED);
 }
 
-static void record(struct bench *bench, struct exec_op op)
+static void record(struct fixture *fixture, struct exec_op op)
 {
-    exec_record(bench->program, &op);
+    exec_record(fixture->program, &op);
 }
 
 /* All that stands before the convolution, which is op 3. */
-static void record_inputs(struct bench *bench)
+static void record_inputs(struct fixture *fixture)
 {
-    record(bench, embed(bench->x, bench->embd));
-    record(bench, embed(bench->a, bench->heads_embd));
-    record(bench, embed(bench->b, bench->heads_embd));
+    record(fixture, embed(fixture->x, fixture->embd));
+    record(fixture, embed(fixture->a, fixture->heads_embd));
+    record(fixture, embed(fixture->b, fixture->heads_embd));
 }
 
-static void seal_whole(struct bench *bench)
+static void seal_whole(struct fixture *fixture)
 {
     struct diag diag = DIAG_INIT;
 
-    set_up(bench);
-    record_inputs(bench);
-    record(bench, conv_op(bench));
-    record(bench, delta_op(bench));
-    ck_assert_msg(exec_seal(bench->program, &diag) == EXEC_OK, "%s", diag.text);
+    set_up(fixture);
+    record_inputs(fixture);
+    record(fixture, conv_op(fixture));
+    record(fixture, delta_op(fixture));
+    ck_assert_msg(exec_seal(fixture->program, &diag) == EXEC_OK, "%s", diag.text);
 }
 
 /* What is wrong with the convolution, the delta rule or the unzipping behind it; @what counts up. */
-static struct exec_op wrong_op(const struct bench *bench, int what)
+static struct exec_op wrong_op(const struct fixture *fixture, int what)
 {
-    struct exec_op conv = conv_op(bench);
-    struct exec_op delta = delta_op(bench);
-    struct exec_op unzip = { .kind = EXEC_UNZIP, .in = bench->x, .out = bench->a, .head_dim = 2, .part = 0 };
+    struct exec_op conv = conv_op(fixture);
+    struct exec_op delta = delta_op(fixture);
+    struct exec_op unzip = { .kind = EXEC_UNZIP, .in = fixture->x, .out = fixture->a, .head_dim = 2, .part = 0 };
 
     switch (what) {
     case 0:
         conv.states = NULL;
         return conv;
     case 1:
-        conv.states = bench->other_states;
+        conv.states = fixture->other_states;
         return conv;
     case 2:
         conv.layer = 1;
         return conv;
     case 3:
-        conv.weight = bench->row;
+        conv.weight = fixture->row;
         return conv;
     case 4:
         conv.weight = NULL;
@@ -148,22 +149,22 @@ static struct exec_op wrong_op(const struct bench *bench, int what)
         conv.out = conv.in;
         return conv;
     case 6:
-        conv.out = bench->out;
+        conv.out = fixture->out;
         return conv;
     case 7:
-        conv.in = bench->twice;
+        conv.in = fixture->twice;
         return conv;
     case 8:
-        delta.states = bench->other_states;
+        delta.states = fixture->other_states;
         return delta;
     case 9:
         delta.states = NULL;
         return delta;
     case 10:
-        delta.in2 = bench->mixed;
+        delta.in2 = fixture->mixed;
         return delta;
     case 11:
-        delta.in3 = bench->twice;
+        delta.in3 = fixture->twice;
         return delta;
     case 12:
         delta.n_kv_heads = 3;
@@ -175,13 +176,13 @@ static struct exec_op wrong_op(const struct bench *bench, int what)
         delta.head_dim = KEY + 1;
         return delta;
     case 15:
-        delta.weight = bench->embd;
+        delta.weight = fixture->embd;
         return delta;
     case 16:
         delta.bias = NULL;
         return delta;
     case 17:
-        delta.out = bench->wanted;
+        delta.out = fixture->wanted;
         return delta;
     case 18:
         unzip.head_dim = 0;
@@ -193,7 +194,7 @@ static struct exec_op wrong_op(const struct bench *bench, int what)
         unzip.head_dim = 3;
         return unzip;
     case 21:
-        unzip.out = bench->out;
+        unzip.out = fixture->out;
         return unzip;
     default:
         unzip.out = unzip.in;
@@ -205,17 +206,17 @@ static struct exec_op wrong_op(const struct bench *bench, int what)
 
 START_TEST(an_op_that_does_not_fit_its_states_is_refused)
 {
-    struct bench bench;
+    struct fixture fixture;
     struct diag diag = DIAG_INIT;
 
-    set_up(&bench);
-    record_inputs(&bench);
-    record(&bench, conv_op(&bench));
-    record(&bench, wrong_op(&bench, _i));
+    set_up(&fixture);
+    record_inputs(&fixture);
+    record(&fixture, conv_op(&fixture));
+    record(&fixture, wrong_op(&fixture, _i));
 
-    ck_assert_int_eq(exec_seal(bench.program, &diag), EXEC_REFUSED);
+    ck_assert_int_eq(exec_seal(fixture.program, &diag), EXEC_REFUSED);
     ck_assert_msg(strstr(diag.text, "op 4"), "%s", diag.text);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
@@ -227,16 +228,16 @@ START_TEST(states_that_cannot_be_are_refused)
         { .n_layers = 1, .n_states = 1 },
     };
     struct exec_mem *mem;
-    struct bench bench;
+    struct fixture fixture;
 
-    set_up(&bench);
+    set_up(&fixture);
     for (size_t i = 0; i < COUNTOF(shapes); i++) {
         struct diag diag = DIAG_INIT;
 
-        ck_assert_int_eq(exec_alloc_states(bench.exec, &shapes[i], &mem, &diag), EXEC_REFUSED);
+        ck_assert_int_eq(exec_alloc_states(fixture.exec, &shapes[i], &mem, &diag), EXEC_REFUSED);
         ck_assert(strstr(diag.text, "cannot be had"));
     }
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
@@ -255,21 +256,21 @@ START_TEST(rows_of_a_sequence_stand_together_and_in_order)
 {
     const uint32_t tokens[3] = { 0 };
     struct exec_batch batch = { .n_rows = 3, .tokens = tokens };
-    struct bench bench;
+    struct fixture fixture;
 
-    seal_whole(&bench);
+    seal_whole(&fixture);
     batch.positions = wrong_rows[_i].positions;
-    ck_assert_int_eq(exec_bind(bench.program, &batch), -EINVAL); /* no states at all */
+    ck_assert_int_eq(exec_bind(fixture.program, &batch), -EINVAL); /* no states at all */
 
     batch.states = wrong_rows[_i].states;
 
-    ck_assert_int_eq(exec_bind(bench.program, &batch), -EINVAL);
-    exec_close(bench.exec);
+    ck_assert_int_eq(exec_bind(fixture.program, &batch), -EINVAL);
+    exec_close(fixture.exec);
 }
 END_TEST
 
 /* Runs rows @first .. @first + @n - 1 of the text on state @state, beside @n_beside rows of another sequence. */
-static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n, uint32_t n_beside, float *out)
+static void run(struct fixture *fixture, uint32_t state, uint32_t first, uint32_t n, uint32_t n_beside, float *out)
 {
     uint32_t tokens[200];
     uint32_t positions[200];
@@ -286,12 +287,12 @@ static void run(struct bench *bench, uint32_t state, uint32_t first, uint32_t n,
         positions[i] = position;
         states[i] = i < n_beside ? 2 : state;
     }
-    ck_assert_int_eq(exec_bind(bench->program, &batch), 0);
-    while (exec_is_left(bench->program)) {
-        ck_assert_int_eq(exec_submit(bench->program, 1, 0, &ticket), 0);
+    ck_assert_int_eq(exec_bind(fixture->program, &batch), 0);
+    while (exec_is_left(fixture->program)) {
+        ck_assert_int_eq(exec_submit(fixture->program, 1, 0, &ticket), 0);
     }
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_int_eq(exec_read(bench->program, bench->out, n_beside + i, out + (size_t)i * INNER, INNER), 0);
+        ck_assert_int_eq(exec_read(fixture->program, fixture->out, n_beside + i, out + (size_t)i * INNER, INNER), 0);
     }
 }
 
@@ -300,21 +301,21 @@ START_TEST(a_state_is_that_of_its_sequence_however_its_rows_came)
 {
     static float whole[150 * INNER];
     static float pieces[150 * INNER];
-    struct bench bench;
+    struct fixture fixture;
 
-    seal_whole(&bench);
-    run(&bench, 0, 0, 150, 0, whole);
-    run(&bench, 1, 0, 1, 3, pieces);
-    run(&bench, 1, 1, 1, 70, pieces + INNER);
-    run(&bench, 1, 2, 68, 100, pieces + 2 * INNER);
-    run(&bench, 1, 70, 80, 0, pieces + 70 * INNER);
+    seal_whole(&fixture);
+    run(&fixture, 0, 0, 150, 0, whole);
+    run(&fixture, 1, 0, 1, 3, pieces);
+    run(&fixture, 1, 1, 1, 70, pieces + INNER);
+    run(&fixture, 1, 2, 68, 100, pieces + 2 * INNER);
+    run(&fixture, 1, 70, 80, 0, pieces + 70 * INNER);
     ck_assert(memcmp(whole, pieces, sizeof(whole)) == 0);
     ck_assert(memcmp(whole, whole + INNER, INNER * sizeof(float)) != 0);
 
-    run(&bench, 0, 0, 150, 40, pieces); /* what stood there is forgotten */
+    run(&fixture, 0, 0, 150, 40, pieces); /* what stood there is forgotten */
 
     ck_assert(memcmp(whole, pieces, sizeof(whole)) == 0);
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 
@@ -324,28 +325,28 @@ START_TEST(unzipping_takes_every_second_run)
     const uint32_t positions[1] = { 0 };
     const struct exec_batch batch = { .n_rows = 1, .tokens = tokens, .positions = positions, .pages = no_pages };
     struct diag diag = DIAG_INIT;
-    struct bench bench;
+    struct fixture fixture;
     float in[CHANNELS];
     float out[CHANNELS / 2];
     uint64_t ticket;
     uint32_t half;
 
-    set_up(&bench);
-    half = exec_slot(bench.program, "half", CHANNELS / 2, EXEC_ROWS_ALL);
-    record(&bench, embed(bench.x, bench.embd));
-    record(&bench, (struct exec_op){ .kind = EXEC_UNZIP, .in = bench.x, .out = half, .head_dim = 5, .part = 1 });
-    ck_assert_msg(exec_seal(bench.program, &diag) == EXEC_OK, "%s", diag.text);
-    ck_assert_int_eq(exec_bind(bench.program, &batch), 0);
-    while (exec_is_left(bench.program)) {
-        ck_assert_int_eq(exec_submit(bench.program, 1, 0, &ticket), 0);
+    set_up(&fixture);
+    half = exec_slot(fixture.program, "half", CHANNELS / 2, EXEC_ROWS_ALL);
+    record(&fixture, embed(fixture.x, fixture.embd));
+    record(&fixture, (struct exec_op){ .kind = EXEC_UNZIP, .in = fixture.x, .out = half, .head_dim = 5, .part = 1 });
+    ck_assert_msg(exec_seal(fixture.program, &diag) == EXEC_OK, "%s", diag.text);
+    ck_assert_int_eq(exec_bind(fixture.program, &batch), 0);
+    while (exec_is_left(fixture.program)) {
+        ck_assert_int_eq(exec_submit(fixture.program, 1, 0, &ticket), 0);
     }
 
-    ck_assert_int_eq(exec_read(bench.program, bench.x, 0, in, CHANNELS), 0);
-    ck_assert_int_eq(exec_read(bench.program, half, 0, out, CHANNELS / 2), 0);
+    ck_assert_int_eq(exec_read(fixture.program, fixture.x, 0, in, CHANNELS), 0);
+    ck_assert_int_eq(exec_read(fixture.program, half, 0, out, CHANNELS / 2), 0);
     for (uint32_t i = 0; i < CHANNELS / 2; i++) {
         ck_assert(memcmp(&out[i], &in[i / 5 * 10 + 5 + i % 5], sizeof(float)) == 0);
     }
-    exec_close(bench.exec);
+    exec_close(fixture.exec);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /*
  * Lines change places as the two worlds have them, and come back out whole.
  */
+#include "import/draft.h"
 #include "import/fixture.h"
-#include "import/inside.h"
 
 START_TEST(halves_become_neighbours_in_every_head)
 {

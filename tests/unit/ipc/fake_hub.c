@@ -6,17 +6,17 @@
 
 enum question { ASKED_TOKENIZE, ASKED_DETOKENIZE, ASKED_LOAD, ASKED_UNLOAD, ASKED_STATUS };
 
-struct hub_ticket {
+struct ticket {
     struct list link; /* hub::tickets */
     struct hub *hub;
     enum question question;
     void *owner;
-    hub_tokenized_fn tokenized;
-    hub_detokenized_fn detokenized;
-    hub_progress_fn progress;
-    hub_loaded_fn loaded;
-    hub_unloaded_fn unloaded;
-    hub_status_fn status;
+    ticket_tokenized_fn tokenized;
+    ticket_detokenized_fn detokenized;
+    ticket_progress_fn progress;
+    ticket_loaded_fn loaded;
+    ticket_unloaded_fn unloaded;
+    ticket_status_fn status;
 };
 
 static struct hub *hub_of; /* streams don't carry it: one test, one hub */
@@ -58,9 +58,9 @@ static int steal_refusal(struct hub *hub)
 
 /* ---- streams */
 
-int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
-                const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
-                struct diag *diag)
+int hub_generate(struct hub *hub, const Sotto__V1__Generate *ask, const struct grant *grant,
+                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                 struct diag *diag)
 {
     struct stream *stream;
 
@@ -81,23 +81,22 @@ int stream_open(struct hub *hub, const Sotto__V1__Generate *ask, const struct gr
     return 0;
 }
 
-int stream_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
-                 struct diag *diag)
+int hub_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant, const struct stream_sink *sink,
+              void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag)
 {
-    return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
+    return hub_generate(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }
 
-int session_open(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
-                 const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
-                 struct diag *diag)
+int hub_open_session(struct hub *hub, const Sotto__V1__OpenSession *ask, const struct grant *grant,
+                     const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+                     struct diag *diag)
 {
     (void)ask;
-    return stream_open(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
+    return hub_generate(hub, NULL, grant, sink, owner, ret_stream, ret_retry_ms, diag);
 }
 
-int session_close(struct hub *hub, uint64_t id, const struct grant *grant, hub_closed_fn done, void *owner,
-                  struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_close_session(struct hub *hub, uint64_t id, const struct grant *grant, ticket_closed_fn done, void *owner,
+                      struct ticket **ret_ticket, struct diag *diag)
 {
     (void)hub;
     (void)grant;
@@ -209,9 +208,9 @@ static void break_off(struct stream *stream)
 
 /* ---- questions */
 
-static int put(struct hub *hub, struct hub_ticket ticket, struct hub_ticket **ret_ticket, struct diag *diag)
+static int put(struct hub *hub, struct ticket ticket, struct ticket **ret_ticket, struct diag *diag)
 {
-    struct hub_ticket *copy;
+    struct ticket *copy;
 
     if (hub->refuse) {
         diag_set(diag, "the hub was told to refuse");
@@ -225,50 +224,48 @@ static int put(struct hub *hub, struct hub_ticket ticket, struct hub_ticket **re
     return 0;
 }
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, hub_tokenized_fn done,
-                 void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, ticket_tokenized_fn done,
+                 void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
     (void)ask;
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_TOKENIZE, .owner = owner, .tokenized = done }, ret_ticket,
-               diag);
+    return put(hub, (struct ticket){ .question = ASKED_TOKENIZE, .owner = owner, .tokenized = done }, ret_ticket, diag);
 }
 
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
-                   hub_detokenized_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
+                   ticket_detokenized_fn done, void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
     (void)ask;
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_DETOKENIZE, .owner = owner, .detokenized = done },
-               ret_ticket, diag);
-}
-
-int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, hub_progress_fn progress,
-             hub_loaded_fn done, void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
-{
-    (void)ask;
-    (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_LOAD, .owner = owner, .progress = progress, .loaded = done },
-               ret_ticket, diag);
-}
-
-int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, hub_unloaded_fn done,
-               void *owner, struct hub_ticket **ret_ticket, struct diag *diag)
-{
-    (void)ask;
-    (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_UNLOAD, .owner = owner, .unloaded = done }, ret_ticket,
+    return put(hub, (struct ticket){ .question = ASKED_DETOKENIZE, .owner = owner, .detokenized = done }, ret_ticket,
                diag);
 }
 
-int hub_status(struct hub *hub, const struct grant *grant, hub_status_fn done, void *owner,
-               struct hub_ticket **ret_ticket, struct diag *diag)
+int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct grant *grant, ticket_progress_fn progress,
+             ticket_loaded_fn done, void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
+    (void)ask;
     (void)grant;
-    return put(hub, (struct hub_ticket){ .question = ASKED_STATUS, .owner = owner, .status = done }, ret_ticket, diag);
+    return put(hub, (struct ticket){ .question = ASKED_LOAD, .owner = owner, .progress = progress, .loaded = done },
+               ret_ticket, diag);
 }
 
-void hub_forget(struct hub_ticket *ticket)
+int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct grant *grant, ticket_unloaded_fn done,
+               void *owner, struct ticket **ret_ticket, struct diag *diag)
+{
+    (void)ask;
+    (void)grant;
+    return put(hub, (struct ticket){ .question = ASKED_UNLOAD, .owner = owner, .unloaded = done }, ret_ticket, diag);
+}
+
+int hub_status(struct hub *hub, const struct grant *grant, ticket_status_fn done, void *owner,
+               struct ticket **ret_ticket, struct diag *diag)
+{
+    (void)grant;
+    return put(hub, (struct ticket){ .question = ASKED_STATUS, .owner = owner, .status = done }, ret_ticket, diag);
+}
+
+void ticket_forget(struct ticket *ticket)
 {
     ticket->hub->n_tickets_forgotten++;
     list_remove(&ticket->link);
@@ -294,7 +291,7 @@ int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *ar
     return 0;
 }
 
-static void answer_status(const struct hub_ticket *ticket)
+static void answer_status(const struct ticket *ticket)
 {
     Sotto__V1__StatusReport report = SOTTO__V1__STATUS_REPORT__INIT;
     struct arena arena;
@@ -304,7 +301,7 @@ static void answer_status(const struct hub_ticket *ticket)
     arena_finish(&arena);
 }
 
-static void answer(struct hub_ticket *ticket)
+static void answer(struct ticket *ticket)
 {
     Sotto__V1__Tokenized tokenized = SOTTO__V1__TOKENIZED__INIT;
     Sotto__V1__Detokenized detokenized = SOTTO__V1__DETOKENIZED__INIT;
@@ -343,7 +340,7 @@ void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__G
     compositor->at_us = 1;
 }
 
-void hub_left(struct hub *hub, uint64_t connection)
+void hub_connection_left(struct hub *hub, uint64_t connection)
 {
     (void)hub;
     (void)connection;
@@ -370,7 +367,7 @@ void fake_hub_turn(struct hub *hub)
         }
     }
     while (!hub->hold && (link = list_first(&hub->tickets)) != NULL) {
-        struct hub_ticket *ticket = container_of(link, struct hub_ticket, link);
+        struct ticket *ticket = container_of(link, struct ticket, link);
 
         list_remove(link);
         answer(ticket);

@@ -8,8 +8,8 @@
 #define SOTTO_TESTS_FAKE_HUB_H
 
 #include "base/list.h"
-#include "stream/compositor.h"
-#include "stream/hub.h"
+#include "hub/hub.h"
+#include "machine/compositor.h"
 
 struct stream {
     struct list link; /* hub::streams */
@@ -32,8 +32,8 @@ struct hub {
     unsigned n_tickets_forgotten;
     unsigned n_hints;
     unsigned n_hinting; /* connections */
-    int refuse;         /* what stream_open() and the questions return, once */
-    unsigned block_ms;  /* stream_open() keeps the loop for so long */
+    int refuse;         /* what hub_generate() and the questions return, once */
+    unsigned block_ms;  /* hub_generate() keeps the loop for so long */
     bool hold;          /* questions stay unanswered */
 };
 

@@ -3,7 +3,7 @@
  * begin with is not computed again. Where that is refused it goes on as if nothing had been asked.
  */
 #include "base/clean.h"
-#include "paper.h"
+#include "reference.h"
 #include "unit.h"
 #include <string.h>
 
@@ -55,31 +55,31 @@ static bool stop_soon(void *owner)
     return true;
 }
 
-static struct rig_stream first_turn(const struct way *way)
+static struct fixture_stream first_turn(const struct way *way)
 {
-    struct rig_stream stream = { .id = 1, .n_prompt = N_FIRST, .n_wanted = N_SAID };
+    struct fixture_stream stream = { .id = 1, .n_prompt = N_FIRST, .n_wanted = N_SAID };
 
     stream.salt = way->is_alone ? "" : NULL;
     for (uint32_t i = 0; i < N_FIRST; i++) {
-        stream.prompt[i] = (i * i * 31 + 7) % PAPER_TOKENS;
+        stream.prompt[i] = (i * i * 31 + 7) % REFERENCE_TOKENS;
     }
     return stream;
 }
 
 /* Of @first, all of whose answer is there. */
-static struct rig_stream second_turn(const struct way *way, const struct rig_stream *first)
+static struct fixture_stream second_turn(const struct way *way, const struct fixture_stream *first)
 {
-    struct rig_stream stream = { .id = 1, .salt = first->salt, .n_wanted = N_ANSWER, .extends = true };
+    struct fixture_stream stream = { .id = 1, .salt = first->salt, .n_wanted = N_ANSWER, .extends = true };
 
     stream.n_prompt = way->n_second ? way->n_second : N_SECOND;
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
-        stream.prompt[i] = i >= way->n_same ? (i * 13 + 3) % PAPER_TOKENS
+        stream.prompt[i] = i >= way->n_same ? (i * 13 + 3) % REFERENCE_TOKENS
                            : i < N_FIRST    ? first->prompt[i]
                                             : first->answer[i - N_FIRST];
     }
     stream.temperature = 0.7f;
     stream.seed = 5;
-    stream.logprobs = calloc((size_t)N_ANSWER * RIG_VOCAB, sizeof(float));
+    stream.logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
     ck_assert_ptr_nonnull(stream.logprobs);
     return stream;
 }
@@ -96,7 +96,7 @@ static void barge_in(struct model *model)
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
 }
 
-static void check_kept(const struct way *way, const struct rig_stream *stream, bool recurs)
+static void check_kept(const struct way *way, const struct fixture_stream *stream, bool recurs)
 {
     uint32_t n_done = N_KNOWN - 1;
     uint32_t n_most = way->n_same < stream->n_prompt - 1 ? way->n_same : stream->n_prompt - 1;
@@ -114,37 +114,37 @@ static void check_kept(const struct way *way, const struct rig_stream *stream, b
 
 static void go_on(const char *name, const char *path, const struct way *way, bool recurs)
 {
-    struct model *model = rig_open(path, &(struct rig_setup){ .kv_format = "f16", .n_parts = 1 });
-    struct model *other = rig_open(path, &(struct rig_setup){ .kv_format = "f16" });
-    struct rig_stream first = first_turn(way);
-    struct rig_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 1 };
-    struct rig_stream second, cold;
+    struct model *model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .n_parts = 1 });
+    struct model *other = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16" });
+    struct fixture_stream first = first_turn(way);
+    struct fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 1 };
+    struct fixture_stream second, cold;
 
-    rig_begin(&run);
-    while (rig_turn(&run, NULL, NULL)) {
+    fixture_begin(&run);
+    while (fixture_turn(&run, NULL, NULL)) {
     }
     second = second_turn(way, &first);
     cold = second_turn(way, &first);
     cold.extends = false;
     if (way->is_warm) {
-        struct rig_stream before = cold;
+        struct fixture_stream before = cold;
 
         before.id = 2;
         before.keeps = true;
-        rig_drive(model, &before, 1, 64, NULL, NULL);
-        memset(cold.logprobs, 0, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float));
+        fixture_drive(model, &before, 1, 64, NULL, NULL);
+        memset(cold.logprobs, 0, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float));
     }
     if (way->is_stopped) {
         barge_in(model);
     }
 
-    rig_drive(model, &second, 1, 64, NULL, NULL);
-    rig_drive(other, &cold, 1, 64, NULL, NULL);
+    fixture_drive(model, &second, 1, 64, NULL, NULL);
+    fixture_drive(other, &cold, 1, 64, NULL, NULL);
 
     check_kept(way, &second, recurs);
     ck_assert_msg(memcmp(second.answer, cold.answer, sizeof(cold.answer)) == 0, "%s, %s: other tokens", name,
                   way->what);
-    ck_assert_msg(memcmp(second.logprobs, cold.logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) == 0,
+    ck_assert_msg(memcmp(second.logprobs, cold.logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float)) == 0,
                   "%s, %s: other bits", name, way->what);
     free(second.logprobs);
     free(cold.logprobs);
@@ -154,13 +154,13 @@ static void go_on(const char *name, const char *path, const struct way *way, boo
 
 START_TEST(a_next_turn_has_the_bits_of_a_new_sequence)
 {
-    static struct paper_model paper;
+    static struct reference_model reference;
 
-    paper_make(&paper, &papers[_i]);
+    reference_make(&reference, &references[_i]);
     for (size_t i = 0; i < COUNTOF(ways); i++) {
-        go_on(papers[_i].name, paper.path, &ways[i], papers[_i].attends_every > 0);
+        go_on(references[_i].name, reference.path, &ways[i], references[_i].attends_every > 0);
     }
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
@@ -170,7 +170,7 @@ int main(void)
     TCase *tcase = tcase_create("extend");
 
     tcase_set_timeout(tcase, 30); /* a model goes on in every way */
-    tcase_add_loop_test(tcase, a_next_turn_has_the_bits_of_a_new_sequence, 0, n_papers);
+    tcase_add_loop_test(tcase, a_next_turn_has_the_bits_of_a_new_sequence, 0, n_references);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

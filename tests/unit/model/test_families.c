@@ -3,7 +3,7 @@
  * window, and the same bits when the same text comes as a prompt.
  */
 #include "base/clean.h"
-#include "paper.h"
+#include "reference.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static double of_largest(const double *logits)
 {
     double most = 1.0;
 
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+    for (uint32_t i = 0; i < REFERENCE_TOKENS; i++) {
         most = fmax(most, fabs(logits[i]));
     }
     return most;
@@ -27,84 +27,84 @@ static double difference(const double *logits, const float *logprobs)
     double sum = 0.0;
     double worst = 0.0;
 
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+    for (uint32_t i = 0; i < REFERENCE_TOKENS; i++) {
         top = fmax(top, logits[i]);
     }
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+    for (uint32_t i = 0; i < REFERENCE_TOKENS; i++) {
         sum += exp(logits[i] - top);
     }
-    for (uint32_t i = 0; i < PAPER_TOKENS; i++) {
+    for (uint32_t i = 0; i < REFERENCE_TOKENS; i++) {
         worst = fmax(worst, fabs(logits[i] - top - log(sum) - (double)logprobs[i]));
     }
     return worst / of_largest(logits);
 }
 
 /* What the model says after one token, token by token. */
-static struct rig_stream *grow(struct model *model)
+static struct fixture_stream *grow(struct model *model)
 {
-    struct rig_stream *stream = calloc(1, sizeof(*stream));
+    struct fixture_stream *stream = calloc(1, sizeof(*stream));
 
-    *stream = (struct rig_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
+    *stream = (struct fixture_stream){ .id = 1, .n_prompt = 1, .n_wanted = N_TEXT, .temperature = 1.5f, .seed = 7 };
     stream->prompt[0] = 3;
-    stream->logprobs = calloc((size_t)N_TEXT * RIG_VOCAB, sizeof(float));
-    rig_drive(model, stream, 1, 1, NULL, NULL);
+    stream->logprobs = calloc((size_t)N_TEXT * FIXTURE_VOCAB, sizeof(float));
+    fixture_drive(model, stream, 1, 1, NULL, NULL);
     return stream;
 }
 
 START_TEST(logits_at_every_length_are_those_of_the_paper)
 {
-    static struct paper_model paper;
-    double *expected = calloc((size_t)N_TEXT * PAPER_TOKENS, sizeof(*expected));
+    static struct reference_model reference;
+    double *expected = calloc((size_t)N_TEXT * REFERENCE_TOKENS, sizeof(*expected));
     uint32_t text[N_TEXT] = { 3 };
-    struct rig_stream *stream;
+    struct fixture_stream *stream;
     struct model *model;
     double worst = 0.0;
 
-    paper_make(&paper, &papers[_i]);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f32" });
+    reference_make(&reference, &references[_i]);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f32" });
     stream = grow(model);
     memcpy(text + 1, stream->answer, (N_TEXT - 1) * sizeof(*text));
-    paper_logits(&paper, text, N_TEXT, PAPER_CONTEXT, expected);
+    reference_logits(&reference, text, N_TEXT, REFERENCE_CONTEXT, expected);
 
     for (uint32_t i = 0; i < N_TEXT; i++) {
-        double now = difference(expected + (size_t)i * PAPER_TOKENS, stream->logprobs + (size_t)i * RIG_VOCAB);
+        double now = difference(expected + (size_t)i * REFERENCE_TOKENS, stream->logprobs + (size_t)i * FIXTURE_VOCAB);
 
         ck_assert_msg(now <= BOUND, "%s: after %u tokens a log-probability is %.3g of the largest logit away",
-                      papers[_i].name, i + 1, now);
+                      references[_i].name, i + 1, now);
         worst = fmax(worst, now);
     }
 
-    fprintf(stderr, "%s: largest difference %.2g\n", papers[_i].name, worst);
+    fprintf(stderr, "%s: largest difference %.2g\n", references[_i].name, worst);
     model_close(model);
     free(stream->logprobs);
     free(stream);
     free(expected);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
 {
     static const uint32_t lengths[] = { 1, 2, 15, 16, 17, 18, 19, 20, 21, 22, 31, 32, 33, 34, 48, 49, 99, 100 };
-    static struct paper_model paper;
-    struct rig_stream *single;
+    static struct reference_model reference;
+    struct fixture_stream *single;
     struct model *model;
 
-    paper_make(&paper, &papers[_i]);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16" });
+    reference_make(&reference, &references[_i]);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
     single = grow(model);
 
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        struct rig_stream *whole = calloc(1, sizeof(*whole));
-        const float *expected = single->logprobs + (size_t)(lengths[i] - 1) * RIG_VOCAB;
+        struct fixture_stream *whole = calloc(1, sizeof(*whole));
+        const float *expected = single->logprobs + (size_t)(lengths[i] - 1) * FIXTURE_VOCAB;
 
-        *whole = (struct rig_stream){ .id = 2, .n_prompt = lengths[i], .n_wanted = 1 };
+        *whole = (struct fixture_stream){ .id = 2, .n_prompt = lengths[i], .n_wanted = 1 };
         whole->prompt[0] = 3;
         memcpy(whole->prompt + 1, single->answer, (lengths[i] - 1) * sizeof(uint32_t));
-        whole->logprobs = calloc(RIG_VOCAB, sizeof(float));
-        rig_drive(model, whole, 1, 512, NULL, NULL);
-        ck_assert_msg(memcmp(whole->logprobs, expected, RIG_VOCAB * sizeof(float)) == 0,
-                      "%s: a prompt of %u tokens has other bits", papers[_i].name, lengths[i]);
+        whole->logprobs = calloc(FIXTURE_VOCAB, sizeof(float));
+        fixture_drive(model, whole, 1, 512, NULL, NULL);
+        ck_assert_msg(memcmp(whole->logprobs, expected, FIXTURE_VOCAB * sizeof(float)) == 0,
+                      "%s: a prompt of %u tokens has other bits", references[_i].name, lengths[i]);
         free(whole->logprobs);
         free(whole);
     }
@@ -112,35 +112,35 @@ START_TEST(a_prompt_of_any_length_gives_the_bits_of_single_tokens)
     model_close(model);
     free(single->logprobs);
     free(single);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 START_TEST(the_context_in_force_chooses_the_factors_and_names_them)
 {
-    static const struct paper lists = {
+    static const struct reference lists = {
         .family = "phi3", .n_layers = 1, .is_fused = true, .has_lists = true, .n_original = 64
     };
-    static struct paper_model paper;
+    static struct reference_model reference;
     struct model_facts facts;
     struct model *model;
 
-    paper_make(&paper, &lists);
+    reference_make(&reference, &lists);
 
-    model = rig_open(paper.path, &(struct rig_setup){ .n_context = 64 });
+    model = fixture_open(reference.path, &(struct fixture_setup){ .n_context = 64 });
     model_facts(model, &facts);
     ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-short");
     model_close(model);
-    model = rig_open(paper.path, &(struct rig_setup){ .n_context = 65 });
+    model = fixture_open(reference.path, &(struct fixture_setup){ .n_context = 65 });
     model_facts(model, &facts);
     ck_assert_str_eq(facts.numerics, "1/cpu/q8a/kv-f32/rope-long");
     model_close(model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 static const struct refusal {
-    struct paper paper;
+    struct reference reference;
     const char *says;
 } refusals[] = {
     { { .family = "qwen3", .n_layers = 2, .norms_heads = true, .omits = { "blk.1.attn_k_norm.weight" } },
@@ -187,16 +187,17 @@ static const struct refusal {
 START_TEST(what_does_not_belong_to_a_family_is_refused_by_name)
 {
     const struct refusal *refusal = &refusals[_i];
-    static struct paper_model paper;
+    static struct reference_model reference;
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
 
-    paper_make(&paper, &refusal->paper);
+    reference_make(&reference, &refusal->reference);
 
-    ck_assert_int_eq(rig_try(&model, paper.path, &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(fixture_try(&model, reference.path, &(struct fixture_setup){ .backend = "cpu" }, &diag),
+                     MODEL_REFUSED);
 
     ck_assert_msg(strstr(diag.text, refusal->says), "\"%s\" does not say %s", diag.text, refusal->says);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
@@ -205,8 +206,8 @@ int main(void)
     Suite *suite = suite_create("model-families");
     TCase *tcase = tcase_create("families");
 
-    tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_papers);
-    tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_papers);
+    tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_references);
+    tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_references);
     tcase_add_test(tcase, the_context_in_force_chooses_the_factors_and_names_them);
     tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0, (int)COUNTOF(refusals));
     suite_add_tcase(suite, tcase);

@@ -7,7 +7,7 @@
  * proportion into a failure (not under AddressSanitizer, which needs terabytes of it).
  */
 #include "base/clean.h"
-#include "rig.h"
+#include "fixture.h"
 #include "token/token.h"
 #include "unit.h"
 #include <fcntl.h>
@@ -53,12 +53,12 @@ static void answer(struct model *model)
     struct diag diag = DIAG_INIT;
 
     if (seq_open(model,
-                 &(struct seq_ask){ .id = 1,
-                                    .tokens = tokens,
-                                    .n_tokens = COUNTOF(tokens),
-                                    .n_prompt = COUNTOF(tokens),
-                                    .n_reserve = 4,
-                                    .params = &params },
+                 &(struct seq_request){ .id = 1,
+                                        .tokens = tokens,
+                                        .n_tokens = COUNTOF(tokens),
+                                        .n_prompt = COUNTOF(tokens),
+                                        .n_reserve = 4,
+                                        .params = &params },
                  &room)) {
         return;
     }
@@ -101,9 +101,10 @@ static int load_in_child(const char *path, const char *backend)
             setrlimit(RLIMIT_AS, &limit);
         }
         alarm(IS_SANITIZED ? 60 : 10);
-        ran = rig_try(&model, path, &(struct rig_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
-                      &diag) == MODEL_OK &&
-              read_vocabulary(path, &diag);
+        ran =
+            fixture_try(&model, path, &(struct fixture_setup){ .backend = backend, .kv_format = "f16", .n_threads = 1 },
+                        &diag) == MODEL_OK &&
+            read_vocabulary(path, &diag);
         if (ran) {
             answer(model);
         }

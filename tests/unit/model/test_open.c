@@ -1,7 +1,7 @@
 /* What a model file must be, and the sentence that says what it is not. */
 #include "base/clean.h"
 #include "failed_alloc.h"
-#include "rig.h"
+#include "fixture.h"
 #include "tensor/type.h"
 #include "tiny.h"
 #include "unit.h"
@@ -59,7 +59,7 @@ START_TEST(a_file_that_does_not_hold_together_is_refused_by_name)
 
     tiny_file(&refusal->tiny, path, sizeof(path));
 
-    r = rig_try(&model, path, &(struct rig_setup){ .backend = "cpu" }, &diag);
+    r = fixture_try(&model, path, &(struct fixture_setup){ .backend = "cpu" }, &diag);
 
     ck_assert_int_eq(r, MODEL_REFUSED);
     for (size_t i = 0; i < COUNTOF(refusal->says) && refusal->says[i]; i++) {
@@ -76,14 +76,14 @@ START_TEST(a_list_too_long_for_a_sentence_is_counted)
 
     tiny_file(&(struct tiny){ .key = "llama.block_count", .value = 100 }, path, sizeof(path));
 
-    ck_assert_int_eq(rig_try(&model, path, &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(fixture_try(&model, path, &(struct fixture_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
 
     ck_assert_msg(strstr(diag.text, " more"), "%s", diag.text);
     ck_assert_msg(strstr(diag.text, "blk.2.attn_norm.weight, blk.3"), "%s", diag.text);
 }
 END_TEST
 
-static const struct rig_setup bad_setups[] = {
+static const struct fixture_setup bad_setups[] = {
     { .backend = "abacus" }, { .kv_format = "f8" },
     { .cpu_mask = "sse" },   { .kv_bytes = TINY_PAGE_BYTES - 1, .kv_format = "f16" },
     { .n_threads = 100000 },
@@ -97,7 +97,7 @@ START_TEST(a_setup_that_cannot_be_had_is_refused)
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
 
-    ck_assert_int_eq(rig_try(&model, path, &bad_setups[_i], &diag), MODEL_REFUSED);
+    ck_assert_int_eq(fixture_try(&model, path, &bad_setups[_i], &diag), MODEL_REFUSED);
     ck_assert(diag_is_set(&diag));
 }
 END_TEST
@@ -107,10 +107,11 @@ START_TEST(what_is_no_file_is_refused)
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(rig_try(&model, "/", &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(fixture_try(&model, "/", &(struct fixture_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
     ck_assert_msg(strstr(diag.text, "regular"), "%s", diag.text);
     diag_clear(&diag);
-    ck_assert_int_eq(rig_try(&model, "/dev/null", &(struct rig_setup){ .backend = "cpu" }, &diag), MODEL_REFUSED);
+    ck_assert_int_eq(fixture_try(&model, "/dev/null", &(struct fixture_setup){ .backend = "cpu" }, &diag),
+                     MODEL_REFUSED);
 }
 END_TEST
 
@@ -121,7 +122,7 @@ START_TEST(facts_tell_what_is_in_force)
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    model = rig_open(path, &(struct rig_setup){ .kv_format = "f16", .n_threads = 2 });
+    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .n_threads = 2 });
     model_facts(model, &facts);
 
     ck_assert_str_eq(facts.architecture, "llama");
@@ -144,12 +145,12 @@ START_TEST(a_context_is_what_training_and_pool_allow)
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
 
-    model = rig_open(path, &(struct rig_setup){ .n_context = 4096 });
+    model = fixture_open(path, &(struct fixture_setup){ .n_context = 4096 });
     model_facts(model, &facts);
     ck_assert_uint_eq(facts.n_context, TINY_CONTEXT);
     model_close(model);
 
-    model = rig_open(path, &(struct rig_setup){ .kv_format = "f16", .kv_bytes = 3 * TINY_PAGE_BYTES + 5 });
+    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16", .kv_bytes = 3 * TINY_PAGE_BYTES + 5 });
     model_facts(model, &facts);
     ck_assert_uint_eq(facts.n_pages, 3);
     ck_assert_uint_eq(facts.n_context, 48);
@@ -164,7 +165,7 @@ START_TEST(rows_beyond_the_vocabulary_are_never_sampled)
     char path[64];
 
     tiny_file(&(struct tiny){ .n_listed = TINY_TOKENS - 10 }, path, sizeof(path));
-    model = rig_open(path, &(struct rig_setup){ .backend = "cpu" });
+    model = fixture_open(path, &(struct fixture_setup){ .backend = "cpu" });
     model_facts(model, &facts);
 
     ck_assert_uint_eq(facts.n_vocab, TINY_TOKENS - 10);
@@ -178,7 +179,7 @@ START_TEST(the_embedding_is_the_output_where_the_file_has_no_other)
 
     tiny_file(&(struct tiny){ .omit = { "output.weight" } }, path, sizeof(path));
 
-    model_close(rig_open(path, &(struct rig_setup){ .backend = "cpu" }));
+    model_close(fixture_open(path, &(struct fixture_setup){ .backend = "cpu" }));
 }
 END_TEST
 
@@ -188,7 +189,7 @@ START_TEST(biases_are_taken_where_the_file_has_them)
 
     tiny_file(&(struct tiny){ .tensor = "blk.1.attn_k.bias", .type = ELEM_F32, .n_cols = 128 }, path, sizeof(path));
 
-    model_close(rig_open(path, &(struct rig_setup){ .backend = "cpu" }));
+    model_close(fixture_open(path, &(struct fixture_setup){ .backend = "cpu" }));
 }
 END_TEST
 
@@ -196,7 +197,7 @@ static int open_and_close(void *data)
 {
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
-    int r = rig_try(&model, data, &(struct rig_setup){ .backend = "cpu" }, &diag);
+    int r = fixture_try(&model, data, &(struct fixture_setup){ .backend = "cpu" }, &diag);
 
     model_close(model);
     return r;

@@ -1,19 +1,19 @@
 /* Sequences: what they are promised when they open, what they grow into, and that everything comes back. */
 #include "failed_alloc.h"
-#include "puppet.h"
+#include "scripted.h"
 #include "tiny.h"
 #include "unit.h"
 #include <errno.h>
 
 START_TEST(a_full_context_gives_no_token)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
-    puppet_seq(model, 1, TINY_CONTEXT - 1, 1);
-    ck_assert_uint_eq(puppet_run_one(model, 1, TINY_CONTEXT).n_tokens, 1);
+    scripted_seq(model, 1, TINY_CONTEXT - 1, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, TINY_CONTEXT).n_tokens, 1);
 
-    result = puppet_run_one(model, 1, 0);
+    result = scripted_run_one(model, 1, 0);
 
     ck_assert_int_eq(result.outcome, STEP_ENTRY_NO_ROOM);
     ck_assert_uint_eq(result.n_rows, 0);
@@ -23,45 +23,45 @@ END_TEST
 
 START_TEST(a_sequence_grows_beyond_its_promise_while_there_are_pages)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
+    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
     struct model_figures figures;
     struct step_result result;
 
-    puppet_seq(model, 1, 16, 0);
-    ck_assert_uint_eq(puppet_run_one(model, 1, 16).n_tokens, 1);
+    scripted_seq(model, 1, 16, 0);
+    ck_assert_uint_eq(scripted_run_one(model, 1, 16).n_tokens, 1);
 
     for (int i = 0; i < 16; i++) {
-        ck_assert_uint_eq(puppet_run_one(model, 1, 0).n_tokens, 1);
+        ck_assert_uint_eq(scripted_run_one(model, 1, 0).n_tokens, 1);
     }
     model_limit_kv(model, 2 * TINY_PAGE_BYTES);
-    result = puppet_run_one(model, 1, 0);
+    result = scripted_run_one(model, 1, 0);
 
     ck_assert_int_eq(result.outcome, STEP_ENTRY_NO_ROOM);
     model_figures(model, &figures);
     ck_assert_uint_eq(figures.n_held, 2);
     model_limit_kv(model, 0);
-    ck_assert_uint_eq(puppet_run_one(model, 1, 0).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, 0).n_tokens, 1);
     model_close(model);
 }
 END_TEST
 
 START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
     struct seq_room room;
 
-    puppet_seq(model, 1, 20, 60);
+    scripted_seq(model, 1, 20, 60);
 
-    ck_assert_int_eq(puppet_try(model, 2, 60, 20, &room), SEQ_NO_PAGES);
+    ck_assert_int_eq(scripted_try(model, 2, 60, 20, &room), SEQ_NO_PAGES);
     ck_assert_uint_eq(room.n_needed, 5);
     ck_assert_uint_eq(room.n_free, 4);
-    ck_assert_int_eq(puppet_try(model, 2, TINY_CONTEXT, 0, &room), SEQ_NEVER_FITS);
-    ck_assert_int_eq(puppet_try(model, 2, 100, 100, &room), SEQ_NEVER_FITS);
-    puppet_seq(model, 2, 10, 5);
-    ck_assert_int_eq(puppet_try(model, 3, 1, 0, &room), SEQ_TOO_MANY);
+    ck_assert_int_eq(scripted_try(model, 2, TINY_CONTEXT, 0, &room), SEQ_NEVER_FITS);
+    ck_assert_int_eq(scripted_try(model, 2, 100, 100, &room), SEQ_NEVER_FITS);
+    scripted_seq(model, 2, 10, 5);
+    ck_assert_int_eq(scripted_try(model, 3, 1, 0, &room), SEQ_TOO_MANY);
     seq_close(model, 1, false);
     seq_close(model, 1, false);
-    puppet_seq(model, 3, 60, 20);
+    scripted_seq(model, 3, 60, 20);
     model_close(model);
 }
 END_TEST
@@ -70,28 +70,28 @@ START_TEST(an_id_outside_the_vocabulary_is_refused)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     const uint32_t tokens[] = { 1, TINY_TOKENS };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
-    struct seq_ask ask = { .id = 1, .tokens = tokens, .n_tokens = 2, .n_prompt = 2, .params = &greedy };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    struct seq_request request = { .id = 1, .tokens = tokens, .n_tokens = 2, .n_prompt = 2, .params = &greedy };
     struct seq_room room;
 
-    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_BAD_TOKEN);
-    ask.n_tokens = 0;
-    ask.n_prompt = 0;
-    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_BAD_TOKEN);
+    ck_assert_int_eq(seq_open(model, &request, &room), SEQ_BAD_TOKEN);
+    request.n_tokens = 0;
+    request.n_prompt = 0;
+    ck_assert_int_eq(seq_open(model, &request, &room), SEQ_BAD_TOKEN);
     model_close(model);
 }
 END_TEST
 
 START_TEST(pages_are_all_back_after_the_last_close)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct model_figures before;
     struct model_figures after;
 
     model_figures(model, &before);
     for (uint32_t id = 1; id <= 5; id++) {
-        puppet_seq(model, id, PUPPET_PROMPT + id, id);
-        puppet_run_one(model, id, PUPPET_PROMPT);
+        scripted_seq(model, id, SCRIPTED_PROMPT + id, id);
+        scripted_run_one(model, id, SCRIPTED_PROMPT);
     }
     for (uint32_t id = 1; id <= 5; id++) {
         seq_close(model, id, id % 2);
@@ -107,15 +107,15 @@ END_TEST
 
 START_TEST(pages_cost_memory_once_their_rows_are_computed)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct mem_account opened;
     struct mem_account promised;
     struct mem_account computed;
 
     mem_read(MEM_KV, &opened);
-    puppet_seq(model, 1, PUPPET_PROMPT, 64);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 64);
     mem_read(MEM_KV, &promised);
-    puppet_run_one(model, 1, PUPPET_PROMPT);
+    scripted_run_one(model, 1, SCRIPTED_PROMPT);
     mem_read(MEM_KV, &computed);
 
     ck_assert_uint_lt(promised.bytes - opened.bytes, TINY_PAGE_BYTES);
@@ -127,15 +127,15 @@ END_TEST
 
 START_TEST(an_id_in_use_is_a_fault)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct seq_room room;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    ck_assert_int_eq(puppet_try(model, 1, PUPPET_PROMPT, 8, &room), -EEXIST);
+    ck_assert_int_eq(scripted_try(model, 1, SCRIPTED_PROMPT, 8, &room), -EEXIST);
 
     ck_assert(model_check(model));
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
     model_close(model);
 }
 END_TEST
@@ -147,25 +147,25 @@ static int open_and_close(void *data)
     const struct sample_params params = { .biases = &bias, .n_biases = 1, .never = never, .n_never = 1, .n_top = 5 };
     const struct step_entry entry = { .seq = 1, .n_prefill = 1 };
     const struct step_entry other = { .seq = 2, .n_prefill = 1 };
-    struct seq_ask ask = {
-        .id = 1, .tokens = puppet_prompt, .n_tokens = PUPPET_PROMPT, .n_prompt = PUPPET_PROMPT, .params = &params
+    struct seq_request request = {
+        .id = 1, .tokens = scripted_prompt, .n_tokens = SCRIPTED_PROMPT, .n_prompt = SCRIPTED_PROMPT, .params = &params
     };
     struct model *model = data;
     struct seq_room room;
-    int r = seq_open(model, &ask, &room);
+    int r = seq_open(model, &request, &room);
 
     if (r) {
         return r;
     }
-    puppet_run(model, &entry, 1, NULL, NULL);
+    scripted_run(model, &entry, 1, NULL, NULL);
     seq_close(model, 1, false);
-    puppet_run(model, &other, 1, NULL, NULL); /* with the next step all of it has gone */
+    scripted_run(model, &other, 1, NULL, NULL); /* with the next step all of it has gone */
     return 0;
 }
 
 START_TEST(an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
 
     open_and_close(model);
 
@@ -179,22 +179,22 @@ END_TEST
 static uint32_t draw_at(uint32_t n_prompt, uint32_t n_slid)
 {
     const struct sample_params warm = { .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3 };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct seq_room room;
     struct step_result result;
     uint32_t token;
 
     ck_assert_int_eq(seq_open(model,
-                              &(struct seq_ask){ .id = 1,
-                                                 .tokens = puppet_prompt,
-                                                 .n_tokens = PUPPET_PROMPT,
-                                                 .n_prompt = n_prompt,
-                                                 .n_slid = n_slid,
-                                                 .n_reserve = 4,
-                                                 .params = &warm },
+                              &(struct seq_request){ .id = 1,
+                                                     .tokens = scripted_prompt,
+                                                     .n_tokens = SCRIPTED_PROMPT,
+                                                     .n_prompt = n_prompt,
+                                                     .n_slid = n_slid,
+                                                     .n_reserve = 4,
+                                                     .params = &warm },
                               &room),
                      SEQ_OK);
-    result = puppet_run_one(model, 1, PUPPET_PROMPT);
+    result = scripted_run_one(model, 1, SCRIPTED_PROMPT);
     ck_assert_uint_eq(result.n_tokens, 1);
     token = result.tokens[0];
     model_close(model);
@@ -205,12 +205,12 @@ START_TEST(tokens_that_slid_away_count_for_the_draw)
 {
     uint32_t n_same = 0;
 
-    for (uint32_t n = 1; n < PUPPET_PROMPT; n++) {
+    for (uint32_t n = 1; n < SCRIPTED_PROMPT; n++) {
         /* Token n of the answer, with the tokens there and with some of them gone. */
-        ck_assert_uint_eq(draw_at(PUPPET_PROMPT, n), draw_at(PUPPET_PROMPT - n, 0));
-        n_same += draw_at(PUPPET_PROMPT, n) == draw_at(PUPPET_PROMPT, 0);
+        ck_assert_uint_eq(draw_at(SCRIPTED_PROMPT, n), draw_at(SCRIPTED_PROMPT - n, 0));
+        n_same += draw_at(SCRIPTED_PROMPT, n) == draw_at(SCRIPTED_PROMPT, 0);
     }
-    ck_assert_uint_lt(n_same, PUPPET_PROMPT - 1);
+    ck_assert_uint_lt(n_same, SCRIPTED_PROMPT - 1);
 }
 END_TEST
 

@@ -3,14 +3,14 @@
  * on
  */
 #include "base/clean.h"
-#include "paper.h"
+#include "reference.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
 
 #define N_PROMPT 40
 
-static const struct paper kind = {
+static const struct reference kind = {
     .family = "qwen35", .n_layers = 4, .n_rot = 4, .norms_heads = true, .attends_every = 4
 };
 
@@ -29,20 +29,20 @@ static int open_seq(struct model *model, uint32_t id, uint32_t n, float *logits)
     struct seq_room room;
 
     for (uint32_t i = 0; i < N_PROMPT; i++) {
-        prompt[i] = (i * i * 31 + 7) % PAPER_TOKENS;
+        prompt[i] = (i * i * 31 + 7) % REFERENCE_TOKENS;
     }
     return seq_open(model,
-                    &(struct seq_ask){ .id = id,
-                                       .tokens = prompt,
-                                       .n_tokens = n,
-                                       .n_prompt = n,
-                                       .n_reserve = 8,
-                                       .params = &params,
-                                       .salt = (const uint8_t *)"s",
-                                       .n_salt = 1,
-                                       .watch = logits ? take_logits : NULL,
-                                       .watcher = logits,
-                                       .watch_from = n - 1 },
+                    &(struct seq_request){ .id = id,
+                                           .tokens = prompt,
+                                           .n_tokens = n,
+                                           .n_prompt = n,
+                                           .n_reserve = 8,
+                                           .params = &params,
+                                           .salt = (const uint8_t *)"s",
+                                           .n_salt = 1,
+                                           .watch = logits ? take_logits : NULL,
+                                           .watcher = logits,
+                                           .watch_from = n - 1 },
                     &room);
 }
 
@@ -71,13 +71,13 @@ static void expect(struct model *model, uint32_t n, float *logits)
 
 START_TEST(a_trimmed_sequence_is_computed_from_the_start)
 {
-    static float expected[PAPER_TOKENS], got[PAPER_TOKENS];
-    struct paper_model paper;
+    static float expected[REFERENCE_TOKENS], got[REFERENCE_TOKENS];
+    struct reference_model reference;
     struct model *model;
     struct step_result result;
 
-    paper_make(&paper, &kind);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16" });
+    reference_make(&reference, &kind);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
     expect(model, 25, expected);
     ck_assert_int_eq(open_seq(model, 1, 25, got), SEQ_OK);
     step(model, 1, 25, NULL, NULL);
@@ -92,17 +92,17 @@ START_TEST(a_trimmed_sequence_is_computed_from_the_start)
     ck_assert_uint_eq(result.n_rows, 25);
     ck_assert(memcmp(got, expected, sizeof(got)) == 0);
     model_close(model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 START_TEST(trimming_to_what_is_known_loses_nothing)
 {
-    struct paper_model paper;
+    struct reference_model reference;
     struct model *model;
 
-    paper_make(&paper, &kind);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16" });
+    reference_make(&reference, &kind);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
     ck_assert_int_eq(open_seq(model, 1, 25, NULL), SEQ_OK);
     ck_assert_uint_eq(step(model, 1, 24, NULL, NULL).n_rows, 24);
 
@@ -110,7 +110,7 @@ START_TEST(trimming_to_what_is_known_loses_nothing)
 
     ck_assert_uint_eq(step(model, 1, 25, NULL, NULL).n_rows, 1);
     model_close(model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
@@ -131,13 +131,14 @@ static bool stop_later(void *owner)
 
 START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
 {
-    static float expected[PAPER_TOKENS], got[PAPER_TOKENS];
-    struct paper_model paper;
+    static float expected[REFERENCE_TOKENS], got[REFERENCE_TOKENS];
+    struct reference_model reference;
     struct stopper stopper = { .n_left = 12 };
     struct step_result result;
 
-    paper_make(&paper, &kind);
-    stopper.model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
+    reference_make(&reference, &kind);
+    stopper.model =
+        fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16", .n_sequences = 1, .n_parts = 1 });
     expect(stopper.model, 30, expected);
     ck_assert_int_eq(open_seq(stopper.model, 1, 30, NULL), SEQ_OK);
     step(stopper.model, 1, 10, NULL, NULL);
@@ -150,17 +151,17 @@ START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
     expect(stopper.model, 30, got); /* there is but one state */
     ck_assert(memcmp(got, expected, sizeof(got)) == 0);
     model_close(stopper.model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 START_TEST(every_sequence_has_a_state_of_its_own_and_gives_it_back)
 {
-    struct paper_model paper;
+    struct reference_model reference;
     struct model *model;
 
-    paper_make(&paper, &kind);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16", .n_sequences = 3 });
+    reference_make(&reference, &kind);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16", .n_sequences = 3 });
 
     for (int round = 0; round < 3; round++) {
         for (uint32_t id = 1; id <= 3; id++) {
@@ -174,24 +175,24 @@ START_TEST(every_sequence_has_a_state_of_its_own_and_gives_it_back)
     }
 
     model_close(model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 
 START_TEST(only_layers_that_attend_have_pages)
 {
-    struct paper_model paper;
+    struct reference_model reference;
     struct model_facts facts;
     struct model *model;
 
-    paper_make(&paper, &kind);
-    model = rig_open(paper.path, &(struct rig_setup){ .kv_format = "f16" });
+    reference_make(&reference, &kind);
+    model = fixture_open(reference.path, &(struct fixture_setup){ .kv_format = "f16" });
 
     model_facts(model, &facts);
 
-    ck_assert_uint_eq(facts.kv_token_bytes, 2 * PAPER_KV_HEADS * PAPER_HEAD * 2); /* one layer of four */
+    ck_assert_uint_eq(facts.kv_token_bytes, 2 * REFERENCE_KV_HEADS * REFERENCE_HEAD * 2); /* one layer of four */
     model_close(model);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 END_TEST
 

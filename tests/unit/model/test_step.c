@@ -1,6 +1,6 @@
 /* Steps: entries to rows to tokens, and what stopping, closing, trimming and refusing leave behind. */
 #include "base/clean.h"
-#include "puppet.h"
+#include "scripted.h"
 #include "tensor/type.h"
 #include "tiny.h"
 #include "unit.h"
@@ -8,22 +8,22 @@
 
 START_TEST(a_piece_of_a_prompt_gives_no_token_and_its_end_gives_one)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    result = puppet_run_one(model, 1, 7);
+    result = scripted_run_one(model, 1, 7);
     ck_assert_int_eq(result.outcome, STEP_ENTRY_DONE);
     ck_assert_uint_eq(result.n_rows, 7);
     ck_assert_uint_eq(result.n_tokens, 0);
 
-    result = puppet_run_one(model, 1, 100);
+    result = scripted_run_one(model, 1, 100);
     ck_assert_int_eq(result.outcome, STEP_ENTRY_DONE);
-    ck_assert_uint_eq(result.n_rows, PUPPET_PROMPT - 7);
+    ck_assert_uint_eq(result.n_rows, SCRIPTED_PROMPT - 7);
     ck_assert_uint_eq(result.n_tokens, 1);
 
-    result = puppet_run_one(model, 1, 0);
+    result = scripted_run_one(model, 1, 0);
     ck_assert_uint_eq(result.n_rows, 1);
     ck_assert_uint_eq(result.n_tokens, 1);
     model_close(model);
@@ -32,12 +32,12 @@ END_TEST
 
 START_TEST(a_decode_before_the_prompt_is_computed_is_unfinished)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    result = puppet_run_one(model, 1, 0);
+    result = scripted_run_one(model, 1, 0);
 
     ck_assert_int_eq(result.outcome, STEP_ENTRY_UNFINISHED);
     ck_assert_uint_eq(result.n_rows, 1);
@@ -49,45 +49,45 @@ END_TEST
 START_TEST(a_sequence_rebuilt_from_its_tokens_goes_on_the_same)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
-    uint32_t tokens[PUPPET_PROMPT + 12];
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    uint32_t tokens[SCRIPTED_PROMPT + 12];
     struct seq_room room;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 16);
-    memcpy(tokens, puppet_prompt, sizeof(puppet_prompt));
-    tokens[PUPPET_PROMPT] = puppet_run_one(model, 1, PUPPET_PROMPT).tokens[0];
-    for (uint32_t i = PUPPET_PROMPT + 1; i < COUNTOF(tokens); i++) {
-        tokens[i] = puppet_run_one(model, 1, 0).tokens[0];
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 16);
+    memcpy(tokens, scripted_prompt, sizeof(scripted_prompt));
+    tokens[SCRIPTED_PROMPT] = scripted_run_one(model, 1, SCRIPTED_PROMPT).tokens[0];
+    for (uint32_t i = SCRIPTED_PROMPT + 1; i < COUNTOF(tokens); i++) {
+        tokens[i] = scripted_run_one(model, 1, 0).tokens[0];
     }
 
     ck_assert_int_eq(seq_open(model,
-                              &(struct seq_ask){ .id = 2,
-                                                 .tokens = tokens,
-                                                 .n_tokens = COUNTOF(tokens),
-                                                 .n_prompt = PUPPET_PROMPT,
-                                                 .params = &greedy },
+                              &(struct seq_request){ .id = 2,
+                                                     .tokens = tokens,
+                                                     .n_tokens = COUNTOF(tokens),
+                                                     .n_prompt = SCRIPTED_PROMPT,
+                                                     .params = &greedy },
                               &room),
                      SEQ_OK);
 
-    ck_assert_uint_eq(puppet_run_one(model, 2, COUNTOF(tokens)).tokens[0], puppet_run_one(model, 1, 0).tokens[0]);
+    ck_assert_uint_eq(scripted_run_one(model, 2, COUNTOF(tokens)).tokens[0], scripted_run_one(model, 1, 0).tokens[0]);
     model_close(model);
 }
 END_TEST
 
 START_TEST(a_trimmed_sequence_says_the_same_again)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     uint32_t first;
     uint32_t second;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 16);
-    first = puppet_run_one(model, 1, PUPPET_PROMPT).tokens[0];
-    second = puppet_run_one(model, 1, 0).tokens[0];
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 16);
+    first = scripted_run_one(model, 1, SCRIPTED_PROMPT).tokens[0];
+    second = scripted_run_one(model, 1, 0).tokens[0];
 
-    seq_trim(model, 1, PUPPET_PROMPT + 1);
-    ck_assert_uint_eq(puppet_run_one(model, 1, 0).tokens[0], second);
-    seq_trim(model, 1, PUPPET_PROMPT);
-    ck_assert_uint_eq(puppet_run_one(model, 1, 0).tokens[0], first);
+    seq_trim(model, 1, SCRIPTED_PROMPT + 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, 0).tokens[0], second);
+    seq_trim(model, 1, SCRIPTED_PROMPT);
+    ck_assert_uint_eq(scripted_run_one(model, 1, 0).tokens[0], first);
     seq_trim(model, 99, 1);
     model_close(model);
 }
@@ -95,19 +95,19 @@ END_TEST
 
 START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .backend = "cpu" });
+    struct model *model = scripted_open(&(struct fixture_setup){ .backend = "cpu" });
     const struct step_entry entries[] = { { .seq = 1, .n_decode = 1 },
                                           { .seq = 2, .n_prefill = 9 },
                                           { .seq = 3, .n_prefill = 20 } };
     struct step_report report;
     struct model_figures figures;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
-    puppet_seq(model, 2, PUPPET_PROMPT, 8);
-    puppet_seq(model, 3, PUPPET_PROMPT, 8);
-    puppet_run_one(model, 1, PUPPET_PROMPT);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
+    scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
+    scripted_seq(model, 3, SCRIPTED_PROMPT, 8);
+    scripted_run_one(model, 1, SCRIPTED_PROMPT);
 
-    report = puppet_run(model, entries, COUNTOF(entries), NULL, NULL);
+    report = scripted_run(model, entries, COUNTOF(entries), NULL, NULL);
 
     ck_assert_uint_eq(report.n_results, 3);
     ck_assert_uint_eq(report.results[0].n_tokens, 1);
@@ -118,7 +118,7 @@ START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
     model_figures(model, &figures);
     ck_assert_uint_eq(figures.n_steps, 2);
     ck_assert_uint_eq(figures.n_weight_passes, 2);
-    ck_assert_uint_eq(figures.n_rows, PUPPET_PROMPT + 1 + 9 + 20);
+    ck_assert_uint_eq(figures.n_rows, SCRIPTED_PROMPT + 1 + 9 + 20);
     ck_assert_uint_eq(figures.n_tokens, 3);
     model_close(model);
 }
@@ -146,15 +146,15 @@ static const struct bad_step {
 START_TEST(a_step_that_makes_no_sense_is_refused)
 {
     const struct bad_step *bad = &bad_steps[_i];
-    struct model *model = puppet_open(&(struct rig_setup){ .n_rows = 32 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_rows = 32 });
     struct diag diag = DIAG_INIT;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
     ck_assert_int_eq(step_begin(model, 1, bad->entries, bad->n, &diag), STEP_REFUSED);
 
     ck_assert_msg(strstr(diag.text, bad->says), "%s", diag.text);
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
     model_close(model);
 }
 END_TEST
@@ -162,11 +162,11 @@ END_TEST
 /* Begins step @id of a prompt and runs one part of it. */
 static void stand_still(struct model *model, uint64_t id, uint32_t seq)
 {
-    const struct step_entry entry = { .seq = seq, .n_prefill = PUPPET_PROMPT };
+    const struct step_entry entry = { .seq = seq, .n_prefill = SCRIPTED_PROMPT };
     struct step_report report;
     struct diag diag = DIAG_INIT;
 
-    puppet_seq(model, seq, PUPPET_PROMPT, 8);
+    scripted_seq(model, seq, SCRIPTED_PROMPT, 8);
     ck_assert_msg(step_begin(model, id, &entry, 1, &diag) == 0, "%s", diag.text);
     ck_assert_int_eq(step_run(model, id, never, NULL, &report), STEP_SUSPENDED);
 }
@@ -183,11 +183,11 @@ static struct step_result finish(struct model *model, uint64_t id)
 
 START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
 {
-    const struct step_entry entry = { .seq = 1, .n_prefill = PUPPET_PROMPT };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
     stand_still(model, 7, 2);
     stand_still(model, 8, 3);
 
@@ -195,7 +195,7 @@ START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
 
     ck_assert_msg(strstr(diag.text, "2 steps"), "%s", diag.text);
     finish(model, 8);
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
     finish(model, 7);
     model_close(model);
 }
@@ -204,10 +204,10 @@ END_TEST
 START_TEST(a_sequence_stands_in_one_begun_step_at_most)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = 4 }, { .seq = 2, .n_decode = 1 } };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
     stand_still(model, 7, 2);
 
     ck_assert_int_eq(step_begin(model, 8, entries, 2, &diag), STEP_BUSY);
@@ -215,7 +215,7 @@ START_TEST(a_sequence_stands_in_one_begun_step_at_most)
     ck_assert_msg(strstr(diag.text, "sequence 2"), "%s", diag.text);
     ck_assert_int_eq(step_begin(model, 7, entries, 1, &diag), STEP_REFUSED);
     finish(model, 7);
-    ck_assert_uint_eq(puppet_run(model, entries, 2, NULL, NULL).results[1].n_tokens, 1);
+    ck_assert_uint_eq(scripted_run(model, entries, 2, NULL, NULL).results[1].n_tokens, 1);
     model_close(model);
 }
 END_TEST
@@ -223,10 +223,10 @@ END_TEST
 START_TEST(a_step_is_withdrawn_only_before_its_first_part)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = 4 };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
     stand_still(model, 7, 2);
     ck_assert_int_eq(step_begin(model, 8, &entry, 1, &diag), 0);
 
@@ -234,7 +234,7 @@ START_TEST(a_step_is_withdrawn_only_before_its_first_part)
     ck_assert(!step_withdraw(model, 9));
     ck_assert(step_withdraw(model, 8));
 
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_rows, PUPPET_PROMPT);
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_rows, SCRIPTED_PROMPT);
     ck_assert_uint_eq(finish(model, 7).n_tokens, 1);
     model_close(model);
 }
@@ -242,21 +242,21 @@ END_TEST
 
 START_TEST(what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct model_figures before;
     struct model_figures after;
 
     stand_still(model, 7, 1);
-    puppet_seq(model, 2, PUPPET_PROMPT, 8);
+    scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
     model_figures(model, &before);
 
     seq_trim(model, 1, 10);
     seq_trim(model, 1, 4);
     seq_trim(model, 1, 6);
-    puppet_run_one(model, 2, PUPPET_PROMPT);
+    scripted_run_one(model, 2, SCRIPTED_PROMPT);
     seq_close(model, 2, false);
     ck_assert_uint_eq(finish(model, 7).n_tokens, 1);
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_rows, 1); /* the fourth, once more */
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_rows, 1); /* the fourth, once more */
 
     seq_close(model, 1, false);
     model_figures(model, &after);
@@ -268,14 +268,14 @@ END_TEST
 
 START_TEST(a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end)
 {
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct model_figures figures;
 
     stand_still(model, 7, 1);
 
     seq_close(model, 1, false);
-    puppet_seq(model, 2, PUPPET_PROMPT, 8);
-    puppet_run_one(model, 2, PUPPET_PROMPT);
+    scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
+    scripted_run_one(model, 2, SCRIPTED_PROMPT);
     model_figures(model, &figures);
     ck_assert_uint_eq(figures.n_held, 4);
 
@@ -288,13 +288,13 @@ END_TEST
 
 START_TEST(an_unknown_sequence_is_told_and_harms_nobody)
 {
-    const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 }, { .seq = 1, .n_prefill = PUPPET_PROMPT } };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+    const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 }, { .seq = 1, .n_prefill = SCRIPTED_PROMPT } };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_report report;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    report = puppet_run(model, entries, 2, NULL, NULL);
+    report = scripted_run(model, entries, 2, NULL, NULL);
 
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_UNKNOWN);
     ck_assert_int_eq(report.results[1].outcome, STEP_ENTRY_DONE);
@@ -327,36 +327,36 @@ static bool stop_at_third(void *owner)
 
 START_TEST(a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do)
 {
-    const struct step_entry entries[] = { { .seq = 1, .n_prefill = PUPPET_PROMPT },
-                                          { .seq = 2, .n_prefill = PUPPET_PROMPT } };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
+                                          { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
-    puppet_seq(model, 2, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
+    scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
 
-    report = puppet_run(model, entries, 2, stop_at_third, &stopper);
+    report = scripted_run(model, entries, 2, stop_at_third, &stopper);
 
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
     ck_assert_uint_eq(report.results[0].n_tokens, 0);
     ck_assert_int_eq(report.results[1].outcome, STEP_ENTRY_DONE);
     ck_assert_uint_eq(report.results[1].n_tokens, 1);
-    ck_assert_int_eq(puppet_run_one(model, 1, 1).outcome, STEP_ENTRY_STOPPED);
+    ck_assert_int_eq(scripted_run_one(model, 1, 1).outcome, STEP_ENTRY_STOPPED);
     model_close(model);
 }
 END_TEST
 
 START_TEST(a_step_of_which_nobody_is_left_ends_at_the_next_part)
 {
-    const struct step_entry entry = { .seq = 1, .n_prefill = PUPPET_PROMPT };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    report = puppet_run(model, &entry, 1, stop_at_third, &stopper);
+    report = scripted_run(model, &entry, 1, stop_at_third, &stopper);
 
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
     ck_assert_uint_eq(report.results[0].n_rows, 0);
@@ -367,17 +367,17 @@ END_TEST
 
 START_TEST(pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends)
 {
-    const struct step_entry entries[] = { { .seq = 1, .n_prefill = PUPPET_PROMPT },
-                                          { .seq = 2, .n_prefill = PUPPET_PROMPT } };
-    struct model *model = puppet_open(&(struct rig_setup){ .n_parts = 1 });
+    const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
+                                          { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
+    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1, .closes = true };
     struct model_figures figures;
     struct step_report report;
 
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
-    puppet_seq(model, 2, PUPPET_PROMPT, 8);
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
+    scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
 
-    report = puppet_run(model, entries, 2, stop_at_third, &stopper);
+    report = scripted_run(model, entries, 2, stop_at_third, &stopper);
 
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
     ck_assert_uint_eq(report.results[1].n_tokens, 1);
@@ -400,11 +400,11 @@ START_TEST(weights_of_every_format_run)
 
     tiny_file(&(struct tiny){ .tensor = "blk.1.ffn_down.weight", .type = formats[_i], .n_cols = 512, .n_rows = 256 },
               path, sizeof(path));
-    model = rig_open(path, &(struct rig_setup){ .kv_format = "f16" });
-    puppet_seq(model, 1, PUPPET_PROMPT, 8);
+    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f16" });
+    scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
 
-    ck_assert_uint_eq(puppet_run_one(model, 1, PUPPET_PROMPT).n_tokens, 1);
-    ck_assert_uint_eq(puppet_run_one(model, 1, 0).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
+    ck_assert_uint_eq(scripted_run_one(model, 1, 0).n_tokens, 1);
     model_close(model);
 }
 END_TEST
@@ -415,21 +415,21 @@ START_TEST(a_row_without_a_finite_logit_is_numeric_and_its_neighbours_are_unharm
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = 3 }, { .seq = 2, .n_prefill = 4 } };
     struct model *model =
-        puppet_open(&(struct rig_setup){ .script = puppet_script("after 7 nan # the third token\n") });
-    struct model *plain = puppet_open(&(struct rig_setup){ .n_threads = 1 });
+        scripted_open(&(struct fixture_setup){ .script = scripted_script("after 7 nan # the third token\n") });
+    struct model *plain = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_report report;
 
-    puppet_seq(model, 1, 3, 4);
-    puppet_seq(model, 2, 4, 4);
-    puppet_seq(plain, 2, 4, 4);
+    scripted_seq(model, 1, 3, 4);
+    scripted_seq(model, 2, 4, 4);
+    scripted_seq(plain, 2, 4, 4);
 
-    report = puppet_run(model, entries, 2, NULL, NULL);
+    report = scripted_run(model, entries, 2, NULL, NULL);
 
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_NUMERIC);
     ck_assert_uint_eq(report.results[0].n_tokens, 0);
     ck_assert_int_eq(report.results[1].outcome, STEP_ENTRY_DONE);
-    ck_assert_uint_eq(report.results[1].tokens[0], puppet_run_one(plain, 2, 4).tokens[0]);
-    ck_assert_int_eq(puppet_run_one(model, 1, 1).outcome, STEP_ENTRY_NUMERIC);
+    ck_assert_uint_eq(report.results[1].tokens[0], scripted_run_one(plain, 2, 4).tokens[0]);
+    ck_assert_int_eq(scripted_run_one(model, 1, 1).outcome, STEP_ENTRY_NUMERIC);
     model_close(model);
     model_close(plain);
 }

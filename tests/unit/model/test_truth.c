@@ -4,7 +4,7 @@
  * Only log-probabilities leave a step, so they are compared: the stored logits less the logarithm of their sum.
  * Tokens are compared up to the first position whose margin (best minus second logit) is below the bound.
  */
-#include "rig.h"
+#include "fixture.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
@@ -57,19 +57,20 @@ static double largest_difference(const double *logits, const float *logprobs)
     double sum = 0.0;
     double worst = 0.0;
 
-    for (int i = 0; i < RIG_VOCAB; i++) {
+    for (int i = 0; i < FIXTURE_VOCAB; i++) {
         top = fmax(top, logits[i]);
     }
-    for (int i = 0; i < RIG_VOCAB; i++) {
+    for (int i = 0; i < FIXTURE_VOCAB; i++) {
         sum += exp(logits[i] - top);
     }
-    for (int i = 0; i < RIG_VOCAB; i++) {
+    for (int i = 0; i < FIXTURE_VOCAB; i++) {
         worst = fmax(worst, fabs(logits[i] - top - log(sum) - (double)logprobs[i]));
     }
     return worst;
 }
 
-static void compare_answer(const char *name, const struct rig_case *one, const struct rig_stream *stream, double bound)
+static void compare_answer(const char *name, const struct fixture_case *one, const struct fixture_stream *stream,
+                           double bound)
 {
     for (uint32_t i = 0; i < stream->n_answer && one->margins[i] >= bound; i++) {
         ck_assert_msg(stream->answer[i] == one->answer[i], "%s: token %u of the answer is %u, not %u (margin %g)", name,
@@ -80,8 +81,8 @@ static void compare_answer(const char *name, const struct rig_case *one, const s
 START_TEST(answers_and_first_logits_are_those_of_the_other_program)
 {
     const struct row *row = &rows[_i];
-    struct rig_stream *stream;
-    struct rig_case *cases;
+    struct fixture_stream *stream;
+    struct fixture_case *cases;
     struct model *model;
     char path[512];
     char name[128];
@@ -89,20 +90,21 @@ START_TEST(answers_and_first_logits_are_those_of_the_other_program)
     size_t n;
 
     snprintf(name, sizeof(name), "%s.expected.json", row->name);
-    cases = rig_cases(name, &n);
+    cases = fixture_cases(name, &n);
     snprintf(name, sizeof(name), "models/%s.gguf", row->name);
     if (!cases || !unit_truth(name, path, sizeof(path))) {
         return;
     }
-    model = rig_open(path, &(struct rig_setup){ .backend = row->backend, .kv_format = row->kv_format });
+    model = fixture_open(path, &(struct fixture_setup){ .backend = row->backend, .kv_format = row->kv_format });
 
     for (size_t i = 0; i < n; i++) {
         stream = calloc(1, sizeof(*stream));
-        *stream =
-            (struct rig_stream){ .id = (uint32_t)i + 1, .n_prompt = cases[i].n_prompt, .n_wanted = cases[i].n_answer };
+        *stream = (struct fixture_stream){ .id = (uint32_t)i + 1,
+                                           .n_prompt = cases[i].n_prompt,
+                                           .n_wanted = cases[i].n_answer };
         memcpy(stream->prompt, cases[i].prompt, sizeof(stream->prompt));
-        stream->logprobs = calloc((size_t)stream->n_wanted * RIG_VOCAB, sizeof(float));
-        rig_drive(model, stream, 1, 64, NULL, NULL);
+        stream->logprobs = calloc((size_t)stream->n_wanted * FIXTURE_VOCAB, sizeof(float));
+        fixture_drive(model, stream, 1, 64, NULL, NULL);
         worst = fmax(worst, largest_difference(cases[i].logits, stream->logprobs));
         compare_answer(row->name, &cases[i], stream, row->margin_bound);
         free(stream->logprobs);
@@ -119,19 +121,19 @@ END_TEST
 
 START_TEST(a_long_answer_is_the_one_that_the_author_published)
 {
-    struct rig_case *one = rig_long_case("stories260K-long.json");
-    struct rig_stream *stream = calloc(1, sizeof(*stream));
+    struct fixture_case *one = fixture_long_case("stories260K-long.json");
+    struct fixture_stream *stream = calloc(1, sizeof(*stream));
     struct model *model;
     char path[512];
 
     if (!one || !unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
         return;
     }
-    model = rig_open(path, &(struct rig_setup){ .kv_format = "f32" });
-    *stream = (struct rig_stream){ .id = 1, .n_prompt = one->n_prompt, .n_wanted = one->n_answer };
+    model = fixture_open(path, &(struct fixture_setup){ .kv_format = "f32" });
+    *stream = (struct fixture_stream){ .id = 1, .n_prompt = one->n_prompt, .n_wanted = one->n_answer };
     memcpy(stream->prompt, one->prompt, sizeof(stream->prompt));
 
-    rig_drive(model, stream, 1, 64, NULL, NULL);
+    fixture_drive(model, stream, 1, 64, NULL, NULL);
 
     ck_assert_uint_eq(stream->n_answer, 256);
     ck_assert_mem_eq(stream->answer, one->answer, 256 * sizeof(*one->answer));
@@ -148,13 +150,13 @@ static double logprob_of(struct model *model, const uint32_t *tokens, uint32_t n
     const struct sample_params params = {
         .top_p = 1.0f, .repetition_penalty = 1.0f, .biases = &bias, .n_biases = 1, .logprobs = true
     };
-    const struct seq_ask ask = { .id = 1, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &params };
+    const struct seq_request request = { .id = 1, .tokens = tokens, .n_tokens = n, .n_prompt = n, .params = &params };
     const struct step_entry entry = { .seq = 1, .n_prefill = n };
     struct step_report report;
     struct seq_room room;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_OK);
+    ck_assert_int_eq(seq_open(model, &request, &room), SEQ_OK);
     ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
     ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     seq_close(model, 1, false);
@@ -170,7 +172,7 @@ static const struct forced_row {
 START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
 {
     const struct forced_row *row = &forced_rows[_i];
-    struct rig_case *text;
+    struct fixture_case *text;
     struct model *model;
     char path[512];
     char name[128];
@@ -180,9 +182,9 @@ START_TEST(each_word_of_three_texts_is_as_likely_as_the_other_program_found)
     if (!unit_truth(name, path, sizeof(path))) {
         return;
     }
-    model = rig_open(path, &(struct rig_setup){ .backend = row->backend, .kv_format = "f32" });
+    model = fixture_open(path, &(struct fixture_setup){ .backend = row->backend, .kv_format = "f32" });
 
-    for (size_t i = 0; (text = rig_forced_case(row->file, i)); i++) {
+    for (size_t i = 0; (text = fixture_forced_case(row->file, i)); i++) {
         for (uint32_t n = 1; n < text->n_prompt; n++) {
             worst = fmax(worst, fabs(logprob_of(model, text->prompt, n, text->prompt[n]) - text->margins[n - 1]));
         }

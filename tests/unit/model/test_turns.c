@@ -5,8 +5,8 @@
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
+#include "fixture.h"
 #include "model/inside.h"
-#include "rig.h"
 #include "tiny.h"
 #include "unit.h"
 #include <errno.h>
@@ -23,32 +23,32 @@ static struct model *open_fake(uint32_t n_pages)
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    return rig_open(path, &(struct rig_setup){ .backend = "fake",
-                                               .kv_format = "f16",
-                                               .n_threads = 1,
-                                               .n_sequences = 8,
-                                               .n_parts = 1,
-                                               .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
+    return fixture_open(path, &(struct fixture_setup){ .backend = "fake",
+                                                       .kv_format = "f16",
+                                                       .n_threads = 1,
+                                                       .n_sequences = 8,
+                                                       .n_parts = 1,
+                                                       .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
 }
 
-static struct seq_ask ask_for(struct rig_stream *stream)
+static struct seq_request ask_for(struct fixture_stream *stream)
 {
-    return (struct seq_ask){ .id = stream->id,
-                             .tokens = stream->prompt,
-                             .n_tokens = stream->n_prompt,
-                             .n_prompt = stream->n_prompt,
-                             .n_reserve = stream->n_wanted,
-                             .params = &greedy,
-                             .salt = (const uint8_t *)stream->salt,
-                             .n_salt = strlen(stream->salt) };
+    return (struct seq_request){ .id = stream->id,
+                                 .tokens = stream->prompt,
+                                 .n_tokens = stream->n_prompt,
+                                 .n_prompt = stream->n_prompt,
+                                 .n_reserve = stream->n_wanted,
+                                 .params = &greedy,
+                                 .salt = (const uint8_t *)stream->salt,
+                                 .n_salt = strlen(stream->salt) };
 }
 
 /* Opens or extends; the outcome. */
-static int begin_turn(struct model *model, struct rig_stream *stream)
+static int begin_turn(struct model *model, struct fixture_stream *stream)
 {
-    struct seq_ask ask = ask_for(stream);
+    struct seq_request request = ask_for(stream);
     struct seq_room room;
-    int r = stream->extends ? seq_extend(model, &ask, &room) : seq_open(model, &ask, &room);
+    int r = stream->extends ? seq_extend(model, &request, &room) : seq_open(model, &request, &room);
 
     if (r == SEQ_OK) {
         stream->n_answer = 0;
@@ -59,20 +59,20 @@ static int begin_turn(struct model *model, struct rig_stream *stream)
     return r;
 }
 
-static void answer(struct model *model, struct rig_stream *stream)
+static void answer(struct model *model, struct fixture_stream *stream)
 {
-    struct rig_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
+    struct fixture_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
 
-    while (rig_turn(&run, NULL, NULL)) {
+    while (fixture_turn(&run, NULL, NULL)) {
     }
     ck_assert(model_check(model));
 }
 
 /* The same answer as where nothing was computed before. */
-static void check_answer(const struct rig_stream *stream)
+static void check_answer(const struct fixture_stream *stream)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream alone = *stream;
+    struct fixture_stream alone = *stream;
 
     alone.extends = false;
     alone.salt = "";
@@ -92,7 +92,7 @@ static uint32_t draw(uint64_t *seed, uint32_t below)
 }
 
 /* A next prompt: some of what there is, then words of which there are few kinds, so that sessions meet. */
-static void think(struct rig_stream *stream, uint64_t *seed)
+static void think(struct fixture_stream *stream, uint64_t *seed)
 {
     uint32_t n_known = stream->n_prompt + stream->n_answer;
     uint32_t n_same = draw(seed, 3) ? n_known : draw(seed, n_known + 1);
@@ -112,13 +112,13 @@ static void think(struct rig_stream *stream, uint64_t *seed)
 START_TEST(turn_after_turn_each_answer_is_its_own)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
+    struct fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
     uint64_t seed = 7;
     uint64_t n_kept = 0, n_extended = 0, n_refused = 0;
     uint32_t n_made = 0;
 
     for (int round = 0; round < 600; round++) {
-        struct rig_stream *session = &sessions[draw(&seed, N_SESSIONS)];
+        struct fixture_stream *session = &sessions[draw(&seed, N_SESSIONS)];
         bool was_open = session->extends;
 
         think(session, &seed);
@@ -145,9 +145,9 @@ END_TEST
 
 /* ---- refused */
 
-static struct rig_stream told(struct model *model)
+static struct fixture_stream told(struct model *model)
 {
-    struct rig_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
+    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
 
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
         stream.prompt[i] = 3 * i + 1;
@@ -176,20 +176,20 @@ START_TEST(what_is_refused_changes_nothing)
 {
     const struct refusal *refusal = &refusals[_i];
     struct model *model = open_fake(9);
-    struct rig_stream stream = told(model);
-    struct rig_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
+    struct fixture_stream stream = told(model);
+    struct fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
     uint32_t tokens[TINY_CONTEXT] = { 0 };
-    struct seq_ask ask = ask_for(&stream);
+    struct seq_request request = ask_for(&stream);
     struct seq_room room;
 
     ck_assert_int_eq(begin_turn(model, &other), SEQ_OK);
     tokens[refusal->n_tokens ? refusal->n_tokens - 1 : 0] = refusal->last_token;
-    ask.tokens = tokens;
-    ask.n_tokens = refusal->n_tokens;
-    ask.n_prompt = refusal->n_prompt;
-    ask.n_reserve = refusal->n_reserve;
+    request.tokens = tokens;
+    request.n_tokens = refusal->n_tokens;
+    request.n_prompt = refusal->n_prompt;
+    request.n_reserve = refusal->n_reserve;
 
-    ck_assert_msg(seq_extend(model, &ask, &room) == (int)refusal->why, "%s", refusal->what);
+    ck_assert_msg(seq_extend(model, &request, &room) == (int)refusal->why, "%s", refusal->what);
 
     answer(model, &stream);
     check_answer(&stream);
@@ -200,15 +200,15 @@ END_TEST
 START_TEST(a_sequence_that_slid_is_not_extended)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
-    struct seq_ask ask = ask_for(&stream);
+    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
+    struct seq_request request = ask_for(&stream);
     struct seq_room room;
 
-    ask.n_slid = 5;
-    ck_assert_int_eq(seq_open(model, &ask, &room), SEQ_OK);
-    ask.n_slid = 0;
+    request.n_slid = 5;
+    ck_assert_int_eq(seq_open(model, &request, &room), SEQ_OK);
+    request.n_slid = 0;
 
-    ck_assert_int_eq(seq_extend(model, &ask, &room), SEQ_UNSUPPORTED);
+    ck_assert_int_eq(seq_extend(model, &request, &room), SEQ_UNSUPPORTED);
 
     answer(model, &stream);
     model_close(model);
@@ -223,8 +223,8 @@ static bool never(void *owner)
 START_TEST(only_what_is_open_and_in_no_step_is_extended)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream stream = told(model);
-    struct seq_ask ask = ask_for(&stream);
+    struct fixture_stream stream = told(model);
+    struct seq_request request = ask_for(&stream);
     const struct step_entry entry = { .seq = 1, .n_prefill = 20 };
     struct step_report report;
     struct seq_room room;
@@ -232,11 +232,11 @@ START_TEST(only_what_is_open_and_in_no_step_is_extended)
 
     ck_assert_int_eq(step_begin(model, 1, &entry, 1, &diag), 0);
     ck_assert_int_eq(step_run(model, 1, never, NULL, &report), STEP_SUSPENDED);
-    ck_assert_int_eq(seq_extend(model, &ask, &room), -EBUSY);
+    ck_assert_int_eq(seq_extend(model, &request, &room), -EBUSY);
     ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
-    ck_assert_int_eq(seq_extend(model, &ask, &room), SEQ_OK);
-    ask.id = 9;
-    ck_assert_int_eq(seq_extend(model, &ask, &room), -ENOENT);
+    ck_assert_int_eq(seq_extend(model, &request, &room), SEQ_OK);
+    request.id = 9;
+    ck_assert_int_eq(seq_extend(model, &request, &room), -ENOENT);
 
     answer(model, &stream);
     check_answer(&stream);
@@ -251,17 +251,17 @@ static int extend_and_answer(void *data)
     const struct sample_params params = {
         .top_p = 1.0f, .biases = &bias, .n_biases = 1, .never = never_ids, .n_never = 1, .n_top = 5
     };
-    struct rig_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
-    struct seq_ask ask = ask_for(&stream);
+    struct fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
+    struct seq_request request = ask_for(&stream);
     struct seq_room room;
     int r;
 
-    ask.params = &params;
-    r = seq_extend(data, &ask, &room);
+    request.params = &params;
+    r = seq_extend(data, &request, &room);
     if (r == 0) {
-        ask.params = &greedy; /* what was copied goes back */
-        r = seq_extend(data, &ask, &room);
-        ck_assert(r == 0 || seq_extend(data, &ask, &room) == SEQ_OK);
+        request.params = &greedy; /* what was copied goes back */
+        r = seq_extend(data, &request, &room);
+        ck_assert(r == 0 || seq_extend(data, &request, &room) == SEQ_OK);
     }
     return r;
 }
@@ -269,7 +269,7 @@ static int extend_and_answer(void *data)
 START_TEST(an_allocation_that_fails_leaves_it_as_it_was)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream stream = told(model);
+    struct fixture_stream stream = told(model);
 
     answer(model, &stream);
     extend_and_answer(model);
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(a_shorter_turn_gives_pages_back)
 {
     struct model *model = open_fake(N_PAGES);
-    struct rig_stream stream = told(model);
+    struct fixture_stream stream = told(model);
     struct model_figures figures;
 
     stream.n_wanted = 100;

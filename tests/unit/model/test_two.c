@@ -3,7 +3,7 @@
  * has the bits that it has alone. What is asked of a sequence that stands in a step happens when that ends.
  */
 #include "base/clean.h"
-#include "paper.h"
+#include "reference.h"
 #include "unit.h"
 #include <string.h>
 
@@ -43,22 +43,22 @@ static bool count_down(void *owner)
     return *n == WHOLE || --*n > 0;
 }
 
-static void fill_streams(struct rig_stream *streams, uint32_t run, const struct way *way)
+static void fill_streams(struct fixture_stream *streams, uint32_t run, const struct way *way)
 {
     for (uint32_t i = 0; i < N_STREAMS; i++) {
-        struct rig_stream *stream = &streams[i];
+        struct fixture_stream *stream = &streams[i];
 
-        *stream = (struct rig_stream){ .id = 10 * run + i + 1,
-                                       .n_prompt = N_PROMPT - 7 * i,
-                                       .n_wanted = N_ANSWER,
-                                       .keeps = !way->is_forgotten,
-                                       .reopen_at = way->reopen_at };
+        *stream = (struct fixture_stream){ .id = 10 * run + i + 1,
+                                           .n_prompt = N_PROMPT - 7 * i,
+                                           .n_wanted = N_ANSWER,
+                                           .keeps = !way->is_forgotten,
+                                           .reopen_at = way->reopen_at };
         for (uint32_t j = 0; j < stream->n_prompt; j++) {
             bool is_shared = i == 0 && j < N_SHARED;
 
-            stream->prompt[j] = (j * j * 31 + 7 + (is_shared ? 0 : 131 * run + 17 * i)) % PAPER_TOKENS;
+            stream->prompt[j] = (j * j * 31 + 7 + (is_shared ? 0 : 131 * run + 17 * i)) % REFERENCE_TOKENS;
         }
-        stream->logprobs = calloc((size_t)N_ANSWER * RIG_VOCAB, sizeof(float));
+        stream->logprobs = calloc((size_t)N_ANSWER * FIXTURE_VOCAB, sizeof(float));
         ck_assert_ptr_nonnull(stream->logprobs);
     }
 }
@@ -66,7 +66,7 @@ static void fill_streams(struct rig_stream *streams, uint32_t run, const struct 
 static struct model *open_model(const char *path, const char *format, const struct way *way)
 {
     struct model *model =
-        rig_open(path, &(struct rig_setup){ .kv_format = format, .n_threads = way->n_threads, .n_parts = 1 });
+        fixture_open(path, &(struct fixture_setup){ .kv_format = format, .n_threads = way->n_threads, .n_parts = 1 });
     struct model_facts facts;
 
     model_facts(model, &facts);
@@ -77,33 +77,33 @@ static struct model *open_model(const char *path, const char *format, const stru
 
 /* Both runs in turns, as @way says. */
 static void serve_both(const char *path, const char *format, const struct way *way,
-                       struct rig_stream (*streams)[N_STREAMS])
+                       struct fixture_stream (*streams)[N_STREAMS])
 {
     struct model *model = open_model(path, format, way);
-    struct rig_run runs[2];
+    struct fixture_run runs[2];
     bool is_left[2] = { true, true };
     uint32_t n_beside = 0;
 
     for (uint32_t i = 0; i < 2; i++) {
         fill_streams(streams[i], i, way);
-        runs[i] = (struct rig_run){
+        runs[i] = (struct fixture_run){
             .model = model, .streams = streams[i], .n_streams = N_STREAMS, .n_chunk = way->n_chunk, .step = i + 1
         };
-        rig_begin(&runs[i]);
+        fixture_begin(&runs[i]);
     }
     for (uint32_t turn = 0; is_left[0] || is_left[1]; turn++) {
         uint32_t n = way->n_parts[turn % 2];
 
         n_beside += runs[(turn + 1) % 2].is_begun;
-        is_left[turn % 2] = rig_turn(&runs[turn % 2], count_down, &n);
+        is_left[turn % 2] = fixture_turn(&runs[turn % 2], count_down, &n);
     }
     ck_assert_uint_gt(n_beside, 0);
-    rig_end(&runs[0]);
-    rig_end(&runs[1]);
+    fixture_end(&runs[0]);
+    fixture_end(&runs[1]);
     model_close(model);
 }
 
-static void serve_alone(const char *path, const char *format, struct rig_stream (*streams)[N_STREAMS])
+static void serve_alone(const char *path, const char *format, struct fixture_stream (*streams)[N_STREAMS])
 {
     const struct way alone = { .n_threads = 1 };
     struct model *model;
@@ -111,60 +111,60 @@ static void serve_alone(const char *path, const char *format, struct rig_stream 
     for (uint32_t i = 0; i < 2; i++) {
         model = open_model(path, format, &alone);
         fill_streams(streams[i], i, &alone);
-        rig_drive(model, streams[i], N_STREAMS, 64, NULL, NULL);
+        fixture_drive(model, streams[i], N_STREAMS, 64, NULL, NULL);
         model_close(model);
     }
 }
 
-static void compare(const char *name, const char *what, struct rig_stream (*streams)[N_STREAMS],
-                    struct rig_stream (*expected)[N_STREAMS])
+static void compare(const char *name, const char *what, struct fixture_stream (*streams)[N_STREAMS],
+                    struct fixture_stream (*expected)[N_STREAMS])
 {
     for (uint32_t i = 0; i < 2 * N_STREAMS; i++) {
-        struct rig_stream *now = &streams[i / N_STREAMS][i % N_STREAMS];
-        const struct rig_stream *then = &expected[i / N_STREAMS][i % N_STREAMS];
+        struct fixture_stream *now = &streams[i / N_STREAMS][i % N_STREAMS];
+        const struct fixture_stream *then = &expected[i / N_STREAMS][i % N_STREAMS];
 
         ck_assert_msg(memcmp(now->answer, then->answer, sizeof(now->answer)) == 0, "%s, %s, stream %u: other tokens",
                       name, what, i);
-        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * RIG_VOCAB * sizeof(float)) == 0,
+        ck_assert_msg(memcmp(now->logprobs, then->logprobs, (size_t)N_ANSWER * FIXTURE_VOCAB * sizeof(float)) == 0,
                       "%s, %s, stream %u: other bits", name, what, i);
         free(now->logprobs);
     }
 }
 
-static void free_streams(struct rig_stream (*streams)[N_STREAMS])
+static void free_streams(struct fixture_stream (*streams)[N_STREAMS])
 {
     for (uint32_t i = 0; i < 2 * N_STREAMS; i++) {
         free(streams[i / N_STREAMS][i % N_STREAMS].logprobs);
     }
 }
 
-static void serve_every_way(const struct paper *kind, const char *format)
+static void serve_every_way(const struct reference *kind, const char *format)
 {
-    static struct paper_model paper;
-    static struct rig_stream expected[2][N_STREAMS], streams[2][N_STREAMS];
+    static struct reference_model reference;
+    static struct fixture_stream expected[2][N_STREAMS], streams[2][N_STREAMS];
 
-    paper_make(&paper, kind);
-    serve_alone(paper.path, format, expected);
+    reference_make(&reference, kind);
+    serve_alone(reference.path, format, expected);
     for (size_t i = 0; i < COUNTOF(ways); i++) {
         if (unit_looks_for_races() && ways[i].n_threads == 1) {
             continue;
         }
-        serve_both(paper.path, format, &ways[i], streams);
+        serve_both(reference.path, format, &ways[i], streams);
         compare(kind->name, ways[i].what, streams, expected);
     }
     free_streams(expected);
-    paper_free(&paper);
+    reference_free(&reference);
 }
 
 START_TEST(either_has_the_bits_that_it_has_alone)
 {
-    serve_every_way(&papers[_i], "f16");
+    serve_every_way(&references[_i], "f16");
 }
 END_TEST
 
 START_TEST(so_it_is_with_every_format_of_keys_and_values)
 {
-    serve_every_way(&papers[0], formats[_i]);
+    serve_every_way(&references[0], formats[_i]);
 }
 END_TEST
 
@@ -174,7 +174,7 @@ int main(void)
     TCase *tcase = tcase_create("two");
 
     tcase_set_timeout(tcase, 30); /* a model is served in every way */
-    tcase_add_loop_test(tcase, either_has_the_bits_that_it_has_alone, 0, n_papers);
+    tcase_add_loop_test(tcase, either_has_the_bits_that_it_has_alone, 0, n_references);
     tcase_add_loop_test(tcase, so_it_is_with_every_format_of_keys_and_values, 0, (int)COUNTOF(formats));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -2,8 +2,8 @@
  * A watched sequence shows the logits of its rows, and leaves room for the results of the others in its step.
  */
 #include "base/clean.h"
+#include "fixture.h"
 #include "model/seq.h"
-#include "rig.h"
 #include "unit.h"
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 struct seen {
     uint32_t n;
-    float last[RIG_VOCAB];
+    float last[FIXTURE_VOCAB];
 };
 
 static void on_logits(void *owner, uint32_t position, const float *logits, uint32_t n)
@@ -32,14 +32,14 @@ static void open_seq(struct model *model, uint32_t id, struct seen *seen)
         tokens[i] = 1 + i * 37 % 500;
     }
     ck_assert_int_eq(seq_open(model,
-                              &(struct seq_ask){ .id = id,
-                                                 .tokens = tokens,
-                                                 .n_tokens = N_PROMPT,
-                                                 .n_prompt = N_PROMPT,
-                                                 .n_reserve = 4,
-                                                 .params = &greedy,
-                                                 .watch = seen ? on_logits : NULL,
-                                                 .watcher = seen },
+                              &(struct seq_request){ .id = id,
+                                                     .tokens = tokens,
+                                                     .n_tokens = N_PROMPT,
+                                                     .n_prompt = N_PROMPT,
+                                                     .n_reserve = 4,
+                                                     .params = &greedy,
+                                                     .watch = seen ? on_logits : NULL,
+                                                     .watcher = seen },
                               &room),
                      SEQ_OK);
 }
@@ -66,7 +66,7 @@ START_TEST(the_others_of_a_step_still_get_their_tokens)
     if (!unit_truth("models/stories260K-f32.gguf", path, sizeof(path))) {
         return;
     }
-    model = rig_open(path, &(struct rig_setup){ .n_sequences = 4, .n_rows = 64 });
+    model = fixture_open(path, &(struct fixture_setup){ .n_sequences = 4, .n_rows = 64 });
     open_seq(model, 1, &seen);
     open_seq(model, 2, NULL);
 
@@ -85,7 +85,7 @@ START_TEST(the_others_of_a_step_still_get_their_tokens)
     }
     ck_assert_uint_eq(seen.n, N_PROMPT);
     ck_assert_uint_eq(report.results[0].tokens[0], token);
-    for (uint32_t i = 0; i < RIG_VOCAB; i++) {
+    for (uint32_t i = 0; i < FIXTURE_VOCAB; i++) {
         ck_assert(seen.last[i] <= seen.last[token]);
     }
     ck_assert(model_check(model));

@@ -1,114 +1,114 @@
 /* Deadlines behind seats, other lanes, budgets and hints: what bounds a promise beside the work of others. */
-#include "play.h"
+#include "fixture.h"
 #include "unit.h"
 
 #define SECOND_US 1000000u
 
-static struct play play;
+static struct fixture fixture;
 static struct admit_verdict verdict;
 
 static void setup(void)
 {
-    play_init(&play, 16);
-    play.pipelined = true;
-    play.lane.cost.n_learnt = COST_YOUNG; /* the machine takes what is foretold */
+    fixture_init(&fixture, 16);
+    fixture.pipelined = true;
+    fixture.eq.cost.n_learnt = COST_YOUNG; /* the machine takes what is foretold */
 }
 
 static void teardown(void)
 {
-    play_finish(&play);
+    fixture_finish(&fixture);
 }
 
-static int admit(struct play_ask *ask)
+static int admit(struct fixture_request *ask)
 {
-    return admit_ask(&play.queue, &ask->job, play.in.limits, play.in.boot_us, &verdict);
+    return admit_check(&fixture.queue, &ask->job, fixture.in.limits, fixture.in.boot_us, &verdict);
 }
 
 /* Fills in a request with deadlines from now on, in us; 0: none. */
-static void prepare(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
-                    uint64_t first_us, uint64_t finish_us)
+static void prepare(struct fixture_request *ask, uint32_t uid, enum priority priority, uint32_t n_prompt,
+                    uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
 {
-    play_ask(&play, ask, uid, class, n_prompt, n_answer);
-    play_promise(&play, ask, first_us, finish_us);
+    fixture_request(&fixture, ask, uid, priority, n_prompt, n_answer);
+    fixture_promise(&fixture, ask, first_us, finish_us);
 }
 
 /* Asks, and comes if it may. */
-static bool try_come(struct play_ask *ask, uint32_t uid, enum sched_class class, uint32_t n_prompt, uint32_t n_answer,
-                     uint64_t first_us, uint64_t finish_us)
+static bool try_come(struct fixture_request *ask, uint32_t uid, enum priority priority, uint32_t n_prompt,
+                     uint32_t n_answer, uint64_t first_us, uint64_t finish_us)
 {
-    prepare(ask, uid, class, n_prompt, n_answer, first_us, finish_us);
+    prepare(ask, uid, priority, n_prompt, n_answer, first_us, finish_us);
     if (admit(ask) != ADMIT_OK) {
         return false;
     }
-    play_come(&play, ask);
+    fixture_arrive(&fixture, ask);
     return true;
 }
 
 /* @n answers without end for long, seated. */
-static void seat_long(struct play_ask *asks, uint32_t n, enum sched_class class)
+static void seat_long(struct fixture_request *asks, uint32_t n, enum priority priority)
 {
     for (uint32_t i = 0; i < n; i++) {
-        play_add(&play, &asks[i], 2 + i, 0, class, 10, 2000);
+        fixture_add(&fixture, &asks[i], 2 + i, 0, priority, 10, 2000);
     }
-    play_until(&play, play.in.now_us + 200000);
+    fixture_until(&fixture, fixture.in.now_us + 200000);
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_int_eq(asks[i].job.state, JOB_SEATED);
+        ck_assert_int_eq(asks[i].job.state, JOB_ASSIGNED);
     }
 }
 
 START_TEST(a_seat_that_its_class_keeps_is_not_promised)
 {
-    struct play_ask low[2];
-    struct play_ask high[3];
-    struct play_ask ask;
+    struct fixture_request low[2];
+    struct fixture_request high[3];
+    struct fixture_request ask;
 
-    play.lane.n_seats = 4;
-    seat_long(low, 1, SCHED_BACKGROUND);
-    seat_long(high, 3, SCHED_INTERACTIVE);
+    fixture.eq.n_slots = 4;
+    seat_long(low, 1, PRIORITY_BACKGROUND);
+    seat_long(high, 3, PRIORITY_INTERACTIVE);
 
-    ck_assert(!try_come(&ask, 1, SCHED_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    ck_assert(!try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
     ck_assert_uint_gt(verdict.first_us, 10 * SECOND_US); /* two thousand tokens of others */
 
-    play.lane.n_seats = 5;
-    play_add(&play, &low[1], 6, 0, SCHED_BACKGROUND, 10, 2000);
-    play_until(&play, play.in.now_us + 100000);
-    ck_assert(try_come(&ask, 1, SCHED_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
-    play_until(&play, play.in.now_us + 3 * SECOND_US);
+    fixture.eq.n_slots = 5;
+    fixture_add(&fixture, &low[1], 6, 0, PRIORITY_BACKGROUND, 10, 2000);
+    fixture_until(&fixture, fixture.in.now_us + 100000);
+    ck_assert(try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    fixture_until(&fixture, fixture.in.now_us + 3 * SECOND_US);
     ck_assert(!ask.expired && ask.first_us > 0);
 }
 END_TEST
 
 START_TEST(one_seat_is_not_promised_twice)
 {
-    struct play_ask high[3];
-    struct play_ask first;
-    struct play_ask second;
+    struct fixture_request high[3];
+    struct fixture_request first;
+    struct fixture_request second;
 
-    play.lane.n_seats = 4;
-    seat_long(high, 3, SCHED_INTERACTIVE);
-    prepare(&first, 1, SCHED_INTERACTIVE, 20, 1000, 2 * SECOND_US, 0);
+    fixture.eq.n_slots = 4;
+    seat_long(high, 3, PRIORITY_INTERACTIVE);
+    prepare(&first, 1, PRIORITY_INTERACTIVE, 20, 1000, 2 * SECOND_US, 0);
     ck_assert_int_eq(admit(&first), ADMIT_OK);
-    play_come(&play, &first);
+    fixture_arrive(&fixture, &first);
 
-    ck_assert(!try_come(&second, 5, SCHED_INTERACTIVE, 20, 2, 3 * SECOND_US, 0));
+    ck_assert(!try_come(&second, 5, PRIORITY_INTERACTIVE, 20, 2, 3 * SECOND_US, 0));
 }
 END_TEST
 
 START_TEST(a_prompt_behind_an_answer_that_hurries_waits_no_longer_than_for_its_end)
 {
-    struct play_ask hurries;
-    struct play_ask ask;
+    struct fixture_request hurries;
+    struct fixture_request ask;
 
     /* It leaves next to nothing of a step, for a second and a half: a row of each would be a thousand steps. */
-    ck_assert(try_come(&hurries, 2, SCHED_INTERACTIVE, 10, 95, 0, 1500000));
-    play_until(&play, play.in.now_us + 50000);
-    prepare(&ask, 1, SCHED_INTERACTIVE, 1000, 2, 0, 0);
+    ck_assert(try_come(&hurries, 2, PRIORITY_INTERACTIVE, 10, 95, 0, 1500000));
+    fixture_until(&fixture, fixture.in.now_us + 50000);
+    prepare(&ask, 1, PRIORITY_INTERACTIVE, 1000, 2, 0, 0);
     ck_assert_int_eq(admit(&ask), ADMIT_OK);
     ck_assert_uint_ge(verdict.first_us, 1500000);
     ck_assert_uint_le(verdict.first_us, 4 * SECOND_US);
 
-    play_come(&play, &ask);
-    play_until(&play, play.in.now_us + 6 * SECOND_US);
+    fixture_arrive(&fixture, &ask);
+    fixture_until(&fixture, fixture.in.now_us + 6 * SECOND_US);
     ck_assert(!hurries.expired);
     ck_assert_uint_gt(ask.first_us, 0);
     ck_assert_uint_le(ask.first_us - ask.asked_us, verdict.first_us);
@@ -117,36 +117,36 @@ END_TEST
 
 START_TEST(a_higher_class_at_another_model_has_the_chip_to_its_last_token)
 {
-    struct lane other = play.lane;
-    struct play_ask voice;
-    struct play_ask ask;
+    struct engine_queue other = fixture.eq;
+    struct fixture_request voice;
+    struct fixture_request ask;
 
-    play_ask(&play, &voice, 2, SCHED_REALTIME, 1, 400);
-    voice.job.lane = &other;
-    play_come(&play, &voice);
-    job_move(&voice.job, JOB_OPENING, play.in.now_us);
-    job_move(&voice.job, JOB_SEATED, play.in.now_us);
+    fixture_request(&fixture, &voice, 2, PRIORITY_REALTIME, 1, 400);
+    voice.job.eq = &other;
+    fixture_arrive(&fixture, &voice);
+    job_move(&voice.job, JOB_OPENING, fixture.in.now_us);
+    job_move(&voice.job, JOB_ASSIGNED, fixture.in.now_us);
 
-    ck_assert(!try_come(&ask, 1, SCHED_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
-    ck_assert(try_come(&ask, 1, SCHED_INTERACTIVE, 20, 2, 20 * SECOND_US, 0));
+    ck_assert(!try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 2 * SECOND_US, 0));
+    ck_assert(try_come(&ask, 1, PRIORITY_INTERACTIVE, 20, 2, 20 * SECOND_US, 0));
 }
 END_TEST
 
 START_TEST(a_budget_that_others_of_the_user_will_spend_is_not_promised)
 {
-    struct play_ask others;
-    struct play_ask ask;
+    struct fixture_request others;
+    struct fixture_request ask;
 
     /* Ten a second; six hundred are there, and five hundred of them have somebody already. */
-    play_ask(&play, &others, 1, SCHED_INTERACTIVE, 100, 400);
+    fixture_request(&fixture, &others, 1, PRIORITY_INTERACTIVE, 100, 400);
     others.job.limits.tokens_a_minute = 600;
-    play_come(&play, &others);
-    prepare(&ask, 1, SCHED_INTERACTIVE, 200, 10, 5 * SECOND_US, 0);
+    fixture_arrive(&fixture, &others);
+    prepare(&ask, 1, PRIORITY_INTERACTIVE, 200, 10, 5 * SECOND_US, 0);
     ask.job.limits.tokens_a_minute = 600;
 
     ck_assert_int_eq(admit(&ask), ADMIT_LATE);
     ck_assert_uint_ge(verdict.first_us, 9 * SECOND_US);
-    prepare(&ask, 1, SCHED_INTERACTIVE, 50, 10, 5 * SECOND_US, 0);
+    prepare(&ask, 1, PRIORITY_INTERACTIVE, 50, 10, 5 * SECOND_US, 0);
     ask.job.limits.tokens_a_minute = 600;
     ck_assert_int_eq(admit(&ask), ADMIT_OK);
 }
@@ -154,58 +154,58 @@ END_TEST
 
 START_TEST(a_hint_of_some_milliseconds_refuses_no_deadline_behind_it)
 {
-    struct governor_limits *limits = &play.in.limits[play.lane.place];
-    struct governor_limits usual[GOVERNOR_PLACE_COUNT];
-    struct play_ask ask;
+    struct governor_limits *limits = &fixture.in.limits[fixture.eq.processor];
+    struct governor_limits usual[PROCESSOR_COUNT];
+    struct fixture_request ask;
 
     limits->duty_permille = 0;
-    limits->class_gate = SCHED_REALTIME;
+    limits->class_gate = PRIORITY_REALTIME;
     limits->cause = GOVERNOR_HINT;
     limits->usual_permille = 800;
-    limits->busy_until_us = play.in.now_us + 5000;
-    prepare(&ask, 1, SCHED_INTERACTIVE, 20, 10, 200000, 0);
-    admit_limits(play.in.limits, play.in.now_us, play.in.boot_us, usual);
-    ck_assert_int_eq(admit_ask(&play.queue, &ask.job, usual, play.in.boot_us, &verdict), ADMIT_OK);
+    limits->busy_until_us = fixture.in.now_us + 5000;
+    prepare(&ask, 1, PRIORITY_INTERACTIVE, 20, 10, 200000, 0);
+    admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
+    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_OK);
     ck_assert_uint_ge(verdict.first_us, 5000);
 
     /* One that is longer than the deadline does. */
-    limits->busy_until_us = play.in.now_us + 300000;
-    admit_limits(play.in.limits, play.in.now_us, play.in.boot_us, usual);
-    ck_assert_int_eq(admit_ask(&play.queue, &ask.job, usual, play.in.boot_us, &verdict), ADMIT_LATE);
+    limits->busy_until_us = fixture.in.now_us + 300000;
+    admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
+    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
 
     /* And what else shuts the gate is not over with the hint. */
-    limits->busy_until_us = play.in.now_us + 5000;
+    limits->busy_until_us = fixture.in.now_us + 5000;
     limits->cause = GOVERNOR_HEAT;
-    admit_limits(play.in.limits, play.in.now_us, play.in.boot_us, usual);
-    ck_assert_int_eq(admit_ask(&play.queue, &ask.job, usual, play.in.boot_us, &verdict), ADMIT_LATE);
+    admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
+    ck_assert_int_eq(admit_check(&fixture.queue, &ask.job, usual, fixture.in.boot_us, &verdict), ADMIT_LATE);
 }
 END_TEST
 
 START_TEST(a_moment_of_full_duty_is_not_reckoned_with)
 {
-    struct governor_limits *limits = &play.in.limits[play.lane.place];
-    struct governor_limits usual[GOVERNOR_PLACE_COUNT];
+    struct governor_limits *limits = &fixture.in.limits[fixture.eq.processor];
+    struct governor_limits usual[PROCESSOR_COUNT];
 
     limits->usual_permille = 200;
     limits->duty_permille = 900;
-    admit_limits(play.in.limits, play.in.now_us, play.in.boot_us, usual);
-    ck_assert_uint_eq(usual[play.lane.place].duty_permille, 200);
+    admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
+    ck_assert_uint_eq(usual[fixture.eq.processor].duty_permille, 200);
     limits->duty_permille = 100;
-    admit_limits(play.in.limits, play.in.now_us, play.in.boot_us, usual);
-    ck_assert_uint_eq(usual[play.lane.place].duty_permille, 100);
+    admit_limits(fixture.in.limits, fixture.in.now_us, fixture.in.boot_us, usual);
+    ck_assert_uint_eq(usual[fixture.eq.processor].duty_permille, 100);
 }
 END_TEST
 
 START_TEST(an_idle_machine_admits_what_it_could_clearly_do)
 {
-    struct play_ask ask;
+    struct fixture_request ask;
 
     /* Whatever class, and whatever length: twice the time that it takes alone. */
     for (uint32_t i = 0; i < 50; i++) {
         uint32_t n_prompt = 10 + 60 * i;
         uint64_t first_us = 2 * (1000ull * n_prompt + 10000ull * (n_prompt / 40 + 2)) + 100000;
 
-        prepare(&ask, 1, (enum sched_class)(i % SCHED_CLASS_COUNT), n_prompt, 20, first_us, first_us + 2 * 20 * 11000);
+        prepare(&ask, 1, (enum priority)(i % PRIORITY_COUNT), n_prompt, 20, first_us, first_us + 2 * 20 * 11000);
         ck_assert_int_eq(admit(&ask), ADMIT_OK);
     }
 }

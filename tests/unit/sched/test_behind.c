@@ -5,7 +5,7 @@
 static struct queue queue;
 static struct planner planner;
 static struct plan plan;
-static struct lane lane;
+static struct engine_queue eq;
 static struct account *alice;
 static struct account *bob;
 static struct plan_input in;
@@ -18,11 +18,11 @@ static void setup(void)
     queue_init(&queue);
     planner = (struct planner){ 0 };
     in = (struct plan_input){ 0 };
-    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
-    lane = (struct lane){ .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true };
-    cost_init(&lane.cost, first_ns);
+    eq = (struct engine_queue){ .n_slots = 64, .n_rows = 128, .page_tokens = 16, .open = true };
+    cost_init(&eq.cost, first_ns);
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
 }
@@ -32,18 +32,19 @@ static void teardown(void)
     queue_finish(&queue);
 }
 
-static void add_seated(struct job *job, struct account *account, enum sched_class class, uint32_t n_prompt)
+static void add_seated(struct job *job, struct account *account, enum priority priority, uint32_t n_prompt)
 {
-    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt };
+    *job =
+        (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = n_prompt, .n_known = n_prompt };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
     job_move(job, JOB_OPENING, in.now_us);
-    job_move(job, JOB_SEATED, in.now_us);
+    job_move(job, JOB_ASSIGNED, in.now_us);
 }
 
-static void add_answering(struct job *job, struct account *account, enum sched_class class)
+static void add_answering(struct job *job, struct account *account, enum priority priority)
 {
-    add_seated(job, account, class, 10);
+    add_seated(job, account, priority, 10);
     job->n_known = 11;
     job->n_done = 10;
 }
@@ -69,10 +70,10 @@ static void send_plan(void)
     }
 }
 
-static void plan_of_kind(enum plan_kind kind, const struct lane *of_lane)
+static void plan_of_kind(enum plan_kind kind, const struct engine_queue *of_lane)
 {
     in.kind = kind;
-    in.lane = of_lane;
+    in.eq = of_lane;
     plan_make(&planner, &queue, &in, &plan);
 }
 
@@ -81,8 +82,8 @@ START_TEST(an_entry_says_what_it_counts_for)
     struct job answer;
     struct job prompt;
 
-    add_answering(&answer, alice, SCHED_INTERACTIVE);
-    add_seated(&prompt, bob, SCHED_INTERACTIVE, 20);
+    add_answering(&answer, alice, PRIORITY_INTERACTIVE);
+    add_seated(&prompt, bob, PRIORITY_INTERACTIVE, 20);
     plan_make(&planner, &queue, &in, &plan);
 
     for (uint32_t i = 0; i < plan.n_entries; i++) {
@@ -100,12 +101,12 @@ START_TEST(behind_a_step_a_prompt_goes_on_where_that_one_ends)
     struct job prompt;
     uint32_t n_first;
 
-    add_seated(&prompt, alice, SCHED_INTERACTIVE, 60);
+    add_seated(&prompt, alice, PRIORITY_INTERACTIVE, 60);
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
     n_first = plan.entries[0].n_rows;
     ck_assert_uint_eq(plan.entries[0].n_tok, 0);
-    plan_of_kind(PLAN_BEHIND, &lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
 
     ck_assert_uint_eq(rows_of(&prompt), 60 - n_first);
     ck_assert_uint_eq(plan.entries[0].n_tok, 1);
@@ -117,15 +118,15 @@ START_TEST(behind_a_step_an_answer_takes_the_token_that_is_due)
 {
     struct job answer;
 
-    add_answering(&answer, alice, SCHED_INTERACTIVE);
+    add_answering(&answer, alice, PRIORITY_INTERACTIVE);
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
-    plan_of_kind(PLAN_BEHIND, &lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
     ck_assert_uint_eq(rows_of(&answer), 1);
     send_plan();
-    plan_of_kind(PLAN_BEHIND, &lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
 
-    ck_assert_ptr_null(plan.lane); /* two steps are all that an engine holds */
+    ck_assert_ptr_null(plan.eq); /* two steps are all that an engine holds */
 }
 END_TEST
 
@@ -133,13 +134,13 @@ START_TEST(nothing_is_planned_past_the_last_token)
 {
     struct job answer;
 
-    add_answering(&answer, alice, SCHED_INTERACTIVE);
+    add_answering(&answer, alice, PRIORITY_INTERACTIVE);
     answer.n_left = 1;
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
-    plan_of_kind(PLAN_BEHIND, &lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
 }
 END_TEST
 
@@ -148,21 +149,21 @@ START_TEST(nothing_waits_behind_or_before_a_suspect)
     struct job suspect;
     struct job other;
 
-    add_answering(&suspect, alice, SCHED_INTERACTIVE);
+    add_answering(&suspect, alice, PRIORITY_INTERACTIVE);
     suspect.alone = true;
-    add_answering(&other, bob, SCHED_INTERACTIVE);
+    add_answering(&other, bob, PRIORITY_INTERACTIVE);
     plan_of_kind(PLAN_NEXT, NULL);
     ck_assert(plan.alone);
     send_plan();
-    plan_of_kind(PLAN_BEHIND, &lane);
-    ck_assert_ptr_null(plan.lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
+    ck_assert_ptr_null(plan.eq);
     job_settle(&suspect, 1, 1);
     plan_of_kind(PLAN_NEXT, NULL);
     ck_assert_uint_eq(rows_of(&other), 1);
     send_plan();
-    plan_of_kind(PLAN_BEHIND, &lane);
+    plan_of_kind(PLAN_BEHIND, &eq);
 
-    ck_assert_ptr_null(plan.lane); /* the suspect is next */
+    ck_assert_ptr_null(plan.eq); /* the suspect is next */
 }
 END_TEST
 
@@ -171,9 +172,9 @@ START_TEST(a_suspect_does_not_go_before_a_higher_class)
     struct job suspect;
     struct job high;
 
-    add_answering(&suspect, alice, SCHED_BACKGROUND);
+    add_answering(&suspect, alice, PRIORITY_BACKGROUND);
     suspect.alone = true;
-    add_answering(&high, bob, SCHED_REALTIME);
+    add_answering(&high, bob, PRIORITY_REALTIME);
     plan_of_kind(PLAN_NEXT, NULL);
 
     ck_assert_uint_eq(rows_of(&high), 1);
@@ -183,18 +184,18 @@ END_TEST
 
 START_TEST(nothing_waits_behind_a_step_if_another_lane_is_next)
 {
-    struct lane other = lane;
+    struct engine_queue other = eq;
     struct job here;
     struct job there;
 
-    add_answering(&here, alice, SCHED_INTERACTIVE);
+    add_answering(&here, alice, PRIORITY_INTERACTIVE);
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
-    add_answering(&there, alice, SCHED_REALTIME);
-    there.lane = &other;
-    plan_of_kind(PLAN_BEHIND, &lane);
+    add_answering(&there, alice, PRIORITY_REALTIME);
+    there.eq = &other;
+    plan_of_kind(PLAN_BEHIND, &eq);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
 }
 END_TEST
 
@@ -204,12 +205,12 @@ START_TEST(who_overtakes_stands_in_no_step_and_is_of_the_class)
     struct job low;
     struct job high;
 
-    add_answering(&under_way, alice, SCHED_REALTIME);
+    add_answering(&under_way, alice, PRIORITY_REALTIME);
     plan_of_kind(PLAN_NEXT, NULL);
     send_plan();
-    add_answering(&low, alice, SCHED_BACKGROUND);
-    add_answering(&high, bob, SCHED_REALTIME);
-    in.class_least = SCHED_REALTIME;
+    add_answering(&low, alice, PRIORITY_BACKGROUND);
+    add_answering(&high, bob, PRIORITY_REALTIME);
+    in.min_priority = PRIORITY_REALTIME;
     plan_of_kind(PLAN_OVERTAKE, NULL);
 
     ck_assert_uint_eq(plan.n_entries, 1);
@@ -221,31 +222,31 @@ START_TEST(a_lane_that_is_stopped_is_left_out)
 {
     struct job job;
 
-    add_answering(&job, alice, SCHED_INTERACTIVE);
-    lane.stopped = true;
+    add_answering(&job, alice, PRIORITY_INTERACTIVE);
+    eq.stopped = true;
     plan_of_kind(PLAN_NEXT, NULL);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
 }
 END_TEST
 
 START_TEST(each_place_has_its_own_gate)
 {
-    struct lane cores = lane;
+    struct engine_queue cores = eq;
     struct job on_device;
     struct job on_cores;
 
-    cores.place = GOVERNOR_CORES;
-    add_answering(&on_device, alice, SCHED_INTERACTIVE);
-    add_answering(&on_cores, bob, SCHED_INTERACTIVE);
-    on_cores.lane = &cores;
-    in.limits[GOVERNOR_DEVICE].class_gate = SCHED_REALTIME;
+    cores.processor = PROCESSOR_CPU;
+    add_answering(&on_device, alice, PRIORITY_INTERACTIVE);
+    add_answering(&on_cores, bob, PRIORITY_INTERACTIVE);
+    on_cores.eq = &cores;
+    in.limits[PROCESSOR_GPU].class_gate = PRIORITY_REALTIME;
     plan_of_kind(PLAN_NEXT, NULL);
-    ck_assert_ptr_eq(plan.lane, &cores);
-    in.limits[GOVERNOR_CORES].duty_permille = 0;
+    ck_assert_ptr_eq(plan.eq, &cores);
+    in.limits[PROCESSOR_CPU].duty_permille = 0;
     plan_of_kind(PLAN_NEXT, NULL);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
 }
 END_TEST
 
@@ -255,12 +256,12 @@ START_TEST(a_step_takes_its_time_on_the_wall_not_on_the_chip)
 {
     struct governor_limits limits = { .duty_permille = 1000 };
 
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 50e6, 1.0);
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 50e6, 1.0);
     limits.duty_permille = 500;
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 25e6, 1.0);
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 25e6, 1.0);
     limits.duty_permille = 100;
 
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 20e6, 1.0); /* twice the weights */
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 20e6, 1.0); /* twice the weights */
 }
 END_TEST
 
@@ -268,12 +269,12 @@ START_TEST(a_step_fits_a_slice_that_can_hold_one)
 {
     struct governor_limits limits = { .duty_permille = 900, .slice_us = 30000 };
 
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 30e6, 1.0);
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 30e6, 1.0);
     limits.slice_us = 2000;
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 45e6, 1.0); /* it is cut in any case */
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 45e6, 1.0); /* it is cut in any case */
     limits = (struct governor_limits){ .duty_permille = 1000, .slice_us = 30000 };
 
-    ck_assert_double_eq_tol(plan_target_ns(&lane, &limits), 50e6, 1.0); /* nobody else wants the place */
+    ck_assert_double_eq_tol(plan_target_ns(&eq, &limits), 50e6, 1.0); /* nobody else wants the place */
 }
 END_TEST
 
@@ -282,10 +283,10 @@ START_TEST(who_has_aged_gets_an_eighth_of_a_step)
     struct job low;
     struct job high;
 
-    lane.n_rows = 1000;
-    add_seated(&low, alice, SCHED_BACKGROUND, 10000);
-    in.now_us += 3 * QUEUE_AGE_SEATED_US;
-    add_seated(&high, bob, SCHED_REALTIME, 10000);
+    eq.n_rows = 1000;
+    add_seated(&low, alice, PRIORITY_BACKGROUND, 10000);
+    in.now_us += 3 * QUEUE_AGE_ASSIGNED_US;
+    add_seated(&high, bob, PRIORITY_REALTIME, 10000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&low), PLAN_PIECE_ROWS);
@@ -298,16 +299,16 @@ START_TEST(accounts_share_a_step_by_weight)
     struct job heavy;
     struct job light;
 
-    lane.n_rows = 1000;
-    add_seated(&heavy, alice, SCHED_INTERACTIVE, 10000);
-    add_seated(&light, bob, SCHED_INTERACTIVE, 10000);
+    eq.n_rows = 1000;
+    add_seated(&heavy, alice, PRIORITY_INTERACTIVE, 10000);
+    add_seated(&light, bob, PRIORITY_INTERACTIVE, 10000);
     heavy.limits.weight = 3000;
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_ge(rows_of(&heavy), 28);
     ck_assert_uint_ge(rows_of(&light), 9);
     ck_assert_uint_le(rows_of(&light), 11);
-    ck_assert_double_le(plan.foretold_ns, PLAN_STEP_US * 1000.0);
+    ck_assert_double_le(plan.estimated_ns, PLAN_STEP_US * 1000.0);
 }
 END_TEST
 

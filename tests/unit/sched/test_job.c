@@ -2,18 +2,18 @@
 #include "sched/queue.h"
 #include "unit.h"
 
-static struct lane lane;
+static struct engine_queue eq;
 static struct account account;
 static struct job job;
 
 static void setup(void)
 {
-    lane = (struct lane){ .n_seats = 4, .n_rows = 64, .page_tokens = 16, .n_pages = 100, .open = true };
+    eq = (struct engine_queue){ .n_slots = 4, .n_rows = 64, .page_tokens = 16, .n_pages = 100, .open = true };
     account = (struct account){ .uid = 1 };
     job = (struct job){
         .account = &account,
-        .lane = &lane,
-        .class = SCHED_INTERACTIVE,
+        .eq = &eq,
+        .priority = PRIORITY_INTERACTIVE,
         .n_prompt = 10,
         .n_known = 10,
         .n_left = JOB_NO_END,
@@ -81,7 +81,7 @@ START_TEST(a_withdrawn_step_leaves_no_trace)
 
     ck_assert_uint_eq(job_rows_left(&job), 10);
     ck_assert_uint_eq(job.n_due, 0);
-    ck_assert_uint_eq(account.ahead[SCHED_INTERACTIVE], 0);
+    ck_assert_uint_eq(account.ahead[PRIORITY_INTERACTIVE], 0);
 }
 END_TEST
 
@@ -100,15 +100,15 @@ START_TEST(a_seat_holds_its_pages)
     job.state = JOB_WAITING;
     job_move(&job, JOB_OPENING, 0);
     job.n_pages = 7;
-    ck_assert_uint_eq(lane.n_held[SCHED_INTERACTIVE], 1);
-    ck_assert_uint_eq(lane.n_pages_promised, 0);
-    job_move(&job, JOB_SEATED, 0);
-    ck_assert_uint_eq(lane.n_pages_promised, 7);
+    ck_assert_uint_eq(eq.n_held[PRIORITY_INTERACTIVE], 1);
+    ck_assert_uint_eq(eq.n_pages_promised, 0);
+    job_move(&job, JOB_ASSIGNED, 0);
+    ck_assert_uint_eq(eq.n_pages_promised, 7);
     job_move(&job, JOB_WAITING, 0);
 
-    ck_assert_uint_eq(lane.n_pages_promised, 0);
-    ck_assert_uint_eq(lane.n_held[SCHED_INTERACTIVE], 0);
-    ck_assert_uint_eq(account.n_held[SCHED_INTERACTIVE], 0);
+    ck_assert_uint_eq(eq.n_pages_promised, 0);
+    ck_assert_uint_eq(eq.n_held[PRIORITY_INTERACTIVE], 0);
+    ck_assert_uint_eq(account.n_held[PRIORITY_INTERACTIVE], 0);
 }
 END_TEST
 

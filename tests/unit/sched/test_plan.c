@@ -5,7 +5,7 @@
 static struct queue queue;
 static struct planner planner;
 static struct plan plan;
-static struct lane lane;
+static struct engine_queue eq;
 static struct account *alice;
 static struct account *bob;
 static struct plan_input in;
@@ -18,11 +18,11 @@ static void setup(void)
     queue_init(&queue);
     planner = (struct planner){ 0 };
     in = (struct plan_input){ 0 };
-    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
-    lane = (struct lane){ .n_seats = 64, .n_rows = 128, .page_tokens = 16, .open = true };
-    cost_init(&lane.cost, first_ns);
+    eq = (struct engine_queue){ .n_slots = 64, .n_rows = 128, .page_tokens = 16, .open = true };
+    cost_init(&eq.cost, first_ns);
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
 }
@@ -32,18 +32,19 @@ static void teardown(void)
     queue_finish(&queue);
 }
 
-static void add_seated(struct job *job, struct account *account, enum sched_class class, uint32_t n_prompt)
+static void add_seated(struct job *job, struct account *account, enum priority priority, uint32_t n_prompt)
 {
-    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = n_prompt, .n_known = n_prompt };
+    *job =
+        (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = n_prompt, .n_known = n_prompt };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
     job_move(job, JOB_OPENING, in.now_us);
-    job_move(job, JOB_SEATED, in.now_us);
+    job_move(job, JOB_ASSIGNED, in.now_us);
 }
 
-static void add_answering(struct job *job, struct account *account, enum sched_class class)
+static void add_answering(struct job *job, struct account *account, enum priority priority)
 {
-    add_seated(job, account, class, 10);
+    add_seated(job, account, priority, 10);
     job->n_known = 11;
     job->n_done = 10;
 }
@@ -60,9 +61,9 @@ static uint32_t rows_of(const struct job *job)
 }
 
 /* Plays the plan as an engine would, in the foretold time. */
-static void play(void)
+static void fixture(void)
 {
-    in.now_us += (uint64_t)(plan.foretold_ns / 1000.0);
+    in.now_us += (uint64_t)(plan.estimated_ns / 1000.0);
     in.boot_us = in.now_us;
     for (uint32_t i = 0; i < plan.n_entries; i++) {
         struct job *job = plan.entries[i].job;
@@ -78,7 +79,7 @@ START_TEST(a_first_word_takes_the_short_rest_of_its_prompt_along)
 {
     struct job high;
 
-    add_seated(&high, alice, SCHED_REALTIME, 45); /* 39 fit into 50 ms; a step more would cost 10 */
+    add_seated(&high, alice, PRIORITY_REALTIME, 45); /* 39 fit into 50 ms; a step more would cost 10 */
     plan_make(&planner, &queue, &in, &plan);
     ck_assert_uint_eq(rows_of(&high), 45);
     high.n_prompt = high.n_known = 51; /* 11 would take longer than that */
@@ -95,7 +96,7 @@ START_TEST(nothing_to_do_is_an_idle_plan)
 {
     plan_make(&planner, &queue, &in, &plan);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
     ck_assert_uint_eq(plan.wake_us, 0);
 }
 END_TEST
@@ -106,16 +107,16 @@ START_TEST(a_step_takes_every_answer_and_fills_up_with_a_prompt)
     struct job prompt;
 
     for (size_t i = 0; i < 8; i++) {
-        add_answering(&answers[i], alice, SCHED_INTERACTIVE);
+        add_answering(&answers[i], alice, PRIORITY_INTERACTIVE);
     }
-    add_seated(&prompt, bob, SCHED_INTERACTIVE, 1000);
+    add_seated(&prompt, bob, PRIORITY_INTERACTIVE, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(plan.n_entries, 9);
     /* 50 ms less 10 for the weights and 0.8 for answers: some 39 rows. */
     ck_assert_uint_ge(rows_of(&prompt), 36);
     ck_assert_uint_le(rows_of(&prompt), 39);
-    ck_assert_double_le(plan.foretold_ns, PLAN_STEP_US * 1000.0);
+    ck_assert_double_le(plan.estimated_ns, PLAN_STEP_US * 1000.0);
 }
 END_TEST
 
@@ -125,9 +126,9 @@ START_TEST(a_prompt_moves_however_many_answers_run)
     struct job prompt;
 
     for (size_t i = 0; i < 128; i++) {
-        add_answering(&answers[i], alice, SCHED_REALTIME);
+        add_answering(&answers[i], alice, PRIORITY_REALTIME);
     }
-    add_seated(&prompt, bob, SCHED_BACKGROUND, 1000);
+    add_seated(&prompt, bob, PRIORITY_BACKGROUND, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&prompt), PLAN_PIECE_ROWS);
@@ -139,7 +140,7 @@ START_TEST(the_last_piece_is_no_larger_than_the_prompt)
 {
     struct job prompt;
 
-    add_seated(&prompt, bob, SCHED_BACKGROUND, 5);
+    add_seated(&prompt, bob, PRIORITY_BACKGROUND, 5);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_eq(rows_of(&prompt), 5);
@@ -151,8 +152,8 @@ START_TEST(a_higher_class_prompt_takes_what_is_left_before_a_lower_one)
     struct job low;
     struct job high;
 
-    add_seated(&low, alice, SCHED_BACKGROUND, 1000);
-    add_seated(&high, bob, SCHED_REALTIME, 1000);
+    add_seated(&low, alice, PRIORITY_BACKGROUND, 1000);
+    add_seated(&high, bob, PRIORITY_REALTIME, 1000);
     plan_make(&planner, &queue, &in, &plan);
 
     ck_assert_uint_ge(rows_of(&high), 38);
@@ -164,11 +165,11 @@ START_TEST(a_parked_job_stands_in_no_step)
 {
     struct job job;
 
-    add_answering(&job, alice, SCHED_REALTIME);
+    add_answering(&job, alice, PRIORITY_REALTIME);
     job.parked = true;
     plan_make(&planner, &queue, &in, &plan);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
 }
 END_TEST
 
@@ -176,12 +177,12 @@ START_TEST(who_is_out_of_budget_wakes_the_plan_later)
 {
     struct job job;
 
-    add_answering(&job, alice, SCHED_REALTIME);
+    add_answering(&job, alice, PRIORITY_REALTIME);
     job.limits.tokens_a_minute = 60;
     account_spend(alice, 60, 60, 0);
     plan_make(&planner, &queue, &in, &plan);
 
-    ck_assert_ptr_null(plan.lane);
+    ck_assert_ptr_null(plan.eq);
     ck_assert_uint_eq(plan.wake_us, 1000000);
 }
 END_TEST
@@ -191,17 +192,17 @@ START_TEST(a_suspect_has_every_other_step_to_itself)
     struct job suspect;
     struct job others[2];
 
-    add_answering(&suspect, alice, SCHED_INTERACTIVE);
+    add_answering(&suspect, alice, PRIORITY_INTERACTIVE);
     suspect.alone = true;
-    add_answering(&others[0], bob, SCHED_INTERACTIVE);
-    add_answering(&others[1], bob, SCHED_INTERACTIVE);
+    add_answering(&others[0], bob, PRIORITY_INTERACTIVE);
+    add_answering(&others[1], bob, PRIORITY_INTERACTIVE);
 
     for (int i = 0; i < 6; i++) {
         plan_make(&planner, &queue, &in, &plan);
         ck_assert_int_eq(plan.alone, i % 2 == 0);
         ck_assert_uint_eq(plan.n_entries, plan.alone ? 1 : 2);
         ck_assert_uint_eq(rows_of(&suspect), plan.alone);
-        play();
+        fixture();
     }
 }
 END_TEST
@@ -211,14 +212,14 @@ START_TEST(two_suspects_never_share_a_step)
     struct job suspects[2];
 
     for (size_t i = 0; i < 2; i++) {
-        add_answering(&suspects[i], i ? bob : alice, SCHED_INTERACTIVE);
+        add_answering(&suspects[i], i ? bob : alice, PRIORITY_INTERACTIVE);
         suspects[i].alone = true;
     }
 
     for (int i = 0; i < 8; i++) {
         plan_make(&planner, &queue, &in, &plan);
         ck_assert_uint_eq(plan.n_entries, 1);
-        play();
+        fixture();
     }
     ck_assert_uint_eq(suspects[0].n_done, suspects[1].n_done);
 }
@@ -226,18 +227,18 @@ END_TEST
 
 START_TEST(two_models_have_turns)
 {
-    struct lane other = lane;
+    struct engine_queue other = eq;
     struct job here;
     struct job there;
 
-    add_answering(&here, alice, SCHED_INTERACTIVE);
-    add_answering(&there, alice, SCHED_INTERACTIVE);
-    there.lane = &other;
+    add_answering(&here, alice, PRIORITY_INTERACTIVE);
+    add_answering(&there, alice, PRIORITY_INTERACTIVE);
+    there.eq = &other;
 
     for (int i = 0; i < 10; i++) {
         plan_make(&planner, &queue, &in, &plan);
         ck_assert_uint_eq(plan.n_entries, 1);
-        play();
+        fixture();
     }
     ck_assert_uint_eq(here.n_done, there.n_done);
 }
@@ -250,12 +251,12 @@ START_TEST(background_moves_under_endless_realtime_prompts)
     uint64_t last_us = 0;
     uint64_t gap_us = 0;
 
-    lane.n_rows = 8; /* too narrow for both */
-    add_answering(&low, alice, SCHED_BACKGROUND);
-    add_seated(&high, bob, SCHED_REALTIME, 1000000);
+    eq.n_rows = 8; /* too narrow for both */
+    add_answering(&low, alice, PRIORITY_BACKGROUND);
+    add_seated(&high, bob, PRIORITY_REALTIME, 1000000);
     for (int i = 0; i < 1000; i++) {
         plan_make(&planner, &queue, &in, &plan);
-        play();
+        fixture();
         if (rows_of(&low)) {
             gap_us = in.now_us - last_us > gap_us ? in.now_us - last_us : gap_us;
             last_us = in.now_us;
@@ -263,7 +264,7 @@ START_TEST(background_moves_under_endless_realtime_prompts)
     }
 
     ck_assert_uint_gt(low.n_done, 11);
-    ck_assert_uint_lt(gap_us, 2 * QUEUE_AGE_SEATED_US + 200000);
+    ck_assert_uint_lt(gap_us, 2 * QUEUE_AGE_ASSIGNED_US + 200000);
 }
 END_TEST
 
@@ -272,13 +273,13 @@ START_TEST(shares_of_prompts_follow_weights)
     struct job heavy;
     struct job light;
 
-    add_seated(&heavy, alice, SCHED_INTERACTIVE, 1000000);
-    add_seated(&light, bob, SCHED_INTERACTIVE, 1000000);
+    add_seated(&heavy, alice, PRIORITY_INTERACTIVE, 1000000);
+    add_seated(&light, bob, PRIORITY_INTERACTIVE, 1000000);
     heavy.limits.weight = 3000;
     light.limits.weight = 1000;
     for (int i = 0; i < 2000; i++) {
         plan_make(&planner, &queue, &in, &plan);
-        play();
+        fixture();
     }
 
     ck_assert_double_eq_tol((double)heavy.n_done / light.n_done, 3.0, 0.3);
@@ -306,7 +307,7 @@ static void check_step(uint64_t seed)
         const struct job *job = plan.entries[i].job;
         uint32_t n = plan.entries[i].n_prefill;
 
-        ck_assert_msg(job->lane == plan.lane && !job->parked && job->state == JOB_SEATED, "seed %lu", seed);
+        ck_assert_msg(job->eq == plan.eq && !job->parked && job->state == JOB_ASSIGNED, "seed %lu", seed);
         ck_assert_msg(n <= job->n_known - job->n_done && (n > 0) == !job_decodes(job), "seed %lu", seed);
         for (uint32_t k = 0; k < i; k++) {
             ck_assert_msg(plan.entries[k].job != job, "seed %lu: a job stands twice", seed);
@@ -314,7 +315,7 @@ static void check_step(uint64_t seed)
         n_rows += n ? n : 1;
         n_alone += job->alone;
     }
-    ck_assert_msg(plan.n_entries > 0 && n_rows == plan.n_rows && n_rows <= plan.lane->n_rows, "seed %lu", seed);
+    ck_assert_msg(plan.n_entries > 0 && n_rows == plan.n_rows && n_rows <= plan.eq->n_rows, "seed %lu", seed);
     ck_assert_msg(n_alone == plan.alone && (!plan.alone || plan.n_entries == 1), "seed %lu: a suspect in company",
                   seed);
 }
@@ -323,15 +324,15 @@ static void check_step(uint64_t seed)
 static void run_mixture(uint64_t seed)
 {
     struct job jobs[N_MIXED];
-    struct lane lanes[2] = { lane, lane };
+    struct engine_queue lanes[2] = { eq, eq };
     uint64_t state = seed;
     uint32_t n_left = N_MIXED;
 
     lanes[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
     for (uint32_t i = 0; i < N_MIXED; i++) {
-        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob, (enum sched_class)(draw(&state) % SCHED_CLASS_COUNT),
+        add_seated(&jobs[i], draw(&state) % 2 ? alice : bob, (enum priority)(draw(&state) % PRIORITY_COUNT),
                    1 + (uint32_t)(draw(&state) % 300));
-        jobs[i].lane = &lanes[draw(&state) % 2];
+        jobs[i].eq = &lanes[draw(&state) % 2];
         jobs[i].alone = draw(&state) % 8 == 0;
         jobs[i].limits.weight = 500 + (uint32_t)(draw(&state) % 2000);
     }
@@ -339,9 +340,9 @@ static void run_mixture(uint64_t seed)
         ck_assert_msg(step < 20000, "seed %lu: somebody starves", seed);
         plan_make(&planner, &queue, &in, &plan);
         check_step(seed);
-        play();
+        fixture();
         for (uint32_t i = 0; i < N_MIXED; i++) {
-            if (jobs[i].state == JOB_SEATED && jobs[i].n_known >= jobs[i].n_prompt + 20) {
+            if (jobs[i].state == JOB_ASSIGNED && jobs[i].n_known >= jobs[i].n_prompt + 20) {
                 queue_remove(&queue, &jobs[i], in.now_us);
                 n_left--;
             }

@@ -5,18 +5,18 @@
 #define SECOND_US 1000000ull
 
 static struct queue queue;
-static struct lane lane;
+static struct engine_queue eq;
 static struct account *alice;
 static struct account *bob;
-static struct governor_limits limits[GOVERNOR_PLACE_COUNT];
+static struct governor_limits limits[PROCESSOR_COUNT];
 
 static void setup(void)
 {
     queue_init(&queue);
-    for (size_t i = 0; i < GOVERNOR_PLACE_COUNT; i++) {
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
-    lane = (struct lane){ .n_seats = 1, .n_rows = 64, .page_tokens = 16, .open = true };
+    eq = (struct engine_queue){ .n_slots = 1, .n_rows = 64, .page_tokens = 16, .open = true };
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &alice), 0);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &bob), 0);
 }
@@ -26,18 +26,18 @@ static void teardown(void)
     queue_finish(&queue);
 }
 
-static void wait_for_seat(struct job *job, struct account *account, enum sched_class class, uint64_t now_us)
+static void wait_for_seat(struct job *job, struct account *account, enum priority priority, uint64_t now_us)
 {
-    *job = (struct job){ .account = account, .class = class, .lane = &lane, .n_prompt = 4, .n_known = 4 };
+    *job = (struct job){ .account = account, .priority = priority, .eq = &eq, .n_prompt = 4, .n_known = 4 };
     queue_add(&queue, job, now_us);
     queue_want(&queue, job, now_us);
 }
 
-static void seat(struct job *job, uint64_t now_us)
+static void slot(struct job *job, uint64_t now_us)
 {
     job_move(job, JOB_OPENING, now_us);
-    job_move(job, JOB_SEATED, now_us);
-    job->lane->n_taken++;
+    job_move(job, JOB_ASSIGNED, now_us);
+    job->eq->n_taken++;
 }
 
 START_TEST(a_higher_class_is_seated_first)
@@ -45,12 +45,12 @@ START_TEST(a_higher_class_is_seated_first)
     struct job low;
     struct job high;
 
-    wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
-    wait_for_seat(&high, bob, SCHED_REALTIME, 1);
+    wait_for_seat(&low, alice, PRIORITY_BACKGROUND, 0);
+    wait_for_seat(&high, bob, PRIORITY_REALTIME, 1);
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 2, 2), &high);
-    ck_assert_uint_eq(queue_place(&queue, &low, 2), 1);
-    ck_assert_uint_eq(queue_place(&queue, &high, 2), 0);
+    ck_assert_ptr_eq(queue_next_slot(&queue, limits, 2, 2), &high);
+    ck_assert_uint_eq(queue_position(&queue, &low, 2), 1);
+    ck_assert_uint_eq(queue_position(&queue, &high, 2), 0);
 }
 END_TEST
 
@@ -59,10 +59,10 @@ START_TEST(long_waiting_background_comes_before_fresh_realtime)
     struct job low;
     struct job high;
 
-    wait_for_seat(&low, alice, SCHED_BACKGROUND, 0);
-    wait_for_seat(&high, bob, SCHED_REALTIME, 2 * QUEUE_AGE_WAITING_US);
+    wait_for_seat(&low, alice, PRIORITY_BACKGROUND, 0);
+    wait_for_seat(&high, bob, PRIORITY_REALTIME, 2 * QUEUE_AGE_WAITING_US);
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 2 * QUEUE_AGE_WAITING_US, 0), &low);
+    ck_assert_ptr_eq(queue_next_slot(&queue, limits, 2 * QUEUE_AGE_WAITING_US, 0), &low);
 }
 END_TEST
 
@@ -71,11 +71,11 @@ START_TEST(who_was_served_less_comes_first)
     struct job first;
     struct job second;
 
-    wait_for_seat(&first, alice, SCHED_INTERACTIVE, 0);
-    wait_for_seat(&second, bob, SCHED_INTERACTIVE, 0);
-    alice->served[SCHED_INTERACTIVE] = 10;
+    wait_for_seat(&first, alice, PRIORITY_INTERACTIVE, 0);
+    wait_for_seat(&second, bob, PRIORITY_INTERACTIVE, 0);
+    alice->served[PRIORITY_INTERACTIVE] = 10;
 
-    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 0, 0), &second);
+    ck_assert_ptr_eq(queue_next_slot(&queue, limits, 0, 0), &second);
 }
 END_TEST
 
@@ -83,12 +83,12 @@ START_TEST(a_heavier_account_pays_less_for_the_same)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.limits.weight = 2 * ACCOUNT_WEIGHT_USUAL;
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
 
-    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL / 2);
+    ck_assert_uint_eq(alice->served[PRIORITY_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL / 2);
 }
 END_TEST
 
@@ -96,10 +96,10 @@ START_TEST(idling_saves_no_share_up)
 {
     struct job job;
 
-    queue.virtual_time[SCHED_INTERACTIVE] = 5000;
-    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    queue.virtual_time[PRIORITY_INTERACTIVE] = 5000;
+    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
 
-    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 5000);
+    ck_assert_uint_eq(alice->served[PRIORITY_INTERACTIVE], 5000);
 }
 END_TEST
 
@@ -107,14 +107,14 @@ START_TEST(a_rebuild_is_not_charged_again)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
     job_forget(&job);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 0, 0);
 
-    ck_assert_uint_eq(alice->served[SCHED_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL);
+    ck_assert_uint_eq(alice->served[PRIORITY_INTERACTIVE], 4 * ACCOUNT_TOKEN / ACCOUNT_WEIGHT_USUAL);
 }
 END_TEST
 
@@ -122,17 +122,17 @@ START_TEST(a_rebuild_is_no_service)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
+    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 10, 10);
     job_forget(&job);
     job.n_done = 4;
     queue_charge(&queue, &job, 4, 0, 20, 20);
     ck_assert_uint_eq(job.since_us, 10);
-    ck_assert_uint_eq(lane.served_us[SCHED_INTERACTIVE], 10);
+    ck_assert_uint_eq(eq.served_us[PRIORITY_INTERACTIVE], 10);
     job.n_done = 5;
     queue_charge(&queue, &job, 1, 0, 30, 30);
-    ck_assert_uint_eq(lane.served_us[SCHED_INTERACTIVE], 30);
+    ck_assert_uint_eq(eq.served_us[PRIORITY_INTERACTIVE], 30);
 }
 END_TEST
 
@@ -140,15 +140,15 @@ START_TEST(a_full_lane_seats_nobody)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, SCHED_INTERACTIVE, 0);
-    lane.n_taken = lane.n_seats;
-    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
-    lane.n_taken = 0;
-    lane.no_room = true;
-    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
-    lane.no_room = false;
-    lane.open = false;
-    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
+    wait_for_seat(&job, alice, PRIORITY_INTERACTIVE, 0);
+    eq.n_taken = eq.n_slots;
+    ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
+    eq.n_taken = 0;
+    eq.no_room = true;
+    ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
+    eq.no_room = false;
+    eq.open = false;
+    ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
 }
 END_TEST
 
@@ -157,11 +157,11 @@ START_TEST(a_parked_job_gives_its_seat_to_who_waits)
     struct job parked;
     struct job waiting;
 
-    wait_for_seat(&parked, alice, SCHED_REALTIME, 0);
-    seat(&parked, 0);
+    wait_for_seat(&parked, alice, PRIORITY_REALTIME, 0);
+    slot(&parked, 0);
     parked.parked = true;
     ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
-    wait_for_seat(&waiting, bob, SCHED_BACKGROUND, 1);
+    wait_for_seat(&waiting, bob, PRIORITY_BACKGROUND, 1);
 
     ck_assert_ptr_eq(queue_find_victim(&queue, limits, 1, 1), &parked);
 }
@@ -172,9 +172,9 @@ START_TEST(a_running_job_keeps_its_seat_against_its_own_class_and_account)
     struct job running;
     struct job waiting;
 
-    wait_for_seat(&running, alice, SCHED_BACKGROUND, 0);
-    seat(&running, 0);
-    wait_for_seat(&waiting, alice, SCHED_BACKGROUND, 1);
+    wait_for_seat(&running, alice, PRIORITY_BACKGROUND, 0);
+    slot(&running, 0);
+    wait_for_seat(&waiting, alice, PRIORITY_BACKGROUND, 1);
 
     ck_assert_ptr_null(queue_find_victim(&queue, limits, 1, 1));
 }
@@ -184,15 +184,15 @@ START_TEST(who_is_out_of_budget_or_gated_waits)
 {
     struct job job;
 
-    wait_for_seat(&job, alice, SCHED_BACKGROUND, 0);
-    limits[lane.place].class_gate = SCHED_INTERACTIVE;
-    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, 0));
-    limits[lane.place].class_gate = SCHED_BACKGROUND;
+    wait_for_seat(&job, alice, PRIORITY_BACKGROUND, 0);
+    limits[eq.processor].class_gate = PRIORITY_INTERACTIVE;
+    ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, 0));
+    limits[eq.processor].class_gate = PRIORITY_BACKGROUND;
     job.limits.tokens_a_minute = 60;
     account_spend(alice, 60, 60, SECOND_US);
 
-    ck_assert_ptr_null(queue_next_seat(&queue, limits, 0, SECOND_US));
-    ck_assert_ptr_eq(queue_next_seat(&queue, limits, 0, 3 * SECOND_US), &job);
+    ck_assert_ptr_null(queue_next_slot(&queue, limits, 0, SECOND_US));
+    ck_assert_ptr_eq(queue_next_slot(&queue, limits, 0, 3 * SECOND_US), &job);
 }
 END_TEST
 
@@ -202,11 +202,11 @@ START_TEST(counts_tell_queued_running_and_parked_apart)
     struct queue_counts counts;
 
     for (size_t i = 0; i < 3; i++) {
-        wait_for_seat(&jobs[i], alice, SCHED_INTERACTIVE, 0);
+        wait_for_seat(&jobs[i], alice, PRIORITY_INTERACTIVE, 0);
     }
-    seat(&jobs[0], 0);
+    slot(&jobs[0], 0);
     jobs[1].parked = true;
-    queue_count(&queue, SCHED_INTERACTIVE, &counts);
+    queue_count(&queue, PRIORITY_INTERACTIVE, &counts);
 
     ck_assert_uint_eq(counts.n_queued, 1);
     ck_assert_uint_eq(counts.n_running, 1);
@@ -223,7 +223,7 @@ START_TEST(only_legal_moves_are_allowed)
     struct job job = { .state = JOB_HELD };
 
     ck_assert(job_may_move(&job, JOB_WAITING));
-    ck_assert(!job_may_move(&job, JOB_SEATED));
+    ck_assert(!job_may_move(&job, JOB_ASSIGNED));
     job.state = JOB_ENDED;
     for (int to = 0; to < JOB_STATE_COUNT; to++) {
         ck_assert(!job_may_move(&job, (enum job_state)to));

@@ -1,123 +1,123 @@
 /* Who rests for its tokens a minute, and its seat. */
-#include "play.h"
+#include "fixture.h"
 #include "unit.h"
 
 #define SECOND_US 1000000u
 
-static struct play play;
+static struct fixture fixture;
 
 static void setup(void)
 {
-    play_init(&play, 1);
+    fixture_init(&fixture, 1);
 }
 
 static void teardown(void)
 {
-    play_finish(&play);
+    fixture_finish(&fixture);
 }
 
-static void add_seated(struct play_ask *ask, enum sched_class class)
+static void add_seated(struct fixture_request *ask, enum priority priority)
 {
-    play_add(&play, ask, 1, 0, class, 10, 100);
-    play_seat(&play, ask);
+    fixture_add(&fixture, ask, 1, 0, priority, 10, 100);
+    fixture_assign(&fixture, ask);
 }
 
 /* It has spent what it may of the minute, and two minutes more. */
-static void spend(struct play_ask *ask)
+static void spend(struct fixture_request *ask)
 {
     ask->job.limits.tokens_a_minute = 1000;
-    account_spend(ask->job.account, 1000, 3000, play.in.boot_us);
+    account_spend(ask->job.account, 1000, 3000, fixture.in.boot_us);
 }
 
 START_TEST(who_rests_for_its_budget_gives_the_only_seat_to_its_own_class)
 {
-    struct play_ask spent;
-    struct play_ask next;
+    struct fixture_request spent;
+    struct fixture_request next;
 
-    add_seated(&spent, SCHED_INTERACTIVE);
-    play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(play_victim(&play));
+    add_seated(&spent, PRIORITY_INTERACTIVE);
+    fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
+    ck_assert_ptr_null(fixture_victim(&fixture));
     spend(&spent);
 
-    ck_assert_ptr_eq(play_victim(&play), &spent.job);
-    play_put_aside(&play, &spent.job);
-    ck_assert_ptr_null(play_victim(&play));
-    ck_assert_ptr_eq(play_next_seat(&play), &next.job);
+    ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
+    fixture_preempt(&fixture, &spent.job);
+    ck_assert_ptr_null(fixture_victim(&fixture));
+    ck_assert_ptr_eq(fixture_next_slot(&fixture), &next.job);
 }
 END_TEST
 
 START_TEST(who_rests_for_its_budget_gives_its_seat_to_a_lower_class_and_takes_it_back)
 {
-    struct play_ask spent;
-    struct play_ask low;
+    struct fixture_request spent;
+    struct fixture_request low;
 
-    add_seated(&spent, SCHED_REALTIME);
+    add_seated(&spent, PRIORITY_REALTIME);
     spend(&spent);
-    play_add(&play, &low, 2, 0, SCHED_BACKGROUND, 10, 10);
-    play_put_aside(&play, play_victim(&play));
-    job_move(play_next_seat(&play), JOB_OPENING, play.in.now_us);
-    job_move(&low.job, JOB_SEATED, play.in.now_us);
-    play.lane.n_taken++;
-    ck_assert_ptr_null(play_victim(&play));
+    fixture_add(&fixture, &low, 2, 0, PRIORITY_BACKGROUND, 10, 10);
+    fixture_preempt(&fixture, fixture_victim(&fixture));
+    job_move(fixture_next_slot(&fixture), JOB_OPENING, fixture.in.now_us);
+    job_move(&low.job, JOB_ASSIGNED, fixture.in.now_us);
+    fixture.eq.n_taken++;
+    ck_assert_ptr_null(fixture_victim(&fixture));
 
-    play.in.now_us += 121 * SECOND_US;
-    play.in.boot_us += 121 * SECOND_US;
-    play.lane.served_us[SCHED_BACKGROUND] = play.in.now_us;
-    ck_assert_ptr_eq(play_victim(&play), &low.job);
-    play_put_aside(&play, &low.job);
-    ck_assert_ptr_eq(play_next_seat(&play), &spent.job);
+    fixture.in.now_us += 121 * SECOND_US;
+    fixture.in.boot_us += 121 * SECOND_US;
+    fixture.eq.served_us[PRIORITY_BACKGROUND] = fixture.in.now_us;
+    ck_assert_ptr_eq(fixture_victim(&fixture), &low.job);
+    fixture_preempt(&fixture, &low.job);
+    ck_assert_ptr_eq(fixture_next_slot(&fixture), &spent.job);
 }
 END_TEST
 
 START_TEST(who_rests_keeps_its_seat_while_nobody_wants_it_or_a_step_names_it)
 {
-    struct play_ask spent;
-    struct play_ask next;
+    struct fixture_request spent;
+    struct fixture_request next;
 
-    add_seated(&spent, SCHED_INTERACTIVE);
+    add_seated(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
-    ck_assert_ptr_null(play_victim(&play));
-    play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
+    ck_assert_ptr_null(fixture_victim(&fixture));
+    fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
     job_send(&spent.job, 1, 1);
-    ck_assert_ptr_null(play_victim(&play));
+    ck_assert_ptr_null(fixture_victim(&fixture));
 
     job_settle(&spent.job, 1, 1);
-    ck_assert_ptr_eq(play_victim(&play), &spent.job);
+    ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
 }
 END_TEST
 
 START_TEST(a_rest_too_short_for_what_it_would_lose_takes_no_seat)
 {
-    struct play_ask spent;
-    struct play_ask next;
+    struct fixture_request spent;
+    struct fixture_request next;
 
-    add_seated(&spent, SCHED_INTERACTIVE);
+    add_seated(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
     spent.job.n_known = 200000;
     spent.job.n_done = 150000; /* 150 s at 1 ms a row; it rests for 120 */
-    play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(play_victim(&play));
+    fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
+    ck_assert_ptr_null(fixture_victim(&fixture));
 
     spent.job.n_done = 50000;
-    ck_assert_ptr_eq(play_victim(&play), &spent.job);
-    spent.job.n_aside = 2; /* more each time */
-    ck_assert_ptr_null(play_victim(&play));
+    ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
+    spent.job.n_preempted = 2; /* more each time */
+    ck_assert_ptr_null(fixture_victim(&fixture));
 }
 END_TEST
 
 START_TEST(who_rests_and_was_promised_a_deadline_keeps_its_seat_until_that_is_met)
 {
-    struct play_ask spent;
-    struct play_ask next;
+    struct fixture_request spent;
+    struct fixture_request next;
 
-    add_seated(&spent, SCHED_INTERACTIVE);
+    add_seated(&spent, PRIORITY_INTERACTIVE);
     spend(&spent);
-    spent.job.first_by_us = play.in.boot_us + 200 * SECOND_US;
-    play_add(&play, &next, 2, 0, SCHED_INTERACTIVE, 10, 10);
-    ck_assert_ptr_null(play_victim(&play));
+    spent.job.first_by_us = fixture.in.boot_us + 200 * SECOND_US;
+    fixture_add(&fixture, &next, 2, 0, PRIORITY_INTERACTIVE, 10, 10);
+    ck_assert_ptr_null(fixture_victim(&fixture));
 
     spent.job.has_first = true;
-    ck_assert_ptr_eq(play_victim(&play), &spent.job);
+    ck_assert_ptr_eq(fixture_victim(&fixture), &spent.job);
 }
 END_TEST
 

@@ -1,13 +1,13 @@
 /* Shares: what accounts and classes get of a machine that is asked for more than it has. */
 #include "base/num.h"
-#include "play.h"
+#include "fixture.h"
 #include "unit.h"
 #include <math.h>
 
 #define SECOND_US 1000000u
 #define N_ASKS    64u
 
-static struct play play;
+static struct fixture fixture;
 
 /* A user who always has @n requests live. */
 struct user {
@@ -16,27 +16,28 @@ struct user {
     uint32_t n;
     uint32_t n_prompt;
     uint32_t n_answer;
-    struct play_ask asks[N_ASKS];
+    struct fixture_request asks[N_ASKS];
 };
 
 static void ask_again(struct user *user)
 {
     for (uint32_t i = 0; i < user->n; i++) {
-        if (user->asks[i].asked_us == 0 || play_is_over(&user->asks[i])) {
-            play_add(&play, &user->asks[i], user->uid, user->weight, SCHED_INTERACTIVE, user->n_prompt, user->n_answer);
+        if (user->asks[i].asked_us == 0 || fixture_is_over(&user->asks[i])) {
+            fixture_add(&fixture, &user->asks[i], user->uid, user->weight, PRIORITY_INTERACTIVE, user->n_prompt,
+                        user->n_answer);
         }
     }
 }
 
 static void live(struct user *users, uint32_t n_users, uint64_t us)
 {
-    uint64_t until_us = play.in.now_us + us;
+    uint64_t until_us = fixture.in.now_us + us;
 
-    while (play.in.now_us < until_us) {
+    while (fixture.in.now_us < until_us) {
         for (uint32_t i = 0; i < n_users; i++) {
             ask_again(&users[i]);
         }
-        play_step(&play);
+        fixture_step(&fixture);
     }
 }
 
@@ -46,13 +47,13 @@ static void watch(struct user *users, uint32_t n_windows, double *ret_least, dou
     *ret_least = 1000.0;
     *ret_most = 0.0;
     for (uint32_t i = 0; i < n_windows; i++) {
-        uint64_t first = play.n_served[users[0].uid];
-        uint64_t second = play.n_served[users[1].uid];
+        uint64_t first = fixture.n_served[users[0].uid];
+        uint64_t second = fixture.n_served[users[1].uid];
         double part;
 
         live(users, 2, 10 * SECOND_US);
-        first = play.n_served[users[0].uid] - first;
-        second = play.n_served[users[1].uid] - second;
+        first = fixture.n_served[users[0].uid] - first;
+        second = fixture.n_served[users[1].uid] - second;
         part = 1000.0 * (double)first / (double)(first + second);
         *ret_least = fmin(*ret_least, part);
         *ret_most = fmax(*ret_most, part);
@@ -73,13 +74,13 @@ static void check_shares(struct user *users, double permille)
 
 static void setup(void)
 {
-    play_init(&play, 16);
-    play.pipelined = true;
+    fixture_init(&fixture, 16);
+    fixture.pipelined = true;
 }
 
 static void teardown(void)
 {
-    play_finish(&play);
+    fixture_finish(&fixture);
 }
 
 START_TEST(fifty_requests_get_no_more_than_one)
@@ -111,7 +112,7 @@ START_TEST(answers_get_no_more_than_prompts)
         { .uid = 2, .n = 1, .n_prompt = 100000, .n_answer = 4 },
     };
 
-    play.lane.n_seats = 64;
+    fixture.eq.n_slots = 64;
     check_shares(users, 500.0);
 }
 END_TEST
@@ -154,7 +155,7 @@ START_TEST(steps_of_a_second_are_shared_as_well)
         { .uid = 2, .n = 4, .n_prompt = 2000, .n_answer = 2 },
     };
 
-    cost_init(&play.lane.cost, slow_ns);
+    cost_init(&fixture.eq.cost, slow_ns);
     check_shares(users, 500.0);
 }
 END_TEST
@@ -165,11 +166,11 @@ static double part_of_newcomer(struct user *users)
     uint64_t first;
     uint64_t second;
 
-    first = play.n_served[users[0].uid];
-    second = play.n_served[users[1].uid];
+    first = fixture.n_served[users[0].uid];
+    second = fixture.n_served[users[1].uid];
     live(users, 2, 2 * SECOND_US);
-    first = play.n_served[users[0].uid] - first;
-    second = play.n_served[users[1].uid] - second;
+    first = fixture.n_served[users[0].uid] - first;
+    second = fixture.n_served[users[1].uid] - second;
     return 1000.0 * (double)second / (double)(first + second);
 }
 
@@ -217,10 +218,10 @@ END_TEST
 START_TEST(one_request_finds_a_seat_among_fifty)
 {
     struct user crowd = { .uid = 1, .n = 50, .n_prompt = 20, .n_answer = 5000 };
-    struct play_ask one;
+    struct fixture_request one;
 
     live(&crowd, 1, 5 * SECOND_US);
-    play_add(&play, &one, 2, 0, SCHED_INTERACTIVE, 20, 20);
+    fixture_add(&fixture, &one, 2, 0, PRIORITY_INTERACTIVE, 20, 20);
     live(&crowd, 1, 3 * SECOND_US);
 
     ck_assert(one.first_us > 0);
@@ -234,15 +235,15 @@ START_TEST(two_users_do_not_take_seats_back_and_forth)
         { .uid = 1, .n = 40, .n_prompt = 20, .n_answer = 5000 },
         { .uid = 2, .n = 40, .n_prompt = 20, .n_answer = 5000 },
     };
-    uint32_t n_aside = 0;
+    uint32_t n_preempted = 0;
 
     live(users, 1, 5 * SECOND_US);
     live(users, 2, 20 * SECOND_US);
     for (uint32_t i = 0; i < 40; i++) {
-        n_aside += users[0].asks[i].job.n_aside + users[1].asks[i].job.n_aside;
+        n_preempted += users[0].asks[i].job.n_preempted + users[1].asks[i].job.n_preempted;
     }
 
-    ck_assert_uint_eq(n_aside, 8); /* half of the seats, once */
+    ck_assert_uint_eq(n_preempted, 8); /* half of the seats, once */
 }
 END_TEST
 
@@ -255,15 +256,15 @@ static void check_one_seat(struct user *users, uint32_t n)
     uint64_t weights = 0;
     uint64_t sum = 0;
 
-    play.lane.n_seats = 1;
+    fixture.eq.n_slots = 1;
     live(users, n, 300 * SECOND_US);
     for (uint32_t i = 0; i < n; i++) {
-        sum += play.n_served[users[i].uid];
+        sum += fixture.n_served[users[i].uid];
         weights += users[i].weight;
         n_longest = (uint32_t)num_max(n_longest, users[i].n_prompt + users[i].n_answer);
     }
     for (uint32_t i = 0; i < n; i++) {
-        ck_assert_double_eq_tol((double)play.n_served[users[i].uid], (double)sum * users[i].weight / (double)weights,
+        ck_assert_double_eq_tol((double)fixture.n_served[users[i].uid], (double)sum * users[i].weight / (double)weights,
                                 2.0 * n_longest);
     }
 }

@@ -1,26 +1,26 @@
 /* Seats and pages beside what is under way: what is kept for realtime, and whom it helps to put aside. */
 #include "base/num.h"
-#include "turn_world.h"
+#include "dispatch_fixture.h"
 
-#define N_SEATS 4u
+#define N_SLOTS 4u
 #define N_PAGES 100u
 
-static struct job seated[N_SEATS];
+static struct job seated[N_SLOTS];
 
 /* All seats of the first lane are taken by background answers that stand in a running step. */
-static struct turn_step *crowd(void)
+static struct dispatch_step *crowd(void)
 {
-    lanes[0].n_seats = N_SEATS;
-    for (size_t i = 0; i < N_SEATS; i++) {
-        add_answer(&seated[i], SCHED_BACKGROUND, &lanes[0]);
+    lanes[0].n_slots = N_SLOTS;
+    for (size_t i = 0; i < N_SLOTS; i++) {
+        add_answer(&seated[i], PRIORITY_BACKGROUND, &lanes[0]);
     }
-    return expect(TURN_STEP);
+    return expect(DISPATCH_STEP);
 }
 
-static void add_waiting(struct job *job, enum sched_class class, uint32_t n_prompt)
+static void add_waiting(struct job *job, enum priority priority, uint32_t n_prompt)
 {
     *job = (struct job){
-        .account = account, .class = class, .lane = &lanes[0], .n_prompt = n_prompt, .n_known = n_prompt
+        .account = account, .priority = priority, .eq = &lanes[0], .n_prompt = n_prompt, .n_known = n_prompt
     };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
@@ -29,10 +29,10 @@ static void add_waiting(struct job *job, enum sched_class class, uint32_t n_prom
 /* As a pacer does. */
 static void put_aside(struct job *job)
 {
-    turn_leave(&turn, job);
-    turn_forget(&turn, job);
+    dispatch_leave(&dispatch, job);
+    dispatch_forget(&dispatch, job);
     lanes[0].n_taken--;
-    queue_put_aside(&queue, job, in.now_us);
+    queue_preempt(&queue, job, in.now_us);
 }
 
 static void open_it(struct job *job, uint32_t n_pages)
@@ -40,7 +40,7 @@ static void open_it(struct job *job, uint32_t n_pages)
     job_move(job, JOB_OPENING, in.now_us);
     lanes[0].n_taken++;
     job->n_pages = n_pages;
-    job_move(job, JOB_SEATED, in.now_us);
+    job_move(job, JOB_ASSIGNED, in.now_us);
     job->n_left = 1000;
 }
 
@@ -51,32 +51,32 @@ static struct job *victim(void)
 
 static struct job *next_seat(void)
 {
-    return queue_next_seat(&queue, in.limits, in.now_us, in.boot_us);
+    return queue_next_slot(&queue, in.limits, in.now_us, in.boot_us);
 }
 
 START_TEST(realtime_comes_in_before_the_step_of_who_makes_room_has_ended)
 {
-    struct turn_step *step = crowd();
+    struct dispatch_step *step = crowd();
     struct job high;
 
-    add_waiting(&high, SCHED_REALTIME, 5);
+    add_waiting(&high, PRIORITY_REALTIME, 5);
     put_aside(victim());
     ck_assert_uint_eq(lanes[0].n_leaving, 1);
     ck_assert_ptr_eq(next_seat(), &high);
     open_it(&high, 0);
-    ck_assert_ptr_eq(expect(TURN_SUSPEND), step);
+    ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
     stand(step, 1 * MS);
 
-    ck_assert(has(expect(TURN_STEP), &high));
+    ck_assert(has(expect(DISPATCH_STEP), &high));
 }
 END_TEST
 
 START_TEST(other_classes_wait_for_the_seat_of_who_leaves)
 {
-    struct turn_step *step = crowd();
+    struct dispatch_step *step = crowd();
     struct job middle;
 
-    add_waiting(&middle, SCHED_INTERACTIVE, 5);
+    add_waiting(&middle, PRIORITY_INTERACTIVE, 5);
     put_aside(victim());
     ck_assert_ptr_null(next_seat());
     finish(step, 10 * MS);
@@ -90,10 +90,10 @@ START_TEST(there_is_one_sequence_more_than_seats_and_no_other)
     struct job high[2];
 
     crowd();
-    add_waiting(&high[0], SCHED_REALTIME, 5);
+    add_waiting(&high[0], PRIORITY_REALTIME, 5);
     put_aside(victim());
     open_it(next_seat(), 0);
-    add_waiting(&high[1], SCHED_REALTIME, 5);
+    add_waiting(&high[1], PRIORITY_REALTIME, 5);
 
     ck_assert_ptr_null(victim()); /* what it brought would come with the step's end */
     ck_assert_ptr_null(next_seat());
@@ -104,16 +104,16 @@ START_TEST(who_speaks_again_does_not_wait_for_its_cut_off_answer)
 {
     struct job high[2];
 
-    lanes[0].n_seats = N_SEATS;
-    for (size_t i = 0; i < N_SEATS - 1; i++) {
-        add_answer(&seated[i], SCHED_BACKGROUND, &lanes[0]);
+    lanes[0].n_slots = N_SLOTS;
+    for (size_t i = 0; i < N_SLOTS - 1; i++) {
+        add_answer(&seated[i], PRIORITY_BACKGROUND, &lanes[0]);
     }
-    add_answer(&high[0], SCHED_REALTIME, &lanes[0]);
-    ck_assert(has(expect(TURN_STEP), &high[0]));
-    turn_leave(&turn, &high[0]);
+    add_answer(&high[0], PRIORITY_REALTIME, &lanes[0]);
+    ck_assert(has(expect(DISPATCH_STEP), &high[0]));
+    dispatch_leave(&dispatch, &high[0]);
     lanes[0].n_taken--;
     end_job(&high[0]);
-    add_waiting(&high[1], SCHED_REALTIME, 5);
+    add_waiting(&high[1], PRIORITY_REALTIME, 5);
 
     ck_assert_ptr_null(victim());
     ck_assert_ptr_eq(next_seat(), &high[1]);
@@ -122,14 +122,14 @@ END_TEST
 
 START_TEST(who_leaves_holds_its_pages_until_then)
 {
-    struct turn_step *step;
+    struct dispatch_step *step;
 
-    add_answer(&seated[0], SCHED_BACKGROUND, &lanes[0]);
+    add_answer(&seated[0], PRIORITY_BACKGROUND, &lanes[0]);
     seated[0].n_pages = 7;
-    step = expect(TURN_STEP);
-    turn_leave(&turn, &seated[0]);
+    step = expect(DISPATCH_STEP);
+    dispatch_leave(&dispatch, &seated[0]);
     ck_assert_uint_eq(lanes[0].n_pages_leaving, 7);
-    turn_forget(&turn, &seated[0]);
+    dispatch_forget(&dispatch, &seated[0]);
     finish(step, 10 * MS);
 
     ck_assert_uint_eq(lanes[0].n_pages_leaving, 0);
@@ -142,18 +142,18 @@ START_TEST(pages_that_realtime_needed_are_kept_free_of_lower_classes)
     struct job low[2];
 
     lanes[0].n_pages = N_PAGES;
-    add_waiting(&high, SCHED_REALTIME, 5);
+    add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
     end_job(&high);
     lanes[0].n_taken--;
-    add_waiting(&low[0], SCHED_BACKGROUND, 50 * 16);
+    add_waiting(&low[0], PRIORITY_BACKGROUND, 50 * 16);
     open_it(next_seat(), 50);
-    add_waiting(&low[1], SCHED_BACKGROUND, 31 * 16);
+    add_waiting(&low[1], PRIORITY_BACKGROUND, 31 * 16);
     ck_assert_ptr_null(next_seat());
     low[1].n_known = 30 * 16;
     ck_assert_ptr_eq(next_seat(), &low[1]);
     low[1].n_known = 31 * 16;
-    add_waiting(&high, SCHED_REALTIME, 50 * 16);
+    add_waiting(&high, PRIORITY_REALTIME, 50 * 16);
 
     ck_assert_ptr_eq(next_seat(), &high); /* not of realtime */
 }
@@ -165,11 +165,11 @@ START_TEST(pages_of_those_being_opened_are_spoken_for)
     struct job low[2];
 
     lanes[0].n_pages = N_PAGES;
-    add_waiting(&high, SCHED_REALTIME, 5);
+    add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
     end_job(&high);
     for (size_t i = 0; i < 2; i++) {
-        add_waiting(&low[i], SCHED_BACKGROUND, 50 * 16);
+        add_waiting(&low[i], PRIORITY_BACKGROUND, 50 * 16);
     }
     job_move(next_seat(), JOB_OPENING, in.now_us);
     ck_assert_uint_eq(lanes[0].n_pages_asked, 50);
@@ -186,9 +186,9 @@ START_TEST(who_needs_most_pages_has_them_when_it_is_alone)
     struct job low;
 
     lanes[0].n_pages = N_PAGES;
-    add_waiting(&high, SCHED_REALTIME, 5);
+    add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
-    add_waiting(&low, SCHED_BACKGROUND, 90 * 16); /* 10 are left to keep */
+    add_waiting(&low, PRIORITY_BACKGROUND, 90 * 16); /* 10 are left to keep */
     ck_assert_ptr_null(next_seat());
     end_job(&high);
     lanes[0].n_taken--;
@@ -203,15 +203,15 @@ START_TEST(nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep)
     struct job low[2];
     struct job middle;
 
-    lanes[0].n_seats = N_SEATS;
+    lanes[0].n_slots = N_SLOTS;
     lanes[0].n_pages = N_PAGES;
-    add_waiting(&high, SCHED_REALTIME, 5);
+    add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 50);
     for (size_t i = 0; i < 2; i++) {
-        add_waiting(&low[i], SCHED_BACKGROUND, 5);
+        add_waiting(&low[i], PRIORITY_BACKGROUND, 5);
         open_it(&low[i], 15);
     }
-    add_waiting(&middle, SCHED_INTERACTIVE, 5);
+    add_waiting(&middle, PRIORITY_INTERACTIVE, 5);
     middle.n_pages = 25;
     ck_assert_ptr_null(victim()); /* 30 are lacking, with those that are kept; one of two brings 15 */
     middle.n_pages = 10;
@@ -226,15 +226,15 @@ START_TEST(who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room)
     struct job middle[2];
 
     lanes[0].n_pages = N_PAGES;
-    add_waiting(&low[0], SCHED_BACKGROUND, 5);
+    add_waiting(&low[0], PRIORITY_BACKGROUND, 5);
     open_it(&low[0], 10);
-    add_waiting(&middle[0], SCHED_INTERACTIVE, 5);
+    add_waiting(&middle[0], PRIORITY_INTERACTIVE, 5);
     middle[0].n_pages = 20;
     job_move(&middle[0], JOB_OPENING, in.now_us); /* was refused once */
     lanes[0].no_room = true;
-    add_waiting(&middle[1], SCHED_INTERACTIVE, 5);
+    add_waiting(&middle[1], PRIORITY_INTERACTIVE, 5);
     middle[1].n_pages = 110;
-    add_waiting(&low[1], SCHED_BACKGROUND, 5);
+    add_waiting(&low[1], PRIORITY_BACKGROUND, 5);
     low[1].n_most = 5;
 
     ck_assert_ptr_null(next_seat());
@@ -245,13 +245,13 @@ START_TEST(who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none)
 {
     struct job late;
 
-    lanes[0].n_seats = N_SEATS;
-    for (size_t i = 0; i < N_SEATS; i++) {
-        add_waiting(&seated[i], SCHED_INTERACTIVE, 5);
+    lanes[0].n_slots = N_SLOTS;
+    for (size_t i = 0; i < N_SLOTS; i++) {
+        add_waiting(&seated[i], PRIORITY_INTERACTIVE, 5);
         seated[i].finish_by_us = in.boot_us + 1000 * MS;
         open_it(&seated[i], 0);
     }
-    add_waiting(&late, SCHED_INTERACTIVE, 5);
+    add_waiting(&late, PRIORITY_INTERACTIVE, 5);
     late.first_by_us = in.boot_us + 1000 * MS;
     ck_assert_ptr_null(victim());
     late.urgent = true;
@@ -271,30 +271,30 @@ END_TEST
 
 START_TEST(who_has_computed_nothing_yet_loses_nothing)
 {
-    struct turn_step *step;
+    struct dispatch_step *step;
     struct job low[2];
     struct job high[2];
 
-    lanes[0].n_seats = 2;
-    add_waiting(&low[0], SCHED_BACKGROUND, 40);
+    lanes[0].n_slots = 2;
+    add_waiting(&low[0], PRIORITY_BACKGROUND, 40);
     open_it(&low[0], 0);
-    step = expect(TURN_STEP);
+    step = expect(DISPATCH_STEP);
     for (uint32_t i = 0; i < 3; i++) {
-        add_waiting(&low[1], SCHED_BACKGROUND, 40);
+        add_waiting(&low[1], PRIORITY_BACKGROUND, 40);
         open_it(&low[1], 0);
-        add_waiting(&high[0], SCHED_INTERACTIVE, 5);
+        add_waiting(&high[0], PRIORITY_INTERACTIVE, 5);
         ck_assert_ptr_eq(victim(), &low[1]); /* each time: it has not begun */
         put_aside(&low[1]);
-        ck_assert_uint_eq(low[1].n_aside, 0);
+        ck_assert_uint_eq(low[1].n_preempted, 0);
         end_job(&low[1]);
         end_job(&high[0]);
     }
-    add_waiting(&high[0], SCHED_REALTIME, 5);
-    add_waiting(&high[1], SCHED_REALTIME, 5);
+    add_waiting(&high[0], PRIORITY_REALTIME, 5);
+    add_waiting(&high[1], PRIORITY_REALTIME, 5);
     open_it(&high[0], 0);
     ck_assert_ptr_eq(victim(), &low[0]);
     put_aside(&low[0]);
-    ck_assert_uint_eq(low[0].n_aside, 1);
+    ck_assert_uint_eq(low[0].n_preempted, 1);
     ck_assert_ptr_nonnull(step);
 }
 END_TEST
@@ -303,9 +303,9 @@ START_TEST(what_realtime_needed_once_is_forgotten_after_64_others)
 {
     struct job high;
 
-    for (uint32_t i = 0; i <= 2 * LANE_SPARE_LAST; i++) {
+    for (uint32_t i = 0; i <= 2 * ENGINE_QUEUE_SPARE_LAST; i++) {
         ck_assert_uint_eq(num_max(lanes[0].spare.n_pages, lanes[0].spare.n_pages_before), i == 0 ? 0 : 20);
-        add_waiting(&high, SCHED_REALTIME, 5);
+        add_waiting(&high, PRIORITY_REALTIME, 5);
         open_it(&high, i == 0 ? 20 : 3);
         end_job(&high);
     }

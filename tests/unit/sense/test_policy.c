@@ -2,7 +2,7 @@
 #include "sense/policy.h"
 #include "unit.h"
 
-static struct inventory_policy policy;
+static struct sensor_policy policy;
 
 static void make(void)
 {

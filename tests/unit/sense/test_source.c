@@ -57,10 +57,10 @@ START_TEST(source_is_found_by_kind_and_id)
     struct source b;
 
     source_init(&a, &five, READING_POWER);
-    source_say(a.id, sizeof(a.id), "x");
+    label_format(a.id, sizeof(a.id), "x");
     list_append(&sources, &a.link);
     source_init(&b, &never, READING_POWER);
-    source_say(b.id, sizeof(b.id), "x");
+    label_format(b.id, sizeof(b.id), "x");
     list_append(&sources, &b.link);
 
     ck_assert_ptr_eq(source_find(&sources, "never", "x"), &b);
@@ -73,12 +73,12 @@ START_TEST(text_of_a_stranger_is_one_line_of_whole_characters)
 {
     char text[8];
 
-    source_say(text, sizeof(text), "a\x1b\n\xff");
+    label_format(text, sizeof(text), "a\x1b\n\xff");
     ck_assert(utf8_is_valid(text, strlen(text), NULL));
     ck_assert_ptr_null(strpbrk(text, "\x1b\n"));
-    source_say(text, sizeof(text), "abcde%s", "\u00b0C");
+    label_format(text, sizeof(text), "abcde%s", "\u00b0C");
     ck_assert_str_eq(text, "abcde\u00b0");
-    source_say(text, sizeof(text), "abcdef%s", "\u00b0C");
+    label_format(text, sizeof(text), "abcdef%s", "\u00b0C");
     ck_assert_str_eq(text, "abcdef");
 }
 END_TEST

@@ -12,8 +12,8 @@
 void bench_open(struct bench *bench)
 {
     memset(bench, 0, sizeof(*bench));
-    bench->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ck_assert_int_eq(readers_open(&bench->readers, bench->bell), 0);
+    bench->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    ck_assert_int_eq(readers_open(&bench->readers, bench->notify_fd), 0);
     sampler_init(&bench->sampler, &bench->readers);
     bench->now_us = 1000000000;
 }
@@ -22,7 +22,7 @@ void bench_close(struct bench *bench)
 {
     for (int i = 0; i < PATIENCE_MS; i++) {
         sampler_collect(&bench->sampler, bench->now_us);
-        if (!sampler_is_out(&bench->sampler)) {
+        if (!sampler_is_pending(&bench->sampler)) {
             break;
         }
         usleep(1000);
@@ -30,16 +30,16 @@ void bench_close(struct bench *bench)
     usleep(20000);
     ck_assert(readers_close(&bench->readers));
     sampler_finish(&bench->sampler);
-    close(bench->bell);
+    close(bench->notify_fd);
 }
 
 void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n)
 {
-    memset(&bench->finding, 0, sizeof(bench->finding));
+    memset(&bench->scan_result, 0, sizeof(bench->scan_result));
     for (uint32_t i = 0; i < n; i++) {
-        finder_note(&bench->finding, &fakes[i]->source);
+        scan_result_add(&bench->scan_result, &fakes[i]->source);
     }
-    ck_assert_int_eq(sampler_found(&bench->sampler, &bench->finding, bench->now_us), 0);
+    ck_assert_int_eq(sampler_take_scan(&bench->sampler, &bench->scan_result, bench->now_us), 0);
 }
 
 /* Is a reader inside something that a test has shut? */
@@ -47,9 +47,9 @@ static bool hangs(const struct bench *bench)
 {
     struct list *link;
 
-    list_for_each (link, &bench->sampler.gauges) {
-        struct gauge *gauge = container_of(link, struct gauge, link);
-        struct fake *fake = container_of(gauge->job.source, struct fake, source);
+    list_for_each (link, &bench->sampler.channels) {
+        struct channel *channel = container_of(link, struct channel, link);
+        struct fake *fake = container_of(channel->job.source, struct fake, source);
         bool shut;
 
         pthread_mutex_lock(&fake->lock);
@@ -69,7 +69,7 @@ static void settle(struct bench *bench)
 
     usleep(is_hung ? HUNG_US : 0);                   /* those beside it get on meanwhile */
     sampler_collect(&bench->sampler, bench->now_us); /* also what was overdue */
-    for (int i = 0; i < ms && sampler_is_out(&bench->sampler); i++) {
+    for (int i = 0; i < ms && sampler_is_pending(&bench->sampler); i++) {
         if (!sampler_collect(&bench->sampler, bench->now_us)) {
             usleep(1000);
         }
@@ -80,20 +80,20 @@ void bench_run(struct bench *bench, uint32_t ms)
 {
     for (uint32_t at = 0; at < ms; at += 10) {
         bench->now_us += 10000;
-        sampler_turn(&bench->sampler, bench->now_us);
+        sampler_step(&bench->sampler, bench->now_us);
         settle(bench);
     }
 }
 
-const struct gauge *bench_gauge(const struct bench *bench, const struct fake *fake)
+const struct channel *bench_gauge(const struct bench *bench, const struct fake *fake)
 {
     struct list *link;
 
-    list_for_each (link, &bench->sampler.gauges) {
-        const struct gauge *gauge = container_of(link, struct gauge, link);
+    list_for_each (link, &bench->sampler.channels) {
+        const struct channel *channel = container_of(link, struct channel, link);
 
-        if (gauge->job.source == &fake->source) {
-            return gauge;
+        if (channel->job.source == &fake->source) {
+            return channel;
         }
     }
     ck_abort_msg("no such gauge");

@@ -8,10 +8,10 @@
 #include "sensor/sampler.h"
 
 struct bench {
-    int bell;
+    int notify_fd;
     struct readers readers;
     struct sampler sampler;
-    struct finding finding;
+    struct scan_result scan_result;
     uint64_t now_us;
 };
 
@@ -27,6 +27,6 @@ void bench_found(struct bench *bench, struct fake *const *fakes, uint32_t n);
 void bench_run(struct bench *bench, uint32_t ms);
 
 /* The gauge of @fake. */
-const struct gauge *bench_gauge(const struct bench *bench, const struct fake *fake);
+const struct channel *bench_gauge(const struct bench *bench, const struct fake *fake);
 
 #endif

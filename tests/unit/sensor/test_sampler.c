@@ -36,7 +36,7 @@ START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
     fake_init(&other, READING_GRAPHICS_LOAD, "second", 1);
     fake_init(&memory, READING_MEMORY_AVAILABLE, "memory", 0);
     bench_found(&bench, (struct fake *[]){ &load, &other, &memory }, 3);
-    sampler_rate(&bench.sampler, 50, bench.now_us);
+    sampler_set_rate(&bench.sampler, 50, bench.now_us);
 
     bench_run(&bench, 2000);
 
@@ -98,9 +98,9 @@ START_TEST(a_rate_is_kept_within_what_makes_sense)
     fake_init(&load, READING_GRAPHICS_LOAD, "load", 0);
     bench_found(&bench, (struct fake *[]){ &load }, 1);
 
-    sampler_rate(&bench.sampler, 0, bench.now_us);
+    sampler_set_rate(&bench.sampler, 0, bench.now_us);
     ck_assert_uint_eq(bench.sampler.rate_ms, 10);
-    sampler_rate(&bench.sampler, UINT32_MAX, bench.now_us);
+    sampler_set_rate(&bench.sampler, UINT32_MAX, bench.now_us);
     ck_assert_uint_eq(bench.sampler.rate_ms, 1000);
     bench_close(&bench);
 }
@@ -123,7 +123,7 @@ START_TEST(heat_near_a_trip_is_read_faster_while_there_is_work)
         heat.source.passive_mc = 85000;
         fake_says(&heat, READING_OK, rows[i].temp_mc);
         bench_found(&bench, (struct fake *[]){ &heat }, 1);
-        sampler_rate(&bench.sampler, 50, bench.now_us);
+        sampler_set_rate(&bench.sampler, 50, bench.now_us);
         bench_run(&bench, 1000);
         before = fake_n_reads(&heat);
 
@@ -278,9 +278,9 @@ START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
     fake_init(&passed, READING_TEMPERATURE, "passed over", SOURCE_PASSED_OVER);
     fake_init(&aside, READING_GRAPHICS_LOAD, "aside", 0);
     aside.source.is_aside = true;
-    finder_note(&bench.finding, &passed.source);
-    finder_note(&bench.finding, &aside.source);
-    ck_assert_int_eq(sampler_found(&bench.sampler, &bench.finding, bench.now_us), 0);
+    scan_result_add(&bench.scan_result, &passed.source);
+    scan_result_add(&bench.scan_result, &aside.source);
+    ck_assert_int_eq(sampler_take_scan(&bench.sampler, &bench.scan_result, bench.now_us), 0);
 
     bench_run(&bench, 1500);
 
@@ -289,10 +289,10 @@ START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
     ck_assert_uint_eq(fake_n_reads(&aside), 0);
     ck_assert(!bench_gauge(&bench, &aside)->in_use);
 
-    bench.finding.n_sources = 0;
+    bench.scan_result.n_sources = 0;
     aside.source.is_aside = false;
-    finder_note(&bench.finding, &aside.source);
-    ck_assert_int_eq(sampler_found(&bench.sampler, &bench.finding, bench.now_us), 0);
+    scan_result_add(&bench.scan_result, &aside.source);
+    ck_assert_int_eq(sampler_take_scan(&bench.sampler, &bench.scan_result, bench.now_us), 0);
     bench_run(&bench, 1500);
     ck_assert_uint_gt(fake_n_reads(&aside), 0);
     ck_assert(bench_gauge(&bench, &aside)->in_use);

@@ -61,7 +61,7 @@ START_TEST(without_any_credit_nothing_is_opened)
     ask_with_credit(&guest, 1, 4, 0);
     house_run(&house, 50);
     ck_assert_uint_eq(guest.n_accepted, 1);
-    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 0);
     grant(&guest, 4);
     guest_until_over(&house, &guest);
 
@@ -146,7 +146,7 @@ START_TEST(a_parked_stream_can_be_cancelled)
     guest_until_over(&house, &guest);
 
     guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 5);
-    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 0);
     guest_finish(&guest);
 }
 END_TEST
@@ -223,7 +223,7 @@ START_TEST(who_finds_no_page_waits_until_one_is_given_back)
         guest_finish(&guests[i]);
     }
 
-    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 0);
 }
 END_TEST
 

@@ -344,7 +344,7 @@ START_TEST(a_cancel_in_each_state_ends_once_and_frees_the_sequence)
     house_run(&house, 100);
     ck_assert_uint_eq(twice.n_ends, 1);
 
-    ck_assert_uint_eq(house_model(&house)->current->lane.n_taken, 0);
+    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 0);
     ck_assert_uint_eq(house_model(&house)->current->n_refs, 0);
     guest_finish(&words);
     guest_finish(&running);

@@ -1,0 +1,260 @@
+/*
+ * Steps: from an order of the turn to a message, and from an engine's answer to the streams.
+ */
+#include "base/clock.h"
+#include "base/num.h"
+#include "base/trace.h"
+#include "dispatch/dispatcher_part.h"
+#include "registry/models.h"
+
+/* ---- to the engine */
+
+static void tell_step(struct edition *edition, const struct dispatch_step *dispatch_step)
+{
+    const struct plan *plan = &dispatch_step->plan;
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Step step = SOTTO__ENGINE__STEP__INIT;
+    Sotto__Engine__Entry entries[PLAN_ENTRIES];
+    Sotto__Engine__Entry *list[PLAN_ENTRIES];
+
+    for (uint32_t i = 0; i < plan->n_entries; i++) {
+        const struct plan_entry *entry = &plan->entries[i];
+
+        entries[i] = (Sotto__Engine__Entry)SOTTO__ENGINE__ENTRY__INIT;
+        entries[i].sequence = pacer_stream_of(entry->job)->sequence;
+        if (entry->n_prefill > 0) {
+            entries[i].work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
+            entries[i].prefill = entry->n_prefill;
+        } else {
+            entries[i].work_case = SOTTO__ENGINE__ENTRY__WORK_DECODE;
+            entries[i].decode = 1;
+        }
+        list[i] = &entries[i];
+    }
+    step.id = dispatch_step->id;
+    step.entries = list;
+    step.n_entries = plan->n_entries;
+    step.slice_us = dispatch_step->slice_us;
+    step.estimated_us = (uint32_t)num_min((uint64_t)(plan->estimated_ns / 1000.0), UINT32_MAX);
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
+    order.step = &step;
+    engine_tell(edition->engine, &order);
+    trace_add(TRACE_STEP_SENT, dispatch_step->id, plan->n_rows);
+}
+
+static void tell_continue(struct edition *edition, const struct dispatch_step *step)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Continue on = SOTTO__ENGINE__CONTINUE__INIT;
+
+    on.step = step->id;
+    on.slice_us = step->slice_us;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CONTINUE;
+    order.continue_ = &on;
+    engine_tell(edition->engine, &order);
+}
+
+static void tell_suspend(struct edition *edition, const struct dispatch_step *step)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Suspend suspend = SOTTO__ENGINE__SUSPEND__INIT;
+
+    suspend.step = step->id;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND;
+    order.suspend = &suspend;
+    engine_tell(edition->engine, &order);
+}
+
+static void tell_withdraw(struct edition *edition, const struct dispatch_step *step)
+{
+    Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
+    Sotto__Engine__Withdraw withdraw = SOTTO__ENGINE__WITHDRAW__INIT;
+
+    withdraw.step = step->id;
+    order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW;
+    order.withdraw = &withdraw;
+    engine_tell(edition->engine, &order);
+}
+
+void pacer_tell(struct hub *hub, const struct dispatch_order *order)
+{
+    struct edition *edition = pacer_edition_of(order->step->eq);
+
+    switch (order->what) {
+    case DISPATCH_STEP:
+        tell_step(edition, order->step);
+        break;
+    case DISPATCH_CONTINUE:
+        tell_continue(edition, order->step);
+        break;
+    case DISPATCH_SUSPEND:
+        tell_suspend(edition, order->step);
+        hub->counts[HUB_SUSPENDS]++;
+        break;
+    case DISPATCH_WITHDRAW:
+        tell_withdraw(edition, order->step);
+        hub->counts[HUB_WITHDRAWS]++;
+        break;
+    case DISPATCH_NONE:
+        break;
+    }
+    pacer_watch(edition);
+}
+
+/* ---- from the engine */
+
+/* False: the answer for one job contradicts what was asked. */
+static bool is_plausible(const struct edition *edition, const struct plan_entry *entry,
+                         const Sotto__Engine__EntryDone *done)
+{
+    const struct job *job = entry->job;
+    uint32_t sequence = pacer_stream_of(entry->job)->sequence;
+
+    if (done->rows > entry->n_rows || done->n_tokens > 1 ||
+        (done->n_logprobs != 0 && done->n_logprobs != done->n_tokens) ||
+        (sequence != 0 && done->sequence != sequence)) {
+        return false;
+    }
+    if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_UNSPECIFIED ||
+        (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_UNKNOWN && sequence != 0)) {
+        return false;
+    }
+    return sequence == 0 || done->n_tokens == 0 ||
+           (job->n_done + done->rows == job->n_known && done->tokens[0] < edition->facts.n_vocab);
+}
+
+/* True if all that it says of those who still ask fits what was asked. */
+static bool fits(const struct edition *edition, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
+{
+    if (done->n_entries != step->plan.n_entries) {
+        return false;
+    }
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        const struct plan_entry *entry = &step->plan.entries[i];
+
+        if (entry->job && (!is_plausible(edition, entry, done->entries[i]) ||
+                           !embed_is_plausible(pacer_stream_of(entry->job), done->entries[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a step computed for one job. */
+static void take_result(struct edition *edition, struct job *job, bool alone, const Sotto__Engine__EntryDone *done,
+                        uint64_t now_us, uint64_t boot_us)
+{
+    struct stream *stream = pacer_stream_of(job);
+
+    if (stream_is_over(stream)) {
+        stream_soon(stream);
+        return;
+    }
+    job->n_done += done->rows;
+    queue_charge(&edition->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
+    metering_count(stream, done->rows);
+    if (done->n_tokens == 1) {
+        if (blame_served(&stream->mark, 1, alone)) {
+            job->alone = false;
+        }
+        stream_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);
+    }
+    if (done->n_hidden > 0) {
+        embed_take(stream, done->hidden, done->n_hidden);
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM && stream->embeds) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no room left for the text: try again later");
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL, "the model gave no finite number for this request");
+    }
+}
+
+/* Rows, tokens and passes, for Status; and what the cost model learns from a step that was done as it was planned: the
+ * time that it held its place, without rests and without standing still. */
+static void count_step(struct edition *edition, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
+{
+    struct edition_figures *figures = &edition->figures;
+    uint64_t took_us = step->held_us ? step->held_us : done->host_us;
+    uint32_t n_pages;
+    uint32_t n_rows = 0;
+
+    for (size_t i = 0; i < done->n_entries; i++) {
+        n_rows += done->entries[i]->rows;
+        figures->n_tok += done->entries[i]->n_tokens;
+    }
+    figures->n_steps++;
+    figures->n_rows += n_rows;
+    figures->n_weight_passes += done->weight_passes;
+    figures->n_step_allocs += done->allocations;
+    figures->n_pages_free = done->pages_free;
+    figures->n_pages_cached = done->pages_cached;
+    figures->n_pages_held = done->pages_held;
+    n_pages = edition->eq.n_pages_promised + edition->eq.n_pages_leaving;
+    edition->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
+    edition->hub->counts[HUB_STEPS]++;
+    if (n_rows == step->plan.n_rows && took_us > 0) {
+        cost_learn(&edition->eq.cost, &step->plan.load, took_us * 1000);
+    }
+}
+
+void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *done)
+{
+    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+    struct dispatch_step *step = dispatch_find(dispatch, &edition->eq, done->id);
+    uint64_t now_us = clock_mono_us();
+    uint64_t boot_us = clock_boot_us();
+
+    if (!step || (step->state != DISPATCH_RUNNING && step->state != DISPATCH_SUSPENDING &&
+                  step->state != DISPATCH_WITHDRAWING)) {
+        engine_kill(edition->engine, "it finished a step that it was not asked for");
+        return;
+    }
+    if (!fits(edition, step, done)) {
+        engine_kill(edition->engine, "its answer to a step contradicts what it was asked");
+        return; /* the step is still under way: the end of the engine finds who was in it */
+    }
+    dispatch_on_done(dispatch, &edition->eq, done->id, done->held_us, now_us);
+    governing_slice_ended(edition->hub, step, done->held_us, true);
+    trace_add(TRACE_STEP_DONE, done->id, now_us - step->sent_us);
+    count_step(edition, step, done);
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        if (step->plan.entries[i].job) {
+            take_result(edition, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
+        }
+    }
+    pacer_watch(edition);
+}
+
+void pacer_on_suspended(struct edition *edition, const Sotto__Engine__Suspended *suspended)
+{
+    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+
+    if (!dispatch_on_suspended(dispatch, &edition->eq, suspended->step, suspended->held_us, clock_mono_us())) {
+        engine_kill(edition->engine, "it suspended a step that did not run");
+        return;
+    }
+    governing_slice_ended(edition->hub, dispatch_find(dispatch, &edition->eq, suspended->step), suspended->held_us,
+                          false);
+    pacer_watch(edition);
+}
+
+void pacer_on_withdrawn(struct edition *edition, const Sotto__Engine__Withdrawn *withdrawn)
+{
+    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+    struct dispatch_step *step = dispatch_find(dispatch, &edition->eq, withdrawn->step);
+
+    if (!dispatch_on_withdrawn(dispatch, &edition->eq, withdrawn->step, withdrawn->done, clock_mono_us())) {
+        engine_kill(edition->engine, "it gave back a step that it was not asked for");
+        return;
+    }
+    for (uint32_t i = 0; withdrawn->done && step && i < step->plan.n_entries; i++) {
+        struct job *job = step->plan.entries[i].job;
+
+        if (job && stream_is_over(pacer_stream_of(job))) {
+            stream_soon(pacer_stream_of(job)); /* that step was all that kept it */
+        }
+    }
+    pacer_watch(edition);
+}

@@ -1,0 +1,232 @@
+#include "govern/governor.h"
+#include <math.h>
+
+#define COLDEST_MC       (-60000) /* a car in Siberia; below is an error code */
+#define HOTTEST_MC       150000   /* no silicon computes there */
+#define GRID_VALUES      16u      /* so many values on a grid in a row are no chance; the first ones count as that */
+#define BELOW_PASSIVE_MC 5000     /* the kernel clocks graphics down at the trip: stay well away */
+#define NEAREST_TRIP_MC  2000     /* whatever policy says */
+#define USUAL_TARGET_MC  85000    /* chips without a trip point of their own */
+#define NEAR_CRITICAL_MC 10000    /* only the highest class works here */
+#define AT_CRITICAL_MC   5000     /* nothing does */
+#define CRITICAL_GAP_MC  3000     /* hysteresis of both */
+#define CRITICAL_DUTY    100      /* permille, for the highest class near critical */
+#define BLIND_DUTY       100      /* permille at most: what a chip bears that was cool enough to work */
+#define THROTTLED_DUTY   500      /* permille: once the kernel slows the GPU down, and with each state less */
+#define SWITCH_MC        500      /* so much nearer to its target another zone must be to decide */
+#define SLICE_US         10000u   /* a die that follows within a second must not swing with slices and rests */
+#define GATED            50       /* permille: below, background work would hold up the others */
+
+void heat_init(struct heat *heat)
+{
+    *heat = (struct heat){ 0 };
+    thermostat_init(&heat->thermostat);
+}
+
+static bool is_plausible(const struct governor_zone *zone)
+{
+    return zone->temp_mc >= COLDEST_MC && zone->temp_mc <= HOTTEST_MC;
+}
+
+/* Finer ones are as good as continuous. */
+static const int32_t grids_mc[HEAT_GRIDS] = { 1000, 500, 250, 100 };
+
+static void learn_grid(struct heat_zone *own, int32_t temp_mc)
+{
+    own->n_seen = own->n_seen < GRID_VALUES ? own->n_seen + 1 : GRID_VALUES;
+    for (size_t i = 0; i < HEAT_GRIDS; i++) {
+        if (temp_mc % grids_mc[i]) {
+            own->n_on[i] = 0;
+        } else if (own->n_on[i] < GRID_VALUES) {
+            own->n_on[i]++;
+        }
+    }
+}
+
+/* Degrees; 0: none that matters. */
+static double step_of(const struct heat_zone *own)
+{
+    for (size_t i = 0; i < HEAT_GRIDS; i++) {
+        if (own->n_on[i] >= own->n_seen) {
+            return grids_mc[i] / 1000.0;
+        }
+    }
+    return 0.0;
+}
+
+/* Takes the zone's value in. False: it is not to be had, and its grace time is over. */
+static bool read_zone(struct heat_zone *own, const struct governor_policy *policy, uint64_t now_us,
+                      const struct governor_zone *zone)
+{
+    uint64_t grace_us = policy->heat_grace_ms * UINT64_C(1000);
+
+    if (own->known_us == 0) {
+        own->known_us = now_us;
+        own->seen_us = now_us;
+    }
+    if (zone->sight == GOVERNOR_SEEN && is_plausible(zone) && (own->n_seen == 0 || zone->at_us > own->seen_us)) {
+        learn_grid(own, zone->temp_mc);
+        own->temp_mc = zone->temp_mc;
+        own->seen_us = zone->at_us;
+    }
+    return now_us <= own->seen_us || now_us - own->seen_us <= grace_us;
+}
+
+int32_t heat_target_mc(const struct governor_policy *policy, const struct governor_zone *zone)
+{
+    int32_t target_mc = USUAL_TARGET_MC;
+
+    if (policy->target_mc) {
+        target_mc = policy->target_mc;
+    } else if (zone->passive_mc != GOVERNOR_NO_TRIP) {
+        target_mc = zone->passive_mc - BELOW_PASSIVE_MC;
+    }
+    if (zone->passive_mc != GOVERNOR_NO_TRIP && target_mc > zone->passive_mc - NEAREST_TRIP_MC) {
+        target_mc = zone->passive_mc - NEAREST_TRIP_MC;
+    }
+    if (zone->critical_mc != GOVERNOR_NO_TRIP && target_mc > zone->critical_mc - NEAR_CRITICAL_MC) {
+        target_mc = zone->critical_mc - NEAR_CRITICAL_MC;
+    }
+    return target_mc;
+}
+
+/* Degrees that a zone is above what is held for its sake. */
+static double over_of(const struct heat_zone *own, const struct governor_policy *policy,
+                      const struct governor_zone *zone)
+{
+    return own->temp_mc / 1000.0 - thermostat_aim(heat_target_mc(policy, zone) / 1000.0, step_of(own));
+}
+
+/* What a look at all zones finds. */
+struct look {
+    double elapsed_s;    /* since the last one */
+    double used;         /* share of time that our work took since then */
+    double over;         /* of the zone that decides */
+    uint32_t zone;       /* it */
+    bool has_zone;       /* there is one that can be read */
+    bool is_blind;       /* there is one that can't */
+    bool is_tripped;     /* a passive trip is reached */
+    int32_t critical_mc; /* least distance to a critical trip */
+};
+
+static void look_at(struct heat *heat, uint32_t i, const struct governor_policy *policy,
+                    const struct governor_input *input, struct look *look)
+{
+    const struct governor_zone *zone = &input->zones[i];
+    struct heat_zone *own = &heat->zones[i];
+    double over;
+
+    if (zone->sight == GOVERNOR_NONE) {
+        return;
+    }
+    if (!read_zone(own, policy, input->now_us, zone)) {
+        look->is_blind = true;
+        return;
+    }
+    if (own->n_seen == 0) {
+        return; /* never seen, and its grace time runs */
+    }
+    if (stuck_look(&own->stuck, own->temp_mc, step_of(own), look->used, look->elapsed_s)) {
+        look->is_blind = true;
+        return;
+    }
+    over = over_of(own, policy, zone);
+    if (heat->has_zone && heat->zone == i) {
+        over += SWITCH_MC / 1000.0;
+    }
+    if (!look->has_zone || over > look->over) {
+        look->over = over;
+        look->zone = i;
+    }
+    look->has_zone = true;
+    if (zone->passive_mc != GOVERNOR_NO_TRIP && own->temp_mc >= zone->passive_mc) {
+        look->is_tripped = true;
+    }
+    if (zone->critical_mc != GOVERNOR_NO_TRIP && zone->critical_mc - own->temp_mc < look->critical_mc) {
+        look->critical_mc = zone->critical_mc - own->temp_mc;
+    }
+}
+
+static bool is_within(bool was, int32_t distance_mc, int32_t limit_mc)
+{
+    return distance_mc <= limit_mc + (was ? CRITICAL_GAP_MC : 0);
+}
+
+static void bind_duty(struct governor_bound *bound, enum governor_cause cause, uint32_t duty_permille)
+{
+    if (duty_permille < bound->duty_permille) {
+        bound->duty_permille = duty_permille;
+        bound->cause = cause;
+    }
+}
+
+/* Trip points bound what the thermostat leaves, from above. */
+static void heed_trips(struct heat *heat, const struct look *look, struct governor_bound *bound)
+{
+    heat->is_near_critical = is_within(heat->is_near_critical, look->critical_mc, NEAR_CRITICAL_MC);
+    heat->is_at_critical = is_within(heat->is_at_critical, look->critical_mc, AT_CRITICAL_MC);
+    if (look->is_tripped || heat->is_at_critical) {
+        bound->duty_permille = 0;
+        bound->cause = GOVERNOR_TRIP;
+    } else if (heat->is_near_critical) {
+        bind_duty(bound, GOVERNOR_TRIP, CRITICAL_DUTY);
+        bound->class_gate = PRIORITY_REALTIME;
+    }
+}
+
+/* The kernel has begun to take the clock away, so it is too hot whatever the zones say. One that can't be read any more
+ * has not cooled down for that. */
+static void heed_throttle(const struct governor_policy *policy, const struct governor_input *input,
+                          struct governor_bound *bound)
+{
+    uint64_t state = input->throttle.state;
+    uint64_t most = input->throttle.most;
+
+    if (input->throttle.sight == GOVERNOR_NONE || state == 0 ||
+        (input->throttle.sight == GOVERNOR_BLIND && policy->trusts_blind)) {
+        return;
+    }
+    most = most > 0 ? most : 2 * state; /* somewhere in the middle */
+    state = state < most ? state : most;
+    bind_duty(bound, GOVERNOR_TRIP, (uint32_t)(THROTTLED_DUTY * (most - state) / most));
+}
+
+void heat_tick(struct heat *heat, const struct governor_policy *policy, const struct governor_input *input,
+               double elapsed_s, double used, struct governor_bound *ret_bound)
+{
+    struct look look = { .elapsed_s = elapsed_s, .used = used, .critical_mc = INT32_MAX };
+    struct governor_bound bound = { .cause = GOVERNOR_FREE, .duty_permille = 1000 };
+
+    for (uint32_t i = 0; i < input->n_zones && i < HEAT_ZONES_MAX; i++) {
+        look_at(heat, i, policy, input, &look);
+    }
+    if (look.has_zone) {
+        const struct heat_zone *own = &heat->zones[look.zone];
+        struct thermostat_reading reading = {
+            .elapsed_s = fmin(elapsed_s, 1.0),
+            .over = over_of(own, policy, &input->zones[look.zone]),
+            .step = step_of(own),
+            .used = used,
+            .is_fresh = elapsed_s > 1.0 || !heat->has_zone || heat->zone != look.zone,
+        };
+        double share = thermostat_share(&heat->thermostat, &reading);
+
+        bind_duty(&bound, GOVERNOR_HEAT, (uint32_t)(1000.0 * fmax(share, 0.0)));
+        heat->zone = look.zone;
+    }
+    heat->has_zone = look.has_zone;
+    heed_trips(heat, &look, &bound);
+    heed_throttle(policy, input, &bound);
+    if (look.is_blind && !policy->trusts_blind) {
+        double share = 1000.0 * thermostat_blind_share(&heat->thermostat);
+
+        bind_duty(&bound, GOVERNOR_BLIND_HEAT, (uint32_t)fmin(share, BLIND_DUTY));
+    }
+    if (bound.duty_permille < GATED && bound.class_gate < PRIORITY_INTERACTIVE) {
+        bound.class_gate = PRIORITY_INTERACTIVE;
+    }
+    if (bound.duty_permille < 1000) {
+        bound.slice_us = SLICE_US;
+    }
+    *ret_bound = bound;
+}

@@ -1,0 +1,313 @@
+/*
+ * The constants were chosen over thousands of plants drawn by chance (two nodes; resistance x 1/2 to 2; 1 to 60 s;
+ * sensors that round, 0.05 to 1 s apart and up to 2 s late; other heat 0 to 80 % of what the target allows, coming
+ * and going at once): tests/sim, families heat, disturbed, hot. docs/scheduling.md has the reasons and what came of
+ * it.
+ */
+#include "govern/thermostat.h"
+#include <math.h>
+
+#define PROPORTION_REACH 25.0 /* degrees */
+#define INTEGRAL_OVER    2.0  /* times the integral's pace above the aim: down is faster than up */
+#define GROWTH_MOST      0.03 /* a second, of a chip that is not known: double in 23 s, however cold it is */
+#define GROWTH_KNOWN     0.03 /* a second, of the whole, of one that is */
+#define AIM_BELOW        0.5  /* below the target; more than half a step of no usual sensor */
+#define PASSED           0.3  /* above the aim: noise of a fine sensor is no passing */
+#define PASSED_MUCH      2.0  /* degrees; so much is borne above the target */
+#define APPROACH_S       12.0 /* what would pass the aim within so long is slowed down: six of the longest delay */
+#define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
+#define APPROACH_FULL    4.0  /* degrees */
+#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
+#define SLOPE_NOISE      0.04 /* a second: slices and rests, read now and then, feign that */
+#define SLOPE_KEPT_S     5.0  /* others that begin to warm the chip do so for longer than a filter remembers */
+#define RUSH_S           3.0  /* a delay, a filter */
+#define LEAP             0.5  /* degrees from one reading to the next, and two steps of the sensor */
+#define NEAR             2.5  /* degrees below the aim */
+#define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
+#define FILTER_FAST_S    1.0
+#define FILTER_SLOW_S    2.0
+#define USED_S           3.0
+#define RIGHT_LEAST      0.1
+#define MARGIN           0.4   /* of what the peak says was right */
+#define SOFT_FIRST       0.3   /* after a cut */
+#define SOFT_S           20.0  /* until all of it may be used again: ten of the longest delay */
+#define LEAST            0.005 /* from nothing nothing grows by percents */
+#define UNSEEN           0.05  /* grows so far without being used: a gate for classes may keep work away below */
+#define UNPROVEN         0.05  /* first share of a chip that is hot when we begin */
+#define UNPROVEN_NEAR    3.0   /* degrees below the aim count as that */
+#define USES             0.5   /* of the share: work that uses less says little */
+
+/* Giving way, on a chip that is known and slow enough for it. WAY_FAR and WAY_AGAIN are degrees it may be above its
+ * target by now. */
+#define SLOW_S    4.0  /* lag: a sensor that is late tells in time of one that is slower than this */
+#define WAY_FAR   4.0  /* twice what is borne: cut */
+#define WAY_AGAIN 5.0  /* the same, while what was given has not shown yet */
+#define WAY_TIMES 2.0  /* so much more than it takes in the end: in time */
+#define WAY_S     4.0  /* what will be passed by the horizon is given within that */
+#define FALL      0.09 /* a second at least that the share may fall: nobody hears it */
+#define FALL_PART 0.7  /* and for each degree a second of the slope: all of it in the time that 1.5 degrees take */
+
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+void thermostat_init(struct thermostat *thermostat)
+{
+    *thermostat = (struct thermostat){ .integral = 1.0, .softness = 1.0, .share = 1.0 };
+}
+
+double thermostat_blind_share(const struct thermostat *thermostat)
+{
+    return thermostat->integral / 2.0;
+}
+
+double thermostat_aim(double target, double step)
+{
+    double aim = target - AIM_BELOW;
+
+    return step > 0.0 ? floor(aim / step) * step : aim;
+}
+
+static void begin(struct thermostat *thermostat, const struct thermostat_reading *reading)
+{
+    if (!thermostat->is_started) {
+        thermostat->integral = reading->over > -UNPROVEN_NEAR ? UNPROVEN : 1.0;
+        thermostat->lowest = reading->over;
+    }
+    thermostat->over = reading->over;
+    thermostat->over_before = reading->over;
+    for (unsigned int i = 0; i < THERMOSTAT_PAST; i++) {
+        thermostat->past[i] = reading->over;
+    }
+    thermostat->fast = reading->over;
+    thermostat->slow = reading->over;
+    thermostat->steepest = 0.0;
+    thermostat->near_s = 0.0;
+    thermostat->wait_s = 0.0;
+    thermostat->used = 0.0;
+    reaction_begin(&thermostat->reaction, reading->over);
+    thermostat->is_started = true;
+}
+
+/* ---- what the readings tell */
+
+static void compare(struct thermostat *thermostat, const struct thermostat_reading *reading)
+{
+    thermostat->past_s += reading->elapsed_s;
+    if (thermostat->past_s >= 1.0) {
+        thermostat->past[1] = thermostat->past[0];
+        thermostat->past[0] = reading->over;
+        thermostat->past_s = 0.0;
+    }
+    if (reading->over < thermostat->over || reading->over > thermostat->over) {
+        thermostat->over_before = thermostat->over;
+        thermostat->over = reading->over;
+    }
+}
+
+/* Follows the reading; gives the slope in degrees a second, less what one step of the sensor would look like. */
+static double follow(struct thermostat *thermostat, const struct thermostat_reading *reading)
+{
+    double s = reading->elapsed_s;
+    double slope;
+
+    thermostat->used += (reading->used - thermostat->used) * s / (USED_S + s);
+    thermostat->fast += (reading->over - thermostat->fast) * s / (FILTER_FAST_S + s);
+    thermostat->slow += (thermostat->fast - thermostat->slow) * s / (FILTER_SLOW_S + s);
+    thermostat->lowest = fmin(thermostat->lowest, reading->over);
+    compare(thermostat, reading);
+    if (reading->over < -NEAR) {
+        thermostat->near_s = 0.0;
+    } else if (reading->over <= 0.0) {
+        thermostat->near_s += s;
+    }
+    slope = (thermostat->fast - thermostat->slow) / FILTER_SLOW_S;
+    return slope > 0.0 ? fmax(0.0, slope - SLOPE_OF_STEP * reading->step) : slope;
+}
+
+/* The slope, at once: of the filters, or of the last seconds. One step of the sensor, to and fro, is none. */
+static double steep_of(const struct thermostat *thermostat, const struct thermostat_reading *reading, double slope)
+{
+    double seconds = THERMOSTAT_PAST - 1 + thermostat->past_s;
+    double lately = (reading->over - reading->step - thermostat->past[THERMOSTAT_PAST - 1]) / seconds;
+
+    return fmax(slope, lately);
+}
+
+/* When the aim has been held for a while the first warm-up is understood. The share stays what it is then, whatever its
+ * parts are. */
+static void learn(struct thermostat *thermostat, const struct thermostat_reading *reading)
+{
+    struct reaction *reaction = &thermostat->reaction;
+    double before;
+    double after;
+
+    reaction_watch(reaction, reading->over, reading->used, reading->elapsed_s);
+    if (reaction->is_known || thermostat->near_s < NEAR_S) {
+        return;
+    }
+    before = reaction_gains(reaction, thermostat->integral).proportional * -reading->over;
+    reaction_settle(reaction, -thermostat->lowest, thermostat->used);
+    if (reaction->is_known) {
+        after = reaction_gains(reaction, thermostat->integral).proportional * -thermostat->slow;
+        thermostat->integral = clamp(thermostat->integral + before - after, LEAST, 1.0);
+    }
+}
+
+/* ---- above the aim */
+
+/* Above the target, by a leap: the next reading would be as far above that. */
+static bool leaps(const struct thermostat *thermostat, double over, double step)
+{
+    return over > fmax(AIM_BELOW, step) && thermostat->over - thermostat->over_before >= fmax(LEAP, 2.0 * step);
+}
+
+static bool passes(const struct thermostat *thermostat, const struct thermostat_reading *reading, double slope)
+{
+    double over = reading->over;
+
+    if (over >= PASSED_MUCH || leaps(thermostat, over, reading->step)) {
+        return true;
+    }
+    if (!thermostat->reaction.is_known && thermostat->near_s < NEAR_S) {
+        return over > PASSED;
+    }
+    return over > PASSED && over + slope * RUSH_S > PASSED_MUCH;
+}
+
+/*
+ * On a chip that is known, others are what warms it beyond the aim. By now it may be above the target by what it
+ * has risen since the reading, and by what the sensor rounds away. Too much: what that takes in shares is given at
+ * once, and then must show. True: not even that would do.
+ */
+static bool gives_way(struct thermostat *thermostat, const struct reaction_gains *gains,
+                      const struct thermostat_reading *reading, double steep)
+{
+    double over = reading->over;
+    double above = over - AIM_BELOW + reading->step + steep * RUSH_S;
+    bool waits = thermostat->wait_s > 0.0;
+
+    if (leaps(thermostat, over, reading->step)) {
+        return true;
+    }
+    if (over <= PASSED || above <= PASSED_MUCH) {
+        return false;
+    }
+    if (above > (waits ? WAY_AGAIN : WAY_FAR)) {
+        return true;
+    }
+    if (!waits) {
+        double given = WAY_TIMES * (over + steep * REACTION_HORIZON_S) / gains->soon;
+
+        thermostat->integral = fmax(LEAST, thermostat->integral - given);
+        thermostat->wait_s = RUSH_S;
+    }
+    return false;
+}
+
+static void cut(struct thermostat *thermostat, double over)
+{
+    thermostat->is_cut = true;
+    thermostat->peak = over;
+    thermostat->integral = clamp(thermostat->used, LEAST, thermostat->integral);
+    reaction_end(&thermostat->reaction);
+}
+
+/* It is at the aim again. Of the share that went before the cut, the part that the rise up to the aim was of the whole
+ * rise would have been right, had there been time; there was less, so a margin is left. A chip that is slow shows
+ * in time when that was too much; one that is known to be fast begins lower, and its gains bring it back. */
+static void resume(struct thermostat *thermostat, double over, bool is_slow)
+{
+    double rise = thermostat->peak - thermostat->lowest;
+    double right = rise > 0.0 ? clamp(-thermostat->lowest / rise, RIGHT_LEAST, 1.0) : RIGHT_LEAST;
+    bool is_known = thermostat->reaction.is_known;
+
+    thermostat->is_cut = false;
+    thermostat->integral *= right * MARGIN * (is_known && !is_slow ? SOFT_FIRST : 1.0);
+    thermostat->integral = fmax(LEAST, thermostat->integral);
+    thermostat->softness = is_known ? 1.0 : SOFT_FIRST;
+    thermostat->fast = over;
+    thermostat->slow = over;
+    thermostat->near_s = 0.0;
+}
+
+/* ---- the controller */
+
+/* How fast the integral moves, a second. */
+static double rate_of(const struct thermostat *thermostat, const struct reaction_gains *gains, double over,
+                      double slope)
+{
+    bool is_known = thermostat->reaction.is_known;
+    double rising = fmax(slope - SLOPE_NOISE, 0.0);
+    double ahead = over + rising * (is_known ? REACTION_HORIZON_S : APPROACH_S);
+    double rate = gains->integral * -over * (over > 0.0 ? INTEGRAL_OVER : 1.0);
+
+    if (!is_known && over < 0.0 && rising > 0.0 && ahead > 0.0) {
+        return -APPROACH_RATE * fmin(ahead / APPROACH_FULL, 1.0) * thermostat->integral;
+    }
+    if (is_known && ahead > 0.0 && thermostat->wait_s <= 0.0 && (rising > 0.0 || over > PASSED_MUCH)) {
+        rate -= ahead / (gains->soon * WAY_S);
+    }
+    if (rate > 0.0 && thermostat->used < USES * thermostat->integral * thermostat->softness &&
+        thermostat->integral > UNSEEN) {
+        return 0.0;
+    }
+    return fmin(rate, is_known ? GROWTH_KNOWN : GROWTH_MOST * thermostat->integral);
+}
+
+/* The share of the controller. A known chip answers steps of the sensor softly: with the filtered reading, and with a
+ * fall that is no steeper than what the chip does. */
+static double control(struct thermostat *thermostat, const struct reaction_gains *gains,
+                      const struct thermostat_reading *reading, double slope)
+{
+    bool is_known = thermostat->reaction.is_known;
+    double below = clamp(is_known ? -thermostat->slow : -reading->over, -PROPORTION_REACH, PROPORTION_REACH);
+    double share = thermostat->integral + gains->proportional * below;
+    double rate = rate_of(thermostat, gains, reading->over, slope);
+    double s = reading->elapsed_s;
+
+    /* Against windup: a share that can't grow does not make the integral grow. */
+    if (rate < 0.0 || share < 1.0) {
+        thermostat->integral = clamp(thermostat->integral + rate * s, LEAST, 1.0);
+    }
+    thermostat->softness = fmin(1.0, thermostat->softness + s * (1.0 - SOFT_FIRST) / SOFT_S);
+    share = thermostat->softness * clamp(share, 0.0, 1.0);
+    if (is_known) {
+        share = fmax(share, thermostat->share - fmax(FALL, FALL_PART * thermostat->steepest) * s);
+    }
+    return share;
+}
+
+double thermostat_share(struct thermostat *thermostat, const struct thermostat_reading *reading)
+{
+    struct reaction_gains gains;
+    double slope;
+    double steep;
+    bool is_slow;
+
+    if (!thermostat->is_started || reading->is_fresh) {
+        begin(thermostat, reading);
+    }
+    slope = follow(thermostat, reading);
+    learn(thermostat, reading);
+    gains = reaction_gains(&thermostat->reaction, thermostat->integral);
+    is_slow = thermostat->reaction.is_known && gains.lag_s >= SLOW_S;
+    steep = steep_of(thermostat, reading, slope);
+    thermostat->steepest = fmax(steep, thermostat->steepest * (1.0 - reading->elapsed_s / SLOPE_KEPT_S));
+    thermostat->wait_s = fmax(0.0, thermostat->wait_s - reading->elapsed_s);
+    if (!thermostat->is_cut && (is_slow ? gives_way(thermostat, &gains, reading, steep)
+                                        : passes(thermostat, reading, thermostat->reaction.is_known ? steep : slope))) {
+        cut(thermostat, reading->over);
+    }
+    if (thermostat->is_cut) {
+        thermostat->peak = fmax(thermostat->peak, reading->over);
+        thermostat->share = 0.0;
+        if (reading->over > 0.0) {
+            return 0.0;
+        }
+        resume(thermostat, reading->over, is_slow);
+    }
+    thermostat->share = control(thermostat, &gains, reading, slope);
+    return thermostat->share;
+}

@@ -1,0 +1,90 @@
+/*
+ * What Status and ListModels tell of pins.
+ */
+#include "base/err.h"
+#include "registry/models.h"
+#include "session/pins.h"
+#include <errno.h>
+#include <string.h>
+
+static Sotto__V1__PinState state_of(enum pin_state state)
+{
+    switch (state) {
+    case PIN_WAITING:
+    case PIN_WORDS:
+        return SOTTO__V1__PIN_STATE__PIN_STATE_WAITING;
+    case PIN_COMPUTING:
+        return SOTTO__V1__PIN_STATE__PIN_STATE_COMPUTING;
+    case PIN_HELD:
+        return SOTTO__V1__PIN_STATE__PIN_STATE_HELD;
+    case PIN_REFUSED:
+        return SOTTO__V1__PIN_STATE__PIN_STATE_REFUSED;
+    case PIN_STATE_COUNT:
+        break;
+    }
+    return SOTTO__V1__PIN_STATE__PIN_STATE_UNSPECIFIED;
+}
+
+/* A copy in @arena; "" where there is no room, which the arena remembers. */
+static char *copy(struct arena *arena, const char *text)
+{
+    static char nothing[] = "";
+    size_t n = strlen(text) + 1;
+    char *same = arena_alloc(arena, n);
+
+    return same ? memcpy(same, text, n) : nothing;
+}
+
+/* @pin: NULL, of a model that is not loaded. */
+static void fill(const struct pin_settings *settings, const struct pin *pin, const struct grant *grant,
+                 struct arena *arena, Sotto__V1__PinInfo *info)
+{
+    *info = (Sotto__V1__PinInfo)SOTTO__V1__PIN_INFO__INIT;
+    info->name = copy(arena, settings->name);
+    info->state = state_of(pin ? pin->state : PIN_WAITING);
+    if (pin) {
+        info->reason = copy(arena, pin->why);
+        info->tokens = (uint32_t)pin->tokens.n;
+        info->pages = pin->n_pages;
+        info->hits = pin->n_hits;
+        info->hit_tokens = pin->n_hit_tok;
+    }
+    if (grant->observe && settings->n_uids > 0) {
+        info->users = arena_alloc(arena, settings->n_uids * sizeof(*info->users));
+        info->n_users = info->users ? settings->n_uids : 0;
+        for (size_t i = 0; i < info->n_users; i++) {
+            info->users[i] = settings->uids[i];
+        }
+    }
+}
+
+int pins_report(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
+{
+    const struct edition *edition = models_pick(model);
+    Sotto__V1__PinInfo *infos = arena_alloc(arena, PINS_MAX * sizeof(*infos));
+    struct list *link = edition ? edition->pins.next : NULL;
+    size_t n = 0;
+
+    info->pins = arena_alloc(arena, PINS_MAX * sizeof(Sotto__V1__PinInfo *));
+    if (!infos || !info->pins) {
+        return err_new(-ENOMEM);
+    }
+    for (size_t i = 0; i < model->settings.n_pins; i++) {
+        const struct pin *pin = NULL;
+        const struct pin_settings *settings = &model->settings.pins[i];
+
+        if (edition && link != &edition->pins) {
+            pin = container_of(link, struct pin, link);
+            settings = &pin->settings;
+            link = link->next;
+        }
+        if (!grant->observe && !pin_is_for(settings, grant->uid)) {
+            continue;
+        }
+        fill(settings, pin, grant, arena, &infos[n]);
+        info->pins[n] = &infos[n];
+        n++;
+    }
+    info->n_pins = n;
+    return arena->exceeded ? err_new(-ENOMEM) : 0;
+}

@@ -1,0 +1,464 @@
+#include "hub/hub_status.h"
+#include "base/clean.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "dispatch/dispatcher.h"
+#include "session/pins.h"
+#include "session/session.h"
+#include <errno.h>
+
+#define FIGURES_MS 100u /* an engine in a long step can't answer between its parts */
+
+/* As in OpenMetrics. */
+static const char *const count_names[HUB_COUNT_COUNT] = {
+    [HUB_STREAMS] = "sotto_streams_total",
+    [HUB_STREAMS_DONE] = "sotto_streams_done_total",
+    [HUB_STREAMS_CANCELLED] = "sotto_streams_cancelled_total",
+    [HUB_STREAMS_FAILED] = "sotto_streams_failed_total",
+    [HUB_REFUSED] = "sotto_requests_refused_total",
+    [HUB_PROMPT_TOK] = "sotto_prompt_tokens_total",
+    [HUB_CACHED_TOK] = "sotto_cached_tokens_total",
+    [HUB_PREFIX_HITS] = "sotto_prefix_hits_total",
+    [HUB_PINNED_TOK] = "sotto_pinned_tokens_total",
+    [HUB_PIN_HITS] = "sotto_pin_hits_total",
+    [HUB_GENERATED_TOK] = "sotto_generated_tokens_total",
+    [HUB_STEPS] = "sotto_steps_total",
+    [HUB_REBUILDS] = "sotto_rebuilds_total",
+    [HUB_PREEMPTIONS] = "sotto_preemptions_total",
+    [HUB_SUSPENDS] = "sotto_step_suspensions_total",
+    [HUB_WITHDRAWS] = "sotto_step_withdrawals_total",
+    [HUB_LATE] = "sotto_deadlines_missed_total",
+    [HUB_SLIDES] = "sotto_slides_total",
+    [HUB_ENGINE_STARTS] = "sotto_engine_starts_total",
+    [HUB_ENGINE_CRASHES] = "sotto_engine_crashes_total",
+    [HUB_TOKENISED] = "sotto_texts_total",
+    [HUB_EMBEDDED] = "sotto_embeddings_total",
+    [HUB_MODE_CHANGES] = "sotto_mode_changes_total",
+    [HUB_THROTTLED] = "sotto_throttled_notices_total",
+    [HUB_TICKS] = "sotto_governor_ticks_total",
+    [HUB_HINTS] = "sotto_graphics_hints_total",
+    [HUB_SLEEPS] = "sotto_sleeps_total",
+    [HUB_SESSIONS] = "sotto_sessions_opened_total",
+    [HUB_SESSION_TURNS] = "sotto_session_turns_total",
+    [HUB_SESSION_KEPT_TOK] = "sotto_session_kept_tokens_total",
+    [HUB_SESSIONS_GIVEN_UP] = "sotto_session_sequences_given_up_total",
+};
+
+/* protobuf-c's strings are not const; packing leaves them alone. */
+static char *packed(const char *text)
+{
+    char *same;
+
+    memcpy(&same, &text, sizeof(same));
+    return same;
+}
+
+/* Room for @n messages of @size with a list of pointers to them in front; zeroed pointers' targets are the caller's
+ * to initialise. NULL: the arena is at its ceiling. */
+static void *make_list(struct arena *arena, size_t n, size_t size, void ***ret_list)
+{
+    uint8_t *messages = arena_alloc(arena, n * size + 1);
+    void **list = arena_alloc(arena, n * sizeof(*list) + 1);
+
+    if (!messages || !list) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        list[i] = messages + i * size;
+    }
+    *ret_list = list;
+    return messages;
+}
+
+static char *copy(struct arena *arena, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    char *same = arena_alloc(arena, n);
+
+    return same ? memcpy(same, text, n) : packed("");
+}
+
+/* ---- models */
+
+static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_info)
+{
+    const struct edition_facts *facts = &edition->facts;
+
+    ret_info->file_bytes = (uint64_t)edition->identity.size;
+    ret_info->architecture = packed(facts->architecture);
+    ret_info->format = packed(facts->format);
+    ret_info->parameters = facts->n_parameters;
+    ret_info->vocabulary = facts->n_vocab;
+    ret_info->context_tokens = facts->n_context;
+    ret_info->trained_context_tokens = facts->n_trained;
+    ret_info->kv_bytes_per_token = facts->kv_token_bytes;
+    ret_info->kv_pages = facts->n_pages;
+    ret_info->kv_pages_used = edition->figures.n_pages_held;
+    ret_info->backend = packed(facts->backend);
+    ret_info->chat = edition->chat != NULL;
+    ret_info->chat_reason = packed(edition->chat_diag.text);
+    ret_info->load_fraction = edition->state == EDITION_READY ? 1.0f : edition->load_fraction;
+    ret_info->load_us = facts->load_us;
+    ret_info->embedding_values = facts->n_hidden;
+    if (edition_is_troubled(edition) && ret_info->reason[0] == '\0') {
+        ret_info->reason = packed("its engine was lost three times in a minute: it is started again after pauses");
+    }
+}
+
+int status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
+                      Sotto__V1__ModelInfo *ret_info)
+{
+    const struct edition *edition = models_pick(model);
+
+    *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
+    ret_info->name = copy(arena, model->settings.name);
+    ret_info->state = models_state(model);
+    ret_info->reason = copy(arena, model->reason);
+    ret_info->is_default = models_find(model->hub, "") == model;
+    if (grant->admin) {
+        ret_info->file = copy(arena, model->settings.file);
+    }
+    if (edition) {
+        fill_facts(edition, ret_info);
+    }
+    return arena->exceeded ? err_new(-ENOMEM) : err_up(pins_report(model, grant, arena, ret_info));
+}
+
+static size_t count_models(const struct hub *hub)
+{
+    struct list *link;
+    size_t n = 0;
+
+    list_for_each (link, &hub->models) {
+        n++;
+    }
+    return n;
+}
+
+static int fill_models(const struct hub *hub, const struct grant *grant, struct arena *arena, size_t *ret_n,
+                       Sotto__V1__ModelInfo ***ret_list)
+{
+    Sotto__V1__ModelInfo *infos;
+    struct list *link;
+    void **list;
+    size_t n = 0;
+    int r;
+
+    infos = make_list(arena, count_models(hub), sizeof(*infos), &list);
+    if (!infos) {
+        return err_new(-ENOMEM);
+    }
+    list_for_each (link, &hub->models) {
+        r = status_fill_model(container_of(link, struct model, link), grant, arena, &infos[n]);
+        if (r) {
+            return err_up(r);
+        }
+        n++;
+    }
+    *ret_n = n;
+    *ret_list = (Sotto__V1__ModelInfo **)list;
+    return 0;
+}
+
+int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena, Sotto__V1__Models *ret_models)
+{
+    *ret_models = (Sotto__V1__Models)SOTTO__V1__MODELS__INIT;
+    return fill_models(hub, grant, arena, &ret_models->n_models, &ret_models->models);
+}
+
+/* ---- engines */
+
+/* Calls @each for every edition, with the number of those before it; NULL only counts. */
+typedef void (*edition_fn)(const struct edition *edition, size_t i, void *owner);
+
+static size_t for_each_edition(const struct hub *hub, edition_fn each, void *owner)
+{
+    struct list *link;
+    size_t n = 0;
+
+    list_for_each (link, &hub->models) {
+        struct model *model = container_of(link, struct model, link);
+        struct list *at;
+
+        list_for_each (at, &model->editions) {
+            if (each) {
+                each(container_of(at, struct edition, link), n, owner);
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+static void fill_engine(const struct edition *edition, size_t i, void *owner)
+{
+    Sotto__V1__EngineInfo *info = (Sotto__V1__EngineInfo *)owner + i;
+    const struct edition_figures *figures = &edition->figures;
+
+    *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
+    info->model = packed(edition->model->settings.name);
+    info->pid = edition->engine ? engine_pid(edition->engine) : 0;
+    info->starts = edition->model->n_starts;
+    info->last_exit = edition->model->last_exit;
+    info->steps = figures->n_steps;
+    info->tokens = figures->n_tok;
+    info->rows = figures->n_rows;
+    info->weight_passes = figures->n_weight_passes;
+    info->step_allocations = figures->n_step_allocs;
+    info->sequences = figures->n_sequences;
+    info->pages_free = figures->n_pages_free;
+    info->pages_cached = figures->n_pages_cached;
+    info->pages_held = figures->n_pages_held;
+    info->pages_evicted = figures->n_pages_evicted;
+}
+
+static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+{
+    Sotto__V1__EngineInfo *infos;
+    void **list;
+
+    infos = make_list(arena, for_each_edition(hub, NULL, NULL), sizeof(*infos), &list);
+    if (!infos) {
+        return err_new(-ENOMEM);
+    }
+    report->n_engines = for_each_edition(hub, fill_engine, infos);
+    report->engines = (Sotto__V1__EngineInfo **)list;
+    return 0;
+}
+
+/* ---- memory */
+
+struct memory_list {
+    Sotto__V1__MemoryKind *rows;
+    size_t n;
+    uint64_t rss_bytes;
+};
+
+static void add_memory(struct memory_list *list, const char *kind, const char *holder, uint64_t bytes,
+                       uint64_t peak_bytes)
+{
+    Sotto__V1__MemoryKind *row = &list->rows[list->n++];
+
+    *row = (Sotto__V1__MemoryKind)SOTTO__V1__MEMORY_KIND__INIT;
+    row->kind = packed(kind);
+    row->holder = packed(holder);
+    row->bytes = bytes;
+    row->peak_bytes = peak_bytes;
+}
+
+static void fill_memory_of(const struct edition *edition, size_t i, void *owner)
+{
+    const struct edition_figures *figures = &edition->figures;
+    struct memory_list *list = owner;
+
+    (void)i;
+    for (uint32_t k = 0; k < figures->n_memory; k++) {
+        add_memory(list, figures->memory[k].kind, edition->model->settings.name, figures->memory[k].bytes,
+                   figures->memory[k].peak_bytes);
+    }
+    if (figures->rss_bytes > 0) {
+        add_memory(list, "rss", edition->model->settings.name, figures->rss_bytes, figures->rss_bytes);
+        add_memory(list, "mapped", edition->model->settings.name, figures->rss_file_bytes, figures->rss_file_bytes);
+    }
+    list->rss_bytes += figures->rss_bytes;
+}
+
+static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+{
+    size_t cap = (for_each_edition(hub, NULL, NULL) + 1) * (MEM_KIND_COUNT + 2);
+    struct memory_list memory = { 0 };
+    void **list;
+
+    memory.rows = make_list(arena, cap, sizeof(*memory.rows), &list);
+    if (!memory.rows) {
+        return err_new(-ENOMEM);
+    }
+    for (int kind = 0; kind < MEM_KIND_COUNT; kind++) {
+        struct mem_account account;
+
+        mem_read((enum mem_kind)kind, &account);
+        if (account.peak_bytes > 0) {
+            add_memory(&memory, mem_kind_name((enum mem_kind)kind), "sottod", account.bytes, account.peak_bytes);
+        }
+    }
+    for_each_edition(hub, fill_memory_of, &memory);
+    report->memory = (Sotto__V1__MemoryKind **)list;
+    report->n_memory = memory.n;
+    report->rss_bytes = memory.rss_bytes;
+    return 0;
+}
+
+/* ---- classes and counters */
+
+static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+{
+    static const Sotto__V1__PriorityClass classes[PRIORITY_COUNT] = {
+        [PRIORITY_BACKGROUND] = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
+        [PRIORITY_INTERACTIVE] = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
+        [PRIORITY_REALTIME] = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
+    };
+    Sotto__V1__ClassCounts *rows;
+    void **list;
+
+    rows = make_list(arena, PRIORITY_COUNT, sizeof(*rows), &list);
+    if (!rows) {
+        return err_new(-ENOMEM);
+    }
+    for (int i = 0; i < PRIORITY_COUNT; i++) {
+        struct queue_counts counts;
+
+        queue_count(&hub->queue, (enum priority)i, &counts);
+        rows[i] = (Sotto__V1__ClassCounts)SOTTO__V1__CLASS_COUNTS__INIT;
+        rows[i].priority = classes[i];
+        rows[i].queued = counts.n_queued;
+        rows[i].running = counts.n_running;
+        rows[i].parked = counts.n_parked;
+    }
+    report->classes = (Sotto__V1__ClassCounts **)list;
+    report->n_classes = PRIORITY_COUNT;
+    return 0;
+}
+
+static int fill_counters(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
+{
+    Sotto__V1__Counter *rows;
+    void **list;
+
+    rows = make_list(arena, HUB_COUNT_COUNT, sizeof(*rows), &list);
+    if (!rows) {
+        return err_new(-ENOMEM);
+    }
+    for (int i = 0; i < HUB_COUNT_COUNT; i++) {
+        rows[i] = (Sotto__V1__Counter)SOTTO__V1__COUNTER__INIT;
+        rows[i].name = packed(count_names[i]);
+        rows[i].value = hub->counts[i];
+    }
+    report->counters = (Sotto__V1__Counter **)list;
+    report->n_counters = HUB_COUNT_COUNT;
+    return 0;
+}
+
+/* ---- the question */
+
+void status_call(struct ticket *ticket)
+{
+    Sotto__V1__StatusReport report = SOTTO__V1__STATUS_REPORT__INIT;
+    const struct hub *hub = ticket->hub;
+    struct arena arena;
+    int r;
+
+    arena_init(&arena, MEM_WIRE, 1u << 20);
+    r = fill_models(hub, &ticket->grant, &arena, &report.n_models, &report.models);
+    r = r ? r : fill_engines(hub, &arena, &report);
+    r = r ? r : fill_memory(hub, &arena, &report);
+    r = r ? r : fill_classes(hub, &arena, &report);
+    r = r ? r : fill_counters(hub, &arena, &report);
+    r = r ? r : machine_watch_report(hub->machine_watch, clock_mono_us(), &arena, &report);
+    r = r ? r : governing_report(hub, &ticket->grant, &arena, &report);
+    report.sessions = sessions_count(hub, &ticket->grant);
+    (void)r; /* what found no memory is left out: the rest is still true */
+    ticket->done.status(ticket->owner, &report, &arena);
+    arena_finish(&arena);
+}
+
+struct asked {
+    bool asks; /* send a Query; else only count who still owes an answer */
+    size_t n_owing;
+};
+
+static void ask_engines(struct hub *hub, struct asked *asked)
+{
+    struct list *link;
+
+    list_for_each (link, &hub->models) {
+        struct model *model = container_of(link, struct model, link);
+        struct list *at;
+
+        list_for_each (at, &model->editions) {
+            struct edition *edition = container_of(at, struct edition, link);
+
+            if (asked->asks && edition_takes_orders(edition) && !edition->owes_figures) {
+                pacer_query(edition);
+            }
+            asked->n_owing += edition->owes_figures && edition_takes_orders(edition);
+        }
+    }
+}
+
+static void on_time(uv_timer_t *timer);
+
+/* Starts a round for those who wait, if none is under way. */
+static void start_round(struct hub *hub)
+{
+    struct asked asked = { .asks = true };
+    struct list *link;
+
+    list_for_each (link, &hub->asking) {
+        container_of(link, struct ticket, link)->counted = true;
+    }
+    ask_engines(hub, &asked);
+    if (asked.n_owing == 0) {
+        status_figures(hub);
+        return;
+    }
+    uv_update_time(hub->loop);
+    uv_timer_start(&hub->figures, on_time, FIGURES_MS, 0);
+}
+
+/* Answers those whose round is over; starts the next for those who came meanwhile. */
+static void end_round(struct hub *hub)
+{
+    struct list *link;
+    struct list *after;
+
+    uv_timer_stop(&hub->figures);
+    list_for_each_safe (link, after, &hub->asking) {
+        struct ticket *ticket = container_of(link, struct ticket, link);
+
+        if (ticket->counted) {
+            ticket_answer(ticket, SOTTO__V1__CODE__CODE_OK, NULL);
+        }
+    }
+    if (!list_is_empty(&hub->asking)) {
+        start_round(hub);
+    }
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    end_round(timer->data);
+}
+
+void status_figures(struct hub *hub)
+{
+    struct asked asked = { .asks = false };
+
+    if (list_is_empty(&hub->asking)) {
+        return;
+    }
+    ask_engines(hub, &asked);
+    if (asked.n_owing == 0) {
+        end_round(hub);
+    }
+}
+
+int hub_status(struct hub *hub, const struct grant *grant, ticket_status_fn done, void *owner,
+               struct ticket **ret_ticket, struct diag *diag)
+{
+    struct ticket *ticket;
+    bool idle = list_is_empty(&hub->asking);
+    int r;
+
+    (void)diag;
+    r = ticket_create(&ticket, hub, TICKET_STATUS, grant, NULL, owner);
+    if (r) {
+        return err_up(r);
+    }
+    ticket->done.status = done;
+    list_append(&hub->asking, &ticket->link);
+    if (idle) {
+        start_round(hub);
+    }
+    *ret_ticket = ticket;
+    return 0;
+}

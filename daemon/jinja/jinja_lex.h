@@ -1,0 +1,37 @@
+/*
+ * Jinja lexer: from source to tokens
+ *
+ * Text between tags is one token, already stripped as signs, trim_blocks and lstrip_blocks ask; comments are gone and
+ * raw blocks are text. Pure.
+ */
+#ifndef SOTTO_JINJA_JINJA_LEX_H
+#define SOTTO_JINJA_JINJA_LEX_H
+
+#include "jinja/jinja.h"
+
+enum jinja_token_kind {
+    JINJA_TOKEN_TEXT,
+    JINJA_TOKEN_PRINT_BEGIN, /* {{ */
+    JINJA_TOKEN_PRINT_END,
+    JINJA_TOKEN_TAG_BEGIN, /* {% */
+    JINJA_TOKEN_TAG_END,
+    JINJA_TOKEN_NAME,
+    JINJA_TOKEN_STRING, /* with its quotes, escapes not yet read */
+    JINJA_TOKEN_INT,
+    JINJA_TOKEN_FLOAT,
+    JINJA_TOKEN_SIGN,
+    JINJA_TOKEN_END
+};
+
+struct jinja_token {
+    enum jinja_token_kind kind;
+    uint32_t line;
+    const char *at; /* into the source */
+    size_t n;
+};
+
+/* Tokens of @source, which lives on; line ends are newlines alone. *ret_tokens: a block of MEM_WORDS, the last token is
+ * JINJA_TOKEN_END. JINJA_FAILED with @diag, or -ENOMEM. */
+int jinja_lex(struct jinja_token **ret_tokens, const char *source, size_t n, struct diag *diag);
+
+#endif

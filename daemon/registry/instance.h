@@ -1,0 +1,159 @@
+/*
+ * Edition: one model file as it was opened, and the engine that serves it
+ *
+ * The descriptor is opened once; every engine that is started for the edition reads the same file, whatever lies at
+ * the path by then. An engine that is lost is started again, after the pauses that blame asks for, and the streams
+ * go on. What the loader refuses ends the edition; what crashes the loader is tried three times. An edition that is
+ * told to end waits for nobody: its streams are the caller's matter.
+ *
+ * The loop's thread. Freed when its engine is gone and nobody holds a reference.
+ */
+#ifndef SOTTO_REGISTRY_INSTANCE_H
+#define SOTTO_REGISTRY_INSTANCE_H
+
+#include "base/list.h"
+#include "base/map.h"
+#include "child/engine_link.h"
+#include "hub/hub.h"
+#include "loop/text_pool.h"
+#include "registry/blame.h"
+#include "sched/queue.h"
+#include <sys/stat.h>
+
+enum edition_state {
+    EDITION_LOADING,    /* its first engine loads, or rests before the next try */
+    EDITION_READY,      /* serves */
+    EDITION_RECOVERING, /* its engine was lost; the next one rests or loads */
+    EDITION_ENDING,     /* its engine is told to go, or has failed for good */
+    EDITION_STATE_COUNT,
+};
+
+/* What names a file's content, as far as that can be told without reading it. */
+struct identity {
+    dev_t dev;
+    ino_t ino;
+    off_t size;
+    struct timespec mtime;
+};
+
+void identity_of(const struct stat *stat, struct identity *ret_identity);
+bool identity_is_same(const struct identity *a, const struct identity *b);
+
+/* Open descriptors of devices that an engine tells of. */
+#define EDITION_DRM_CLIENTS 16u
+
+struct edition_drm_client {
+    uint32_t minor;
+    uint64_t id;
+};
+
+/* Of the engine's last Ready; strings are cut where they are longer than anything known. */
+struct edition_facts {
+    char architecture[32];
+    char format[32];
+    char backend[32];
+    char numerics[64];
+    uint64_t n_parameters;
+    uint32_t n_vocab; /* rows of the output */
+    uint32_t n_context;
+    uint32_t n_trained;
+    uint32_t n_hidden;    /* values of an embedding; 0: not made for it */
+    bool shares_prefixes; /* false: its sequences have a state that no prefix gives back */
+    uint32_t n_page_tok;
+    uint32_t kv_token_bytes;
+    uint32_t n_pages;
+    uint64_t load_us;
+    struct edition_drm_client drm_clients[EDITION_DRM_CLIENTS]; /* that are this engine, to the kernel */
+    uint32_t n_drm_clients;
+};
+
+/* Of the engine that runs now, as last told. */
+struct edition_figures {
+    uint64_t n_steps;
+    uint64_t n_tok;
+    uint64_t n_rows;
+    uint64_t n_weight_passes;
+    uint64_t n_step_allocs;
+    uint32_t n_sequences;
+    uint32_t n_pages_free;
+    uint32_t n_pages_cached;
+    uint32_t n_pages_held;
+    uint64_t n_pages_evicted; /* cached ones that had to go */
+    uint64_t rss_bytes;
+    uint64_t rss_file_bytes;
+    struct {
+        char kind[24];
+        uint64_t bytes;
+        uint64_t peak_bytes;
+    } memory[MEM_KIND_COUNT];
+    uint32_t n_memory;
+};
+
+struct hub;
+struct model;
+
+struct edition {
+    struct list link;    /* model::editions */
+    struct list streams; /* stream::edition_link */
+    struct hub *hub;
+    struct model *model; /* outlives it */
+    enum edition_state state;
+    uint32_t n_refs; /* streams and jobs that use the vocabulary */
+
+    struct model_settings settings; /* those that it was opened with: a reload changes the next one only */
+    char *strings;                  /* owned, of the settings */
+    int fd;
+    struct identity identity;
+    struct engine_link *engine; /* NULL between two */
+    uv_timer_t rest;            /* the pause before the next start */
+    struct engine_queue eq;
+    struct blame blame;
+    uint32_t n_tries;     /* crashes while loading, in a row */
+    bool is_closed;       /* rest is closed or being closed */
+    uint64_t troubled_us; /* when crashes of nobody became too many; 0: never */
+
+    struct vocab *vocab; /* NULL until the engine has accepted the file */
+    struct chat *chat;   /* NULL: chat_diag says why */
+    struct diag chat_diag;
+    struct words_job *head_job;
+    uint32_t *never; /* owned; ids that must not be sampled */
+    size_t n_never;
+
+    struct edition_facts facts;
+    struct edition_figures figures;
+    float load_fraction;
+    char load_phase[32];
+
+    struct map sequences;   /* number to stream */
+    uint32_t last_sequence; /* numbers are never used again, not even by the next engine */
+    uint64_t last_step;
+    uint32_t n_opening; /* Open sent and not answered */
+    bool opening_alone; /* the one that is being opened is a suspect */
+    bool owes_figures;  /* was asked for Stats */
+    bool is_pressed;    /* its engine was told of fewer pages than it has */
+
+    struct list pins; /* pin::link, in the settings' order */
+    bool pins_due;    /* the next turn looks after them */
+};
+
+/*
+ * Opens the model's configured file and starts its first engine. Above 0: refused (no such file, not a regular one),
+ * @diag says; below: a fault.
+ */
+int edition_open(struct edition **ret_edition, struct hub *hub, struct model *model, struct diag *diag);
+
+/* Its engine quits (or is killed, with @now); no other is started. Its streams must be gone, or be ended. */
+void edition_end(struct edition *edition, bool now);
+
+void edition_ref(struct edition *edition);
+void edition_unref(void *edition); /* of a words_job, too */
+
+bool edition_is_ready(const struct edition *edition);
+
+/* Within the last minute more of its engines were lost than any request is to blame for. */
+bool edition_is_troubled(const struct edition *edition);
+
+/* True while an engine takes orders. */
+bool edition_takes_orders(const struct edition *edition);
+
+#endif

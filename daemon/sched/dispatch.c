@@ -1,0 +1,435 @@
+/*
+ * One decision at a time, so that each is made on what the one before has changed. What runs is looked at first:
+ * must it stand still, is what waits behind it still right, may something wait behind it? If nothing runs, the best
+ * of what stands still is held against the best of what could begin.
+ */
+#include "sched/dispatch.h"
+#include "base/num.h"
+#include "sched/dispatch_pick.h"
+#include <assert.h>
+#include <string.h>
+
+void dispatch_init(struct dispatch *dispatch)
+{
+    *dispatch = (struct dispatch){ 0 };
+    for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
+        dispatch->limits[i].duty_permille = 1000;
+    }
+}
+
+/* ---- what the jobs of a step count */
+
+static void lend(struct dispatch_step *step)
+{
+    for (uint32_t i = 0; i < step->plan.n_entries; i++) {
+        struct plan_entry *entry = &step->plan.entries[i];
+
+        job_send(entry->job, entry->n_rows, entry->n_tok);
+    }
+}
+
+/* ---- orders */
+
+/* The slice that a step of @processor is told: the place's, and no longer than a gift may be. */
+static uint32_t slice_of(const struct dispatch_view *view, enum processor processor, bool is_boost)
+{
+    return is_boost ? dispatch_patience_us(view, processor) : view->in->limits[processor].slice_us;
+}
+
+static void order(struct dispatch_order *ret_order, enum dispatch_what what, struct dispatch_step *step)
+{
+    *ret_order = (struct dispatch_order){ .what = what, .step = step };
+}
+
+static void withdraw(struct dispatch *dispatch, struct dispatch_step *step, struct dispatch_order *ret_order)
+{
+    dispatch_move(step, DISPATCH_WITHDRAWING);
+    dispatch->n_withdraws++;
+    order(ret_order, DISPATCH_WITHDRAW, step);
+}
+
+static void suspend(struct dispatch *dispatch, struct dispatch_step *step, struct dispatch_order *ret_order)
+{
+    dispatch_move(step, DISPATCH_SUSPENDING);
+    dispatch->n_suspends++;
+    order(ret_order, DISPATCH_SUSPEND, step);
+}
+
+static void go_on(const struct dispatch_view *view, struct dispatch_step *step, bool is_boost,
+                  struct dispatch_order *ret_order)
+{
+    step->is_boost = is_boost;
+    step->slice_us = slice_of(view, step->eq->processor, is_boost);
+    step->from_us = view->in->now_us;
+    step->awaited_us = 0;
+    dispatch_move(step, DISPATCH_RUNNING);
+    order(ret_order, DISPATCH_CONTINUE, step);
+}
+
+/* The highest class of those in @plan that still want its result. */
+static enum priority class_of_plan(const struct plan *plan)
+{
+    enum priority priority = PRIORITY_BACKGROUND;
+
+    for (uint32_t i = 0; i < plan->n_entries; i++) {
+        const struct job *job = plan->entries[i].job;
+
+        if (job && job->state != JOB_ENDED) {
+            priority = (enum priority)num_max(priority, job->priority);
+        }
+    }
+    return priority;
+}
+
+static void begin(struct dispatch *dispatch, const struct dispatch_view *view, struct dispatch_step *step, int wanted,
+                  enum dispatch_state state, struct dispatch_order *ret_order)
+{
+    const struct dispatch_input *in = view->in;
+
+    step->eq = step->plan.eq;
+    step->id = ++dispatch->last_id;
+    step->priority = class_of_plan(&step->plan);
+    step->is_boost = (int)step->priority < wanted;
+    step->slice_us = slice_of(view, step->eq->processor, step->is_boost);
+    step->sent_us = in->now_us;
+    step->from_us = in->now_us;
+    step->awaited_us = 0;
+    step->held_us = 0;
+    step->stood_at_us = 0;
+    step->n_leaving = 0;
+    lend(step);
+    dispatch_move(step, state);
+    order(ret_order, DISPATCH_STEP, step);
+}
+
+/* ---- something runs */
+
+/* Brings *wake_us forward to @at_us. */
+static void wake_at(uint64_t *wake_us, uint64_t at_us)
+{
+    *wake_us = *wake_us ? num_min(*wake_us, at_us) : at_us;
+}
+
+/* A step that stands still and would be told to go on before any of the class of @step. */
+static bool is_passed_by(const struct dispatch_view *view, const struct dispatch_step *step, bool or_equal)
+{
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        const struct dispatch_step *other = &view->dispatch->steps[i];
+
+        if (other->state != DISPATCH_SUSPENDED || dispatch_is_gated(view, other)) {
+            continue;
+        }
+        if (dispatch_class_of(view, other) >= (int)step->priority + !or_equal) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool somebody_starves(const struct dispatch_view *view)
+{
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        const struct dispatch_step *step = &view->dispatch->steps[i];
+
+        if (step->state == DISPATCH_SUSPENDED && !dispatch_is_gated(view, step) && dispatch_is_starving(view, step)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Somebody of a higher class waits for @step's end. True if that takes too long: more than patience is left of it,
+ * or it was waited for that long. Else the turn looks again then.
+ */
+static bool is_waited_for_too_long(const struct dispatch_view *view, struct dispatch_step *step,
+                                   struct dispatch_order *ret_order)
+{
+    uint64_t now_us = view->in->now_us;
+    uint64_t patience_us = dispatch_patience_us(view, step->eq->processor);
+    uint64_t ran_us = now_us - num_min(now_us, step->from_us);
+    bool ends_anyhow = step->slice_us > 0 && step->slice_us <= ran_us + patience_us;
+
+    if (ends_anyhow) {
+        return false;
+    }
+    step->awaited_us = step->awaited_us > 0 ? step->awaited_us : now_us;
+    if (dispatch_left_us(step, now_us) > (int64_t)patience_us || now_us >= step->awaited_us + patience_us) {
+        return true;
+    }
+    wake_at(&ret_order->wake_us, step->awaited_us + patience_us);
+    return false;
+}
+
+static bool must_stand(const struct dispatch_view *view, struct dispatch_step *step, struct dispatch_order *ret_order)
+{
+    uint32_t slice_us = view->in->limits[step->eq->processor].slice_us;
+    uint64_t ran_us = view->in->now_us - num_min(view->in->now_us, step->from_us);
+
+    if (dispatch_is_gated(view, step)) {
+        return true;
+    }
+    if (slice_us > 0 && (step->slice_us == 0 || step->slice_us > ran_us + slice_us)) {
+        return true;
+    }
+    if (step->is_boost) {
+        return false;
+    }
+    if (dispatch_highest(view, step->priority, dispatch_preempts, step) > (int)step->priority ||
+        is_passed_by(view, step, false)) {
+        return is_waited_for_too_long(view, step, ret_order);
+    }
+    step->awaited_us = 0;
+    return false;
+}
+
+/* May a step like @step wait, or go on waiting, behind the one that runs? */
+static bool may_wait(const struct dispatch_view *view, const struct dispatch_step *step)
+{
+    return dispatch_is_free(view, step->eq->processor) && !dispatch_is_gated(view, step) && !somebody_starves(view) &&
+           dispatch_highest(view, DISPATCH_NOBODY, dispatch_displaces, step) == DISPATCH_NOBODY &&
+           !is_passed_by(view, step, true);
+}
+
+/* Whether a lane has something to begin is told to the planner by engine_queue::stopped. */
+static void stop_all(const struct dispatch_view *view)
+{
+    struct list *link;
+
+    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
+        list_for_each (link, &view->queue->jobs[priority]) {
+            struct job *job = container_of(link, struct job, link);
+
+            if (job->eq) {
+                job->eq->stopped = true;
+            }
+        }
+    }
+}
+
+static void let_begin(const struct dispatch_view *view)
+{
+    struct list *link;
+
+    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
+        list_for_each (link, &view->queue->jobs[priority]) {
+            struct job *job = container_of(link, struct job, link);
+
+            if (dispatch_is_in_line(view, job)) {
+                job->eq->stopped = false;
+            }
+        }
+    }
+}
+
+static struct plan_input plan_input_of(const struct dispatch_view *view, enum plan_kind kind)
+{
+    struct plan_input in = { .now_us = view->in->now_us, .boot_us = view->in->boot_us, .kind = kind };
+
+    dispatch_real_limits(view->dispatch, view->in->limits, in.limits);
+    return in;
+}
+
+/* The next step, behind @runner or on its own, is to bring somebody's first token as soon as can be. Who has aged is in
+ * it all the same: the plan gives those a small part. */
+static bool is_for_first(const struct dispatch_view *view, const struct dispatch_step *runner)
+{
+    return dispatch_highest(view, DISPATCH_NOBODY, dispatch_is_first, runner) > DISPATCH_NOBODY &&
+           dispatch_highest(view, DISPATCH_NOBODY, dispatch_has_aged, runner) == DISPATCH_NOBODY;
+}
+
+/* The lowest class of which a step of @eq may begin beside what stands still there: rows that follow rows in it can't
+ * come first. */
+static int least_beside(const struct dispatch *dispatch, const struct engine_queue *eq)
+{
+    int least = PRIORITY_BACKGROUND;
+
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        const struct dispatch_step *step = &dispatch->steps[i];
+
+        if (step->state == DISPATCH_SUSPENDED && step->eq == eq && (int)step->priority >= least) {
+            least = (int)step->priority + 1;
+        }
+    }
+    return least;
+}
+
+/* Lets the lane's next step wait behind @runner, if there is one and it may. */
+static void pipeline(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
+                     struct dispatch_step *runner, struct dispatch_order *ret_order)
+{
+    struct dispatch_step *step = dispatch_slot(dispatch);
+    int least = least_beside(dispatch, runner->eq);
+    struct plan_input in;
+
+    if (!step || least > PRIORITY_REALTIME || runner->state != DISPATCH_RUNNING || runner->plan.alone ||
+        runner->slice_us > 0 || queue_is_opening(view->queue, runner->eq) || !may_wait(view, runner)) {
+        return;
+    }
+    in = plan_input_of(view, PLAN_BEHIND);
+    in.eq = runner->eq;
+    in.min_priority = (enum priority)least;
+    if (is_for_first(view, runner)) {
+        in.min_priority = PRIORITY_REALTIME;
+    }
+    runner->eq->stopped = false;
+    plan_make(planner, view->queue, &in, &step->plan);
+    if (step->plan.eq) {
+        dispatch->n_pipelined++;
+        begin(dispatch, view, step, DISPATCH_NOBODY, DISPATCH_WAITING, ret_order);
+    }
+}
+
+static void attend_runner(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
+                          struct dispatch_step *runner, struct dispatch_order *ret_order)
+{
+    struct dispatch_step *waiter = dispatch_waiter(dispatch);
+    bool stands = runner->state == DISPATCH_RUNNING && must_stand(view, runner, ret_order);
+
+    if (waiter && waiter->state == DISPATCH_WAITING &&
+        (stands || dispatch_is_pointless(waiter) || !may_wait(view, waiter))) {
+        withdraw(dispatch, waiter, ret_order);
+    } else if (stands) {
+        suspend(dispatch, runner, ret_order);
+    } else if (!waiter) {
+        pipeline(dispatch, view, planner, runner, ret_order);
+    }
+}
+
+/* ---- nothing runs */
+
+/* True if @a is to go on before @b. */
+static bool goes_before(const struct dispatch_view *view, const struct dispatch_step *a, const struct dispatch_step *b)
+{
+    int class_a = dispatch_class_of(view, a);
+    int class_b = dispatch_class_of(view, b);
+
+    if (class_a != class_b) {
+        return class_a > class_b;
+    }
+    if (dispatch_is_pointless(a) != dispatch_is_pointless(b)) {
+        return dispatch_is_pointless(a); /* it ends with a part */
+    }
+    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+}
+
+/* The best of those that stand still and may go on now; with @starving: of those that starve. */
+static struct dispatch_step *best_standing(struct dispatch *dispatch, const struct dispatch_view *view, bool starving,
+                                           struct dispatch_order *ret_order)
+{
+    struct dispatch_step *best = NULL;
+
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        struct dispatch_step *step = &dispatch->steps[i];
+
+        if (step->state != DISPATCH_SUSPENDED || dispatch_is_gated(view, step)) {
+            continue;
+        }
+        if (!dispatch_is_rested(view, step->eq->processor)) {
+            wake_at(&ret_order->wake_us, dispatch_rested_at_us(dispatch, step->eq->processor));
+            continue;
+        }
+        if (starving && !dispatch_is_starving(view, step)) {
+            continue;
+        }
+        if (!best || goes_before(view, step, best)) {
+            best = step;
+        }
+    }
+    return best;
+}
+
+/* Somebody would begin, were its place rested, or its account's minute over. */
+static void wake_later(const struct dispatch_view *view, struct dispatch_order *ret_order)
+{
+    struct list *link;
+
+    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
+        list_for_each (link, &view->queue->jobs[priority]) {
+            struct job *job = container_of(link, struct job, link);
+            uint64_t wait_us;
+
+            if (dispatch_wants(view, job)) {
+                if (!dispatch_is_rested(view, job->eq->processor)) {
+                    wake_at(&ret_order->wake_us, dispatch_rested_at_us(view->dispatch, job->eq->processor));
+                }
+                continue;
+            }
+            wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us);
+            if (wait_us > 0 && (job->state == JOB_ASSIGNED || job->state == JOB_WAITING) && !job->parked) {
+                wake_at(&ret_order->wake_boot_us, view->in->boot_us + wait_us);
+            }
+        }
+    }
+}
+
+/* Plans what could begin above class @above, @wanted being the highest class of that. Nothing: tells when to ask
+ * again. */
+static void begin_new(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner, int above,
+                      int wanted, struct dispatch_order *ret_order)
+{
+    struct dispatch_step *step = dispatch_slot(dispatch);
+    bool overtakes = dispatch_highest(view, DISPATCH_NOBODY, dispatch_overtakes, NULL) > DISPATCH_NOBODY;
+    struct plan_input in = plan_input_of(view, overtakes ? PLAN_OVERTAKE : PLAN_NEXT);
+
+    /* At each place one step of each class stands still at most, since a new one begins above them only. */
+    assert(step);
+    if (overtakes || is_for_first(view, NULL)) {
+        in.min_priority = (enum priority)wanted; /* rows of others beside it would keep it waiting */
+    } else {
+        in.min_priority = (enum priority)(above + 1);
+    }
+    stop_all(view);
+    let_begin(view);
+    plan_make(planner, view->queue, &in, &step->plan);
+    if (step->plan.eq) {
+        begin(dispatch, view, step, wanted, DISPATCH_RUNNING, ret_order);
+    } else {
+        wake_later(view, ret_order);
+    }
+}
+
+static void attend_nobody(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
+                          struct dispatch_order *ret_order)
+{
+    int opening = dispatch_highest(view, DISPATCH_NOBODY, dispatch_is_opening, NULL);
+    int wanted = dispatch_highest(view, DISPATCH_NOBODY, dispatch_begins, NULL);
+    struct dispatch_step *standing = best_standing(dispatch, view, false, ret_order);
+    struct dispatch_step *starving = best_standing(dispatch, view, true, ret_order);
+    int priority = standing ? dispatch_class_of(view, standing) : DISPATCH_NOBODY;
+    int top = priority > wanted ? priority : wanted;
+
+    if (starving && dispatch_class_of(view, starving) < top) {
+        go_on(view, starving, true, ret_order);
+    } else if (opening > top) {
+        return; /* its answer comes at once, and it goes first */
+    } else if (standing && priority >= wanted) {
+        go_on(view, standing, false, ret_order);
+    } else {
+        begin_new(dispatch, view, planner, priority, wanted, ret_order);
+    }
+}
+
+void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planner *planner,
+                   const struct dispatch_input *in, struct dispatch_order *ret_order)
+{
+    const struct dispatch_view view = { .dispatch = dispatch, .queue = queue, .in = in };
+    struct dispatch_step *runner;
+
+    *ret_order = (struct dispatch_order){ .what = DISPATCH_NONE };
+    memcpy(dispatch->limits, in->limits, sizeof(dispatch->limits));
+    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
+        if (dispatch->steps[i].state == DISPATCH_ENDED) {
+            dispatch_move(&dispatch->steps[i], DISPATCH_FREE);
+        }
+        if (dispatch->steps[i].state != DISPATCH_FREE) {
+            dispatch->steps[i].priority = class_of_plan(&dispatch->steps[i].plan);
+        }
+    }
+    runner = dispatch_runner(dispatch);
+    if (runner) {
+        attend_runner(dispatch, &view, planner, runner, ret_order);
+    } else if (!dispatch_waiter(dispatch)) { /* else it is being withdrawn, or has begun */
+        attend_nobody(dispatch, &view, planner, ret_order);
+    }
+}

@@ -1,0 +1,410 @@
+/*
+ * Generalised processor sharing (Parekh and Gallager 1993): prompts of the class are computed at once, each
+ * account's at the speed of its weight, until they are through; so what others have before mine is through is the
+ * lesser of all that they have and my own times the ratio of the weights. Answers under way take their rows out of
+ * each step, and what they leave is for prompts. Of deadlines in one class the earliest comes first, and all work
+ * due before counts (the processor demand of Baruah, Mok and Rosier 1990; Liu and Layland 1973). Seats are counted
+ * as they come free: who wants one first, who gives one now, and when the answers of the others end.
+ *
+ * It walks the jobs, some hundreds at most.
+ */
+#include "sched/estimate.h"
+#include "base/num.h"
+#include "sched/fill.h"
+#include <float.h>
+
+/* Lanes and seats that are looked at; of more the rest counts as never free. */
+#define ADMIT_LANES 16u
+#define ADMIT_SEATS 64u
+
+/* One who keeps its seat until its answer ends. */
+struct slot {
+    double ns;    /* of its prompt */
+    double n_tok; /* of its answer, at most */
+    double n_pages;
+};
+
+/* All that stands between a job and its tokens; times in ns on the chip. */
+struct outlook {
+    double before;    /* prompts that come first in any case: higher classes, promised deadlines, elder ones */
+    double mine;      /* its account's part of that, and its own prompt */
+    double others;    /* what the other accounts of its class get meanwhile */
+    double rest;      /* all prompts of its class but its own */
+    double answers;   /* rows of answers in each step of its lane */
+    double turns;     /* a step of each other lane that has answers of its class */
+    double elsewhere; /* answers of higher classes at other lanes: those come first to the last token */
+    double limit;     /* of a step of its lane */
+    double paced;     /* the same, as answers with near deadlines need it, */
+    double paced_ns;  /* and until those are over */
+
+    /* Until it has a seat. */
+    int64_t n_slots; /* that it lacks: those who come first, and itself, less those free or given; 0 or below: none */
+    double n_pages;  /* likewise */
+    struct slot slots[ADMIT_SEATS]; /* that come free when their answers end */
+    uint32_t n_ends;
+};
+
+bool estimate_counts(const struct job *job)
+{
+    return job->state != JOB_ENDED && !job->parked && !job->yields && job->eq && job->eq->page_tokens > 0;
+}
+
+static double prompt_ns(const struct job *job)
+{
+    const double *ns = job->eq->cost.ns;
+    uint32_t n_rows = job_rows_left(job);
+
+    if (job_decodes(job)) {
+        return 0.0;
+    }
+    return n_rows * ns[COST_PREFILL_ROW] + plan_pages(job, n_rows, job->eq->page_tokens) * ns[COST_ATTEND_PAGE];
+}
+
+/* One row of its answer, when the answer has come halfway. */
+static double answer_ns(const struct job *job)
+{
+    const double *ns = job->eq->cost.ns;
+    double n_tok = job->n_known + job_tokens_left(job) * 0.5;
+
+    if (job_tokens_left(job) == JOB_NO_END) {
+        n_tok = job->n_known;
+    }
+    if (job->eq->n_context > 0 && n_tok > job->eq->n_context) {
+        n_tok = job->eq->n_context; /* it slides */
+    }
+    return ns[COST_DECODE_ROW] + n_tok / job->eq->page_tokens * ns[COST_ATTEND_PAGE];
+}
+
+/* All of its answer, alone. */
+static double whole_answer_ns(const struct job *job)
+{
+    uint32_t n_tok = job_tokens_left(job);
+
+    n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok;
+    return n_tok * (answer_ns(job) + job->eq->cost.ns[COST_FIXED]);
+}
+
+static bool is_promised(const struct job *other, const struct job *job)
+{
+    uint64_t other_us = queue_deadline_us(other);
+    uint64_t job_us = queue_deadline_us(job);
+
+    return other_us > 0 && (job_us == 0 || other_us <= job_us);
+}
+
+/* Adds @other's prompt to where it belongs; what is shared goes into its account's sum. */
+static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other, enum order order)
+{
+    double ns = prompt_ns(other);
+
+    if (other->priority > job->priority) {
+        outlook->before += ns;
+        return;
+    }
+    if (other->priority < job->priority) {
+        return;
+    }
+    outlook->rest += ns;
+    if (order == ORDER_URGENT && is_promised(other, job)) {
+        outlook->before += ns;
+        outlook->mine += other->account == job->account ? ns : 0.0;
+    } else if (other->account != job->account) {
+        other->account->sum_ns += ns;
+    } else if (order == ORDER_FAIR && other->order < job->order) {
+        outlook->before += ns;
+        outlook->mine += ns;
+    }
+}
+
+/* That @job needs, or what its sequence was told to. */
+static double pages_of(const struct job *job)
+{
+    uint64_t n_tok = job->n_most ? job->n_most : job->n_known;
+
+    return job->n_pages > 0 ? job->n_pages : (double)num_div_up(n_tok, job->eq->page_tokens);
+}
+
+/* What @other's seat means to one who wants one: it is given now, or comes free with its answer. */
+static void add_end(struct outlook *outlook, const struct job *job, const struct job *other)
+{
+    if (queue_gives_slot(job, other)) {
+        outlook->n_slots--;
+        outlook->n_pages -= other->n_pages;
+    } else if (outlook->n_ends < ADMIT_SEATS) {
+        uint32_t n_tok = job_tokens_left(other);
+
+        outlook->slots[outlook->n_ends++] = (struct slot){
+            .ns = prompt_ns(other),
+            .n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok,
+            .n_pages = other->n_pages,
+        };
+    }
+}
+
+/* @other wants a seat, and gets it before @job. */
+static bool is_seated_first(const struct job *job, const struct job *other, enum order order)
+{
+    if (other->priority != job->priority) {
+        return other->priority > job->priority;
+    }
+    return order == ORDER_FAIR || is_promised(other, job);
+}
+
+/* Until @other's deadline, on the chip. By then it is over in any case. */
+static double left_ns(const struct job *other, const struct view *view)
+{
+    uint64_t left_us = other->finish_by_us - num_min(other->finish_by_us, view->boot_us);
+
+    return (double)left_us * view->limits[other->eq->processor].duty_permille;
+}
+
+/* Adds what @other's seat and answer mean to @job. */
+static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other, const struct view *view)
+{
+    bool gives_way = other->parked || other->yields;
+
+    if (other->eq != job->eq) {
+        return;
+    }
+    if (other->state == JOB_ASSIGNED) {
+        outlook->answers += !gives_way && job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
+        add_end(outlook, job, other);
+    } else if (!gives_way && is_seated_first(job, other, view->order)) {
+        outlook->n_slots += other->state != JOB_OPENING && !other->owns_slot; /* those count as taken */
+        outlook->n_pages += pages_of(other);
+    }
+    if (!gives_way && other->priority >= job->priority && other->finish_by_us > 0) {
+        const double *ns = job->eq->cost.ns;
+        double least_ns = ns[COST_FIXED] + job->eq->n_taken * ns[COST_DECODE_ROW];
+        double pace_ns = fill_pace_ns(other, view->limits, view->boot_us, least_ns);
+
+        if (pace_ns < outlook->limit) {
+            double ns_left = left_ns(other, view);
+
+            outlook->paced = pace_ns < outlook->paced ? pace_ns : outlook->paced;
+            outlook->paced_ns = ns_left > outlook->paced_ns ? ns_left : outlook->paced_ns;
+        }
+    }
+}
+
+/* A step of each lane but @job's that has answers of its class. */
+static double turns_of(const struct queue *queue, const struct job *job)
+{
+    const struct engine_queue *lanes[ADMIT_LANES];
+    double ns = 0.0;
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &queue->jobs[job->priority]) {
+        const struct job *other = container_of(link, struct job, link);
+        uint32_t at = 0;
+
+        if (!estimate_counts(other) || other->state != JOB_ASSIGNED || other->eq == job->eq) {
+            continue;
+        }
+        ns += answer_ns(other);
+        while (at < n && lanes[at] != other->eq) {
+            at++;
+        }
+        if (at == n && n < ADMIT_LANES) {
+            lanes[n++] = other->eq;
+            ns += other->eq->cost.ns[COST_FIXED];
+        }
+    }
+    return ns;
+}
+
+/* A higher class at another lane has the chip to the end of its answers, each in a step of its own at worst. */
+static double elsewhere_of(const struct queue *queue, const struct job *job)
+{
+    double ns = 0.0;
+    struct list *link;
+
+    for (size_t i = (size_t)job->priority + 1; i < PRIORITY_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *other = container_of(link, struct job, link);
+
+            if (estimate_counts(other) && other->eq != job->eq) {
+                ns += whole_answer_ns(other);
+            }
+        }
+    }
+    return ns;
+}
+
+/* While @outlook->mine is computed the others of the class get as much as their weights say, or all they
+ * have. */
+static double shares_of(const struct queue *queue, const struct job *job, double mine)
+{
+    double unit = (double)account_unit(&job->limits);
+    double ns = 0.0;
+    struct list *link;
+
+    list_for_each (link, &queue->jobs[job->priority]) {
+        const struct job *other = container_of(link, struct job, link);
+        double part = mine * unit / (double)account_unit(&other->limits);
+
+        if (other->account != job->account) {
+            ns += other->account->sum_ns < part ? other->account->sum_ns : part;
+            other->account->sum_ns = 0.0; /* counted once */
+        }
+    }
+    return ns;
+}
+
+static void outlook_clear(struct outlook *outlook, double limit_ns)
+{
+    *outlook = (struct outlook){ .limit = limit_ns, .paced = limit_ns };
+}
+
+static bool has_seat(const struct job *job)
+{
+    return job->state == JOB_ASSIGNED || job->state == JOB_OPENING || job->owns_slot;
+}
+
+static void outlook_init(struct outlook *outlook, const struct view *view, const struct job *job)
+{
+    const struct engine_queue *eq = job->eq;
+    const struct governor_limits *limits = &view->limits[eq->processor];
+    uint64_t n_pages_kept = 0; /* of sessions, that would be given up */
+    uint32_t n_kept = queue_count_retained(view->queue, eq, &n_pages_kept);
+    double n_free =
+        (double)eq->n_pages * limits->kv_permille / 1000.0 - (double)eq->n_pages_promised + (double)eq->n_pages_shared;
+
+    outlook_clear(outlook, plan_target_ns(eq, limits));
+    if (!has_seat(job)) {
+        outlook->n_slots = 1 - (int64_t)(eq->n_slots - eq->n_taken) - n_kept;
+        outlook->n_pages = pages_of(job) - n_free - (double)n_pages_kept;
+    }
+    if (eq->n_pages == 0) {
+        outlook->n_pages = -DBL_MAX;
+    }
+}
+
+static void look_out(const struct view *view, const struct job *job, struct outlook *ret_outlook)
+{
+    const struct queue *queue = view->queue;
+    const struct job *extra = view->extra;
+    struct list *link;
+
+    outlook_init(ret_outlook, view, job);
+    list_for_each (link, &queue->jobs[job->priority]) {
+        container_of(link, struct job, link)->account->sum_ns = 0.0;
+    }
+    if (extra) {
+        extra->account->sum_ns = 0.0;
+        add_prompt(ret_outlook, job, extra, view->order);
+        add_seat(ret_outlook, job, extra, view);
+        ret_outlook->answers += extra->eq == job->eq ? answer_ns(extra) : 0.0;
+    }
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
+        list_for_each (link, &queue->jobs[i]) {
+            const struct job *other = container_of(link, struct job, link);
+
+            if (other == job || other == extra || other->state == JOB_ENDED || !other->eq) {
+                continue;
+            }
+            add_seat(ret_outlook, job, other, view);
+            if (!other->parked && !other->yields) {
+                add_prompt(ret_outlook, job, other, view->order);
+            }
+        }
+    }
+    ret_outlook->mine += prompt_ns(job);
+    ret_outlook->others = shares_of(queue, job, ret_outlook->mine);
+    ret_outlook->turns = turns_of(queue, job);
+    ret_outlook->elsewhere = elsewhere_of(queue, job);
+}
+
+static double end_ns(const struct slot *slot, double step_ns)
+{
+    return slot->ns + slot->n_tok * step_ns;
+}
+
+/* Until as many answers have ended as there are seats and pages lacking; each goes on in every step. */
+static double seat_ns(struct outlook *outlook, double step_ns)
+{
+    double ns = 0.0;
+    double all_ns = 0.0;
+    uint32_t n;
+
+    for (n = 0; n < outlook->n_ends && (outlook->n_slots > 0 || outlook->n_pages > 0.0); n++) {
+        uint32_t next = n;
+
+        for (uint32_t i = n + 1; i < outlook->n_ends; i++) {
+            next = end_ns(&outlook->slots[i], step_ns) < end_ns(&outlook->slots[next], step_ns) ? i : next;
+        }
+        ns = end_ns(&outlook->slots[next], step_ns);
+        all_ns += ns;
+        outlook->n_slots--;
+        outlook->n_pages -= outlook->slots[next].n_pages;
+        outlook->slots[next] = outlook->slots[n];
+    }
+    /* More than one for each: behind those the next ones, which take as long. */
+    return outlook->n_slots > 0 && n > 0 ? ns + (double)outlook->n_slots / n * all_ns / n : ns;
+}
+
+/* The rest of @job's answer behind its first token. */
+static double answer_time_ns(const struct outlook *outlook, const struct job *job, double step_ns, double piece_ns,
+                             double target_ns)
+{
+    uint32_t n_left = job_tokens_left(job);
+    uint32_t n_more = n_left > 0 && !job->has_first ? n_left - 1 : n_left;
+    double alone_ns = n_more * step_ns;
+    double rest_ns = outlook->rest;
+    double n_full = rest_ns / piece_ns; /* steps that are full of other prompts */
+    double beside_ns;
+
+    if (n_full > n_more) {
+        n_full = n_more;
+    }
+    beside_ns = alone_ns + n_full * (target_ns - step_ns > 0.0 ? target_ns - step_ns : 0.0);
+    /* A deadline that is near keeps those pieces small (plan.c), down to an even share of the time. */
+    return beside_ns < alone_ns + rest_ns ? beside_ns : alone_ns + rest_ns;
+}
+
+/* Time for prompts of @ns in pieces of @piece_ns, each in a step with all answers. */
+static double prompts_ns(double ns, double piece_ns, double step_ns)
+{
+    return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
+}
+
+/* What @limit_ns of a step leaves to prompts. The first in line has its rows, however many answers there are. */
+static double piece_of(const struct outlook *outlook, const struct engine_queue *eq, double limit_ns, double n_rows)
+{
+    double ns = limit_ns - eq->cost.ns[COST_FIXED] - outlook->answers;
+    double least_ns = n_rows * eq->cost.ns[COST_PREFILL_ROW];
+
+    return ns > least_ns ? ns : least_ns;
+}
+
+void estimate_job(const struct view *view, const struct job *job, struct estimate *ret_estimate)
+{
+    const struct engine_queue *eq = job->eq;
+    const struct governor_limits *bounds = &view->limits[eq->processor];
+    double duty = (bounds->duty_permille > 0 ? bounds->duty_permille : 1) / 1000.0;
+    double n_least = (double)num_min(PLAN_PIECE_ROWS, num_max(1, eq->n_rows));
+    struct outlook outlook;
+    double step_ns;
+    double paced_ns;
+    double ns;
+    double finish_ns;
+
+    look_out(view, job, &outlook);
+    step_ns = eq->cost.ns[COST_FIXED] + outlook.answers + outlook.turns;
+    ns = outlook.before + outlook.others + prompt_ns(job);
+    /* While answers hurry, in the pieces that they leave; or behind them in full ones, if that is sooner. */
+    paced_ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.paced, 1.0), step_ns);
+    ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.limit, n_least), step_ns) + outlook.paced_ns;
+    ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + seat_ns(&outlook, step_ns);
+    if (job->has_first) {
+        ns = 0.0;
+    }
+    finish_ns = ns + answer_time_ns(&outlook, job, step_ns + answer_ns(job),
+                                    piece_of(&outlook, eq, outlook.limit, n_least), outlook.limit);
+    *ret_estimate = (struct estimate){
+        .first_us = ns / duty / 1000.0,
+        .finish_us = finish_ns / duty / 1000.0,
+        .step_us = (outlook.limit > step_ns ? outlook.limit : step_ns) / duty / 1000.0,
+    };
+}

@@ -1,0 +1,22 @@
+/*
+ * Two clocks, one difference.
+ */
+#include "sensor/suspend.h"
+
+uint64_t suspend_check(struct suspend *suspend, uint64_t mono_us, uint64_t boot_us)
+{
+    const uint64_t apart_us = boot_us > mono_us ? boot_us - mono_us : 0;
+    uint64_t slept_us = 0;
+
+    /* A reader that was held up between the clocks sees them further apart than they are; the least is the truth. */
+    if (!suspend->has_apart || apart_us < suspend->apart_us) {
+        suspend->apart_us = apart_us;
+        suspend->has_apart = true;
+    }
+    if (apart_us - suspend->apart_us >= SUSPEND_LEAST_US) {
+        slept_us = apart_us - suspend->apart_us;
+        suspend->apart_us = apart_us;
+        suspend->total_us += slept_us;
+    }
+    return slept_us;
+}

@@ -1,0 +1,449 @@
+#include "session/pins.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/num.h"
+#include "dispatch/dispatcher.h"
+#include "proto/limit.h"
+#include "registry/models.h"
+#include "session/pins_text.h"
+#include "stream/stream.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+#define TO(state) (1u << (state))
+
+/* Every legal move of a pin. */
+static const uint32_t moves[PIN_STATE_COUNT] = {
+    [PIN_WAITING] = TO(PIN_WORDS) | TO(PIN_COMPUTING) | TO(PIN_REFUSED),
+    [PIN_WORDS] = TO(PIN_WAITING) | TO(PIN_REFUSED),
+    [PIN_COMPUTING] = TO(PIN_WAITING) | TO(PIN_HELD) | TO(PIN_REFUSED),
+    [PIN_HELD] = TO(PIN_WAITING),
+};
+
+#undef TO
+
+static const char *const names[PIN_STATE_COUNT] = {
+    [PIN_WAITING] = "waiting", [PIN_WORDS] = "words",     [PIN_COMPUTING] = "computing",
+    [PIN_HELD] = "held",       [PIN_REFUSED] = "refused",
+};
+
+static void move(struct pin *pin, enum pin_state to)
+{
+    const char *model = pin->edition->model->settings.name;
+
+    assert(moves[pin->state] & (1u << to));
+    log_debug("stream", "model %s, pin %s: %s -> %s", model, pin->settings.name, names[pin->state], names[to]);
+    pin->state = to;
+    if (to == PIN_HELD || to == PIN_REFUSED) {
+        hub_event(pin->edition->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused", "model", model,
+                  "pin", pin->settings.name, "why", pin->why, NULL);
+    }
+}
+
+static void refuse(struct pin *pin, const char *why)
+{
+    snprintf(pin->why, sizeof(pin->why), "%s", why);
+    log_warn("stream", "event: pin-refused, model: %s, pin: %s, why: %s", pin->edition->model->settings.name,
+             pin->settings.name, why);
+    move(pin, PIN_REFUSED);
+}
+
+void pins_due(struct edition *edition)
+{
+    edition->pins_due = true;
+    hub_poke(edition->hub);
+}
+
+/* ---- room */
+
+/* Pages that pins may hold of @n_pages: half, and a whole context fits beside them. */
+static uint32_t pages_of(const struct edition *edition, uint32_t n_pages)
+{
+    uint32_t n_context = (uint32_t)num_div_up(edition->facts.n_context, edition->facts.n_page_tok);
+
+    return (uint32_t)num_min(n_pages / 2, n_pages > n_context ? n_pages - n_context : 0);
+}
+
+static uint32_t pages_now(const struct edition *edition)
+{
+    uint64_t permille = edition->hub->governing.kv_permille;
+
+    return pages_of(edition, (uint32_t)(edition->facts.n_pages * permille / 1000));
+}
+
+/* That all of them hold, or will. */
+static uint32_t pages_held(const struct edition *edition)
+{
+    struct list *link;
+    uint32_t n = 0;
+
+    list_for_each (link, &edition->pins) {
+        const struct pin *pin = container_of(link, struct pin, link);
+
+        n += pin->state == PIN_HELD || pin->state == PIN_COMPUTING ? pin->n_pages : 0;
+    }
+    return n;
+}
+
+/* The engine holds it no more. @tells: it is there to be told. */
+static void let_go(struct pin *pin, bool tells)
+{
+    struct edition *edition = pin->edition;
+
+    if (tells) {
+        pacer_tell_pin(edition, pin->number, 0);
+    }
+    edition->eq.n_pages_promised -= pin->n_pages;
+    edition->eq.no_room = false;
+    pin->number = 0;
+    move(pin, PIN_WAITING);
+}
+
+/* The governor has taken pages back: those at the end of the list go first. */
+static void make_room(struct edition *edition)
+{
+    struct list *link = edition->pins.prev;
+
+    for (; link != &edition->pins && pages_held(edition) > pages_now(edition); link = link->prev) {
+        struct pin *pin = container_of(link, struct pin, link);
+
+        if (pin->state == PIN_HELD) {
+            log_info("stream", "event: pin-let-go, model: %s, pin: %s", edition->model->settings.name,
+                     pin->settings.name);
+            let_go(pin, true);
+            snprintf(pin->why, sizeof(pin->why), "memory is short: it is computed again when the machine has more");
+        }
+    }
+}
+
+/* ---- computing */
+
+static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
+{
+}
+
+static void on_delta(void *owner, const Sotto__V1__Delta *delta)
+{
+}
+
+static void on_notice(void *owner, const Sotto__V1__Notice *notice)
+{
+}
+
+static void on_done(void *owner, const Sotto__V1__Done *done)
+{
+}
+
+static void on_error(void *owner, const Sotto__V1__Error *error)
+{
+}
+
+/* What matters is told by pins_take(). */
+static const struct stream_sink sink = {
+    .on_accepted = on_accepted,
+    .on_delta = on_delta,
+    .on_notice = on_notice,
+    .on_done = on_done,
+    .on_error = on_error,
+};
+
+static const struct grant grant = {
+    .uid = PIN_UID,
+    .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
+    .class_default = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
+    .n_streams = UINT32_MAX, /* one of each edition, in fact */
+    .n_answer = 1,
+};
+
+/* A request whose answer nobody hears. */
+static void compute(struct pin *pin)
+{
+    Sotto__V1__Generate ask = SOTTO__V1__GENERATE__INIT;
+    Sotto__V1__Sampling sampling = SOTTO__V1__SAMPLING__INIT;
+    Sotto__V1__TokenIds ids = SOTTO__V1__TOKEN_IDS__INIT;
+    struct edition *edition = pin->edition;
+    struct diag diag = DIAG_INIT;
+    struct stream *stream;
+    uint32_t retry_ms;
+    char name[72];
+
+    snprintf(name, sizeof(name), "%s", edition->model->settings.name);
+    ids.n_ids = pin->tokens.n;
+    ids.ids = pin->tokens.ids;
+    sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
+    sampling.temperature = 0.0f;
+    ask.model = name;
+    ask.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    ask.tokens = &ids;
+    ask.sampling = &sampling;
+    ask.ignore_end = true;
+    if (stream_make(edition->hub, &ask, NULL, &grant, &sink, pin, &stream, &retry_ms, &diag)) {
+        snprintf(pin->why, sizeof(pin->why), "%s", diag_is_set(&diag) ? diag.text : "no memory was left");
+        return; /* another turn */
+    }
+    stream->pin = pin;
+    stream->job.yields = true;
+    pin->stream = stream;
+    pin->why[0] = '\0';
+    move(pin, PIN_COMPUTING);
+}
+
+/* False: it is refused, or has to wait. */
+static bool has_room(struct pin *pin)
+{
+    const struct edition *edition = pin->edition;
+    const struct edition_facts *facts = &edition->facts;
+    uint32_t n_most = pages_of(edition, facts->n_pages);
+    uint32_t n_held = pages_held(edition);
+    char text[DIAG_BYTES];
+
+    pin->n_pages = (uint32_t)num_div_up(pin->tokens.n, facts->n_page_tok);
+    if (pin->tokens.n >= facts->n_context) {
+        snprintf(text, sizeof(text),
+                 "it has %zu tokens and the model's context %u: nothing could follow it, so pin less", pin->tokens.n,
+                 facts->n_context);
+        refuse(pin, text);
+        return false;
+    }
+    if (n_held + pin->n_pages > n_most) {
+        snprintf(text, sizeof(text),
+                 "it needs %u pages of KV memory and pins may hold %u of %u (half, and a whole context beside "
+                 "them), of which %u are taken: raise kv_bytes, lower context, or pin less",
+                 pin->n_pages, n_most, facts->n_pages, n_held);
+        refuse(pin, text);
+        return false;
+    }
+    return n_held + pin->n_pages <= pages_now(edition);
+}
+
+static void on_tokens(struct pin *pin, const char *why)
+{
+    move(pin, PIN_WAITING);
+    if (why) {
+        refuse(pin, why);
+    }
+    pins_due(pin->edition);
+}
+
+/* The next step of @pin, which waits. True if it is busy now. */
+static bool start(struct pin *pin)
+{
+    if (!pin->edition->facts.shares_prefixes) {
+        refuse(pin, "the model's family keeps a state that no prefix gives back: nothing of it can be pinned");
+        return false;
+    }
+    if (pin->tokens.n == 0) {
+        if (pins_words(pin, on_tokens)) {
+            refuse(pin, "there is no memory to make its tokens");
+            return false;
+        }
+        move(pin, PIN_WORDS);
+        return true;
+    }
+    if (has_room(pin)) {
+        compute(pin);
+    }
+    return pin->state == PIN_COMPUTING;
+}
+
+/* One at a time, in the order of the settings. */
+static void run(struct edition *edition)
+{
+    struct list *link;
+
+    edition->pins_due = false;
+    if (!edition_is_ready(edition) || edition->hub->is_stopping || models_pick(edition->model) != edition) {
+        return;
+    }
+    make_room(edition);
+    list_for_each (link, &edition->pins) {
+        const struct pin *pin = container_of(link, struct pin, link);
+
+        if (pin->state == PIN_WORDS || pin->state == PIN_COMPUTING) {
+            return;
+        }
+    }
+    list_for_each (link, &edition->pins) {
+        struct pin *pin = container_of(link, struct pin, link);
+
+        if (pin->state == PIN_WAITING && start(pin)) {
+            return;
+        }
+    }
+}
+
+void pins_run(struct hub *hub)
+{
+    struct list *link;
+    struct list *at;
+
+    list_for_each (link, &hub->models) {
+        list_for_each (at, &container_of(link, struct model, link)->editions) {
+            struct edition *edition = container_of(at, struct edition, link);
+
+            if (edition->pins_due) {
+                run(edition);
+            }
+        }
+    }
+}
+
+/* A refusal that may be another one later. */
+static bool is_passing(Sotto__V1__Code code)
+{
+    return code == SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED || code == SOTTO__V1__CODE__CODE_UNAVAILABLE;
+}
+
+void pins_take(struct stream *stream)
+{
+    struct pin *pin = steal(&stream->pin);
+    struct edition *edition = stream->edition;
+
+    if (!pin) {
+        return;
+    }
+    pin->stream = NULL;
+    if (stream->end.code != SOTTO__V1__CODE__CODE_OK && !is_passing(stream->end.code)) {
+        refuse(pin, stream->end.sentence);
+    } else if (stream->n_answer == 0 || stream->sequence == 0 || stream->job.n_steps > 0 ||
+               !edition_takes_orders(edition)) {
+        snprintf(pin->why, sizeof(pin->why), "%s", stream->end.sentence);
+        move(pin, PIN_WAITING);
+    } else {
+        pin->number = stream->sequence; /* as free as any other */
+        pacer_pin(stream, pin->number);
+        edition->eq.n_pages_promised += pin->n_pages;
+        move(pin, PIN_HELD);
+        log_info("stream", "event: pin-held, model: %s, pin: %s, tokens: %zu", edition->model->settings.name,
+                 pin->settings.name, pin->tokens.n);
+        pins_due(edition);
+    }
+}
+
+/* ---- coming and going */
+
+static void destroy(struct pin *pin)
+{
+    words_drop(steal(&pin->words));
+    if (pin->stream) {
+        pin->stream->pin = NULL;
+        stream_forget(pin->stream);
+    }
+    if (pin->state == PIN_HELD) {
+        let_go(pin, edition_takes_orders(pin->edition));
+    }
+    list_remove(&pin->link);
+    ids_finish(&pin->tokens);
+    mem_free(pin->block);
+    mem_free(pin);
+}
+
+static int create(struct edition *edition, const struct pin_settings *settings, struct list *list)
+{
+    struct pin *pin = mem_calloc(MEM_STREAM, 1, sizeof(*pin));
+
+    if (!pin) {
+        return err_new(-ENOMEM);
+    }
+    list_init(&pin->link);
+    pin->edition = edition;
+    pin->block = mem_alloc(MEM_STREAM, pins_bytes(settings, 1));
+    if (!pin->block) {
+        mem_free(pin);
+        return err_new(-ENOMEM);
+    }
+    pin->settings = *pins_copy(settings, 1, pin->block);
+    list_append(list, &pin->link);
+    return 0;
+}
+
+static struct pin *find_equal(struct list *list, const struct pin_settings *settings)
+{
+    struct list *link;
+
+    list_for_each (link, list) {
+        struct pin *pin = container_of(link, struct pin, link);
+
+        if (pin_settings_equal(&pin->settings, settings)) {
+            return pin;
+        }
+    }
+    return NULL;
+}
+
+static void destroy_all(struct list *list)
+{
+    struct list *link;
+
+    while ((link = list_first(list))) {
+        destroy(container_of(link, struct pin, link));
+    }
+}
+
+int pins_configure(struct edition *edition, const struct pin_settings *pins, size_t n)
+{
+    struct list fresh;
+    struct list all;
+
+    list_init(&fresh);
+    list_init(&all);
+    for (size_t i = 0; i < n; i++) {
+        if (!find_equal(&edition->pins, &pins[i]) && create(edition, &pins[i], &fresh)) {
+            destroy_all(&fresh);
+            return err_new(-ENOMEM);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct pin *pin = find_equal(&edition->pins, &pins[i]);
+
+        pin = pin ? pin : find_equal(&fresh, &pins[i]);
+        list_remove(&pin->link);
+        list_append(&all, &pin->link);
+    }
+    destroy_all(&edition->pins);
+    while (!list_is_empty(&all)) {
+        struct pin *pin = container_of(list_first(&all), struct pin, link);
+
+        /* There may be room now. */
+        if (pin->state == PIN_REFUSED) {
+            pin->state = PIN_WAITING;
+            pin->why[0] = '\0';
+        }
+        list_remove(&pin->link);
+        list_append(&edition->pins, &pin->link);
+    }
+    pins_due(edition);
+    return 0;
+}
+
+void pins_lose(struct edition *edition)
+{
+    struct list *link;
+
+    list_for_each (link, &edition->pins) {
+        struct pin *pin = container_of(link, struct pin, link);
+
+        if (pin->state == PIN_HELD) {
+            let_go(pin, false);
+        }
+    }
+}
+
+void pins_end(struct edition *edition)
+{
+    destroy_all(&edition->pins);
+}
+
+void pins_end_all(struct hub *hub)
+{
+    struct list *link;
+    struct list *at;
+
+    list_for_each (link, &hub->models) {
+        list_for_each (at, &container_of(link, struct model, link)->editions) {
+            pins_end(container_of(at, struct edition, link));
+        }
+    }
+}

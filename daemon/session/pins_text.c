@@ -1,0 +1,143 @@
+#include "session/pins_text.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "hub/hub_state.h"
+#include "stream/stream.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static void on_words(void *owner, struct words_job *job);
+
+static void push(struct pin *pin, struct words_job *job)
+{
+    struct edition *edition = pin->edition;
+
+    job->vocab = edition->vocab;
+    job->chat = edition->chat;
+    job->flags = TOKENIZE_BOS;
+    job->release = edition_unref;
+    job->keeper = edition;
+    edition_ref(edition);
+    pin->words = job;
+    words_push(&edition->hub->words, job, on_words, pin);
+}
+
+/* Who speaks behind @last. */
+static const char *next_role(const char *last)
+{
+    return strcmp(last, "user") == 0 || strcmp(last, "tool") == 0 ? "assistant" : "user";
+}
+
+/* A job for the messages and one more. */
+static int make_chat(struct pin *pin, struct words_job **ret_job)
+{
+    Sotto__V1__Chat *chat = sotto__v1__chat__unpack(NULL, pin->settings.n_chat, pin->settings.chat);
+    cleanup(mem_freep) Sotto__V1__ChatMessage **messages = NULL;
+    Sotto__V1__ChatMessage more = SOTTO__V1__CHAT_MESSAGE__INIT;
+    Sotto__V1__Chat longer;
+    uint8_t text[1] = { pin->is_second ? 'b' : 'a' };
+    char role[16];
+    int r;
+
+    if (!chat) {
+        return err_new(-ENOMEM);
+    }
+    messages = mem_alloc(MEM_STREAM, (chat->n_messages + 1) * sizeof(Sotto__V1__ChatMessage *));
+    if (!messages) {
+        sotto__v1__chat__free_unpacked(chat, NULL);
+        return err_new(-ENOMEM);
+    }
+    memcpy(messages, chat->messages, chat->n_messages * sizeof(Sotto__V1__ChatMessage *));
+    snprintf(role, sizeof(role), "%s", next_role(messages[chat->n_messages - 1]->role));
+    more.role = role;
+    more.content = (ProtobufCBinaryData){ .len = sizeof(text), .data = text };
+    messages[chat->n_messages] = &more;
+    longer = *chat;
+    longer.messages = messages;
+    longer.n_messages = chat->n_messages + 1;
+    longer.no_generation_prompt = true;
+    r = words_chat(ret_job, NULL, &longer);
+    sotto__v1__chat__free_unpacked(chat, NULL);
+    return err_up(r);
+}
+
+static int push_chat(struct pin *pin)
+{
+    struct words_job *job;
+    int r = make_chat(pin, &job);
+
+    if (r == 0) {
+        push(pin, job);
+    }
+    return err_up(r);
+}
+
+/* Cuts @ids behind what @other begins with, too. */
+static void cut(struct ids *ids, const struct ids *other)
+{
+    size_t n = 0;
+
+    while (n < ids->n && n < other->n && ids->ids[n] == other->ids[n]) {
+        n++;
+    }
+    ids->n = n;
+}
+
+/* What is wrong with the job's outcome, or NULL. */
+static const char *fault_of(const struct words_job *job)
+{
+    if (job->outcome == TOKENIZE_OK) {
+        return NULL;
+    }
+    if (job->outcome == TOKENIZE_TOO_MANY) {
+        return "it has more tokens than any context";
+    }
+    return diag_is_set(&job->diag) ? job->diag.text : "there is no memory to make its tokens";
+}
+
+static void on_words(void *owner, struct words_job *job)
+{
+    struct pin *pin = owner;
+    const char *why = fault_of(job);
+
+    pin->words = NULL;
+    if (!why && pin->is_second) {
+        cut(&pin->tokens, &job->ids);
+    } else if (!why) {
+        pin->tokens = job->ids;
+        job->ids = (struct ids){ 0 };
+    }
+    if (!why && job->kind == WORDS_CHAT && !pin->is_second) {
+        pin->is_second = true;
+        if (push_chat(pin) == 0) {
+            return;
+        }
+        why = "there is no memory to make its tokens";
+    }
+    if (!why && pin->tokens.n == 0) {
+        why = "it comes to no token: prompts that begin with it have nothing in common";
+    }
+    if (why) {
+        ids_finish(&pin->tokens);
+        pin->tokens = (struct ids){ 0 };
+    }
+    pin->words_done(pin, why);
+}
+
+int pins_words(struct pin *pin, void (*done)(struct pin *pin, const char *why))
+{
+    struct words_job *job;
+    int r;
+
+    pin->is_second = false;
+    pin->words_done = done;
+    if (pin->settings.chat) {
+        return err_up(push_chat(pin));
+    }
+    r = words_text(&job, NULL, pin->settings.text, strlen(pin->settings.text));
+    if (r == 0) {
+        push(pin, job);
+    }
+    return err_up(r);
+}

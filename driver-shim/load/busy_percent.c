@@ -1,0 +1,182 @@
+/*
+ * Three files of three vendors' making, and their forms.
+ */
+#include "load/busy_percent.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Figures of 101 % come from rounding of two clocks; above it's no percentage. */
+#define PERCENT_MAX 105u
+
+struct percent_source {
+    struct source source;
+    const struct root *root;
+    struct gpu device;
+    struct reading last;
+};
+
+/* A number without sign at the beginning of *text, which then stands behind it. */
+static bool take_number(const char **text, uint64_t *ret_number)
+{
+    char *end;
+    unsigned long long number;
+
+    while (isspace((unsigned char)**text)) {
+        (*text)++;
+    }
+    if (!isdigit((unsigned char)**text)) {
+        return false;
+    }
+    errno = 0;
+    number = strtoull(*text, &end, 10);
+    if (errno) {
+        return false;
+    }
+    *text = end;
+    *ret_number = number;
+    return true;
+}
+
+static bool is_end(const char *text)
+{
+    return text[strspn(text, " \t\r\n")] == '\0';
+}
+
+bool busy_percent_parse(const char *text, uint32_t *ret_permille)
+{
+    uint64_t percent;
+
+    if (!take_number(&text, &percent) || percent > PERCENT_MAX) {
+        return false;
+    }
+    text += strspn(text, " \t");
+    text += *text == '%';
+    if (!is_end(text)) {
+        return false;
+    }
+    *ret_permille = percent >= 100 ? 1000 : (uint32_t)percent * 10;
+    return true;
+}
+
+bool busy_percent_parse_pair(const char *text, uint32_t *ret_permille)
+{
+    uint64_t busy;
+    uint64_t total;
+    double permille;
+
+    if (!take_number(&text, &busy) || !take_number(&text, &total) || !is_end(text)) {
+        return false;
+    }
+    if (total == 0) {
+        *ret_permille = 0;
+        return busy == 0;
+    }
+    permille = (double)busy * 1000 / (double)total;
+    *ret_permille = permille >= 1000 ? 1000 : (uint32_t)permille;
+    return true;
+}
+
+enum form {
+    FORM_PERCENT,
+    FORM_PAIR,
+};
+
+/* The first that is there is it. */
+static bool file_of(const struct root *root, const struct gpu *device, char *path, size_t cap, enum form *ret_form)
+{
+    const bool is_adreno = strcmp(device->driver, "kgsl") == 0 || strcmp(device->driver, "msm") == 0;
+
+    *ret_form = FORM_PERCENT;
+    snprintf(path, cap, "%s/gpu_busy_percent", device->path);
+    if (root_has(root, path)) {
+        return true;
+    }
+    if (!is_adreno) {
+        return false;
+    }
+    snprintf(path, cap, GPU_KGSL "/gpubusy");
+    if (root_has(root, path)) {
+        *ret_form = FORM_PAIR;
+        return true;
+    }
+    snprintf(path, cap, GPU_KGSL "/gpu_busy_percentage");
+    return root_has(root, path);
+}
+
+int busy_percent_read(const struct root *root, const struct gpu *device, uint32_t *ret_permille)
+{
+    char path[sizeof(device->path) + 40];
+    enum form form;
+    char text[64];
+    size_t n;
+    int r;
+
+    if (!file_of(root, device, path, sizeof(path), &form)) {
+        return -ENOENT;
+    }
+    r = root_read(root, path, text, sizeof(text), &n);
+    if (r) {
+        return r;
+    }
+    if (form == FORM_PAIR ? busy_percent_parse_pair(text, ret_permille) : busy_percent_parse(text, ret_permille)) {
+        return 0;
+    }
+    return -EPROTO;
+}
+
+static struct percent_source *percent_of(struct source *source)
+{
+    return container_of(source, struct percent_source, source);
+}
+
+static void read_percent(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct percent_source *percent = percent_of(source);
+    uint32_t permille;
+    int r = busy_percent_read(percent->root, &percent->device, &permille);
+
+    if (r) {
+        reading_fail(ret_reading, r, &percent->last);
+        return;
+    }
+    reading_set(&percent->last, permille, now_us);
+    *ret_reading = percent->last;
+}
+
+static void destroy_percent(struct source *source)
+{
+    mem_free(percent_of(source));
+}
+
+static const struct source_table table = { .kind = "busy-percent", .read = read_percent, .destroy = destroy_percent };
+
+int busy_percent_open(struct source **ret_source, const struct root *root, const struct gpu *device)
+{
+    struct percent_source *percent;
+    char path[sizeof(device->path) + 40];
+    enum form form;
+
+    if (!file_of(root, device, path, sizeof(path), &form)) {
+        return -ENOENT;
+    }
+    percent = mem_calloc(MEM_MISC, 1, sizeof(*percent));
+    if (!percent) {
+        return err_new(-ENOMEM);
+    }
+    percent->root = root;
+    percent->device = *device;
+    load_source_init(&percent->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_BUSY, device);
+    label_format(percent->source.name, sizeof(percent->source.name), "busy %s", device->node);
+    label_format(percent->source.path, sizeof(percent->source.path), "%s", path);
+    label_format(percent->source.why, sizeof(percent->source.why), "one figure by the device, ours in it");
+    percent->source.is_mixed = true;
+    percent->source.may_block = true; /* the figure may come from firmware */
+    *ret_source = &percent->source;
+    return 0;
+}

@@ -1,0 +1,453 @@
+/*
+ * Where the clock of a device stands, and three sources of it: the clock itself, the vendor's load, and a guess from
+ * the time spent at each clock.
+ */
+#include "load/devfreq.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVFREQ "/sys/class/devfreq"
+
+/* Rounding of two clocks makes 101 % of a busy device. */
+#define PERCENT_MAX 105u
+
+#define PAGE_BYTES 4097u
+
+/* Governors under which the clock follows the load. */
+static const char *const followers[] = { "simple_ondemand", "msm-adreno-tz", "mali_ondemand" };
+
+struct devfreq {
+    struct source source;
+    const struct root *root;
+    char cur[200]; /* file of the clock, of the load, or of the times */
+    char governor[200];
+    uint64_t factor; /* kHz of one unit of @cur, or its inverse below */
+    uint64_t divisor;
+    struct devfreq_times before;
+    bool has_before;
+    struct reading last;
+};
+
+/* Folders of devfreq are named after their device; a GPU beside its display device by what it is. */
+static int fit(const struct root *root, const struct gpu *device, const char *name)
+{
+    static const char *const words[] = { ".gpu", "mali", "kgsl", "gpu", "img" };
+    char link[sizeof(DEVFREQ) + 300];
+    char real[512];
+
+    if (device->name[0] && strcmp(name, device->name) == 0) {
+        return 3;
+    }
+    snprintf(link, sizeof(link), DEVFREQ "/%s/device", name);
+    if (root_real_path(root, link, real, sizeof(real)) == 0 && strcmp(real, device->path) == 0) {
+        return 3;
+    }
+    for (size_t i = 0; i < COUNTOF(words) && !device->is_pci; i++) {
+        if (strstr(name, words[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool devfreq_find(const struct root *root, const struct gpu *device, char *path, size_t cap)
+{
+    const struct dirent *entry;
+    char best_name[256];
+    int best = 0;
+    DIR *dir;
+
+    if (root_open_folder(root, DEVFREQ, &dir) != 0) {
+        return false;
+    }
+    while ((entry = readdir(dir))) {
+        const int fits = entry->d_name[0] == '.' ? 0 : fit(root, device, entry->d_name);
+
+        if (fits > best) {
+            best = fits;
+            memcpy(best_name, entry->d_name, strlen(entry->d_name) + 1);
+        }
+    }
+    closedir(dir);
+    return best > 0 && (size_t)snprintf(path, cap, DEVFREQ "/%s", best_name) < cap;
+}
+
+/* The highest number in a list of them. */
+static uint64_t highest_of(const char *text)
+{
+    uint64_t highest = 0;
+
+    while (*text) {
+        char *end;
+        const unsigned long long number = strtoull(text, &end, 10);
+
+        if (end == text) {
+            break;
+        }
+        highest = num_max(highest, number);
+        text = end;
+    }
+    return highest;
+}
+
+static uint64_t highest_in(const struct root *root, const char *folder)
+{
+    char path[256];
+    char text[PAGE_BYTES];
+    int64_t limit;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/available_frequencies", folder);
+    if (root_read(root, path, text, sizeof(text), &n) == 0 && highest_of(text) > 0) {
+        return highest_of(text);
+    }
+    /* What is allowed now, which heat or a user may have lowered; 0: not set. */
+    snprintf(path, sizeof(path), "%s/max_freq", folder);
+    return root_read_fixed(root, path, &limit) == 0 && limit > 0 ? (uint64_t)limit : 0;
+}
+
+uint64_t devfreq_highest_hz(const struct root *root, const struct gpu *device)
+{
+    char folder[200];
+
+    return devfreq_find(root, device, folder, sizeof(folder)) ? highest_in(root, folder) : 0;
+}
+
+static struct devfreq *devfreq_of(struct source *source)
+{
+    return container_of(source, struct devfreq, source);
+}
+
+static void destroy_devfreq(struct source *source)
+{
+    mem_free(devfreq_of(source));
+}
+
+static void read_clock(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct devfreq *devfreq = devfreq_of(source);
+    int64_t clock = 0;
+    int r = root_read_number(devfreq->root, devfreq->cur, &clock);
+
+    if (!r && (clock < 0 || (uint64_t)clock > INT64_MAX / devfreq->factor)) {
+        r = -EPROTO;
+    }
+    if (r) {
+        reading_fail(ret_reading, r, &devfreq->last);
+        return;
+    }
+    reading_set(&devfreq->last, clock * (int64_t)devfreq->factor / (int64_t)devfreq->divisor, now_us);
+    *ret_reading = devfreq->last;
+}
+
+bool devfreq_load_parse(const char *text, uint32_t *ret_permille, uint64_t *ret_hz)
+{
+    unsigned long long percent;
+    unsigned long long hz;
+    char *end;
+
+    if (!isdigit((unsigned char)*text)) {
+        return false;
+    }
+    percent = strtoull(text, &end, 10);
+    if (percent > PERCENT_MAX || *end != '@' || !isdigit((unsigned char)end[1])) {
+        return false;
+    }
+    errno = 0;
+    hz = strtoull(end + 1, &end, 10);
+    end += strncmp(end, "Hz", 2) == 0 ? 2 : 0;
+    if (errno || end[strspn(end, " \t\r\n")]) {
+        return false;
+    }
+    *ret_permille = percent >= 100 ? 1000 : (uint32_t)percent * 10;
+    *ret_hz = hz;
+    return true;
+}
+
+static void read_load(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct devfreq *devfreq = devfreq_of(source);
+    char word[64];
+    uint32_t permille;
+    uint64_t hz;
+    int r = root_read_word(devfreq->root, devfreq->cur, word, sizeof(word));
+
+    if (!r && !devfreq_load_parse(word, &permille, &hz)) {
+        r = -EPROTO;
+    }
+    if (r) {
+        reading_fail(ret_reading, r, &devfreq->last);
+        return;
+    }
+    reading_set(&devfreq->last, permille, now_us);
+    *ret_reading = devfreq->last;
+}
+
+/* "* 200000000:   0   5   12345": a clock, how often it went to each of the others, and the time spent there. */
+static bool parse_row(const char *line, uint64_t *ret_hz, uint64_t *ret_ms)
+{
+    const char *text = line + strspn(line, " \t*");
+    char *end;
+    bool has_time = false;
+
+    if (!isdigit((unsigned char)*text)) {
+        return false;
+    }
+    *ret_hz = strtoull(text, &end, 10);
+    if (*end != ':') {
+        return false;
+    }
+    for (text = end + 1;; text = end) {
+        const unsigned long long number = strtoull(text, &end, 10);
+
+        if (end == text) {
+            break;
+        }
+        *ret_ms = number;
+        has_time = true;
+    }
+    return has_time && text[strspn(text, " \t\r")] == '\0';
+}
+
+bool devfreq_times_parse(struct devfreq_times *ret_times, const char *bytes, size_t n)
+{
+    *ret_times = (struct devfreq_times){ 0 };
+    while (n > 0 && ret_times->n < DEVFREQ_STATES_MAX) {
+        const char *end = memchr(bytes, '\n', n);
+        const size_t n_line = end ? (size_t)(end - bytes) : n;
+        char line[1024];
+
+        if (n_line < sizeof(line)) {
+            memcpy(line, bytes, n_line);
+            line[n_line] = '\0';
+            ret_times->n += parse_row(line, &ret_times->hz[ret_times->n], &ret_times->ms[ret_times->n]);
+        }
+        bytes += n_line + (end != NULL);
+        n -= n_line + (end != NULL);
+    }
+    return ret_times->n > 0;
+}
+
+bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq_times *after, uint32_t *ret_permille)
+{
+    uint64_t highest = 0;
+    double all = 0;
+    double sum = 0;
+
+    if (before->n != after->n || before->n == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < after->n; i++) {
+        if (before->hz[i] != after->hz[i] || after->ms[i] < before->ms[i]) {
+            return false;
+        }
+        highest = num_max(highest, after->hz[i]);
+        all += (double)(after->ms[i] - before->ms[i]);
+        sum += (double)(after->ms[i] - before->ms[i]) * (double)after->hz[i];
+    }
+    if (all <= 0 || highest == 0) {
+        return false;
+    }
+    *ret_permille = (uint32_t)(sum / all * 1000 / (double)highest);
+    return true;
+}
+
+static bool follows_load(const struct devfreq *devfreq, char *word, size_t cap)
+{
+    snprintf(word, cap, "unknown");
+    if (root_read_word(devfreq->root, devfreq->governor, word, cap) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < COUNTOF(followers); i++) {
+        if (strcmp(word, followers[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void read_guess(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct devfreq *devfreq = devfreq_of(source);
+    struct devfreq_times now;
+    char text[PAGE_BYTES];
+    char word[32];
+    uint32_t permille;
+    size_t n = 0;
+    int r;
+
+    if (!follows_load(devfreq, word, sizeof(word))) {
+        devfreq->has_before = false;
+        reading_not(ret_reading, READING_ABSENT, now_us, "the clock doesn't follow the load (governor %s)", word);
+        return;
+    }
+    r = root_read(devfreq->root, devfreq->cur, text, sizeof(text), &n);
+    if (!r && !devfreq_times_parse(&now, text, n)) {
+        r = -ENODATA;
+    }
+    if (r) {
+        devfreq->has_before = false;
+        reading_fail(ret_reading, r, &devfreq->last);
+        return;
+    }
+    if (devfreq->has_before && devfreq_times_mean(&devfreq->before, &now, &permille)) {
+        reading_set(&devfreq->last, permille, now_us);
+        *ret_reading = devfreq->last;
+    } else if (devfreq->has_before) {
+        reading_not(ret_reading, READING_ABSENT, now_us, "the times stand still or ran back");
+    } else {
+        reading_early(ret_reading, "one look is no interval yet");
+    }
+    devfreq->before = now;
+    devfreq->has_before = true;
+}
+
+static const struct source_table clock_table = { .kind = "clock", .read = read_clock, .destroy = destroy_devfreq };
+static const struct source_table load_table = { .kind = "devfreq", .read = read_load, .destroy = destroy_devfreq };
+static const struct source_table guess_table = { .kind = "trans-stat", .read = read_guess, .destroy = destroy_devfreq };
+
+static int make(struct devfreq **ret_devfreq, const struct root *root, const struct gpu *device,
+                const struct source_table *table, enum reading_quantity quantity, uint32_t rank, const char *path)
+{
+    struct devfreq *devfreq;
+
+    if (!root_has(root, path)) {
+        return -ENOENT;
+    }
+    devfreq = mem_calloc(MEM_MISC, 1, sizeof(*devfreq));
+    if (!devfreq) {
+        return err_new(-ENOMEM);
+    }
+    devfreq->root = root;
+    devfreq->factor = 1;
+    devfreq->divisor = 1;
+    snprintf(devfreq->cur, sizeof(devfreq->cur), "%s", path);
+    load_source_init(&devfreq->source, table, quantity, rank, device);
+    label_format(devfreq->source.path, sizeof(devfreq->source.path), "%s", path);
+    *ret_devfreq = devfreq;
+    return 0;
+}
+
+/* Files of drivers that have a clock but no devfreq; %u is the card. In MHz. */
+static const struct {
+    const char *cur;
+    const char *most;
+} own_clocks[] = {
+    { "/sys/class/drm/card%u/gt_act_freq_mhz", "/sys/class/drm/card%u/gt_RP0_freq_mhz" }, /* i915 */
+    { "/sys/class/drm/card%u/device/tile0/gt0/freq0/act_freq",
+      "/sys/class/drm/card%u/device/tile0/gt0/freq0/rp0_freq" }, /* xe */
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void put_card(char *path, size_t cap, const char *format, uint32_t card)
+{
+    snprintf(path, cap, format, card);
+}
+#pragma GCC diagnostic pop
+
+static int open_own_clock(struct devfreq **ret_devfreq, const struct root *root, const struct gpu *device)
+{
+    char path[160];
+    int64_t most;
+
+    for (size_t i = 0; i < COUNTOF(own_clocks) && device->card != GPU_NO_MINOR; i++) {
+        int r;
+
+        put_card(path, sizeof(path), own_clocks[i].cur, device->card);
+        r = make(ret_devfreq, root, device, &clock_table, READING_CLOCK, LOAD_RANK_DEVFREQ, path);
+        if (r == -ENOENT) {
+            continue;
+        }
+        if (r) {
+            return err_up(r);
+        }
+        (*ret_devfreq)->factor = 1000;
+        put_card(path, sizeof(path), own_clocks[i].most, device->card);
+        (*ret_devfreq)->source.most = root_read_fixed(root, path, &most) == 0 && most > 0 ? most * 1000 : 0;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int devfreq_clock_open(struct source **ret_source, const struct root *root, const struct gpu *device)
+{
+    struct devfreq *devfreq;
+    char folder[160];
+    char path[200];
+    int r;
+
+    if (devfreq_find(root, device, folder, sizeof(folder))) {
+        snprintf(path, sizeof(path), "%s/cur_freq", folder);
+        r = make(&devfreq, root, device, &clock_table, READING_CLOCK, LOAD_RANK_DEVFREQ, path);
+        if (!r) {
+            devfreq->divisor = 1000;
+            devfreq->source.most = (int64_t)(highest_in(root, folder) / 1000);
+        }
+    } else {
+        r = open_own_clock(&devfreq, root, device);
+    }
+    if (r) {
+        return r;
+    }
+    label_format(devfreq->source.name, sizeof(devfreq->source.name), "clock %s", device->node);
+    label_format(devfreq->source.why, sizeof(devfreq->source.why), "highest %" PRId64 " kHz", devfreq->source.most);
+    *ret_source = &devfreq->source;
+    return 0;
+}
+
+int devfreq_load_open(struct source **ret_source, const struct root *root, const struct gpu *device)
+{
+    struct devfreq *devfreq;
+    char folder[160];
+    char path[200];
+    int r;
+
+    if (!devfreq_find(root, device, folder, sizeof(folder))) {
+        return -ENOENT;
+    }
+    snprintf(path, sizeof(path), "%s/load", folder);
+    r = make(&devfreq, root, device, &load_table, READING_GRAPHICS_LOAD, LOAD_RANK_DEVFREQ, path);
+    if (r) {
+        return r;
+    }
+    devfreq->source.is_mixed = true;
+    label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq load %s", device->node);
+    label_format(devfreq->source.why, sizeof(devfreq->source.why), "one figure by the clock's governor, ours in it");
+    *ret_source = &devfreq->source;
+    return 0;
+}
+
+int devfreq_guess_open(struct source **ret_source, const struct root *root, const struct gpu *device)
+{
+    struct devfreq *devfreq;
+    char folder[160];
+    char path[200];
+    int r;
+
+    if (!devfreq_find(root, device, folder, sizeof(folder))) {
+        return -ENOENT;
+    }
+    snprintf(path, sizeof(path), "%s/trans_stat", folder);
+    r = make(&devfreq, root, device, &guess_table, READING_GRAPHICS_LOAD, LOAD_RANK_CLOCK, path);
+    if (r) {
+        return r;
+    }
+    devfreq->source.is_mixed = true;
+    devfreq->source.is_bound = true;
+    devfreq->source.slow_ms = 1000;
+    snprintf(devfreq->governor, sizeof(devfreq->governor), "%s/governor", folder);
+    label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq clocks %s", device->node);
+    label_format(devfreq->source.why, sizeof(devfreq->source.why),
+                 "mean clock: a load of at most about so much, ours in it");
+    *ret_source = &devfreq->source;
+    return 0;
+}

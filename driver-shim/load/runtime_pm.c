@@ -1,0 +1,157 @@
+/*
+ * Two counters in milliseconds, and the share of one between two looks.
+ */
+#include "load/runtime_pm.h"
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The kernel counts in milliseconds: shorter intervals are all rounding. */
+#define INTERVAL_MIN_MS 20u
+
+struct pm_source {
+    struct source source;
+    const struct root *root;
+    struct gpu device;
+    struct runtime_pm before;
+    bool has_before;
+    struct reading last;
+};
+
+static int read_counter(const struct root *root, const struct gpu *device, const char *name, uint64_t *ret_ms)
+{
+    char path[sizeof(device->path) + 40];
+    int64_t number;
+    int r;
+
+    snprintf(path, sizeof(path), "%s/power/%s", device->path, name);
+    r = root_read_number(root, path, &number);
+    if (r) {
+        return r;
+    }
+    if (number < 0) {
+        return -EPROTO;
+    }
+    *ret_ms = (uint64_t)number;
+    return 0;
+}
+
+int runtime_pm_read(const struct root *root, const struct gpu *device, struct runtime_pm *ret_times)
+{
+    char path[sizeof(device->path) + 40];
+    struct runtime_pm times;
+    char word[24];
+    int r;
+
+    r = read_counter(root, device, "runtime_active_time", &times.active_ms);
+    if (!r) {
+        r = read_counter(root, device, "runtime_suspended_time", &times.suspended_ms);
+    }
+    if (r) {
+        return r;
+    }
+    snprintf(path, sizeof(path), "%s/power/runtime_status", device->path);
+    if (root_read_word(root, path, word, sizeof(word)) == 0 && strcmp(word, "unsupported") == 0) {
+        return -ENODATA;
+    }
+    snprintf(path, sizeof(path), "%s/power/control", device->path);
+    times.can_sleep = root_read_word(root, path, word, sizeof(word)) != 0 || strcmp(word, "on") != 0;
+    *ret_times = times;
+    return 0;
+}
+
+bool runtime_pm_share(const struct runtime_pm *before, const struct runtime_pm *after, uint32_t *ret_permille)
+{
+    uint64_t active;
+    uint64_t all;
+
+    if (after->active_ms < before->active_ms || after->suspended_ms < before->suspended_ms) {
+        return false;
+    }
+    active = after->active_ms - before->active_ms;
+    all = active + after->suspended_ms - before->suspended_ms;
+    if (all == 0) {
+        return false;
+    }
+    *ret_permille = (uint32_t)((double)active * 1000 / (double)all);
+    return true;
+}
+
+static struct pm_source *pm_of(struct source *source)
+{
+    return container_of(source, struct pm_source, source);
+}
+
+static void read_pm(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct pm_source *pm = pm_of(source);
+    struct runtime_pm now;
+    uint32_t permille;
+    int r = runtime_pm_read(pm->root, &pm->device, &now);
+
+    if (r) {
+        pm->has_before = false;
+        reading_fail(ret_reading, r, &pm->last);
+        return;
+    }
+    if (!now.can_sleep) {
+        pm->has_before = false;
+        reading_not(ret_reading, READING_ABSENT, now_us, "the device may not sleep (power/control is \"on\")");
+        return;
+    }
+    if (!pm->has_before) {
+        pm->before = now;
+        pm->has_before = true;
+        reading_early(ret_reading, "one look is no interval yet");
+        return;
+    }
+    if (pm->last.state == READING_OK && pm->last.at_us != 0 &&
+        now.active_ms + now.suspended_ms - pm->before.active_ms - pm->before.suspended_ms < INTERVAL_MIN_MS) {
+        *ret_reading = pm->last; /* as old as it says */
+        return;
+    }
+    if (!runtime_pm_share(&pm->before, &now, &permille)) {
+        pm->before = now;
+        reading_not(ret_reading, READING_ABSENT, now_us, "the counters of power stand still or ran back");
+        return;
+    }
+    pm->before = now;
+    reading_set(&pm->last, permille, now_us);
+    *ret_reading = pm->last;
+}
+
+static void destroy_pm(struct source *source)
+{
+    mem_free(pm_of(source));
+}
+
+static const struct source_table table = { .kind = "runtime-pm", .read = read_pm, .destroy = destroy_pm };
+
+int runtime_pm_open(struct source **ret_source, const struct root *root, const struct gpu *device)
+{
+    struct pm_source *pm;
+    char path[sizeof(device->path) + 40];
+
+    snprintf(path, sizeof(path), "%s/power/runtime_active_time", device->path);
+    if (!root_has(root, path)) {
+        return -ENOENT;
+    }
+    pm = mem_calloc(MEM_MISC, 1, sizeof(*pm));
+    if (!pm) {
+        return err_new(-ENOMEM);
+    }
+    pm->root = root;
+    pm->device = *device;
+    load_source_init(&pm->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_POWER, device);
+    label_format(pm->source.name, sizeof(pm->source.name), "power %s", device->node);
+    label_format(pm->source.path, sizeof(pm->source.path), "%s/power", device->path);
+    label_format(pm->source.why, sizeof(pm->source.why), "time under power: at most so much, ours in it%s",
+                 device->has_display ? ", and the display's" : "");
+    pm->source.is_mixed = true;
+    pm->source.is_bound = true;
+    *ret_source = &pm->source;
+    return 0;
+}

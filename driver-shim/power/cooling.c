@@ -1,0 +1,103 @@
+/*
+ * Cooling devices of the GPU: above state 0 the kernel takes its clock away already, which is the strongest sign
+ * there is to step back.
+ */
+#include "base/clean.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "inventory/inventory.h"
+#include "sysfs/kobject.h"
+#include <errno.h>
+#include <string.h>
+
+/* No device has more states than this; sysfs would give any number. */
+#define STATE_MAX 100000
+
+struct cooling {
+    struct source source;
+    const struct root *root;
+    struct kobject kobject; /* the reader's */
+    struct reading last;
+};
+
+static void read_cooling(struct source *source, uint64_t now_us, struct reading *ret_reading)
+{
+    struct cooling *cooling = container_of(source, struct cooling, source);
+    char path[256];
+    int64_t state = 0;
+    int r = -ENOENT;
+
+    if (kobject_find(cooling->root, &cooling->kobject)) {
+        kobject_path(&cooling->kobject, "cur_state", path, sizeof(path));
+        r = root_read_number(cooling->root, path, &state);
+    }
+    if (!r && (state < 0 || state > STATE_MAX)) {
+        r = -EPROTO;
+    }
+    if (r) {
+        reading_fail(ret_reading, r, cooling->last.at_us ? &cooling->last : NULL);
+        return;
+    }
+    reading_set(&cooling->last, state, now_us);
+    *ret_reading = cooling->last;
+}
+
+static void destroy_cooling(struct source *source)
+{
+    mem_free(container_of(source, struct cooling, source));
+}
+
+static const struct source_table cooling_table = { .kind = "cooling",
+                                                   .read = read_cooling,
+                                                   .destroy = destroy_cooling };
+
+static struct source *make_cooling(const struct root *root, const struct kobject *kobject, const char *id)
+{
+    struct cooling *cooling = mem_calloc(MEM_MISC, 1, sizeof(*cooling));
+
+    if (!cooling) {
+        return NULL;
+    }
+    source_init(&cooling->source, &cooling_table, READING_THROTTLE);
+    cooling->root = root;
+    cooling->kobject = *kobject;
+    label_format(cooling->source.id, sizeof(cooling->source.id), "%s", id);
+    label_format(cooling->source.name, sizeof(cooling->source.name), "cooling %s", kobject->name);
+    return &cooling->source;
+}
+
+int cooling_scan(const struct root *root, const struct sensor_policy *policy, struct list *sources)
+{
+    cleanup(mem_freep) struct kobject *kobjects = NULL;
+    uint32_t n;
+    int r = kobject_list(root, &kobject_cooling, &kobjects, &n);
+
+    if (r) {
+        return err_up(r);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t rank = policy_rank(&policy->throttle, kobjects[i].name);
+        struct source *source;
+        char id[192];
+        int64_t most;
+
+        if (rank == UINT32_MAX) {
+            continue; /* processors, fans: not about the GPU, and there may be dozens */
+        }
+        kobject_id(&kobjects[i], id, sizeof(id));
+        source = source_find(sources, cooling_table.kind, id);
+        if (!source) {
+            source = make_cooling(root, &kobjects[i], id);
+            if (!source) {
+                return err_new(-ENOMEM);
+            }
+            list_append(sources, &source->link);
+        }
+        source->rank = rank;
+        kobject_path(&kobjects[i], "max_state", source->path, sizeof(source->path));
+        source->most = root_read_fixed(root, source->path, &most) == 0 && most > 0 ? most : 0;
+        kobject_path(&kobjects[i], "cur_state", source->path, sizeof(source->path));
+        label_format(source->why, sizeof(source->why), "chosen by \"%s\"", policy->throttle.patterns[rank]);
+    }
+    return 0;
+}

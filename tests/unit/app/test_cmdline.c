@@ -1,0 +1,161 @@
+/*
+ * The command line and the environment.
+ */
+#include "app/cmdline.h"
+#include "base/clean.h"
+#include "unit.h"
+#include <string.h>
+
+static struct options options;
+static struct diag diag;
+
+static void setup(void)
+{
+    unsetenv("SOTTO_SOCKET");
+    unsetenv("SOTTO_LOG");
+    unsetenv("SOTTO_CPU");
+    unsetenv("XDG_RUNTIME_DIR");
+    memset(&diag, 0, sizeof(diag));
+}
+
+static void teardown(void)
+{
+    options_finish(&options);
+}
+
+/* Words set apart by blanks. */
+static int read_line(const char *line)
+{
+    static char words[512];
+    char *argv[32] = { (char *)(uintptr_t) "sottod" };
+    int argc = 1;
+
+    snprintf(words, sizeof(words), "%s", line);
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
+        argv[argc++] = word;
+    }
+    return options_read(&options, argc, argv, stdout, &diag);
+}
+
+START_TEST(all_options_are_read)
+{
+    ck_assert_int_eq(read_line("--config /c --socket /s --model a=/a --model b=/b --foreground --engine /e"),
+                     OPTIONS_RUN);
+
+    ck_assert_str_eq(options.config, "/c");
+    ck_assert_str_eq(options.extra.socket, "/s");
+    ck_assert_uint_eq(options.extra.n_models, 2);
+    ck_assert_str_eq(options.extra.models[0].name, "a");
+    ck_assert_str_eq(options.extra.models[1].file, "/b");
+    ck_assert_str_eq(options.engine, "/e");
+    ck_assert(options.foreground);
+}
+END_TEST
+
+START_TEST(a_relative_path_counts_from_this_folder)
+{
+    char folder[256];
+
+    ck_assert_ptr_nonnull(getcwd(folder, sizeof(folder)));
+    ck_assert_int_eq(read_line("--model a=m.gguf"), OPTIONS_RUN);
+
+    ck_assert_int_eq(memcmp(options.extra.models[0].file, folder, strlen(folder)), 0);
+    ck_assert_str_eq(options.extra.models[0].file + strlen(folder), "/m.gguf");
+}
+END_TEST
+
+START_TEST(an_equals_sign_in_the_file_is_part_of_it)
+{
+    ck_assert_int_eq(read_line("--model a=/x=y.gguf"), OPTIONS_RUN);
+
+    ck_assert_str_eq(options.extra.models[0].file, "/x=y.gguf");
+}
+END_TEST
+
+START_TEST(the_command_line_wins_over_the_environment)
+{
+    setenv("SOTTO_SOCKET", "/env", 1);
+
+    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+    ck_assert_str_eq(options.extra.socket, "/env");
+    options_finish(&options);
+    ck_assert_int_eq(read_line("--socket /line"), OPTIONS_RUN);
+    ck_assert_str_eq(options.extra.socket, "/line");
+}
+END_TEST
+
+static const struct wrong {
+    const char *line;
+    const char *says;
+} wrongs[] = {
+    { "--model a", "must be NAME=FILE" },
+    { "--model a=", "must be NAME=FILE" },
+    { "--model =/f", "a name has 1 to 64" },
+    { "--model a=/f --model a=/g", "given twice" },
+    { "--nonsense", "nonsense" },
+    { "--socket", "socket" },
+    { "extra", "options only" },
+    { "--socket=", "the path is empty" },
+};
+
+START_TEST(what_is_wrong_is_said)
+{
+    ck_assert_int_eq(read_line(wrongs[_i].line), OPTIONS_BAD);
+
+    ck_assert_msg(strstr(diag.text, wrongs[_i].says), "%s: %s", wrongs[_i].line, diag.text);
+}
+END_TEST
+
+START_TEST(the_usual_socket_is_roots_or_the_users)
+{
+    char path[OPTIONS_PATH_BYTES];
+
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+
+    ck_assert(options_usual_socket(&options, true, path, &diag));
+    ck_assert_str_eq(path, "/run/sotto/sotto.sock");
+    ck_assert(options_usual_socket(&options, false, path, &diag));
+    ck_assert_str_eq(path, "/run/user/7/sotto.sock");
+}
+END_TEST
+
+START_TEST(without_a_runtime_folder_a_user_must_say_where)
+{
+    char path[OPTIONS_PATH_BYTES];
+
+    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+
+    ck_assert(!options_usual_socket(&options, false, path, &diag));
+    ck_assert_ptr_nonnull(strstr(diag.text, "--socket"));
+}
+END_TEST
+
+START_TEST(an_engine_that_is_not_there_is_said)
+{
+    char path[OPTIONS_PATH_BYTES];
+
+    ck_assert_int_eq(read_line("--engine /nonexistent/engine"), OPTIONS_RUN);
+
+    ck_assert(!options_find_engine(&options, path, &diag));
+    ck_assert_ptr_nonnull(strstr(diag.text, "/nonexistent/engine"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("options");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, setup, teardown);
+    tcase_add_test(facts, all_options_are_read);
+    tcase_add_test(facts, a_relative_path_counts_from_this_folder);
+    tcase_add_test(facts, an_equals_sign_in_the_file_is_part_of_it);
+    tcase_add_test(facts, the_command_line_wins_over_the_environment);
+    tcase_add_loop_test(facts, what_is_wrong_is_said, 0, (int)COUNTOF(wrongs));
+    tcase_add_test(facts, the_usual_socket_is_roots_or_the_users);
+    tcase_add_test(facts, without_a_runtime_folder_a_user_must_say_where);
+    tcase_add_test(facts, an_engine_that_is_not_there_is_said);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}

@@ -1,0 +1,147 @@
+/* Modes and gates in time: what dwells, what is told, and what is shown to who looks. */
+#include "machine.h"
+#include "unit.h"
+
+START_TEST(who_looks_is_shown_what_holds_now)
+{
+    struct governor_limits shown;
+    uint64_t since_us;
+
+    machine_heat(0, 70000, 95000, 105000);
+    machine_draw(500);
+    machine_tick(30);
+    governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
+    ck_assert_int_eq(shown.mode, GOVERNOR_SHARED);
+    ck_assert_int_eq(shown.cause, GOVERNOR_GRAPHICS);
+    machine_draw(0);
+    machine_tick(30); /* the screen stands still: nothing bounds, and this is too young to be told */
+    for (int i = 0; i < 10 && device->duty_permille < 1000; i++) {
+        machine_tick(1);
+    }
+    ck_assert_uint_eq(device->duty_permille, 1000);
+
+    governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
+
+    ck_assert_int_eq(shown.mode, GOVERNOR_FULL);
+    ck_assert_int_eq(shown.cause, GOVERNOR_FREE);
+    ck_assert_uint_ge(since_us, in.now_us - 500000);
+}
+END_TEST
+
+START_TEST(a_pause_that_is_over_is_not_shown_any_more)
+{
+    struct governor_limits shown;
+    uint64_t since_us;
+
+    machine_draw(1000);
+    machine_tick(1);
+    machine_draw(100);
+    machine_tick(4); /* 200 ms: its word dwells, and work goes on */
+    ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
+
+    governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
+
+    ck_assert_int_eq(shown.mode, GOVERNOR_SHARED);
+    ck_assert_int_eq(shown.cause, GOVERNOR_GRAPHICS);
+    ck_assert_uint_gt(shown.duty_permille, 0);
+    ck_assert_uint_ge(since_us, in.now_us - 200000);
+}
+END_TEST
+
+START_TEST(what_is_told_of_a_mode_fits_it)
+{
+    machine_draw(950);
+    machine_tick(20);
+    machine_draw(0);
+
+    for (int i = 0; i < 60; i++) { /* it is over, and its word dwells */
+        machine_tick(1);
+        ck_assert(device->mode == GOVERNOR_FULL || device->cause != GOVERNOR_FREE);
+    }
+    ck_assert_int_eq(device->mode, GOVERNOR_FULL);
+}
+END_TEST
+
+START_TEST(a_gate_does_not_flap_with_the_load)
+{
+    uint32_t n_open = 0;
+
+    for (int i = 0; i < 100; i++) { /* 49 and 60 permille are left, in turns */
+        machine_draw(i % 2 ? 840 : 851);
+        machine_tick(1);
+        n_open += i > 0 && device->class_gate == PRIORITY_BACKGROUND;
+    }
+
+    ck_assert_uint_eq(n_open, 0);
+}
+END_TEST
+
+START_TEST(a_gate_opens_when_it_has_not_been_wanted_for_a_dwell)
+{
+    machine_draw(860);
+    machine_tick(1);
+    ck_assert_int_eq(device->class_gate, PRIORITY_REALTIME);
+    machine_draw(840); /* 60 permille are left */
+
+    machine_tick(5);
+    ck_assert_int_eq(device->class_gate, PRIORITY_REALTIME);
+    machine_tick(15);
+
+    ck_assert_int_eq(device->class_gate, PRIORITY_BACKGROUND);
+}
+END_TEST
+
+START_TEST(a_gate_opens_at_once_when_there_is_room)
+{
+    machine_draw(860);
+    machine_tick(1);
+    machine_draw(100);
+
+    machine_tick(2); /* the load falls over 100 ms */
+
+    ck_assert_int_eq(device->class_gate, PRIORITY_BACKGROUND);
+}
+END_TEST
+
+START_TEST(a_freer_mode_waits_for_its_dwell)
+{
+    uint64_t n_changes;
+
+    machine_draw(950);
+    machine_tick(1);
+    n_changes = governor.n_changes;
+    for (int i = 0; i < 8; i++) { /* 400 ms of a load that flaps */
+        machine_draw(i % 2 ? 950 : 0);
+        machine_tick(1);
+    }
+
+    ck_assert_uint_eq(governor.n_changes, n_changes);
+}
+END_TEST
+
+START_TEST(a_change_is_told_once)
+{
+    machine_draw(500);
+
+    ck_assert(machine_tick(1));
+    ck_assert(!machine_tick(20));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("modes");
+    TCase *facts = tcase_create("facts");
+
+    tcase_add_checked_fixture(facts, machine_setup, NULL);
+    tcase_add_test(facts, who_looks_is_shown_what_holds_now);
+    tcase_add_test(facts, a_pause_that_is_over_is_not_shown_any_more);
+    tcase_add_test(facts, what_is_told_of_a_mode_fits_it);
+    tcase_add_test(facts, a_gate_does_not_flap_with_the_load);
+    tcase_add_test(facts, a_gate_opens_when_it_has_not_been_wanted_for_a_dwell);
+    tcase_add_test(facts, a_gate_opens_at_once_when_there_is_room);
+    tcase_add_test(facts, a_freer_mode_waits_for_its_dwell);
+    tcase_add_test(facts, a_change_is_told_once);
+    suite_add_tcase(suite, facts);
+    return unit_run(suite);
+}

@@ -1,0 +1,63 @@
+/*
+ * Sitting: sessions at a house, and the same conversations without one
+ */
+#ifndef SOTTO_HUB_SESSION_FIXTURE_H
+#define SOTTO_HUB_SESSION_FIXTURE_H
+
+#include "house.h"
+#include "session/session.h"
+
+extern struct house house; /* one a test */
+
+/* Who opens a session, and what it is told. */
+struct opener {
+    struct stream *stream;
+    uint64_t session;
+    uint32_t n_tok;
+    uint32_t n_context;
+    uint32_t idle_ms;
+    uint32_t n_ends;
+    Sotto__V1__FinishReason reason;
+    Sotto__V1__Code code;
+    char field[64];
+};
+
+/* What hub_open_session() gives. */
+int ask_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag);
+bool has_ended(void *opener);
+
+/* Opens one; must be opened. */
+uint64_t open_with(const Sotto__V1__OpenSession *ask);
+uint64_t open_empty(void);
+
+struct closing {
+    struct ticket *ticket;
+    uint32_t n_tok;
+    bool is_closed;
+};
+
+/* What hub_close_session() gives to user @uid. */
+int close_session(uint64_t id, uint32_t uid, struct closing *closing);
+bool is_closed(void *closing);
+
+/* Closes one; gives the tokens that it held. */
+uint32_t close_well(uint64_t id);
+
+struct session *the_session(void);
+
+/* A turn of @n tokens, the first of them @first. */
+void init_turn(struct guest *guest, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer);
+void run(struct guest *guest);
+
+/* All that was said so far, as a client would say it at once. */
+struct log {
+    uint32_t ids[4096];
+    uint32_t n;
+};
+
+void say(struct log *log, const uint32_t *ids, size_t n);
+
+/* Adds @warm's turn to @log, and asks for its answer again without a session. */
+void assert_same_as_cold(struct log *log, const struct guest *warm);
+
+#endif

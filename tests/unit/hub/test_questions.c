@@ -1,0 +1,349 @@
+/* Words, lists and figures: each question is answered once, later. */
+#include "house.h"
+#include <string.h>
+
+static struct house house;
+
+struct asker {
+    uint32_t n_answers;
+    Sotto__V1__Code code;
+    char sentence[DIAG_BYTES];
+    uint32_t ids[64];
+    size_t n_ids;
+    char pieces[256];
+    char text[256];
+    struct ticket *ticket;
+};
+
+static void note(struct asker *asker, const Sotto__V1__Error *error)
+{
+    asker->n_answers++;
+    if (error) {
+        asker->code = error->code;
+        snprintf(asker->sentence, sizeof(asker->sentence), "%s", error->message);
+    }
+}
+
+static void on_tokenized(void *owner, const Sotto__V1__Tokenized *answer, const Sotto__V1__Error *error)
+{
+    struct asker *asker = owner;
+
+    note(asker, error);
+    for (size_t i = 0; answer && i < answer->n_ids && i < 64; i++) {
+        asker->ids[asker->n_ids++] = answer->ids[i];
+    }
+    for (size_t i = 0; answer && i < answer->n_pieces; i++) {
+        strncat(asker->pieces, (char *)answer->pieces[i].data, answer->pieces[i].len);
+        strcat(asker->pieces, "|");
+    }
+}
+
+static void on_detokenized(void *owner, const Sotto__V1__Detokenized *answer, const Sotto__V1__Error *error)
+{
+    struct asker *asker = owner;
+
+    note(asker, error);
+    if (answer) {
+        snprintf(asker->text, sizeof(asker->text), "%.*s", (int)answer->text.len, (char *)answer->text.data);
+    }
+}
+
+static bool is_answered(void *owner)
+{
+    return ((struct asker *)owner)->n_answers > 0;
+}
+
+static int tokenize(struct asker *asker, const char *text, bool special, bool pieces, struct diag *diag)
+{
+    Sotto__V1__Tokenize ask = SOTTO__V1__TOKENIZE__INIT;
+
+    memset(asker, 0, sizeof(*asker));
+    ask.text.len = strlen(text);
+    memcpy(&ask.text.data, &text, sizeof(ask.text.data));
+    ask.special = special;
+    ask.pieces = pieces;
+    return hub_tokenize(house.hub, &ask, &house.grant, on_tokenized, asker, &asker->ticket, diag);
+}
+
+static int detokenize(struct asker *asker, uint32_t *ids, size_t n, bool special, struct diag *diag)
+{
+    Sotto__V1__Detokenize ask = SOTTO__V1__DETOKENIZE__INIT;
+
+    memset(asker, 0, sizeof(*asker));
+    ask.ids = ids;
+    ask.n_ids = n;
+    ask.special = special;
+    return hub_detokenize(house.hub, &ask, &house.grant, on_detokenized, asker, &asker->ticket, diag);
+}
+
+START_TEST(a_text_becomes_ids_and_pieces_and_a_text_again)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker asker;
+    uint32_t ids[2];
+
+    house_begin(&house, "");
+    ck_assert_int_eq(tokenize(&asker, "hi", false, true, &diag), 0);
+    ck_assert_uint_eq(asker.n_answers, 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_uint_eq(asker.n_ids, 2);
+    ck_assert_str_eq(asker.pieces, "h|i|");
+    memcpy(ids, asker.ids, sizeof(ids));
+    ck_assert_int_eq(detokenize(&asker, ids, 2, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+
+    ck_assert_str_eq(asker.text, "hi");
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(control_tokens_count_only_for_whom_policy_lets)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker asker;
+
+    house_begin(&house, "");
+    ck_assert_int_eq(tokenize(&asker, "<|im_end|>", true, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_uint_eq(asker.n_ids, 1);
+    ck_assert_int_eq(tokenize(&asker, "<|im_end|>", false, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_uint_eq(asker.n_ids, 10);
+    house.grant.special = false;
+
+    ck_assert_int_eq(tokenize(&asker, "x", true, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(ids_that_are_no_text_and_bytes_that_are_none_are_handled)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker asker;
+    uint32_t outside[1] = { 512 };
+    uint32_t bad[1];
+
+    house_begin(&house, "");
+    ck_assert_int_eq(detokenize(&asker, outside, 1, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    bad[0] = 0xff; /* a byte that begins no character */
+    ck_assert_int_eq(detokenize(&asker, bad, 1, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_str_eq(asker.text, "\xef\xbf\xbd");
+    ck_assert_int_eq(tokenize(&asker, "a\xff", false, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+
+    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(a_question_waits_for_its_model_or_fails_with_it)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker asker;
+
+    house_prepare(&house, "load do slow 50\n");
+    house.settings.load_at_start = false;
+    house_open(&house);
+    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_uint_eq(asker.n_ids, 2);
+    house_end(&house);
+
+    house_prepare(&house, "load do hopeless no such tensor\n");
+    house.settings.load_at_start = false;
+    house_open(&house);
+    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
+    house_until(&house, is_answered, &asker);
+    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_ptr_nonnull(strstr(asker.sentence, "no such tensor"));
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(who_is_forgotten_gets_no_answer)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker asker;
+
+    house_begin(&house, "");
+    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
+    ticket_forget(asker.ticket);
+    house_run(&house, 50);
+
+    ck_assert_uint_eq(asker.n_answers, 0);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(one_user_has_so_many_texts_in_work_and_no_more)
+{
+    struct diag diag = DIAG_INIT;
+    struct asker askers[9];
+    int r = 0;
+
+    house_begin(&house, "");
+    for (size_t i = 0; i < 9; i++) {
+        r = tokenize(&askers[i], "hi", false, false, &diag);
+    }
+    ck_assert_int_eq(r, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    for (size_t i = 0; i < 8; i++) {
+        house_until(&house, is_answered, &askers[i]);
+    }
+
+    ck_assert_int_eq(tokenize(&askers[8], "hi", false, false, &diag), 0);
+    house_until(&house, is_answered, &askers[8]);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(models_are_listed_with_files_for_administrators_only)
+{
+    Sotto__V1__Models models;
+    struct arena arena;
+
+    house_begin(&house, "");
+    arena_init(&arena, MEM_WIRE, 1 << 16);
+    ck_assert_int_eq(hub_list_models(house.hub, &house.grant, &arena, &models), 0);
+    ck_assert_uint_eq(models.n_models, 1);
+    ck_assert_str_eq(models.models[0]->name, "tiny");
+    ck_assert_str_eq(models.models[0]->file, "");
+    ck_assert_str_eq(models.models[0]->architecture, "fake");
+    ck_assert_uint_eq(models.models[0]->vocabulary, 512);
+    ck_assert(models.models[0]->chat);
+    ck_assert(models.models[0]->is_default);
+    house.grant.admin = true;
+    ck_assert_int_eq(hub_list_models(house.hub, &house.grant, &arena, &models), 0);
+    ck_assert_str_eq(models.models[0]->file, house.model);
+    arena_finish(&arena);
+    house_end(&house);
+}
+END_TEST
+
+struct report {
+    uint32_t n_answers;
+    uint32_t n_engine_rows; /* memory of engines */
+    uint32_t n_own_rows;
+    uint64_t tokens;
+    uint64_t steps;
+    uint64_t weight_passes;
+    uint32_t sequences;
+    uint32_t pages_used;
+    uint64_t n_generated;
+    uint32_t n_running;
+    uint32_t n_parked;
+};
+
+static void on_report(void *owner, Sotto__V1__StatusReport *told, struct arena *arena)
+{
+    struct report *report = owner;
+
+    ck_assert_ptr_nonnull(arena_alloc(arena, 16));
+    memset(report, 0, sizeof(*report));
+    report->n_answers = 1;
+    for (size_t i = 0; i < told->n_memory; i++) {
+        report->n_own_rows += strcmp(told->memory[i]->holder, "sottod") == 0;
+        report->n_engine_rows += strcmp(told->memory[i]->holder, "tiny") == 0;
+    }
+    for (size_t i = 0; i < told->n_counters; i++) {
+        if (strcmp(told->counters[i]->name, "sotto_generated_tokens_total") == 0) {
+            report->n_generated = told->counters[i]->value;
+        }
+    }
+    report->tokens = told->engines[0]->tokens;
+    report->steps = told->engines[0]->steps;
+    report->weight_passes = told->engines[0]->weight_passes;
+    report->sequences = told->engines[0]->sequences;
+    report->pages_used = told->models[0]->kv_pages_used;
+    for (size_t i = 0; i < told->n_classes; i++) {
+        report->n_running += told->classes[i]->running;
+        report->n_parked += told->classes[i]->parked;
+    }
+}
+
+static bool is_reported(void *owner)
+{
+    return ((struct report *)owner)->n_answers > 0;
+}
+
+static void ask_status(struct report *report)
+{
+    struct diag diag = DIAG_INIT;
+    struct ticket *ticket;
+
+    report->n_answers = 0;
+    ck_assert_int_eq(hub_status(house.hub, &house.grant, on_report, report, &ticket, &diag), 0);
+    ck_assert_uint_eq(report->n_answers, 0);
+    house_until(&house, is_reported, report);
+}
+
+START_TEST(status_tells_what_is_true_now)
+{
+    struct report report;
+    struct guest guest;
+
+    house_begin(&house, "");
+    guest_init(&guest, 1, 4, 20);
+    guest.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    guest.ask.credit = 10;
+    guest_ask(&house, &guest);
+    guest_until_tokens(&house, &guest, 10);
+    ask_status(&report);
+    ck_assert_uint_eq(report.sequences, 1);
+    ck_assert_uint_gt(report.pages_used, 0);
+    ck_assert_uint_eq(report.n_parked, 1);
+    ck_assert_uint_eq(report.n_running, 0);
+    ck_assert_uint_gt(report.n_own_rows, 2);
+    ck_assert_uint_gt(report.n_engine_rows, 2);
+    stream_cancel(guest.stream);
+    guest_until_over(&house, &guest);
+    ask_status(&report);
+
+    ck_assert_uint_eq(report.sequences, 0);
+    ck_assert_uint_eq(report.pages_used, 0);
+    ck_assert_uint_eq(report.tokens, 10);
+    ck_assert_uint_eq(report.n_generated, 10);
+    ck_assert_uint_eq(report.steps, report.weight_passes);
+    guest_finish(&guest);
+    house_end(&house);
+}
+END_TEST
+
+START_TEST(status_does_not_wait_for_an_engine_in_a_long_step)
+{
+    struct report report;
+    struct guest guest;
+
+    house_begin(&house, "when 200 do slow 1000\n");
+    guest_init(&guest, 200, 4, 2);
+    guest_ask(&house, &guest);
+    house_run(&house, 50);
+    ask_status(&report);
+
+    ck_assert_uint_eq(report.n_running, 1);
+    stream_cancel(guest.stream);
+    guest_until_over(&house, &guest);
+    guest_finish(&guest);
+    house_end(&house);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stream-questions");
+    TCase *tcase = tcase_create("all");
+
+    tcase_add_test(tcase, a_text_becomes_ids_and_pieces_and_a_text_again);
+    tcase_add_test(tcase, control_tokens_count_only_for_whom_policy_lets);
+    tcase_add_test(tcase, ids_that_are_no_text_and_bytes_that_are_none_are_handled);
+    tcase_add_test(tcase, a_question_waits_for_its_model_or_fails_with_it);
+    tcase_add_test(tcase, who_is_forgotten_gets_no_answer);
+    tcase_add_test(tcase, one_user_has_so_many_texts_in_work_and_no_more);
+    tcase_add_test(tcase, models_are_listed_with_files_for_administrators_only);
+    tcase_add_test(tcase, status_tells_what_is_true_now);
+    tcase_add_test(tcase, status_does_not_wait_for_an_engine_in_a_long_step);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}

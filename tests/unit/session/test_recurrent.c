@@ -1,0 +1,188 @@
+/*
+ * Families whose sequences have a state beside their pages, served whole: their sessions say what cold requests say,
+ * whatever becomes of the state, and nothing of them can be pinned. The engine is the real one, the weights are random.
+ */
+#include "../model/reference.h"
+#include "base/clean.h"
+#include "session/pins.h"
+#include "sitting.h"
+#include <signal.h>
+#include <string.h>
+
+#define N_TURNS 4u
+
+static struct reference_model paper;
+
+static void begin(const struct reference *of, uint32_t n_sequences, const struct pin_settings *pins, size_t n_pins)
+{
+    reference_make(&paper, of);
+    house_prepare(&house, "");
+    house.settings.file = paper.path;
+    house.settings.backend = "cpu";
+    house.settings.kv_format = "f16";
+    house.settings.n_threads = 1;
+    house.settings.n_sequences = n_sequences;
+    house.settings.n_step_rows = 16; /* a prompt takes more than one step */
+    house.settings.pins = pins;
+    house.settings.n_pins = n_pins;
+    house.config.engine_path = SOTTO_ENGINE;
+    house.config.guard_allocations = true;
+    house_open(&house);
+    house_until_ready(&house);
+}
+
+static void end(void)
+{
+    house_end(&house);
+    reference_free(&paper);
+}
+
+static bool recurs(const struct reference *of)
+{
+    return of->attends_every > 0;
+}
+
+/* A turn of session @id, and the same without one. What it found of what was said before. */
+static uint32_t turn(uint64_t id, struct log *log, uint32_t first, uint32_t n_answer)
+{
+    struct guest guest;
+    uint32_t n_cached;
+
+    init_turn(&guest, id, first, 9, n_answer);
+    run(&guest);
+    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
+    n_cached = guest.usage.cached_tokens;
+    assert_same_as_cold(log, &guest);
+    guest_finish(&guest);
+    return n_cached;
+}
+
+START_TEST(turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says)
+{
+    struct log log = { .n = 0 };
+    uint64_t id;
+
+    if (!recurs(&references[_i])) {
+        return;
+    }
+    begin(&references[_i], 4, NULL, 0);
+    id = open_empty();
+    for (uint32_t i = 0; i < N_TURNS; i++) {
+        uint32_t n_before = log.n;
+        uint32_t n_cached = turn(id, &log, 30 + i, 6);
+
+        ck_assert_uint_eq(n_cached, n_before > 0 ? n_before - 1 : 0);
+    }
+    ck_assert_uint_eq(close_well(id), log.n);
+    end();
+}
+END_TEST
+
+/* The state has gone further than what was heard, so it is computed anew. */
+START_TEST(barge_in_forgets_the_state_and_not_what_was_said)
+{
+    struct log log = { .n = 0 };
+    struct guest guest;
+    uint64_t id;
+
+    if (!recurs(&references[_i])) {
+        return;
+    }
+    begin(&references[_i], 4, NULL, 0);
+    id = open_empty();
+    for (uint32_t i = 0; i < 3; i++) {
+        init_turn(&guest, id, 40 + i, 8, 60);
+        guest_ask(&house, &guest);
+        guest_until_tokens(&house, &guest, 2 + i);
+        stream_cancel(guest.stream);
+        guest_until_over(&house, &guest);
+        ck_assert_int_eq(guest.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+        say(&log, guest.ids.ids, guest.ids.n_ids);
+        say(&log, guest.tokens, guest.n_tokens);
+        guest_finish(&guest);
+        turn(id, &log, 50 + i, 3);
+        if (log.n > 70) {
+            break; /* the context is 128 */
+        }
+    }
+    end();
+}
+END_TEST
+
+START_TEST(a_lost_engine_takes_the_state_and_the_conversation_goes_on)
+{
+    struct log log = { .n = 0 };
+    uint64_t id;
+
+    if (!recurs(&references[_i])) {
+        return;
+    }
+    begin(&references[_i], 4, NULL, 0);
+    id = open_empty();
+    turn(id, &log, 30, 5);
+    kill((pid_t)house_pid(&house), SIGKILL);
+    turn(id, &log, 31, 5);
+    turn(id, &log, 32, 5);
+    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 1);
+    end();
+}
+END_TEST
+
+/* One state for two conversations: each turn takes it from the other. */
+START_TEST(conversations_that_share_a_seat_lose_the_state_and_say_the_same)
+{
+    struct log logs[2] = { { .n = 0 }, { .n = 0 } };
+    uint64_t ids[2];
+
+    if (!recurs(&references[_i])) {
+        return;
+    }
+    begin(&references[_i], 1, NULL, 0);
+    ids[0] = open_empty();
+    ids[1] = open_empty();
+    for (uint32_t i = 0; i < 6; i++) {
+        turn(ids[i % 2], &logs[i % 2], 60 + i, 4);
+    }
+    ck_assert_uint_gt(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 3);
+    end();
+}
+END_TEST
+
+static bool is_refused(void *owner)
+{
+    const struct edition *edition = house_model(&house)->current;
+
+    (void)owner;
+    return container_of(edition->pins.next, struct pin, link)->state == PIN_REFUSED;
+}
+
+START_TEST(nothing_of_such_a_family_is_pinned)
+{
+    static const struct pin_settings pin = { .name = "p", .text = "aaaabbbbccccddddeeeeffff" };
+
+    if (!recurs(&references[_i])) {
+        return;
+    }
+    begin(&references[_i], 4, &pin, 1);
+    house_until(&house, is_refused, NULL);
+    ck_assert_ptr_nonnull(
+        strstr(container_of(house_model(&house)->current->pins.next, struct pin, link)->why, "a state"));
+    ck_assert_uint_eq(house.hub->counts[HUB_STEPS], 0);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stream-recurs");
+    TCase *tcase = tcase_create("recurs");
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says, 0, n_references);
+    tcase_add_loop_test(tcase, barge_in_forgets_the_state_and_not_what_was_said, 0, n_references);
+    tcase_add_loop_test(tcase, a_lost_engine_takes_the_state_and_the_conversation_goes_on, 0, n_references);
+    tcase_add_loop_test(tcase, conversations_that_share_a_seat_lose_the_state_and_say_the_same, 0, n_references);
+    tcase_add_loop_test(tcase, nothing_of_such_a_family_is_pinned, 0, n_references);
+    suite_add_tcase(suite, tcase);
+    return unit_run(suite);
+}
