@@ -16,33 +16,33 @@ static void on_wake(void *owner)
     hub_poke(owner);
 }
 
-void pacer_start(struct hub *hub)
+void dispatcher_start(struct hub *hub)
 {
-    dispatch_init(&hub->pacer.dispatch);
-    alarm_start(&hub->pacer.alarm, hub->loop, on_wake, hub);
+    dispatch_init(&hub->dispatcher.dispatch);
+    alarm_start(&hub->dispatcher.alarm, hub->loop, on_wake, hub);
 }
 
-void pacer_watch(struct edition *edition)
+void dispatcher_watch(struct instance *instance)
 {
-    double awaited_ns = dispatch_awaited_ns(&edition->hub->pacer.dispatch, &edition->eq);
+    double awaited_ns = dispatch_awaited_ns(&instance->hub->dispatcher.dispatch, &instance->eq);
 
-    if (!edition->engine) {
+    if (!instance->engine) {
         return;
     }
     if (awaited_ns >= 0.0) {
-        engine_await(edition->engine, awaited_ns);
-    } else if (edition->n_opening > 0) {
-        engine_await(edition->engine, 0.0);
+        engine_await(instance->engine, awaited_ns);
+    } else if (instance->n_opening > 0) {
+        engine_await(instance->engine, 0.0);
     } else {
-        engine_rest(edition->engine);
+        engine_rest(instance->engine);
     }
 }
 
 /* ---- answers */
 
-static void on_stats(struct edition *edition, const Sotto__Engine__Stats *stats)
+static void on_stats(struct instance *instance, const Sotto__Engine__Stats *stats)
 {
-    struct edition_figures *figures = &edition->figures;
+    struct instance_figures *figures = &instance->figures;
 
     figures->n_steps = stats->steps;
     figures->n_rows = stats->rows;
@@ -65,41 +65,41 @@ static void on_stats(struct edition *edition, const Sotto__Engine__Stats *stats)
         figures->memory[i].peak_bytes = row->peak_bytes;
         figures->n_memory++;
     }
-    edition->owes_figures = false;
-    status_figures(edition->hub);
+    instance->owes_figures = false;
+    status_figures(instance->hub);
 }
 
-void pacer_query(struct edition *edition)
+void dispatcher_query(struct instance *instance)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Query query = SOTTO__ENGINE__QUERY__INIT;
 
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_QUERY;
     order.query = &query;
-    edition->owes_figures = true;
-    engine_tell(edition->engine, &order);
+    instance->owes_figures = true;
+    engine_tell(instance->engine, &order);
 }
 
-void pacer_on_answer(struct edition *edition, const Sotto__Engine__FromEngine *answer)
+void dispatcher_on_answer(struct instance *instance, const Sotto__Engine__FromEngine *answer)
 {
     switch (answer->body_case) {
     case SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED:
-        pacer_on_opened(edition, answer->opened);
+        dispatcher_on_opened(instance, answer->opened);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_REFUSED:
-        pacer_on_refused(edition, answer->refused);
+        dispatcher_on_refused(instance, answer->refused);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE:
-        pacer_on_step_done(edition, answer->step_done);
+        dispatcher_on_step_done(instance, answer->step_done);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_STATS:
-        on_stats(edition, answer->stats);
+        on_stats(instance, answer->stats);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED:
-        pacer_on_suspended(edition, answer->suspended);
+        dispatcher_on_suspended(instance, answer->suspended);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN:
-        pacer_on_withdrawn(edition, answer->withdrawn);
+        dispatcher_on_withdrawn(instance, answer->withdrawn);
         break;
     case SOTTO__ENGINE__FROM_ENGINE__BODY_SLOW:
         break; /* the step's own answer has the times that costs are fitted to */
@@ -110,7 +110,7 @@ void pacer_on_answer(struct edition *edition, const Sotto__Engine__FromEngine *a
     case SOTTO__ENGINE__FROM_ENGINE__BODY__NOT_SET:
         break; /* the link's own */
     }
-    hub_poke(edition->hub);
+    hub_poke(instance->hub);
 }
 
 /* ---- once a turn */
@@ -120,7 +120,7 @@ static void end_the_late(struct hub *hub, uint64_t boot_us)
     struct job *job;
 
     while ((job = queue_next_expired(&hub->queue, boot_us))) {
-        stream_too_late(pacer_stream_of(job));
+        stream_too_late(dispatcher_stream_of(job));
     }
 }
 
@@ -145,7 +145,7 @@ static uint64_t earlier(uint64_t a_us, uint64_t b_us)
     return a_us == 0 || b_us == 0 ? num_max(a_us, b_us) : num_min(a_us, b_us);
 }
 
-void pacer_run(struct hub *hub)
+void dispatcher_run(struct hub *hub)
 {
     struct dispatch_input in = { .now_us = clock_mono_us(), .boot_us = clock_boot_us() };
     struct governor_limits real[PROCESSOR_COUNT];
@@ -153,16 +153,16 @@ void pacer_run(struct hub *hub)
     uint64_t wake_us;
 
     memcpy(in.limits, hub->governor.limits, sizeof(in.limits));
-    in.is_asleep = hub->governing.is_asleep;
+    in.is_asleep = hub->governor_loop.is_asleep;
     end_the_late(hub, in.boot_us);
     sessions_end_idle(hub, in.boot_us);
-    dispatch_real_limits(&hub->pacer.dispatch, in.limits, real);
+    dispatch_real_limits(&hub->dispatcher.dispatch, in.limits, real);
     admit_mark_urgent(&hub->queue, real, in.boot_us);
-    pacer_assign(hub, &in);
-    dispatch_next(&hub->pacer.dispatch, &hub->queue, &hub->planner, &in, &order);
+    dispatcher_seat(hub, &in);
+    dispatch_next(&hub->dispatcher.dispatch, &hub->queue, &hub->planner, &in, &order);
     while (order.what != DISPATCH_NONE) {
-        pacer_tell(hub, &order);
-        dispatch_next(&hub->pacer.dispatch, &hub->queue, &hub->planner, &in, &order);
+        dispatcher_tell(hub, &order);
+        dispatch_next(&hub->dispatcher.dispatch, &hub->queue, &hub->planner, &in, &order);
     }
     if (order.wake_boot_us > 0) {
         tell_throttled(hub, in.boot_us);
@@ -172,5 +172,5 @@ void pacer_run(struct hub *hub)
     if (order.wake_us > 0) {
         wake_us = earlier(wake_us, in.boot_us + (order.wake_us - num_min(order.wake_us, in.now_us)));
     }
-    alarm_set(&hub->pacer.alarm, wake_us);
+    alarm_set(&hub->dispatcher.alarm, wake_us);
 }

@@ -17,23 +17,23 @@ static bool has_begun(const struct dispatch_step *step)
 }
 
 /* Marks of all that was under way: entries of begun steps, and sequences being opened. */
-static size_t gather_marks(struct edition *edition, struct blame_mark **ret_marks, size_t cap)
+static size_t gather_marks(struct instance *instance, struct blame_mark **ret_marks, size_t cap)
 {
-    const struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+    const struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
     struct list *link;
     size_t n = 0;
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        for (uint32_t k = 0; step->eq == &edition->eq && has_begun(step) && k < step->plan.n_entries && n < cap; k++) {
+        for (uint32_t k = 0; step->eq == &instance->eq && has_begun(step) && k < step->plan.n_entries && n < cap; k++) {
             if (step->plan.entries[k].job) {
-                ret_marks[n++] = &pacer_stream_of(step->plan.entries[k].job)->mark;
+                ret_marks[n++] = &dispatcher_stream_of(step->plan.entries[k].job)->mark;
             }
         }
     }
-    list_for_each (link, &edition->streams) {
-        struct stream *stream = container_of(link, struct stream, edition_link);
+    list_for_each (link, &instance->streams) {
+        struct stream *stream = container_of(link, struct stream, instance_link);
 
         if (stream->job.state == JOB_OPENING && n < cap) {
             ret_marks[n++] = &stream->mark;
@@ -43,15 +43,15 @@ static size_t gather_marks(struct edition *edition, struct blame_mark **ret_mark
 }
 
 /* The account of a guilty request: what it has asked here and will ask runs alone, and later each time. */
-static void charge(struct edition *edition, struct account *account, uint64_t now_us)
+static void charge(struct instance *instance, struct account *account, uint64_t now_us)
 {
     struct list *link;
 
     account->n_guilty = account->suspect_us > now_us ? account->n_guilty + 1 : 1;
     account->suspect_us = now_us + BLAME_ACCOUNT_US;
     account->barred_us = clock_boot_us() + blame_bar_us(account->n_guilty);
-    list_for_each (link, &edition->streams) {
-        struct stream *stream = container_of(link, struct stream, edition_link);
+    list_for_each (link, &instance->streams) {
+        struct stream *stream = container_of(link, struct stream, instance_link);
 
         if (stream->job.account == account && !stream->mark.suspect) {
             blame_suspect(&stream->mark);
@@ -62,21 +62,21 @@ static void charge(struct edition *edition, struct account *account, uint64_t no
 
 static void strike_out(struct stream *stream, uint64_t now_us)
 {
-    charge(stream->edition, stream->job.account, now_us);
+    charge(stream->instance, stream->job.account, now_us);
     log_warn("stream", "event: request-guilty, stream: %llu, uid: %u, model: %s", (unsigned long long)stream->number,
-             stream->grant.uid, stream->edition->model->settings.name);
+             stream->grant.uid, stream->instance->model->settings.name);
     stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL,
                 "the engine was lost twice while it worked on this request alone: it is not tried again");
 }
 
-static uint32_t lay_blame(struct edition *edition, const struct engine_end *end)
+static uint32_t lay_blame(struct instance *instance, const struct engine_end *end)
 {
     struct blame_mark *marks[MARKS_MAX];
     struct blame_verdict verdict;
-    size_t n = gather_marks(edition, marks, COUNTOF(marks));
+    size_t n = gather_marks(instance, marks, COUNTOF(marks));
     uint64_t now_us = clock_mono_us();
 
-    blame_crash(&edition->blame, marks, n, end->stranger, now_us, &verdict);
+    blame_crash(&instance->blame, marks, n, end->stranger, now_us, &verdict);
     for (size_t i = 0; i < n; i++) {
         struct stream *stream = container_of(marks[i], struct stream, mark);
 
@@ -86,57 +86,58 @@ static uint32_t lay_blame(struct edition *edition, const struct engine_end *end)
         }
     }
     if (verdict.device) {
-        log_error("stream", "event: device-troubled, model: %s, crashes: %u", edition->model->settings.name,
+        log_error("stream", "event: device-troubled, model: %s, crashes: %u", instance->model->settings.name,
                   verdict.n_recent);
-        hub_event(edition->hub, UINT32_MAX, "engine", "device-troubled", "model", edition->model->settings.name, NULL);
+        hub_event(instance->hub, UINT32_MAX, "engine", "device-troubled", "model", instance->model->settings.name,
+                  NULL);
     }
     return verdict.n_recent;
 }
 
 /* No step of it is under way any more. Who has ended was kept by that alone. */
-static void forget_steps(struct edition *edition)
+static void forget_steps(struct instance *instance)
 {
-    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
 
-    dispatch_on_lost(dispatch, &edition->eq, clock_mono_us());
+    dispatch_on_lost(dispatch, &instance->eq, clock_mono_us());
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
 
-        for (uint32_t k = 0; step->eq == &edition->eq && step->state == DISPATCH_ENDED && k < step->plan.n_entries;
+        for (uint32_t k = 0; step->eq == &instance->eq && step->state == DISPATCH_ENDED && k < step->plan.n_entries;
              k++) {
             struct job *job = step->plan.entries[k].job;
 
-            if (job && stream_is_over(pacer_stream_of(job))) {
-                stream_soon(pacer_stream_of(job));
+            if (job && stream_is_over(dispatcher_stream_of(job))) {
+                stream_soon(dispatcher_stream_of(job));
             }
         }
     }
 }
 
-uint32_t pacer_engine_lost(struct edition *edition, const struct engine_end *end)
+uint32_t dispatcher_engine_lost(struct instance *instance, const struct engine_end *end)
 {
     struct list *link;
     struct list *after;
     uint32_t n_recent = 0;
 
     if (end->was_ready && !end->wanted) {
-        n_recent = lay_blame(edition, end);
+        n_recent = lay_blame(instance, end);
     }
-    edition->eq.n_taken = 0; /* only now: who struck out gave a seat back */
-    edition->eq.no_room = false;
-    sessions_lose(edition);
-    pins_lose(edition);
-    forget_steps(edition);
-    edition->n_opening = 0;
-    edition->opening_alone = false;
-    list_for_each_safe (link, after, &edition->streams) {
-        struct stream *stream = container_of(link, struct stream, edition_link);
+    instance->eq.n_taken = 0; /* only now: who struck out gave a seat back */
+    instance->eq.no_room = false;
+    sessions_lose(instance);
+    pins_lose(instance);
+    forget_steps(instance);
+    instance->n_opening = 0;
+    instance->opening_alone = false;
+    list_for_each_safe (link, after, &instance->streams) {
+        struct stream *stream = container_of(link, struct stream, instance_link);
 
         if (!stream_is_over(stream)) {
             stream_unseated(stream);
         }
     }
-    map_finish(&edition->sequences);
-    map_init(&edition->sequences, MEM_STREAM);
+    map_finish(&instance->sequences);
+    map_init(&instance->sequences, MEM_STREAM);
     return n_recent;
 }

@@ -19,7 +19,7 @@ static size_t own_salt(const struct stream *stream, uint8_t *salt)
     if (stream->pin) {
         return pins_own_salt(stream, salt);
     }
-    if (!stream->edition->settings.share_prefixes) {
+    if (!stream->instance->settings.share_prefixes) {
         return 0;
     }
     for (size_t i = 0; i < 4; i++) {
@@ -30,7 +30,7 @@ static size_t own_salt(const struct stream *stream, uint8_t *salt)
 
 static void tell_open(struct stream *stream, const struct ids *known)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Open open = SOTTO__ENGINE__OPEN__INIT;
     Sotto__Engine__Sampler sampler;
@@ -54,7 +54,7 @@ static void tell_open(struct stream *stream, const struct ids *known)
     }
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_OPEN;
     order.open = &open;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
 /* The sequence of its session goes on with these tokens. */
@@ -73,27 +73,27 @@ static void tell_extend(struct stream *stream, const struct ids *known)
     extend.sampler = &sampler;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_EXTEND;
     order.extend = &extend;
-    engine_tell(stream->edition->engine, &order);
+    engine_tell(stream->instance->engine, &order);
 }
 
 /* A sequence of its own, or its session's, which has its seat already. False: no memory. */
 static bool take_sequence(struct stream *stream)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
 
     stream->sequence = stream->session ? session_lend(stream->session, stream) : 0;
     stream->extends = stream->sequence != 0;
     if (!stream->extends) {
-        stream->sequence = ++edition->last_sequence;
-        edition->eq.n_taken++;
+        stream->sequence = ++instance->last_sequence;
+        instance->eq.n_taken++;
     }
-    if (map_put(&edition->sequences, stream->sequence, (union map_value){ .pointer = stream }) == 0) {
+    if (map_put(&instance->sequences, stream->sequence, (union map_value){ .pointer = stream }) == 0) {
         return true;
     }
     if (stream->extends) {
-        pacer_tell_close(edition, stream->sequence, 0, true);
+        dispatcher_tell_close(instance, stream->sequence, 0, true);
     }
-    edition->eq.n_taken--;
+    instance->eq.n_taken--;
     stream->sequence = 0;
     return false;
 }
@@ -101,7 +101,7 @@ static bool take_sequence(struct stream *stream)
 /* Asks the engine for a sequence with all that the journal knows. */
 static void open_sequence(struct stream *stream)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
     cleanup(ids_finish) struct ids known = { 0 };
 
     if (journal_known(&stream->journal, &known)) {
@@ -113,20 +113,20 @@ static void open_sequence(struct stream *stream)
         return;
     }
     stream->looks_like = pins_match(stream, known.ids, known.n);
-    stream->opens_alone = edition->eq.n_taken == 1 && edition->eq.n_leaving == 0;
+    stream->opens_alone = instance->eq.n_taken == 1 && instance->eq.n_leaving == 0;
     job_move(&stream->job, JOB_OPENING, clock_mono_us());
-    edition->n_opening++;
-    edition->opening_alone = stream->mark.suspect;
-    edition->figures.n_sequences = edition->eq.n_taken;
+    instance->n_opening++;
+    instance->opening_alone = stream->mark.suspect;
+    instance->figures.n_sequences = instance->eq.n_taken;
     if (stream->extends) {
         tell_extend(stream, &known);
     } else {
         tell_open(stream, &known);
     }
-    pacer_watch(edition);
+    dispatcher_watch(instance);
 }
 
-void pacer_tell_stop(struct edition *edition, uint32_t sequence)
+void dispatcher_tell_stop(struct instance *instance, uint32_t sequence)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Stop stop = SOTTO__ENGINE__STOP__INIT;
@@ -134,16 +134,16 @@ void pacer_tell_stop(struct edition *edition, uint32_t sequence)
     stop.sequence = sequence;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STOP;
     order.stop = &stop;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-void pacer_tell_close(struct edition *edition, uint32_t sequence, uint32_t n_known, bool keep)
+void dispatcher_tell_close(struct instance *instance, uint32_t sequence, uint32_t n_known, bool keep)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Trim trim = SOTTO__ENGINE__TRIM__INIT;
     Sotto__Engine__Close close = SOTTO__ENGINE__CLOSE__INIT;
 
-    if (!edition_takes_orders(edition)) {
+    if (!instance_takes_orders(instance)) {
         return;
     }
     if (n_known > 0) {
@@ -151,86 +151,87 @@ void pacer_tell_close(struct edition *edition, uint32_t sequence, uint32_t n_kno
         trim.n_tokens = n_known;
         order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_TRIM;
         order.trim = &trim;
-        engine_tell(edition->engine, &order);
+        engine_tell(instance->engine, &order);
     }
     close.sequence = sequence;
     close.keep = keep;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CLOSE;
     order.close = &close;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-void pacer_close(struct stream *stream)
+void dispatcher_close(struct stream *stream)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
 
     if (stream->sequence == 0) {
         return;
     }
-    map_remove(&edition->sequences, stream->sequence);
-    dispatch_leave(&edition->hub->pacer.dispatch, &stream->job);
-    edition->eq.n_taken--;
-    edition->eq.no_room = false;
-    edition->figures.n_sequences = edition->eq.n_taken;
+    map_remove(&instance->sequences, stream->sequence);
+    dispatch_leave(&instance->hub->dispatcher.dispatch, &stream->job);
+    instance->eq.n_taken--;
+    instance->eq.no_room = false;
+    instance->figures.n_sequences = instance->eq.n_taken;
     /* Stop reaches it between the parts of a running step; the others wait for the step's end. */
-    if (stream->job.n_steps > 0 && edition_takes_orders(edition)) {
-        pacer_tell_stop(edition, stream->sequence);
+    if (stream->job.n_steps > 0 && instance_takes_orders(instance)) {
+        dispatcher_tell_stop(instance, stream->sequence);
     }
     /* What lies past a stop is no part of any later answer. */
-    pacer_tell_close(edition, stream->sequence, stream->job.n_known, stream->end.code == SOTTO__V1__CODE__CODE_OK);
+    dispatcher_tell_close(instance, stream->sequence, stream->job.n_known,
+                          stream->end.code == SOTTO__V1__CODE__CODE_OK);
     stream->sequence = 0;
     stream->extends = false;
 }
 
-void pacer_tell_pin(struct edition *edition, uint32_t number, uint32_t sequence)
+void dispatcher_tell_pin(struct instance *instance, uint32_t number, uint32_t sequence)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Pin pin = SOTTO__ENGINE__PIN__INIT;
 
-    if (!edition_takes_orders(edition)) {
+    if (!instance_takes_orders(instance)) {
         return;
     }
     pin.pin = number;
     pin.sequence = sequence;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_PIN;
     order.pin = &pin;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-void pacer_pin(struct stream *stream, uint32_t number)
+void dispatcher_pin(struct stream *stream, uint32_t number)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
 
-    pacer_tell_pin(edition, number, stream->sequence);
-    map_remove(&edition->sequences, stream->sequence);
-    edition->eq.n_taken--;
-    edition->eq.no_room = false;
-    edition->figures.n_sequences = edition->eq.n_taken;
+    dispatcher_tell_pin(instance, number, stream->sequence);
+    map_remove(&instance->sequences, stream->sequence);
+    instance->eq.n_taken--;
+    instance->eq.no_room = false;
+    instance->figures.n_sequences = instance->eq.n_taken;
     stream->sequence = 0;
 }
 
-void pacer_preempt(struct stream *stream)
+void dispatcher_put_aside(struct stream *stream)
 {
-    pacer_close(stream);
-    dispatch_forget(&stream->hub->pacer.dispatch, &stream->job);
+    dispatcher_close(stream);
+    dispatch_forget(&stream->hub->dispatcher.dispatch, &stream->job);
 }
 
-static struct stream *find(struct edition *edition, uint32_t sequence)
+static struct stream *find(struct instance *instance, uint32_t sequence)
 {
-    union map_value *found = map_find(&edition->sequences, sequence);
+    union map_value *found = map_find(&instance->sequences, sequence);
 
     return found ? found->pointer : NULL;
 }
 
-static void answered_open(struct edition *edition)
+static void answered_open(struct instance *instance)
 {
-    if (edition->n_opening == 0) {
-        engine_kill(edition->engine, "it answered an Open that nobody sent");
+    if (instance->n_opening == 0) {
+        engine_kill(instance->engine, "it answered an Open that nobody sent");
         return;
     }
-    edition->n_opening--;
-    edition->opening_alone = false;
-    pacer_watch(edition);
+    instance->n_opening--;
+    instance->opening_alone = false;
+    dispatcher_watch(instance);
 }
 
 /* What is promised and not held is shared. Sequences may have been given back since the engine counted, so it may be
@@ -244,22 +245,22 @@ static void learn_shared(struct engine_queue *eq, uint32_t n_free)
     eq->n_pages_shared = (uint32_t)num_max(eq->n_pages_shared, n_shared);
 }
 
-void pacer_on_opened(struct edition *edition, const Sotto__Engine__Opened *opened)
+void dispatcher_on_opened(struct instance *instance, const Sotto__Engine__Opened *opened)
 {
-    struct stream *stream = find(edition, opened->sequence);
+    struct stream *stream = find(instance, opened->sequence);
 
-    answered_open(edition);
+    answered_open(instance);
     if (!stream) { /* it ended meanwhile: Close is on its way, or its session has the sequence */
-        session_answered(edition, opened->sequence, opened->pages_held);
+        session_answered(instance, opened->sequence, opened->pages_held);
         return;
     }
     if (opened->cached_tokens >= stream->job.n_known || opened->pinned_tokens > opened->cached_tokens) {
-        engine_kill(edition->engine, "it says that it has computed more than there is");
+        engine_kill(instance->engine, "it says that it has computed more than there is");
         return;
     }
     stream->job.n_pages = opened->pages_held;
     stream_seated(stream, opened->cached_tokens, opened->pinned_tokens);
-    learn_shared(&edition->eq, opened->pages_free);
+    learn_shared(&instance->eq, opened->pages_free);
 }
 
 /* A session's sequence that could not go on is closed: true if its turn asks for another, as others do. */
@@ -285,37 +286,38 @@ static bool refused_extend(struct stream *stream, const Sotto__Engine__Refused *
 
 /* It may find room later. Who had the room when the engine looked may be gone by now, so it is not asked who is there
  * now. */
-static bool may_wait(const struct stream *stream, const struct edition *edition, const Sotto__Engine__Refused *refused)
+static bool may_wait(const struct stream *stream, const struct instance *instance,
+                     const Sotto__Engine__Refused *refused)
 {
     bool is_full = refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_NO_PAGES ||
                    refused->why == SOTTO__ENGINE__REFUSAL__REFUSAL_TOO_MANY;
 
-    return is_full && (!stream->opens_alone || edition->eq.n_taken > 0);
+    return is_full && (!stream->opens_alone || instance->eq.n_taken > 0);
 }
 
-void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *refused)
+void dispatcher_on_refused(struct instance *instance, const Sotto__Engine__Refused *refused)
 {
-    struct stream *stream = find(edition, refused->sequence);
-    bool waits = edition->eq.n_leaving > 0; /* for who leaves with a step */
+    struct stream *stream = find(instance, refused->sequence);
+    bool waits = instance->eq.n_leaving > 0; /* for who leaves with a step */
 
-    answered_open(edition);
+    answered_open(instance);
     if (!stream) {
-        session_answered(edition, refused->sequence, 0);
+        session_answered(instance, refused->sequence, 0);
         return;
     }
-    map_remove(&edition->sequences, stream->sequence);
+    map_remove(&instance->sequences, stream->sequence);
     if (stream->extends) {
-        pacer_tell_close(edition, stream->sequence, 0, true); /* it is still as it was */
+        dispatcher_tell_close(instance, stream->sequence, 0, true); /* it is still as it was */
     }
     stream->sequence = 0;
-    edition->eq.n_taken--;
-    edition->eq.no_room = false; /* unless this very answer says so, and somebody is there to make room */
-    edition->figures.n_sequences = edition->eq.n_taken;
+    instance->eq.n_taken--;
+    instance->eq.no_room = false; /* unless this very answer says so, and somebody is there to make room */
+    instance->figures.n_sequences = instance->eq.n_taken;
     if (refused_extend(stream, refused)) {
         return;
     }
-    if (may_wait(stream, edition, refused)) {
-        edition->eq.no_room = !waits && edition->eq.n_taken > 0 && !stream->job.yields;
+    if (may_wait(stream, instance, refused)) {
+        instance->eq.no_room = !waits && instance->eq.n_taken > 0 && !stream->job.yields;
         stream->job.n_pages = refused->pages_needed;
         job_move(&stream->job, JOB_WAITING, clock_mono_us());
         return;
@@ -333,14 +335,14 @@ void pacer_on_refused(struct edition *edition, const Sotto__Engine__Refused *ref
 /* A suspect is opened when nothing else is under way at its engine, and nothing else then. */
 static bool may_open(const struct hub *hub, const struct stream *stream)
 {
-    const struct edition *edition = stream->edition;
-    const struct engine_queue *eq = &edition->eq;
-    const struct dispatch *dispatch = &hub->pacer.dispatch;
+    const struct instance *instance = stream->instance;
+    const struct engine_queue *eq = &instance->eq;
+    const struct dispatch *dispatch = &hub->dispatcher.dispatch;
 
-    if (edition->opening_alone || dispatch_is_alone(dispatch, eq)) {
+    if (instance->opening_alone || dispatch_is_alone(dispatch, eq)) {
         return false;
     }
-    return !stream->mark.suspect || (!dispatch_is_busy(dispatch, eq) && edition->n_opening == 0);
+    return !stream->mark.suspect || (!dispatch_is_busy(dispatch, eq) && instance->n_opening == 0);
 }
 
 /* Takes seats, one after the other where a step must end first. */
@@ -350,19 +352,19 @@ static void take_seats(struct hub *hub, const struct dispatch_input *in)
     uint64_t boot_us = in->boot_us;
     struct job *job;
 
-    while ((job = dispatch_find_victim(&hub->pacer.dispatch, &hub->queue, in))) {
-        stream_preempt(pacer_stream_of(job));
+    while ((job = dispatch_find_victim(&hub->dispatcher.dispatch, &hub->queue, in))) {
+        stream_preempt(dispatcher_stream_of(job));
     }
     while ((job = queue_find_victim(&hub->queue, hub->governor.limits, now_us, boot_us))) {
         if (job->retained) {
             session_give_up(session_of_kept(job));
         } else {
-            stream_preempt(pacer_stream_of(job));
+            stream_preempt(dispatcher_stream_of(job));
         }
     }
 }
 
-void pacer_assign(struct hub *hub, const struct dispatch_input *in)
+void dispatcher_seat(struct hub *hub, const struct dispatch_input *in)
 {
     struct engine_queue *held[SLOT_ENGINES];
     struct job *passed[SLOT_ENGINES];
@@ -373,7 +375,7 @@ void pacer_assign(struct hub *hub, const struct dispatch_input *in)
     take_seats(hub, in);
     while (n_held < SLOT_ENGINES && n_passed < SLOT_ENGINES &&
            (job = queue_next_slot(&hub->queue, hub->governor.limits, in->now_us, in->boot_us))) {
-        struct stream *stream = pacer_stream_of(job);
+        struct stream *stream = dispatcher_stream_of(job);
 
         if (may_open(hub, stream)) {
             open_sequence(stream);

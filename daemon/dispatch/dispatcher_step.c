@@ -9,7 +9,7 @@
 
 /* ---- to the engine */
 
-static void tell_step(struct edition *edition, const struct dispatch_step *dispatch_step)
+static void tell_step(struct instance *instance, const struct dispatch_step *dispatch_step)
 {
     const struct plan *plan = &dispatch_step->plan;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
@@ -21,7 +21,7 @@ static void tell_step(struct edition *edition, const struct dispatch_step *dispa
         const struct plan_entry *entry = &plan->entries[i];
 
         entries[i] = (Sotto__Engine__Entry)SOTTO__ENGINE__ENTRY__INIT;
-        entries[i].sequence = pacer_stream_of(entry->job)->sequence;
+        entries[i].sequence = dispatcher_stream_of(entry->job)->sequence;
         if (entry->n_prefill > 0) {
             entries[i].work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
             entries[i].prefill = entry->n_prefill;
@@ -38,11 +38,11 @@ static void tell_step(struct edition *edition, const struct dispatch_step *dispa
     step.estimated_us = (uint32_t)num_min((uint64_t)(plan->estimated_ns / 1000.0), UINT32_MAX);
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
     trace_add(TRACE_STEP_SENT, dispatch_step->id, plan->n_rows);
 }
 
-static void tell_continue(struct edition *edition, const struct dispatch_step *step)
+static void tell_continue(struct instance *instance, const struct dispatch_step *step)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Continue on = SOTTO__ENGINE__CONTINUE__INIT;
@@ -51,10 +51,10 @@ static void tell_continue(struct edition *edition, const struct dispatch_step *s
     on.slice_us = step->slice_us;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_CONTINUE;
     order.continue_ = &on;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-static void tell_suspend(struct edition *edition, const struct dispatch_step *step)
+static void tell_suspend(struct instance *instance, const struct dispatch_step *step)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Suspend suspend = SOTTO__ENGINE__SUSPEND__INIT;
@@ -62,10 +62,10 @@ static void tell_suspend(struct edition *edition, const struct dispatch_step *st
     suspend.step = step->id;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_SUSPEND;
     order.suspend = &suspend;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-static void tell_withdraw(struct edition *edition, const struct dispatch_step *step)
+static void tell_withdraw(struct instance *instance, const struct dispatch_step *step)
 {
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Withdraw withdraw = SOTTO__ENGINE__WITHDRAW__INIT;
@@ -73,42 +73,42 @@ static void tell_withdraw(struct edition *edition, const struct dispatch_step *s
     withdraw.step = step->id;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_WITHDRAW;
     order.withdraw = &withdraw;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-void pacer_tell(struct hub *hub, const struct dispatch_order *order)
+void dispatcher_tell(struct hub *hub, const struct dispatch_order *order)
 {
-    struct edition *edition = pacer_edition_of(order->step->eq);
+    struct instance *instance = dispatcher_instance_of(order->step->eq);
 
     switch (order->what) {
     case DISPATCH_STEP:
-        tell_step(edition, order->step);
+        tell_step(instance, order->step);
         break;
     case DISPATCH_CONTINUE:
-        tell_continue(edition, order->step);
+        tell_continue(instance, order->step);
         break;
     case DISPATCH_SUSPEND:
-        tell_suspend(edition, order->step);
+        tell_suspend(instance, order->step);
         hub->counts[HUB_SUSPENDS]++;
         break;
     case DISPATCH_WITHDRAW:
-        tell_withdraw(edition, order->step);
+        tell_withdraw(instance, order->step);
         hub->counts[HUB_WITHDRAWS]++;
         break;
     case DISPATCH_NONE:
         break;
     }
-    pacer_watch(edition);
+    dispatcher_watch(instance);
 }
 
 /* ---- from the engine */
 
 /* False: the answer for one job contradicts what was asked. */
-static bool is_plausible(const struct edition *edition, const struct plan_entry *entry,
+static bool is_plausible(const struct instance *instance, const struct plan_entry *entry,
                          const Sotto__Engine__EntryDone *done)
 {
     const struct job *job = entry->job;
-    uint32_t sequence = pacer_stream_of(entry->job)->sequence;
+    uint32_t sequence = dispatcher_stream_of(entry->job)->sequence;
 
     if (done->rows > entry->n_rows || done->n_tokens > 1 ||
         (done->n_logprobs != 0 && done->n_logprobs != done->n_tokens) ||
@@ -120,11 +120,11 @@ static bool is_plausible(const struct edition *edition, const struct plan_entry 
         return false;
     }
     return sequence == 0 || done->n_tokens == 0 ||
-           (job->n_done + done->rows == job->n_known && done->tokens[0] < edition->facts.n_vocab);
+           (job->n_done + done->rows == job->n_known && done->tokens[0] < instance->facts.n_vocab);
 }
 
 /* True if all that it says of those who still ask fits what was asked. */
-static bool fits(const struct edition *edition, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
+static bool fits(const struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
     if (done->n_entries != step->plan.n_entries) {
         return false;
@@ -132,8 +132,8 @@ static bool fits(const struct edition *edition, const struct dispatch_step *step
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         const struct plan_entry *entry = &step->plan.entries[i];
 
-        if (entry->job && (!is_plausible(edition, entry, done->entries[i]) ||
-                           !embed_is_plausible(pacer_stream_of(entry->job), done->entries[i]))) {
+        if (entry->job && (!is_plausible(instance, entry, done->entries[i]) ||
+                           !embed_is_plausible(dispatcher_stream_of(entry->job), done->entries[i]))) {
             return false;
         }
     }
@@ -141,17 +141,17 @@ static bool fits(const struct edition *edition, const struct dispatch_step *step
 }
 
 /* What a step computed for one job. */
-static void take_result(struct edition *edition, struct job *job, bool alone, const Sotto__Engine__EntryDone *done,
+static void take_result(struct instance *instance, struct job *job, bool alone, const Sotto__Engine__EntryDone *done,
                         uint64_t now_us, uint64_t boot_us)
 {
-    struct stream *stream = pacer_stream_of(job);
+    struct stream *stream = dispatcher_stream_of(job);
 
     if (stream_is_over(stream)) {
         stream_soon(stream);
         return;
     }
     job->n_done += done->rows;
-    queue_charge(&edition->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
+    queue_charge(&instance->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
     metering_count(stream, done->rows);
     if (done->n_tokens == 1) {
         if (blame_served(&stream->mark, 1, alone)) {
@@ -173,9 +173,9 @@ static void take_result(struct edition *edition, struct job *job, bool alone, co
 
 /* Rows, tokens and passes, for Status; and what the cost model learns from a step that was done as it was planned: the
  * time that it held its place, without rests and without standing still. */
-static void count_step(struct edition *edition, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
+static void count_step(struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
-    struct edition_figures *figures = &edition->figures;
+    struct instance_figures *figures = &instance->figures;
     uint64_t took_us = step->held_us ? step->held_us : done->host_us;
     uint32_t n_pages;
     uint32_t n_rows = 0;
@@ -191,70 +191,70 @@ static void count_step(struct edition *edition, const struct dispatch_step *step
     figures->n_pages_free = done->pages_free;
     figures->n_pages_cached = done->pages_cached;
     figures->n_pages_held = done->pages_held;
-    n_pages = edition->eq.n_pages_promised + edition->eq.n_pages_leaving;
-    edition->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
-    edition->hub->counts[HUB_STEPS]++;
+    n_pages = instance->eq.n_pages_promised + instance->eq.n_pages_leaving;
+    instance->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
+    instance->hub->counts[HUB_STEPS]++;
     if (n_rows == step->plan.n_rows && took_us > 0) {
-        cost_learn(&edition->eq.cost, &step->plan.load, took_us * 1000);
+        cost_learn(&instance->eq.cost, &step->plan.load, took_us * 1000);
     }
 }
 
-void pacer_on_step_done(struct edition *edition, const Sotto__Engine__StepDone *done)
+void dispatcher_on_step_done(struct instance *instance, const Sotto__Engine__StepDone *done)
 {
-    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
-    struct dispatch_step *step = dispatch_find(dispatch, &edition->eq, done->id);
+    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
+    struct dispatch_step *step = dispatch_find(dispatch, &instance->eq, done->id);
     uint64_t now_us = clock_mono_us();
     uint64_t boot_us = clock_boot_us();
 
     if (!step || (step->state != DISPATCH_RUNNING && step->state != DISPATCH_SUSPENDING &&
                   step->state != DISPATCH_WITHDRAWING)) {
-        engine_kill(edition->engine, "it finished a step that it was not asked for");
+        engine_kill(instance->engine, "it finished a step that it was not asked for");
         return;
     }
-    if (!fits(edition, step, done)) {
-        engine_kill(edition->engine, "its answer to a step contradicts what it was asked");
+    if (!fits(instance, step, done)) {
+        engine_kill(instance->engine, "its answer to a step contradicts what it was asked");
         return; /* the step is still under way: the end of the engine finds who was in it */
     }
-    dispatch_on_done(dispatch, &edition->eq, done->id, done->held_us, now_us);
-    governing_slice_ended(edition->hub, step, done->held_us, true);
+    dispatch_on_done(dispatch, &instance->eq, done->id, done->held_us, now_us);
+    governor_loop_slice_ended(instance->hub, step, done->held_us, true);
     trace_add(TRACE_STEP_DONE, done->id, now_us - step->sent_us);
-    count_step(edition, step, done);
+    count_step(instance, step, done);
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         if (step->plan.entries[i].job) {
-            take_result(edition, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
+            take_result(instance, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
         }
     }
-    pacer_watch(edition);
+    dispatcher_watch(instance);
 }
 
-void pacer_on_suspended(struct edition *edition, const Sotto__Engine__Suspended *suspended)
+void dispatcher_on_suspended(struct instance *instance, const Sotto__Engine__Suspended *suspended)
 {
-    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
+    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
 
-    if (!dispatch_on_suspended(dispatch, &edition->eq, suspended->step, suspended->held_us, clock_mono_us())) {
-        engine_kill(edition->engine, "it suspended a step that did not run");
+    if (!dispatch_on_suspended(dispatch, &instance->eq, suspended->step, suspended->held_us, clock_mono_us())) {
+        engine_kill(instance->engine, "it suspended a step that did not run");
         return;
     }
-    governing_slice_ended(edition->hub, dispatch_find(dispatch, &edition->eq, suspended->step), suspended->held_us,
-                          false);
-    pacer_watch(edition);
+    governor_loop_slice_ended(instance->hub, dispatch_find(dispatch, &instance->eq, suspended->step),
+                              suspended->held_us, false);
+    dispatcher_watch(instance);
 }
 
-void pacer_on_withdrawn(struct edition *edition, const Sotto__Engine__Withdrawn *withdrawn)
+void dispatcher_on_withdrawn(struct instance *instance, const Sotto__Engine__Withdrawn *withdrawn)
 {
-    struct dispatch *dispatch = &edition->hub->pacer.dispatch;
-    struct dispatch_step *step = dispatch_find(dispatch, &edition->eq, withdrawn->step);
+    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
+    struct dispatch_step *step = dispatch_find(dispatch, &instance->eq, withdrawn->step);
 
-    if (!dispatch_on_withdrawn(dispatch, &edition->eq, withdrawn->step, withdrawn->done, clock_mono_us())) {
-        engine_kill(edition->engine, "it gave back a step that it was not asked for");
+    if (!dispatch_on_withdrawn(dispatch, &instance->eq, withdrawn->step, withdrawn->done, clock_mono_us())) {
+        engine_kill(instance->engine, "it gave back a step that it was not asked for");
         return;
     }
     for (uint32_t i = 0; withdrawn->done && step && i < step->plan.n_entries; i++) {
         struct job *job = step->plan.entries[i].job;
 
-        if (job && stream_is_over(pacer_stream_of(job))) {
-            stream_soon(pacer_stream_of(job)); /* that step was all that kept it */
+        if (job && stream_is_over(dispatcher_stream_of(job))) {
+            stream_soon(dispatcher_stream_of(job)); /* that step was all that kept it */
         }
     }
-    pacer_watch(edition);
+    dispatcher_watch(instance);
 }

@@ -22,10 +22,10 @@
 
 /* ---- what the governor is told */
 
-uint64_t governing_held_us(const struct hub *hub, enum processor place, uint64_t now_us)
+uint64_t governor_loop_held_us(const struct hub *hub, enum processor place, uint64_t now_us)
 {
-    const struct dispatch *dispatch = &hub->pacer.dispatch;
-    uint64_t held_us = hub->governing.held_us[place];
+    const struct dispatch *dispatch = &hub->dispatcher.dispatch;
+    uint64_t held_us = hub->governor_loop.held_us[place];
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
@@ -40,28 +40,28 @@ uint64_t governing_held_us(const struct hub *hub, enum processor place, uint64_t
 
 static void fill_held(struct hub *hub, struct governor_input *input)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        uint64_t held_us = governing_held_us(hub, (enum processor)i, input->now_us);
+        uint64_t held_us = governor_loop_held_us(hub, (enum processor)i, input->now_us);
 
         /* A slice may end shorter than it looked while it ran: what was told too much is kept back. */
-        input->held_us[i] = held_us > governing->told_us[i] ? held_us - governing->told_us[i] : 0;
-        governing->told_us[i] = num_max(held_us, governing->told_us[i]);
+        input->held_us[i] = held_us > governor_loop->told_us[i] ? held_us - governor_loop->told_us[i] : 0;
+        governor_loop->told_us[i] = num_max(held_us, governor_loop->told_us[i]);
     }
-    if (governing->estimated_ns > 0.0) {
+    if (governor_loop->estimated_ns > 0.0) {
         input->delay_permille =
-            (uint32_t)num_min((uint64_t)(1000.0 * governing->took_ns / governing->estimated_ns), 1000000);
+            (uint32_t)num_min((uint64_t)(1000.0 * governor_loop->took_ns / governor_loop->estimated_ns), 1000000);
     }
-    governing->took_ns = 0.0;
-    governing->estimated_ns = 0.0;
+    governor_loop->took_ns = 0.0;
+    governor_loop->estimated_ns = 0.0;
 }
 
-static void fill_hint(struct governing *governing, struct governor_input *input)
+static void fill_hint(struct governor_loop *governor_loop, struct governor_input *input)
 {
-    compositors_fill(&governing->compositors, input->now_us, input);
-    input->hint.n_missed = governing->n_missed;
-    governing->n_missed = 0;
+    compositors_fill(&governor_loop->compositors, input->now_us, input);
+    input->hint.n_missed = governor_loop->n_missed;
+    governor_loop->n_missed = 0;
 }
 
 /* What was read before a sleep says nothing of now. True: something is still waited for. */
@@ -87,18 +87,18 @@ static bool distrust_old(uint64_t awake_us, struct governor_input *input)
 
 static void fill(struct hub *hub, struct governor_input *input)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
     *input = (struct governor_input){ .now_us = clock_mono_us() };
-    machine_watch_fill(hub->machine_watch, input->now_us, input);
+    machine_watch_fill(hub->watch, input->now_us, input);
     fill_held(hub, input);
-    fill_hint(governing, input);
-    if (governing->awake_us > 0 &&
-        (!distrust_old(governing->awake_us, input) || input->now_us - governing->awake_us >= WAKE_US)) {
-        governing->awake_us = 0;
-        governing->is_asleep = false;
+    fill_hint(governor_loop, input);
+    if (governor_loop->awake_us > 0 &&
+        (!distrust_old(governor_loop->awake_us, input) || input->now_us - governor_loop->awake_us >= WAKE_US)) {
+        governor_loop->awake_us = 0;
+        governor_loop->is_asleep = false;
     }
-    input->is_asleep = governing->is_asleep;
+    input->is_asleep = governor_loop->is_asleep;
 }
 
 /* ---- ticks */
@@ -111,21 +111,21 @@ static bool differs(const struct governor_limits *a, const struct governor_limit
 
 static void tick(struct hub *hub)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
     struct governor *governor = &hub->governor;
     struct governor_limits was[PROCESSOR_COUNT];
     struct governor_input input;
 
     memcpy(was, governor->limits, sizeof(was));
     fill(hub, &input);
-    governing->ticked_us = input.now_us;
+    governor_loop->ticked_us = input.now_us;
     hub->counts[HUB_TICKS]++;
     if (governor_tick(governor, &input)) {
-        governing_tell(hub, was);
+        governor_report_mode(hub, was);
     }
-    if (governor->limits[PROCESSOR_CPU].kv_permille != governing->kv_permille) {
-        governing->kv_permille = governor->limits[PROCESSOR_CPU].kv_permille;
-        governing_tell_pages(hub);
+    if (governor->limits[PROCESSOR_CPU].kv_permille != governor_loop->kv_permille) {
+        governor_loop->kv_permille = governor->limits[PROCESSOR_CPU].kv_permille;
+        governor_loop_tell_pages(hub);
     }
     for (uint32_t i = 0; i < PROCESSOR_COUNT; i++) {
         const struct governor_limits *now = &governor->limits[i];
@@ -135,13 +135,13 @@ static void tick(struct hub *hub)
             hub_poke(hub);
         }
     }
-    governing_notice(hub, input.now_us);
+    governor_report_streams(hub, input.now_us);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     tick(timer->data);
-    governing_run(timer->data); /* nobody else looks while nothing is to do */
+    governor_loop_run(timer->data); /* nobody else looks while nothing is to do */
 }
 
 static bool wants_to_move(const struct stream *stream)
@@ -150,7 +150,7 @@ static bool wants_to_move(const struct stream *stream)
     case STREAM_WAITING:
     case STREAM_RUNNING:
         return true;
-    case STREAM_WORDS:
+    case STREAM_TOKENIZING:
     case STREAM_PARKED:
     case STREAM_ENDING:
     case STREAM_ENDED:
@@ -165,7 +165,7 @@ static bool has_work(const struct hub *hub)
     struct list *link;
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        enum dispatch_state state = hub->pacer.dispatch.steps[i].state;
+        enum dispatch_state state = hub->dispatcher.dispatch.steps[i].state;
 
         if (state != DISPATCH_FREE && state != DISPATCH_ENDED) {
             return true;
@@ -179,11 +179,11 @@ static bool has_work(const struct hub *hub)
     return false;
 }
 
-static bool is_hinted(const struct governing *governing, uint64_t now_us)
+static bool is_hinted(const struct governor_loop *governor_loop, uint64_t now_us)
 {
     struct governor_input input = { .now_us = now_us };
 
-    compositors_fill(&governing->compositors, now_us, &input);
+    compositors_fill(&governor_loop->compositors, now_us, &input);
     return input.hint.at_us > 0 &&
            (now_us - input.hint.at_us < COMPOSITOR_FRAME_US || input.hint.busy_until_us > now_us);
 }
@@ -191,130 +191,130 @@ static bool is_hinted(const struct governing *governing, uint64_t now_us)
 /* Less memory than engines could have is given back in steps: somebody has to count them. */
 static bool is_wanted(const struct hub *hub)
 {
-    const struct governing *governing = &hub->governing;
+    const struct governor_loop *governor_loop = &hub->governor_loop;
 
-    return has_work(hub) || governing->awake_us > 0 || governing->kv_permille < 1000 ||
-           is_hinted(governing, clock_mono_us());
+    return has_work(hub) || governor_loop->awake_us > 0 || governor_loop->kv_permille < 1000 ||
+           is_hinted(governor_loop, clock_mono_us());
 }
 
 static void begin(struct hub *hub)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
-    governing->ticks = true;
-    governing->calm_us = 0;
-    machine_watch_rate(hub->machine_watch, GOVERNING_TICK_MS);
+    governor_loop->ticks = true;
+    governor_loop->calm_us = 0;
+    machine_watch_rate(hub->watch, GOVERNOR_LOOP_TICK_MS);
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        governing->told_us[i] = governing->held_us[i];
+        governor_loop->told_us[i] = governor_loop->held_us[i];
     }
-    uv_timer_start(&governing->timer, on_timer, GOVERNING_TICK_MS, GOVERNING_TICK_MS);
+    uv_timer_start(&governor_loop->timer, on_timer, GOVERNOR_LOOP_TICK_MS, GOVERNOR_LOOP_TICK_MS);
     tick(hub);
 }
 
 static void end(struct hub *hub)
 {
-    hub->governing.ticks = false;
-    machine_watch_rate(hub->machine_watch, IDLE_RATE_MS);
-    uv_timer_stop(&hub->governing.timer);
+    hub->governor_loop.ticks = false;
+    machine_watch_rate(hub->watch, IDLE_RATE_MS);
+    uv_timer_stop(&hub->governor_loop.timer);
 }
 
 /* It has been waited for long enough. */
-static bool is_calm(struct governing *governing)
+static bool is_calm(struct governor_loop *governor_loop)
 {
     uint64_t now_us = clock_mono_us();
 
-    if (governing->calm_us == 0) {
-        governing->calm_us = now_us;
+    if (governor_loop->calm_us == 0) {
+        governor_loop->calm_us = now_us;
     }
-    return now_us - governing->calm_us >= CALM_US;
+    return now_us - governor_loop->calm_us >= CALM_US;
 }
 
-void governing_run(struct hub *hub)
+void governor_loop_run(struct hub *hub)
 {
     bool wanted = is_wanted(hub) && !hub->is_closing;
 
-    if (wanted && !hub->governing.ticks) {
+    if (wanted && !hub->governor_loop.ticks) {
         begin(hub);
     } else if (wanted) {
-        hub->governing.calm_us = 0;
-    } else if (hub->governing.ticks && (hub->is_closing || is_calm(&hub->governing))) {
+        hub->governor_loop.calm_us = 0;
+    } else if (hub->governor_loop.ticks && (hub->is_closing || is_calm(&hub->governor_loop))) {
         end(hub);
     }
 }
 
-void governing_on_sample(struct hub *hub, bool early)
+void governor_loop_on_sample(struct hub *hub, bool early)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
     uint64_t now_us = clock_mono_us();
 
     metering_read(hub, now_us);
-    if (!governing->ticks && !early) {
+    if (!governor_loop->ticks && !early) {
         return;
     }
     /* A reading is acted upon when it comes, not up to a period later. */
-    if (now_us - governing->ticked_us >= TICK_LEAST_US) {
+    if (now_us - governor_loop->ticked_us >= TICK_LEAST_US) {
         tick(hub);
     }
-    if (governing->ticks) {
-        uv_timer_again(&governing->timer);
-        governing_run(hub); /* readings that come as often as the timer keep it from doing so */
-    } else if (governing->kv_permille < 1000) {
+    if (governor_loop->ticks) {
+        uv_timer_again(&governor_loop->timer);
+        governor_loop_run(hub); /* readings that come as often as the timer keep it from doing so */
+    } else if (governor_loop->kv_permille < 1000) {
         hub_poke(hub);
     }
 }
 
 /* ---- life */
 
-void governing_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
+void governor_loop_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
 {
     governor_init(&hub->governor, policy);
     for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
         hub->governor.since_us[i] = clock_mono_us(); /* nothing was bounded before, either */
     }
-    hub->governing = (struct governing){ .kv_permille = 1000 };
-    list_init(&hub->governing.compositors);
-    energy_init(&hub->governing.energy, stated);
-    usage_table_init(&hub->governing.usage_table);
+    hub->governor_loop = (struct governor_loop){ .kv_permille = 1000 };
+    list_init(&hub->governor_loop.compositors);
+    energy_init(&hub->governor_loop.energy, stated);
+    usage_table_init(&hub->governor_loop.usage_table);
 }
 
-void governing_start(struct hub *hub)
+void governor_loop_start(struct hub *hub)
 {
-    uv_timer_init(hub->loop, &hub->governing.timer);
-    hub->governing.timer.data = hub;
+    uv_timer_init(hub->loop, &hub->governor_loop.timer);
+    hub->governor_loop.timer.data = hub;
 }
 
-void governing_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
+void governor_loop_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
 {
     governor_configure(&hub->governor, policy);
-    energy_configure(&hub->governing.energy, stated);
+    energy_configure(&hub->governor_loop.energy, stated);
 }
 
-void governing_close(struct hub *hub, uv_close_cb closed)
+void governor_loop_close(struct hub *hub, uv_close_cb closed)
 {
-    uv_close((uv_handle_t *)&hub->governing.timer, closed);
+    uv_close((uv_handle_t *)&hub->governor_loop.timer, closed);
 }
 
-void governing_finish(struct hub *hub)
+void governor_loop_finish(struct hub *hub)
 {
-    usage_table_finish(&hub->governing.usage_table);
+    usage_table_finish(&hub->governor_loop.usage_table);
 }
 
-/* ---- from the pacer */
+/* ---- from the dispatcher */
 
-void governing_slice_ended(struct hub *hub, const struct dispatch_step *step, uint64_t held_us, bool done)
+void governor_loop_slice_ended(struct hub *hub, const struct dispatch_step *step, uint64_t held_us, bool done)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
-    governing->held_us[step->eq->processor] += held_us;
+    governor_loop->held_us[step->eq->processor] += held_us;
     trace_add(TRACE_SLICE, step->eq->processor, held_us);
-    governing->n_slices[step->eq->processor]++;
+    governor_loop->n_slices[step->eq->processor]++;
     if (!done) {
         return;
     }
     /* What a warm-up said may be wrong by more than what others on the device would make of it. */
     if (step->eq->processor == PROCESSOR_GPU && step->eq->cost.n_learnt >= COST_YOUNG) {
-        governing->took_ns += (double)step->held_us * 1000.0;
-        governing->estimated_ns += step->plan.estimated_ns;
+        governor_loop->took_ns += (double)step->held_us * 1000.0;
+        governor_loop->estimated_ns += step->plan.estimated_ns;
     }
     metering_charge(hub, step);
 }
@@ -323,15 +323,15 @@ void governing_slice_ended(struct hub *hub, const struct dispatch_step *step, ui
 
 void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
     hub->counts[HUB_HINTS]++;
     if (compositor->at_us == 0) {
-        list_append(&governing->compositors, &compositor->link);
+        list_append(&governor_loop->compositors, &compositor->link);
     }
     compositor_said(compositor, hint, clock_mono_us());
-    governing->n_missed = (uint32_t)num_saturate(governing->n_missed, hint->missed_frames, UINT16_MAX);
-    if (governing->ticks) {
+    governor_loop->n_missed = (uint32_t)num_saturate(governor_loop->n_missed, hint->missed_frames, UINT16_MAX);
+    if (governor_loop->ticks) {
         tick(hub); /* a frame is at stake: now, not up to a period later */
     }
     hub_poke(hub);
@@ -348,20 +348,20 @@ void hub_hint_ends(struct hub *hub, struct compositor *compositor)
 
 void hub_sleep(struct hub *hub)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
 
-    governing->is_asleep = true;
-    governing->awake_us = 0;
+    governor_loop->is_asleep = true;
+    governor_loop->awake_us = 0;
     tick(hub);
     hub_poke(hub);
 }
 
 void hub_wake(struct hub *hub)
 {
-    if (!hub->governing.is_asleep) {
+    if (!hub->governor_loop.is_asleep) {
         return;
     }
-    hub->governing.awake_us = clock_mono_us();
+    hub->governor_loop.awake_us = clock_mono_us();
     governor_awake(&hub->governor);
     tick(hub);
     hub_poke(hub);
@@ -370,7 +370,7 @@ void hub_wake(struct hub *hub)
 bool hub_is_still(const struct hub *hub)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        enum dispatch_state state = hub->pacer.dispatch.steps[i].state;
+        enum dispatch_state state = hub->dispatcher.dispatch.steps[i].state;
 
         if (state != DISPATCH_FREE && state != DISPATCH_ENDED && state != DISPATCH_SUSPENDED) {
             return false;

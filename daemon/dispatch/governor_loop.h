@@ -1,8 +1,8 @@
 /*
- * Governing: drives the governor, and tells what it decides
+ * Governor loop: drives the governor, and tells what it decides
  *
  * A tick gathers what is known (readings of sotto-sense, compositors' hints, the time that steps have held their
- * places, sleep) and asks the governor. It ticks every GOVERNING_TICK_MS while there is work, or a hint holds, and
+ * places, sleep) and asks the governor. It ticks every GOVERNOR_LOOP_TICK_MS while there is work, or a hint holds, and
  * three seconds longer; whenever the kernel tells of something; and never else: an idle daemon has no timer. What
  * changes is an event ("mode" on Watch, and so a line in the log), a counter and a mark in the trace, and each
  * stream that it holds back is told once.
@@ -20,18 +20,18 @@
 #include <sotto/v1/sotto.pb-c.h>
 #include <uv.h>
 
-#define GOVERNING_TICK_MS 50u
+#define GOVERNOR_LOOP_TICK_MS 50u
 
 /* A stream hears of its limits no more often than that. */
-#define GOVERNING_NOTICE_US 1000000u
+#define GOVERNOR_LOOP_NOTICE_US 1000000u
 
-struct edition;
+struct instance;
 struct grant;
 struct hub;
 struct stream;
 struct dispatch_step;
 
-struct governing {
+struct governor_loop {
     uv_timer_t timer;
     bool ticks;
     bool is_asleep;    /* from PrepareForSleep on, until the machine is awake and has been looked at */
@@ -58,48 +58,48 @@ struct governing {
     struct usage_table usage_table;
 };
 
-void governing_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
+void governor_loop_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
 
 /* Its handle is in the loop from here on, and counts as one of the hub's. */
-void governing_start(struct hub *hub);
-void governing_close(struct hub *hub, uv_close_cb closed);
-void governing_finish(struct hub *hub);
+void governor_loop_start(struct hub *hub);
+void governor_loop_close(struct hub *hub, uv_close_cb closed);
+void governor_loop_finish(struct hub *hub);
 
 /* Another policy and statement hold from the next tick on. */
-void governing_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
+void governor_loop_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated);
 
 /* Once a turn, before anything is planned: begins to tick when there is work, and ends it. */
-void governing_run(struct hub *hub);
+void governor_loop_run(struct hub *hub);
 
 /* sotto-sense has told something. */
-void governing_on_sample(struct hub *hub, bool early);
+void governor_loop_on_sample(struct hub *hub, bool early);
 
 /* A slice of @step has ended after @held_us; @done: with it the step, whose jobs are still in it. */
-void governing_slice_ended(struct hub *hub, const struct dispatch_step *step, uint64_t held_us, bool done);
+void governor_loop_slice_ended(struct hub *hub, const struct dispatch_step *step, uint64_t held_us, bool done);
 
 /* Time that slices have held @place, ever, with those that run at @now_us. */
-uint64_t governing_held_us(const struct hub *hub, enum processor place, uint64_t now_us);
+uint64_t governor_loop_held_us(const struct hub *hub, enum processor place, uint64_t now_us);
 
-/* ---- governing_report.c */
+/* ---- governor_loop_report.c */
 
 /* In the protocol's words. */
-Sotto__V1__EnergySource governing_energy_source(enum energy_source source);
+Sotto__V1__EnergySource governor_loop_energy_source(enum energy_source source);
 
 /* Fills the governor's rows and the accounts that @grant may see. 0 or -ENOMEM. */
-int governing_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
-                     Sotto__V1__StatusReport *report);
+int governor_loop_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                         Sotto__V1__StatusReport *report);
 
-/* ---- governing_tell.c */
+/* ---- governor_report_mode.c */
 
 /* A mode or a cause has changed: an event, a counter, a mark. @was: the limits before. */
-void governing_tell(struct hub *hub, const struct governor_limits was[PROCESSOR_COUNT]);
+void governor_report_mode(struct hub *hub, const struct governor_limits was[PROCESSOR_COUNT]);
 
 /* Tells streams that are held back now, or no longer. */
-void governing_notice(struct hub *hub, uint64_t now_us);
+void governor_report_streams(struct hub *hub, uint64_t now_us);
 
 /* Engines are told how many pages they may use: all of them, or one that is ready now. */
-void governing_tell_pages(struct hub *hub);
-void governing_on_ready(struct edition *edition);
+void governor_loop_tell_pages(struct hub *hub);
+void governor_loop_on_ready(struct instance *instance);
 
 /* ---- metering.c */
 

@@ -57,7 +57,7 @@ static void tell_place(struct hub *hub, enum processor place, const struct gover
               governor_mode_name(was->mode), "slice_us", slice, "duty_permille", duty, NULL);
 }
 
-void governing_tell(struct hub *hub, const struct governor_limits was[PROCESSOR_COUNT])
+void governor_report_mode(struct hub *hub, const struct governor_limits was[PROCESSOR_COUNT])
 {
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
         tell_place(hub, (enum processor)i, &was[i]);
@@ -95,17 +95,17 @@ static void tell_stream(struct stream *stream, const struct governor_limits *lim
     stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED, sentence);
 }
 
-void governing_notice(struct hub *hub, uint64_t now_us)
+void governor_report_streams(struct hub *hub, uint64_t now_us)
 {
     struct list *link;
 
     list_for_each (link, &hub->streams) {
         struct stream *stream = container_of(link, struct stream, link);
-        const struct governor_limits *limits = &hub->governor.limits[stream->edition->eq.processor];
+        const struct governor_limits *limits = &hub->governor.limits[stream->instance->eq.processor];
         enum governor_mode mode = mode_for(stream, limits);
 
         if ((stream->state != STREAM_WAITING && stream->state != STREAM_RUNNING) || !stream->is_accepted ||
-            stream->told_mode == mode || now_us - stream->told_us < GOVERNING_NOTICE_US) {
+            stream->told_mode == mode || now_us - stream->told_us < GOVERNOR_LOOP_NOTICE_US) {
             continue;
         }
         stream->told_mode = mode;
@@ -117,37 +117,37 @@ void governing_notice(struct hub *hub, uint64_t now_us)
 
 /* ---- engines */
 
-void governing_on_ready(struct edition *edition)
+void governor_loop_on_ready(struct instance *instance)
 {
-    const struct edition_facts *facts = &edition->facts;
-    uint32_t permille = edition->hub->governing.kv_permille;
+    const struct instance_facts *facts = &instance->facts;
+    uint32_t permille = instance->hub->governor_loop.kv_permille;
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Limits limits = SOTTO__ENGINE__LIMITS__INIT;
     uint64_t pages = num_max((uint64_t)facts->n_pages * permille / 1000, 1);
 
-    if (permille >= 1000 && !edition->is_pressed) {
+    if (permille >= 1000 && !instance->is_pressed) {
         return; /* as it was started */
     }
-    edition->is_pressed = permille < 1000;
+    instance->is_pressed = permille < 1000;
     limits.kv_bytes = permille < 1000 ? pages * facts->n_page_tok * facts->kv_token_bytes : 0;
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_LIMITS;
     order.limits = &limits;
-    engine_tell(edition->engine, &order);
+    engine_tell(instance->engine, &order);
 }
 
-void governing_tell_pages(struct hub *hub)
+void governor_loop_tell_pages(struct hub *hub)
 {
     struct list *link;
 
     list_for_each (link, &hub->models) {
         struct list *at;
 
-        list_for_each (at, &container_of(link, struct model, link)->editions) {
-            struct edition *edition = container_of(at, struct edition, link);
+        list_for_each (at, &container_of(link, struct model, link)->instances) {
+            struct instance *instance = container_of(at, struct instance, link);
 
-            pins_due(edition);
-            if (edition_takes_orders(edition)) {
-                governing_on_ready(edition);
+            pins_due(instance);
+            if (instance_takes_orders(instance)) {
+                governor_loop_on_ready(instance);
             }
         }
     }

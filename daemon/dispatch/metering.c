@@ -9,20 +9,20 @@
 
 void metering_read(struct hub *hub, uint64_t now_us)
 {
-    struct governing *governing = &hub->governing;
+    struct governor_loop *governor_loop = &hub->governor_loop;
     uint64_t held_us = 0;
     uint64_t at_us;
     uint64_t uj;
 
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        held_us += governing_held_us(hub, (enum processor)i, now_us);
+        held_us += governor_loop_held_us(hub, (enum processor)i, now_us);
     }
-    if (machine_watch_energy(hub->machine_watch, now_us, &at_us, &uj)) {
-        governing->has_meter = true;
-        energy_read(&governing->energy, at_us, uj, held_us);
-    } else if (governing->has_meter) {
-        governing->has_meter = false;
-        energy_lose_meter(&governing->energy);
+    if (machine_watch_energy(hub->watch, now_us, &at_us, &uj)) {
+        governor_loop->has_meter = true;
+        energy_read(&governor_loop->energy, at_us, uj, held_us);
+    } else if (governor_loop->has_meter) {
+        governor_loop->has_meter = false;
+        energy_lose_meter(&governor_loop->energy);
     }
 }
 
@@ -39,7 +39,7 @@ static double part_of(const struct engine_queue *eq, const struct plan_entry *en
 
 static void charge(struct hub *hub, struct stream *stream, uint64_t uj, enum energy_source source, uint64_t boot_us)
 {
-    struct usage *usage = usage_table_get(&hub->governing.usage_table, stream->grant.uid);
+    struct usage *usage = usage_table_get(&hub->governor_loop.usage_table, stream->grant.uid);
     uint32_t budget = stream->grant.energy_a_minute;
 
     stream->energy_uj += uj;
@@ -57,7 +57,7 @@ void metering_charge(struct hub *hub, const struct dispatch_step *step)
     double parts[PLAN_ENTRIES];
     uint64_t shares[PLAN_ENTRIES];
     enum energy_source source;
-    uint64_t uj = energy_charge(&hub->governing.energy, step->held_us, &source);
+    uint64_t uj = energy_charge(&hub->governor_loop.energy, step->held_us, &source);
     uint64_t boot_us = clock_boot_us();
     size_t n = 0;
 
@@ -72,13 +72,13 @@ void metering_charge(struct hub *hub, const struct dispatch_step *step)
     }
     energy_divide(uj, parts, n, shares);
     for (size_t i = 0; i < n; i++) {
-        charge(hub, pacer_stream_of(jobs[i]), shares[i], source, boot_us);
+        charge(hub, dispatcher_stream_of(jobs[i]), shares[i], source, boot_us);
     }
 }
 
 void metering_count(struct stream *stream, uint32_t n_tok)
 {
-    struct usage *usage = usage_table_get(&stream->hub->governing.usage_table, stream->grant.uid);
+    struct usage *usage = usage_table_get(&stream->hub->governor_loop.usage_table, stream->grant.uid);
 
     if (usage) {
         usage->n_tok += n_tok;
@@ -87,7 +87,7 @@ void metering_count(struct stream *stream, uint32_t n_tok)
 
 void metering_refused(struct hub *hub, uint32_t uid)
 {
-    struct usage *usage = usage_table_get(&hub->governing.usage_table, uid);
+    struct usage *usage = usage_table_get(&hub->governor_loop.usage_table, uid);
 
     if (usage) {
         usage->n_refused++;
@@ -96,7 +96,7 @@ void metering_refused(struct hub *hub, uint32_t uid)
 
 uint64_t metering_wait_us(struct hub *hub, const struct grant *grant, uint64_t boot_us)
 {
-    struct usage *usage = usage_table_get(&hub->governing.usage_table, grant->uid);
+    struct usage *usage = usage_table_get(&hub->governor_loop.usage_table, grant->uid);
 
     return usage ? usage_wait_us(usage, grant->energy_a_minute, boot_us) : 0;
 }

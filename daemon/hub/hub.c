@@ -54,9 +54,9 @@ static void on_turn(uv_idle_t *turn)
     hub->is_started = false;
     attend_streams(hub);
     answer_tickets(hub);
-    governing_run(hub);
+    governor_loop_run(hub);
     pins_run(hub);
-    pacer_run(hub);
+    dispatcher_run(hub);
     hub_try_close(hub);
 }
 
@@ -88,8 +88,8 @@ void hub_event(struct hub *hub, uint32_t uid, const char *topic, const char *nam
 
 static void init_handles(struct hub *hub)
 {
-    pacer_start(hub);
-    governing_start(hub);
+    dispatcher_start(hub);
+    governor_loop_start(hub);
     uv_idle_init(hub->loop, &hub->turn);
     uv_timer_init(hub->loop, &hub->figures);
     uv_timer_init(hub->loop, &hub->grace);
@@ -132,9 +132,9 @@ static void free_hub(struct hub *hub)
     free_models(hub);
     map_finish(&hub->keys);
     queue_finish(&hub->queue);
-    governing_finish(hub);
-    machine_watch_destroy(hub->machine_watch);
-    alarm_drop(&hub->pacer.alarm);
+    governor_loop_finish(hub);
+    machine_watch_destroy(hub->watch);
+    alarm_drop(&hub->dispatcher.alarm);
     mem_free(hub->engine_path);
     mem_free(hub->cpu_mask);
     mem_free(hub);
@@ -157,7 +157,7 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
         return err_new(-ENOMEM);
     }
     hub->loop = loop;
-    hub->pacer.alarm.fd = -1;
+    hub->dispatcher.alarm.fd = -1;
     hub->on_event = on_event;
     hub->owner = owner;
     list_init(&hub->models);
@@ -169,8 +169,8 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
     map_init(&hub->keys, MEM_STREAM);
     queue_init(&hub->queue);
     retry_list_init(&hub->retry_list);
-    governing_init(hub, &config->governor, &config->energy);
-    words_init(&hub->words, loop, config->n_pool_threads ? config->n_pool_threads : DEFAULT_POOL_THREADS);
+    governor_loop_init(hub, &config->governor, &config->energy);
+    text_pool_init(&hub->pool, loop, config->n_pool_threads ? config->n_pool_threads : DEFAULT_POOL_THREADS);
     take_numbers(hub, config);
     hub->engine_path = copy(config->engine_path);
     hub->cpu_mask = copy(config->cpu_mask);
@@ -183,11 +183,11 @@ int hub_create(struct hub **ret_hub, uv_loop_t *loop, const struct hub_config *c
             return err_up(r);
         }
     }
-    r = alarm_open(&hub->pacer.alarm);
+    r = alarm_open(&hub->dispatcher.alarm);
     if (r) {
         return err_up(r);
     }
-    r = sensing_create(hub, &config->machine_watch); /* last: its handles are in the loop from here on */
+    r = sensing_create(hub, &config->machine); /* last: its handles are in the loop from here on */
     if (r) {
         return err_up(r);
     }
@@ -214,7 +214,7 @@ static void load_at_start(struct hub *hub)
 
 void hub_start(struct hub *hub)
 {
-    machine_watch_begin(hub->machine_watch);
+    machine_watch_begin(hub->watch);
     load_at_start(hub);
 }
 
@@ -233,10 +233,10 @@ bool hub_is_well(const struct hub *hub)
         const struct model *model = container_of(link, struct model, link);
         struct list *at;
 
-        list_for_each (at, &model->editions) {
-            const struct edition *edition = container_of(at, struct edition, link);
+        list_for_each (at, &model->instances) {
+            const struct instance *instance = container_of(at, struct instance, link);
 
-            if (edition->engine && engine_is_overdue(edition->engine)) {
+            if (instance->engine && engine_is_overdue(instance->engine)) {
                 return false;
             }
         }
@@ -263,12 +263,12 @@ static void on_alarm_closed(void *owner)
     hub_handle_closed(owner);
 }
 
-static bool has_editions(const struct hub *hub)
+static bool has_instances(const struct hub *hub)
 {
     struct list *link;
 
     list_for_each (link, &hub->models) {
-        if (!list_is_empty(&container_of(link, struct model, link)->editions)) {
+        if (!list_is_empty(&container_of(link, struct model, link)->instances)) {
             return true;
         }
     }
@@ -293,16 +293,16 @@ void hub_try_close(struct hub *hub)
         hub->has_grace = false; /* nobody is left to wait for */
         unload_all(hub);
     }
-    if (!list_is_empty(&hub->streams) || !list_is_empty(&hub->due) || has_editions(hub) ||
-        !words_is_idle(&hub->words)) {
+    if (!list_is_empty(&hub->streams) || !list_is_empty(&hub->due) || has_instances(hub) ||
+        !text_pool_is_idle(&hub->pool)) {
         return;
     }
     hub->is_closing = true;
     uv_close((uv_handle_t *)&hub->turn, on_closed);
-    alarm_close(&hub->pacer.alarm, on_alarm_closed);
+    alarm_close(&hub->dispatcher.alarm, on_alarm_closed);
     uv_close((uv_handle_t *)&hub->figures, on_closed);
     uv_close((uv_handle_t *)&hub->grace, on_closed);
-    governing_close(hub, on_closed);
+    governor_loop_close(hub, on_closed);
     sensing_end(hub);
 }
 
@@ -477,10 +477,10 @@ static void configure_pins(struct hub *hub)
 
     list_for_each (link, &hub->models) {
         const struct model *model = container_of(link, struct model, link);
-        struct edition *editions[] = { model->current, model->next };
+        struct instance *instances[] = { model->current, model->next };
 
-        for (size_t i = 0; i < COUNTOF(editions); i++) {
-            if (editions[i] && pins_configure(editions[i], model->settings.pins, model->settings.n_pins)) {
+        for (size_t i = 0; i < COUNTOF(instances); i++) {
+            if (instances[i] && pins_configure(instances[i], model->settings.pins, model->settings.n_pins)) {
                 log_warn("stream", "no memory for other pins of model %s: the old ones stay", model->settings.name);
             }
         }
@@ -515,10 +515,10 @@ int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs
         list_remove(link);
         list_append(&hub->models, link);
     }
-    if (machine_watch_configure(hub->machine_watch, &config->machine_watch)) {
+    if (machine_watch_configure(hub->watch, &config->machine)) {
         log_warn("stream", "no memory for other settings of the senses: the old ones stay");
     }
-    governing_configure(hub, &config->governor, &config->energy);
+    governor_loop_configure(hub, &config->governor, &config->energy);
     take_numbers(hub, config);
     drop_missing(hub, config);
     configure_pins(hub);

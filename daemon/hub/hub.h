@@ -86,7 +86,7 @@ struct hub_config {
     uint32_t load_stall_ms;  /* a load without progress is lost; 0: 30000 */
     uint32_t step_floor_ms;  /* shortest watchdog of a step; 0: 2000 */
     uint32_t n_pool_threads; /* of libuv's pool; at most half of them work for one account; 0: 4, as libuv */
-    struct machine_config machine_watch;
+    struct machine_config machine;
     struct governor_policy governor;
     struct energy_stated energy;
 };

@@ -45,8 +45,8 @@ static int fill_place(const struct hub *hub, enum processor place, uint64_t now_
     ret_info->class_gate = classes[limits.class_gate];
     ret_info->since_ms = (now_us - since_us) / 1000;
     ret_info->changes = hub->governor.n_changes;
-    ret_info->held_us = hub->governing.held_us[place]; /* never falls: the one that runs is not in it */
-    ret_info->slices = hub->governing.n_slices[place];
+    ret_info->held_us = hub->governor_loop.held_us[place]; /* never falls: the one that runs is not in it */
+    ret_info->slices = hub->governor_loop.n_slices[place];
     return ret_info->place && ret_info->mode && ret_info->cause ? 0 : err_new(-ENOMEM);
 }
 
@@ -86,7 +86,7 @@ static uint32_t count_live(const struct hub *hub, uint32_t uid)
 static int fill_accounts(const struct hub *hub, const struct grant *grant, struct arena *arena,
                          Sotto__V1__StatusReport *report)
 {
-    size_t most = hub->governing.usage_table.by_uid.n;
+    size_t most = hub->governor_loop.usage_table.by_uid.n;
     Sotto__V1__AccountInfo *infos = arena_alloc(arena, most * sizeof(*infos) + 1);
     Sotto__V1__AccountInfo **list = arena_alloc(arena, most * sizeof(*list) + 1);
     const struct usage *usage;
@@ -96,7 +96,7 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
     if (!infos || !list) {
         return err_new(-ENOMEM);
     }
-    while ((usage = usage_table_next(&hub->governing.usage_table, &at))) {
+    while ((usage = usage_table_next(&hub->governor_loop.usage_table, &at))) {
         if (usage->uid != grant->uid && !grant->observe) {
             continue;
         }
@@ -104,7 +104,7 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
         infos[n].uid = usage->uid;
         infos[n].tokens = usage->n_tok;
         infos[n].energy_uj = usage->energy_uj;
-        infos[n].energy_source = governing_energy_source(usage->source);
+        infos[n].energy_source = governor_loop_energy_source(usage->source);
         infos[n].requests = count_live(hub, usage->uid);
         infos[n].refused = usage->n_refused;
         list[n] = &infos[n];
@@ -115,7 +115,7 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
     return 0;
 }
 
-Sotto__V1__EnergySource governing_energy_source(enum energy_source source)
+Sotto__V1__EnergySource governor_loop_energy_source(enum energy_source source)
 {
     static const Sotto__V1__EnergySource sources[ENERGY_SOURCE_COUNT] = {
         [ENERGY_UNKNOWN] = SOTTO__V1__ENERGY_SOURCE__ENERGY_UNKNOWN,
@@ -126,8 +126,8 @@ Sotto__V1__EnergySource governing_energy_source(enum energy_source source)
     return sources[source];
 }
 
-int governing_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
-                     Sotto__V1__StatusReport *report)
+int governor_loop_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                         Sotto__V1__StatusReport *report)
 {
     int r = fill_governor(hub, arena, report);
 

@@ -13,11 +13,11 @@ static void on_event(void *owner, const char *name, const char *const *pairs, si
 }
 
 /* The kernel's number of a descriptor is sure, where the engine has told it; else the process that holds it. */
-static bool is_of(const struct edition *edition, uint32_t minor, uint64_t client, uint32_t pid)
+static bool is_of(const struct instance *instance, uint32_t minor, uint64_t client, uint32_t pid)
 {
-    const struct edition_facts *facts = &edition->facts;
+    const struct instance_facts *facts = &instance->facts;
 
-    if (!edition->engine) {
+    if (!instance->engine) {
         return false;
     }
     for (uint32_t i = 0; i < facts->n_drm_clients; i++) {
@@ -25,7 +25,7 @@ static bool is_of(const struct edition *edition, uint32_t minor, uint64_t client
             return true;
         }
     }
-    return pid != 0 && engine_pid(edition->engine) == pid;
+    return pid != 0 && engine_pid(instance->engine) == pid;
 }
 
 static bool is_ours(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
@@ -37,8 +37,8 @@ static bool is_ours(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
     list_for_each (link, &hub->models) {
         const struct model *model = container_of(link, struct model, link);
 
-        list_for_each (at, &model->editions) {
-            if (is_of(container_of(at, struct edition, link), minor, client, pid)) {
+        list_for_each (at, &model->instances) {
+            if (is_of(container_of(at, struct instance, link), minor, client, pid)) {
                 return true;
             }
         }
@@ -48,14 +48,14 @@ static bool is_ours(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
 
 static void on_sample(void *owner, bool early)
 {
-    governing_on_sample(owner, early);
+    governor_loop_on_sample(owner, early);
 }
 
 static const struct machine_watch_sink sink = { .on_sample = on_sample, .on_event = on_event, .is_ours = is_ours };
 
 int sensing_create(struct hub *hub, const struct machine_config *config)
 {
-    int r = machine_watch_create(&hub->machine_watch, hub->loop, config, &sink, hub);
+    int r = machine_watch_create(&hub->watch, hub->loop, config, &sink, hub);
 
     return r ? err_up(r) : 0;
 }
@@ -67,5 +67,5 @@ static void on_ended(void *owner)
 
 void sensing_end(struct hub *hub)
 {
-    machine_watch_end(hub->machine_watch, on_ended, hub);
+    machine_watch_end(hub->watch, on_ended, hub);
 }

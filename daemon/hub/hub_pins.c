@@ -11,7 +11,7 @@ static Sotto__V1__PinState state_of(enum pin_state state)
 {
     switch (state) {
     case PIN_WAITING:
-    case PIN_WORDS:
+    case PIN_TOKENIZING:
         return SOTTO__V1__PIN_STATE__PIN_STATE_WAITING;
     case PIN_COMPUTING:
         return SOTTO__V1__PIN_STATE__PIN_STATE_COMPUTING;
@@ -60,9 +60,9 @@ static void fill(const struct pin_settings *settings, const struct pin *pin, con
 
 int pins_report(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
 {
-    const struct edition *edition = models_pick(model);
+    const struct instance *instance = models_pick(model);
     Sotto__V1__PinInfo *infos = arena_alloc(arena, PINS_MAX * sizeof(*infos));
-    struct list *link = edition ? edition->pins.next : NULL;
+    struct list *link = instance ? instance->pins.next : NULL;
     size_t n = 0;
 
     info->pins = arena_alloc(arena, PINS_MAX * sizeof(Sotto__V1__PinInfo *));
@@ -73,7 +73,7 @@ int pins_report(const struct model *model, const struct grant *grant, struct are
         const struct pin *pin = NULL;
         const struct pin_settings *settings = &model->settings.pins[i];
 
-        if (edition && link != &edition->pins) {
+        if (instance && link != &instance->pins) {
             pin = container_of(link, struct pin, link);
             settings = &pin->settings;
             link = link->next;

@@ -1,10 +1,10 @@
 /*
  * Hub state: what the files of this room share
  *
- * The hub owns, from the outside in: models (rows of the configuration), their editions (one opened file with its
+ * The hub owns, from the outside in: models (rows of the configuration), their instances (one opened file with its
  * engine and vocabulary), streams, and the work of the pool. Everything is driven from three places: calls of
  * connections, answers of engines, and jobs of the pool that come back. Each changes state and pokes; once a loop
- * turn the hub then attends to streams that asked for it and lets the pacer send what can be sent. So no callback is
+ * turn the hub then attends to streams that asked for it and lets the dispatcher send what can be sent. So no callback is
  * ever made from inside a call, and a turn plans once for all that happened in it.
  */
 #ifndef SOTTO_HUB_HUB_STATE_H
@@ -55,9 +55,9 @@ enum hub_count {
     HUB_COUNT_COUNT,
 };
 
-struct edition;
+struct instance;
 
-struct pacer {
+struct dispatcher {
     struct dispatch dispatch;
     struct alarm alarm; /* a place has rested, a budget has room again, a deadline passes */
 };
@@ -86,10 +86,10 @@ struct hub {
     struct retry_list retry_list;
     struct planner planner;
     struct governor governor;
-    struct governing governing;
-    struct pacer pacer;
-    struct words words;
-    struct machine_watch *machine_watch;
+    struct governor_loop governor_loop;
+    struct dispatcher dispatcher;
+    struct text_pool pool;
+    struct machine_watch *watch;
     uint64_t n_made; /* streams, for their numbers in lines and events */
     uint64_t counts[HUB_COUNT_COUNT];
 
@@ -133,7 +133,7 @@ struct ticket {
     enum ticket_kind kind;
     struct hub *hub;
     struct grant grant;
-    struct words_job *job;
+    struct text_job *job;
     struct model *model;
     union {
         ticket_tokenized_fn tokenized;

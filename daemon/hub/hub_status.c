@@ -80,11 +80,11 @@ static char *copy(struct arena *arena, const char *text)
 
 /* ---- models */
 
-static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_info)
+static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *ret_info)
 {
-    const struct edition_facts *facts = &edition->facts;
+    const struct instance_facts *facts = &instance->facts;
 
-    ret_info->file_bytes = (uint64_t)edition->identity.size;
+    ret_info->file_bytes = (uint64_t)instance->identity.size;
     ret_info->architecture = packed(facts->architecture);
     ret_info->format = packed(facts->format);
     ret_info->parameters = facts->n_parameters;
@@ -93,14 +93,14 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
     ret_info->trained_context_tokens = facts->n_trained;
     ret_info->kv_bytes_per_token = facts->kv_token_bytes;
     ret_info->kv_pages = facts->n_pages;
-    ret_info->kv_pages_used = edition->figures.n_pages_held;
+    ret_info->kv_pages_used = instance->figures.n_pages_held;
     ret_info->backend = packed(facts->backend);
-    ret_info->chat = edition->chat != NULL;
-    ret_info->chat_reason = packed(edition->chat_diag.text);
-    ret_info->load_fraction = edition->state == EDITION_READY ? 1.0f : edition->load_fraction;
+    ret_info->chat = instance->chat != NULL;
+    ret_info->chat_reason = packed(instance->chat_diag.text);
+    ret_info->load_fraction = instance->state == INSTANCE_READY ? 1.0f : instance->load_fraction;
     ret_info->load_us = facts->load_us;
     ret_info->embedding_values = facts->n_hidden;
-    if (edition_is_troubled(edition) && ret_info->reason[0] == '\0') {
+    if (instance_is_troubled(instance) && ret_info->reason[0] == '\0') {
         ret_info->reason = packed("its engine was lost three times in a minute: it is started again after pauses");
     }
 }
@@ -108,7 +108,7 @@ static void fill_facts(const struct edition *edition, Sotto__V1__ModelInfo *ret_
 int status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
                       Sotto__V1__ModelInfo *ret_info)
 {
-    const struct edition *edition = models_pick(model);
+    const struct instance *instance = models_pick(model);
 
     *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
     ret_info->name = copy(arena, model->settings.name);
@@ -118,8 +118,8 @@ int status_fill_model(const struct model *model, const struct grant *grant, stru
     if (grant->admin) {
         ret_info->file = copy(arena, model->settings.file);
     }
-    if (edition) {
-        fill_facts(edition, ret_info);
+    if (instance) {
+        fill_facts(instance, ret_info);
     }
     return arena->exceeded ? err_new(-ENOMEM) : err_up(pins_report(model, grant, arena, ret_info));
 }
@@ -168,10 +168,10 @@ int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *ar
 
 /* ---- engines */
 
-/* Calls @each for every edition, with the number of those before it; NULL only counts. */
-typedef void (*edition_fn)(const struct edition *edition, size_t i, void *owner);
+/* Calls @each for every instance, with the number of those before it; NULL only counts. */
+typedef void (*instance_fn)(const struct instance *instance, size_t i, void *owner);
 
-static size_t for_each_edition(const struct hub *hub, edition_fn each, void *owner)
+static size_t for_each_instance(const struct hub *hub, instance_fn each, void *owner)
 {
     struct list *link;
     size_t n = 0;
@@ -180,9 +180,9 @@ static size_t for_each_edition(const struct hub *hub, edition_fn each, void *own
         struct model *model = container_of(link, struct model, link);
         struct list *at;
 
-        list_for_each (at, &model->editions) {
+        list_for_each (at, &model->instances) {
             if (each) {
-                each(container_of(at, struct edition, link), n, owner);
+                each(container_of(at, struct instance, link), n, owner);
             }
             n++;
         }
@@ -190,16 +190,16 @@ static size_t for_each_edition(const struct hub *hub, edition_fn each, void *own
     return n;
 }
 
-static void fill_engine(const struct edition *edition, size_t i, void *owner)
+static void fill_engine(const struct instance *instance, size_t i, void *owner)
 {
     Sotto__V1__EngineInfo *info = (Sotto__V1__EngineInfo *)owner + i;
-    const struct edition_figures *figures = &edition->figures;
+    const struct instance_figures *figures = &instance->figures;
 
     *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
-    info->model = packed(edition->model->settings.name);
-    info->pid = edition->engine ? engine_pid(edition->engine) : 0;
-    info->starts = edition->model->n_starts;
-    info->last_exit = edition->model->last_exit;
+    info->model = packed(instance->model->settings.name);
+    info->pid = instance->engine ? engine_pid(instance->engine) : 0;
+    info->starts = instance->model->n_starts;
+    info->last_exit = instance->model->last_exit;
     info->steps = figures->n_steps;
     info->tokens = figures->n_tok;
     info->rows = figures->n_rows;
@@ -217,11 +217,11 @@ static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__S
     Sotto__V1__EngineInfo *infos;
     void **list;
 
-    infos = make_list(arena, for_each_edition(hub, NULL, NULL), sizeof(*infos), &list);
+    infos = make_list(arena, for_each_instance(hub, NULL, NULL), sizeof(*infos), &list);
     if (!infos) {
         return err_new(-ENOMEM);
     }
-    report->n_engines = for_each_edition(hub, fill_engine, infos);
+    report->n_engines = for_each_instance(hub, fill_engine, infos);
     report->engines = (Sotto__V1__EngineInfo **)list;
     return 0;
 }
@@ -246,26 +246,26 @@ static void add_memory(struct memory_list *list, const char *kind, const char *h
     row->peak_bytes = peak_bytes;
 }
 
-static void fill_memory_of(const struct edition *edition, size_t i, void *owner)
+static void fill_memory_of(const struct instance *instance, size_t i, void *owner)
 {
-    const struct edition_figures *figures = &edition->figures;
+    const struct instance_figures *figures = &instance->figures;
     struct memory_list *list = owner;
 
     (void)i;
     for (uint32_t k = 0; k < figures->n_memory; k++) {
-        add_memory(list, figures->memory[k].kind, edition->model->settings.name, figures->memory[k].bytes,
+        add_memory(list, figures->memory[k].kind, instance->model->settings.name, figures->memory[k].bytes,
                    figures->memory[k].peak_bytes);
     }
     if (figures->rss_bytes > 0) {
-        add_memory(list, "rss", edition->model->settings.name, figures->rss_bytes, figures->rss_bytes);
-        add_memory(list, "mapped", edition->model->settings.name, figures->rss_file_bytes, figures->rss_file_bytes);
+        add_memory(list, "rss", instance->model->settings.name, figures->rss_bytes, figures->rss_bytes);
+        add_memory(list, "mapped", instance->model->settings.name, figures->rss_file_bytes, figures->rss_file_bytes);
     }
     list->rss_bytes += figures->rss_bytes;
 }
 
 static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
 {
-    size_t cap = (for_each_edition(hub, NULL, NULL) + 1) * (MEM_KIND_COUNT + 2);
+    size_t cap = (for_each_instance(hub, NULL, NULL) + 1) * (MEM_KIND_COUNT + 2);
     struct memory_list memory = { 0 };
     void **list;
 
@@ -281,7 +281,7 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
             add_memory(&memory, mem_kind_name((enum mem_kind)kind), "sottod", account.bytes, account.peak_bytes);
         }
     }
-    for_each_edition(hub, fill_memory_of, &memory);
+    for_each_instance(hub, fill_memory_of, &memory);
     report->memory = (Sotto__V1__MemoryKind **)list;
     report->n_memory = memory.n;
     report->rss_bytes = memory.rss_bytes;
@@ -353,8 +353,8 @@ void status_call(struct ticket *ticket)
     r = r ? r : fill_memory(hub, &arena, &report);
     r = r ? r : fill_classes(hub, &arena, &report);
     r = r ? r : fill_counters(hub, &arena, &report);
-    r = r ? r : machine_watch_report(hub->machine_watch, clock_mono_us(), &arena, &report);
-    r = r ? r : governing_report(hub, &ticket->grant, &arena, &report);
+    r = r ? r : machine_watch_report(hub->watch, clock_mono_us(), &arena, &report);
+    r = r ? r : governor_loop_report(hub, &ticket->grant, &arena, &report);
     report.sessions = sessions_count(hub, &ticket->grant);
     (void)r; /* what found no memory is left out: the rest is still true */
     ticket->done.status(ticket->owner, &report, &arena);
@@ -374,13 +374,13 @@ static void ask_engines(struct hub *hub, struct asked *asked)
         struct model *model = container_of(link, struct model, link);
         struct list *at;
 
-        list_for_each (at, &model->editions) {
-            struct edition *edition = container_of(at, struct edition, link);
+        list_for_each (at, &model->instances) {
+            struct instance *instance = container_of(at, struct instance, link);
 
-            if (asked->asks && edition_takes_orders(edition) && !edition->owes_figures) {
-                pacer_query(edition);
+            if (asked->asks && instance_takes_orders(instance) && !instance->owes_figures) {
+                dispatcher_query(instance);
             }
-            asked->n_owing += edition->owes_figures && edition_takes_orders(edition);
+            asked->n_owing += instance->owes_figures && instance_takes_orders(instance);
         }
     }
 }

@@ -37,7 +37,7 @@ int ticket_create(struct ticket **ret_ticket, struct hub *hub, enum ticket_kind 
 static void destroy(struct ticket *ticket)
 {
     list_remove(&ticket->link);
-    words_drop(steal(&ticket->job));
+    text_pool_drop(steal(&ticket->job));
     if (ticket->model) {
         ticket->model->n_tickets--;
         models_try_remove(ticket->model);
@@ -121,7 +121,7 @@ void ticket_call(struct ticket *ticket)
 
 /* ---- words */
 
-static Sotto__V1__Code refusal_of(const struct words_job *job)
+static Sotto__V1__Code refusal_of(const struct text_job *job)
 {
     if (job->outcome == TOKENIZE_BAD_TEXT) {
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
@@ -130,7 +130,7 @@ static Sotto__V1__Code refusal_of(const struct words_job *job)
                                              : SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
 }
 
-static void tell_refusal(struct ticket *ticket, const struct words_job *job)
+static void tell_refusal(struct ticket *ticket, const struct text_job *job)
 {
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     char sentence[DIAG_BYTES];
@@ -146,7 +146,7 @@ static void tell_refusal(struct ticket *ticket, const struct words_job *job)
     }
 }
 
-static void tell_ids(struct ticket *ticket, const struct words_job *job)
+static void tell_ids(struct ticket *ticket, const struct text_job *job)
 {
     cleanup(mem_freep) ProtobufCBinaryData *pieces = NULL;
     Sotto__V1__Tokenized answer = SOTTO__V1__TOKENIZED__INIT;
@@ -167,7 +167,7 @@ static void tell_ids(struct ticket *ticket, const struct words_job *job)
     ticket->done.tokenized(ticket->owner, &answer, NULL);
 }
 
-static void tell_text(struct ticket *ticket, const struct words_job *job)
+static void tell_text(struct ticket *ticket, const struct text_job *job)
 {
     Sotto__V1__Detokenized answer = SOTTO__V1__DETOKENIZED__INIT;
 
@@ -176,7 +176,7 @@ static void tell_text(struct ticket *ticket, const struct words_job *job)
     ticket->done.detokenized(ticket->owner, &answer, NULL);
 }
 
-static void on_words(void *owner, struct words_job *job)
+static void on_text(void *owner, struct text_job *job)
 {
     struct ticket *ticket = owner;
 
@@ -195,16 +195,16 @@ static void on_words(void *owner, struct words_job *job)
 
 void ticket_model_ready(struct ticket *ticket)
 {
-    struct edition *edition = ticket->model->current;
-    struct words_job *job = ticket->job;
+    struct instance *instance = ticket->model->current;
+    struct text_job *job = ticket->job;
 
-    job->vocab = edition->vocab;
+    job->vocab = instance->vocab;
     job->special = ticket->special;
     job->flags = ticket->special ? TOKENIZE_SPECIAL | TOKENIZE_BOS : 0;
-    job->release = edition_unref;
-    job->keeper = edition;
-    edition_ref(edition);
-    words_push(&ticket->hub->words, job, on_words, ticket);
+    job->release = instance_unref;
+    job->keeper = instance;
+    instance_ref(instance);
+    text_pool_push(&ticket->hub->pool, job, on_text, ticket);
 }
 
 /* May one more question of this kind come? *ret_model and *ret_account are set when it may. */
@@ -226,7 +226,7 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
     if (r) {
         return err_up(r);
     }
-    if (hub->words.n_jobs >= LIMIT_WORDS_JOBS || words_n_jobs_of(&hub->words, *ret_account) >= LIMIT_WORDS_A_UID) {
+    if (hub->pool.n_jobs >= LIMIT_WORDS_JOBS || text_pool_jobs_of(&hub->pool, *ret_account) >= LIMIT_WORDS_A_UID) {
         diag_set(diag, "as many texts as may be are being tokenised already: wait for one to end");
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
@@ -269,7 +269,7 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct g
     if (r) {
         return err_up(r);
     }
-    r = words_text(&ticket->job, account, ask->text.data, ask->text.len);
+    r = text_pool_tokenize(&ticket->job, account, ask->text.data, ask->text.len);
     if (r) {
         destroy(ticket);
         return err_up(r);
@@ -298,7 +298,7 @@ int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const stru
     if (r) {
         return err_up(r);
     }
-    r = words_spell(&ticket->job, account, ask->ids, ask->n_ids);
+    r = text_pool_detokenize(&ticket->job, account, ask->ids, ask->n_ids);
     if (r) {
         destroy(ticket);
         return err_up(r);

@@ -15,11 +15,11 @@
 /* Text of ids: what one answer has room for. */
 #define SPELT_MAX LIMIT_FRAME
 
-void words_init(struct words *words, uv_loop_t *loop, uint32_t n_threads)
+void text_pool_init(struct text_pool *pool, uv_loop_t *loop, uint32_t n_threads)
 {
-    *words = (struct words){ .loop = loop, .n_threads = n_threads };
-    list_init(&words->waiting);
-    list_init(&words->running);
+    *pool = (struct text_pool){ .loop = loop, .n_threads = n_threads };
+    list_init(&pool->waiting);
+    list_init(&pool->running);
 }
 
 static uint32_t count(const struct list *jobs, const struct account *account)
@@ -28,19 +28,19 @@ static uint32_t count(const struct list *jobs, const struct account *account)
     uint32_t n = 0;
 
     list_for_each (link, jobs) {
-        n += container_of(link, struct words_job, link)->account == account;
+        n += container_of(link, struct text_job, link)->account == account;
     }
     return n;
 }
 
-uint32_t words_n_jobs_of(const struct words *words, const struct account *account)
+uint32_t text_pool_jobs_of(const struct text_pool *pool, const struct account *account)
 {
-    return count(&words->waiting, account) + count(&words->running, account);
+    return count(&pool->waiting, account) + count(&pool->running, account);
 }
 
 /* ---- the work, in the pool */
 
-static void read_head(struct words_job *job)
+static void read_head(struct text_job *job)
 {
     cleanup(gguf_destroyp) struct gguf *gguf = NULL;
     int r;
@@ -57,7 +57,7 @@ static void read_head(struct words_job *job)
 }
 
 /* What the template refuses is the request's fault, as a bad text is. */
-static int chat(struct words_job *job)
+static int chat(struct text_job *job)
 {
     const time_t now = (time_t)(clock_real_us() / 1000000u);
     int r;
@@ -77,7 +77,7 @@ static int chat(struct words_job *job)
 }
 
 /* Tokens end where they like, so their text may begin or end inside a character: it is mended here, off the loop. */
-static int spell(struct words_job *job)
+static int spell(struct text_job *job)
 {
     size_t cap;
     uint8_t *room;
@@ -102,20 +102,20 @@ static int spell(struct words_job *job)
 
 static void run(uv_work_t *work)
 {
-    struct words_job *job = container_of(work, struct words_job, work);
+    struct text_job *job = container_of(work, struct text_job, work);
 
     switch (job->kind) {
-    case WORDS_TEXT:
+    case TEXT_PLAIN:
         job->outcome =
             vocab_tokenize(job->vocab, job->text, job->n_text, job->flags, &job->cancel, &job->ids, &job->diag);
         break;
-    case WORDS_CHAT:
+    case TEXT_CHAT:
         job->outcome = chat(job);
         break;
-    case WORDS_SPELL:
+    case TEXT_DETOKENIZE:
         job->outcome = spell(job);
         break;
-    case WORDS_HEAD:
+    case TEXT_VOCABULARY:
         read_head(job);
         break;
     }
@@ -123,7 +123,7 @@ static void run(uv_work_t *work)
 
 /* ---- jobs */
 
-static void hold(struct words_job *job, uint64_t n)
+static void hold(struct text_job *job, uint64_t n)
 {
     job->n_held += n;
     if (job->account) {
@@ -131,7 +131,7 @@ static void hold(struct words_job *job, uint64_t n)
     }
 }
 
-static void destroy(struct words_job *job)
+static void destroy(struct text_job *job)
 {
     if (job->account) {
         account_hold(job->account, -(int64_t)job->n_held);
@@ -150,16 +150,16 @@ static void destroy(struct words_job *job)
     mem_free(job);
 }
 
-static void destroyp(struct words_job **job)
+static void destroyp(struct text_job **job)
 {
     if (*job) {
         destroy(*job);
     }
 }
 
-static struct words_job *create(struct account *account, enum words_kind kind)
+static struct text_job *create(struct account *account, enum text_kind kind)
 {
-    struct words_job *job = mem_calloc(MEM_WORDS, 1, sizeof(*job));
+    struct text_job *job = mem_calloc(MEM_WORDS, 1, sizeof(*job));
 
     if (!job) {
         return NULL;
@@ -176,9 +176,9 @@ static struct words_job *create(struct account *account, enum words_kind kind)
     return job;
 }
 
-int words_text(struct words_job **ret_job, struct account *account, const void *text, size_t n)
+int text_pool_tokenize(struct text_job **ret_job, struct account *account, const void *text, size_t n)
 {
-    cleanup(destroyp) struct words_job *job = create(account, WORDS_TEXT);
+    cleanup(destroyp) struct text_job *job = create(account, TEXT_PLAIN);
 
     if (!job) {
         return err_new(-ENOMEM);
@@ -194,7 +194,7 @@ int words_text(struct words_job **ret_job, struct account *account, const void *
 }
 
 /* Copies @n bytes to @at in the job's text and tells where they are. */
-static struct gguf_text keep(struct words_job *job, size_t *at, const void *bytes, size_t n)
+static struct gguf_text keep(struct text_job *job, size_t *at, const void *bytes, size_t n)
 {
     struct gguf_text text = { .bytes = (const char *)job->text + *at, .n = n };
 
@@ -221,7 +221,7 @@ static size_t chat_text_bytes(const Sotto__V1__Chat *chat)
     return n;
 }
 
-static void keep_chat(struct words_job *job, const Sotto__V1__Chat *chat)
+static void keep_chat(struct text_job *job, const Sotto__V1__Chat *chat)
 {
     size_t at = 0;
 
@@ -245,9 +245,9 @@ static void keep_chat(struct words_job *job, const Sotto__V1__Chat *chat)
     };
 }
 
-int words_chat(struct words_job **ret_job, struct account *account, const Sotto__V1__Chat *chat)
+int text_pool_chat(struct text_job **ret_job, struct account *account, const Sotto__V1__Chat *chat)
 {
-    cleanup(destroyp) struct words_job *job = create(account, WORDS_CHAT);
+    cleanup(destroyp) struct text_job *job = create(account, TEXT_CHAT);
 
     if (!job) {
         return err_new(-ENOMEM);
@@ -266,9 +266,9 @@ int words_chat(struct words_job **ret_job, struct account *account, const Sotto_
     return 0;
 }
 
-int words_spell(struct words_job **ret_job, struct account *account, const uint32_t *ids, size_t n)
+int text_pool_detokenize(struct text_job **ret_job, struct account *account, const uint32_t *ids, size_t n)
 {
-    cleanup(destroyp) struct words_job *job = create(account, WORDS_SPELL);
+    cleanup(destroyp) struct text_job *job = create(account, TEXT_DETOKENIZE);
 
     if (!job) {
         return err_new(-ENOMEM);
@@ -287,9 +287,9 @@ int words_spell(struct words_job **ret_job, struct account *account, const uint3
     return 0;
 }
 
-int words_head(struct words_job **ret_job, int fd)
+int text_pool_vocabulary(struct text_job **ret_job, int fd)
 {
-    struct words_job *job = create(NULL, WORDS_HEAD);
+    struct text_job *job = create(NULL, TEXT_VOCABULARY);
 
     if (!job) {
         return err_new(-ENOMEM);
@@ -301,61 +301,61 @@ int words_head(struct words_job **ret_job, int fd)
 
 /* ---- the pool's door */
 
-static void dispatch(struct words *words);
+static void dispatch(struct text_pool *pool);
 
 static void on_back(uv_work_t *work, int status)
 {
-    struct words_job *job = container_of(work, struct words_job, work);
-    struct words *words = job->words;
+    struct text_job *job = container_of(work, struct text_job, work);
+    struct text_pool *pool = job->pool;
 
     (void)status;
     list_remove(&job->link);
-    words->n_running--;
-    words->n_jobs -= job->kind != WORDS_HEAD;
+    pool->n_running--;
+    pool->n_jobs -= job->kind != TEXT_VOCABULARY;
     job->is_pushed = false;
     if (job->done) {
         job->done(job->owner, job);
     }
     destroy(job);
-    dispatch(words);
+    dispatch(pool);
 }
 
 /* Hands out what the pool has room for: a job that would sit in libuv's own queue could not be passed by. */
-static void dispatch(struct words *words)
+static void dispatch(struct text_pool *pool)
 {
-    uint32_t half = words->n_threads > 1 ? words->n_threads / 2 : 1;
+    uint32_t half = pool->n_threads > 1 ? pool->n_threads / 2 : 1;
     struct list *link;
     struct list *after;
 
-    list_for_each_safe (link, after, &words->waiting) {
-        struct words_job *job = container_of(link, struct words_job, link);
+    list_for_each_safe (link, after, &pool->waiting) {
+        struct text_job *job = container_of(link, struct text_job, link);
 
-        if (words->n_running >= words->n_threads) {
+        if (pool->n_running >= pool->n_threads) {
             return;
         }
-        if (job->account && count(&words->running, job->account) >= half) {
+        if (job->account && count(&pool->running, job->account) >= half) {
             continue;
         }
         list_remove(&job->link);
-        list_append(&words->running, &job->link);
-        words->n_running++;
+        list_append(&pool->running, &job->link);
+        pool->n_running++;
         job->is_running = true;
-        uv_queue_work(words->loop, &job->work, run, on_back);
+        uv_queue_work(pool->loop, &job->work, run, on_back);
     }
 }
 
-void words_push(struct words *words, struct words_job *job, words_done_fn done, void *owner)
+void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn done, void *owner)
 {
-    job->words = words;
+    job->pool = pool;
     job->done = done;
     job->owner = owner;
     job->is_pushed = true;
-    words->n_jobs += job->kind != WORDS_HEAD;
-    list_append(&words->waiting, &job->link);
-    dispatch(words);
+    pool->n_jobs += job->kind != TEXT_VOCABULARY;
+    list_append(&pool->waiting, &job->link);
+    dispatch(pool);
 }
 
-void words_drop(struct words_job *job)
+void text_pool_drop(struct text_job *job)
 {
     if (!job) {
         return;
@@ -366,13 +366,13 @@ void words_drop(struct words_job *job)
         return;
     }
     if (job->is_pushed) {
-        job->words->n_jobs -= job->kind != WORDS_HEAD;
+        job->pool->n_jobs -= job->kind != TEXT_VOCABULARY;
         list_remove(&job->link);
     }
     destroy(job);
 }
 
-bool words_is_idle(const struct words *words)
+bool text_pool_is_idle(const struct text_pool *pool)
 {
-    return list_is_empty(&words->waiting) && list_is_empty(&words->running);
+    return list_is_empty(&pool->waiting) && list_is_empty(&pool->running);
 }

@@ -17,36 +17,36 @@
 #include <sotto/v1/sotto.pb-c.h>
 #include <uv.h>
 
-enum words_kind {
-    WORDS_TEXT,  /* @text to @ids */
-    WORDS_CHAT,  /* @input to @ids */
-    WORDS_SPELL, /* @ids to @mended */
-    WORDS_HEAD,  /* the file at @fd to @vocab and @chat */
+enum text_kind {
+    TEXT_PLAIN,      /* @text to @ids */
+    TEXT_CHAT,       /* @input to @ids */
+    TEXT_DETOKENIZE, /* @ids to @mended */
+    TEXT_VOCABULARY, /* the file at @fd to @vocab and @chat */
 };
 
-struct words {
-    struct list waiting; /* words_job::link */
+struct text_pool {
+    struct list waiting; /* text_job::link */
     struct list running;
     uv_loop_t *loop;
     uint32_t n_threads; /* of the pool */
-    uint32_t n_jobs;    /* waiting and running, but for WORDS_HEAD */
+    uint32_t n_jobs;    /* waiting and running, but for TEXT_VOCABULARY */
     uint32_t n_running;
 };
 
-struct words_job;
-typedef void (*words_done_fn)(void *owner, struct words_job *job);
+struct text_job;
+typedef void (*text_done_fn)(void *owner, struct text_job *job);
 
-struct words_job {
-    struct list link; /* words::waiting or words::running */
+struct text_job {
+    struct list link; /* text_pool::waiting or text_pool::running */
     uv_work_t work;
-    struct words *words;
+    struct text_pool *pool;
     struct account *account; /* pays; NULL: the daemon itself */
     uint64_t n_held;         /* bytes charged */
-    enum words_kind kind;
+    enum text_kind kind;
     atomic_bool cancel;
-    words_done_fn done; /* NULL: nobody waits any more */
+    text_done_fn done; /* NULL: nobody waits any more */
     void *owner;
-    bool is_pushed;                /* in a list of struct words */
+    bool is_pushed;                /* in a list of struct text_pool */
     bool is_running;               /* with the pool */
     void (*release)(void *keeper); /* called when the job is freed: what it reads may go; or NULL */
     void *keeper;
@@ -58,13 +58,13 @@ struct words_job {
     size_t n_text;
     struct chat_message *messages; /* owned; point into @text, as do the next two */
     struct gguf_text *tools;       /* owned */
-    struct chat_input input;       /* of WORDS_CHAT */
+    struct chat_input input;       /* of TEXT_CHAT */
     bool special;
     unsigned flags; /* enum tokenize_flag */
-    int fd;         /* WORDS_HEAD: the caller's */
+    int fd;         /* TEXT_VOCABULARY: the caller's */
 
     /* Result. */
-    int outcome; /* enum tokenize_outcome, or a fault; WORDS_HEAD: 0, 1 (refused) or a fault */
+    int outcome; /* enum tokenize_outcome, or a fault; TEXT_VOCABULARY: 0, 1 (refused) or a fault */
     struct diag diag;
     struct ids ids;
     struct buf spelt;         /* as the pieces are */
@@ -74,24 +74,24 @@ struct words_job {
     struct diag chat_diag; /* why there is no head_chat */
 };
 
-void words_init(struct words *words, uv_loop_t *loop, uint32_t n_threads);
+void text_pool_init(struct text_pool *pool, uv_loop_t *loop, uint32_t n_threads);
 
 /* Jobs of @account that wait or run now. */
-uint32_t words_n_jobs_of(const struct words *words, const struct account *account);
+uint32_t text_pool_jobs_of(const struct text_pool *pool, const struct account *account);
 
 /* Make a job that owns a copy of its input; it is idle until pushed. 0 or -ENOMEM. */
-int words_text(struct words_job **ret_job, struct account *account, const void *text, size_t n);
-int words_chat(struct words_job **ret_job, struct account *account, const Sotto__V1__Chat *chat);
-int words_spell(struct words_job **ret_job, struct account *account, const uint32_t *ids, size_t n);
-int words_head(struct words_job **ret_job, int fd);
+int text_pool_tokenize(struct text_job **ret_job, struct account *account, const void *text, size_t n);
+int text_pool_chat(struct text_job **ret_job, struct account *account, const Sotto__V1__Chat *chat);
+int text_pool_detokenize(struct text_job **ret_job, struct account *account, const uint32_t *ids, size_t n);
+int text_pool_vocabulary(struct text_job **ret_job, int fd);
 
 /* Gives it to the pool. @done is called once from the loop, and must take what it wants: the job is freed after. */
-void words_push(struct words *words, struct words_job *job, words_done_fn done, void *owner);
+void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn done, void *owner);
 
 /* Nobody waits for it any more: no callback. An idle job is freed at once, else when the pool gives it back. */
-void words_drop(struct words_job *job);
+void text_pool_drop(struct text_job *job);
 
 /* How many lie in the pool's hands: the loop can't end before they come back. */
-bool words_is_idle(const struct words *words);
+bool text_pool_is_idle(const struct text_pool *pool);
 
 #endif

@@ -22,7 +22,7 @@
 
 /* All zero: it has said nothing. */
 struct compositor {
-    struct list link; /* governing::compositors, once it has spoken */
+    struct list link; /* governor_loop::compositors, once it has spoken */
     uint64_t at_us;   /* of its last hint; 0: none yet */
     uint64_t frame_at_us;
     uint32_t frame_us;

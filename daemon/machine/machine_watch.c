@@ -67,89 +67,89 @@ struct machine_watch {
     void *ended_owner;
 };
 
-static void start(struct machine_watch *machine_watch);
+static void start(struct machine_watch *watch);
 
 /* ---- events */
 
-static void tell(struct machine_watch *machine_watch, const char *name, const char *const *pairs, size_t n_pairs)
+static void tell(struct machine_watch *watch, const char *name, const char *const *pairs, size_t n_pairs)
 {
-    if (machine_watch->sink->on_event) {
-        machine_watch->sink->on_event(machine_watch->owner, name, pairs, n_pairs);
+    if (watch->sink->on_event) {
+        watch->sink->on_event(watch->owner, name, pairs, n_pairs);
     }
 }
 
-static void tell_lost(struct machine_watch *machine_watch, const char *why)
+static void tell_lost(struct machine_watch *watch, const char *why)
 {
     const char *pairs[] = { "why", why };
 
-    tell(machine_watch, "sense-lost", pairs, 1);
+    tell(watch, "sense-lost", pairs, 1);
 }
 
-static void tell_there(struct machine_watch *machine_watch)
+static void tell_there(struct machine_watch *watch)
 {
     char n_sources[16];
     char n_devices[16];
     const char *pairs[] = { "sources", n_sources,     "devices",
-                            n_devices, "sees-others", machine_watch->book.is_limited ? "no" : "yes" };
+                            n_devices, "sees-others", watch->book.is_limited ? "no" : "yes" };
 
-    snprintf(n_sources, sizeof(n_sources), "%" PRIu32, machine_watch->book.n_sources);
-    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, machine_watch->book.n_devices);
-    tell(machine_watch, "sense-there", pairs, 3);
+    snprintf(n_sources, sizeof(n_sources), "%" PRIu32, watch->book.n_sources);
+    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->book.n_devices);
+    tell(watch, "sense-there", pairs, 3);
 }
 
-static void tell_source(struct machine_watch *machine_watch, const struct machine_source *source, bool is_listed)
+static void tell_source(struct machine_watch *watch, const struct machine_source *source, bool is_listed)
 {
     const char *pairs[] = { "quantity", machine_quantity_name(source->quantity), "sensor", source->name };
 
-    if (machine_watch->n_told == 0) {
-        machine_watch->told_us = clock_mono_us();
+    if (watch->n_told == 0) {
+        watch->told_us = clock_mono_us();
     }
-    if (machine_watch->n_told < TELL_SOURCES_MAX) {
-        machine_watch->n_told++;
-        tell(machine_watch, is_listed ? "sensor-came" : "sensor-gone", pairs, 2);
+    if (watch->n_told < TELL_SOURCES_MAX) {
+        watch->n_told++;
+        tell(watch, is_listed ? "sensor-came" : "sensor-gone", pairs, 2);
     } else {
-        machine_watch->n_untold++;
+        watch->n_untold++;
     }
 }
 
 /* Sources that came or went with an inventory; all of the first one are told of as their number alone. */
-static void tell_sources(struct machine_watch *machine_watch, bool is_first)
+static void tell_sources(struct machine_watch *watch, bool is_first)
 {
-    for (uint32_t i = 0; i < machine_watch->book.n_sources; i++) {
-        struct machine_source *source = &machine_watch->book.sources[i];
+    for (uint32_t i = 0; i < watch->book.n_sources; i++) {
+        struct machine_source *source = &watch->book.sources[i];
         bool is_listed = source->id != 0;
 
         if (is_listed != source->was_listed && !is_first) {
-            tell_source(machine_watch, source, is_listed);
+            tell_source(watch, source, is_listed);
         }
         source->was_listed = is_listed;
     }
 }
 
 /* What was too much to name. */
-static void tell_number(struct machine_watch *machine_watch, uint64_t now_us)
+static void tell_number(struct machine_watch *watch, uint64_t now_us)
 {
     char n_untold[16];
     const char *pairs[] = { "sensors", n_untold };
 
-    if (machine_watch->n_told == 0 || now_us - machine_watch->told_us < TELL_AGAIN_US) {
+    if (watch->n_told == 0 || now_us - watch->told_us < TELL_AGAIN_US) {
         return;
     }
-    if (machine_watch->n_untold > 0) {
-        snprintf(n_untold, sizeof(n_untold), "%" PRIu32, machine_watch->n_untold);
-        tell(machine_watch, "sensors-came-and-went", pairs, 1);
+    if (watch->n_untold > 0) {
+        snprintf(n_untold, sizeof(n_untold), "%" PRIu32, watch->n_untold);
+        tell(watch, "sensors-came-and-went", pairs, 1);
     }
-    machine_watch->n_told = 0;
-    machine_watch->n_untold = 0;
+    watch->n_told = 0;
+    watch->n_untold = 0;
 }
 
 /* One line for each change of state, and never more than one for each source in ten seconds. */
-static void tell_states(struct machine_watch *machine_watch, uint64_t now_us)
+static void tell_states(struct machine_watch *watch, uint64_t now_us)
 {
-    bool alive = machine_watch_is_there(machine_watch);
+    bool alive = machine_watch_is_there(watch);
 
-    for (uint32_t i = 0; i < machine_watch->book.n_sources; i++) {
-        struct machine_source *source = &machine_watch->book.sources[i];
+    for (uint32_t i = 0; i < watch->book.n_sources; i++) {
+        struct machine_source *source = &watch->book.sources[i];
         Sotto__Sense__State state = machine_state_state(source, now_us, MACHINE_OLD_US, alive);
         const char *pairs[] = { "quantity", machine_quantity_name(source->quantity),
                                 "sensor",   source->name,
@@ -166,7 +166,7 @@ static void tell_states(struct machine_watch *machine_watch, uint64_t now_us)
             }
             source->told_us = now_us;
             trace_add(TRACE_SENSE_STATE, source->id, (uint64_t)state);
-            tell(machine_watch, "sensor-state", pairs, source->now.why[0] ? 5 : 4);
+            tell(watch, "sensor-state", pairs, source->now.why[0] ? 5 : 4);
         }
         source->was_told = true;
         source->told = state;
@@ -176,84 +176,84 @@ static void tell_states(struct machine_watch *machine_watch, uint64_t now_us)
 /* ---- messages */
 
 /* A device came or went: whoever has claimed one looks anew, once in a beat however often they do. */
-static void tell_devices(struct machine_watch *machine_watch, uint64_t now_us)
+static void tell_devices(struct machine_watch *watch, uint64_t now_us)
 {
     char n_devices[16];
     const char *pairs[] = { "devices", n_devices };
 
-    if (!machine_watch->has_other_devices || now_us - machine_watch->devices_told_us < BEAT_MS * UINT64_C(1000)) {
+    if (!watch->has_other_devices || now_us - watch->devices_told_us < BEAT_MS * UINT64_C(1000)) {
         return;
     }
-    machine_watch->has_other_devices = false;
-    machine_watch->devices_told_us = now_us;
-    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, machine_watch->book.n_devices);
-    tell(machine_watch, "devices-changed", pairs, 1);
+    watch->has_other_devices = false;
+    watch->devices_told_us = now_us;
+    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->book.n_devices);
+    tell(watch, "devices-changed", pairs, 1);
 }
 
-static void on_inventory(struct machine_watch *machine_watch, const Sotto__Sense__Inventory *inventory)
+static void on_inventory(struct machine_watch *watch, const Sotto__Sense__Inventory *inventory)
 {
-    bool is_first = !machine_watch->book.has_inventory;
-    uint64_t n_changes = machine_watch->book.n_device_changes;
+    bool is_first = !watch->book.has_inventory;
+    uint64_t n_changes = watch->book.n_device_changes;
     struct diag diag = DIAG_INIT;
 
-    if (machine_state_inventory(&machine_watch->book, inventory, SOTTO_VERSION, &diag)) {
-        sense_link_drop(machine_watch->link, diag.text);
+    if (machine_state_inventory(&watch->book, inventory, SOTTO_VERSION, &diag)) {
+        sense_link_drop(watch->link, diag.text);
         return;
     }
-    machine_watch->has_other_devices |= n_changes != machine_watch->book.n_device_changes;
-    tell_devices(machine_watch, clock_mono_us());
-    tell_sources(machine_watch, is_first);
-    machine_state_sweep(&machine_watch->book, false);
+    watch->has_other_devices |= n_changes != watch->book.n_device_changes;
+    tell_devices(watch, clock_mono_us());
+    tell_sources(watch, is_first);
+    machine_state_sweep(&watch->book, false);
     if (is_first) {
-        machine_watch->was_there = true;
-        tell_there(machine_watch);
+        watch->was_there = true;
+        tell_there(watch);
     }
 }
 
 /* The two figures that explain what the governor does next. */
-static void trace_sample(const struct machine_watch *machine_watch, uint64_t now_us)
+static void trace_sample(const struct machine_watch *watch, uint64_t now_us)
 {
     struct governor_input input = { .now_us = now_us };
     int32_t hottest = 0;
 
-    machine_watch_fill(machine_watch, now_us, &input);
+    machine_watch_fill(watch, now_us, &input);
     for (uint32_t i = 0; i < input.n_zones; i++) {
         hottest = input.zones[i].temp_mc > hottest ? input.zones[i].temp_mc : hottest;
     }
     trace_add(TRACE_SENSE, input.graphics.busy_permille, (uint64_t)hottest);
 }
 
-static void on_sample(struct machine_watch *machine_watch, const Sotto__Sense__Sample *sample, uint64_t now_us)
+static void on_sample(struct machine_watch *watch, const Sotto__Sense__Sample *sample, uint64_t now_us)
 {
     struct diag diag = DIAG_INIT;
 
-    if (machine_state_sample(&machine_watch->book, sample, now_us, &diag)) {
-        sense_link_drop(machine_watch->link, diag.text);
+    if (machine_state_sample(&watch->book, sample, now_us, &diag)) {
+        sense_link_drop(watch->link, diag.text);
         return;
     }
     if (sample->n_readings > 0 || sample->has_clients) {
-        trace_sample(machine_watch, now_us);
-        if (machine_watch->sink->on_sample) {
-            machine_watch->sink->on_sample(machine_watch->owner, sample->event);
+        trace_sample(watch, now_us);
+        if (watch->sink->on_sample) {
+            watch->sink->on_sample(watch->owner, sample->event);
         }
     }
 }
 
 static void on_message(void *owner, const Sotto__Sense__FromSense *message)
 {
-    struct machine_watch *machine_watch = owner;
+    struct machine_watch *watch = owner;
     uint64_t now_us = clock_mono_us();
 
-    machine_watch->heard_us = now_us;
+    watch->heard_us = now_us;
     switch (message->body_case) {
     case SOTTO__SENSE__FROM_SENSE__BODY_INVENTORY:
-        on_inventory(machine_watch, message->inventory);
+        on_inventory(watch, message->inventory);
         break;
     case SOTTO__SENSE__FROM_SENSE__BODY_SAMPLE:
-        on_sample(machine_watch, message->sample, now_us);
+        on_sample(watch, message->sample, now_us);
         break;
     case SOTTO__SENSE__FROM_SENSE__BODY__NOT_SET:
-        sense_link_drop(machine_watch->link, "sotto-sense sends what this build does not know");
+        sense_link_drop(watch->link, "sotto-sense sends what this build does not know");
         break;
     }
 }
@@ -265,197 +265,196 @@ static void on_pause(uv_timer_t *timer)
     start(timer->data);
 }
 
-static void close_all(struct machine_watch *machine_watch);
+static void close_all(struct machine_watch *watch);
 
 static void on_end(void *owner, bool was_open, const char *why)
 {
-    struct machine_watch *machine_watch = owner;
+    struct machine_watch *watch = owner;
     uint64_t now_us = clock_mono_us();
-    uint32_t pause = machine_watch->n_losses < 2 ? machine_watch->n_losses : 2;
-    bool other_way = machine_watch->link_is_socket && !was_open && machine_watch->config.start == MACHINE_AUTO &&
-                     machine_watch->config.program && !machine_watch->config.socket;
+    uint32_t pause = watch->n_losses < 2 ? watch->n_losses : 2;
+    bool other_way = watch->link_is_socket && !was_open && watch->config.start == MACHINE_AUTO &&
+                     watch->config.program && !watch->config.socket;
 
-    machine_watch->link = NULL;
-    if (machine_watch->is_ending) {
-        close_all(machine_watch);
+    watch->link = NULL;
+    if (watch->is_ending) {
+        close_all(watch);
         return;
     }
-    machine_state_restart(&machine_watch->book);
+    machine_state_restart(&watch->book);
     if (other_way) {
         log_debug("sense", "%s: a child is started in its place", why);
-        machine_watch->socket_failed = true;
-        start(machine_watch);
+        watch->socket_failed = true;
+        start(watch);
         return;
     }
-    machine_watch->since_us = machine_watch->was_there ? now_us : machine_watch->since_us;
-    if (machine_watch->was_there || machine_watch->n_losses == 0) {
-        tell_lost(machine_watch, why); /* further ones in a row are of no news */
+    watch->since_us = watch->was_there ? now_us : watch->since_us;
+    if (watch->was_there || watch->n_losses == 0) {
+        tell_lost(watch, why); /* further ones in a row are of no news */
     }
-    machine_watch->was_there = false;
-    machine_watch->socket_failed = false;
-    machine_watch->n_losses = now_us - machine_watch->born_us > STABLE_US ? 1 : machine_watch->n_losses + 1;
-    uv_update_time(machine_watch->loop);
-    uv_timer_start(&machine_watch->pause, on_pause, machine_watch->config.pause_ms[pause], 0);
+    watch->was_there = false;
+    watch->socket_failed = false;
+    watch->n_losses = now_us - watch->born_us > STABLE_US ? 1 : watch->n_losses + 1;
+    uv_update_time(watch->loop);
+    uv_timer_start(&watch->pause, on_pause, watch->config.pause_ms[pause], 0);
 }
 
 static const struct sense_link_sink link_sink = { .on_message = on_message, .on_end = on_end };
 
-static int start_child(struct machine_watch *machine_watch)
+static int start_child(struct machine_watch *watch)
 {
-    const char *argv[SENSE_ARGS_MAX + 1] = { machine_watch->config.program, "--fd", "3" };
+    const char *argv[SENSE_ARGS_MAX + 1] = { watch->config.program, "--fd", "3" };
     size_t n = 3;
 
-    if (machine_watch->config.root) {
+    if (watch->config.root) {
         argv[n++] = "--root";
-        argv[n++] = machine_watch->config.root;
+        argv[n++] = watch->config.root;
     }
-    if (machine_watch->config.device) {
+    if (watch->config.device) {
         argv[n++] = "--device";
-        argv[n++] = machine_watch->config.device;
+        argv[n++] = watch->config.device;
     }
-    for (size_t i = 0; i < machine_watch->config.n_zones && n + 2 <= SENSE_ARGS_MAX; i++) {
+    for (size_t i = 0; i < watch->config.n_zones && n + 2 <= SENSE_ARGS_MAX; i++) {
         argv[n++] = "--zone";
-        argv[n++] = machine_watch->config.zones[i];
+        argv[n++] = watch->config.zones[i];
     }
-    for (size_t i = 0; i < machine_watch->config.n_scales && n + 2 <= SENSE_ARGS_MAX; i++) {
+    for (size_t i = 0; i < watch->config.n_scales && n + 2 <= SENSE_ARGS_MAX; i++) {
         argv[n++] = "--scale";
-        argv[n++] = machine_watch->config.scales[i];
+        argv[n++] = watch->config.scales[i];
     }
-    return sense_link_start(&machine_watch->link, machine_watch->loop, argv, &link_sink, machine_watch);
+    return sense_link_start(&watch->link, watch->loop, argv, &link_sink, watch);
 }
 
-static int start_link(struct machine_watch *machine_watch)
+static int start_link(struct machine_watch *watch)
 {
-    const struct machine_config *config = &machine_watch->config;
+    const struct machine_config *config = &watch->config;
 
-    machine_watch->link_is_socket = config->start == MACHINE_SOCKET ||
-                                    (config->start == MACHINE_AUTO && !machine_watch->socket_failed && !config->root);
-    if (machine_watch->link_is_socket || !config->program) {
-        machine_watch->link_is_socket = true;
-        return sense_link_connect(&machine_watch->link, machine_watch->loop,
-                                  config->socket ? config->socket : USUAL_SOCKET, config->uid, &link_sink,
-                                  machine_watch);
+    watch->link_is_socket =
+        config->start == MACHINE_SOCKET || (config->start == MACHINE_AUTO && !watch->socket_failed && !config->root);
+    if (watch->link_is_socket || !config->program) {
+        watch->link_is_socket = true;
+        return sense_link_connect(&watch->link, watch->loop, config->socket ? config->socket : USUAL_SOCKET,
+                                  config->uid, &link_sink, watch);
     }
-    return start_child(machine_watch);
+    return start_child(watch);
 }
 
 static void on_beat(uv_timer_t *timer)
 {
-    struct machine_watch *machine_watch = timer->data;
+    struct machine_watch *watch = timer->data;
     uint64_t now_us = clock_mono_us();
-    uint64_t silent_us = now_us - machine_watch->heard_us;
+    uint64_t silent_us = now_us - watch->heard_us;
 
-    machine_state_tick(&machine_watch->book, now_us, machine_watch_is_there(machine_watch));
-    tell_states(machine_watch, now_us);
-    tell_number(machine_watch, now_us);
-    tell_devices(machine_watch, now_us);
-    if (!machine_watch->link) {
+    machine_state_tick(&watch->book, now_us, machine_watch_is_there(watch));
+    tell_states(watch, now_us);
+    tell_number(watch, now_us);
+    tell_devices(watch, now_us);
+    if (!watch->link) {
         return;
     }
-    sense_link_tick(machine_watch->link);
-    if (silent_us > (machine_watch->book.has_inventory ? DROP_US : FIRST_WORD_US)) {
-        sense_link_drop(machine_watch->link, "sotto-sense has fallen silent");
+    sense_link_tick(watch->link);
+    if (silent_us > (watch->book.has_inventory ? DROP_US : FIRST_WORD_US)) {
+        sense_link_drop(watch->link, "sotto-sense has fallen silent");
     }
 }
 
-static void start(struct machine_watch *machine_watch)
+static void start(struct machine_watch *watch)
 {
-    if (machine_watch->config.start == MACHINE_NEVER) {
-        uv_timer_stop(&machine_watch->beat);
+    if (watch->config.start == MACHINE_NEVER) {
+        uv_timer_stop(&watch->beat);
         return;
     }
-    if (!uv_is_active((const uv_handle_t *)&machine_watch->beat)) {
-        uv_timer_start(&machine_watch->beat, on_beat, BEAT_MS, BEAT_MS);
+    if (!uv_is_active((const uv_handle_t *)&watch->beat)) {
+        uv_timer_start(&watch->beat, on_beat, BEAT_MS, BEAT_MS);
     }
-    machine_watch->born_us = clock_mono_us();
-    machine_watch->heard_us = machine_watch->born_us;
-    if (start_link(machine_watch)) {
-        uv_timer_start(&machine_watch->pause, on_pause, machine_watch->config.pause_ms[2], 0); /* no memory: later */
+    watch->born_us = clock_mono_us();
+    watch->heard_us = watch->born_us;
+    if (start_link(watch)) {
+        uv_timer_start(&watch->pause, on_pause, watch->config.pause_ms[2], 0); /* no memory: later */
         return;
     }
-    sense_link_rate(machine_watch->link, machine_watch->period_ms);
+    sense_link_rate(watch->link, watch->period_ms);
 }
 
-void machine_watch_begin(struct machine_watch *machine_watch)
+void machine_watch_begin(struct machine_watch *watch)
 {
-    if (machine_watch->has_begun || machine_watch->config.start == MACHINE_NEVER) {
+    if (watch->has_begun || watch->config.start == MACHINE_NEVER) {
         return;
     }
-    machine_watch->has_begun = true;
-    machine_watch->since_us = clock_mono_us();
-    start(machine_watch);
+    watch->has_begun = true;
+    watch->since_us = clock_mono_us();
+    start(watch);
 }
 
 /* ---- the end */
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct machine_watch *machine_watch = handle->data;
+    struct machine_watch *watch = handle->data;
 
-    if (--machine_watch->n_handles == 0 && machine_watch->ended) {
-        machine_watch->ended(machine_watch->ended_owner);
+    if (--watch->n_handles == 0 && watch->ended) {
+        watch->ended(watch->ended_owner);
     }
 }
 
-static void close_all(struct machine_watch *machine_watch)
+static void close_all(struct machine_watch *watch)
 {
-    uv_close((uv_handle_t *)&machine_watch->beat, on_closed);
-    uv_close((uv_handle_t *)&machine_watch->pause, on_closed);
+    uv_close((uv_handle_t *)&watch->beat, on_closed);
+    uv_close((uv_handle_t *)&watch->pause, on_closed);
 }
 
-void machine_watch_end(struct machine_watch *machine_watch, void (*done)(void *owner), void *owner)
+void machine_watch_end(struct machine_watch *watch, void (*done)(void *owner), void *owner)
 {
-    if (machine_watch->is_ending) {
+    if (watch->is_ending) {
         return;
     }
-    machine_watch->is_ending = true;
-    machine_watch->ended = done;
-    machine_watch->ended_owner = owner;
-    if (machine_watch->link) {
-        sense_link_abandon(machine_watch->link);
+    watch->is_ending = true;
+    watch->ended = done;
+    watch->ended_owner = owner;
+    if (watch->link) {
+        sense_link_abandon(watch->link);
     } else {
-        close_all(machine_watch);
+        close_all(watch);
     }
 }
 
-void machine_watch_destroy(struct machine_watch *machine_watch)
+void machine_watch_destroy(struct machine_watch *watch)
 {
-    if (machine_watch) {
-        arena_finish(&machine_watch->arena);
-        mem_free(machine_watch);
+    if (watch) {
+        arena_finish(&watch->arena);
+        mem_free(watch);
     }
 }
 
 /* ---- configuration */
 
-int machine_watch_create(struct machine_watch **ret_senses, uv_loop_t *loop, const struct machine_config *config,
+int machine_watch_create(struct machine_watch **ret_watch, uv_loop_t *loop, const struct machine_config *config,
                          const struct machine_watch_sink *sink, void *owner)
 {
-    struct machine_watch *machine_watch = mem_calloc(MEM_MISC, 1, sizeof(*machine_watch));
+    struct machine_watch *watch = mem_calloc(MEM_MISC, 1, sizeof(*watch));
 
-    if (!machine_watch) {
+    if (!watch) {
         return err_new(-ENOMEM);
     }
-    arena_init(&machine_watch->arena, MEM_MISC, MACHINE_CONFIG_BYTES);
-    if (machine_config_copy(&machine_watch->arena, config, &machine_watch->config)) {
-        machine_watch_destroy(machine_watch);
+    arena_init(&watch->arena, MEM_MISC, MACHINE_CONFIG_BYTES);
+    if (machine_config_copy(&watch->arena, config, &watch->config)) {
+        machine_watch_destroy(watch);
         return err_new(-ENOMEM);
     }
-    machine_watch->loop = loop;
-    machine_watch->sink = sink;
-    machine_watch->owner = owner;
-    machine_watch->period_ms = BEAT_MS;
-    machine_state_init(&machine_watch->book);
-    uv_timer_init(loop, &machine_watch->beat);
-    uv_timer_init(loop, &machine_watch->pause);
-    machine_watch->beat.data = machine_watch;
-    machine_watch->pause.data = machine_watch;
-    machine_watch->n_handles = HANDLES;
-    *ret_senses = machine_watch;
+    watch->loop = loop;
+    watch->sink = sink;
+    watch->owner = owner;
+    watch->period_ms = BEAT_MS;
+    machine_state_init(&watch->book);
+    uv_timer_init(loop, &watch->beat);
+    uv_timer_init(loop, &watch->pause);
+    watch->beat.data = watch;
+    watch->pause.data = watch;
+    watch->n_handles = HANDLES;
+    *ret_watch = watch;
     return 0;
 }
 
-int machine_watch_configure(struct machine_watch *machine_watch, const struct machine_config *config)
+int machine_watch_configure(struct machine_watch *watch, const struct machine_config *config)
 {
     struct machine_config copy;
     struct arena arena;
@@ -466,75 +465,72 @@ int machine_watch_configure(struct machine_watch *machine_watch, const struct ma
         arena_finish(&arena);
         return err_new(-ENOMEM);
     }
-    same = machine_config_same_link(&machine_watch->config, &copy);
-    arena_finish(&machine_watch->arena);
-    machine_watch->arena = arena;
-    machine_watch->config = copy;
-    machine_state_sweep(&machine_watch->book, true);
-    if (same || machine_watch->is_ending) {
+    same = machine_config_same_link(&watch->config, &copy);
+    arena_finish(&watch->arena);
+    watch->arena = arena;
+    watch->config = copy;
+    machine_state_sweep(&watch->book, true);
+    if (same || watch->is_ending) {
         return 0;
     }
-    machine_watch->n_losses = 0;
-    machine_watch->was_there = false;
-    if (machine_watch->link) {
-        sense_link_drop(machine_watch->link, "the configuration names another one");
-    } else if (machine_watch->has_begun) {
-        uv_timer_start(&machine_watch->pause, on_pause, 0, 0);
+    watch->n_losses = 0;
+    watch->was_there = false;
+    if (watch->link) {
+        sense_link_drop(watch->link, "the configuration names another one");
+    } else if (watch->has_begun) {
+        uv_timer_start(&watch->pause, on_pause, 0, 0);
     }
-    machine_watch_begin(machine_watch);
+    machine_watch_begin(watch);
     return 0;
 }
 
 /* ---- questions */
 
-bool machine_watch_is_there(const struct machine_watch *machine_watch)
+bool machine_watch_is_there(const struct machine_watch *watch)
 {
-    return machine_watch->link && machine_watch->book.has_inventory &&
-           clock_mono_us() - machine_watch->heard_us < SILENT_US;
+    return watch->link && watch->book.has_inventory && clock_mono_us() - watch->heard_us < SILENT_US;
 }
 
-void machine_watch_rate(struct machine_watch *machine_watch, uint32_t period_ms)
+void machine_watch_rate(struct machine_watch *watch, uint32_t period_ms)
 {
-    if (machine_watch->period_ms == period_ms) {
+    if (watch->period_ms == period_ms) {
         return;
     }
-    machine_watch->period_ms = period_ms;
-    if (machine_watch->link) {
-        sense_link_rate(machine_watch->link, period_ms);
+    watch->period_ms = period_ms;
+    if (watch->link) {
+        sense_link_rate(watch->link, period_ms);
     }
 }
 
-static void make_view(const struct machine_watch *machine_watch, uint64_t now_us, struct machine_view *ret_view)
+static void make_view(const struct machine_watch *watch, uint64_t now_us, struct machine_view *ret_view)
 {
     *ret_view = (struct machine_view){
         .now_us = now_us,
-        .since_us = machine_watch->since_us,
-        .period_us = machine_watch->period_ms * UINT64_C(1000),
-        .is_wanted = machine_watch->config.start != MACHINE_NEVER,
-        .is_alive = machine_watch_is_there(machine_watch),
-        .zones = machine_watch->config.zones,
-        .n_zones = machine_watch->config.n_zones,
-        .is_ours = machine_watch->sink->is_ours,
-        .owner = machine_watch->owner,
+        .since_us = watch->since_us,
+        .period_us = watch->period_ms * UINT64_C(1000),
+        .is_wanted = watch->config.start != MACHINE_NEVER,
+        .is_alive = machine_watch_is_there(watch),
+        .zones = watch->config.zones,
+        .n_zones = watch->config.n_zones,
+        .is_ours = watch->sink->is_ours,
+        .owner = watch->owner,
     };
 }
 
-void machine_watch_fill(const struct machine_watch *machine_watch, uint64_t now_us, struct governor_input *input)
+void machine_watch_fill(const struct machine_watch *watch, uint64_t now_us, struct governor_input *input)
 {
     struct machine_view view;
 
-    make_view(machine_watch, now_us, &view);
-    machine_input_fill(&machine_watch->book, &view, input);
+    make_view(watch, now_us, &view);
+    machine_input_fill(&watch->book, &view, input);
 }
 
-bool machine_watch_energy(const struct machine_watch *machine_watch, uint64_t now_us, uint64_t *ret_at_us,
-                          uint64_t *ret_uj)
+bool machine_watch_energy(const struct machine_watch *watch, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj)
 {
-    const struct machine_source *meter =
-        machine_state_find(&machine_watch->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
+    const struct machine_source *meter = machine_state_find(&watch->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
 
     if (!meter || meter->id == 0 ||
-        machine_state_state(meter, now_us, MACHINE_OLD_US, machine_watch_is_there(machine_watch)) !=
+        machine_state_state(meter, now_us, MACHINE_OLD_US, machine_watch_is_there(watch)) !=
             SOTTO__SENSE__STATE__STATE_OK) {
         return false;
     }
@@ -543,8 +539,8 @@ bool machine_watch_energy(const struct machine_watch *machine_watch, uint64_t no
     return true;
 }
 
-int machine_watch_report(const struct machine_watch *machine_watch, uint64_t now_us, struct arena *arena,
+int machine_watch_report(const struct machine_watch *watch, uint64_t now_us, struct arena *arena,
                          Sotto__V1__StatusReport *report)
 {
-    return machine_report(&machine_watch->book, now_us, machine_watch_is_there(machine_watch), arena, report);
+    return machine_report(&watch->book, now_us, machine_watch_is_there(watch), arena, report);
 }

@@ -55,38 +55,37 @@ struct machine_watch_sink {
 };
 
 /* @config is copied. Nothing is started yet. 0 or -ENOMEM. */
-int machine_watch_create(struct machine_watch **ret_senses, uv_loop_t *loop, const struct machine_config *config,
+int machine_watch_create(struct machine_watch **ret_watch, uv_loop_t *loop, const struct machine_config *config,
                          const struct machine_watch_sink *sink, void *owner);
 
 /* Starts or calls sotto-sense, and does so again whenever it is lost, until the end. */
-void machine_watch_begin(struct machine_watch *machine_watch);
+void machine_watch_begin(struct machine_watch *watch);
 
 /* The child is killed, the socket closed. @done is called once, from the loop, when every handle is closed and the
  * child reaped. */
-void machine_watch_end(struct machine_watch *machine_watch, void (*done)(void *owner), void *owner);
+void machine_watch_end(struct machine_watch *watch, void (*done)(void *owner), void *owner);
 
 /* Never begun, or after machine_watch_end() has called back. NULL is allowed. */
-void machine_watch_destroy(struct machine_watch *machine_watch);
+void machine_watch_destroy(struct machine_watch *watch);
 
 /* Puts @config in force: what it demands from the next fill on; another place or program by a new start. What is
  * remembered of sources that are gone is forgotten. 0, or -ENOMEM and nothing changed. */
-int machine_watch_configure(struct machine_watch *machine_watch, const struct machine_config *config);
+int machine_watch_configure(struct machine_watch *watch, const struct machine_config *config);
 
 /* sotto-sense answers: its inventory has come, and it is not silent. */
-bool machine_watch_is_there(const struct machine_watch *machine_watch);
+bool machine_watch_is_there(const struct machine_watch *watch);
 
 /* Asks for load every @period_ms (10 to 1000): 50 while there is work, 1000 otherwise. Cheap when it is so already. */
-void machine_watch_rate(struct machine_watch *machine_watch, uint32_t period_ms);
+void machine_watch_rate(struct machine_watch *watch, uint32_t period_ms);
 
 /* Fills graphics, zones, power and pressure of @input as of @now_us; leaves the rest alone. */
-void machine_watch_fill(const struct machine_watch *machine_watch, uint64_t now_us, struct governor_input *input);
+void machine_watch_fill(const struct machine_watch *watch, uint64_t now_us, struct governor_input *input);
 
 /* Joules for accounting: the meter in use, and when it was read. False: none is read. */
-bool machine_watch_energy(const struct machine_watch *machine_watch, uint64_t now_us, uint64_t *ret_at_us,
-                          uint64_t *ret_uj);
+bool machine_watch_energy(const struct machine_watch *watch, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj);
 
 /* Fills devices and sensors of @report from @arena. 0 or -ENOMEM. */
-int machine_watch_report(const struct machine_watch *machine_watch, uint64_t now_us, struct arena *arena,
+int machine_watch_report(const struct machine_watch *watch, uint64_t now_us, struct arena *arena,
                          Sotto__V1__StatusReport *report);
 
 #endif

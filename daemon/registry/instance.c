@@ -25,27 +25,27 @@
 
 #define TO(state) (1u << (state))
 
-/* Every legal move of an edition. */
-static const uint32_t moves[EDITION_STATE_COUNT] = {
-    [EDITION_LOADING] = TO(EDITION_READY) | TO(EDITION_ENDING),
-    [EDITION_READY] = TO(EDITION_RECOVERING) | TO(EDITION_ENDING),
-    [EDITION_RECOVERING] = TO(EDITION_READY) | TO(EDITION_ENDING),
+/* Every legal move of an instance. */
+static const uint32_t moves[INSTANCE_STATE_COUNT] = {
+    [INSTANCE_LOADING] = TO(INSTANCE_READY) | TO(INSTANCE_ENDING),
+    [INSTANCE_READY] = TO(INSTANCE_RECOVERING) | TO(INSTANCE_ENDING),
+    [INSTANCE_RECOVERING] = TO(INSTANCE_READY) | TO(INSTANCE_ENDING),
 };
 
 #undef TO
 
-static const char *const names[EDITION_STATE_COUNT] = {
-    [EDITION_LOADING] = "loading",
-    [EDITION_READY] = "ready",
-    [EDITION_RECOVERING] = "recovering",
-    [EDITION_ENDING] = "ending",
+static const char *const names[INSTANCE_STATE_COUNT] = {
+    [INSTANCE_LOADING] = "loading",
+    [INSTANCE_READY] = "ready",
+    [INSTANCE_RECOVERING] = "recovering",
+    [INSTANCE_ENDING] = "ending",
 };
 
-static void move(struct edition *edition, enum edition_state to)
+static void move(struct instance *instance, enum instance_state to)
 {
-    assert(moves[edition->state] & (1u << to));
-    log_debug("stream", "model %s: %s -> %s", edition->model->settings.name, names[edition->state], names[to]);
-    edition->state = to;
+    assert(moves[instance->state] & (1u << to));
+    log_debug("stream", "model %s: %s -> %s", instance->model->settings.name, names[instance->state], names[to]);
+    instance->state = to;
 }
 
 void identity_of(const struct stat *stat, struct identity *ret_identity)
@@ -66,173 +66,173 @@ bool identity_is_same(const struct identity *a, const struct identity *b)
 
 /* ---- the end */
 
-static void free_edition(struct edition *edition)
+static void free_instance(struct instance *instance)
 {
-    struct hub *hub = edition->hub;
+    struct hub *hub = instance->hub;
 
-    models_on_gone(edition);
-    chat_destroy(edition->chat);
-    vocab_destroy(edition->vocab);
-    map_finish(&edition->sequences);
-    mem_free(edition->never);
-    mem_free(edition->strings);
-    fd_closep(&edition->fd);
-    mem_free(edition);
+    models_on_gone(instance);
+    chat_destroy(instance->chat);
+    vocab_destroy(instance->vocab);
+    map_finish(&instance->sequences);
+    mem_free(instance->never);
+    mem_free(instance->strings);
+    fd_closep(&instance->fd);
+    mem_free(instance);
     hub_try_close(hub);
 }
 
 static void on_rest_closed(uv_handle_t *handle)
 {
-    free_edition(handle->data);
+    free_instance(handle->data);
 }
 
-static void try_free(struct edition *edition)
+static void try_free(struct instance *instance)
 {
-    if (edition->state != EDITION_ENDING || edition->engine || edition->n_refs > 0 || edition->is_closed) {
+    if (instance->state != INSTANCE_ENDING || instance->engine || instance->n_refs > 0 || instance->is_closed) {
         return;
     }
-    edition->is_closed = true;
-    uv_close((uv_handle_t *)&edition->rest, on_rest_closed);
+    instance->is_closed = true;
+    uv_close((uv_handle_t *)&instance->rest, on_rest_closed);
 }
 
-void edition_ref(struct edition *edition)
+void instance_ref(struct instance *instance)
 {
-    edition->n_refs++;
+    instance->n_refs++;
 }
 
-void edition_unref(void *at)
+void instance_unref(void *at)
 {
-    struct edition *edition = at;
+    struct instance *instance = at;
 
-    assert(edition->n_refs > 0);
-    if (--edition->n_refs == 0) {
-        models_on_idle(edition);
-        try_free(edition);
+    assert(instance->n_refs > 0);
+    if (--instance->n_refs == 0) {
+        models_on_idle(instance);
+        try_free(instance);
     }
 }
 
-void edition_end(struct edition *edition, bool now)
+void instance_end(struct instance *instance, bool now)
 {
-    if (edition->state != EDITION_ENDING) {
-        move(edition, EDITION_ENDING);
+    if (instance->state != INSTANCE_ENDING) {
+        move(instance, INSTANCE_ENDING);
     }
-    edition->eq.open = false;
-    pins_end(edition);
-    sessions_lose(edition);
-    words_drop(steal(&edition->head_job));
-    uv_timer_stop(&edition->rest);
-    if (edition->engine && now) {
-        engine_kill(edition->engine, "it was told to end now");
-    } else if (edition->engine) {
-        engine_quit(edition->engine);
+    instance->eq.open = false;
+    pins_end(instance);
+    sessions_lose(instance);
+    text_pool_drop(steal(&instance->head_job));
+    uv_timer_stop(&instance->rest);
+    if (instance->engine && now) {
+        engine_kill(instance->engine, "it was told to end now");
+    } else if (instance->engine) {
+        engine_quit(instance->engine);
     }
-    try_free(edition);
+    try_free(instance);
 }
 
 /* For good: its streams and waiters are told @sentence. @by_file: it will end the same until the file is another. */
-static void fail(struct edition *edition, bool by_file, const char *sentence)
+static void fail(struct instance *instance, bool by_file, const char *sentence)
 {
     char text[DIAG_BYTES];
 
     snprintf(text, sizeof(text), "%.*s", DIAG_BYTES - 1, sentence); /* it may lie in what ends now */
-    edition_ref(edition);
-    models_on_failed(edition, by_file, text);
-    edition_end(edition, true);
-    edition_unref(edition);
+    instance_ref(instance);
+    models_on_failed(instance, by_file, text);
+    instance_end(instance, true);
+    instance_unref(instance);
 }
 
 /* ---- becoming ready */
 
 /* Ids that the output has and the token list has not, or that are marked unused. */
-static int collect_never(struct edition *edition)
+static int collect_never(struct instance *instance)
 {
-    uint32_t n_vocab = vocab_n(edition->vocab);
+    uint32_t n_vocab = vocab_n(instance->vocab);
     size_t n_unused;
-    const uint32_t *unused = vocab_never(edition->vocab, &n_unused);
-    uint32_t n_padding = edition->facts.n_vocab > n_vocab ? edition->facts.n_vocab - n_vocab : 0;
+    const uint32_t *unused = vocab_never(instance->vocab, &n_unused);
+    uint32_t n_padding = instance->facts.n_vocab > n_vocab ? instance->facts.n_vocab - n_vocab : 0;
 
-    edition->never = mem_alloc(MEM_WORDS, (n_unused + n_padding) * sizeof(*unused));
-    if (!edition->never) {
+    instance->never = mem_alloc(MEM_WORDS, (n_unused + n_padding) * sizeof(*unused));
+    if (!instance->never) {
         return err_new(-ENOMEM);
     }
     for (size_t i = 0; i < n_unused; i++) {
-        if (unused[i] < edition->facts.n_vocab) {
-            edition->never[edition->n_never++] = unused[i];
+        if (unused[i] < instance->facts.n_vocab) {
+            instance->never[instance->n_never++] = unused[i];
         }
     }
     for (uint32_t i = 0; i < n_padding; i++) {
-        edition->never[edition->n_never++] = n_vocab + i;
+        instance->never[instance->n_never++] = n_vocab + i;
     }
     return 0;
 }
 
-static void become_ready(struct edition *edition)
+static void become_ready(struct instance *instance)
 {
-    move(edition, EDITION_READY);
-    edition->n_tries = 0;
-    edition->eq.open = true;
-    edition->is_pressed = false; /* a new engine has all its pages */
-    governing_on_ready(edition);
-    models_on_ready(edition);
-    pins_due(edition);
-    hub_poke(edition->hub);
+    move(instance, INSTANCE_READY);
+    instance->n_tries = 0;
+    instance->eq.open = true;
+    instance->is_pressed = false; /* a new engine has all its pages */
+    governor_loop_on_ready(instance);
+    models_on_ready(instance);
+    pins_due(instance);
+    hub_poke(instance->hub);
 }
 
-static void on_head(void *owner, struct words_job *job)
+static void on_head(void *owner, struct text_job *job)
 {
-    struct edition *edition = owner;
+    struct instance *instance = owner;
     uint32_t n_vocab;
 
-    edition->head_job = NULL;
+    instance->head_job = NULL;
     if (job->outcome) {
-        fail(edition, diag_is_set(&job->diag),
+        fail(instance, diag_is_set(&job->diag),
              diag_is_set(&job->diag) ? job->diag.text : "the vocabulary could not be read: out of memory");
         return;
     }
-    edition->vocab = steal(&job->head_vocab);
-    edition->chat = steal(&job->head_chat);
-    edition->chat_diag = job->chat_diag;
-    n_vocab = vocab_n(edition->vocab);
-    if (edition->facts.n_vocab > n_vocab && edition->facts.n_vocab - n_vocab > PADDING_MAX) {
-        fail(edition, true,
+    instance->vocab = steal(&job->head_vocab);
+    instance->chat = steal(&job->head_chat);
+    instance->chat_diag = job->chat_diag;
+    n_vocab = vocab_n(instance->vocab);
+    if (instance->facts.n_vocab > n_vocab && instance->facts.n_vocab - n_vocab > PADDING_MAX) {
+        fail(instance, true,
              "the output has many more rows than the token list has tokens: the file contradicts itself");
         return;
     }
-    if (collect_never(edition)) {
-        fail(edition, false, "the vocabulary could not be kept: out of memory");
+    if (collect_never(instance)) {
+        fail(instance, false, "the vocabulary could not be kept: out of memory");
         return;
     }
-    if (edition->engine && engine_state(edition->engine) == ENGINE_READY) {
-        become_ready(edition);
+    if (instance->engine && engine_state(instance->engine) == ENGINE_READY) {
+        become_ready(instance);
     }
 }
 
-static void read_vocabulary(struct edition *edition)
+static void read_vocabulary(struct instance *instance)
 {
-    if (words_head(&edition->head_job, edition->fd)) {
-        fail(edition, false, "the vocabulary could not be read: out of memory");
+    if (text_pool_vocabulary(&instance->head_job, instance->fd)) {
+        fail(instance, false, "the vocabulary could not be read: out of memory");
         return;
     }
-    edition_ref(edition);
-    edition->head_job->release = edition_unref;
-    edition->head_job->keeper = edition;
-    words_push(&edition->hub->words, edition->head_job, on_head, edition);
+    instance_ref(instance);
+    instance->head_job->release = instance_unref;
+    instance->head_job->keeper = instance;
+    text_pool_push(&instance->hub->pool, instance->head_job, on_head, instance);
 }
 
-static void keep_drm_clients(struct edition_facts *facts, const Sotto__Engine__Ready *ready)
+static void keep_drm_clients(struct instance_facts *facts, const Sotto__Engine__Ready *ready)
 {
     facts->n_drm_clients = 0;
-    for (size_t i = 0; i < ready->n_drm_clients && i < EDITION_DRM_CLIENTS; i++) {
-        facts->drm_clients[facts->n_drm_clients++] = (struct edition_drm_client){
+    for (size_t i = 0; i < ready->n_drm_clients && i < INSTANCE_DRM_CLIENTS; i++) {
+        facts->drm_clients[facts->n_drm_clients++] = (struct instance_drm_client){
             .minor = ready->drm_clients[i]->minor,
             .id = ready->drm_clients[i]->id,
         };
     }
 }
 
-static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *ready)
+static void keep_facts(struct instance *instance, const Sotto__Engine__Ready *ready)
 {
-    struct edition_facts *facts = &edition->facts;
+    struct instance_facts *facts = &instance->facts;
     uint64_t first_ns[COST_PART_COUNT] = { 0 };
 
     snprintf(facts->architecture, sizeof(facts->architecture), "%s", ready->architecture);
@@ -249,97 +249,97 @@ static void keep_facts(struct edition *edition, const Sotto__Engine__Ready *read
     facts->kv_token_bytes = ready->kv_bytes_per_token;
     facts->n_pages = ready->pages;
     facts->load_us = ready->load_us;
-    edition->eq.page_tokens = facts->n_page_tok;
-    edition->eq.n_pages = facts->n_pages;
-    edition->eq.n_context = facts->n_context;
+    instance->eq.page_tokens = facts->n_page_tok;
+    instance->eq.n_pages = facts->n_pages;
+    instance->eq.n_context = facts->n_context;
     if (ready->cost) {
         first_ns[COST_FIXED] = ready->cost->fixed_ns;
         first_ns[COST_PREFILL_ROW] = ready->cost->prefill_row_ns;
         first_ns[COST_DECODE_ROW] = ready->cost->decode_row_ns;
         first_ns[COST_ATTEND_PAGE] = ready->cost->attend_page_ns;
     }
-    cost_init(&edition->eq.cost, first_ns);
-    edition->figures.n_pages_free = ready->pages;
+    cost_init(&instance->eq.cost, first_ns);
+    instance->figures.n_pages_free = ready->pages;
 }
 
 /* ---- the engine's voice */
 
 static void on_progress(void *owner, const Sotto__Engine__Progress *progress)
 {
-    struct edition *edition = owner;
+    struct instance *instance = owner;
 
-    edition->load_fraction = progress->fraction;
-    snprintf(edition->load_phase, sizeof(edition->load_phase), "%s", progress->phase);
-    models_on_progress(edition);
+    instance->load_fraction = progress->fraction;
+    snprintf(instance->load_phase, sizeof(instance->load_phase), "%s", progress->phase);
+    models_on_progress(instance);
 }
 
 static void on_ready(void *owner, const Sotto__Engine__Ready *ready)
 {
-    struct edition *edition = owner;
+    struct instance *instance = owner;
 
     if (ready->vocabulary == 0 || ready->context_tokens == 0) {
-        engine_kill(edition->engine, "it is ready without a vocabulary or a context");
+        engine_kill(instance->engine, "it is ready without a vocabulary or a context");
         return;
     }
-    keep_facts(edition, ready);
-    keep_drm_clients(&edition->facts, ready);
-    if (edition->vocab) {
-        become_ready(edition);
-    } else if (!edition->head_job) {
-        read_vocabulary(edition);
+    keep_facts(instance, ready);
+    keep_drm_clients(&instance->facts, ready);
+    if (instance->vocab) {
+        become_ready(instance);
+    } else if (!instance->head_job) {
+        read_vocabulary(instance);
     }
 }
 
 static void on_answer(void *owner, const Sotto__Engine__FromEngine *answer)
 {
-    pacer_on_answer(owner, answer);
+    dispatcher_on_answer(owner, answer);
 }
 
-static void start_engine(struct edition *edition);
+static void start_engine(struct instance *instance);
 
 static void on_rested(uv_timer_t *timer)
 {
     start_engine(timer->data);
 }
 
-static void rest(struct edition *edition, uint32_t ms)
+static void rest(struct instance *instance, uint32_t ms)
 {
-    uv_update_time(edition->hub->loop);
-    uv_timer_start(&edition->rest, on_rested, ms, 0);
+    uv_update_time(instance->hub->loop);
+    uv_timer_start(&instance->rest, on_rested, ms, 0);
 }
 
 /* The next start of an engine, unless that is hopeless. */
-static void try_again(struct edition *edition, const struct engine_end *end, uint32_t n_recent)
+static void try_again(struct instance *instance, const struct engine_end *end, uint32_t n_recent)
 {
-    const char *name = edition->model->settings.name;
-    const uint32_t *pauses = edition->hub->pause_ms;
+    const char *name = instance->model->settings.name;
+    const uint32_t *pauses = instance->hub->pause_ms;
     char text[DIAG_BYTES + 400];
     uint32_t ms = 0;
 
     if (end->hopeless) {
-        fail(edition, true, end->why[0] ? end->why : "the engine refused the file");
+        fail(instance, true, end->why[0] ? end->why : "the engine refused the file");
         return;
     }
-    if (!end->was_ready && ++edition->n_tries >= LOAD_TRIES) {
+    if (!end->was_ready && ++instance->n_tries >= LOAD_TRIES) {
         snprintf(text, sizeof(text), "model %s: the engine was lost %u times while loading, last: %s%s%s", name,
-                 edition->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
-        fail(edition, false, text);
+                 instance->n_tries, end->exit, end->exit[0] && end->why[0] ? ": " : "", end->why);
+        fail(instance, false, text);
         return;
     }
     if (!end->was_ready) {
-        ms = pauses[edition->n_tries - 1];
+        ms = pauses[instance->n_tries - 1];
     } else if (n_recent >= 2) {
         ms = pauses[n_recent - 2 < 2 ? n_recent - 2 : 2];
     }
-    rest(edition, ms);
+    rest(instance, ms);
 }
 
-static void tell_end(struct edition *edition, const struct engine_end *end, const char *name)
+static void tell_end(struct instance *instance, const struct engine_end *end, const char *name)
 {
-    struct model *model = edition->model;
+    struct model *model = instance->model;
 
     snprintf(model->last_exit, sizeof(model->last_exit), "%s", end->exit);
-    hub_event(edition->hub, UINT32_MAX, "engine", name, "model", model->settings.name, "exit", end->exit, "why",
+    hub_event(instance->hub, UINT32_MAX, "engine", name, "model", model->settings.name, "exit", end->exit, "why",
               end->why, NULL);
     if (!end->wanted) {
         log_warn("stream", "event: %s, model: %s, exit: %s, why: %s", name, model->settings.name, end->exit, end->why);
@@ -348,32 +348,32 @@ static void tell_end(struct edition *edition, const struct engine_end *end, cons
 
 static void on_end(void *owner, const struct engine_end *end)
 {
-    struct edition *edition = owner;
+    struct instance *instance = owner;
     uint32_t n_recent = 0;
 
-    edition->engine = NULL;
-    edition->eq.open = false;
-    tell_end(edition, end, end->wanted ? "engine-ended" : "engine-lost");
-    edition_ref(edition); /* a stream that fails may be the last to leave */
-    if (edition->state == EDITION_READY) {
-        move(edition, EDITION_RECOVERING);
+    instance->engine = NULL;
+    instance->eq.open = false;
+    tell_end(instance, end, end->wanted ? "engine-ended" : "engine-lost");
+    instance_ref(instance); /* a stream that fails may be the last to leave */
+    if (instance->state == INSTANCE_READY) {
+        move(instance, INSTANCE_RECOVERING);
     }
     if (!end->wanted) {
-        edition->hub->counts[HUB_ENGINE_CRASHES]++;
+        instance->hub->counts[HUB_ENGINE_CRASHES]++;
     }
-    n_recent = pacer_engine_lost(edition, end);
+    n_recent = dispatcher_engine_lost(instance, end);
     if (n_recent >= BLAME_DEVICE_CRASHES) {
-        edition->troubled_us = clock_mono_us();
+        instance->troubled_us = clock_mono_us();
     }
-    edition->owes_figures = false;
-    edition->figures = (struct edition_figures){ 0 };
-    status_figures(edition->hub);
-    if (edition->state != EDITION_ENDING) {
-        try_again(edition, end, n_recent);
+    instance->owes_figures = false;
+    instance->figures = (struct instance_figures){ 0 };
+    status_figures(instance->hub);
+    if (instance->state != INSTANCE_ENDING) {
+        try_again(instance, end, n_recent);
     }
-    hub_poke(edition->hub);
-    edition_unref(edition);
-    hub_try_close(edition->hub);
+    hub_poke(instance->hub);
+    instance_unref(instance);
+    hub_try_close(instance->hub);
 }
 
 static const struct engine_sink sink = {
@@ -395,14 +395,14 @@ static char *packed(const char *text)
     return same;
 }
 
-static void start_engine(struct edition *edition)
+static void start_engine(struct instance *instance)
 {
-    struct hub *hub = edition->hub;
-    const struct model_settings *settings = &edition->settings;
+    struct hub *hub = instance->hub;
+    const struct model_settings *settings = &instance->settings;
     const struct engine_spec spec = {
         .path = hub->engine_path,
         .name = settings->name,
-        .model_fd = edition->fd,
+        .model_fd = instance->fd,
         .load_stall_ms = hub->load_stall_ms,
         .step_floor_ms = hub->step_floor_ms,
     };
@@ -410,10 +410,10 @@ static void start_engine(struct edition *edition)
     struct identity identity;
     struct stat stat;
 
-    if (fstat(edition->fd, &stat) == 0) {
+    if (fstat(instance->fd, &stat) == 0) {
         identity_of(&stat, &identity);
-        if (!identity_is_same(&identity, &edition->identity)) {
-            fail(edition, true,
+        if (!identity_is_same(&identity, &instance->identity)) {
+            fail(instance, true,
                  "the model's file was changed in place while it was served; load it again to take it as "
                  "it is now");
             return;
@@ -426,17 +426,17 @@ static void start_engine(struct edition *edition)
     start.threads = settings->n_threads;
     start.kv_bytes = settings->kv_bytes;
     start.context_tokens = settings->n_context;
-    start.max_sequences = edition->eq.n_slots + ENGINE_QUEUE_SPARE;
-    start.max_step_rows = edition->eq.n_rows;
+    start.max_sequences = instance->eq.n_slots + ENGINE_QUEUE_SPARE;
+    start.max_step_rows = instance->eq.n_rows;
     start.kv_format = packed(settings->kv_format);
     start.cpu_mask = packed(hub->cpu_mask);
     start.fake_script = packed(settings->fake_script);
     start.guard_allocations = hub->guard_allocations;
-    edition->model->n_starts++;
+    instance->model->n_starts++;
     hub->counts[HUB_ENGINE_STARTS]++;
-    edition->load_fraction = 0.0f;
-    if (engine_start(&edition->engine, hub->loop, &spec, &start, &sink, edition)) {
-        fail(edition, false, "there is no memory to start an engine");
+    instance->load_fraction = 0.0f;
+    if (engine_start(&instance->engine, hub->loop, &spec, &start, &sink, instance)) {
+        fail(instance, false, "there is no memory to start an engine");
         return;
     }
     hub_event(hub, UINT32_MAX, "engine", "engine-started", "model", settings->name, NULL);
@@ -461,56 +461,56 @@ static int open_file(const char *path, struct identity *ret_identity, struct dia
     return fd_steal(&fd);
 }
 
-int edition_open(struct edition **ret_edition, struct hub *hub, struct model *model, struct diag *diag)
+int instance_open(struct instance **ret_instance, struct hub *hub, struct model *model, struct diag *diag)
 {
     const struct model_settings *settings = &model->settings;
-    struct edition *edition = mem_calloc(MEM_STREAM, 1, sizeof(*edition));
+    struct instance *instance = mem_calloc(MEM_STREAM, 1, sizeof(*instance));
     int r;
 
-    if (!edition) {
+    if (!instance) {
         return err_new(-ENOMEM);
     }
-    edition->fd = open_file(settings->file, &edition->identity, diag);
-    if (edition->fd < 0) {
-        mem_free(edition);
+    instance->fd = open_file(settings->file, &instance->identity, diag);
+    if (instance->fd < 0) {
+        mem_free(instance);
         return 1;
     }
-    edition->hub = hub;
-    edition->model = model;
-    list_init(&edition->streams);
-    list_init(&edition->pins);
-    r = settings_copy(settings, &edition->settings, &edition->strings);
-    r = r ? r : pins_configure(edition, settings->pins, settings->n_pins);
+    instance->hub = hub;
+    instance->model = model;
+    list_init(&instance->streams);
+    list_init(&instance->pins);
+    r = settings_copy(settings, &instance->settings, &instance->strings);
+    r = r ? r : pins_configure(instance, settings->pins, settings->n_pins);
     if (r) {
-        mem_free(edition->strings);
-        close(edition->fd);
-        mem_free(edition);
+        mem_free(instance->strings);
+        close(instance->fd);
+        mem_free(instance);
         return err_up(r);
     }
-    map_init(&edition->sequences, MEM_STREAM);
-    edition->eq.n_slots = settings->n_sequences ? settings->n_sequences : DEFAULT_SEQUENCES;
-    edition->eq.n_rows = settings->n_step_rows ? settings->n_step_rows : DEFAULT_STEP_ROWS;
-    edition->eq.processor = PROCESSOR_CPU;
-    edition->eq.page_tokens = 1;
-    uv_timer_init(hub->loop, &edition->rest);
-    edition->rest.data = edition;
-    list_append(&model->editions, &edition->link);
-    rest(edition, 0); /* the caller has it in hand before anything can happen to it */
-    *ret_edition = edition;
+    map_init(&instance->sequences, MEM_STREAM);
+    instance->eq.n_slots = settings->n_sequences ? settings->n_sequences : DEFAULT_SEQUENCES;
+    instance->eq.n_rows = settings->n_step_rows ? settings->n_step_rows : DEFAULT_STEP_ROWS;
+    instance->eq.processor = PROCESSOR_CPU;
+    instance->eq.page_tokens = 1;
+    uv_timer_init(hub->loop, &instance->rest);
+    instance->rest.data = instance;
+    list_append(&model->instances, &instance->link);
+    rest(instance, 0); /* the caller has it in hand before anything can happen to it */
+    *ret_instance = instance;
     return 0;
 }
 
-bool edition_is_ready(const struct edition *edition)
+bool instance_is_ready(const struct instance *instance)
 {
-    return edition->state == EDITION_READY;
+    return instance->state == INSTANCE_READY;
 }
 
-bool edition_is_troubled(const struct edition *edition)
+bool instance_is_troubled(const struct instance *instance)
 {
-    return edition->troubled_us && clock_mono_us() - edition->troubled_us < BLAME_MINUTE_US;
+    return instance->troubled_us && clock_mono_us() - instance->troubled_us < BLAME_MINUTE_US;
 }
 
-bool edition_takes_orders(const struct edition *edition)
+bool instance_takes_orders(const struct instance *instance)
 {
-    return edition->engine && edition->eq.open;
+    return instance->engine && instance->eq.open;
 }

@@ -1,9 +1,9 @@
 /*
- * Edition: one model file as it was opened, and the engine that serves it
+ * Instance: one model file as it was opened, and the engine that serves it
  *
- * The descriptor is opened once; every engine that is started for the edition reads the same file, whatever lies at
+ * The descriptor is opened once; every engine that is started for the instance reads the same file, whatever lies at
  * the path by then. An engine that is lost is started again, after the pauses that blame asks for, and the streams
- * go on. What the loader refuses ends the edition; what crashes the loader is tried three times. An edition that is
+ * go on. What the loader refuses ends the instance; what crashes the loader is tried three times. An instance that is
  * told to end waits for nobody: its streams are the caller's matter.
  *
  * The loop's thread. Freed when its engine is gone and nobody holds a reference.
@@ -20,12 +20,12 @@
 #include "sched/queue.h"
 #include <sys/stat.h>
 
-enum edition_state {
-    EDITION_LOADING,    /* its first engine loads, or rests before the next try */
-    EDITION_READY,      /* serves */
-    EDITION_RECOVERING, /* its engine was lost; the next one rests or loads */
-    EDITION_ENDING,     /* its engine is told to go, or has failed for good */
-    EDITION_STATE_COUNT,
+enum instance_state {
+    INSTANCE_LOADING,    /* its first engine loads, or rests before the next try */
+    INSTANCE_READY,      /* serves */
+    INSTANCE_RECOVERING, /* its engine was lost; the next one rests or loads */
+    INSTANCE_ENDING,     /* its engine is told to go, or has failed for good */
+    INSTANCE_STATE_COUNT,
 };
 
 /* What names a file's content, as far as that can be told without reading it. */
@@ -40,15 +40,15 @@ void identity_of(const struct stat *stat, struct identity *ret_identity);
 bool identity_is_same(const struct identity *a, const struct identity *b);
 
 /* Open descriptors of devices that an engine tells of. */
-#define EDITION_DRM_CLIENTS 16u
+#define INSTANCE_DRM_CLIENTS 16u
 
-struct edition_drm_client {
+struct instance_drm_client {
     uint32_t minor;
     uint64_t id;
 };
 
 /* Of the engine's last Ready; strings are cut where they are longer than anything known. */
-struct edition_facts {
+struct instance_facts {
     char architecture[32];
     char format[32];
     char backend[32];
@@ -63,12 +63,12 @@ struct edition_facts {
     uint32_t kv_token_bytes;
     uint32_t n_pages;
     uint64_t load_us;
-    struct edition_drm_client drm_clients[EDITION_DRM_CLIENTS]; /* that are this engine, to the kernel */
+    struct instance_drm_client drm_clients[INSTANCE_DRM_CLIENTS]; /* that are this engine, to the kernel */
     uint32_t n_drm_clients;
 };
 
 /* Of the engine that runs now, as last told. */
-struct edition_figures {
+struct instance_figures {
     uint64_t n_steps;
     uint64_t n_tok;
     uint64_t n_rows;
@@ -92,12 +92,12 @@ struct edition_figures {
 struct hub;
 struct model;
 
-struct edition {
-    struct list link;    /* model::editions */
-    struct list streams; /* stream::edition_link */
+struct instance {
+    struct list link;    /* model::instances */
+    struct list streams; /* stream::instance_link */
     struct hub *hub;
     struct model *model; /* outlives it */
-    enum edition_state state;
+    enum instance_state state;
     uint32_t n_refs; /* streams and jobs that use the vocabulary */
 
     struct model_settings settings; /* those that it was opened with: a reload changes the next one only */
@@ -115,12 +115,12 @@ struct edition {
     struct vocab *vocab; /* NULL until the engine has accepted the file */
     struct chat *chat;   /* NULL: chat_diag says why */
     struct diag chat_diag;
-    struct words_job *head_job;
+    struct text_job *head_job;
     uint32_t *never; /* owned; ids that must not be sampled */
     size_t n_never;
 
-    struct edition_facts facts;
-    struct edition_figures figures;
+    struct instance_facts facts;
+    struct instance_figures figures;
     float load_fraction;
     char load_phase[32];
 
@@ -140,20 +140,20 @@ struct edition {
  * Opens the model's configured file and starts its first engine. Above 0: refused (no such file, not a regular one),
  * @diag says; below: a fault.
  */
-int edition_open(struct edition **ret_edition, struct hub *hub, struct model *model, struct diag *diag);
+int instance_open(struct instance **ret_instance, struct hub *hub, struct model *model, struct diag *diag);
 
 /* Its engine quits (or is killed, with @now); no other is started. Its streams must be gone, or be ended. */
-void edition_end(struct edition *edition, bool now);
+void instance_end(struct instance *instance, bool now);
 
-void edition_ref(struct edition *edition);
-void edition_unref(void *edition); /* of a words_job, too */
+void instance_ref(struct instance *instance);
+void instance_unref(void *instance); /* of a text_job, too */
 
-bool edition_is_ready(const struct edition *edition);
+bool instance_is_ready(const struct instance *instance);
 
 /* Within the last minute more of its engines were lost than any request is to blame for. */
-bool edition_is_troubled(const struct edition *edition);
+bool instance_is_troubled(const struct instance *instance);
 
 /* True while an engine takes orders. */
-bool edition_takes_orders(const struct edition *edition);
+bool instance_takes_orders(const struct instance *instance);
 
 #endif

@@ -96,7 +96,7 @@ int models_add(struct hub *hub, const struct model_settings *settings, struct mo
         return err_new(-ENOMEM);
     }
     model->hub = hub;
-    list_init(&model->editions);
+    list_init(&model->instances);
     list_init(&model->waiters);
     r = models_set(model, settings);
     if (r) {
@@ -109,7 +109,7 @@ int models_add(struct hub *hub, const struct model_settings *settings, struct mo
 
 void models_try_remove(struct model *model)
 {
-    if (!model->is_removed || !list_is_empty(&model->editions) || model->n_tickets > 0) {
+    if (!model->is_removed || !list_is_empty(&model->instances) || model->n_tickets > 0) {
         return;
     }
     list_remove(&model->link);
@@ -117,7 +117,7 @@ void models_try_remove(struct model *model)
     mem_free(model);
 }
 
-struct edition *models_pick(const struct model *model)
+struct instance *models_pick(const struct model *model)
 {
     return model->current ? model->current : model->next;
 }
@@ -136,12 +136,12 @@ static bool same_file_failed(const struct model *model)
     return identity_is_same(&identity, &model->failed);
 }
 
-/* Opens the file that lies at the path now, beside the current edition if there is one. */
+/* Opens the file that lies at the path now, beside the current instance if there is one. */
 static int load(struct model *model, struct diag *diag)
 {
     int r;
 
-    r = edition_open(&model->next, model->hub, model, diag);
+    r = instance_open(&model->next, model->hub, model, diag);
     if (r > 0) {
         diag_prefix(diag, model->settings.name);
         if (!model->current) {
@@ -180,7 +180,7 @@ int models_want(struct model *model, bool admin, struct diag *diag)
     return load(model, diag);
 }
 
-/* A load that was asked for while one serves: a file that was replaced is taken as a new edition. */
+/* A load that was asked for while one serves: a file that was replaced is taken as a new instance. */
 static int want_newest(struct model *model, struct diag *diag)
 {
     struct identity identity;
@@ -326,7 +326,7 @@ int hub_load(struct hub *hub, const Sotto__V1__LoadModel *ask, const struct gran
     }
     ticket->done.loaded = done;
     ticket->progress = progress;
-    if (model->next || !edition_is_ready(model->current)) {
+    if (model->next || !instance_is_ready(model->current)) {
         list_append(&model->waiters, &ticket->link);
     } else {
         ticket_answer(ticket, SOTTO__V1__CODE__CODE_OK, NULL);
@@ -344,15 +344,15 @@ void models_unload(struct model *model, bool now, const char *why)
 
     model->current = NULL;
     model->next = NULL;
-    list_for_each_safe (link, after, &model->editions) {
-        struct edition *edition = container_of(link, struct edition, link);
+    list_for_each_safe (link, after, &model->instances) {
+        struct instance *instance = container_of(link, struct instance, link);
 
-        pins_end(edition);
-        if (now || !edition->vocab) {
-            stream_end_all(edition, SOTTO__V1__CODE__CODE_UNAVAILABLE, why);
+        pins_end(instance);
+        if (now || !instance->vocab) {
+            stream_end_all(instance, SOTTO__V1__CODE__CODE_UNAVAILABLE, why);
         }
-        if (now || edition->n_refs == 0 || !edition->vocab) {
-            edition_end(edition, false);
+        if (now || instance->n_refs == 0 || !instance->vocab) {
+            instance_end(instance, false);
         }
     }
     release_words(model, why);
@@ -385,7 +385,7 @@ int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct 
     model->reason[0] = '\0';
     log_info("stream", "event: model-unloading, model: %s", model->settings.name);
     models_unload(model, ask->now, "the model is being unloaded");
-    if (list_is_empty(&model->editions)) {
+    if (list_is_empty(&model->instances)) {
         ticket_answer(ticket, SOTTO__V1__CODE__CODE_OK, NULL);
     } else {
         list_append(&model->waiters, &ticket->link);
@@ -394,41 +394,41 @@ int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *ask, const struct 
     return 0;
 }
 
-/* ---- from editions */
+/* ---- from instances */
 
 Sotto__V1__ModelState models_state(const struct model *model)
 {
-    const struct edition *edition = models_pick(model);
+    const struct instance *instance = models_pick(model);
 
-    if (!edition) {
-        if (!list_is_empty(&model->editions) && !model->has_failed) {
+    if (!instance) {
+        if (!list_is_empty(&model->instances) && !model->has_failed) {
             return SOTTO__V1__MODEL_STATE__MODEL_UNLOADING;
         }
         return model->has_failed ? SOTTO__V1__MODEL_STATE__MODEL_FAILED : SOTTO__V1__MODEL_STATE__MODEL_KNOWN;
     }
-    switch (edition->state) {
-    case EDITION_LOADING:
+    switch (instance->state) {
+    case INSTANCE_LOADING:
         return SOTTO__V1__MODEL_STATE__MODEL_LOADING;
-    case EDITION_READY:
+    case INSTANCE_READY:
         return SOTTO__V1__MODEL_STATE__MODEL_READY;
-    case EDITION_RECOVERING:
+    case INSTANCE_RECOVERING:
         return SOTTO__V1__MODEL_STATE__MODEL_RECOVERING;
-    case EDITION_ENDING:
-    case EDITION_STATE_COUNT:
+    case INSTANCE_ENDING:
+    case INSTANCE_STATE_COUNT:
         break;
     }
     return SOTTO__V1__MODEL_STATE__MODEL_UNLOADING;
 }
 
-void models_on_progress(struct edition *edition)
+void models_on_progress(struct instance *instance)
 {
     Sotto__V1__LoadProgress progress = SOTTO__V1__LOAD_PROGRESS__INIT;
-    struct list *waiters = &edition->model->waiters;
+    struct list *waiters = &instance->model->waiters;
     struct list told;
     struct list *link;
 
-    progress.fraction = edition->load_fraction;
-    progress.phase = edition->load_phase;
+    progress.fraction = instance->load_fraction;
+    progress.phase = instance->load_phase;
     list_init(&told); /* whoever is told may forget any of them: no place in the list is kept meanwhile */
     while ((link = list_first(waiters))) {
         struct ticket *ticket = container_of(link, struct ticket, link);
@@ -445,59 +445,59 @@ void models_on_progress(struct edition *edition)
     }
 }
 
-/* The old edition goes on for the streams that it has. */
-static void retire(struct edition *edition)
+/* The old instance goes on for the streams that it has. */
+static void retire(struct instance *instance)
 {
-    pins_end(edition);
-    if (edition->n_refs == 0) {
-        edition_end(edition, false);
+    pins_end(instance);
+    if (instance->n_refs == 0) {
+        instance_end(instance, false);
     }
 }
 
-void models_on_ready(struct edition *edition)
+void models_on_ready(struct instance *instance)
 {
-    struct model *model = edition->model;
-    struct edition *old = NULL;
+    struct model *model = instance->model;
+    struct instance *old = NULL;
 
-    if (edition == model->next) {
+    if (instance == model->next) {
         old = model->current;
-        model->current = edition;
+        model->current = instance;
         model->next = NULL;
     }
     log_info("stream", "event: model-ready, model: %s, backend: %s, numerics: %s, load_ms: %llu", model->settings.name,
-             edition->facts.backend, edition->facts.numerics, (unsigned long long)(edition->facts.load_us / 1000));
+             instance->facts.backend, instance->facts.numerics, (unsigned long long)(instance->facts.load_us / 1000));
     hub_event(model->hub, UINT32_MAX, "model", "model-ready", "model", model->settings.name, "backend",
-              edition->facts.backend, "numerics", edition->facts.numerics, NULL);
+              instance->facts.backend, "numerics", instance->facts.numerics, NULL);
     if (old) {
         retire(old);
     }
-    if (edition == model->current) {
+    if (instance == model->current) {
         release_words(model, NULL);
     }
     if (!model->next) { /* or they wait for that one */
         answer_waiters(model, TICKET_LOAD, SOTTO__V1__CODE__CODE_OK, NULL);
     }
-    stream_on_ready(edition);
+    stream_on_ready(instance);
 }
 
-void models_on_failed(struct edition *edition, bool by_file, const char *sentence)
+void models_on_failed(struct instance *instance, bool by_file, const char *sentence)
 {
-    struct model *model = edition->model;
-    bool was_next = model->next == edition;
+    struct model *model = instance->model;
+    bool was_next = model->next == instance;
     char text[DIAG_BYTES + 96];
 
     snprintf(text, sizeof(text), "model %.64s could not be loaded: %.320s", model->settings.name, sentence);
     model->next = was_next ? NULL : model->next;
-    model->current = model->current == edition ? NULL : model->current;
+    model->current = model->current == instance ? NULL : model->current;
     if (!model->current && !model->next) {
         model->has_failed = true;
-        model->failed = edition->identity;
+        model->failed = instance->identity;
         model->retry_us = by_file ? UINT64_MAX : clock_mono_us() + model->hub->pause_ms[2] * 1000ull;
         snprintf(model->reason, sizeof(model->reason), "%s", sentence);
     }
     log_error("stream", "event: model-failed, model: %s, why: %s", model->settings.name, sentence);
     hub_event(model->hub, UINT32_MAX, "model", "model-failed", "model", model->settings.name, "why", sentence, NULL);
-    stream_end_all(edition, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
+    stream_end_all(instance, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, text);
     if (!models_pick(model)) {
         release_words(model, text);
     }
@@ -506,21 +506,21 @@ void models_on_failed(struct edition *edition, bool by_file, const char *sentenc
     }
 }
 
-void models_on_idle(struct edition *edition)
+void models_on_idle(struct instance *instance)
 {
-    struct model *model = edition->model;
+    struct model *model = instance->model;
 
-    if (edition->state != EDITION_ENDING && edition != model->current && edition != model->next) {
-        edition_end(edition, false);
+    if (instance->state != INSTANCE_ENDING && instance != model->current && instance != model->next) {
+        instance_end(instance, false);
     }
 }
 
-void models_on_gone(struct edition *edition)
+void models_on_gone(struct instance *instance)
 {
-    struct model *model = edition->model;
+    struct model *model = instance->model;
 
-    list_remove(&edition->link);
-    if (!list_is_empty(&model->editions)) {
+    list_remove(&instance->link);
+    if (!list_is_empty(&model->instances)) {
         return;
     }
     if (model->is_held || model->is_removed) {

@@ -141,7 +141,7 @@ void pins_salts(const struct stream *stream, struct pin_salts *ret_salts)
     struct list *link;
 
     ret_salts->n = 0;
-    list_for_each (link, &stream->edition->pins) {
+    list_for_each (link, &stream->instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
 
         if (may_find(stream, pin)) {
@@ -163,7 +163,7 @@ uint32_t pins_match(const struct stream *stream, const uint32_t *tokens, size_t 
     uint32_t number = 0;
     size_t most = 0;
 
-    list_for_each (link, &stream->edition->pins) {
+    list_for_each (link, &stream->instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
         size_t n_same = 0;
 
@@ -181,16 +181,16 @@ uint32_t pins_match(const struct stream *stream, const uint32_t *tokens, size_t 
     return number;
 }
 
-void pins_count(struct edition *edition, uint32_t number, uint32_t n_tok)
+void pins_count(struct instance *instance, uint32_t number, uint32_t n_tok)
 {
     struct list *link;
 
     if (n_tok == 0) {
         return;
     }
-    edition->hub->counts[HUB_PIN_HITS]++;
-    edition->hub->counts[HUB_PINNED_TOK] += n_tok;
-    list_for_each (link, &edition->pins) {
+    instance->hub->counts[HUB_PIN_HITS]++;
+    instance->hub->counts[HUB_PINNED_TOK] += n_tok;
+    list_for_each (link, &instance->pins) {
         struct pin *pin = container_of(link, struct pin, link);
 
         if (number > 0 && pin->number == number) {

@@ -62,11 +62,11 @@ int hub_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *
 
 int embed_check(const struct stream *stream, struct diag *diag)
 {
-    if (stream->embeds && stream->edition->facts.n_hidden == 0) {
+    if (stream->embeds && stream->instance->facts.n_hidden == 0) {
         diag_blame(diag, "embed.model",
                    "model %s is not made for embedding: its file does not say how hidden states are pooled "
                    "(key %s.pooling_type: mean, first or last)",
-                   stream->edition->model->settings.name, stream->edition->facts.architecture);
+                   stream->instance->model->settings.name, stream->instance->facts.architecture);
         return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     }
     return 0;
@@ -81,7 +81,7 @@ bool embed_is_plausible(const struct stream *stream, const Sotto__Engine__EntryD
     if (stream->embeds && done->n_tokens > 0) {
         return false;
     }
-    return done->n_hidden == (is_last ? stream->edition->facts.n_hidden : 0);
+    return done->n_hidden == (is_last ? stream->instance->facts.n_hidden : 0);
 }
 
 void embed_take(struct stream *stream, const float *hidden, size_t n)
@@ -105,7 +105,7 @@ void embed_tell(struct stream *stream)
     Sotto__V1__Embedding embedding = SOTTO__V1__EMBEDDING__INIT;
     char name[72];
 
-    snprintf(name, sizeof(name), "%s", stream->edition->model->settings.name);
+    snprintf(name, sizeof(name), "%s", stream->instance->model->settings.name);
     embedding.n_values = stream->n_hidden;
     embedding.values = stream->hidden;
     embedding.prompt_tokens = stream->journal.n_prompt;

@@ -16,8 +16,8 @@
 
 /* Every legal move of a pin. */
 static const uint32_t moves[PIN_STATE_COUNT] = {
-    [PIN_WAITING] = TO(PIN_WORDS) | TO(PIN_COMPUTING) | TO(PIN_REFUSED),
-    [PIN_WORDS] = TO(PIN_WAITING) | TO(PIN_REFUSED),
+    [PIN_WAITING] = TO(PIN_TOKENIZING) | TO(PIN_COMPUTING) | TO(PIN_REFUSED),
+    [PIN_TOKENIZING] = TO(PIN_WAITING) | TO(PIN_REFUSED),
     [PIN_COMPUTING] = TO(PIN_WAITING) | TO(PIN_HELD) | TO(PIN_REFUSED),
     [PIN_HELD] = TO(PIN_WAITING),
 };
@@ -25,19 +25,19 @@ static const uint32_t moves[PIN_STATE_COUNT] = {
 #undef TO
 
 static const char *const names[PIN_STATE_COUNT] = {
-    [PIN_WAITING] = "waiting", [PIN_WORDS] = "words",     [PIN_COMPUTING] = "computing",
+    [PIN_WAITING] = "waiting", [PIN_TOKENIZING] = "words", [PIN_COMPUTING] = "computing",
     [PIN_HELD] = "held",       [PIN_REFUSED] = "refused",
 };
 
 static void move(struct pin *pin, enum pin_state to)
 {
-    const char *model = pin->edition->model->settings.name;
+    const char *model = pin->instance->model->settings.name;
 
     assert(moves[pin->state] & (1u << to));
     log_debug("stream", "model %s, pin %s: %s -> %s", model, pin->settings.name, names[pin->state], names[to]);
     pin->state = to;
     if (to == PIN_HELD || to == PIN_REFUSED) {
-        hub_event(pin->edition->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused", "model", model,
+        hub_event(pin->instance->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused", "model", model,
                   "pin", pin->settings.name, "why", pin->why, NULL);
     }
 }
@@ -45,41 +45,41 @@ static void move(struct pin *pin, enum pin_state to)
 static void refuse(struct pin *pin, const char *why)
 {
     snprintf(pin->why, sizeof(pin->why), "%s", why);
-    log_warn("stream", "event: pin-refused, model: %s, pin: %s, why: %s", pin->edition->model->settings.name,
+    log_warn("stream", "event: pin-refused, model: %s, pin: %s, why: %s", pin->instance->model->settings.name,
              pin->settings.name, why);
     move(pin, PIN_REFUSED);
 }
 
-void pins_due(struct edition *edition)
+void pins_due(struct instance *instance)
 {
-    edition->pins_due = true;
-    hub_poke(edition->hub);
+    instance->pins_due = true;
+    hub_poke(instance->hub);
 }
 
 /* ---- room */
 
 /* Pages that pins may hold of @n_pages: half, and a whole context fits beside them. */
-static uint32_t pages_of(const struct edition *edition, uint32_t n_pages)
+static uint32_t pages_of(const struct instance *instance, uint32_t n_pages)
 {
-    uint32_t n_context = (uint32_t)num_div_up(edition->facts.n_context, edition->facts.n_page_tok);
+    uint32_t n_context = (uint32_t)num_div_up(instance->facts.n_context, instance->facts.n_page_tok);
 
     return (uint32_t)num_min(n_pages / 2, n_pages > n_context ? n_pages - n_context : 0);
 }
 
-static uint32_t pages_now(const struct edition *edition)
+static uint32_t pages_now(const struct instance *instance)
 {
-    uint64_t permille = edition->hub->governing.kv_permille;
+    uint64_t permille = instance->hub->governor_loop.kv_permille;
 
-    return pages_of(edition, (uint32_t)(edition->facts.n_pages * permille / 1000));
+    return pages_of(instance, (uint32_t)(instance->facts.n_pages * permille / 1000));
 }
 
 /* That all of them hold, or will. */
-static uint32_t pages_held(const struct edition *edition)
+static uint32_t pages_held(const struct instance *instance)
 {
     struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &edition->pins) {
+    list_for_each (link, &instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
 
         n += pin->state == PIN_HELD || pin->state == PIN_COMPUTING ? pin->n_pages : 0;
@@ -90,27 +90,27 @@ static uint32_t pages_held(const struct edition *edition)
 /* The engine holds it no more. @tells: it is there to be told. */
 static void let_go(struct pin *pin, bool tells)
 {
-    struct edition *edition = pin->edition;
+    struct instance *instance = pin->instance;
 
     if (tells) {
-        pacer_tell_pin(edition, pin->number, 0);
+        dispatcher_tell_pin(instance, pin->number, 0);
     }
-    edition->eq.n_pages_promised -= pin->n_pages;
-    edition->eq.no_room = false;
+    instance->eq.n_pages_promised -= pin->n_pages;
+    instance->eq.no_room = false;
     pin->number = 0;
     move(pin, PIN_WAITING);
 }
 
 /* The governor has taken pages back: those at the end of the list go first. */
-static void make_room(struct edition *edition)
+static void make_room(struct instance *instance)
 {
-    struct list *link = edition->pins.prev;
+    struct list *link = instance->pins.prev;
 
-    for (; link != &edition->pins && pages_held(edition) > pages_now(edition); link = link->prev) {
+    for (; link != &instance->pins && pages_held(instance) > pages_now(instance); link = link->prev) {
         struct pin *pin = container_of(link, struct pin, link);
 
         if (pin->state == PIN_HELD) {
-            log_info("stream", "event: pin-let-go, model: %s, pin: %s", edition->model->settings.name,
+            log_info("stream", "event: pin-let-go, model: %s, pin: %s", instance->model->settings.name,
                      pin->settings.name);
             let_go(pin, true);
             snprintf(pin->why, sizeof(pin->why), "memory is short: it is computed again when the machine has more");
@@ -153,7 +153,7 @@ static const struct grant grant = {
     .uid = PIN_UID,
     .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
     .class_default = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
-    .n_streams = UINT32_MAX, /* one of each edition, in fact */
+    .n_streams = UINT32_MAX, /* one of each instance, in fact */
     .n_answer = 1,
 };
 
@@ -163,13 +163,13 @@ static void compute(struct pin *pin)
     Sotto__V1__Generate ask = SOTTO__V1__GENERATE__INIT;
     Sotto__V1__Sampling sampling = SOTTO__V1__SAMPLING__INIT;
     Sotto__V1__TokenIds ids = SOTTO__V1__TOKEN_IDS__INIT;
-    struct edition *edition = pin->edition;
+    struct instance *instance = pin->instance;
     struct diag diag = DIAG_INIT;
     struct stream *stream;
     uint32_t retry_ms;
     char name[72];
 
-    snprintf(name, sizeof(name), "%s", edition->model->settings.name);
+    snprintf(name, sizeof(name), "%s", instance->model->settings.name);
     ids.n_ids = pin->tokens.n;
     ids.ids = pin->tokens.ids;
     sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
@@ -179,7 +179,7 @@ static void compute(struct pin *pin)
     ask.tokens = &ids;
     ask.sampling = &sampling;
     ask.ignore_end = true;
-    if (stream_make(edition->hub, &ask, NULL, &grant, &sink, pin, &stream, &retry_ms, &diag)) {
+    if (stream_make(instance->hub, &ask, NULL, &grant, &sink, pin, &stream, &retry_ms, &diag)) {
         snprintf(pin->why, sizeof(pin->why), "%s", diag_is_set(&diag) ? diag.text : "no memory was left");
         return; /* another turn */
     }
@@ -193,10 +193,10 @@ static void compute(struct pin *pin)
 /* False: it is refused, or has to wait. */
 static bool has_room(struct pin *pin)
 {
-    const struct edition *edition = pin->edition;
-    const struct edition_facts *facts = &edition->facts;
-    uint32_t n_most = pages_of(edition, facts->n_pages);
-    uint32_t n_held = pages_held(edition);
+    const struct instance *instance = pin->instance;
+    const struct instance_facts *facts = &instance->facts;
+    uint32_t n_most = pages_of(instance, facts->n_pages);
+    uint32_t n_held = pages_held(instance);
     char text[DIAG_BYTES];
 
     pin->n_pages = (uint32_t)num_div_up(pin->tokens.n, facts->n_page_tok);
@@ -215,7 +215,7 @@ static bool has_room(struct pin *pin)
         refuse(pin, text);
         return false;
     }
-    return n_held + pin->n_pages <= pages_now(edition);
+    return n_held + pin->n_pages <= pages_now(instance);
 }
 
 static void on_tokens(struct pin *pin, const char *why)
@@ -224,13 +224,13 @@ static void on_tokens(struct pin *pin, const char *why)
     if (why) {
         refuse(pin, why);
     }
-    pins_due(pin->edition);
+    pins_due(pin->instance);
 }
 
 /* The next step of @pin, which waits. True if it is busy now. */
 static bool start(struct pin *pin)
 {
-    if (!pin->edition->facts.shares_prefixes) {
+    if (!pin->instance->facts.shares_prefixes) {
         refuse(pin, "the model's family keeps a state that no prefix gives back: nothing of it can be pinned");
         return false;
     }
@@ -239,7 +239,7 @@ static bool start(struct pin *pin)
             refuse(pin, "there is no memory to make its tokens");
             return false;
         }
-        move(pin, PIN_WORDS);
+        move(pin, PIN_TOKENIZING);
         return true;
     }
     if (has_room(pin)) {
@@ -249,23 +249,23 @@ static bool start(struct pin *pin)
 }
 
 /* One at a time, in the order of the settings. */
-static void run(struct edition *edition)
+static void run(struct instance *instance)
 {
     struct list *link;
 
-    edition->pins_due = false;
-    if (!edition_is_ready(edition) || edition->hub->is_stopping || models_pick(edition->model) != edition) {
+    instance->pins_due = false;
+    if (!instance_is_ready(instance) || instance->hub->is_stopping || models_pick(instance->model) != instance) {
         return;
     }
-    make_room(edition);
-    list_for_each (link, &edition->pins) {
+    make_room(instance);
+    list_for_each (link, &instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
 
-        if (pin->state == PIN_WORDS || pin->state == PIN_COMPUTING) {
+        if (pin->state == PIN_TOKENIZING || pin->state == PIN_COMPUTING) {
             return;
         }
     }
-    list_for_each (link, &edition->pins) {
+    list_for_each (link, &instance->pins) {
         struct pin *pin = container_of(link, struct pin, link);
 
         if (pin->state == PIN_WAITING && start(pin)) {
@@ -280,11 +280,11 @@ void pins_run(struct hub *hub)
     struct list *at;
 
     list_for_each (link, &hub->models) {
-        list_for_each (at, &container_of(link, struct model, link)->editions) {
-            struct edition *edition = container_of(at, struct edition, link);
+        list_for_each (at, &container_of(link, struct model, link)->instances) {
+            struct instance *instance = container_of(at, struct instance, link);
 
-            if (edition->pins_due) {
-                run(edition);
+            if (instance->pins_due) {
+                run(instance);
             }
         }
     }
@@ -299,7 +299,7 @@ static bool is_passing(Sotto__V1__Code code)
 void pins_take(struct stream *stream)
 {
     struct pin *pin = steal(&stream->pin);
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
 
     if (!pin) {
         return;
@@ -308,17 +308,17 @@ void pins_take(struct stream *stream)
     if (stream->end.code != SOTTO__V1__CODE__CODE_OK && !is_passing(stream->end.code)) {
         refuse(pin, stream->end.sentence);
     } else if (stream->n_answer == 0 || stream->sequence == 0 || stream->job.n_steps > 0 ||
-               !edition_takes_orders(edition)) {
+               !instance_takes_orders(instance)) {
         snprintf(pin->why, sizeof(pin->why), "%s", stream->end.sentence);
         move(pin, PIN_WAITING);
     } else {
         pin->number = stream->sequence; /* as free as any other */
-        pacer_pin(stream, pin->number);
-        edition->eq.n_pages_promised += pin->n_pages;
+        dispatcher_pin(stream, pin->number);
+        instance->eq.n_pages_promised += pin->n_pages;
         move(pin, PIN_HELD);
-        log_info("stream", "event: pin-held, model: %s, pin: %s, tokens: %zu", edition->model->settings.name,
+        log_info("stream", "event: pin-held, model: %s, pin: %s, tokens: %zu", instance->model->settings.name,
                  pin->settings.name, pin->tokens.n);
-        pins_due(edition);
+        pins_due(instance);
     }
 }
 
@@ -326,13 +326,13 @@ void pins_take(struct stream *stream)
 
 static void destroy(struct pin *pin)
 {
-    words_drop(steal(&pin->words));
+    text_pool_drop(steal(&pin->text_job));
     if (pin->stream) {
         pin->stream->pin = NULL;
         stream_forget(pin->stream);
     }
     if (pin->state == PIN_HELD) {
-        let_go(pin, edition_takes_orders(pin->edition));
+        let_go(pin, instance_takes_orders(pin->instance));
     }
     list_remove(&pin->link);
     ids_finish(&pin->tokens);
@@ -340,7 +340,7 @@ static void destroy(struct pin *pin)
     mem_free(pin);
 }
 
-static int create(struct edition *edition, const struct pin_settings *settings, struct list *list)
+static int create(struct instance *instance, const struct pin_settings *settings, struct list *list)
 {
     struct pin *pin = mem_calloc(MEM_STREAM, 1, sizeof(*pin));
 
@@ -348,7 +348,7 @@ static int create(struct edition *edition, const struct pin_settings *settings, 
         return err_new(-ENOMEM);
     }
     list_init(&pin->link);
-    pin->edition = edition;
+    pin->instance = instance;
     pin->block = mem_alloc(MEM_STREAM, pins_bytes(settings, 1));
     if (!pin->block) {
         mem_free(pin);
@@ -382,7 +382,7 @@ static void destroy_all(struct list *list)
     }
 }
 
-int pins_configure(struct edition *edition, const struct pin_settings *pins, size_t n)
+int pins_configure(struct instance *instance, const struct pin_settings *pins, size_t n)
 {
     struct list fresh;
     struct list all;
@@ -390,19 +390,19 @@ int pins_configure(struct edition *edition, const struct pin_settings *pins, siz
     list_init(&fresh);
     list_init(&all);
     for (size_t i = 0; i < n; i++) {
-        if (!find_equal(&edition->pins, &pins[i]) && create(edition, &pins[i], &fresh)) {
+        if (!find_equal(&instance->pins, &pins[i]) && create(instance, &pins[i], &fresh)) {
             destroy_all(&fresh);
             return err_new(-ENOMEM);
         }
     }
     for (size_t i = 0; i < n; i++) {
-        struct pin *pin = find_equal(&edition->pins, &pins[i]);
+        struct pin *pin = find_equal(&instance->pins, &pins[i]);
 
         pin = pin ? pin : find_equal(&fresh, &pins[i]);
         list_remove(&pin->link);
         list_append(&all, &pin->link);
     }
-    destroy_all(&edition->pins);
+    destroy_all(&instance->pins);
     while (!list_is_empty(&all)) {
         struct pin *pin = container_of(list_first(&all), struct pin, link);
 
@@ -412,17 +412,17 @@ int pins_configure(struct edition *edition, const struct pin_settings *pins, siz
             pin->why[0] = '\0';
         }
         list_remove(&pin->link);
-        list_append(&edition->pins, &pin->link);
+        list_append(&instance->pins, &pin->link);
     }
-    pins_due(edition);
+    pins_due(instance);
     return 0;
 }
 
-void pins_lose(struct edition *edition)
+void pins_lose(struct instance *instance)
 {
     struct list *link;
 
-    list_for_each (link, &edition->pins) {
+    list_for_each (link, &instance->pins) {
         struct pin *pin = container_of(link, struct pin, link);
 
         if (pin->state == PIN_HELD) {
@@ -431,9 +431,9 @@ void pins_lose(struct edition *edition)
     }
 }
 
-void pins_end(struct edition *edition)
+void pins_end(struct instance *instance)
 {
-    destroy_all(&edition->pins);
+    destroy_all(&instance->pins);
 }
 
 void pins_end_all(struct hub *hub)
@@ -442,8 +442,8 @@ void pins_end_all(struct hub *hub)
     struct list *at;
 
     list_for_each (link, &hub->models) {
-        list_for_each (at, &container_of(link, struct model, link)->editions) {
-            pins_end(container_of(at, struct edition, link));
+        list_for_each (at, &container_of(link, struct model, link)->instances) {
+            pins_end(container_of(at, struct instance, link));
         }
     }
 }

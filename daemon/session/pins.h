@@ -1,10 +1,10 @@
 /*
  * Pins: beginnings of prompts that policy has computed ahead
  *
- * An edition has those of its model's settings. When its engine is ready each is made into tokens, once, and then
+ * An instance has those of its model's settings. When its engine is ready each is made into tokens, once, and then
  * computed by a stream of the daemon's own, one after the other: background work that yields to everybody. Where
  * that stream ends the engine keeps its pages and the seat is free. An engine that is lost takes all of it along:
- * the next one computes them again. A reload adds and drops pins of an edition that serves.
+ * the next one computes them again. A reload adds and drops pins of an instance that serves.
  *
  * Pins may hold half of the pages, and beside them a whole context fits in any case: so no request is refused that
  * would fit without them. What is more than that is refused for good, with a sentence; where the governor has taken
@@ -25,23 +25,23 @@
 #define PIN_UID UINT32_MAX
 
 enum pin_state {
-    PIN_WAITING,   /* for its engine, for those before it, or for memory */
-    PIN_WORDS,     /* becomes tokens */
-    PIN_COMPUTING, /* has a stream */
-    PIN_HELD,      /* the engine holds it */
-    PIN_REFUSED,   /* @why says so; until the next load or another setting */
+    PIN_WAITING,    /* for its engine, for those before it, or for memory */
+    PIN_TOKENIZING, /* becomes tokens */
+    PIN_COMPUTING,  /* has a stream */
+    PIN_HELD,       /* the engine holds it */
+    PIN_REFUSED,    /* @why says so; until the next load or another setting */
     PIN_STATE_COUNT,
 };
 
 struct stream;
 
 struct pin {
-    struct list link; /* edition::pins */
-    struct edition *edition;
+    struct list link; /* instance::pins */
+    struct instance *instance;
     struct pin_settings settings; /* in @block */
     void *block;                  /* owned */
     enum pin_state state;
-    struct words_job *words;
+    struct text_job *text_job;
     void (*words_done)(struct pin *pin, const char *why);
     bool is_second;    /* its words are being made with another ending: what both begin with is pinned */
     struct ids tokens; /* owned; none: not known yet */
@@ -57,20 +57,20 @@ struct pin {
 size_t pins_bytes(const struct pin_settings *pins, size_t n);
 const struct pin_settings *pins_copy(const struct pin_settings *pins, size_t n, void *block);
 
-/* Those of @pins that @edition has already stay as they are, the others go or come. 0, or -ENOMEM: all stay. */
-int pins_configure(struct edition *edition, const struct pin_settings *pins, size_t n);
+/* Those of @pins that @instance has already stay as they are, the others go or come. 0, or -ENOMEM: all stay. */
+int pins_configure(struct instance *instance, const struct pin_settings *pins, size_t n);
 
 /* Something changed that they depend on: the next turn looks. */
-void pins_due(struct edition *edition);
+void pins_due(struct instance *instance);
 
 /* Once a turn. */
 void pins_run(struct hub *hub);
 
 /* The engine is gone, and what it held. */
-void pins_lose(struct edition *edition);
+void pins_lose(struct instance *instance);
 
-/* All go: the edition ends, or nobody new comes to it. */
-void pins_end(struct edition *edition);
+/* All go: the instance ends, or nobody new comes to it. */
+void pins_end(struct instance *instance);
 void pins_end_all(struct hub *hub);
 
 /* A pin's stream ends: its sequence is kept if it is whole. Of any stream. */
@@ -97,7 +97,7 @@ size_t pins_own_salt(const struct stream *stream, uint8_t *bytes);
 uint32_t pins_match(const struct stream *stream, const uint32_t *tokens, size_t n);
 
 /* @n_tok tokens of a request that looked like pin @number were found. */
-void pins_count(struct edition *edition, uint32_t number, uint32_t n_tok);
+void pins_count(struct instance *instance, uint32_t number, uint32_t n_tok);
 
 /* ---- Status */
 

@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static void on_words(void *owner, struct words_job *job);
+static void on_text(void *owner, struct text_job *job);
 
-static void push(struct pin *pin, struct words_job *job)
+static void push(struct pin *pin, struct text_job *job)
 {
-    struct edition *edition = pin->edition;
+    struct instance *instance = pin->instance;
 
-    job->vocab = edition->vocab;
-    job->chat = edition->chat;
+    job->vocab = instance->vocab;
+    job->chat = instance->chat;
     job->flags = TOKENIZE_BOS;
-    job->release = edition_unref;
-    job->keeper = edition;
-    edition_ref(edition);
-    pin->words = job;
-    words_push(&edition->hub->words, job, on_words, pin);
+    job->release = instance_unref;
+    job->keeper = instance;
+    instance_ref(instance);
+    pin->text_job = job;
+    text_pool_push(&instance->hub->pool, job, on_text, pin);
 }
 
 /* Who speaks behind @last. */
@@ -30,7 +30,7 @@ static const char *next_role(const char *last)
 }
 
 /* A job for the messages and one more. */
-static int make_chat(struct pin *pin, struct words_job **ret_job)
+static int make_chat(struct pin *pin, struct text_job **ret_job)
 {
     Sotto__V1__Chat *chat = sotto__v1__chat__unpack(NULL, pin->settings.n_chat, pin->settings.chat);
     cleanup(mem_freep) Sotto__V1__ChatMessage **messages = NULL;
@@ -57,14 +57,14 @@ static int make_chat(struct pin *pin, struct words_job **ret_job)
     longer.messages = messages;
     longer.n_messages = chat->n_messages + 1;
     longer.no_generation_prompt = true;
-    r = words_chat(ret_job, NULL, &longer);
+    r = text_pool_chat(ret_job, NULL, &longer);
     sotto__v1__chat__free_unpacked(chat, NULL);
     return err_up(r);
 }
 
 static int push_chat(struct pin *pin)
 {
-    struct words_job *job;
+    struct text_job *job;
     int r = make_chat(pin, &job);
 
     if (r == 0) {
@@ -85,7 +85,7 @@ static void cut(struct ids *ids, const struct ids *other)
 }
 
 /* What is wrong with the job's outcome, or NULL. */
-static const char *fault_of(const struct words_job *job)
+static const char *fault_of(const struct text_job *job)
 {
     if (job->outcome == TOKENIZE_OK) {
         return NULL;
@@ -96,19 +96,19 @@ static const char *fault_of(const struct words_job *job)
     return diag_is_set(&job->diag) ? job->diag.text : "there is no memory to make its tokens";
 }
 
-static void on_words(void *owner, struct words_job *job)
+static void on_text(void *owner, struct text_job *job)
 {
     struct pin *pin = owner;
     const char *why = fault_of(job);
 
-    pin->words = NULL;
+    pin->text_job = NULL;
     if (!why && pin->is_second) {
         cut(&pin->tokens, &job->ids);
     } else if (!why) {
         pin->tokens = job->ids;
         job->ids = (struct ids){ 0 };
     }
-    if (!why && job->kind == WORDS_CHAT && !pin->is_second) {
+    if (!why && job->kind == TEXT_CHAT && !pin->is_second) {
         pin->is_second = true;
         if (push_chat(pin) == 0) {
             return;
@@ -127,7 +127,7 @@ static void on_words(void *owner, struct words_job *job)
 
 int pins_words(struct pin *pin, void (*done)(struct pin *pin, const char *why))
 {
-    struct words_job *job;
+    struct text_job *job;
     int r;
 
     pin->is_second = false;
@@ -135,7 +135,7 @@ int pins_words(struct pin *pin, void (*done)(struct pin *pin, const char *why))
     if (pin->settings.chat) {
         return err_up(push_chat(pin));
     }
-    r = words_text(&job, NULL, pin->settings.text, strlen(pin->settings.text));
+    r = text_pool_tokenize(&job, NULL, pin->settings.text, strlen(pin->settings.text));
     if (r == 0) {
         push(pin, job);
     }

@@ -298,7 +298,7 @@ int hub_open_session(struct hub *hub, const Sotto__V1__OpenSession *ask, const s
 
 static uint32_t context_of(const struct stream *stream)
 {
-    uint32_t n_context = stream->edition->facts.n_context;
+    uint32_t n_context = stream->instance->facts.n_context;
 
     return stream->grant.n_context > 0 ? (uint32_t)num_min(n_context, stream->grant.n_context) : n_context;
 }
@@ -370,7 +370,7 @@ void session_go_on(struct session *session)
     struct stream *next = session->turn;
 
     if (next && next->state == STREAM_WAITING && next->job.state == JOB_HELD && session_is_free(session) &&
-        edition_is_ready(next->edition)) {
+        instance_is_ready(next->instance)) {
         queue_want(&session->hub->queue, &next->job, clock_mono_us());
     }
 }

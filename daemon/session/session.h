@@ -71,11 +71,11 @@ struct session {
     uint32_t n_given; /* tokens of it */
 
     /* Its sequence. */
-    struct edition *edition; /* whose engine has it; no reference: told when that is gone */
-    uint32_t sequence;       /* 0: none */
-    struct job kept;         /* in the queue while @sequence is above 0 */
-    struct stream *leaver;   /* an earlier turn that still stands in a step of it */
-    bool is_asked;           /* the Extend of an earlier turn, now over, is not answered yet */
+    struct instance *instance; /* whose engine has it; no reference: told when that is gone */
+    uint32_t sequence;         /* 0: none */
+    struct job kept;           /* in the queue while @sequence is above 0 */
+    struct stream *leaver;     /* an earlier turn that still stands in a step of it */
+    bool is_asked;             /* the Extend of an earlier turn, now over, is not answered yet */
 };
 
 /* ---- session.c */
@@ -156,10 +156,10 @@ void session_give_up(struct session *session);
 
 /* The engine has answered an Open or Extend of nobody's who is still live: of a session's, perhaps. @n_pages: that the
  * sequence holds; 0: refused, and it is as it was. */
-void session_answered(struct edition *edition, uint32_t sequence, uint32_t n_pages);
+void session_answered(struct instance *instance, uint32_t sequence, uint32_t n_pages);
 
 /* The engine is gone, with all sequences. */
-void sessions_lose(struct edition *edition);
+void sessions_lose(struct instance *instance);
 
 static inline struct session *session_of_kept(struct job *job)
 {

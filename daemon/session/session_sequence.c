@@ -15,30 +15,30 @@ static bool is_extending(const struct stream *stream)
     return stream->extends && stream->job.state == JOB_OPENING;
 }
 
-/* One that slid can't be extended, one that is being opened for the first time holds nothing, and another edition's
+/* One that slid can't be extended, one that is being opened for the first time holds nothing, and another instance's
  * would be of no use. */
 static bool may_keep(const struct session *session, const struct stream *stream)
 {
     return stream->sequence != 0 && (stream->job.state == JOB_ASSIGNED || is_extending(stream)) &&
-           stream->journal.n_slid == 0 && !session->is_ending && edition_takes_orders(stream->edition) &&
-           models_pick(session->model) == stream->edition;
+           stream->journal.n_slid == 0 && !session->is_ending && instance_takes_orders(stream->instance) &&
+           models_pick(session->model) == stream->instance;
 }
 
 static void hold_pages(struct session *session, uint32_t n_pages)
 {
-    session->kept = (struct job){ .eq = &session->edition->eq, .n_pages = n_pages };
+    session->kept = (struct job){ .eq = &session->instance->eq, .n_pages = n_pages };
     queue_retain(&session->hub->queue, &session->kept);
 }
 
 void session_keep(struct session *session, struct stream *stream)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
 
     if (!may_keep(session, stream)) {
         return;
     }
-    map_remove(&edition->sequences, stream->sequence);
-    session->edition = edition;
+    map_remove(&instance->sequences, stream->sequence);
+    session->instance = instance;
     session->sequence = stream->sequence;
     session->is_asked = is_extending(stream);
     stream->sequence = 0;
@@ -47,7 +47,7 @@ void session_keep(struct session *session, struct stream *stream)
     if (stream->job.n_steps > 0) {
         /* Nothing more is computed for it; it may be extended when that step has ended. */
         session->leaver = stream;
-        pacer_tell_stop(edition, session->sequence);
+        dispatcher_tell_stop(instance, session->sequence);
     }
 }
 
@@ -55,7 +55,7 @@ void session_keep(struct session *session, struct stream *stream)
 static void forget_sequence(struct session *session)
 {
     queue_release(&session->kept);
-    session->edition = NULL;
+    session->instance = NULL;
     session->sequence = 0;
     session->leaver = NULL;
     session->is_asked = false;
@@ -63,7 +63,7 @@ static void forget_sequence(struct session *session)
         session->turn->job.behind = NULL;
         session->turn->job.owns_slot = false;
         session->turn->job.n_done = 0;
-        if (session->turn->job.state == JOB_HELD && edition_is_ready(session->turn->edition)) {
+        if (session->turn->job.state == JOB_HELD && instance_is_ready(session->turn->instance)) {
             queue_want(&session->hub->queue, &session->turn->job, clock_mono_us());
         }
     }
@@ -77,7 +77,7 @@ void session_prepare(struct stream *stream)
     if (!session || session->sequence == 0) {
         return;
     }
-    if (session->edition != stream->edition) {
+    if (session->instance != stream->instance) {
         session_give_up(session);
         return;
     }
@@ -96,37 +96,37 @@ uint32_t session_lend(struct session *session, const struct stream *stream)
         return 0;
     }
     queue_release(&session->kept);
-    session->edition = NULL;
+    session->instance = NULL;
     session->sequence = 0;
     return sequence;
 }
 
 void session_give_up(struct session *session)
 {
-    struct edition *edition = session->edition;
+    struct instance *instance = session->instance;
 
     if (session->sequence == 0) {
         return;
     }
     if (session->leaver) {
-        dispatch_leave(&session->hub->pacer.dispatch, &session->leaver->job);
+        dispatch_leave(&session->hub->dispatcher.dispatch, &session->leaver->job);
     }
-    pacer_tell_close(edition, session->sequence, 0, true);
-    edition->eq.n_taken--;
-    edition->eq.no_room = false;
-    edition->figures.n_sequences = edition->eq.n_taken;
+    dispatcher_tell_close(instance, session->sequence, 0, true);
+    instance->eq.n_taken--;
+    instance->eq.no_room = false;
+    instance->figures.n_sequences = instance->eq.n_taken;
     session->hub->counts[HUB_SESSIONS_GIVEN_UP]++;
     forget_sequence(session);
 }
 
-void session_answered(struct edition *edition, uint32_t sequence, uint32_t n_pages)
+void session_answered(struct instance *instance, uint32_t sequence, uint32_t n_pages)
 {
     struct list *link;
 
-    list_for_each (link, &edition->hub->sessions) {
+    list_for_each (link, &instance->hub->sessions) {
         struct session *session = container_of(link, struct session, link);
 
-        if (!session->is_asked || session->edition != edition || session->sequence != sequence) {
+        if (!session->is_asked || session->instance != instance || session->sequence != sequence) {
             continue;
         }
         session->is_asked = false;
@@ -139,14 +139,14 @@ void session_answered(struct edition *edition, uint32_t sequence, uint32_t n_pag
     }
 }
 
-void sessions_lose(struct edition *edition)
+void sessions_lose(struct instance *instance)
 {
     struct list *link;
 
-    list_for_each (link, &edition->hub->sessions) {
+    list_for_each (link, &instance->hub->sessions) {
         struct session *session = container_of(link, struct session, link);
 
-        if (session->sequence != 0 && session->edition == edition) {
+        if (session->sequence != 0 && session->instance == instance) {
             forget_sequence(session);
         }
     }

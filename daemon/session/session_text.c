@@ -411,7 +411,7 @@ bool session_forget_some(struct stream *stream)
     }
     session->n_skipped = cut;
     fill_chat(session, list, &chat);
-    if (words_chat(&stream->words, session->account, &chat)) {
+    if (text_pool_chat(&stream->text_job, session->account, &chat)) {
         return false;
     }
     ids_finish(&stream->prompt);

@@ -11,35 +11,35 @@
 #include "session/session.h"
 #include <errno.h>
 
-/* Frees the odds of tokens that were shown. */
-static void forget_odds(struct stream *stream, size_t n)
+/* Frees the logprobs of tokens that were shown. */
+static void forget_logprobs(struct stream *stream, size_t n)
 {
-    n = n < stream->n_odds ? n : stream->n_odds;
+    n = n < stream->n_logprobs ? n : stream->n_logprobs;
     if (n == 0) {
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        mem_free(stream->odds[i].top_ids);
+        mem_free(stream->logprobs[i].top_ids);
     }
-    memmove(stream->odds, stream->odds + n, (stream->n_odds - n) * sizeof(*stream->odds));
-    stream->n_odds -= n;
+    memmove(stream->logprobs, stream->logprobs + n, (stream->n_logprobs - n) * sizeof(*stream->logprobs));
+    stream->n_logprobs -= n;
 }
 
-/* Keeps @odds until the token's text is let go. 0 or -ENOMEM. */
-static int keep_odds(struct stream *stream, const Sotto__Engine__Logprobs *odds)
+/* Keeps @logprobs until the token's text is let go. 0 or -ENOMEM. */
+static int keep_logprobs(struct stream *stream, const Sotto__Engine__Logprobs *logprobs)
 {
-    size_t n_top = odds->n_top_ids < odds->n_top_logprobs ? odds->n_top_ids : odds->n_top_logprobs;
-    struct stream_odds kept = { .logprob = odds->logprob, .n_top = (uint32_t)n_top };
+    size_t n_top = logprobs->n_top_ids < logprobs->n_top_logprobs ? logprobs->n_top_ids : logprobs->n_top_logprobs;
+    struct stream_logprob kept = { .logprob = logprobs->logprob, .n_top = (uint32_t)n_top };
 
-    if (stream->n_odds == stream->cap_odds) {
-        size_t cap = stream->cap_odds ? 2 * stream->cap_odds : 8;
-        struct stream_odds *grown = mem_realloc(MEM_STREAM, stream->odds, cap * sizeof(*grown));
+    if (stream->n_logprobs == stream->cap_logprobs) {
+        size_t cap = stream->cap_logprobs ? 2 * stream->cap_logprobs : 8;
+        struct stream_logprob *grown = mem_realloc(MEM_STREAM, stream->logprobs, cap * sizeof(*grown));
 
         if (!grown) {
             return -ENOMEM;
         }
-        stream->odds = grown;
-        stream->cap_odds = cap;
+        stream->logprobs = grown;
+        stream->cap_logprobs = cap;
     }
     if (n_top > 0) {
         kept.top_ids = mem_alloc(MEM_STREAM, n_top * (sizeof(uint32_t) + sizeof(float)));
@@ -47,26 +47,26 @@ static int keep_odds(struct stream *stream, const Sotto__Engine__Logprobs *odds)
             return -ENOMEM;
         }
         kept.top_logprobs = (float *)(void *)(kept.top_ids + n_top);
-        memcpy(kept.top_ids, odds->top_ids, n_top * sizeof(uint32_t));
-        memcpy(kept.top_logprobs, odds->top_logprobs, n_top * sizeof(float));
+        memcpy(kept.top_ids, logprobs->top_ids, n_top * sizeof(uint32_t));
+        memcpy(kept.top_logprobs, logprobs->top_logprobs, n_top * sizeof(float));
     }
-    stream->odds[stream->n_odds++] = kept;
+    stream->logprobs[stream->n_logprobs++] = kept;
     return 0;
 }
 
-/* Fills @ret_logprobs and @ret_list for @n tokens from the oldest odds. */
+/* Fills @ret_logprobs and @ret_list for @n tokens from the oldest logprobs. */
 static void fill_logprobs(const struct stream *stream, size_t n, Sotto__V1__TokenLogprobs *ret_logprobs,
                           Sotto__V1__TokenLogprobs **ret_list)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct stream_odds *odds = &stream->odds[i];
+        const struct stream_logprob *logprobs = &stream->logprobs[i];
 
         ret_logprobs[i] = (Sotto__V1__TokenLogprobs)SOTTO__V1__TOKEN_LOGPROBS__INIT;
-        ret_logprobs[i].logprob = odds->logprob;
-        ret_logprobs[i].top_ids = odds->top_ids;
-        ret_logprobs[i].n_top_ids = odds->n_top;
-        ret_logprobs[i].top_logprobs = odds->top_logprobs;
-        ret_logprobs[i].n_top_logprobs = odds->n_top;
+        ret_logprobs[i].logprob = logprobs->logprob;
+        ret_logprobs[i].top_ids = logprobs->top_ids;
+        ret_logprobs[i].n_top_ids = logprobs->n_top;
+        ret_logprobs[i].top_logprobs = logprobs->top_logprobs;
+        ret_logprobs[i].n_top_logprobs = logprobs->n_top;
         ret_list[i] = &ret_logprobs[i];
     }
 }
@@ -86,7 +86,7 @@ static void deliver(struct stream *stream, const struct output_filter_out *out)
     memcpy(&delta.tokens, &out->tokens, sizeof(delta.tokens)); /* packing leaves both alone */
     delta.text.len = out->n_text;
     memcpy(&delta.text.data, &out->text, sizeof(delta.text.data));
-    if (stream->sampler.logprobs && stream->n_odds >= out->n_tokens) {
+    if (stream->sampler.logprobs && stream->n_logprobs >= out->n_tokens) {
         logprobs = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*logprobs));
         list = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*list));
         if (!logprobs || !list) {
@@ -105,7 +105,7 @@ static void deliver(struct stream *stream, const struct output_filter_out *out)
     if (!stream->is_forgotten) {
         stream->sink->on_delta(stream->owner, &delta);
     }
-    forget_odds(stream, out->n_tokens);
+    forget_logprobs(stream, out->n_tokens);
     journal_delivered(&stream->journal, output_filter_n_shown(stream->filter), output_filter_n_bytes(stream->filter));
 }
 
@@ -125,7 +125,7 @@ static void beat(struct stream *stream)
     if (stream->first_us == 0) {
         stream->first_us = now_us;
     } else {
-        pulse_add(&stream->pulse, now_us - stream->last_us);
+        histogram_add(&stream->histogram, now_us - stream->last_us);
     }
     stream->last_us = now_us;
     trace_add(TRACE_TOKEN, stream->number, stream->n_answer);
@@ -160,9 +160,9 @@ static void spend(struct stream *stream)
     }
 }
 
-void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *odds)
+void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *logprobs)
 {
-    bool ends = vocab_ends(stream->edition->vocab, id) && !stream->ignores_end;
+    bool ends = vocab_ends(stream->instance->vocab, id) && !stream->ignores_end;
 
     if (stream->opens) {
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* what it begins with is computed */
@@ -186,7 +186,7 @@ void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logpr
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
         return;
     }
-    if (odds && stream->sampler.logprobs && keep_odds(stream, odds)) {
+    if (logprobs && stream->sampler.logprobs && keep_logprobs(stream, logprobs)) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
         return;
     }

@@ -29,22 +29,22 @@ static uint64_t edge_of(uint32_t bucket)
     return ((uint64_t)(STEPS + bucket % STEPS + 1) << (octave - 1)) - 1;
 }
 
-void pulse_add(struct pulse *pulse, uint64_t gap_us)
+void histogram_add(struct histogram *histogram, uint64_t gap_us)
 {
-    pulse->n[bucket_of(gap_us)]++;
-    pulse->n_gaps++;
+    histogram->n[bucket_of(gap_us)]++;
+    histogram->n_gaps++;
 }
 
-uint32_t pulse_at(const struct pulse *pulse, uint32_t permille)
+uint32_t histogram_at(const struct histogram *histogram, uint32_t permille)
 {
-    uint64_t wanted = num_div_up((uint64_t)pulse->n_gaps * permille, 1000);
+    uint64_t wanted = num_div_up((uint64_t)histogram->n_gaps * permille, 1000);
     uint64_t seen = 0;
 
-    if (pulse->n_gaps == 0) {
+    if (histogram->n_gaps == 0) {
         return 0;
     }
-    for (uint32_t i = 0; i < PULSE_BUCKETS; i++) {
-        seen += pulse->n[i];
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        seen += histogram->n[i];
         if (seen >= wanted && seen > 0) {
             return (uint32_t)num_min(edge_of(i), UINT32_MAX);
         }

@@ -1,5 +1,5 @@
 /*
- * Pulse: the gaps between the tokens of one answer, as percentiles
+ * Histogram: the gaps between the tokens of one answer, as percentiles
  *
  * Counted in buckets, eight an octave (9 % wide), so that an answer of any length takes the same little memory.
  * Pure.
@@ -9,16 +9,16 @@
 
 #include <stdint.h>
 
-#define PULSE_BUCKETS 256u
+#define HISTOGRAM_BUCKETS 256u
 
-struct pulse { /* zeroed at its beginning */
-    uint32_t n[PULSE_BUCKETS];
+struct histogram { /* zeroed at its beginning */
+    uint32_t n[HISTOGRAM_BUCKETS];
     uint32_t n_gaps;
 };
 
-void pulse_add(struct pulse *pulse, uint64_t gap_us);
+void histogram_add(struct histogram *histogram, uint64_t gap_us);
 
 /* The gap that @permille of all gaps do not pass (the upper edge of its bucket); 0 without gaps. */
-uint32_t pulse_at(const struct pulse *pulse, uint32_t permille);
+uint32_t histogram_at(const struct histogram *histogram, uint32_t permille);
 
 #endif

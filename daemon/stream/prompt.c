@@ -16,7 +16,7 @@
 static int check_vocabulary(const struct stream *stream, struct diag *diag)
 {
     const Sotto__Engine__Sampler *sampler = &stream->sampler;
-    uint32_t n_vocab = stream->edition->facts.n_vocab;
+    uint32_t n_vocab = stream->instance->facts.n_vocab;
 
     for (size_t i = 0; i < stream->prompt.n; i++) {
         if (stream->prompt.ids[i] >= n_vocab) {
@@ -48,7 +48,7 @@ static int check_size(const struct stream *stream, struct diag *diag)
     }
     if (stream->prompt.n + !stream->embeds > stream->n_context) {
         diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, stream->n_context,
-                 stream->n_context < stream->edition->facts.n_context ? " (this user's limit)" : "",
+                 stream->n_context < stream->instance->facts.n_context ? " (this user's limit)" : "",
                  stream->embeds ? "" : ": there must be room for one token of the answer");
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
     }
@@ -89,7 +89,7 @@ static int start_journal(struct stream *stream)
     r = journal_request(&stream->journal, packed, sotto__engine__sampler__pack(&stream->sampler, packed));
     r = r ? r : journal_prompt(&stream->journal, stream->prompt.ids, stream->prompt.n);
     r = r ? r : journal_numerics(&stream->journal, stream->numerics);
-    r = r ? r : output_filter_create(&stream->filter, stream->edition->vocab, stream->stops, stream->n_stops);
+    r = r ? r : output_filter_create(&stream->filter, stream->instance->vocab, stream->stops, stream->n_stops);
     return r ? err_up(r) : 0;
 }
 
@@ -131,7 +131,7 @@ static bool may_come_in(struct stream *stream)
     struct admit_verdict verdict;
 
     admit_limits(hub->governor.limits, clock_mono_us(), clock_boot_us(), usual);
-    dispatch_real_limits(&hub->pacer.dispatch, usual, limits);
+    dispatch_real_limits(&hub->dispatcher.dispatch, usual, limits);
     switch ((enum admit_outcome)admit_check(&hub->queue, &stream->job, limits, clock_boot_us(), &verdict)) {
     case ADMIT_OK:
         return true;
@@ -174,7 +174,7 @@ static bool join_session(struct stream *stream)
 static void want_seat(struct stream *stream)
 {
     stream_move(stream, STREAM_WAITING);
-    if (edition_is_ready(stream->edition) && (!stream->session || session_is_free(stream->session))) {
+    if (instance_is_ready(stream->instance) && (!stream->session || session_is_free(stream->session))) {
         queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
     }
     hub_poke(stream->hub);
@@ -183,11 +183,11 @@ static void want_seat(struct stream *stream)
 /* The prompt's tokens are known. */
 static void on_known(struct stream *stream)
 {
-    const struct edition *edition = stream->edition;
+    const struct instance *instance = stream->instance;
     struct diag diag = DIAG_INIT;
     int r;
 
-    stream->n_context = edition->facts.n_context;
+    stream->n_context = instance->facts.n_context;
     if (stream->grant.n_context > 0) {
         stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
     }
@@ -220,16 +220,16 @@ static void on_known(struct stream *stream)
     stream_accept(stream);
 }
 
-static void on_words(void *owner, struct words_job *job)
+static void on_text(void *owner, struct text_job *job)
 {
     struct stream *stream = owner;
 
-    stream->words = NULL;
+    stream->text_job = NULL;
     if (job->outcome == TOKENIZE_OK) {
         stream->prompt = job->ids;
         job->ids = (struct ids){ 0 };
         on_known(stream);
-    } else if (job->outcome == TOKENIZE_BAD_TEXT && job->kind == WORDS_CHAT && stream->opens) {
+    } else if (job->outcome == TOKENIZE_BAD_TEXT && job->kind == TEXT_CHAT && stream->opens) {
         /* Not a conversation yet, to the template: nothing is computed ahead. */
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
     } else if (job->outcome == TOKENIZE_BAD_TEXT) {
@@ -243,8 +243,8 @@ static void on_words(void *owner, struct words_job *job)
 
 void stream_begin(struct stream *stream)
 {
-    struct edition *edition = stream->edition;
-    struct words_job *job = stream->words;
+    struct instance *instance = stream->instance;
+    struct text_job *job = stream->text_job;
     struct diag diag = DIAG_INIT;
     int r = embed_check(stream, &diag);
 
@@ -259,26 +259,26 @@ void stream_begin(struct stream *stream)
     if (job->is_pushed) {
         return;
     }
-    if (job->kind == WORDS_CHAT && !edition->chat) {
-        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &edition->chat_diag);
+    if (job->kind == TEXT_CHAT && !instance->chat) {
+        stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &instance->chat_diag);
         return;
     }
-    job->vocab = edition->vocab;
-    job->chat = edition->chat;
+    job->vocab = instance->vocab;
+    job->chat = instance->chat;
     job->flags = stream->embeds ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
     if (stream->session && stream->session->ids.n > 0) {
         job->flags = TOKENIZE_MIDDLE; /* goes on from what the session holds */
     }
-    job->release = edition_unref;
-    job->keeper = edition;
-    edition_ref(edition);
-    words_push(&stream->hub->words, job, on_words, stream);
+    job->release = instance_unref;
+    job->keeper = instance;
+    instance_ref(instance);
+    text_pool_push(&stream->hub->pool, job, on_text, stream);
 }
 
 void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler)
 {
     *ret_sampler = stream->sampler;
-    ret_sampler->never = stream->edition->never;
-    ret_sampler->n_never = stream->edition->n_never;
-    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, stream->edition->facts.n_vocab);
+    ret_sampler->never = stream->instance->never;
+    ret_sampler->n_never = stream->instance->n_never;
+    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, stream->instance->facts.n_vocab);
 }

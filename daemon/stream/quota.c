@@ -4,7 +4,7 @@
 #include "proto/limit.h"
 #include "stream/stream.h"
 
-struct account_limits place_limits(const struct grant *grant)
+struct account_limits quota_limits(const struct grant *grant)
 {
     return (struct account_limits){
         .weight = grant->weight,
@@ -23,7 +23,7 @@ static uint32_t count_waiting(const struct hub *hub)
     list_for_each (link, &hub->streams) {
         const struct stream *stream = container_of(link, struct stream, link);
 
-        n += !stream->job.parked && (stream->state == STREAM_WORDS || stream->state == STREAM_WAITING);
+        n += !stream->job.parked && (stream->state == STREAM_TOKENIZING || stream->state == STREAM_WAITING);
     }
     return n;
 }
@@ -42,7 +42,7 @@ static void hash_more(ProtobufCBuffer *buffer, size_t n, const uint8_t *bytes)
     hasher->hash = map_hash(bytes, n, hasher->hash);
 }
 
-static uint64_t key_of(const struct hub *hub, const struct place_ask *ask)
+static uint64_t key_of(const struct hub *hub, const struct quota_request *ask)
 {
     struct hasher hasher = { .base.append = hash_more, .hash = hub->keys.salt + ask->priority };
 
@@ -54,14 +54,14 @@ static uint64_t key_of(const struct hub *hub, const struct place_ask *ask)
 
 /* Parts of the places to wait that are kept from @ask: a crowd of lower classes does not shut the door to those who
  * can't wait, nor a few users to all others. */
-static uint32_t parts_kept(const struct place_ask *ask)
+static uint32_t parts_kept(const struct quota_request *ask)
 {
     return (uint32_t)(PRIORITY_REALTIME - ask->priority) + (ask->account->n_waiting >= LIMIT_WAITING_FEW);
 }
 
-static void fill_bounds(const struct hub *hub, const struct place_ask *ask, struct retry_request *place)
+static void fill_bounds(const struct hub *hub, const struct quota_request *ask, struct retry_request *place)
 {
-    const struct account_limits limits = place_limits(ask->grant);
+    const struct account_limits limits = quota_limits(ask->grant);
     const struct account *account = ask->account;
     uint32_t n_most = LIMIT_WAITING - place->group * LIMIT_WAITING_KEPT;
 
@@ -83,7 +83,7 @@ static void fill_bounds(const struct hub *hub, const struct place_ask *ask, stru
 
 /* ---- what is said */
 
-static void say_full(const struct hub *hub, const struct place_ask *ask, uint32_t retry_ms, struct diag *diag)
+static void say_full(const struct hub *hub, const struct quota_request *ask, uint32_t retry_ms, struct diag *diag)
 {
     const struct account *account = ask->account;
 
@@ -103,7 +103,7 @@ static void say_full(const struct hub *hub, const struct place_ask *ask, uint32_
 }
 
 /* A budget is spent: tokens, or energy; or it has to rest for what it did. */
-static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t tokens_wait_us, uint32_t *ret_retry_ms,
+static bool is_spent(struct hub *hub, const struct quota_request *ask, uint64_t tokens_wait_us, uint32_t *ret_retry_ms,
                      struct diag *diag)
 {
     uint64_t energy_wait_us = metering_wait_us(hub, ask->grant, clock_boot_us());
@@ -125,9 +125,9 @@ static bool is_spent(struct hub *hub, const struct place_ask *ask, uint64_t toke
     return true;
 }
 
-int place_find(struct hub *hub, const struct place_ask *ask, uint32_t *ret_retry_ms, struct diag *diag)
+int quota_check(struct hub *hub, const struct quota_request *ask, uint32_t *ret_retry_ms, struct diag *diag)
 {
-    const struct account_limits limits = place_limits(ask->grant);
+    const struct account_limits limits = quota_limits(ask->grant);
     struct retry_request place = {
         .key = key_of(hub, ask),
         .uid = ask->account->uid,

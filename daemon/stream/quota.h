@@ -9,7 +9,7 @@
 
 #include "hub/hub_state.h"
 
-struct place_ask {
+struct quota_request {
     const Sotto__V1__Generate *ask; /* all of it makes it the same when it comes again */
     struct account *account;
     const struct grant *grant;
@@ -17,9 +17,9 @@ struct place_ask {
     uint64_t n_bytes; /* that it would hold */
 };
 
-struct account_limits place_limits(const struct grant *grant);
+struct account_limits quota_limits(const struct grant *grant);
 
 /* 0, or above 0 a Code with the sentence in @diag and *ret_retry_ms. */
-int place_find(struct hub *hub, const struct place_ask *ask, uint32_t *ret_retry_ms, struct diag *diag);
+int quota_check(struct hub *hub, const struct quota_request *ask, uint32_t *ret_retry_ms, struct diag *diag);
 
 #endif

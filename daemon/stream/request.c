@@ -140,9 +140,9 @@ static int copy_input(struct stream *stream, const Sotto__V1__Generate *ask)
 
     switch (ask->input_case) {
     case SOTTO__V1__GENERATE__INPUT_TEXT:
-        return words_text(&stream->words, account, ask->text.data, ask->text.len);
+        return text_pool_tokenize(&stream->text_job, account, ask->text.data, ask->text.len);
     case SOTTO__V1__GENERATE__INPUT_CHAT:
-        return words_chat(&stream->words, account, ask->chat);
+        return text_pool_chat(&stream->text_job, account, ask->chat);
     case SOTTO__V1__GENERATE__INPUT_TOKENS:
     case SOTTO__V1__GENERATE__INPUT__NOT_SET:
         break;
@@ -175,7 +175,7 @@ static uint64_t bytes_of(const Sotto__V1__Generate *ask)
 
 void stream_free_ask(struct stream *stream)
 {
-    words_drop(steal(&stream->words));
+    text_pool_drop(steal(&stream->text_job));
     mem_free(stream->sampler.bias_ids);
     mem_free(stream->sampler.bias);
     mem_free(stream->stops);
@@ -202,7 +202,7 @@ static int create(struct stream **ret_stream, struct hub *hub, struct account *a
         return err_new(-ENOMEM);
     }
     list_init(&stream->link);
-    list_init(&stream->edition_link);
+    list_init(&stream->instance_link);
     list_init(&stream->soon);
     stream->hub = hub;
     stream->grant = *grant;
@@ -253,21 +253,21 @@ static bool take_key(struct hub *hub, struct stream *stream, const char *key)
 }
 
 /* From here on the stream is the hub's. */
-static void enter(struct stream *stream, struct edition *edition, enum priority priority)
+static void enter(struct stream *stream, struct instance *instance, enum priority priority)
 {
     struct hub *hub = stream->hub;
     uint64_t now_us = clock_mono_us();
     uint64_t boot_us = clock_boot_us();
 
-    stream->edition = edition;
-    edition_ref(edition);
+    stream->instance = instance;
+    instance_ref(instance);
     list_append(&hub->streams, &stream->link);
-    list_append(&edition->streams, &stream->edition_link);
+    list_append(&instance->streams, &stream->instance_link);
     stream->number = ++hub->n_made;
     hub->counts[HUB_STREAMS]++;
-    stream->job.limits = place_limits(&stream->grant);
+    stream->job.limits = quota_limits(&stream->grant);
     stream->job.priority = priority;
-    stream->job.eq = &edition->eq;
+    stream->job.eq = &instance->eq;
     stream->job.first_by_us = stream->first_by_ms ? boot_us + stream->first_by_ms * 1000ull : 0;
     stream->job.finish_by_us = stream->finish_by_ms ? boot_us + stream->finish_by_ms * 1000ull : 0;
     if (stream->job.account->suspect_us > now_us) {
@@ -306,7 +306,7 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
 {
     const Sotto__V1__Generate *ask = entry->ask;
     struct hub *hub = entry->hub;
-    struct place_ask place;
+    struct quota_request place;
     int r;
 
     if (hub->is_stopping) {
@@ -331,14 +331,14 @@ static int look(struct entry *entry, uint32_t *ret_retry_ms, struct diag *diag)
         return err_up(r);
     }
     if (entry->grant->uid != PIN_UID) { /* the daemon's own is nobody's to refuse */
-        place = (struct place_ask){
+        place = (struct quota_request){
             .ask = ask,
             .account = entry->account,
             .priority = entry->priority,
             .grant = entry->grant,
             .n_bytes = bytes_of(ask),
         };
-        r = place_find(hub, &place, ret_retry_ms, diag);
+        r = quota_check(hub, &place, ret_retry_ms, diag);
     }
     return r ? r : models_want(entry->model, false, diag);
 }

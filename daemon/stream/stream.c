@@ -16,7 +16,7 @@
 
 /* Every legal move of a stream. */
 static const uint32_t moves[STREAM_STATE_COUNT] = {
-    [STREAM_WORDS] = TO(STREAM_WAITING) | TO(STREAM_ENDING),
+    [STREAM_TOKENIZING] = TO(STREAM_WAITING) | TO(STREAM_ENDING),
     [STREAM_WAITING] = TO(STREAM_RUNNING) | TO(STREAM_ENDING),
     [STREAM_RUNNING] = TO(STREAM_PARKED) | TO(STREAM_WAITING) | TO(STREAM_ENDING),
     [STREAM_PARKED] = TO(STREAM_RUNNING) | TO(STREAM_WAITING) | TO(STREAM_ENDING),
@@ -26,8 +26,8 @@ static const uint32_t moves[STREAM_STATE_COUNT] = {
 #undef TO
 
 static const char *const names[STREAM_STATE_COUNT] = {
-    [STREAM_WORDS] = "words",   [STREAM_WAITING] = "waiting", [STREAM_RUNNING] = "running",
-    [STREAM_PARKED] = "parked", [STREAM_ENDING] = "ending",   [STREAM_ENDED] = "ended",
+    [STREAM_TOKENIZING] = "words", [STREAM_WAITING] = "waiting", [STREAM_RUNNING] = "running",
+    [STREAM_PARKED] = "parked",    [STREAM_ENDING] = "ending",   [STREAM_ENDED] = "ended",
 };
 
 void stream_move(struct stream *stream, enum stream_state to)
@@ -58,9 +58,9 @@ void stream_event(const struct stream *stream, const char *name, const char *how
     snprintf(number, sizeof(number), "%llu", (unsigned long long)stream->number);
     snprintf(tokens, sizeof(tokens), "%u", stream->n_answer);
     log_debug("stream", "event: %s, stream: %s, model: %s, how: %s, tokens: %s", name, number,
-              stream->edition->model->settings.name, how, tokens);
+              stream->instance->model->settings.name, how, tokens);
     hub_event(stream->hub, stream->grant.uid, "stream", name, "stream", number, "model",
-              stream->edition->model->settings.name, "how", how, "tokens", tokens, NULL);
+              stream->instance->model->settings.name, "how", how, "tokens", tokens, NULL);
 }
 
 /* ---- what the client is told */
@@ -103,7 +103,7 @@ Sotto__V1__PriorityClass stream_class(const struct stream *stream)
 void stream_accept(struct stream *stream)
 {
     Sotto__V1__Accepted accepted = SOTTO__V1__ACCEPTED__INIT;
-    const struct edition *edition = stream->edition;
+    const struct instance *instance = stream->instance;
     char name[72];
 
     if (stream->is_accepted) {
@@ -113,7 +113,7 @@ void stream_accept(struct stream *stream)
     if (stream->is_forgotten) {
         return;
     }
-    snprintf(name, sizeof(name), "%s", edition->model->settings.name);
+    snprintf(name, sizeof(name), "%s", instance->model->settings.name);
     accepted.place = queue_position(&stream->hub->queue, &stream->job, clock_mono_us());
     accepted.prompt_tokens = stream->journal.n_prompt;
     accepted.max_tokens = stream->max_tok;
@@ -130,11 +130,11 @@ static void tell_numerics(struct stream *stream)
     Sotto__V1__Notice notice = SOTTO__V1__NOTICE__INIT;
     char from[sizeof(stream->numerics)];
 
-    if (strcmp(stream->numerics, stream->edition->facts.numerics) == 0) {
+    if (strcmp(stream->numerics, stream->instance->facts.numerics) == 0) {
         return;
     }
     memcpy(from, stream->numerics, sizeof(from));
-    snprintf(stream->numerics, sizeof(stream->numerics), "%s", stream->edition->facts.numerics);
+    snprintf(stream->numerics, sizeof(stream->numerics), "%s", stream->instance->facts.numerics);
     if (stream->journal.fd >= 0) {
         journal_numerics(&stream->journal, stream->numerics);
     }
@@ -152,23 +152,23 @@ static void tell_numerics(struct stream *stream)
 
 static void free_stream(struct stream *stream)
 {
-    struct edition *edition = stream->edition;
+    struct instance *instance = stream->instance;
     struct hub *hub = stream->hub;
 
     session_turn_left(stream);
     list_remove(&stream->link);
-    list_remove(&stream->edition_link);
+    list_remove(&stream->instance_link);
     list_remove(&stream->soon);
     journal_close(&stream->journal);
     output_filter_destroy(stream->filter);
-    for (size_t i = 0; i < stream->n_odds; i++) {
-        mem_free(stream->odds[i].top_ids);
+    for (size_t i = 0; i < stream->n_logprobs; i++) {
+        mem_free(stream->logprobs[i].top_ids);
     }
-    mem_free(stream->odds);
+    mem_free(stream->logprobs);
     mem_free(stream->hidden);
     stream_free_ask(stream);
     mem_free(stream);
-    edition_unref(edition);
+    instance_unref(instance);
     hub_try_close(hub);
 }
 
@@ -182,11 +182,11 @@ static void fill_usage(const struct stream *stream, Sotto__V1__Usage *ret_usage)
     ret_usage->queue_us = (stream->assigned_us ? stream->assigned_us : now_us) - stream->opened_us;
     ret_usage->ttft_us = stream->first_us ? stream->first_us - stream->opened_us : 0;
     ret_usage->total_us = now_us - stream->opened_us;
-    ret_usage->itl_p50_us = pulse_at(&stream->pulse, 500);
-    ret_usage->itl_p99_us = pulse_at(&stream->pulse, 990);
+    ret_usage->itl_p50_us = histogram_at(&stream->histogram, 500);
+    ret_usage->itl_p99_us = histogram_at(&stream->histogram, 990);
     ret_usage->rebuilds = stream->n_rebuilds;
     ret_usage->energy_uj = stream->energy_uj;
-    ret_usage->energy_source = governing_energy_source(stream->energy_source);
+    ret_usage->energy_source = governor_loop_energy_source(stream->energy_source);
 }
 
 static void tell_end(struct stream *stream)
@@ -250,8 +250,8 @@ static void end(struct stream *stream)
 
     session_turn_ended(stream); /* it may take the sequence over, */
     pins_take(stream);          /* or this does */
-    pacer_close(stream);
-    words_drop(steal(&stream->words));
+    dispatcher_close(stream);
+    text_pool_drop(steal(&stream->text_job));
     queue_remove(&hub->queue, &stream->job, clock_mono_us());
     if (stream->n_key > 0) {
         map_remove_bytes(&hub->keys, stream->key, stream->n_key);
@@ -305,7 +305,7 @@ void stream_never_fits(struct stream *stream, uint32_t n_pages)
     snprintf(text, sizeof(text),
              "prompt and answer need %u pages of KV memory (%u tokens each) and the model has %u in all: ask "
              "for fewer tokens",
-             n_pages, stream->edition->facts.n_page_tok, stream->edition->facts.n_pages);
+             n_pages, stream->instance->facts.n_page_tok, stream->instance->facts.n_pages);
     stream_fail(stream, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, text);
 }
 
@@ -321,13 +321,13 @@ void stream_too_late(struct stream *stream)
     stream_fail(stream, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, text);
 }
 
-void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *sentence)
+void stream_end_all(struct instance *instance, Sotto__V1__Code code, const char *sentence)
 {
     struct list *link;
     struct list *after;
 
-    list_for_each_safe (link, after, &edition->streams) {
-        stream_fail(container_of(link, struct stream, edition_link), code, sentence);
+    list_for_each_safe (link, after, &instance->streams) {
+        stream_fail(container_of(link, struct stream, instance_link), code, sentence);
     }
 }
 
@@ -400,14 +400,14 @@ void stream_abort(struct stream *stream, Sotto__V1__Code code, const char *sente
 
 /* ---- its seat */
 
-void stream_on_ready(struct edition *edition)
+void stream_on_ready(struct instance *instance)
 {
     struct list *link;
 
-    list_for_each (link, &edition->streams) {
-        struct stream *stream = container_of(link, struct stream, edition_link);
+    list_for_each (link, &instance->streams) {
+        struct stream *stream = container_of(link, struct stream, instance_link);
 
-        if (stream->state == STREAM_WORDS) {
+        if (stream->state == STREAM_TOKENIZING) {
             stream_soon(stream);
         } else if (stream->job.state == JOB_HELD && stream->state == STREAM_WAITING) {
             queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
@@ -432,7 +432,7 @@ void stream_seated(struct stream *stream, uint32_t n_cached, uint32_t n_pinned)
         stream->hub->counts[HUB_CACHED_TOK] += n_cached;
         stream->hub->counts[HUB_PREFIX_HITS] += n_cached > 0;
         if (!stream->pin) {
-            pins_count(stream->edition, stream->looks_like, n_pinned);
+            pins_count(stream->instance, stream->looks_like, n_pinned);
         }
     }
     stream->is_rebuilding = false;
@@ -452,7 +452,7 @@ void stream_unseated(struct stream *stream)
 {
     bool had = stream->state == STREAM_RUNNING || stream->state == STREAM_PARKED;
 
-    if (stream->state == STREAM_WORDS) {
+    if (stream->state == STREAM_TOKENIZING) {
         return;
     }
     stream->sequence = 0;
@@ -476,7 +476,7 @@ void stream_preempt(struct stream *stream)
 {
     bool parked = stream->job.parked;
 
-    pacer_preempt(stream);
+    dispatcher_put_aside(stream);
     queue_preempt(&stream->hub->queue, &stream->job, clock_mono_us());
     stream_move(stream, STREAM_WAITING);
     stream->is_preempted = true;
@@ -499,7 +499,7 @@ void stream_slide(struct stream *stream)
     }
     snprintf(text, sizeof(text), "of %u tokens in a full context the first %u and the last %u stay", job->n_known,
              stream->n_keep, n_free / 2);
-    pacer_preempt(stream);
+    dispatcher_put_aside(stream);
     job_forget(job);
     job->n_known -= n_gone;
     job->n_prompt = (uint32_t)num_min(job->n_prompt, job->n_known - 1); /* what is left is decoded on */
@@ -524,7 +524,7 @@ void stream_throttled(struct stream *stream)
 /* Whoever is told something may end the stream: each step looks. */
 static void attend_words(struct stream *stream)
 {
-    if (!edition_is_ready(stream->edition)) {
+    if (!instance_is_ready(stream->instance)) {
         stream_accept(stream);
         if (!stream->is_waiting_load && !stream_is_over(stream)) {
             stream->is_waiting_load = true;
@@ -545,7 +545,7 @@ static void attend_words(struct stream *stream)
 void stream_attend(struct stream *stream)
 {
     switch (stream->state) {
-    case STREAM_WORDS:
+    case STREAM_TOKENIZING:
         attend_words(stream);
         break;
     case STREAM_WAITING:

@@ -22,17 +22,17 @@
 #define STREAM_KEEP_UNSAID UINT32_MAX
 
 enum stream_state {
-    STREAM_WORDS,   /* its model loads, or its text is with the pool */
-    STREAM_WAITING, /* for its model, its turn, or a rebuild; holds no sequence */
-    STREAM_RUNNING, /* has a sequence that the planner may put into steps */
-    STREAM_PARKED,  /* no credit, or its reader stalls; keeps its sequence while nobody else wants the room */
-    STREAM_ENDING,  /* its last message is due; what is in flight for it is dropped */
-    STREAM_ENDED,   /* its last message is out */
+    STREAM_TOKENIZING, /* its model loads, or its text is with the pool */
+    STREAM_WAITING,    /* for its model, its turn, or a rebuild; holds no sequence */
+    STREAM_RUNNING,    /* has a sequence that the planner may put into steps */
+    STREAM_PARKED,     /* no credit, or its reader stalls; keeps its sequence while nobody else wants the room */
+    STREAM_ENDING,     /* its last message is due; what is in flight for it is dropped */
+    STREAM_ENDED,      /* its last message is out */
     STREAM_STATE_COUNT,
 };
 
 /* Log-probabilities of a token whose text is still held back. */
-struct stream_odds {
+struct stream_logprob {
     float logprob;
     uint32_t n_top;
     uint32_t *top_ids; /* owned, with the floats behind them */
@@ -53,12 +53,12 @@ struct session;
 struct pin;
 
 struct stream {
-    struct list link;         /* hub::streams */
-    struct list edition_link; /* edition::streams */
-    struct list soon;         /* hub::soon */
+    struct list link;          /* hub::streams */
+    struct list instance_link; /* instance::streams */
+    struct list soon;          /* hub::soon */
     struct job job;
     struct hub *hub;
-    struct edition *edition; /* holds a reference */
+    struct instance *instance; /* holds a reference */
     const struct stream_sink *sink;
     void *owner;
     bool is_forgotten; /* nothing is called back any more */
@@ -91,15 +91,15 @@ struct stream {
     size_t n_stops;
     char key[72]; /* uid and key, as in hub::keys; n_key 0: none */
     size_t n_key;
-    struct words_job *words; /* until its callback; NULL: tokens were given */
-    struct ids prompt;       /* owned, until the journal has them */
+    struct text_job *text_job; /* until its callback; NULL: tokens were given */
+    struct ids prompt;         /* owned, until the journal has them */
 
     /* The answer. */
     struct journal journal; /* fd -1 until the words are there */
     struct output_filter *filter;
-    struct stream_odds *odds; /* owned; of tokens not yet shown, oldest first */
-    size_t n_odds;
-    size_t cap_odds;
+    struct stream_logprob *logprobs; /* owned; of tokens not yet shown, oldest first */
+    size_t n_logprobs;
+    size_t cap_logprobs;
     uint32_t n_context; /* in force, prompt and answer */
     uint32_t n_answer;  /* tokens sampled, whether shown or not */
     float *hidden;      /* owned; what it embeds to, once that is there */
@@ -125,7 +125,7 @@ struct stream {
     uint64_t assigned_us;
     uint64_t first_us;
     uint64_t last_us;
-    struct pulse pulse;
+    struct histogram histogram;
     uint32_t n_cached;
     uint32_t n_rebuilds;
     uint64_t energy_uj;
@@ -143,13 +143,13 @@ void stream_finish(struct stream *stream, Sotto__V1__FinishReason reason);
 void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *sentence);
 void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct diag *diag);
 
-/* All of an edition, or of the hub. */
-void stream_end_all(struct edition *edition, Sotto__V1__Code code, const char *sentence);
+/* All of an instance, or of the hub. */
+void stream_end_all(struct instance *instance, Sotto__V1__Code code, const char *sentence);
 
-/* The edition's engine takes orders (again): its streams go on. */
-void stream_on_ready(struct edition *edition);
+/* The instance's engine takes orders (again): its streams go on. */
+void stream_on_ready(struct instance *instance);
 
-/* ---- from the pacer */
+/* ---- from the dispatcher */
 
 /* It has a sequence now, with so many rows found, of which so many of pins. */
 void stream_seated(struct stream *stream, uint32_t n_cached, uint32_t n_pinned);
@@ -166,8 +166,8 @@ void stream_too_late(struct stream *stream);
 /* Somebody else needs its sequence. */
 void stream_preempt(struct stream *stream);
 
-/* A token was sampled for it. @odds may be NULL. */
-void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *odds);
+/* A token was sampled for it. @logprobs may be NULL. */
+void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *logprobs);
 
 /* Its context is full: forgets a part of what is known and asks for a sequence with the rest. */
 void stream_slide(struct stream *stream);
@@ -183,7 +183,7 @@ void stream_event(const struct stream *stream, const char *name, const char *how
 
 bool stream_is_over(const struct stream *stream);
 
-/* What the engine is told to sample with; arrays of the stream and its edition. */
+/* What the engine is told to sample with; arrays of the stream and its instance. */
 void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler);
 
 void stream_move(struct stream *stream, enum stream_state to);

@@ -37,7 +37,7 @@ BANS = [
         ("daemon/base/clock.c", "clients/*"), "what time it is, only daemon/base/clock.c asks"),
     Ban("wall-clock", "clock_real_us", HOUSE,
         ("daemon/base/clock.c", "daemon/base/clock.h", "daemon/base/log.c", "daemon/ipc/on_watch.c",
-         "daemon/stream/words.c", "daemon/tool/render.c"),
+         "daemon/loop/text_pool.c", "daemon/tool/render.c"),
         "somebody may set it back a day: it is for people's eyes, never for what happens when"),
     Ban("sleep", "sleep usleep nanosleep clock_nanosleep uv_sleep", ALL, ("clients/cli/*",),
         "nobody waits for time to pass: timers of the loop do"),

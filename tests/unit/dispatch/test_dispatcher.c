@@ -1,44 +1,44 @@
 /* Steps that wait, stand still and go on, with engines that play: no token of anybody changes. */
 #include "base/clock.h"
-#include "house.h"
+#include "hub_fixture.h"
 #include "proto/limit.h"
 #include <signal.h>
 
 #define SLOW     201u /* a prompt with this id: each of its steps takes 40 ms longer */
 #define PROMPT_N 4u
 
-static struct house house;
+static struct fixture fixture;
 
 static void setup(void)
 {
-    house_begin(&house, "when 201 do slow 40\nwhen 202 do slow 3\n");
+    fixture_begin(&fixture, "when 201 do slow 40\nwhen 202 do slow 3\n");
 }
 
 static void teardown(void)
 {
-    house_end(&house);
+    fixture_end(&fixture);
 }
 
-static void ask(struct guest *guest, uint32_t first, uint32_t n_answer, Sotto__V1__PriorityClass priority)
+static void ask(struct client *client, uint32_t first, uint32_t n_answer, Sotto__V1__PriorityClass priority)
 {
-    guest_init(guest, first, PROMPT_N, n_answer);
-    guest->ask.priority = priority;
-    guest_ask(&house, guest);
+    client_init(client, first, PROMPT_N, n_answer);
+    client->ask.priority = priority;
+    client_ask(&fixture, client);
 }
 
-static void ask_alone(struct guest *guest, uint32_t first, uint32_t n_answer)
+static void ask_alone(struct client *client, uint32_t first, uint32_t n_answer)
 {
-    ask(guest, first, n_answer, SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE);
-    guest_until_over(&house, guest);
-    guest_assert_done(guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
+    ask(client, first, n_answer, SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE);
+    client_until_over(&fixture, client);
+    client_assert_done(client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
 }
 
 /* To be set by hand: the governor looks away until all work is done. */
 static struct governor_limits *limits(void)
 {
-    house.hub->governing.ticks = true;
-    uv_timer_stop(&house.hub->governing.timer);
-    return &house.hub->governor.limits[PROCESSOR_CPU];
+    fixture.hub->governor_loop.ticks = true;
+    uv_timer_stop(&fixture.hub->governor_loop.timer);
+    return &fixture.hub->governor.limits[PROCESSOR_CPU];
 }
 
 static uint32_t n_standing(void)
@@ -46,7 +46,7 @@ static uint32_t n_standing(void)
     uint32_t n = 0;
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        n += house.hub->pacer.dispatch.steps[i].state == DISPATCH_SUSPENDED;
+        n += fixture.hub->dispatcher.dispatch.steps[i].state == DISPATCH_SUSPENDED;
     }
     return n;
 }
@@ -54,69 +54,69 @@ static uint32_t n_standing(void)
 static bool stands(void *owner)
 {
     (void)owner;
-    hub_poke(house.hub); /* as the governor's tick would */
+    hub_poke(fixture.hub); /* as the governor's tick would */
     return n_standing() > 0;
 }
 
 START_TEST(realtime_passes_a_background_step_and_neither_changes_a_token)
 {
-    struct guest alone[2];
-    struct guest low;
-    struct guest high;
+    struct client alone[2];
+    struct client low;
+    struct client high;
     uint64_t from_us;
 
     ask_alone(&alone[0], SLOW, 6);
     ask_alone(&alone[1], 1, 4);
     ask(&low, SLOW, 6, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
-    guest_until_tokens(&house, &low, 2);
-    house_run(&house, 10); /* within a step */
+    client_until_tokens(&fixture, &low, 2);
+    fixture_run(&fixture, 10); /* within a step */
     from_us = clock_mono_us();
     ask(&high, 1, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
-    guest_until_tokens(&house, &high, 1);
+    client_until_tokens(&fixture, &high, 1);
     ck_assert_uint_lt(clock_mono_us() - from_us, 25000); /* a step of the other takes 40 ms */
-    guest_until_over(&house, &high);
-    guest_until_over(&house, &low);
+    client_until_over(&fixture, &high);
+    client_until_over(&fixture, &low);
 
-    guest_assert_same(&low, &alone[0]);
-    guest_assert_same(&high, &alone[1]);
-    ck_assert_uint_ge(house.hub->counts[HUB_SUSPENDS], 1);
-    guest_finish(&alone[0]);
-    guest_finish(&alone[1]);
-    guest_finish(&low);
-    guest_finish(&high);
+    client_assert_same(&low, &alone[0]);
+    client_assert_same(&high, &alone[1]);
+    ck_assert_uint_ge(fixture.hub->counts[HUB_SUSPENDS], 1);
+    client_finish(&alone[0]);
+    client_finish(&alone[1]);
+    client_finish(&low);
+    client_finish(&high);
 }
 END_TEST
 
 START_TEST(twenty_who_pass_do_not_change_the_one_who_waits)
 {
-    struct guest alone;
-    struct guest low;
+    struct client alone;
+    struct client low;
 
     ask_alone(&alone, SLOW, 24);
     ask(&low, SLOW, 24, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
-    guest_until_tokens(&house, &low, 1);
+    client_until_tokens(&fixture, &low, 1);
     for (uint32_t i = 0; i < 20; i++) {
-        struct guest high;
+        struct client high;
 
-        house_run(&house, 5);
+        fixture_run(&fixture, 5);
         ask(&high, 1 + i, 2, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
-        guest_until_over(&house, &high);
-        guest_finish(&high);
+        client_until_over(&fixture, &high);
+        client_finish(&high);
     }
-    guest_until_over(&house, &low);
+    client_until_over(&fixture, &low);
 
-    guest_assert_same(&low, &alone);
-    ck_assert_uint_ge(house.hub->counts[HUB_SUSPENDS], 15);
-    ck_assert_uint_eq(house.hub->counts[HUB_PREEMPTIONS], 0);
-    guest_finish(&alone);
-    guest_finish(&low);
+    client_assert_same(&low, &alone);
+    ck_assert_uint_ge(fixture.hub->counts[HUB_SUSPENDS], 15);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 0);
+    client_finish(&alone);
+    client_finish(&low);
 }
 END_TEST
 
 START_TEST(slices_and_rests_change_no_token_and_hold_the_duty)
 {
-    struct guest alone;
-    struct guest sliced;
+    struct client alone;
+    struct client sliced;
     uint64_t from_us;
     uint64_t alone_us;
 
@@ -127,236 +127,237 @@ START_TEST(slices_and_rests_change_no_token_and_hold_the_duty)
     limits()->duty_permille = 250;
     from_us = clock_mono_us();
     ask(&sliced, SLOW, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE);
-    guest_until_over(&house, &sliced);
+    client_until_over(&fixture, &sliced);
 
-    guest_assert_same(&sliced, &alone);
+    client_assert_same(&sliced, &alone);
     ck_assert_uint_ge(clock_mono_us() - from_us, 3 * alone_us);
-    guest_finish(&alone);
-    guest_finish(&sliced);
+    client_finish(&alone);
+    client_finish(&sliced);
 }
 END_TEST
 
 START_TEST(a_gate_lets_a_step_stand_still_and_go_on)
 {
-    struct guest alone;
-    struct guest low;
-    struct guest high;
+    struct client alone;
+    struct client low;
+    struct client high;
     uint32_t n;
 
     ask_alone(&alone, SLOW, 5);
     ask(&low, SLOW, 5, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
-    guest_until_tokens(&house, &low, 2);
-    house_run(&house, 5);
+    client_until_tokens(&fixture, &low, 2);
+    fixture_run(&fixture, 5);
     limits()->class_gate = PRIORITY_INTERACTIVE;
-    house_until(&house, stands, NULL);
+    fixture_until(&fixture, stands, NULL);
     n = low.n_tokens;
     ask(&high, 1, 8, SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE);
-    guest_until_over(&house, &high);
-    guest_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 8);
-    house_run(&house, 100);
+    client_until_over(&fixture, &high);
+    client_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 8);
+    fixture_run(&fixture, 100);
     ck_assert_uint_eq(low.n_tokens, n);
     limits()->class_gate = PRIORITY_BACKGROUND;
-    hub_poke(house.hub);
-    guest_until_over(&house, &low);
+    hub_poke(fixture.hub);
+    client_until_over(&fixture, &low);
 
-    guest_assert_same(&low, &alone);
-    guest_finish(&alone);
-    guest_finish(&low);
-    guest_finish(&high);
+    client_assert_same(&low, &alone);
+    client_finish(&alone);
+    client_finish(&low);
+    client_finish(&high);
 }
 END_TEST
 
 START_TEST(who_is_cancelled_while_standing_still_ends_and_gives_all_back)
 {
-    struct guest low;
+    struct client low;
 
     ask(&low, SLOW, 50, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
-    guest_until_tokens(&house, &low, 1);
+    client_until_tokens(&fixture, &low, 1);
     limits()->class_gate = PRIORITY_REALTIME;
-    house_until(&house, stands, NULL);
+    fixture_until(&fixture, stands, NULL);
     stream_cancel(low.stream);
-    guest_until_over(&house, &low);
+    client_until_over(&fixture, &low);
     ck_assert_int_eq(low.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
-    house_run(&house, 50);
+    fixture_run(&fixture, 50);
     ck_assert_uint_eq(n_standing(), 0); /* it passed the gate to end */
-    ck_assert(list_is_empty(&house.hub->streams));
-    guest_finish(&low);
+    ck_assert(list_is_empty(&fixture.hub->streams));
+    client_finish(&low);
 }
 END_TEST
 
 START_TEST(a_paused_machine_stops_within_a_step)
 {
-    struct guest alone;
-    struct guest guest;
+    struct client alone;
+    struct client client;
 
     ask_alone(&alone, SLOW, 4);
-    ask(&guest, SLOW, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
-    guest_until_tokens(&house, &guest, 1);
+    ask(&client, SLOW, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
+    client_until_tokens(&fixture, &client, 1);
     limits()->duty_permille = 0;
-    house_until(&house, stands, NULL);
-    house_run(&house, 2500); /* longer than the watchdog of a step: what stands still is not awaited */
-    ck_assert_uint_eq(guest.n_ends, 0);
+    fixture_until(&fixture, stands, NULL);
+    fixture_run(&fixture, 2500); /* longer than the watchdog of a step: what stands still is not awaited */
+    ck_assert_uint_eq(client.n_ends, 0);
     limits()->duty_permille = 1000;
-    hub_poke(house.hub);
-    guest_until_over(&house, &guest);
+    hub_poke(fixture.hub);
+    client_until_over(&fixture, &client);
 
-    guest_assert_same(&guest, &alone);
-    ck_assert_uint_eq(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_REBUILDING], 0);
-    guest_finish(&alone);
-    guest_finish(&guest);
+    client_assert_same(&client, &alone);
+    ck_assert_uint_eq(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_REBUILDING], 0);
+    client_finish(&alone);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(an_engine_lost_while_a_step_stands_still_changes_no_token)
 {
-    struct guest alone;
-    struct guest low;
+    struct client alone;
+    struct client low;
 
     ask_alone(&alone, SLOW, 5);
     ask(&low, SLOW, 5, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
-    guest_until_tokens(&house, &low, 2);
+    client_until_tokens(&fixture, &low, 2);
     limits()->class_gate = PRIORITY_REALTIME;
-    house_until(&house, stands, NULL);
-    kill((pid_t)house_pid(&house), SIGABRT);
-    house_until_ready(&house);
-    house_run(&house, 50);
+    fixture_until(&fixture, stands, NULL);
+    kill((pid_t)fixture_pid(&fixture), SIGABRT);
+    fixture_until_ready(&fixture);
+    fixture_run(&fixture, 50);
     ck_assert(low.stream->mark.suspect); /* its step had begun */
     limits()->class_gate = PRIORITY_BACKGROUND;
-    hub_poke(house.hub);
-    guest_until_over(&house, &low);
+    hub_poke(fixture.hub);
+    client_until_over(&fixture, &low);
 
-    guest_assert_same(&low, &alone);
+    client_assert_same(&low, &alone);
     ck_assert_uint_eq(low.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_REBUILDING], 1);
-    guest_finish(&alone);
-    guest_finish(&low);
+    client_finish(&alone);
+    client_finish(&low);
 }
 END_TEST
 
 START_TEST(steps_wait_behind_steps_and_a_stop_wastes_the_last)
 {
-    struct guest alone;
-    struct guest stopped;
+    struct client alone;
+    struct client stopped;
     char stop[8];
 
     ask_alone(&alone, 202, 20);
-    ck_assert_uint_ge(house.hub->pacer.dispatch.n_pipelined, 15);
+    ck_assert_uint_ge(fixture.hub->dispatcher.dispatch.n_pipelined, 15);
     /* A text of the answer's middle ends the same answer there. */
     snprintf(stop, sizeof(stop), "%.4s", alone.text + alone.n_text / 2);
-    guest_init(&stopped, 202, PROMPT_N, 20);
+    client_init(&stopped, 202, PROMPT_N, 20);
     stopped.ask.stop = &(ProtobufCBinaryData){ .data = (uint8_t *)stop, .len = strlen(stop) };
     stopped.ask.n_stop = 1;
-    guest_ask(&house, &stopped);
-    guest_until_over(&house, &stopped);
-    house_run(&house, 20);
+    client_ask(&fixture, &stopped);
+    client_until_over(&fixture, &stopped);
+    fixture_run(&fixture, 20);
 
     ck_assert_int_eq(stopped.reason, SOTTO__V1__FINISH_REASON__FINISH_STOP);
     ck_assert_mem_eq(stopped.text, alone.text, stopped.n_text);
-    ck_assert(list_is_empty(&house.hub->streams));
-    guest_finish(&alone);
-    guest_finish(&stopped);
+    ck_assert(list_is_empty(&fixture.hub->streams));
+    client_finish(&alone);
+    client_finish(&stopped);
 }
 END_TEST
 
 START_TEST(credit_is_never_overrun_by_a_step_that_waits)
 {
     Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
-    struct guest guest;
+    struct client client;
 
-    guest_init(&guest, 202, PROMPT_N, 12);
-    guest.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    guest.ask.credit = 3;
-    guest_ask(&house, &guest);
+    client_init(&client, 202, PROMPT_N, 12);
+    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.ask.credit = 3;
+    client_ask(&fixture, &client);
     for (uint32_t n = 3; n < 12; n += 3) {
-        guest_until_tokens(&house, &guest, n);
-        house_run(&house, 30);
-        ck_assert_uint_eq(guest.n_tokens, n);
+        client_until_tokens(&fixture, &client, n);
+        fixture_run(&fixture, 30);
+        ck_assert_uint_eq(client.n_tokens, n);
         credit.tokens = 3;
-        stream_credit(guest.stream, &credit);
+        stream_credit(client.stream, &credit);
     }
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
-    guest_finish(&guest);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
+    client_finish(&client);
 }
 END_TEST
 
 /* ---- deadlines */
 
-static void ask_by(struct guest *guest, uint32_t first, uint32_t n_answer, uint32_t first_ms, uint32_t finish_ms)
+static void ask_by(struct client *client, uint32_t first, uint32_t n_answer, uint32_t first_ms, uint32_t finish_ms)
 {
-    guest_init(guest, first, PROMPT_N, n_answer);
-    guest->ask.opt_first_token_by_ms_case = first_ms ? SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS : 0;
-    guest->ask.first_token_by_ms = first_ms;
-    guest->ask.opt_finish_by_ms_case = finish_ms ? SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS : 0;
-    guest->ask.finish_by_ms = finish_ms;
-    guest_ask(&house, guest);
+    client_init(client, first, PROMPT_N, n_answer);
+    client->ask.opt_first_token_by_ms_case =
+        first_ms ? SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS : 0;
+    client->ask.first_token_by_ms = first_ms;
+    client->ask.opt_finish_by_ms_case = finish_ms ? SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS : 0;
+    client->ask.finish_by_ms = finish_ms;
+    client_ask(&fixture, client);
 }
 
 START_TEST(a_deadline_that_can_be_met_is)
 {
-    struct guest guest;
+    struct client client;
 
-    ask_by(&guest, 202, 5, 3000, 5000);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    guest_finish(&guest);
+    ask_by(&client, 202, 5, 3000, 5000);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(what_can_not_be_met_is_refused_with_both_times)
 {
-    struct guest warm;
-    struct guest guest;
+    struct client warm;
+    struct client client;
 
     ask_alone(&warm, SLOW, 20); /* so that it is known what a step costs */
-    ask_by(&guest, SLOW, 400, 0, 500);
-    guest_until_over(&house, &guest);
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "within 500 ms");
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "foretold for ");
-    ck_assert_uint_eq(guest.n_tokens, 0);
-    guest_finish(&warm);
-    guest_finish(&guest);
+    ask_by(&client, SLOW, 400, 0, 500);
+    client_until_over(&fixture, &client);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "within 500 ms");
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "foretold for ");
+    ck_assert_uint_eq(client.n_tokens, 0);
+    client_finish(&warm);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(what_is_gated_is_refused_with_the_reason)
 {
-    struct guest guest;
+    struct client client;
 
     limits()->class_gate = PRIORITY_REALTIME;
     limits()->cause = GOVERNOR_HEAT;
-    ask_by(&guest, 1, 4, 500, 0);
-    guest_until_over(&house, &guest);
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "heat");
+    ask_by(&client, 1, 4, 500, 0);
+    client_until_over(&fixture, &client);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "heat");
     limits()->class_gate = PRIORITY_BACKGROUND;
-    guest_finish(&guest);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(a_deadline_that_passes_unmet_ends_the_request)
 {
-    struct guest guest;
+    struct client client;
     uint64_t from_us = clock_mono_us();
 
-    ask_by(&guest, 202, 30, 0, 1500);
-    guest_until_tokens(&house, &guest, 2);
+    ask_by(&client, 202, 30, 0, 1500);
+    client_until_tokens(&fixture, &client, 2);
     limits()->duty_permille = 0;
-    hub_poke(house.hub);
-    guest_until_over(&house, &guest);
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "1500 ms");
+    hub_poke(fixture.hub);
+    client_until_over(&fixture, &client);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "1500 ms");
     ck_assert_uint_ge(clock_mono_us() - from_us, 1500000);
     ck_assert_uint_lt(clock_mono_us() - from_us, 1700000);
-    ck_assert_uint_eq(house.hub->counts[HUB_LATE], 1);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_LATE], 1);
     limits()->duty_permille = 1000;
-    hub_poke(house.hub);
-    house_run(&house, 30);
-    guest_finish(&guest);
+    hub_poke(fixture.hub);
+    fixture_run(&fixture, 30);
+    client_finish(&client);
 }
 END_TEST
 
 #define CROWD (LIMIT_WAITING + 8u)
 
 struct crowd {
-    struct guest guests[3 * CROWD];
+    struct client clients[3 * CROWD];
     uint32_t n;
     char sentence[DIAG_BYTES]; /* of the last refusal */
 };
@@ -367,16 +368,16 @@ static uint32_t crowd_in(struct crowd *crowd, uint32_t uid, uint32_t n, Sotto__V
     uint32_t n_in = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        struct guest *guest = &crowd->guests[crowd->n++];
+        struct client *client = &crowd->clients[crowd->n++];
         struct diag diag = DIAG_INIT;
         uint32_t retry_ms = 0;
-        struct grant grant = house.grant;
+        struct grant grant = fixture.grant;
         int r;
 
         grant.uid = uid;
-        guest_init(guest, 202, PROMPT_N, 1000);
-        guest->ask.priority = priority;
-        r = hub_generate(house.hub, &guest->ask, &grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
+        client_init(client, 202, PROMPT_N, 1000);
+        client->ask.priority = priority;
+        r = hub_generate(fixture.hub, &client->ask, &grant, client->sink, client, &client->stream, &retry_ms, &diag);
         n_in += r == 0;
         if (r) {
             ck_assert_int_eq(r, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
@@ -409,13 +410,13 @@ START_TEST(a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users)
     ck_assert_uint_eq(n, LIMIT_WAITING - LIMIT_WAITING_KEPT);
     ck_assert_uint_eq(crowd_in(&crowd, 3003, 1, high), 1);
     for (uint32_t i = 0; i < crowd.n; i++) {
-        if (crowd.guests[i].stream) {
-            stream_cancel(crowd.guests[i].stream);
+        if (crowd.clients[i].stream) {
+            stream_cancel(crowd.clients[i].stream);
         }
     }
-    house_run(&house, 100);
+    fixture_run(&fixture, 100);
     for (uint32_t i = 0; i < crowd.n; i++) {
-        guest_finish(&crowd.guests[i]);
+        client_finish(&crowd.clients[i]);
     }
 }
 END_TEST
@@ -426,47 +427,47 @@ END_TEST
 
 static void few_setup(void)
 {
-    house_prepare(&house, "when 201 do slow 40\n");
-    house.settings.n_sequences = FEW;
-    house_open(&house);
-    house_until_ready(&house);
+    fixture_prepare(&fixture, "when 201 do slow 40\n");
+    fixture.settings.n_sequences = FEW;
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
 }
 
-static uint32_t n_tokens_of(const struct guest *guests)
+static uint32_t n_tokens_of(const struct client *clients)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < FEW; i++) {
-        n += guests[i].n_tokens;
+        n += clients[i].n_tokens;
     }
     return n;
 }
 
 START_TEST(realtime_waits_for_no_step_of_those_who_have_all_places)
 {
-    struct guest low[FEW];
-    struct guest high;
+    struct client low[FEW];
+    struct client high;
     uint32_t n;
 
     for (uint32_t i = 0; i < FEW; i++) {
         ask(&low[i], SLOW, 6, SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND);
     }
     for (uint32_t i = 0; i < FEW; i++) {
-        guest_until_tokens(&house, &low[i], 2); /* a step of 160 ms has just begun */
+        client_until_tokens(&fixture, &low[i], 2); /* a step of 160 ms has just begun */
     }
     n = n_tokens_of(low);
     ask(&high, 1, 4, SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME);
-    guest_until_tokens(&house, &high, 1);
+    client_until_tokens(&fixture, &high, 1);
     ck_assert_uint_eq(n_tokens_of(low), n);
-    guest_until_over(&house, &high);
+    client_until_over(&fixture, &high);
 
-    guest_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
-    ck_assert_uint_ge(house.hub->counts[HUB_PREEMPTIONS], 1);
-    guest_finish(&high);
+    client_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+    ck_assert_uint_ge(fixture.hub->counts[HUB_PREEMPTIONS], 1);
+    client_finish(&high);
     for (uint32_t i = 0; i < FEW; i++) {
-        guest_until_over(&house, &low[i]);
-        guest_assert_done(&low[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
-        guest_finish(&low[i]);
+        client_until_over(&fixture, &low[i]);
+        client_assert_done(&low[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
+        client_finish(&low[i]);
     }
 }
 END_TEST

@@ -1,10 +1,10 @@
 /* The governor in the hub: when it ticks, what a hint and a sleep do, what streams are told, who is charged. */
 #include "base/clock.h"
 #include "dispatch/governor_loop.h"
-#include "house.h"
+#include "hub_fixture.h"
 #include <string.h>
 
-static struct house house;
+static struct fixture fixture;
 static struct compositor compositor;
 static struct compositor neighbour;
 
@@ -12,17 +12,17 @@ static void setup(void)
 {
     compositor = (struct compositor){ 0 };
     neighbour = (struct compositor){ 0 };
-    house_prepare(&house, "always do slow 5\n");
+    fixture_prepare(&fixture, "always do slow 5\n");
     /* No sensors: hints alone bound, and the cores with the device. */
-    house.config.governor = (struct governor_policy){ .cores_share = true };
-    house.config.energy = (struct energy_stated){ .active_mw = 6000, .idle_mw = 1000 };
-    house_open(&house);
-    house_until_ready(&house);
+    fixture.config.governor = (struct governor_policy){ .cores_share = true };
+    fixture.config.energy = (struct energy_stated){ .active_mw = 6000, .idle_mw = 1000 };
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
 }
 
 static void teardown(void)
 {
-    house_end(&house);
+    fixture_end(&fixture);
 }
 
 static void hint_by(struct compositor *speaker, uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
@@ -35,7 +35,7 @@ static void hint_by(struct compositor *speaker, uint32_t frame_us, uint32_t n_mi
     }
     body.missed_frames = n_missed;
     body.busy_for_us = busy_us;
-    hub_hint(house.hub, speaker, &body);
+    hub_hint(fixture.hub, speaker, &body);
 }
 
 static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
@@ -45,197 +45,197 @@ static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
 
 static const struct governor_limits *cores(void)
 {
-    return &house.hub->governor.limits[PROCESSOR_CPU];
+    return &fixture.hub->governor.limits[PROCESSOR_CPU];
 }
 
-static void ask(struct guest *guest, uint32_t first, uint32_t n_answer)
+static void ask(struct client *client, uint32_t first, uint32_t n_answer)
 {
-    guest_init(guest, first, 4, n_answer);
-    guest_ask(&house, guest);
+    client_init(client, first, 4, n_answer);
+    client_ask(&fixture, client);
 }
 
 /* After the last work ticks go on for three seconds, which end at once here. */
 static void grow_calm(void)
 {
-    house_run(&house, 60);
-    ck_assert(house.hub->governing.ticks);
-    ck_assert_uint_gt(house.hub->governing.calm_us, 0);
-    house.hub->governing.calm_us = 1;
-    house_run(&house, 100);
+    fixture_run(&fixture, 60);
+    ck_assert(fixture.hub->governor_loop.ticks);
+    ck_assert_uint_gt(fixture.hub->governor_loop.calm_us, 0);
+    fixture.hub->governor_loop.calm_us = 1;
+    fixture_run(&fixture, 100);
 }
 
 START_TEST(it_ticks_while_there_is_work_and_a_little_longer)
 {
-    struct guest guest;
+    struct client client;
     uint64_t n_ticks;
 
-    house_run(&house, 120);
-    ck_assert(!house.hub->governing.ticks);
-    ask(&guest, 1, 30);
-    guest_until_over(&house, &guest);
+    fixture_run(&fixture, 120);
+    ck_assert(!fixture.hub->governor_loop.ticks);
+    ask(&client, 1, 30);
+    client_until_over(&fixture, &client);
     grow_calm();
 
-    n_ticks = house.hub->counts[HUB_TICKS];
+    n_ticks = fixture.hub->counts[HUB_TICKS];
     ck_assert_uint_ge(n_ticks, 2);
-    ck_assert(!house.hub->governing.ticks);
-    house_run(&house, 200);
-    ck_assert_uint_eq(house.hub->counts[HUB_TICKS], n_ticks);
-    guest_finish(&guest);
+    ck_assert(!fixture.hub->governor_loop.ticks);
+    fixture_run(&fixture, 200);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_TICKS], n_ticks);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(a_parked_stream_costs_no_tick)
 {
-    struct guest guest;
+    struct client client;
 
-    guest_init(&guest, 1, 4, 10);
-    guest.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    guest.ask.credit = 2;
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 2);
+    client_init(&client, 1, 4, 10);
+    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.ask.credit = 2;
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 2);
     grow_calm();
 
-    ck_assert(!house.hub->governing.ticks);
-    stream_cancel(guest.stream);
-    guest_until_over(&house, &guest);
-    guest_finish(&guest);
+    ck_assert(!fixture.hub->governor_loop.ticks);
+    stream_cancel(client.stream);
+    client_until_over(&fixture, &client);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(time_held_is_counted_while_a_step_still_runs)
 {
-    struct guest guest;
+    struct client client;
     uint64_t held_us;
 
-    ask(&guest, 1, 20);
-    guest_until_over(&house, &guest);
+    ask(&client, 1, 20);
+    client_until_over(&fixture, &client);
 
-    held_us = governing_held_us(house.hub, PROCESSOR_CPU, clock_mono_us());
+    held_us = governor_loop_held_us(fixture.hub, PROCESSOR_CPU, clock_mono_us());
     ck_assert_uint_ge(held_us, 20 * 5000);
-    ck_assert_uint_eq(governing_held_us(house.hub, PROCESSOR_GPU, clock_mono_us()), 0);
-    guest_finish(&guest);
+    ck_assert_uint_eq(governor_loop_held_us(fixture.hub, PROCESSOR_GPU, clock_mono_us()), 0);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(busy_for_stops_work_at_once_and_for_so_long)
 {
-    struct guest guest;
+    struct client client;
     uint32_t n;
 
-    ask(&guest, 1, 60);
-    guest_until_tokens(&house, &guest, 3);
+    ask(&client, 1, 60);
+    client_until_tokens(&fixture, &client, 3);
     hint(0, 0, 1500000);
-    house_run(&house, 60);
-    n = guest.n_tokens;
-    house_run(&house, 300);
+    fixture_run(&fixture, 60);
+    n = client.n_tokens;
+    fixture_run(&fixture, 300);
 
-    ck_assert_uint_eq(guest.n_tokens, n);
+    ck_assert_uint_eq(client.n_tokens, n);
     ck_assert_uint_eq(cores()->duty_permille, 0);
-    ck_assert(house_had(&house, "mode-changed"));
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
-    hub_hint_ends(house.hub, &compositor);
-    guest_finish(&guest);
+    ck_assert(fixture_had(&fixture, "mode-changed"));
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
+    hub_hint_ends(fixture.hub, &compositor);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(who_is_held_back_is_told_and_told_when_that_is_over)
 {
-    struct guest guest;
+    struct client client;
 
-    ask(&guest, 1, 400);
-    guest_until_tokens(&house, &guest, 3);
+    ask(&client, 1, 400);
+    client_until_tokens(&fixture, &client, 3);
     hint(0, 0, 1200000);
-    guest_until_tokens(&house, &guest, 100);
-    hub_hint_ends(house.hub, &compositor);
-    guest_until_over(&house, &guest);
+    client_until_tokens(&fixture, &client, 100);
+    hub_hint_ends(fixture.hub, &compositor);
+    client_until_over(&fixture, &client);
 
-    ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 1);
-    ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED], 1);
-    ck_assert_uint_le(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 4);
-    guest_finish(&guest);
+    ck_assert_uint_ge(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 1);
+    ck_assert_uint_ge(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED], 1);
+    ck_assert_uint_le(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_THROTTLED], 4);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(one_compositor_does_not_end_what_another_has_asked_for)
 {
-    struct guest guest;
+    struct client client;
 
     hint(16667, 0, 60000000);
     hint_by(&neighbour, 16667, 0, 0);
-    ask(&guest, 1, 5);
-    house_run(&house, 100);
-    ck_assert_uint_eq(guest.n_tokens, 0);
-    hub_hint_ends(house.hub, &neighbour);
-    house_run(&house, 100);
-    ck_assert_uint_eq(guest.n_tokens, 0);
+    ask(&client, 1, 5);
+    fixture_run(&fixture, 100);
+    ck_assert_uint_eq(client.n_tokens, 0);
+    hub_hint_ends(fixture.hub, &neighbour);
+    fixture_run(&fixture, 100);
+    ck_assert_uint_eq(client.n_tokens, 0);
     ck_assert_uint_gt(cores()->busy_until_us, clock_mono_us() + 50000000);
 
-    hub_hint_ends(house.hub, &compositor);
+    hub_hint_ends(fixture.hub, &compositor);
 
-    guest_until_over(&house, &guest);
+    client_until_over(&fixture, &client);
     ck_assert_uint_eq(cores()->busy_until_us, 0);
-    guest_finish(&guest);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(hints_are_void_when_their_compositor_is_gone)
 {
-    struct guest guest;
+    struct client client;
 
     hint(16667, 0, 60000000);
-    ask(&guest, 1, 5);
-    house_run(&house, 100);
-    ck_assert_uint_eq(guest.n_tokens, 0);
+    ask(&client, 1, 5);
+    fixture_run(&fixture, 100);
+    ck_assert_uint_eq(client.n_tokens, 0);
 
-    hub_hint_ends(house.hub, &compositor);
+    hub_hint_ends(fixture.hub, &compositor);
 
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    guest_finish(&guest);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(asleep_all_stands_still_and_awake_the_answer_goes_on)
 {
-    struct guest plain;
-    struct guest guest;
+    struct client plain;
+    struct client client;
     uint32_t n;
 
     ask(&plain, 1, 40);
-    guest_until_over(&house, &plain);
-    ask(&guest, 1, 40);
-    guest_until_tokens(&house, &guest, 3);
-    hub_sleep(house.hub);
-    house_run(&house, 100);
-    ck_assert(hub_is_still(house.hub));
-    n = guest.n_tokens;
-    house_run(&house, 100);
-    ck_assert_uint_eq(guest.n_tokens, n);
+    client_until_over(&fixture, &plain);
+    ask(&client, 1, 40);
+    client_until_tokens(&fixture, &client, 3);
+    hub_sleep(fixture.hub);
+    fixture_run(&fixture, 100);
+    ck_assert(hub_is_still(fixture.hub));
+    n = client.n_tokens;
+    fixture_run(&fixture, 100);
+    ck_assert_uint_eq(client.n_tokens, n);
 
-    hub_wake(house.hub);
+    hub_wake(fixture.hub);
 
-    guest_until_over(&house, &guest);
-    guest_assert_same(&plain, &guest);
-    guest_finish(&plain);
-    guest_finish(&guest);
+    client_until_over(&fixture, &client);
+    client_assert_same(&plain, &client);
+    client_finish(&plain);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(who_comes_while_asleep_waits)
 {
-    struct guest guest;
+    struct client client;
 
-    hub_sleep(house.hub);
-    ask(&guest, 1, 3);
-    house_run(&house, 100);
-    ck_assert_uint_eq(guest.n_tokens, 0);
+    hub_sleep(fixture.hub);
+    ask(&client, 1, 3);
+    fixture_run(&fixture, 100);
+    ck_assert_uint_eq(client.n_tokens, 0);
 
-    hub_wake(house.hub);
-    guest_until_over(&house, &guest);
+    hub_wake(fixture.hub);
+    client_until_over(&fixture, &client);
 
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
-    guest_finish(&guest);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+    client_finish(&client);
 }
 END_TEST
 
@@ -243,73 +243,73 @@ END_TEST
 
 START_TEST(stated_watts_are_charged_and_marked_as_estimated)
 {
-    struct guest guest;
+    struct client client;
 
-    ask(&guest, 1, 20);
-    guest_until_over(&house, &guest);
+    ask(&client, 1, 20);
+    client_until_over(&fixture, &client);
 
-    ck_assert_int_eq(guest.usage.energy_source, SOTTO__V1__ENERGY_SOURCE__ENERGY_ESTIMATED);
-    ck_assert_uint_ge(guest.usage.energy_uj, 20 * 5000 * 5); /* 5 W for at least 5 ms a token */
-    guest_finish(&guest);
+    ck_assert_int_eq(client.usage.energy_source, SOTTO__V1__ENERGY_SOURCE__ENERGY_ESTIMATED);
+    ck_assert_uint_ge(client.usage.energy_uj, 20 * 5000 * 5); /* 5 W for at least 5 ms a token */
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(two_of_one_step_share_its_energy)
 {
-    struct guest one;
-    struct guest two;
+    struct client one;
+    struct client two;
     uint64_t held_us;
 
     ask(&one, 1, 30);
     ask(&two, 2, 30);
-    guest_until_over(&house, &one);
-    guest_until_over(&house, &two);
+    client_until_over(&fixture, &one);
+    client_until_over(&fixture, &two);
 
-    held_us = governing_held_us(house.hub, PROCESSOR_CPU, clock_mono_us());
+    held_us = governor_loop_held_us(fixture.hub, PROCESSOR_CPU, clock_mono_us());
     ck_assert_uint_le(one.usage.energy_uj + two.usage.energy_uj, held_us * 5 + 100);
     ck_assert_uint_ge(one.usage.energy_uj + two.usage.energy_uj, held_us * 5 * 8 / 10);
-    guest_finish(&one);
-    guest_finish(&two);
+    client_finish(&one);
+    client_finish(&two);
 }
 END_TEST
 
 START_TEST(a_budget_of_joules_refuses_with_a_time)
 {
-    struct guest guest;
-    struct guest second;
+    struct client client;
+    struct client second;
 
-    house.grant.energy_a_minute = 1;
-    ask(&guest, 1, 100); /* 2.5 J */
-    guest_until_tokens(&house, &guest, 10);
-    house_run(&house, 600);
-    guest_init(&second, 2, 4, 3);
+    fixture.grant.energy_a_minute = 1;
+    ask(&client, 1, 100); /* 2.5 J */
+    client_until_tokens(&fixture, &client, 10);
+    fixture_run(&fixture, 600);
+    client_init(&second, 2, 4, 3);
 
-    guest_refused(&house, &second, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "joules a minute");
+    client_refused(&fixture, &second, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "joules a minute");
 
-    stream_cancel(guest.stream);
-    guest_until_over(&house, &guest);
-    guest_finish(&guest);
-    guest_finish(&second);
+    stream_cancel(client.stream);
+    client_until_over(&fixture, &client);
+    client_finish(&client);
+    client_finish(&second);
 }
 END_TEST
 
 START_TEST(a_budget_of_joules_pauses_who_runs)
 {
-    struct guest guest;
+    struct client client;
     uint32_t n;
 
-    house.grant.energy_a_minute = 1;
-    ask(&guest, 1, 400);
-    guest_until_tokens(&house, &guest, 10); /* 0.25 J and more */
-    house_run(&house, 600);
-    n = guest.n_tokens;
-    house_run(&house, 200);
+    fixture.grant.energy_a_minute = 1;
+    ask(&client, 1, 400);
+    client_until_tokens(&fixture, &client, 10); /* 0.25 J and more */
+    fixture_run(&fixture, 600);
+    n = client.n_tokens;
+    fixture_run(&fixture, 200);
 
     ck_assert_uint_lt(n, 60);
-    ck_assert_uint_le(guest.n_tokens, n + 2);
-    stream_cancel(guest.stream);
-    guest_until_over(&house, &guest);
-    guest_finish(&guest);
+    ck_assert_uint_le(client.n_tokens, n + 2);
+    stream_cancel(client.stream);
+    client_until_over(&fixture, &client);
+    client_finish(&client);
 }
 END_TEST
 
@@ -317,13 +317,13 @@ START_TEST(status_tells_both_places_and_the_account)
 {
     Sotto__V1__StatusReport report = SOTTO__V1__STATUS_REPORT__INIT;
     struct arena arena;
-    struct guest guest;
+    struct client client;
 
-    ask(&guest, 1, 10);
-    guest_until_over(&house, &guest);
+    ask(&client, 1, 10);
+    client_until_over(&fixture, &client);
     arena_init(&arena, MEM_MISC, 1u << 20);
 
-    ck_assert_int_eq(governing_report(house.hub, &house.grant, &arena, &report), 0);
+    ck_assert_int_eq(governor_loop_report(fixture.hub, &fixture.grant, &arena, &report), 0);
 
     ck_assert_uint_eq(report.n_governor, 2);
     ck_assert_str_eq(report.governor[1]->place, "cores");
@@ -332,32 +332,32 @@ START_TEST(status_tells_both_places_and_the_account)
     ck_assert_uint_eq(report.accounts[0]->tokens, 13); /* rows: the last token is not computed again */
     ck_assert_uint_gt(report.accounts[0]->energy_uj, 0);
     arena_finish(&arena);
-    guest_finish(&guest);
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(strangers_do_not_see_each_others_accounts)
 {
     Sotto__V1__StatusReport report = SOTTO__V1__STATUS_REPORT__INIT;
-    struct grant other = { .uid = house.grant.uid + 1 };
+    struct grant other = { .uid = fixture.grant.uid + 1 };
     struct arena arena;
-    struct guest guest;
+    struct client client;
 
-    ask(&guest, 1, 3);
-    guest_until_over(&house, &guest);
+    ask(&client, 1, 3);
+    client_until_over(&fixture, &client);
     arena_init(&arena, MEM_MISC, 1u << 20);
 
-    governing_report(house.hub, &other, &arena, &report);
+    governor_loop_report(fixture.hub, &other, &arena, &report);
 
     ck_assert_uint_eq(report.n_accounts, 0);
     arena_finish(&arena);
-    guest_finish(&guest);
+    client_finish(&client);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("governing");
+    Suite *suite = suite_create("governor_loop");
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);

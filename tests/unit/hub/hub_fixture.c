@@ -1,7 +1,7 @@
+#include "hub_fixture.h"
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "house.h"
 #include "maker.h"
 #include "tiny.h"
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void write_file(const char *path, const void *bytes, size_t n)
     close(fd);
 }
 
-void house_make_model(const char *path, uint32_t n_words)
+void fixture_make_model(const char *path, uint32_t n_words)
 {
     struct tiny_token tokens[512] = {
         { "<|im_start|>", TOKEN_CONTROL, 0 },
@@ -45,16 +45,16 @@ void house_make_model(const char *path, uint32_t n_words)
     }
     maker_init(&maker, 3);
     tiny_bpe_keys(&maker, "smollm", tokens, n_words, NULL, 0);
-    maker_key_u32(&maker, "tokenizer.ggml.eos_token_id", HOUSE_END_ID);
+    maker_key_u32(&maker, "tokenizer.ggml.eos_token_id", FIXTURE_END_ID);
     maker_key_text(&maker, "tokenizer.chat_template", chat_template);
     file = maker_file(&maker, &n);
     write_file(path, file, n);
     maker_finish(&maker);
 }
 
-void house_rewrite(struct house *house, const char *script)
+void fixture_rewrite(struct fixture *fixture, const char *script)
 {
-    write_file(house->script, script, strlen(script));
+    write_file(fixture->script, script, strlen(script));
 }
 
 /* ---- the hub */
@@ -63,7 +63,7 @@ static void on_line(void *owner, enum log_level level, const char *line)
 {
     (void)owner;
     (void)level;
-    if (getenv("HOUSE_LOG")) {
+    if (getenv("FIXTURE_LOG")) {
         fprintf(stderr, "%s\n", line);
     }
 }
@@ -71,50 +71,50 @@ static void on_line(void *owner, enum log_level level, const char *line)
 static void on_event(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
                      uint32_t uid)
 {
-    struct house *house = owner;
-    size_t n = strlen(house->events);
+    struct fixture *fixture = owner;
+    size_t n = strlen(fixture->events);
 
     (void)topic;
     (void)pairs;
     (void)n_pairs;
     (void)uid;
-    house->n_events++;
-    snprintf(house->events + n, sizeof(house->events) - n, "%s ", name);
+    fixture->n_events++;
+    snprintf(fixture->events + n, sizeof(fixture->events) - n, "%s ", name);
 }
 
-bool house_had(const struct house *house, const char *event)
+bool fixture_had(const struct fixture *fixture, const char *event)
 {
-    return strstr(house->events, event) != NULL;
+    return strstr(fixture->events, event) != NULL;
 }
 
-void house_prepare(struct house *house, const char *script)
+void fixture_prepare(struct fixture *fixture, const char *script)
 {
-    memset(house, 0, sizeof(*house));
+    memset(fixture, 0, sizeof(*fixture));
     signal(SIGPIPE, SIG_IGN); /* as sottod does */
     log_to(on_line, NULL);
-    snprintf(house->dir, sizeof(house->dir), "/tmp/sotto-house-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(house->dir));
-    snprintf(house->model, sizeof(house->model), "%s/tiny.gguf", house->dir);
-    snprintf(house->script, sizeof(house->script), "%s/script", house->dir);
-    house_make_model(house->model, 256);
-    house_rewrite(house, script ? script : "");
-    house->settings = (struct model_settings){
+    snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/sotto-fixture-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fixture->dir));
+    snprintf(fixture->model, sizeof(fixture->model), "%s/tiny.gguf", fixture->dir);
+    snprintf(fixture->script, sizeof(fixture->script), "%s/script", fixture->dir);
+    fixture_make_model(fixture->model, 256);
+    fixture_rewrite(fixture, script ? script : "");
+    fixture->settings = (struct model_settings){
         .name = "tiny",
-        .file = house->model,
+        .file = fixture->model,
         .backend = "fake",
-        .fake_script = house->script,
+        .fake_script = fixture->script,
         .share_prefixes = true,
         .load_at_start = true,
         .is_default = true,
     };
-    house->config = (struct hub_config){
-        .models = &house->settings,
+    fixture->config = (struct hub_config){
+        .models = &fixture->settings,
         .n_models = 1,
         .engine_path = SOTTO_FAKE_ENGINE,
         .pause_ms = { 1, 2, 3 },
         .step_floor_ms = 2000,
     };
-    house->grant = (struct grant){
+    fixture->grant = (struct grant){
         .uid = 1000,
         .connection = 1,
         .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
@@ -128,52 +128,52 @@ void house_prepare(struct house *house, const char *script)
     };
 }
 
-void house_open(struct house *house)
+void fixture_open(struct fixture *fixture)
 {
-    ck_assert_int_eq(uv_loop_init(&house->loop), 0);
-    ck_assert_int_eq(hub_create(&house->hub, &house->loop, &house->config, on_event, house), 0);
-    hub_start(house->hub);
+    ck_assert_int_eq(uv_loop_init(&fixture->loop), 0);
+    ck_assert_int_eq(hub_create(&fixture->hub, &fixture->loop, &fixture->config, on_event, fixture), 0);
+    hub_start(fixture->hub);
 }
 
-void house_begin(struct house *house, const char *script)
+void fixture_begin(struct fixture *fixture, const char *script)
 {
-    house_prepare(house, script);
-    house_open(house);
-    house_until_ready(house);
+    fixture_prepare(fixture, script);
+    fixture_open(fixture);
+    fixture_until_ready(fixture);
 }
 
 static void on_stopped(void *owner)
 {
-    struct house *house = owner;
+    struct fixture *fixture = owner;
 
-    ck_assert(!house->is_stopped);
-    house->is_stopped = true;
+    ck_assert(!fixture->is_stopped);
+    fixture->is_stopped = true;
 }
 
 static bool is_stopped(void *owner)
 {
-    return ((struct house *)owner)->is_stopped;
+    return ((struct fixture *)owner)->is_stopped;
 }
 
-void house_end(struct house *house)
+void fixture_end(struct fixture *fixture)
 {
     struct mem_account stream;
     struct mem_account words;
 
-    if (!house->is_stopped) {
-        hub_stop(house->hub, 0, on_stopped, house);
+    if (!fixture->is_stopped) {
+        hub_stop(fixture->hub, 0, on_stopped, fixture);
     }
-    house_until(house, is_stopped, house);
-    hub_destroy(house->hub);
-    uv_run(&house->loop, UV_RUN_DEFAULT);
-    ck_assert_int_eq(uv_loop_close(&house->loop), 0);
+    fixture_until(fixture, is_stopped, fixture);
+    hub_destroy(fixture->hub);
+    uv_run(&fixture->loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&fixture->loop), 0);
     mem_read(MEM_STREAM, &stream);
     mem_read(MEM_WORDS, &words);
     ck_assert_uint_eq(stream.bytes, 0);
     ck_assert_uint_eq(words.bytes, 0);
-    unlink(house->model);
-    unlink(house->script);
-    rmdir(house->dir);
+    unlink(fixture->model);
+    unlink(fixture->script);
+    rmdir(fixture->dir);
 }
 
 /* ---- time */
@@ -183,19 +183,19 @@ static void on_tick(uv_timer_t *timer)
     (void)timer;
 }
 
-void house_until(struct house *house, bool (*is_true)(void *owner), void *owner)
+void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *owner)
 {
     uint64_t end_us = clock_mono_us() + PATIENCE_US;
     uv_timer_t tick;
 
-    uv_timer_init(&house->loop, &tick);
+    uv_timer_init(&fixture->loop, &tick);
     uv_timer_start(&tick, on_tick, 5, 5); /* looks again though nothing happened */
     while (!is_true(owner)) {
         ck_assert_msg(clock_mono_us() < end_us, "ten seconds have passed and it is still not so");
-        uv_run(&house->loop, UV_RUN_ONCE);
+        uv_run(&fixture->loop, UV_RUN_ONCE);
     }
     uv_close((uv_handle_t *)&tick, NULL);
-    uv_run(&house->loop, UV_RUN_NOWAIT);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
 }
 
 static bool is_late(void *owner)
@@ -203,16 +203,16 @@ static bool is_late(void *owner)
     return clock_mono_us() >= *(uint64_t *)owner;
 }
 
-void house_run(struct house *house, uint32_t ms)
+void fixture_run(struct fixture *fixture, uint32_t ms)
 {
     uint64_t end_us = clock_mono_us() + ms * 1000ull;
 
-    house_until(house, is_late, &end_us);
+    fixture_until(fixture, is_late, &end_us);
 }
 
-struct model *house_model(struct house *house)
+struct model *fixture_model(struct fixture *fixture)
 {
-    return models_find(house->hub, "tiny");
+    return models_find(fixture->hub, "tiny");
 }
 
 static bool is_ready(void *owner)
@@ -220,82 +220,82 @@ static bool is_ready(void *owner)
     return models_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
 }
 
-void house_until_ready(struct house *house)
+void fixture_until_ready(struct fixture *fixture)
 {
-    house_until(house, is_ready, house_model(house));
+    fixture_until(fixture, is_ready, fixture_model(fixture));
 }
 
-uint32_t house_pid(struct house *house)
+uint32_t fixture_pid(struct fixture *fixture)
 {
-    return engine_pid(house_model(house)->current->engine);
+    return engine_pid(fixture_model(fixture)->current->engine);
 }
 
-/* ---- guests */
+/* ---- clients */
 
 static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
 {
-    struct guest *guest = owner;
+    struct client *client = owner;
 
-    ck_assert_uint_eq(guest->n_ends, 0);
-    guest->n_accepted++;
-    guest->place = accepted->place;
-    guest->prompt_tokens = accepted->prompt_tokens;
-    guest->seed = accepted->seed;
-    snprintf(guest->numerics, sizeof(guest->numerics), "%s", accepted->numerics);
+    ck_assert_uint_eq(client->n_ends, 0);
+    client->n_accepted++;
+    client->place = accepted->place;
+    client->prompt_tokens = accepted->prompt_tokens;
+    client->seed = accepted->seed;
+    snprintf(client->numerics, sizeof(client->numerics), "%s", accepted->numerics);
 }
 
 static void on_delta(void *owner, const Sotto__V1__Delta *delta)
 {
-    struct guest *guest = owner;
+    struct client *client = owner;
 
-    ck_assert_uint_eq(guest->n_ends, 0);
-    ck_assert_uint_eq(guest->n_accepted, 1);
-    ck_assert_uint_eq(delta->first, guest->n_tokens);
-    ck_assert_uint_le(guest->n_tokens + delta->n_tokens, HOUSE_GUEST_CAP);
-    ck_assert_uint_lt(guest->n_text + delta->text.len, HOUSE_GUEST_CAP);
+    ck_assert_uint_eq(client->n_ends, 0);
+    ck_assert_uint_eq(client->n_accepted, 1);
+    ck_assert_uint_eq(delta->first, client->n_tokens);
+    ck_assert_uint_le(client->n_tokens + delta->n_tokens, FIXTURE_CLIENT_CAP);
+    ck_assert_uint_lt(client->n_text + delta->text.len, FIXTURE_CLIENT_CAP);
     if (delta->n_tokens > 0) {
-        memcpy(guest->tokens + guest->n_tokens, delta->tokens, delta->n_tokens * sizeof(*delta->tokens));
+        memcpy(client->tokens + client->n_tokens, delta->tokens, delta->n_tokens * sizeof(*delta->tokens));
     }
-    guest->n_tokens += (uint32_t)delta->n_tokens;
+    client->n_tokens += (uint32_t)delta->n_tokens;
     if (delta->text.len > 0) {
-        memcpy(guest->text + guest->n_text, delta->text.data, delta->text.len);
+        memcpy(client->text + client->n_text, delta->text.data, delta->text.len);
     }
-    guest->n_text += (uint32_t)delta->text.len;
-    guest->text[guest->n_text] = '\0';
-    guest->n_logprobs += (uint32_t)delta->n_logprobs;
+    client->n_text += (uint32_t)delta->text.len;
+    client->text[client->n_text] = '\0';
+    client->n_logprobs += (uint32_t)delta->n_logprobs;
 }
 
 static void on_notice(void *owner, const Sotto__V1__Notice *notice)
 {
-    struct guest *guest = owner;
+    struct client *client = owner;
 
-    ck_assert_uint_eq(guest->n_ends, 0);
-    guest->n_notices[notice->kind]++;
+    ck_assert_uint_eq(client->n_ends, 0);
+    client->n_notices[notice->kind]++;
 }
 
 static void on_done(void *owner, const Sotto__V1__Done *done)
 {
-    struct guest *guest = owner;
+    struct client *client = owner;
 
-    guest->stream = NULL;
-    guest->n_ends++;
-    guest->reason = done->reason;
-    guest->usage = *done->usage;
-    snprintf(guest->stop, sizeof(guest->stop), "%.*s", (int)done->stop.len,
+    client->stream = NULL;
+    client->n_ends++;
+    client->reason = done->reason;
+    client->usage = *done->usage;
+    snprintf(client->stop, sizeof(client->stop), "%.*s", (int)done->stop.len,
              done->stop.len ? (char *)done->stop.data : "");
 }
 
 static void on_error(void *owner, const Sotto__V1__Error *error)
 {
-    struct guest *guest = owner;
+    struct client *client = owner;
 
-    guest->stream = NULL;
-    guest->n_ends++;
-    guest->code = error->code;
-    snprintf(guest->sentence, sizeof(guest->sentence), "%s", error->message);
+    client->stream = NULL;
+    client->n_ends++;
+    client->code = error->code;
+    snprintf(client->sentence, sizeof(client->sentence), "%s", error->message);
 }
 
-const struct stream_sink guest_sink = {
+const struct stream_sink client_sink = {
     .on_accepted = on_accepted,
     .on_delta = on_delta,
     .on_notice = on_notice,
@@ -303,48 +303,50 @@ const struct stream_sink guest_sink = {
     .on_error = on_error,
 };
 
-void guest_init(struct guest *guest, uint32_t first, uint32_t n, uint32_t n_answer)
+void client_init(struct client *client, uint32_t first, uint32_t n, uint32_t n_answer)
 {
-    memset(guest, 0, sizeof(*guest));
-    sotto__v1__generate__init(&guest->ask);
-    sotto__v1__sampling__init(&guest->sampling);
-    sotto__v1__token_ids__init(&guest->ids);
-    guest->sink = &guest_sink;
-    guest->ids.ids = calloc(n + 1, sizeof(uint32_t));
-    guest->ids.n_ids = n;
+    memset(client, 0, sizeof(*client));
+    sotto__v1__generate__init(&client->ask);
+    sotto__v1__sampling__init(&client->sampling);
+    sotto__v1__token_ids__init(&client->ids);
+    client->sink = &client_sink;
+    client->ids.ids = calloc(n + 1, sizeof(uint32_t));
+    client->ids.n_ids = n;
     for (uint32_t i = 0; i < n; i++) {
-        guest->ids.ids[i] = i == 0 ? first : 'a' + i % 26;
+        client->ids.ids[i] = i == 0 ? first : 'a' + i % 26;
     }
-    guest->ask.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
-    guest->ask.tokens = &guest->ids;
-    guest->ask.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;
-    guest->ask.max_tokens = n_answer;
-    guest->sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
-    guest->sampling.opt_seed_case = SOTTO__V1__SAMPLING__OPT_SEED_SEED;
-    guest->sampling.seed = 7;
-    guest->ask.sampling = &guest->sampling;
+    client->ask.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    client->ask.tokens = &client->ids;
+    client->ask.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;
+    client->ask.max_tokens = n_answer;
+    client->sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
+    client->sampling.opt_seed_case = SOTTO__V1__SAMPLING__OPT_SEED_SEED;
+    client->sampling.seed = 7;
+    client->ask.sampling = &client->sampling;
 }
 
-void guest_finish(struct guest *guest)
+void client_finish(struct client *client)
 {
-    free(guest->ids.ids);
+    free(client->ids.ids);
 }
 
-void guest_ask(struct house *house, struct guest *guest)
+void client_ask(struct fixture *fixture, struct client *client)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = hub_generate(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
+    int r = hub_generate(fixture->hub, &client->ask, &fixture->grant, client->sink, client, &client->stream, &retry_ms,
+                         &diag);
 
     ck_assert_msg(r == 0, "refused with %d: %s", r, diag.text);
-    ck_assert_uint_eq(guest->n_accepted + guest->n_ends, 0);
+    ck_assert_uint_eq(client->n_accepted + client->n_ends, 0);
 }
 
-void guest_refused(struct house *house, struct guest *guest, Sotto__V1__Code code, const char *word)
+void client_refused(struct fixture *fixture, struct client *client, Sotto__V1__Code code, const char *word)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = hub_generate(house->hub, &guest->ask, &house->grant, guest->sink, guest, &guest->stream, &retry_ms, &diag);
+    int r = hub_generate(fixture->hub, &client->ask, &fixture->grant, client->sink, client, &client->stream, &retry_ms,
+                         &diag);
 
     ck_assert_int_eq(r, code);
     ck_assert_msg(strstr(diag.text, word) != NULL, "\"%s\" has no \"%s\"", diag.text, word);
@@ -352,16 +354,16 @@ void guest_refused(struct house *house, struct guest *guest, Sotto__V1__Code cod
 
 static bool is_over(void *owner)
 {
-    return ((struct guest *)owner)->n_ends > 0;
+    return ((struct client *)owner)->n_ends > 0;
 }
 
-void guest_until_over(struct house *house, struct guest *guest)
+void client_until_over(struct fixture *fixture, struct client *client)
 {
-    house_until(house, is_over, guest);
+    fixture_until(fixture, is_over, client);
 }
 
 struct wanted {
-    const struct guest *guest;
+    const struct client *client;
     uint32_t n;
 };
 
@@ -369,32 +371,32 @@ static bool has_tokens(void *owner)
 {
     const struct wanted *wanted = owner;
 
-    return wanted->guest->n_tokens >= wanted->n;
+    return wanted->client->n_tokens >= wanted->n;
 }
 
-void guest_until_tokens(struct house *house, struct guest *guest, uint32_t n)
+void client_until_tokens(struct fixture *fixture, struct client *client, uint32_t n)
 {
-    struct wanted wanted = { .guest = guest, .n = n };
+    struct wanted wanted = { .client = client, .n = n };
 
-    house_until(house, has_tokens, &wanted);
+    fixture_until(fixture, has_tokens, &wanted);
 }
 
-void guest_assert_done(const struct guest *guest, Sotto__V1__FinishReason reason, uint32_t n_tokens)
+void client_assert_done(const struct client *client, Sotto__V1__FinishReason reason, uint32_t n_tokens)
 {
-    ck_assert_uint_eq(guest->n_ends, 1);
-    ck_assert_msg(guest->code == SOTTO__V1__CODE__CODE_OK, "failed with %d: %s", (int)guest->code, guest->sentence);
-    ck_assert_int_eq(guest->reason, reason);
-    ck_assert_uint_eq(guest->n_tokens, n_tokens);
+    ck_assert_uint_eq(client->n_ends, 1);
+    ck_assert_msg(client->code == SOTTO__V1__CODE__CODE_OK, "failed with %d: %s", (int)client->code, client->sentence);
+    ck_assert_int_eq(client->reason, reason);
+    ck_assert_uint_eq(client->n_tokens, n_tokens);
 }
 
-void guest_assert_failed(const struct guest *guest, Sotto__V1__Code code, const char *word)
+void client_assert_failed(const struct client *client, Sotto__V1__Code code, const char *word)
 {
-    ck_assert_uint_eq(guest->n_ends, 1);
-    ck_assert_int_eq(guest->code, code);
-    ck_assert_msg(strstr(guest->sentence, word) != NULL, "\"%s\" has no \"%s\"", guest->sentence, word);
+    ck_assert_uint_eq(client->n_ends, 1);
+    ck_assert_int_eq(client->code, code);
+    ck_assert_msg(strstr(client->sentence, word) != NULL, "\"%s\" has no \"%s\"", client->sentence, word);
 }
 
-void guest_assert_same(const struct guest *a, const struct guest *b)
+void client_assert_same(const struct client *a, const struct client *b)
 {
     ck_assert_uint_eq(a->n_tokens, b->n_tokens);
     ck_assert_mem_eq(a->tokens, b->tokens, a->n_tokens * sizeof(uint32_t));

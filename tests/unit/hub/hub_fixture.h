@@ -1,5 +1,5 @@
 /*
- * House: a hub with its loop, engines that play a script, and guests who ask and write down what they are told
+ * Fixture: a hub with its loop, engines that play a script, and clients who ask and write down what they are told
  *
  * The model file is made up for the test: 512 tokens, byte-level, ChatML. Everything is checked at the end: all
  * handles closed, all memory back, nobody called after the last message.
@@ -13,10 +13,10 @@
 #include "stream/stream.h"
 #include "unit.h"
 
-#define HOUSE_END_ID    258u /* ends an answer */
-#define HOUSE_GUEST_CAP 4096u
+#define FIXTURE_END_ID     258u /* ends an answer */
+#define FIXTURE_CLIENT_CAP 4096u
 
-struct house {
+struct fixture {
     uv_loop_t loop;
     struct hub *hub;
     char dir[64];
@@ -30,9 +30,9 @@ struct house {
     bool is_stopped;
 };
 
-struct guest {
+struct client {
     struct stream *stream;          /* NULL after its last message */
-    const struct stream_sink *sink; /* guest_sink, or a test's own */
+    const struct stream_sink *sink; /* client_sink, or a test's own */
     Sotto__V1__Generate ask;
     Sotto__V1__Sampling sampling;
     Sotto__V1__TokenIds ids;
@@ -41,9 +41,9 @@ struct guest {
     uint32_t prompt_tokens;
     uint64_t seed;
     char numerics[64];
-    uint32_t tokens[HOUSE_GUEST_CAP];
+    uint32_t tokens[FIXTURE_CLIENT_CAP];
     uint32_t n_tokens;
-    char text[HOUSE_GUEST_CAP];
+    char text[FIXTURE_CLIENT_CAP];
     uint32_t n_text;
     uint32_t n_logprobs;
     uint32_t n_notices[16];
@@ -55,50 +55,50 @@ struct guest {
     Sotto__V1__Usage usage;
 };
 
-/* Makes files and settings; @script is what engines play, or NULL. Change house->settings and ->config, then open. */
-void house_prepare(struct house *house, const char *script);
-void house_open(struct house *house);
+/* Makes files and settings; @script is what engines play, or NULL. Change fixture->settings and ->config, then open. */
+void fixture_prepare(struct fixture *fixture, const char *script);
+void fixture_open(struct fixture *fixture);
 
 /* Both, and the model loads. */
-void house_begin(struct house *house, const char *script);
+void fixture_begin(struct fixture *fixture, const char *script);
 
 /* Stops the hub, and checks that all is as before. */
-void house_end(struct house *house);
+void fixture_end(struct fixture *fixture);
 
 /* Runs the loop until @is_true(owner), ten seconds at most. */
-void house_until(struct house *house, bool (*is_true)(void *owner), void *owner);
+void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *owner);
 
 /* Runs the loop for @ms. */
-void house_run(struct house *house, uint32_t ms);
-void house_until_ready(struct house *house);
+void fixture_run(struct fixture *fixture, uint32_t ms);
+void fixture_until_ready(struct fixture *fixture);
 
 /* Writes another script for engines that start from now on. */
-void house_rewrite(struct house *house, const char *script);
-void house_make_model(const char *path, uint32_t n_words);
+void fixture_rewrite(struct fixture *fixture, const char *script);
+void fixture_make_model(const char *path, uint32_t n_words);
 
-struct model *house_model(struct house *house);
-uint32_t house_pid(struct house *house);
-bool house_had(const struct house *house, const char *event);
+struct model *fixture_model(struct fixture *fixture);
+uint32_t fixture_pid(struct fixture *fixture);
+bool fixture_had(const struct fixture *fixture, const char *event);
 
 /* Writes down all that it is told. */
-extern const struct stream_sink guest_sink;
+extern const struct stream_sink client_sink;
 
-/* A guest with a prompt of @n tokens ("1 2 3 …" and @first in front) and room for @n_answer, greedy, seed 7. */
-void guest_init(struct guest *guest, uint32_t first, uint32_t n, uint32_t n_answer);
-void guest_finish(struct guest *guest);
+/* A client with a prompt of @n tokens ("1 2 3 …" and @first in front) and room for @n_answer, greedy, seed 7. */
+void client_init(struct client *client, uint32_t first, uint32_t n, uint32_t n_answer);
+void client_finish(struct client *client);
 
 /* Asks; must be taken in. */
-void guest_ask(struct house *house, struct guest *guest);
+void client_ask(struct fixture *fixture, struct client *client);
 
 /* Asks; must be refused with @code. */
-void guest_refused(struct house *house, struct guest *guest, Sotto__V1__Code code, const char *word);
+void client_refused(struct fixture *fixture, struct client *client, Sotto__V1__Code code, const char *word);
 
-void guest_until_over(struct house *house, struct guest *guest);
-void guest_until_tokens(struct house *house, struct guest *guest, uint32_t n);
+void client_until_over(struct fixture *fixture, struct client *client);
+void client_until_tokens(struct fixture *fixture, struct client *client, uint32_t n);
 
 /* It ended Done for @reason, with n tokens in order and no message missing. */
-void guest_assert_done(const struct guest *guest, Sotto__V1__FinishReason reason, uint32_t n_tokens);
-void guest_assert_failed(const struct guest *guest, Sotto__V1__Code code, const char *word);
-void guest_assert_same(const struct guest *a, const struct guest *b);
+void client_assert_done(const struct client *client, Sotto__V1__FinishReason reason, uint32_t n_tokens);
+void client_assert_failed(const struct client *client, Sotto__V1__Code code, const char *word);
+void client_assert_same(const struct client *a, const struct client *b);
 
 #endif

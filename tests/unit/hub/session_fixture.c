@@ -1,7 +1,7 @@
-#include "sitting.h"
+#include "session_fixture.h"
 #include <string.h>
 
-struct house house;
+struct fixture fixture;
 
 /* ---- opening and closing */
 
@@ -64,7 +64,7 @@ int ask_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct di
     uint32_t retry_ms;
 
     *opener = (struct opener){ .n_ends = 0 };
-    return hub_open_session(house.hub, ask, &house.grant, &opener_sink, opener, &opener->stream, &retry_ms, diag);
+    return hub_open_session(fixture.hub, ask, &fixture.grant, &opener_sink, opener, &opener->stream, &retry_ms, diag);
 }
 
 uint64_t open_with(const Sotto__V1__OpenSession *ask)
@@ -73,7 +73,7 @@ uint64_t open_with(const Sotto__V1__OpenSession *ask)
     struct diag diag = DIAG_INIT;
 
     ck_assert_msg(ask_open(&opener, ask, &diag) == 0, "%s", diag.text);
-    house_until(&house, has_ended, &opener);
+    fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, 0);
     ck_assert_uint_ne(opener.session, 0);
     return opener.session;
@@ -101,41 +101,41 @@ bool is_closed(void *owner)
 
 int close_session(uint64_t id, uint32_t uid, struct closing *closing)
 {
-    struct grant grant = house.grant;
+    struct grant grant = fixture.grant;
     struct diag diag = DIAG_INIT;
 
     grant.uid = uid;
     *closing = (struct closing){ .ticket = NULL };
-    return hub_close_session(house.hub, id, &grant, on_closed, closing, &closing->ticket, &diag);
+    return hub_close_session(fixture.hub, id, &grant, on_closed, closing, &closing->ticket, &diag);
 }
 
 uint32_t close_well(uint64_t id)
 {
     struct closing closing;
 
-    ck_assert_int_eq(close_session(id, house.grant.uid, &closing), 0);
-    house_until(&house, is_closed, &closing);
+    ck_assert_int_eq(close_session(id, fixture.grant.uid, &closing), 0);
+    fixture_until(&fixture, is_closed, &closing);
     return closing.n_tok;
 }
 
 struct session *the_session(void)
 {
-    return container_of(list_first(&house.hub->sessions), struct session, link);
+    return container_of(list_first(&fixture.hub->sessions), struct session, link);
 }
 
 /* ---- turns */
 
-void init_turn(struct guest *guest, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer)
+void init_turn(struct client *client, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer)
 {
-    guest_init(guest, first, n, n_answer);
-    guest->ask.session = id;
-    guest->ask.ignore_end = true;
+    client_init(client, first, n, n_answer);
+    client->ask.session = id;
+    client->ask.ignore_end = true;
 }
 
-void run(struct guest *guest)
+void run(struct client *client)
 {
-    guest_ask(&house, guest);
-    guest_until_over(&house, guest);
+    client_ask(&fixture, client);
+    client_until_over(&fixture, client);
 }
 
 void say(struct log *log, const uint32_t *ids, size_t n)
@@ -144,12 +144,12 @@ void say(struct log *log, const uint32_t *ids, size_t n)
     log->n += (uint32_t)n;
 }
 
-void assert_same_as_cold(struct log *log, const struct guest *warm)
+void assert_same_as_cold(struct log *log, const struct client *warm)
 {
-    struct guest cold;
+    struct client cold;
 
     say(log, warm->ids.ids, warm->ids.n_ids);
-    guest_init(&cold, 0, log->n, warm->ask.max_tokens);
+    client_init(&cold, 0, log->n, warm->ask.max_tokens);
     memcpy(cold.ids.ids, log->ids, log->n * sizeof(*log->ids));
     cold.ask.ignore_end = true;
     cold.ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
@@ -158,5 +158,5 @@ void assert_same_as_cold(struct log *log, const struct guest *warm)
     ck_assert_uint_ge(cold.n_tokens, warm->n_tokens);
     ck_assert_mem_eq(cold.tokens, warm->tokens, warm->n_tokens * sizeof(*warm->tokens));
     say(log, warm->tokens, warm->n_tokens);
-    guest_finish(&cold);
+    client_finish(&cold);
 }

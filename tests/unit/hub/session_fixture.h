@@ -1,13 +1,13 @@
 /*
- * Sitting: sessions at a house, and the same conversations without one
+ * Sitting: sessions at a fixture, and the same conversations without one
  */
 #ifndef SOTTO_HUB_SESSION_FIXTURE_H
 #define SOTTO_HUB_SESSION_FIXTURE_H
 
-#include "house.h"
+#include "hub_fixture.h"
 #include "session/session.h"
 
-extern struct house house; /* one a test */
+extern struct fixture fixture; /* one a test */
 
 /* Who opens a session, and what it is told. */
 struct opener {
@@ -46,8 +46,8 @@ uint32_t close_well(uint64_t id);
 struct session *the_session(void);
 
 /* A turn of @n tokens, the first of them @first. */
-void init_turn(struct guest *guest, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer);
-void run(struct guest *guest);
+void init_turn(struct client *client, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer);
+void run(struct client *client);
 
 /* All that was said so far, as a client would say it at once. */
 struct log {
@@ -58,6 +58,6 @@ struct log {
 void say(struct log *log, const uint32_t *ids, size_t n);
 
 /* Adds @warm's turn to @log, and asks for its answer again without a session. */
-void assert_same_as_cold(struct log *log, const struct guest *warm);
+void assert_same_as_cold(struct log *log, const struct client *warm);
 
 #endif

@@ -1,8 +1,8 @@
 /* Words, lists and figures: each question is answered once, later. */
-#include "house.h"
+#include "hub_fixture.h"
 #include <string.h>
 
-static struct house house;
+static struct fixture fixture;
 
 struct asker {
     uint32_t n_answers;
@@ -62,7 +62,7 @@ static int tokenize(struct asker *asker, const char *text, bool special, bool pi
     memcpy(&ask.text.data, &text, sizeof(ask.text.data));
     ask.special = special;
     ask.pieces = pieces;
-    return hub_tokenize(house.hub, &ask, &house.grant, on_tokenized, asker, &asker->ticket, diag);
+    return hub_tokenize(fixture.hub, &ask, &fixture.grant, on_tokenized, asker, &asker->ticket, diag);
 }
 
 static int detokenize(struct asker *asker, uint32_t *ids, size_t n, bool special, struct diag *diag)
@@ -73,7 +73,7 @@ static int detokenize(struct asker *asker, uint32_t *ids, size_t n, bool special
     ask.ids = ids;
     ask.n_ids = n;
     ask.special = special;
-    return hub_detokenize(house.hub, &ask, &house.grant, on_detokenized, asker, &asker->ticket, diag);
+    return hub_detokenize(fixture.hub, &ask, &fixture.grant, on_detokenized, asker, &asker->ticket, diag);
 }
 
 START_TEST(a_text_becomes_ids_and_pieces_and_a_text_again)
@@ -82,18 +82,18 @@ START_TEST(a_text_becomes_ids_and_pieces_and_a_text_again)
     struct asker asker;
     uint32_t ids[2];
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     ck_assert_int_eq(tokenize(&asker, "hi", false, true, &diag), 0);
     ck_assert_uint_eq(asker.n_answers, 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_uint_eq(asker.n_ids, 2);
     ck_assert_str_eq(asker.pieces, "h|i|");
     memcpy(ids, asker.ids, sizeof(ids));
     ck_assert_int_eq(detokenize(&asker, ids, 2, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
 
     ck_assert_str_eq(asker.text, "hi");
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -102,17 +102,17 @@ START_TEST(control_tokens_count_only_for_whom_policy_lets)
     struct diag diag = DIAG_INIT;
     struct asker asker;
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     ck_assert_int_eq(tokenize(&asker, "<|im_end|>", true, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_uint_eq(asker.n_ids, 1);
     ck_assert_int_eq(tokenize(&asker, "<|im_end|>", false, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_uint_eq(asker.n_ids, 10);
-    house.grant.special = false;
+    fixture.grant.special = false;
 
     ck_assert_int_eq(tokenize(&asker, "x", true, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -123,19 +123,19 @@ START_TEST(ids_that_are_no_text_and_bytes_that_are_none_are_handled)
     uint32_t outside[1] = { 512 };
     uint32_t bad[1];
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     ck_assert_int_eq(detokenize(&asker, outside, 1, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     bad[0] = 0xff; /* a byte that begins no character */
     ck_assert_int_eq(detokenize(&asker, bad, 1, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_str_eq(asker.text, "\xef\xbf\xbd");
     ck_assert_int_eq(tokenize(&asker, "a\xff", false, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
 
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -144,22 +144,22 @@ START_TEST(a_question_waits_for_its_model_or_fails_with_it)
     struct diag diag = DIAG_INIT;
     struct asker asker;
 
-    house_prepare(&house, "load do slow 50\n");
-    house.settings.load_at_start = false;
-    house_open(&house);
+    fixture_prepare(&fixture, "load do slow 50\n");
+    fixture.settings.load_at_start = false;
+    fixture_open(&fixture);
     ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_uint_eq(asker.n_ids, 2);
-    house_end(&house);
+    fixture_end(&fixture);
 
-    house_prepare(&house, "load do hopeless no such tensor\n");
-    house.settings.load_at_start = false;
-    house_open(&house);
+    fixture_prepare(&fixture, "load do hopeless no such tensor\n");
+    fixture.settings.load_at_start = false;
+    fixture_open(&fixture);
     ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(asker.sentence, "no such tensor"));
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -168,13 +168,13 @@ START_TEST(who_is_forgotten_gets_no_answer)
     struct diag diag = DIAG_INIT;
     struct asker asker;
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
     ticket_forget(asker.ticket);
-    house_run(&house, 50);
+    fixture_run(&fixture, 50);
 
     ck_assert_uint_eq(asker.n_answers, 0);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -184,18 +184,18 @@ START_TEST(one_user_has_so_many_texts_in_work_and_no_more)
     struct asker askers[9];
     int r = 0;
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     for (size_t i = 0; i < 9; i++) {
         r = tokenize(&askers[i], "hi", false, false, &diag);
     }
     ck_assert_int_eq(r, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
     for (size_t i = 0; i < 8; i++) {
-        house_until(&house, is_answered, &askers[i]);
+        fixture_until(&fixture, is_answered, &askers[i]);
     }
 
     ck_assert_int_eq(tokenize(&askers[8], "hi", false, false, &diag), 0);
-    house_until(&house, is_answered, &askers[8]);
-    house_end(&house);
+    fixture_until(&fixture, is_answered, &askers[8]);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -204,9 +204,9 @@ START_TEST(models_are_listed_with_files_for_administrators_only)
     Sotto__V1__Models models;
     struct arena arena;
 
-    house_begin(&house, "");
+    fixture_begin(&fixture, "");
     arena_init(&arena, MEM_WIRE, 1 << 16);
-    ck_assert_int_eq(hub_list_models(house.hub, &house.grant, &arena, &models), 0);
+    ck_assert_int_eq(hub_list_models(fixture.hub, &fixture.grant, &arena, &models), 0);
     ck_assert_uint_eq(models.n_models, 1);
     ck_assert_str_eq(models.models[0]->name, "tiny");
     ck_assert_str_eq(models.models[0]->file, "");
@@ -214,11 +214,11 @@ START_TEST(models_are_listed_with_files_for_administrators_only)
     ck_assert_uint_eq(models.models[0]->vocabulary, 512);
     ck_assert(models.models[0]->chat);
     ck_assert(models.models[0]->is_default);
-    house.grant.admin = true;
-    ck_assert_int_eq(hub_list_models(house.hub, &house.grant, &arena, &models), 0);
-    ck_assert_str_eq(models.models[0]->file, house.model);
+    fixture.grant.admin = true;
+    ck_assert_int_eq(hub_list_models(fixture.hub, &fixture.grant, &arena, &models), 0);
+    ck_assert_str_eq(models.models[0]->file, fixture.model);
     arena_finish(&arena);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -274,22 +274,22 @@ static void ask_status(struct report *report)
     struct ticket *ticket;
 
     report->n_answers = 0;
-    ck_assert_int_eq(hub_status(house.hub, &house.grant, on_report, report, &ticket, &diag), 0);
+    ck_assert_int_eq(hub_status(fixture.hub, &fixture.grant, on_report, report, &ticket, &diag), 0);
     ck_assert_uint_eq(report->n_answers, 0);
-    house_until(&house, is_reported, report);
+    fixture_until(&fixture, is_reported, report);
 }
 
 START_TEST(status_tells_what_is_true_now)
 {
     struct report report;
-    struct guest guest;
+    struct client client;
 
-    house_begin(&house, "");
-    guest_init(&guest, 1, 4, 20);
-    guest.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    guest.ask.credit = 10;
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 10);
+    fixture_begin(&fixture, "");
+    client_init(&client, 1, 4, 20);
+    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.ask.credit = 10;
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 10);
     ask_status(&report);
     ck_assert_uint_eq(report.sequences, 1);
     ck_assert_uint_gt(report.pages_used, 0);
@@ -297,8 +297,8 @@ START_TEST(status_tells_what_is_true_now)
     ck_assert_uint_eq(report.n_running, 0);
     ck_assert_uint_gt(report.n_own_rows, 2);
     ck_assert_uint_gt(report.n_engine_rows, 2);
-    stream_cancel(guest.stream);
-    guest_until_over(&house, &guest);
+    stream_cancel(client.stream);
+    client_until_over(&fixture, &client);
     ask_status(&report);
 
     ck_assert_uint_eq(report.sequences, 0);
@@ -306,27 +306,27 @@ START_TEST(status_tells_what_is_true_now)
     ck_assert_uint_eq(report.tokens, 10);
     ck_assert_uint_eq(report.n_generated, 10);
     ck_assert_uint_eq(report.steps, report.weight_passes);
-    guest_finish(&guest);
-    house_end(&house);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(status_does_not_wait_for_an_engine_in_a_long_step)
 {
     struct report report;
-    struct guest guest;
+    struct client client;
 
-    house_begin(&house, "when 200 do slow 1000\n");
-    guest_init(&guest, 200, 4, 2);
-    guest_ask(&house, &guest);
-    house_run(&house, 50);
+    fixture_begin(&fixture, "when 200 do slow 1000\n");
+    client_init(&client, 200, 4, 2);
+    client_ask(&fixture, &client);
+    fixture_run(&fixture, 50);
     ask_status(&report);
 
     ck_assert_uint_eq(report.n_running, 1);
-    stream_cancel(guest.stream);
-    guest_until_over(&house, &guest);
-    guest_finish(&guest);
-    house_end(&house);
+    stream_cancel(client.stream);
+    client_until_over(&fixture, &client);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 

@@ -1,16 +1,16 @@
-/* The same house around the real engine and a small trained model: the published answers, also over its dead body. */
-#include "house.h"
+/* The same fixture around the real engine and a small trained model: the published answers, also over its dead body. */
+#include "hub_fixture.h"
 #include <jansson.h>
 #include <signal.h>
 #include <string.h>
 
-#define MODEL    "models/stories260K-f32.gguf"
-#define TRUTH    "models/stories260K-f32.expected.json"
-#define N_ANSWER 24u
-#define N_GUESTS 5u
+#define MODEL     "models/stories260K-f32.gguf"
+#define TRUTH     "models/stories260K-f32.expected.json"
+#define N_ANSWER  24u
+#define N_CLIENTS 5u
 
-static struct house house;
-static struct guest guests[N_GUESTS];
+static struct fixture fixture;
+static struct client clients[N_CLIENTS];
 static json_t *cases;
 
 static bool begin_with(bool shares, uint32_t n_context)
@@ -25,18 +25,18 @@ static bool begin_with(bool shares, uint32_t n_context)
     root = json_load_file(truth, 0, NULL);
     cases = json_incref(json_object_get(root, "cases"));
     json_decref(root);
-    ck_assert_uint_ge(json_array_size(cases), N_GUESTS);
-    house_prepare(&house, "");
-    house.settings.file = model;
-    house.settings.backend = "cpu";
-    house.settings.kv_format = "f16";
-    house.settings.n_threads = 1;
-    house.settings.share_prefixes = shares;
-    house.settings.n_context = n_context;
-    house.config.engine_path = SOTTO_ENGINE;
-    house.config.guard_allocations = true;
-    house_open(&house);
-    house_until_ready(&house);
+    ck_assert_uint_ge(json_array_size(cases), N_CLIENTS);
+    fixture_prepare(&fixture, "");
+    fixture.settings.file = model;
+    fixture.settings.backend = "cpu";
+    fixture.settings.kv_format = "f16";
+    fixture.settings.n_threads = 1;
+    fixture.settings.share_prefixes = shares;
+    fixture.settings.n_context = n_context;
+    fixture.config.engine_path = SOTTO_ENGINE;
+    fixture.config.guard_allocations = true;
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
     return true;
 }
 
@@ -51,11 +51,11 @@ static void ask(size_t i)
     const json_t *row = json_array_get(cases, i);
     const char *prompt = json_string_value(json_object_get(row, "prompt"));
 
-    guest_init(&guests[i], 1, 0, N_ANSWER);
-    guests[i].ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    guests[i].ask.text.len = strlen(prompt);
-    memcpy(&guests[i].ask.text.data, &prompt, sizeof(prompt));
-    guest_ask(&house, &guests[i]);
+    client_init(&clients[i], 1, 0, N_ANSWER);
+    clients[i].ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    clients[i].ask.text.len = strlen(prompt);
+    memcpy(&clients[i].ask.text.data, &prompt, sizeof(prompt));
+    client_ask(&fixture, &clients[i]);
 }
 
 static void assert_published(size_t i)
@@ -63,14 +63,14 @@ static void assert_published(size_t i)
     const json_t *row = json_array_get(cases, i);
     const json_t *ids = json_object_get(row, "greedy_ids");
 
-    guest_until_over(&house, &guests[i]);
-    ck_assert_msg(guests[i].code == SOTTO__V1__CODE__CODE_OK, "%s", guests[i].sentence);
-    ck_assert_uint_eq(guests[i].prompt_tokens, json_array_size(json_object_get(row, "prompt_ids")));
-    ck_assert_uint_gt(guests[i].n_tokens, 0);
-    for (uint32_t k = 0; k < guests[i].n_tokens; k++) {
-        ck_assert_uint_eq(guests[i].tokens[k], (uint32_t)json_integer_value(json_array_get(ids, k)));
+    client_until_over(&fixture, &clients[i]);
+    ck_assert_msg(clients[i].code == SOTTO__V1__CODE__CODE_OK, "%s", clients[i].sentence);
+    ck_assert_uint_eq(clients[i].prompt_tokens, json_array_size(json_object_get(row, "prompt_ids")));
+    ck_assert_uint_gt(clients[i].n_tokens, 0);
+    for (uint32_t k = 0; k < clients[i].n_tokens; k++) {
+        ck_assert_uint_eq(clients[i].tokens[k], (uint32_t)json_integer_value(json_array_get(ids, k)));
     }
-    guest_finish(&guests[i]);
+    client_finish(&clients[i]);
 }
 
 START_TEST(answers_are_the_published_ones_together_and_each_step_reads_the_weights_once)
@@ -78,18 +78,18 @@ START_TEST(answers_are_the_published_ones_together_and_each_step_reads_the_weigh
     if (!begin()) {
         return;
     }
-    for (size_t i = 0; i < N_GUESTS; i++) {
+    for (size_t i = 0; i < N_CLIENTS; i++) {
         ask(i);
     }
-    for (size_t i = 0; i < N_GUESTS; i++) {
+    for (size_t i = 0; i < N_CLIENTS; i++) {
         assert_published(i);
     }
 
-    ck_assert_uint_eq(house_model(&house)->current->figures.n_weight_passes,
-                      house_model(&house)->current->figures.n_steps);
-    ck_assert_uint_eq(house_model(&house)->current->figures.n_step_allocs, 0);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->figures.n_weight_passes,
+                      fixture_model(&fixture)->current->figures.n_steps);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->figures.n_step_allocs, 0);
     json_decref(cases);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -98,18 +98,18 @@ START_TEST(sigkill_changes_no_token_of_a_real_answer)
     if (!begin()) {
         return;
     }
-    for (size_t i = 0; i < N_GUESTS; i++) {
+    for (size_t i = 0; i < N_CLIENTS; i++) {
         ask(i);
     }
-    guest_until_tokens(&house, &guests[1], 5);
-    kill((pid_t)house_pid(&house), SIGKILL);
-    for (size_t i = 0; i < N_GUESTS; i++) {
+    client_until_tokens(&fixture, &clients[1], 5);
+    kill((pid_t)fixture_pid(&fixture), SIGKILL);
+    for (size_t i = 0; i < N_CLIENTS; i++) {
         assert_published(i);
     }
 
-    ck_assert_uint_eq(house_model(&house)->n_starts, 2);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 2);
     json_decref(cases);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -117,22 +117,22 @@ END_TEST
 static void ask_twice(uint32_t uid)
 {
     for (int i = 0; i < 2; i++) {
-        house.grant.uid = i == 0 ? house.grant.uid : uid;
-        guest_init(&guests[i], 5, 40, N_ANSWER);
-        guest_ask(&house, &guests[i]);
-        guest_until_over(&house, &guests[i]);
-        ck_assert_msg(guests[i].code == SOTTO__V1__CODE__CODE_OK, "%s", guests[i].sentence);
+        fixture.grant.uid = i == 0 ? fixture.grant.uid : uid;
+        client_init(&clients[i], 5, 40, N_ANSWER);
+        client_ask(&fixture, &clients[i]);
+        client_until_over(&fixture, &clients[i]);
+        ck_assert_msg(clients[i].code == SOTTO__V1__CODE__CODE_OK, "%s", clients[i].sentence);
     }
-    ck_assert_uint_eq(guests[0].usage.cached_tokens, 0);
-    ck_assert_mem_eq(guests[0].tokens, guests[1].tokens, sizeof(guests[0].tokens));
+    ck_assert_uint_eq(clients[0].usage.cached_tokens, 0);
+    ck_assert_mem_eq(clients[0].tokens, clients[1].tokens, sizeof(clients[0].tokens));
 }
 
 static void leave(void)
 {
-    guest_finish(&guests[0]);
-    guest_finish(&guests[1]);
+    client_finish(&clients[0]);
+    client_finish(&clients[1]);
     json_decref(cases);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 
 START_TEST(a_second_request_of_a_user_finds_the_first_and_answers_the_same)
@@ -141,13 +141,13 @@ START_TEST(a_second_request_of_a_user_finds_the_first_and_answers_the_same)
         return;
     }
 
-    ask_twice(house.grant.uid);
+    ask_twice(fixture.grant.uid);
 
-    ck_assert_uint_eq(guests[1].usage.prompt_tokens, 40);
-    ck_assert_uint_eq(guests[1].usage.cached_tokens, 39);
-    ck_assert_uint_eq(house.hub->counts[HUB_CACHED_TOK], 39);
-    ck_assert_uint_eq(house.hub->counts[HUB_PREFIX_HITS], 1);
-    ck_assert_uint_gt(house_model(&house)->current->figures.n_pages_cached, 0);
+    ck_assert_uint_eq(clients[1].usage.prompt_tokens, 40);
+    ck_assert_uint_eq(clients[1].usage.cached_tokens, 39);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_CACHED_TOK], 39);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PREFIX_HITS], 1);
+    ck_assert_uint_gt(fixture_model(&fixture)->current->figures.n_pages_cached, 0);
     leave();
 }
 END_TEST
@@ -158,10 +158,10 @@ START_TEST(another_user_finds_nothing)
         return;
     }
 
-    ask_twice(house.grant.uid + 1);
+    ask_twice(fixture.grant.uid + 1);
 
-    ck_assert_uint_eq(guests[1].usage.cached_tokens, 0);
-    ck_assert_uint_eq(house.hub->counts[HUB_PREFIX_HITS], 0);
+    ck_assert_uint_eq(clients[1].usage.cached_tokens, 0);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PREFIX_HITS], 0);
     leave();
 }
 END_TEST
@@ -172,10 +172,10 @@ START_TEST(a_model_that_is_told_not_to_share_computes_each_prompt)
         return;
     }
 
-    ask_twice(house.grant.uid);
+    ask_twice(fixture.grant.uid);
 
-    ck_assert_uint_eq(guests[1].usage.cached_tokens, 0);
-    ck_assert_uint_eq(house_model(&house)->current->figures.n_pages_cached, 0);
+    ck_assert_uint_eq(clients[1].usage.cached_tokens, 0);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->figures.n_pages_cached, 0);
     leave();
 }
 END_TEST
@@ -189,32 +189,32 @@ START_TEST(an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_w
     }
 
     for (int i = 0; i < 2; i++) {
-        guest_init(&guests[i], 5, 40, 60);
-        guests[i].ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-        guests[i].ask.ignore_end = true;
-        guest_ask(&house, &guests[i]);
+        client_init(&clients[i], 5, 40, 60);
+        clients[i].ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+        clients[i].ask.ignore_end = true;
+        client_ask(&fixture, &clients[i]);
         if (i == 1) {
-            guest_until_tokens(&house, &guests[i], 35);
-            kill((pid_t)house_pid(&house), SIGKILL);
+            client_until_tokens(&fixture, &clients[i], 35);
+            kill((pid_t)fixture_pid(&fixture), SIGKILL);
         }
-        guest_until_over(&house, &guests[i]);
-        guest_assert_done(&guests[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
+        client_until_over(&fixture, &clients[i]);
+        client_assert_done(&clients[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
     }
-    guest_assert_same(&guests[0], &guests[1]);
-    ck_assert_uint_eq(house.hub->counts[HUB_SLIDES], 4);
+    client_assert_same(&clients[0], &clients[1]);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_SLIDES], 4);
 
     /* 24 tokens fill the context; of 64 then stay 4 and 30, and 30 more fill it again. */
-    memcpy(known, guests[0].ids.ids, 40 * sizeof(*known));
-    memcpy(known + 40, guests[0].tokens, 24 * sizeof(*known));
+    memcpy(known, clients[0].ids.ids, 40 * sizeof(*known));
+    memcpy(known + 40, clients[0].tokens, 24 * sizeof(*known));
     memmove(known + 4, known + 34, 30 * sizeof(*known));
-    guest_init(&guests[2], 5, 34, 30);
-    memcpy(guests[2].ids.ids, known, 34 * sizeof(*known));
-    guests[2].ask.ignore_end = true;
-    guest_ask(&house, &guests[2]);
-    guest_until_over(&house, &guests[2]);
-    ck_assert_mem_eq(guests[2].tokens, guests[0].tokens + 24, 30 * sizeof(*known));
+    client_init(&clients[2], 5, 34, 30);
+    memcpy(clients[2].ids.ids, known, 34 * sizeof(*known));
+    clients[2].ask.ignore_end = true;
+    client_ask(&fixture, &clients[2]);
+    client_until_over(&fixture, &clients[2]);
+    ck_assert_mem_eq(clients[2].tokens, clients[0].tokens + 24, 30 * sizeof(*known));
 
-    guest_finish(&guests[2]);
+    client_finish(&clients[2]);
     leave();
 }
 END_TEST

@@ -1,12 +1,12 @@
+#include "reported.h"
 #include "base/clean.h"
-#include "told.h"
 #include <string.h>
 
-void told_init(struct told *told)
+void reported_init(struct reported *reported)
 {
-    memset(told, 0, sizeof(*told));
-    machine_state_init(&told->book);
-    told->now_us = 1000000000;
+    memset(reported, 0, sizeof(*reported));
+    machine_state_init(&reported->book);
+    reported->now_us = 1000000000;
 }
 
 static char *text(const char *from)
@@ -17,7 +17,7 @@ static char *text(const char *from)
     return same;
 }
 
-int told_inventory(struct told *told, const struct told_source *sources, size_t n, uint32_t minor)
+int reported_inventory(struct reported *reported, const struct reported_source *sources, size_t n, uint32_t minor)
 {
     Sotto__Sense__Inventory inventory = SOTTO__SENSE__INVENTORY__INIT;
     Sotto__Sense__Device device = SOTTO__SENSE__DEVICE__INIT;
@@ -41,49 +41,49 @@ int told_inventory(struct told *told, const struct told_source *sources, size_t 
     }
     device.minor = minor;
     device.is_ours = minor >= 128;
-    inventory.build = text(TOLD_BUILD);
+    inventory.build = text(REPORTED_BUILD);
     inventory.n_sources = n;
     inventory.sources = links;
     inventory.n_devices = minor ? 1 : 0;
     inventory.devices = devices;
-    diag_clear(&told->diag);
-    return machine_state_inventory(&told->book, &inventory, TOLD_BUILD, &told->diag);
+    diag_clear(&reported->diag);
+    return machine_state_inventory(&reported->book, &inventory, REPORTED_BUILD, &reported->diag);
 }
 
-static int tell(struct told *told, uint32_t id, int state, int64_t value, bool is_early)
+static int tell(struct reported *reported, uint32_t id, int state, int64_t value, bool is_early)
 {
     Sotto__Sense__Sample sample = SOTTO__SENSE__SAMPLE__INIT;
     Sotto__Sense__Reading reading = SOTTO__SENSE__READING__INIT;
     Sotto__Sense__Reading *readings[] = { &reading };
 
-    told->now_us += 1000;
+    reported->now_us += 1000;
     reading.source = id;
     reading.state = (Sotto__Sense__State)state;
     reading.value = value;
-    reading.at_us = is_early ? 0 : told->now_us;
-    sample.at_us = told->now_us;
+    reading.at_us = is_early ? 0 : reported->now_us;
+    sample.at_us = reported->now_us;
     sample.n_readings = 1;
     sample.readings = readings;
-    diag_clear(&told->diag);
-    return machine_state_sample(&told->book, &sample, told->now_us, &told->diag);
+    diag_clear(&reported->diag);
+    return machine_state_sample(&reported->book, &sample, reported->now_us, &reported->diag);
 }
 
-int told_state(struct told *told, uint32_t id, int state, int64_t value)
+int reported_state(struct reported *reported, uint32_t id, int state, int64_t value)
 {
-    return tell(told, id, state, value, false);
+    return tell(reported, id, state, value, false);
 }
 
-int told_reading(struct told *told, uint32_t id, int64_t value)
+int reported_reading(struct reported *reported, uint32_t id, int64_t value)
 {
-    return told_state(told, id, SOTTO__SENSE__STATE__STATE_OK, value);
+    return reported_state(reported, id, SOTTO__SENSE__STATE__STATE_OK, value);
 }
 
-int told_early(struct told *told, uint32_t id)
+int reported_early(struct reported *reported, uint32_t id)
 {
-    return tell(told, id, SOTTO__SENSE__STATE__STATE_STALE, 0, true);
+    return tell(reported, id, SOTTO__SENSE__STATE__STATE_STALE, 0, true);
 }
 
-int told_clients(struct told *told, const struct told_client *clients, size_t n)
+int reported_clients(struct reported *reported, const struct reported_client *clients, size_t n)
 {
     Sotto__Sense__Sample sample = SOTTO__SENSE__SAMPLE__INIT;
     Sotto__Sense__Client list[80];
@@ -98,19 +98,19 @@ int told_clients(struct told *told, const struct told_client *clients, size_t n)
         list[i].compute_permille = clients[i].compute;
         links[i] = &list[i];
     }
-    told->now_us += 1000;
-    sample.at_us = told->now_us;
+    reported->now_us += 1000;
+    sample.at_us = reported->now_us;
     sample.n_clients = n;
     sample.clients = links;
     sample.has_clients = true;
-    diag_clear(&told->diag);
-    return machine_state_sample(&told->book, &sample, told->now_us, &told->diag);
+    diag_clear(&reported->diag);
+    return machine_state_sample(&reported->book, &sample, reported->now_us, &reported->diag);
 }
 
-struct machine_view told_view(const struct told *told)
+struct machine_view reported_view(const struct reported *reported)
 {
     return (struct machine_view){
-        .now_us = told->now_us,
+        .now_us = reported->now_us,
         .since_us = 1,
         .period_us = 50000,
         .is_wanted = true,
@@ -118,11 +118,11 @@ struct machine_view told_view(const struct told *told)
     };
 }
 
-const struct machine_source *told_find(const struct told *told, const char *name)
+const struct machine_source *reported_find(const struct reported *reported, const char *name)
 {
-    for (uint32_t i = 0; i < told->book.n_sources; i++) {
-        if (strcmp(told->book.sources[i].name, name) == 0) {
-            return &told->book.sources[i];
+    for (uint32_t i = 0; i < reported->book.n_sources; i++) {
+        if (strcmp(reported->book.sources[i].name, name) == 0) {
+            return &reported->book.sources[i];
         }
     }
     return NULL;

@@ -1,26 +1,26 @@
 /* Unknown is never idle and never cool; nothing is protected only where nothing is there. */
-#include "told.h"
+#include "reported.h"
 #include "unit.h"
 #include <stdio.h>
 
-static void fill(const struct told *told, const struct machine_view *view, struct governor_input *ret_input)
+static void fill(const struct reported *reported, const struct machine_view *view, struct governor_input *ret_input)
 {
     *ret_input = (struct governor_input){ 0 };
-    machine_input_fill(&told->book, view, ret_input);
+    machine_input_fill(&reported->book, view, ret_input);
 }
 
 START_TEST(where_nobody_wants_to_know_there_is_nothing)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, HEAT, "zone gpu" }, 1, 128);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, HEAT, "zone gpu" }, 1, 128);
+    view = reported_view(&reported);
     view.is_wanted = false;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_NONE);
     ck_assert_int_eq(input.power.sight, GOVERNOR_NONE);
@@ -30,15 +30,15 @@ END_TEST
 
 START_TEST(a_machine_that_has_nothing_has_nothing_to_protect)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, NULL, 0, 0);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, NULL, 0, 0);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_NONE);
     ck_assert_int_eq(input.power.sight, GOVERNOR_NONE);
@@ -48,17 +48,17 @@ END_TEST
 
 START_TEST(before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    view = told_view(&told);
+    reported_init(&reported);
+    view = reported_view(&reported);
     view.is_alive = false;
     view.since_us = 777;
     view.now_us = 777 + MACHINE_OLD_US;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
     ck_assert_uint_eq(input.graphics.at_us, 777);
@@ -68,68 +68,68 @@ START_TEST(before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted)
 }
 END_TEST
 
-static enum governor_sight sight_at(struct told *told, uint64_t after_us)
+static enum governor_sight sight_at(struct reported *reported, uint64_t after_us)
 {
-    struct machine_view view = told_view(told);
+    struct machine_view view = reported_view(reported);
     struct governor_input input;
 
     view.since_us = 1000000;
     view.now_us = view.since_us + after_us;
-    fill(told, &view, &input);
+    fill(reported, &view, &input);
     return input.graphics.sight;
 }
 
 START_TEST(a_load_is_early_until_its_first_reading_and_lost_if_that_does_not_come)
 {
-    static const struct told_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
-    static struct told told;
+    static const struct reported_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
+    static struct reported reported;
 
-    told_init(&told);
-    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
-    told_inventory(&told, sources, 1, 128);
-    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
-    told_early(&told, 1);
-    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_EARLY);
-    ck_assert_int_eq(sight_at(&told, MACHINE_OLD_US), GOVERNOR_BLIND);
+    reported_init(&reported);
+    ck_assert_int_eq(sight_at(&reported, 1500000), GOVERNOR_EARLY);
+    reported_inventory(&reported, sources, 1, 128);
+    ck_assert_int_eq(sight_at(&reported, 1500000), GOVERNOR_EARLY);
+    reported_early(&reported, 1);
+    ck_assert_int_eq(sight_at(&reported, 1500000), GOVERNOR_EARLY);
+    ck_assert_int_eq(sight_at(&reported, MACHINE_OLD_US), GOVERNOR_BLIND);
 
-    told_state(&told, 1, SOTTO__SENSE__STATE__STATE_FORBIDDEN, 0);
-    ck_assert_int_eq(sight_at(&told, 1500000), GOVERNOR_BLIND);
+    reported_state(&reported, 1, SOTTO__SENSE__STATE__STATE_FORBIDDEN, 0);
+    ck_assert_int_eq(sight_at(&reported, 1500000), GOVERNOR_BLIND);
 }
 END_TEST
 
 START_TEST(a_load_that_was_read_once_is_not_early_again)
 {
-    static const struct told_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
-    static struct told told;
+    static const struct reported_source sources[] = { { 1, LOAD, "load", .tells_clients = false } };
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, sources, 1, 128);
-    told_reading(&told, 1, 300);
-    told_early(&told, 1);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, sources, 1, 128);
+    reported_reading(&reported, 1, 300);
+    reported_early(&reported, 1);
+    view = reported_view(&reported);
     view.since_us = view.now_us;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
-    ck_assert_uint_eq(input.graphics.at_us, told_find(&told, "load")->now.at_us);
+    ck_assert_uint_eq(input.graphics.at_us, reported_find(&reported, "load")->now.at_us);
     ck_assert_uint_gt(input.graphics.at_us, 0);
 }
 END_TEST
 
 START_TEST(a_device_whose_load_nobody_can_tell_is_blind)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, NULL, 0, 128);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, NULL, 0, 128);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
 }
@@ -137,15 +137,15 @@ END_TEST
 
 START_TEST(a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, NULL, 0, 1);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, NULL, 0, 1);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_NONE);
 }
@@ -158,23 +158,23 @@ static bool is_77(void *owner, uint32_t minor, uint64_t client, uint32_t pid)
 
 START_TEST(load_is_the_sum_of_all_others_on_our_device)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ .id = 1, LOAD, "fdinfo", .tells_clients = true }, 1, 128);
-    told_clients(&told,
-                 (struct told_client[]){ { 128, 1, 10, 300, 50 },
-                                         { 128, 2, 11, 100, 0 },
-                                         { 128, 3, 77, 0, 500 }, /* an engine of ours */
-                                         { 129, 1, 12, 900, 0 } },
-                 4);
-    told_reading(&told, 1, 900);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ .id = 1, LOAD, "fdinfo", .tells_clients = true }, 1, 128);
+    reported_clients(&reported,
+                     (struct reported_client[]){ { 128, 1, 10, 300, 50 },
+                                                 { 128, 2, 11, 100, 0 },
+                                                 { 128, 3, 77, 0, 500 }, /* an engine of ours */
+                                                 { 129, 1, 12, 900, 0 } },
+                     4);
+    reported_reading(&reported, 1, 900);
+    view = reported_view(&reported);
     view.is_ours = is_77;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_SEEN);
     ck_assert_uint_eq(input.graphics.busy_permille, 450);
@@ -183,34 +183,34 @@ END_TEST
 
 START_TEST(the_sum_is_never_more_than_the_whole)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ .id = 1, LOAD, "fdinfo", .tells_clients = true }, 1, 128);
-    told_clients(&told, (struct told_client[]){ { 128, 1, 10, 900, 900 }, { 128, 2, 11, 900, 0 } }, 2);
-    told_reading(&told, 1, 900);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ .id = 1, LOAD, "fdinfo", .tells_clients = true }, 1, 128);
+    reported_clients(&reported, (struct reported_client[]){ { 128, 1, 10, 900, 900 }, { 128, 2, 11, 900, 0 } }, 2);
+    reported_reading(&reported, 1, 900);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.graphics.busy_permille, 1000);
 }
 END_TEST
 
-START_TEST(where_clients_are_not_told_apart_the_value_stands)
+START_TEST(where_clients_are_not_reported_apart_the_value_stands)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, LOAD, "pvr status" }, 1, 128);
-    told_reading(&told, 1, 620);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, LOAD, "pvr status" }, 1, 128);
+    reported_reading(&reported, 1, 620);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.graphics.busy_permille, 620);
 }
@@ -218,36 +218,36 @@ END_TEST
 
 START_TEST(a_load_that_has_stopped_is_blind_from_its_last_moment_on)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, LOAD, "pvr status" }, 1, 128);
-    told_reading(&told, 1, 0);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, LOAD, "pvr status" }, 1, 128);
+    reported_reading(&reported, 1, 0);
+    view = reported_view(&reported);
     view.now_us += 500001;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
-    ck_assert_uint_eq(input.graphics.at_us, told.now_us);
+    ck_assert_uint_eq(input.graphics.at_us, reported.now_us);
 }
 END_TEST
 
 START_TEST(the_clock_is_scaled_by_the_highest_that_was_seen)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, CLOCK, "devfreq" }, 1, 128);
-    told_reading(&told, 1, 800000);
-    told_reading(&told, 1, 200000);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, CLOCK, "devfreq" }, 1, 128);
+    reported_reading(&reported, 1, 800000);
+    reported_reading(&reported, 1, 200000);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.graphics.cur_hz, 200000000);
     ck_assert_uint_eq(input.graphics.max_hz, 800000000);
@@ -256,20 +256,20 @@ END_TEST
 
 START_TEST(zones_in_use_are_seen_with_their_trips)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told,
-                   (struct told_source[]){ { .id = 1, HEAT, "zone gpu", .passive_mc = 85000 },
-                                           { .id = 2, HEAT, "zone battery", .is_spare = true } },
-                   2, 0);
-    told_reading(&told, 1, 61000);
-    told_reading(&told, 2, 30000);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported,
+                       (struct reported_source[]){ { .id = 1, HEAT, "zone gpu", .passive_mc = 85000 },
+                                                   { .id = 2, HEAT, "zone battery", .is_spare = true } },
+                       2, 0);
+    reported_reading(&reported, 1, 61000);
+    reported_reading(&reported, 2, 30000);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_SEEN);
@@ -282,22 +282,22 @@ END_TEST
 START_TEST(zones_that_the_configuration_names_count_and_no_others)
 {
     static const char *const patterns[] = { "GPU*" };
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told,
-                   (struct told_source[]){ { .id = 1, HEAT, "zone gpu-thermal", .is_spare = true },
-                                           { .id = 2, HEAT, "zone cpu-thermal" } },
-                   2, 0);
-    told_reading(&told, 1, 61000);
-    told_reading(&told, 2, 70000);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported,
+                       (struct reported_source[]){ { .id = 1, HEAT, "zone gpu-thermal", .is_spare = true },
+                                                   { .id = 2, HEAT, "zone cpu-thermal" } },
+                       2, 0);
+    reported_reading(&reported, 1, 61000);
+    reported_reading(&reported, 2, 70000);
+    view = reported_view(&reported);
     view.zones = patterns;
     view.n_zones = 1;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].temp_mc, 61000);
@@ -306,25 +306,25 @@ END_TEST
 
 START_TEST(of_too_many_zones_those_with_the_lowest_limits_count)
 {
-    static struct told_source sources[40];
+    static struct reported_source sources[40];
     static char names[40][16];
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
     for (uint32_t i = 0; i < 40; i++) { /* the last ones are nearest to their limits; the first has none */
         snprintf(names[i], sizeof(names[i]), "zone %u", i);
-        sources[i] = (struct told_source){ .id = i + 1, .quantity = HEAT, .name = names[i] };
+        sources[i] = (struct reported_source){ .id = i + 1, .quantity = HEAT, .name = names[i] };
         sources[i].passive_mc = i == 0 ? 0 : 110000 - 1000 * (int32_t)i;
     }
-    told_init(&told);
-    told_inventory(&told, sources, 40, 128);
+    reported_init(&reported);
+    reported_inventory(&reported, sources, 40, 128);
     for (uint32_t i = 0; i < 40; i++) {
-        told_reading(&told, i + 1, 40000);
+        reported_reading(&reported, i + 1, 40000);
     }
-    view = told_view(&told);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, GOVERNOR_ZONES_MAX);
     ck_assert_int_eq(input.zones[0].passive_mc, 86000);
@@ -335,18 +335,18 @@ END_TEST
 START_TEST(a_zone_that_is_demanded_and_not_there_is_blind)
 {
     static const char *const patterns[] = { "npu*" };
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, HEAT, "zone gpu" }, 1, 0);
-    told_reading(&told, 1, 61000);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, HEAT, "zone gpu" }, 1, 0);
+    reported_reading(&reported, 1, 61000);
+    view = reported_view(&reported);
     view.zones = patterns;
     view.n_zones = 1;
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_BLIND);
@@ -355,22 +355,22 @@ END_TEST
 
 START_TEST(a_zone_that_never_spoke_counts_only_where_no_other_does)
 {
-    static const struct told_source zones[] = { { 1, HEAT, "zone wifi" }, { 2, HEAT, "zone gpu" } };
-    static struct told told;
+    static const struct reported_source zones[] = { { 1, HEAT, "zone wifi" }, { 2, HEAT, "zone gpu" } };
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, zones, 2, 0);
-    told_state(&told, 1, SOTTO__SENSE__STATE__STATE_ABSENT, 0);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_init(&reported);
+    reported_inventory(&reported, zones, 2, 0);
+    reported_state(&reported, 1, SOTTO__SENSE__STATE__STATE_ABSENT, 0);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
     ck_assert_uint_eq(input.n_zones, 2);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_BLIND);
 
-    told_reading(&told, 2, 50000);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_reading(&reported, 2, 50000);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].temp_mc, 50000);
@@ -379,21 +379,21 @@ END_TEST
 
 START_TEST(what_was_there_and_is_gone_is_blind)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
     uint64_t seen_us;
 
-    told_init(&told);
-    told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone gpu" }, { 2, LOAD, "fdinfo" } }, 2, 0);
-    told_reading(&told, 1, 61000);
-    seen_us = told.now_us;
-    told_reading(&told, 2, 100);
-    told_inventory(&told, NULL, 0, 0);
-    machine_state_sweep(&told.book, false);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, (struct reported_source[]){ { 1, HEAT, "zone gpu" }, { 2, LOAD, "fdinfo" } }, 2, 0);
+    reported_reading(&reported, 1, 61000);
+    seen_us = reported.now_us;
+    reported_reading(&reported, 2, 100);
+    reported_inventory(&reported, NULL, 0, 0);
+    machine_state_sweep(&reported.book, false);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.n_zones, 1);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_BLIND);
@@ -404,23 +404,24 @@ END_TEST
 
 START_TEST(a_dead_link_blinds_everything_that_was_seen)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone" }, { 2, LOAD, "load" }, { 3, POWER, "power" } }, 3,
-                   128);
-    told_reading(&told, 1, 50000);
-    told_reading(&told, 2, 0);
-    told_reading(&told, 3, 5000);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_init(&reported);
+    reported_inventory(&reported,
+                       (struct reported_source[]){ { 1, HEAT, "zone" }, { 2, LOAD, "load" }, { 3, POWER, "power" } }, 3,
+                       128);
+    reported_reading(&reported, 1, 50000);
+    reported_reading(&reported, 2, 0);
+    reported_reading(&reported, 3, 5000);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
     ck_assert_int_eq(input.power.sight, GOVERNOR_SEEN);
     ck_assert_uint_eq(input.power.mw, 5000);
 
     view.is_alive = false;
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.graphics.sight, GOVERNOR_BLIND);
     ck_assert_int_eq(input.zones[0].sight, GOVERNOR_BLIND);
@@ -430,41 +431,41 @@ END_TEST
 
 START_TEST(the_device_is_the_one_that_the_inventory_calls_ours)
 {
-    static struct told told;
+    static struct reported reported;
 
-    told_init(&told);
-    told.book.n_devices = 2;
-    told.book.devices[0] = (struct machine_device){ .minor = 0, .has_display = true };
-    told.book.devices[1] = (struct machine_device){ .minor = 128 };
+    reported_init(&reported);
+    reported.book.n_devices = 2;
+    reported.book.devices[0] = (struct machine_device){ .minor = 0, .has_display = true };
+    reported.book.devices[1] = (struct machine_device){ .minor = 128 };
 
-    ck_assert_uint_eq(machine_input_minor(&told.book), UINT32_MAX);
-    told.book.devices[1].is_ours = true;
-    ck_assert_uint_eq(machine_input_minor(&told.book), 128);
-    told.book.n_devices = 0;
-    ck_assert_uint_eq(machine_input_minor(&told.book), UINT32_MAX);
+    ck_assert_uint_eq(machine_input_minor(&reported.book), UINT32_MAX);
+    reported.book.devices[1].is_ours = true;
+    ck_assert_uint_eq(machine_input_minor(&reported.book), 128);
+    reported.book.n_devices = 0;
+    ck_assert_uint_eq(machine_input_minor(&reported.book), UINT32_MAX);
 }
 END_TEST
 
 START_TEST(the_cooling_device_that_is_in_deepest_tells_of_the_throttle)
 {
-    static const struct told_source cooling[] = { { .id = 1, THROTTLE, "cooling gpu0", .most = 10 },
-                                                  { .id = 2, THROTTLE, "cooling gpu1", .most = 3 },
-                                                  { .id = 3, THROTTLE, "cooling other", .is_spare = true } };
-    static struct told told;
+    static const struct reported_source cooling[] = { { .id = 1, THROTTLE, "cooling gpu0", .most = 10 },
+                                                      { .id = 2, THROTTLE, "cooling gpu1", .most = 3 },
+                                                      { .id = 3, THROTTLE, "cooling other", .is_spare = true } };
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, cooling, 3, 0);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_init(&reported);
+    reported_inventory(&reported, cooling, 3, 0);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
     ck_assert_int_eq(input.throttle.sight, GOVERNOR_NONE);
 
-    told_reading(&told, 1, 4);
-    told_reading(&told, 2, 2);
-    told_reading(&told, 3, 9);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_reading(&reported, 1, 4);
+    reported_reading(&reported, 2, 2);
+    reported_reading(&reported, 3, 9);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
 
     ck_assert_int_eq(input.throttle.sight, GOVERNOR_SEEN);
     ck_assert_uint_eq(input.throttle.state, 2);
@@ -474,16 +475,16 @@ END_TEST
 
 START_TEST(a_cooling_device_of_unknown_depth_is_not_as_deep_as_it_was_seen)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, THROTTLE, "cooling gpu" }, 1, 0);
-    told_reading(&told, 1, 5);
-    view = told_view(&told);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, THROTTLE, "cooling gpu" }, 1, 0);
+    reported_reading(&reported, 1, 5);
+    view = reported_view(&reported);
 
-    fill(&told, &view, &input);
+    fill(&reported, &view, &input);
 
     ck_assert_uint_eq(input.throttle.state, 5);
     ck_assert_uint_eq(input.throttle.most, 0);
@@ -492,22 +493,22 @@ END_TEST
 
 START_TEST(a_throttle_that_fails_to_be_read_is_blind_with_its_last_state)
 {
-    static struct told told;
+    static struct reported reported;
     struct governor_input input;
     struct machine_view view;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ .id = 1, THROTTLE, "cooling gpu", .most = 3 }, 1, 0);
-    told_reading(&told, 1, 2);
-    told_state(&told, 1, SOTTO__SENSE__STATE__STATE_ABSENT, 0);
-    view = told_view(&told);
-    fill(&told, &view, &input);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ .id = 1, THROTTLE, "cooling gpu", .most = 3 }, 1, 0);
+    reported_reading(&reported, 1, 2);
+    reported_state(&reported, 1, SOTTO__SENSE__STATE__STATE_ABSENT, 0);
+    view = reported_view(&reported);
+    fill(&reported, &view, &input);
     ck_assert_int_eq(input.throttle.sight, GOVERNOR_BLIND);
     ck_assert_uint_eq(input.throttle.state, 2);
 
-    told_inventory(&told, NULL, 0, 0);
-    machine_state_sweep(&told.book, false);
-    fill(&told, &view, &input);
+    reported_inventory(&reported, NULL, 0, 0);
+    machine_state_sweep(&reported.book, false);
+    fill(&reported, &view, &input);
     ck_assert_int_eq(input.throttle.sight, GOVERNOR_BLIND);
     ck_assert_uint_eq(input.throttle.state, 2);
 }
@@ -527,7 +528,7 @@ int main(void)
     tcase_add_test(facts, a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath);
     tcase_add_test(facts, load_is_the_sum_of_all_others_on_our_device);
     tcase_add_test(facts, the_sum_is_never_more_than_the_whole);
-    tcase_add_test(facts, where_clients_are_not_told_apart_the_value_stands);
+    tcase_add_test(facts, where_clients_are_not_reported_apart_the_value_stands);
     tcase_add_test(facts, a_load_that_has_stopped_is_blind_from_its_last_moment_on);
     tcase_add_test(facts, the_clock_is_scaled_by_the_highest_that_was_seen);
     tcase_add_test(facts, zones_in_use_are_seen_with_their_trips);

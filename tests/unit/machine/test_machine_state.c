@@ -1,96 +1,99 @@
 /* What sotto-sense says is believed if it can be true, and refused whole if not. */
 #include "base/clean.h"
-#include "told.h"
+#include "reported.h"
 #include "unit.h"
 #include <string.h>
 
-static const struct told_source zones[] = { { 1, HEAT, "zone gpu" }, { 2, HEAT, "zone cpu" } };
+static const struct reported_source zones[] = { { 1, HEAT, "zone gpu" }, { 2, HEAT, "zone cpu" } };
 
 /* A book that has heard of two zones and read the first. */
-static void begin(struct told *told)
+static void begin(struct reported *reported)
 {
-    told_init(told);
-    ck_assert_int_eq(told_inventory(told, zones, 2, 0), MACHINE_TAKEN);
-    ck_assert_int_eq(told_reading(told, 1, 45000), MACHINE_TAKEN);
+    reported_init(reported);
+    ck_assert_int_eq(reported_inventory(reported, zones, 2, 0), MACHINE_TAKEN);
+    ck_assert_int_eq(reported_reading(reported, 1, 45000), MACHINE_TAKEN);
 }
 
-static void is_lie(const struct told *told, int outcome, const char *words)
+static void is_lie(const struct reported *reported, int outcome, const char *words)
 {
     ck_assert_int_eq(outcome, MACHINE_LIE);
-    ck_assert_msg(strstr(told->diag.text, words) != NULL, "\"%s\" is not in \"%s\"", words, told->diag.text);
+    ck_assert_msg(strstr(reported->diag.text, words) != NULL, "\"%s\" is not in \"%s\"", words, reported->diag.text);
 }
 
 START_TEST(a_reading_is_kept_with_its_time)
 {
-    static struct told told;
+    static struct reported reported;
 
-    begin(&told);
+    begin(&reported);
 
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
-    ck_assert_uint_eq(told_find(&told, "zone gpu")->now.at_us, told.now_us);
-    ck_assert(!told_find(&told, "zone cpu")->was_read);
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 45000);
+    ck_assert_uint_eq(reported_find(&reported, "zone gpu")->now.at_us, reported.now_us);
+    ck_assert(!reported_find(&reported, "zone cpu")->was_read);
 }
 END_TEST
 
 START_TEST(another_build_is_refused)
 {
-    static struct told told;
+    static struct reported reported;
     Sotto__Sense__Inventory inventory = SOTTO__SENSE__INVENTORY__INIT;
 
-    told_init(&told);
+    reported_init(&reported);
 
-    is_lie(&told, machine_state_inventory(&told.book, &inventory, TOLD_BUILD, &told.diag), "install both of one");
-    ck_assert(!told.book.has_inventory);
+    is_lie(&reported, machine_state_inventory(&reported.book, &inventory, REPORTED_BUILD, &reported.diag),
+           "install both of one");
+    ck_assert(!reported.book.has_inventory);
 }
 END_TEST
 
 START_TEST(an_inventory_that_can_not_be_changes_nothing)
 {
-    static struct told told;
-    static struct told_source many[129];
+    static struct reported reported;
+    static struct reported_source many[129];
 
-    begin(&told);
+    begin(&reported);
     for (uint32_t i = 0; i < COUNTOF(many); i++) {
-        many[i] = (struct told_source){ i + 10, HEAT, "zone" };
+        many[i] = (struct reported_source){ i + 10, HEAT, "zone" };
     }
 
-    is_lie(&told, told_inventory(&told, &(struct told_source){ 0, HEAT, "x" }, 1, 0), "by no number");
-    is_lie(&told, told_inventory(&told, &(struct told_source){ 9, 99, "x" }, 1, 0), "quantity");
-    is_lie(&told, told_inventory(&told, &(struct told_source){ 1, POWER, "x" }, 1, 0), "another one");
-    is_lie(&told, told_inventory(&told, (struct told_source[]){ { 9, HEAT, "x" }, { 9, HEAT, "y" } }, 2, 0), "twice");
-    is_lie(&told, told_inventory(&told, many, COUNTOF(many), 0), "more sources");
-    ck_assert_uint_eq(told.book.n_sources, 2);
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
+    is_lie(&reported, reported_inventory(&reported, &(struct reported_source){ 0, HEAT, "x" }, 1, 0), "by no number");
+    is_lie(&reported, reported_inventory(&reported, &(struct reported_source){ 9, 99, "x" }, 1, 0), "quantity");
+    is_lie(&reported, reported_inventory(&reported, &(struct reported_source){ 1, POWER, "x" }, 1, 0), "another one");
+    is_lie(&reported,
+           reported_inventory(&reported, (struct reported_source[]){ { 9, HEAT, "x" }, { 9, HEAT, "y" } }, 2, 0),
+           "twice");
+    is_lie(&reported, reported_inventory(&reported, many, COUNTOF(many), 0), "more sources");
+    ck_assert_uint_eq(reported.book.n_sources, 2);
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 45000);
 }
 END_TEST
 
 START_TEST(a_number_that_was_given_up_is_not_used_again)
 {
-    static struct told told;
+    static struct reported reported;
 
-    begin(&told);
-    ck_assert_int_eq(told_inventory(&told, &zones[0], 1, 0), MACHINE_TAKEN);
+    begin(&reported);
+    ck_assert_int_eq(reported_inventory(&reported, &zones[0], 1, 0), MACHINE_TAKEN);
 
-    is_lie(&told, told_inventory(&told, zones, 2, 0), "another one");
+    is_lie(&reported, reported_inventory(&reported, zones, 2, 0), "another one");
 }
 END_TEST
 
 START_TEST(a_sample_that_can_not_be_changes_nothing)
 {
-    static struct told told;
+    static struct reported reported;
     uint64_t now_us;
 
-    begin(&told);
-    now_us = told.now_us;
+    begin(&reported);
+    now_us = reported.now_us;
 
-    is_lie(&told, told_reading(&told, 7, 1), "has not named");
-    is_lie(&told, told_reading(&told, 0, 1), "has not named");
-    is_lie(&told, told_state(&told, 1, 9, 1), "a state that there is not");
-    is_lie(&told, told_reading(&told, 1, INT64_MIN), "can't be");
-    told.now_us = now_us - 5000;
-    is_lie(&told, told_reading(&told, 2, 1), "time is not ours");
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
-    ck_assert(!told_find(&told, "zone cpu")->was_read);
+    is_lie(&reported, reported_reading(&reported, 7, 1), "has not named");
+    is_lie(&reported, reported_reading(&reported, 0, 1), "has not named");
+    is_lie(&reported, reported_state(&reported, 1, 9, 1), "a state that there is not");
+    is_lie(&reported, reported_reading(&reported, 1, INT64_MIN), "can't be");
+    reported.now_us = now_us - 5000;
+    is_lie(&reported, reported_reading(&reported, 2, 1), "time is not ours");
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 45000);
+    ck_assert(!reported_find(&reported, "zone cpu")->was_read);
 }
 END_TEST
 
@@ -106,149 +109,152 @@ START_TEST(every_quantity_has_its_bounds)
     };
 
     for (size_t i = 0; i < COUNTOF(rows); i++) {
-        static struct told told;
+        static struct reported reported;
 
-        told_init(&told);
-        told_inventory(&told, &(struct told_source){ 1, rows[i].quantity, "x" }, 1, 0);
+        reported_init(&reported);
+        reported_inventory(&reported, &(struct reported_source){ 1, rows[i].quantity, "x" }, 1, 0);
 
-        ck_assert_int_eq(told_reading(&told, 1, rows[i].good), MACHINE_TAKEN);
-        is_lie(&told, told_reading(&told, 1, rows[i].bad), "can't be");
+        ck_assert_int_eq(reported_reading(&reported, 1, rows[i].good), MACHINE_TAKEN);
+        is_lie(&reported, reported_reading(&reported, 1, rows[i].bad), "can't be");
     }
 }
 END_TEST
 
 START_TEST(nobody_reads_in_the_future_twice_or_backward)
 {
-    static struct told told;
+    static struct reported reported;
     Sotto__Sense__Sample sample = SOTTO__SENSE__SAMPLE__INIT;
     Sotto__Sense__Reading reading = SOTTO__SENSE__READING__INIT;
     Sotto__Sense__Reading *readings[] = { &reading, &reading };
 
-    begin(&told);
+    begin(&reported);
     reading.source = 1;
-    sample.at_us = told.now_us;
+    sample.at_us = reported.now_us;
     sample.readings = readings;
     sample.n_readings = 1;
 
-    reading.at_us = told.now_us + 1;
-    is_lie(&told, machine_state_sample(&told.book, &sample, told.now_us, &told.diag), "future");
-    diag_clear(&told.diag);
-    reading.at_us = told.now_us - 1;
-    is_lie(&told, machine_state_sample(&told.book, &sample, told.now_us, &told.diag), "backward");
-    diag_clear(&told.diag);
-    reading.at_us = told.now_us;
+    reading.at_us = reported.now_us + 1;
+    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "future");
+    diag_clear(&reported.diag);
+    reading.at_us = reported.now_us - 1;
+    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "backward");
+    diag_clear(&reported.diag);
+    reading.at_us = reported.now_us;
     sample.n_readings = 2;
-    is_lie(&told, machine_state_sample(&told.book, &sample, told.now_us, &told.diag), "twice");
-    diag_clear(&told.diag);
-    sample.at_us = told.now_us + 1;
-    is_lie(&told, machine_state_sample(&told.book, &sample, told.now_us, &told.diag), "not ours");
+    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "twice");
+    diag_clear(&reported.diag);
+    sample.at_us = reported.now_us + 1;
+    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "not ours");
 }
 END_TEST
 
 START_TEST(clients_are_bounded_in_number_and_share)
 {
-    static struct told told;
-    static struct told_client many[65];
+    static struct reported reported;
+    static struct reported_client many[65];
 
-    begin(&told);
+    begin(&reported);
 
-    is_lie(&told, told_clients(&told, many, 65), "more clients");
-    is_lie(&told, told_clients(&told, &(struct told_client){ .graphics = 1001 }, 1), "more than all");
-    ck_assert_int_eq(told_clients(&told, many, 64), MACHINE_TAKEN);
+    is_lie(&reported, reported_clients(&reported, many, 65), "more clients");
+    is_lie(&reported, reported_clients(&reported, &(struct reported_client){ .graphics = 1001 }, 1), "more than all");
+    ck_assert_int_eq(reported_clients(&reported, many, 64), MACHINE_TAKEN);
 }
 END_TEST
 
-START_TEST(what_was_told_before_the_inventory_is_a_lie)
+START_TEST(what_was_reported_before_the_inventory_is_a_lie)
 {
-    static struct told told;
+    static struct reported reported;
 
-    told_init(&told);
+    reported_init(&reported);
 
-    is_lie(&told, told_reading(&told, 1, 1), "before it has named");
+    is_lie(&reported, reported_reading(&reported, 1, 1), "before it has named");
 }
 END_TEST
 
 START_TEST(one_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back)
 {
-    static struct told told;
+    static struct reported reported;
 
-    begin(&told);
-    ck_assert_int_eq(told_inventory(&told, &zones[1], 1, 0), MACHINE_TAKEN);
-    machine_state_sweep(&told.book, false);
-    ck_assert_ptr_nonnull(told_find(&told, "zone gpu"));
-    ck_assert_uint_eq(told_find(&told, "zone gpu")->id, 0);
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.state, SOTTO__SENSE__STATE__STATE_ABSENT);
+    begin(&reported);
+    ck_assert_int_eq(reported_inventory(&reported, &zones[1], 1, 0), MACHINE_TAKEN);
+    machine_state_sweep(&reported.book, false);
+    ck_assert_ptr_nonnull(reported_find(&reported, "zone gpu"));
+    ck_assert_uint_eq(reported_find(&reported, "zone gpu")->id, 0);
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.state, SOTTO__SENSE__STATE__STATE_ABSENT);
 
-    ck_assert_int_eq(told_inventory(&told, (struct told_source[]){ zones[1], { 3, HEAT, "zone gpu" } }, 2, 0),
+    ck_assert_int_eq(reported_inventory(&reported, (struct reported_source[]){ zones[1], { 3, HEAT, "zone gpu" } }, 2,
+                                        0),
                      MACHINE_TAKEN);
 
-    ck_assert_uint_eq(told_find(&told, "zone gpu")->id, 3);
-    ck_assert(told_find(&told, "zone gpu")->was_ok);
-    ck_assert_uint_eq(told.book.n_sources, 2);
+    ck_assert_uint_eq(reported_find(&reported, "zone gpu")->id, 3);
+    ck_assert(reported_find(&reported, "zone gpu")->was_ok);
+    ck_assert_uint_eq(reported.book.n_sources, 2);
 }
 END_TEST
 
 START_TEST(one_that_never_counted_is_forgotten_and_all_are_on_demand)
 {
-    static struct told told;
+    static struct reported reported;
 
-    begin(&told);
-    told_inventory(&told, &zones[0], 1, 0);
-    machine_state_sweep(&told.book, false);
-    ck_assert_ptr_null(told_find(&told, "zone cpu"));
-    told_inventory(&told, NULL, 0, 0);
+    begin(&reported);
+    reported_inventory(&reported, &zones[0], 1, 0);
+    machine_state_sweep(&reported.book, false);
+    ck_assert_ptr_null(reported_find(&reported, "zone cpu"));
+    reported_inventory(&reported, NULL, 0, 0);
 
-    machine_state_sweep(&told.book, true);
+    machine_state_sweep(&reported.book, true);
 
-    ck_assert_uint_eq(told.book.n_sources, 0);
+    ck_assert_uint_eq(reported.book.n_sources, 0);
 }
 END_TEST
 
 START_TEST(a_new_connection_begins_its_numbers_anew_and_keeps_what_is_known)
 {
-    static struct told told;
+    static struct reported reported;
 
-    begin(&told);
-    machine_state_restart(&told.book);
+    begin(&reported);
+    machine_state_restart(&reported.book);
 
-    ck_assert_int_eq(told_inventory(&told, (struct told_source[]){ { 1, HEAT, "zone cpu" }, { 2, HEAT, "zone gpu" } },
-                                    2, 0),
+    ck_assert_int_eq(reported_inventory(&reported,
+                                        (struct reported_source[]){ { 1, HEAT, "zone cpu" }, { 2, HEAT, "zone gpu" } },
+                                        2, 0),
                      MACHINE_TAKEN);
 
-    ck_assert_uint_eq(told_find(&told, "zone gpu")->id, 2);
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 45000);
-    ck_assert_int_eq(told_reading(&told, 2, 46000), MACHINE_TAKEN);
-    ck_assert_int_eq(told_find(&told, "zone gpu")->now.value, 46000);
+    ck_assert_uint_eq(reported_find(&reported, "zone gpu")->id, 2);
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 45000);
+    ck_assert_int_eq(reported_reading(&reported, 2, 46000), MACHINE_TAKEN);
+    ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 46000);
 }
 END_TEST
 
 START_TEST(a_reading_grows_stale_with_time_and_with_the_link)
 {
-    static struct told told;
+    static struct reported reported;
     const struct machine_source *zone;
 
-    begin(&told);
-    zone = told_find(&told, "zone gpu");
+    begin(&reported);
+    zone = reported_find(&reported, "zone gpu");
 
-    ck_assert_int_eq(machine_state_state(zone, told.now_us, MACHINE_OLD_US, true), SOTTO__SENSE__STATE__STATE_OK);
-    ck_assert_int_eq(machine_state_state(zone, told.now_us + MACHINE_OLD_US + 1, MACHINE_OLD_US, true),
+    ck_assert_int_eq(machine_state_state(zone, reported.now_us, MACHINE_OLD_US, true), SOTTO__SENSE__STATE__STATE_OK);
+    ck_assert_int_eq(machine_state_state(zone, reported.now_us + MACHINE_OLD_US + 1, MACHINE_OLD_US, true),
                      SOTTO__SENSE__STATE__STATE_STALE);
-    ck_assert_int_eq(machine_state_state(zone, told.now_us, MACHINE_OLD_US, false), SOTTO__SENSE__STATE__STATE_STALE);
+    ck_assert_int_eq(machine_state_state(zone, reported.now_us, MACHINE_OLD_US, false),
+                     SOTTO__SENSE__STATE__STATE_STALE);
 }
 END_TEST
 
 START_TEST(the_history_holds_the_last_two_minutes_of_good_values)
 {
-    static struct told told;
+    static struct reported reported;
     const struct machine_source *zone;
 
-    begin(&told);
-    zone = told_find(&told, "zone gpu");
+    begin(&reported);
+    zone = reported_find(&reported, "zone gpu");
     for (int i = 0; i < 130; i++) {
-        told_reading(&told, 1, 40000 + i);
-        machine_state_tick(&told.book, told.now_us, true);
+        reported_reading(&reported, 1, 40000 + i);
+        machine_state_tick(&reported.book, reported.now_us, true);
     }
-    machine_state_tick(&told.book, told.now_us, false);
+    machine_state_tick(&reported.book, reported.now_us, false);
 
     ck_assert_uint_eq(zone->n_history, MACHINE_HISTORY);
     ck_assert_int_eq(zone->history[zone->history_at], 40010);
@@ -258,29 +264,29 @@ END_TEST
 
 START_TEST(strange_bytes_of_a_name_are_mended)
 {
-    static struct told told;
+    static struct reported reported;
 
-    told_init(&told);
-    told_inventory(&told, &(struct told_source){ 1, HEAT, "a\n\x1b[31m\xff" }, 1, 0);
+    reported_init(&reported);
+    reported_inventory(&reported, &(struct reported_source){ 1, HEAT, "a\n\x1b[31m\xff" }, 1, 0);
 
-    ck_assert_str_eq(told.book.sources[0].name, "a\xef\xbf\xbd\xef\xbf\xbd[31m\xef\xbf\xbd");
+    ck_assert_str_eq(reported.book.sources[0].name, "a\xef\xbf\xbd\xef\xbf\xbd[31m\xef\xbf\xbd");
 }
 END_TEST
 
 START_TEST(devices_that_change_are_counted)
 {
-    static struct told told;
+    static struct reported reported;
 
-    told_init(&told);
-    told_inventory(&told, NULL, 0, 128);
-    ck_assert_uint_eq(told.book.n_device_changes, 0);
-    told_inventory(&told, NULL, 0, 128);
-    ck_assert_uint_eq(told.book.n_device_changes, 0);
+    reported_init(&reported);
+    reported_inventory(&reported, NULL, 0, 128);
+    ck_assert_uint_eq(reported.book.n_device_changes, 0);
+    reported_inventory(&reported, NULL, 0, 128);
+    ck_assert_uint_eq(reported.book.n_device_changes, 0);
 
-    told_inventory(&told, NULL, 0, 129);
-    told_inventory(&told, NULL, 0, 0);
+    reported_inventory(&reported, NULL, 0, 129);
+    reported_inventory(&reported, NULL, 0, 0);
 
-    ck_assert_uint_eq(told.book.n_device_changes, 2);
+    ck_assert_uint_eq(reported.book.n_device_changes, 2);
 }
 END_TEST
 
@@ -297,7 +303,7 @@ int main(void)
     tcase_add_test(facts, every_quantity_has_its_bounds);
     tcase_add_test(facts, nobody_reads_in_the_future_twice_or_backward);
     tcase_add_test(facts, clients_are_bounded_in_number_and_share);
-    tcase_add_test(facts, what_was_told_before_the_inventory_is_a_lie);
+    tcase_add_test(facts, what_was_reported_before_the_inventory_is_a_lie);
     tcase_add_test(facts, one_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back);
     tcase_add_test(facts, one_that_never_counted_is_forgotten_and_all_are_on_demand);
     tcase_add_test(facts, a_new_connection_begins_its_numbers_anew_and_keeps_what_is_known);

@@ -16,7 +16,7 @@
 
 struct scene {
     uv_loop_t loop;
-    struct machine_watch *machine_watch;
+    struct machine_watch *watch;
     char folder[64];
     char path[96];
     int listener;
@@ -64,8 +64,8 @@ static void begin(struct scene *scene, enum machine_start start)
     config.socket = scene->path;
     open_door(scene);
     ck_assert_int_eq(uv_loop_init(&scene->loop), 0);
-    ck_assert_int_eq(machine_watch_create(&scene->machine_watch, &scene->loop, &config, &sink, scene), 0);
-    machine_watch_begin(scene->machine_watch);
+    ck_assert_int_eq(machine_watch_create(&scene->watch, &scene->loop, &config, &sink, scene), 0);
+    machine_watch_begin(scene->watch);
 }
 
 static void on_ended(void *owner)
@@ -75,10 +75,10 @@ static void on_ended(void *owner)
 
 static void end(struct scene *scene)
 {
-    machine_watch_end(scene->machine_watch, on_ended, scene);
+    machine_watch_end(scene->watch, on_ended, scene);
     uv_run(&scene->loop, UV_RUN_DEFAULT);
     ck_assert(scene->has_ended);
-    machine_watch_destroy(scene->machine_watch);
+    machine_watch_destroy(scene->watch);
     ck_assert_int_eq(uv_loop_close(&scene->loop), 0);
     close(scene->listener);
     if (scene->peer >= 0) {
@@ -119,7 +119,7 @@ static bool has_left(struct scene *scene)
 
 static bool is_there(struct scene *scene)
 {
-    return machine_watch_is_there(scene->machine_watch);
+    return machine_watch_is_there(scene->watch);
 }
 
 static bool has_sampled(struct scene *scene)
@@ -185,7 +185,7 @@ static enum governor_sight sight(const struct scene *scene, uint32_t *ret_permil
 {
     struct governor_input input = { 0 };
 
-    machine_watch_fill(scene->machine_watch, clock_mono_us(), &input);
+    machine_watch_fill(scene->watch, clock_mono_us(), &input);
     *ret_permille = input.graphics.busy_permille;
     return input.graphics.sight;
 }
@@ -212,7 +212,7 @@ START_TEST(where_nobody_wants_to_know_nobody_is_called)
 }
 END_TEST
 
-START_TEST(what_is_told_is_seen)
+START_TEST(what_is_reported_is_seen)
 {
     static struct scene scene;
     uint32_t permille;
@@ -231,22 +231,22 @@ START_TEST(what_is_told_is_seen)
 }
 END_TEST
 
-START_TEST(the_rate_is_told_when_it_changes_and_to_the_next_one_anew)
+START_TEST(the_rate_is_reported_when_it_changes_and_to_the_next_one_anew)
 {
     static struct scene scene;
     uint8_t bytes[64];
 
     begin(&scene, MACHINE_SOCKET);
-    machine_watch_rate(scene.machine_watch, 50);
+    machine_watch_rate(scene.watch, 50);
     until(&scene, has_called);
     tell_the_truth(&scene, 1);
     ck_assert_int_eq(recv(scene.peer, bytes, sizeof(bytes), 0), 8);
     ck_assert_mem_eq(bytes, "\x04\0\0\0\x0a\x02\x08\x32", 8);
 
-    machine_watch_rate(scene.machine_watch, 50);
+    machine_watch_rate(scene.watch, 50);
     uv_run(&scene.loop, UV_RUN_NOWAIT);
     ck_assert_int_lt(recv(scene.peer, bytes, sizeof(bytes), 0), 0);
-    machine_watch_rate(scene.machine_watch, 100);
+    machine_watch_rate(scene.watch, 100);
     uv_run(&scene.loop, UV_RUN_NOWAIT);
 
     ck_assert_int_eq(recv(scene.peer, bytes, sizeof(bytes), 0), 8);
@@ -298,7 +298,7 @@ START_TEST(bytes_that_are_no_message_a_flood_and_a_frame_too_large_end_it)
 }
 END_TEST
 
-START_TEST(nobody_at_the_socket_is_told_once_however_often_it_is_tried)
+START_TEST(nobody_at_the_socket_is_reported_once_however_often_it_is_tried)
 {
     static struct scene scene;
 
@@ -328,11 +328,11 @@ START_TEST(another_configuration_ends_the_link_and_forgets_what_is_gone)
     until(&scene, has_called);
     tell_the_truth(&scene, 320);
 
-    ck_assert_int_eq(machine_watch_configure(scene.machine_watch, &never), 0);
+    ck_assert_int_eq(machine_watch_configure(scene.watch, &never), 0);
     until(&scene, has_left);
     ck_assert_int_eq(sight(&scene, &permille), GOVERNOR_NONE);
     again.socket = scene.path;
-    ck_assert_int_eq(machine_watch_configure(scene.machine_watch, &again), 0);
+    ck_assert_int_eq(machine_watch_configure(scene.watch, &again), 0);
     until(&scene, has_called);
     tell_the_truth(&scene, 5);
 
@@ -357,11 +357,11 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_test(facts, where_nobody_wants_to_know_nobody_is_called);
-    tcase_add_test(facts, what_is_told_is_seen);
-    tcase_add_test(facts, the_rate_is_told_when_it_changes_and_to_the_next_one_anew);
+    tcase_add_test(facts, what_is_reported_is_seen);
+    tcase_add_test(facts, the_rate_is_reported_when_it_changes_and_to_the_next_one_anew);
     tcase_add_test(facts, a_liar_is_dropped_makes_blind_and_the_next_one_is_believed_again);
     tcase_add_test(facts, bytes_that_are_no_message_a_flood_and_a_frame_too_large_end_it);
-    tcase_add_test(facts, nobody_at_the_socket_is_told_once_however_often_it_is_tried);
+    tcase_add_test(facts, nobody_at_the_socket_is_reported_once_however_often_it_is_tried);
     tcase_add_test(facts, another_configuration_ends_the_link_and_forgets_what_is_gone);
     tcase_add_test(facts, it_ends_in_the_middle_of_a_call);
     suite_add_tcase(suite, facts);

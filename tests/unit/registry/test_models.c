@@ -1,12 +1,12 @@
 /* Loading, unloading, files that change, reload and the end of it all. */
-#include "house.h"
+#include "hub_fixture.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static struct house house;
+static struct fixture fixture;
 
 struct asker { /* of a load or an unload */
     uint32_t n_answers;
@@ -56,7 +56,7 @@ static int try_load(struct asker *asker, const char *name, const char *file, str
     if (file) {
         memcpy(&ask.file, &file, sizeof(ask.file));
     }
-    return hub_load(house.hub, &ask, &house.grant, on_progress, on_loaded, asker, &asker->ticket, diag);
+    return hub_load(fixture.hub, &ask, &fixture.grant, on_progress, on_loaded, asker, &asker->ticket, diag);
 }
 
 static bool is_answered(void *owner)
@@ -69,7 +69,7 @@ static void load(struct asker *asker)
     struct diag diag = DIAG_INIT;
 
     ck_assert_int_eq(try_load(asker, "tiny", NULL, &diag), 0);
-    house_until(&house, is_answered, asker);
+    fixture_until(&fixture, is_answered, asker);
 }
 
 static int try_unload(struct asker *asker, bool now, struct diag *diag)
@@ -79,39 +79,39 @@ static int try_unload(struct asker *asker, bool now, struct diag *diag)
     memset(asker, 0, sizeof(*asker));
     ask.name = (char *)"tiny";
     ask.now = now;
-    return hub_unload(house.hub, &ask, &house.grant, on_unloaded, asker, &asker->ticket, diag);
+    return hub_unload(fixture.hub, &ask, &fixture.grant, on_unloaded, asker, &asker->ticket, diag);
 }
 
 static void begin_cold(const char *script)
 {
-    house_prepare(&house, script);
-    house.settings.load_at_start = false;
-    house_open(&house);
+    fixture_prepare(&fixture, script);
+    fixture.settings.load_at_start = false;
+    fixture_open(&fixture);
 }
 
 START_TEST(twenty_requests_on_a_cold_daemon_are_one_load)
 {
-    struct guest *guests = calloc(20, sizeof(*guests));
+    struct client *clients = calloc(20, sizeof(*clients));
 
     begin_cold("load do slow 50\n");
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
     for (size_t i = 0; i < 20; i++) {
-        guest_init(&guests[i], 1, 4, 5);
-        guest_ask(&house, &guests[i]);
+        client_init(&clients[i], 1, 4, 5);
+        client_ask(&fixture, &clients[i]);
     }
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
     for (size_t i = 0; i < 20; i++) {
-        guest_until_over(&house, &guests[i]);
-        guest_assert_done(&guests[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-        ck_assert_uint_eq(guests[i].n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_LOADING], 1);
-        ck_assert_uint_eq(guests[i].n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RUNNING], 1);
-        ck_assert_str_eq(guests[i].numerics, "");
-        guest_finish(&guests[i]);
+        client_until_over(&fixture, &clients[i]);
+        client_assert_done(&clients[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+        ck_assert_uint_eq(clients[i].n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_LOADING], 1);
+        ck_assert_uint_eq(clients[i].n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_RUNNING], 1);
+        ck_assert_str_eq(clients[i].numerics, "");
+        client_finish(&clients[i]);
     }
 
-    ck_assert_uint_eq(house_model(&house)->n_starts, 1);
-    house_end(&house);
-    free(guests);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
+    fixture_end(&fixture);
+    free(clients);
 }
 END_TEST
 
@@ -119,21 +119,21 @@ START_TEST(a_load_goes_on_when_who_asked_for_it_leaves)
 {
     struct diag diag = DIAG_INIT;
     struct asker asker;
-    struct guest guest;
+    struct client client;
 
     begin_cold("load do slow 100\n");
     ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), 0);
-    guest_init(&guest, 1, 4, 5);
-    guest_ask(&house, &guest);
-    house_run(&house, 20);
+    client_init(&client, 1, 4, 5);
+    client_ask(&fixture, &client);
+    fixture_run(&fixture, 20);
     ticket_forget(asker.ticket);
-    stream_forget(guest.stream);
-    house_until_ready(&house);
+    stream_forget(client.stream);
+    fixture_until_ready(&fixture);
 
     ck_assert_uint_eq(asker.n_answers, 0);
-    ck_assert_uint_eq(house_model(&house)->n_starts, 1);
-    guest_finish(&guest);
-    house_end(&house);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -149,8 +149,8 @@ START_TEST(a_load_tells_progress_and_then_the_model)
     load(&asker); /* again: nothing to do */
 
     ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
-    ck_assert_uint_eq(house_model(&house)->n_starts, 1);
-    house_end(&house);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -158,28 +158,28 @@ START_TEST(what_the_loader_refuses_is_not_tried_until_the_file_changes)
 {
     struct diag diag = DIAG_INIT;
     struct asker asker;
-    struct guest guest;
+    struct client client;
 
     begin_cold("load do hopeless tensor blk.0 is missing\n");
-    guest_init(&guest, 1, 4, 5);
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
-    house_run(&house, 50);
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
+    client_init(&client, 1, 4, 5);
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    fixture_run(&fixture, 50);
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
     ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    ck_assert_uint_eq(house_model(&house)->n_starts, 1);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
 
-    house_rewrite(&house, "");
-    house_make_model(house.model, 200); /* another file */
-    guest_finish(&guest);
-    guest_init(&guest, 1, 4, 5);
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    guest_finish(&guest);
-    house_end(&house);
+    fixture_rewrite(&fixture, "");
+    fixture_make_model(fixture.model, 200); /* another file */
+    client_finish(&client);
+    client_init(&client, 1, 4, 5);
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -188,14 +188,14 @@ START_TEST(an_administrator_may_try_a_refused_file_again)
     struct asker asker;
 
     begin_cold("load do hopeless no\n");
-    house.grant.admin = true;
+    fixture.grant.admin = true;
     load(&asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    house_rewrite(&house, "");
+    fixture_rewrite(&fixture, "");
     load(&asker);
 
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -208,8 +208,8 @@ START_TEST(what_crashes_the_loader_is_tried_three_times)
 
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(asker.sentence, "lost 3 times while loading"));
-    ck_assert_uint_eq(house_model(&house)->n_starts, 3);
-    house_end(&house);
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 3);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -217,15 +217,15 @@ START_TEST(a_load_without_progress_is_lost)
 {
     struct asker asker;
 
-    house_prepare(&house, "load do stall 5000\n");
-    house.settings.load_at_start = false;
-    house.config.load_stall_ms = 50;
-    house_open(&house);
+    fixture_prepare(&fixture, "load do stall 5000\n");
+    fixture.settings.load_at_start = false;
+    fixture.config.load_stall_ms = 50;
+    fixture_open(&fixture);
     load(&asker);
 
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(asker.sentence, "no progress"));
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -234,21 +234,21 @@ START_TEST(no_engine_or_no_file_is_a_failed_model_with_a_sentence)
     struct diag diag = DIAG_INIT;
     struct asker asker;
 
-    house_prepare(&house, "");
-    house.config.engine_path = "/nonexistent/sotto-engine";
-    house.settings.load_at_start = false;
-    house_open(&house);
+    fixture_prepare(&fixture, "");
+    fixture.config.engine_path = "/nonexistent/sotto-engine";
+    fixture.settings.load_at_start = false;
+    fixture_open(&fixture);
     load(&asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(asker.sentence, "could not be started"));
-    house_end(&house);
+    fixture_end(&fixture);
 
     begin_cold("");
-    unlink(house.model);
+    unlink(fixture.model);
     ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(diag.text, "No such file"));
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
-    house_end(&house);
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -256,35 +256,35 @@ START_TEST(unloading_waits_for_streams_or_ends_them)
 {
     struct diag diag = DIAG_INIT;
     struct asker asker;
-    struct guest guest;
+    struct client client;
     uint32_t pid;
 
-    house_begin(&house, "always do slow 3\n");
-    pid = house_pid(&house);
+    fixture_begin(&fixture, "always do slow 3\n");
+    pid = fixture_pid(&fixture);
     ck_assert_int_eq(try_unload(&asker, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    house.grant.admin = true;
-    guest_init(&guest, 1, 4, 20);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 2);
+    fixture.grant.admin = true;
+    client_init(&client, 1, 4, 20);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 2);
     ck_assert_int_eq(try_unload(&asker, false, &diag), 0);
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
-    house_until(&house, is_answered, &asker);
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
+    fixture_until(&fixture, is_answered, &asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
     ck_assert_int_eq(kill((pid_t)pid, 0), -1); /* reaped: every byte is back with the system */
-    guest_finish(&guest);
+    client_finish(&client);
 
     load(&asker);
-    guest_init(&guest, 1, 4, 200);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 2);
+    client_init(&client, 1, 4, 200);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 2);
     ck_assert_int_eq(try_unload(&asker, true, &diag), 0);
-    guest_until_over(&house, &guest);
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_UNAVAILABLE, "unloaded");
-    house_until(&house, is_answered, &asker);
-    guest_finish(&guest);
-    house_end(&house);
+    client_until_over(&fixture, &client);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_UNAVAILABLE, "unloaded");
+    fixture_until(&fixture, is_answered, &asker);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -292,22 +292,22 @@ START_TEST(what_an_administrator_unloaded_only_one_loads_again)
 {
     struct diag diag = DIAG_INIT;
     struct asker asker;
-    struct guest guest;
+    struct client client;
 
-    house_begin(&house, "");
-    house.grant.admin = true;
+    fixture_begin(&fixture, "");
+    fixture.grant.admin = true;
     ck_assert_int_eq(try_unload(&asker, false, &diag), 0);
-    house_until(&house, is_answered, &asker);
-    house.grant.admin = false;
-    guest_init(&guest, 1, 4, 5);
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "administrator");
+    fixture_until(&fixture, is_answered, &asker);
+    fixture.grant.admin = false;
+    client_init(&client, 1, 4, 5);
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "administrator");
     ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    house.grant.admin = true;
+    fixture.grant.admin = true;
     load(&asker);
 
     ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
-    guest_finish(&guest);
-    house_end(&house);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -316,99 +316,99 @@ START_TEST(a_file_of_ones_own_is_for_administrators)
     struct diag diag = DIAG_INIT;
     struct asker asker;
 
-    house_begin(&house, "");
-    ck_assert_int_eq(try_load(&asker, "mine", house.model, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    house.grant.admin = true;
+    fixture_begin(&fixture, "");
+    ck_assert_int_eq(try_load(&asker, "mine", fixture.model, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    fixture.grant.admin = true;
     ck_assert_int_eq(try_load(&asker, "mine", "tiny.gguf", &diag), SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     ck_assert_int_eq(try_load(&asker, "nobody", NULL, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
     /* One that is not there makes no model, and takes no file from one. */
     ck_assert_int_gt(try_load(&asker, "mine", "/nonexistent", &diag), 0);
     ck_assert_int_gt(try_load(&asker, "tiny", "/nonexistent", &diag), 0);
-    ck_assert_ptr_null(models_find(house.hub, "mine"));
-    ck_assert_str_eq(house_model(&house)->settings.file, house.model);
-    ck_assert_int_eq(try_load(&asker, "mine", house.model, &diag), 0);
-    house_until(&house, is_answered, &asker);
+    ck_assert_ptr_null(models_find(fixture.hub, "mine"));
+    ck_assert_str_eq(fixture_model(&fixture)->settings.file, fixture.model);
+    ck_assert_int_eq(try_load(&asker, "mine", fixture.model, &diag), 0);
+    fixture_until(&fixture, is_answered, &asker);
 
     ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_replaced_file_is_taken_beside_the_old_one)
 {
     struct asker asker;
-    struct guest old;
-    struct guest new;
+    struct client old;
+    struct client new;
     char other[160];
     uint32_t pid;
 
-    house_begin(&house, "always do slow 3\n");
-    pid = house_pid(&house);
-    guest_init(&old, 1, 4, 60);
-    guest_ask(&house, &old);
-    guest_until_tokens(&house, &old, 2);
-    snprintf(other, sizeof(other), "%s.new", house.model);
-    house_make_model(other, 200);
-    ck_assert_int_eq(rename(other, house.model), 0);
+    fixture_begin(&fixture, "always do slow 3\n");
+    pid = fixture_pid(&fixture);
+    client_init(&old, 1, 4, 60);
+    client_ask(&fixture, &old);
+    client_until_tokens(&fixture, &old, 2);
+    snprintf(other, sizeof(other), "%s.new", fixture.model);
+    fixture_make_model(other, 200);
+    ck_assert_int_eq(rename(other, fixture.model), 0);
     kill((pid_t)pid, SIGKILL); /* what runs goes on with the file that it began with */
     load(&asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
-    ck_assert_uint_eq(house_model(&house)->current->facts.n_vocab, 456);
-    guest_init(&new, 1, 4, 5);
-    guest_ask(&house, &new);
-    guest_until_over(&house, &new);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->facts.n_vocab, 456);
+    client_init(&new, 1, 4, 5);
+    client_ask(&fixture, &new);
+    client_until_over(&fixture, &new);
     ck_assert_uint_eq(old.n_ends, 0);
-    guest_until_over(&house, &old);
-    house_run(&house, 100);
+    client_until_over(&fixture, &old);
+    fixture_run(&fixture, 100);
 
-    guest_assert_done(&old, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
-    guest_assert_done(&new, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    ck_assert_ptr_eq(list_first(&house_model(&house)->editions)->next, &house_model(&house)->editions);
-    guest_finish(&old);
-    guest_finish(&new);
-    house_end(&house);
+    client_assert_done(&old, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
+    client_assert_done(&new, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    ck_assert_ptr_eq(list_first(&fixture_model(&fixture)->instances)->next, &fixture_model(&fixture)->instances);
+    client_finish(&old);
+    client_finish(&new);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_bad_replacement_leaves_the_old_one_serving)
 {
     struct asker asker;
-    struct guest guest;
+    struct client client;
     char other[160];
 
-    house_begin(&house, "");
-    snprintf(other, sizeof(other), "%s.new", house.model);
-    house_make_model(other, 200);
+    fixture_begin(&fixture, "");
+    snprintf(other, sizeof(other), "%s.new", fixture.model);
+    fixture_make_model(other, 200);
     ck_assert_int_eq(truncate(other, 100), 0);
-    ck_assert_int_eq(rename(other, house.model), 0);
+    ck_assert_int_eq(rename(other, fixture.model), 0);
     load(&asker);
     ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    guest_init(&guest, 1, 4, 5);
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
+    client_init(&client, 1, 4, 5);
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
 
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    guest_finish(&guest);
-    house_end(&house);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_is_lost)
 {
-    struct guest guest;
+    struct client client;
 
-    house_begin(&house, "always do slow 3\n");
-    guest_init(&guest, 1, 4, 200);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 2);
-    ck_assert_int_eq(truncate(house.model, 100), 0);
-    kill((pid_t)house_pid(&house), SIGBUS); /* as a mapping that was cut would */
-    guest_until_over(&house, &guest);
+    fixture_begin(&fixture, "always do slow 3\n");
+    client_init(&client, 1, 4, 200);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 2);
+    ck_assert_int_eq(truncate(fixture.model, 100), 0);
+    kill((pid_t)fixture_pid(&fixture), SIGBUS); /* as a mapping that was cut would */
+    client_until_over(&fixture, &client);
 
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "changed in place");
-    ck_assert_int_eq(models_state(house_model(&house)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
-    guest_finish(&guest);
-    house_end(&house);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "changed in place");
+    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -426,45 +426,45 @@ static bool is_true(void *owner)
 
 START_TEST(a_stop_lets_streams_end_within_its_grace_and_takes_no_more)
 {
-    struct guest guest;
-    struct guest late;
+    struct client client;
+    struct client late;
     bool stopped = false;
 
-    house_begin(&house, "always do slow 3\n");
-    guest_init(&guest, 1, 4, 20);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 1);
-    hub_stop(house.hub, 5000, on_stopped, &stopped);
-    guest_init(&late, 1, 4, 20);
-    guest_refused(&house, &late, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
-    house_until(&house, is_true, &stopped);
+    fixture_begin(&fixture, "always do slow 3\n");
+    client_init(&client, 1, 4, 20);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 1);
+    hub_stop(fixture.hub, 5000, on_stopped, &stopped);
+    client_init(&late, 1, 4, 20);
+    client_refused(&fixture, &late, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
+    fixture_until(&fixture, is_true, &stopped);
 
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
-    house.is_stopped = true;
-    guest_finish(&guest);
-    guest_finish(&late);
-    house_end(&house);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
+    fixture.is_stopped = true;
+    client_finish(&client);
+    client_finish(&late);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_second_stop_ends_what_is_left)
 {
-    struct guest guest;
+    struct client client;
     bool stopped = false;
 
-    house_begin(&house, "always do slow 3\n");
-    guest_init(&guest, 1, 4, 400);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 1);
-    hub_stop(house.hub, 60000, on_stopped, &stopped);
-    house_run(&house, 50);
-    hub_stop(house.hub, 60000, on_stopped, &stopped);
-    house_until(&house, is_true, &stopped);
+    fixture_begin(&fixture, "always do slow 3\n");
+    client_init(&client, 1, 4, 400);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 1);
+    hub_stop(fixture.hub, 60000, on_stopped, &stopped);
+    fixture_run(&fixture, 50);
+    hub_stop(fixture.hub, 60000, on_stopped, &stopped);
+    fixture_until(&fixture, is_true, &stopped);
 
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
-    house.is_stopped = true;
-    guest_finish(&guest);
-    house_end(&house);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
+    fixture.is_stopped = true;
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -472,23 +472,23 @@ START_TEST(a_stop_while_loading_ends_and_tells_who_waits)
 {
     struct diag diag = DIAG_INIT;
     struct asker asker;
-    struct guest guest;
+    struct client client;
     bool stopped = false;
 
     begin_cold("load do stall 60000\n");
     ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), 0);
-    guest_init(&guest, 1, 4, 400);
-    guest_ask(&house, &guest);
-    house_run(&house, 50);
-    hub_stop(house.hub, 10, on_stopped, &stopped);
-    house_until(&house, is_true, &stopped);
+    client_init(&client, 1, 4, 400);
+    client_ask(&fixture, &client);
+    fixture_run(&fixture, 50);
+    hub_stop(fixture.hub, 10, on_stopped, &stopped);
+    fixture_until(&fixture, is_true, &stopped);
 
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
     ck_assert_int_eq(asker.n_answers, 1);
     ck_assert_int_ne(asker.code, SOTTO__V1__CODE__CODE_OK);
-    house.is_stopped = true;
-    guest_finish(&guest);
-    house_end(&house);
+    fixture.is_stopped = true;
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -503,33 +503,33 @@ static void on_needs(void *owner, const char *path)
 START_TEST(a_reload_adds_changes_and_drops_models)
 {
     struct model_settings models[2];
-    struct guest guest;
+    struct client client;
 
-    house_begin(&house, "");
-    models[0] = house.settings;
+    fixture_begin(&fixture, "");
+    models[0] = fixture.settings;
     models[0].n_context = 32;
-    models[1] = house.settings;
+    models[1] = fixture.settings;
     models[1].name = "second";
     models[1].is_default = false;
-    house.config.models = models;
-    house.config.n_models = 2;
-    ck_assert_int_eq(hub_configure(house.hub, &house.config, on_needs, NULL), 0);
+    fixture.config.models = models;
+    fixture.config.n_models = 2;
+    ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, on_needs, NULL), 0);
     ck_assert_str_eq(needs, "models.tiny.context ");
-    ck_assert_ptr_nonnull(models_find(house.hub, "second"));
-    ck_assert_ptr_nonnull(models_find(house.hub, "second")->next);
+    ck_assert_ptr_nonnull(models_find(fixture.hub, "second"));
+    ck_assert_ptr_nonnull(models_find(fixture.hub, "second")->next);
 
-    house.config.models = &models[1];
-    house.config.n_models = 1;
-    guest_init(&guest, 1, 4, 5);
-    guest_ask(&house, &guest);
-    ck_assert_int_eq(hub_configure(house.hub, &house.config, on_needs, NULL), 0);
-    ck_assert_ptr_null(house_model(&house));
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    house_run(&house, 100);
-    ck_assert_ptr_eq(list_first(&house.hub->models)->next, &house.hub->models);
-    guest_finish(&guest);
-    house_end(&house);
+    fixture.config.models = &models[1];
+    fixture.config.n_models = 1;
+    client_init(&client, 1, 4, 5);
+    client_ask(&fixture, &client);
+    ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, on_needs, NULL), 0);
+    ck_assert_ptr_null(fixture_model(&fixture));
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    fixture_run(&fixture, 100);
+    ck_assert_ptr_eq(list_first(&fixture.hub->models)->next, &fixture.hub->models);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -538,32 +538,32 @@ START_TEST(a_reload_that_finds_no_memory_changes_nothing)
     struct model_settings models[2];
     uint32_t n_failed = 0;
 
-    house_begin(&house, "");
-    models[0] = house.settings;
+    fixture_begin(&fixture, "");
+    models[0] = fixture.settings;
     models[0].n_context = 32;
-    models[1] = house.settings;
+    models[1] = fixture.settings;
     models[1].name = "second";
     models[1].load_at_start = false;
-    house.config.models = models;
-    house.config.n_models = 2;
+    fixture.config.models = models;
+    fixture.config.n_models = 2;
     for (int64_t nth = 0;; nth++) {
         int r;
 
         mem_fail_nth(nth);
-        r = hub_configure(house.hub, &house.config, NULL, NULL);
+        r = hub_configure(fixture.hub, &fixture.config, NULL, NULL);
         mem_fail_nth(-1);
         if (r == 0) {
             break;
         }
         ck_assert_int_eq(r, -ENOMEM);
-        ck_assert_uint_eq(house_model(&house)->settings.n_context, 0);
-        ck_assert_ptr_null(models_find(house.hub, "second"));
+        ck_assert_uint_eq(fixture_model(&fixture)->settings.n_context, 0);
+        ck_assert_ptr_null(models_find(fixture.hub, "second"));
         n_failed++;
     }
 
     ck_assert_uint_ge(n_failed, 3);
-    ck_assert_uint_eq(house_model(&house)->settings.n_context, 32);
-    house_end(&house);
+    ck_assert_uint_eq(fixture_model(&fixture)->settings.n_context, 32);
+    fixture_end(&fixture);
 }
 END_TEST
 

@@ -3,14 +3,14 @@
  * they are for; and in nobody's way.
  */
 #include "base/clean.h"
-#include "house.h"
+#include "hub_fixture.h"
 #include "session/pins.h"
 #include <signal.h>
 #include <string.h>
 
 #define N_TEXT 100 /* tokens: a byte each */
 
-static struct house house;
+static struct fixture fixture;
 static char text[N_TEXT + 1];
 static char other[N_TEXT + 1];
 static struct pin_settings pins[PINS_MAX];
@@ -25,35 +25,35 @@ static void set_pins(size_t n)
     memset(pins, 0, sizeof(pins));
     pins[0] = (struct pin_settings){ .name = "one", .text = text };
     pins[1] = (struct pin_settings){ .name = "two", .text = other };
-    house.settings.pins = pins;
-    house.settings.n_pins = n;
+    fixture.settings.pins = pins;
+    fixture.settings.n_pins = n;
 }
 
-static void open_house(const char *script, size_t n_pins)
+static void open_fixture(const char *script, size_t n_pins)
 {
-    house_prepare(&house, script);
+    fixture_prepare(&fixture, script);
     set_pins(n_pins);
 }
 
 static void begin(void)
 {
-    house_open(&house);
-    house_until_ready(&house);
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
 }
 
-static struct edition *edition(void)
+static struct instance *instance(void)
 {
-    return house_model(&house)->current;
+    return fixture_model(&fixture)->current;
 }
 
 static struct pin *pin_at(size_t i)
 {
-    struct list *link = edition()->pins.next;
+    struct list *link = instance()->pins.next;
 
     while (i-- > 0) {
         link = link->next;
     }
-    ck_assert_ptr_ne(link, &edition()->pins);
+    ck_assert_ptr_ne(link, &instance()->pins);
     return container_of(link, struct pin, link);
 }
 
@@ -63,13 +63,13 @@ static bool is_settled(void *owner)
     struct list *link;
 
     (void)owner;
-    if (!edition() || !edition_is_ready(edition()) || edition()->pins_due) {
+    if (!instance() || !instance_is_ready(instance()) || instance()->pins_due) {
         return false;
     }
-    list_for_each (link, &edition()->pins) {
+    list_for_each (link, &instance()->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
 
-        if (pin->state == PIN_WORDS || pin->state == PIN_COMPUTING) {
+        if (pin->state == PIN_TOKENIZING || pin->state == PIN_COMPUTING) {
             return false;
         }
     }
@@ -78,7 +78,7 @@ static bool is_settled(void *owner)
 
 static void settle(void)
 {
-    house_until(&house, is_settled, NULL);
+    fixture_until(&fixture, is_settled, NULL);
 }
 
 static bool is_held(void *owner)
@@ -88,24 +88,24 @@ static bool is_held(void *owner)
 
 static void until_held(size_t i)
 {
-    house_until(&house, is_held, pin_at(i));
+    fixture_until(&fixture, is_held, pin_at(i));
 }
 
 /* What a request of @uid that begins as pin @i and goes on finds. */
 static uint32_t ask_behind(size_t i, uint32_t uid)
 {
     const struct ids *tokens = &pin_at(i)->tokens;
-    struct guest guest;
+    struct client client;
     uint32_t n_cached;
 
-    guest_init(&guest, 5, (uint32_t)tokens->n + 20, 3);
-    memcpy(guest.ids.ids, tokens->ids, tokens->n * sizeof(*tokens->ids));
-    house.grant.uid = uid;
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
-    n_cached = guest.usage.cached_tokens;
-    guest_finish(&guest);
+    client_init(&client, 5, (uint32_t)tokens->n + 20, 3);
+    memcpy(client.ids.ids, tokens->ids, tokens->n * sizeof(*tokens->ids));
+    fixture.grant.uid = uid;
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+    n_cached = client.usage.cached_tokens;
+    client_finish(&client);
     return n_cached;
 }
 
@@ -113,7 +113,7 @@ static uint32_t ask_behind(size_t i, uint32_t uid)
 
 START_TEST(pins_are_computed_when_their_model_is_loaded)
 {
-    open_house("context 256\npages 64\n", 2);
+    open_fixture("context 256\npages 64\n", 2);
     begin();
     settle();
 
@@ -123,30 +123,30 @@ START_TEST(pins_are_computed_when_their_model_is_loaded)
         ck_assert_uint_eq(pin_at(i)->n_pages, 7);
         ck_assert_uint_eq(ask_behind(i, 1000), N_TEXT);
     }
-    ck_assert(house_had(&house, "pin-held"));
-    ck_assert_uint_eq(edition()->eq.n_taken, 0);
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 14);
-    house_end(&house);
+    ck_assert(fixture_had(&fixture, "pin-held"));
+    ck_assert_uint_eq(instance()->eq.n_taken, 0);
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 14);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_lost_engine_s_pins_come_back)
 {
-    open_house("context 256\npages 64\n", 2);
+    open_fixture("context 256\npages 64\n", 2);
     begin();
     settle();
-    kill((pid_t)house_pid(&house), SIGKILL);
-    house_until(&house, is_settled, NULL); /* perhaps before the loss is seen */
-    while (house.hub->counts[HUB_ENGINE_CRASHES] == 0) {
-        house_run(&house, 5);
+    kill((pid_t)fixture_pid(&fixture), SIGKILL);
+    fixture_until(&fixture, is_settled, NULL); /* perhaps before the loss is seen */
+    while (fixture.hub->counts[HUB_ENGINE_CRASHES] == 0) {
+        fixture_run(&fixture, 5);
     }
     settle();
 
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
     ck_assert_int_eq(pin_at(1)->state, PIN_HELD);
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 14);
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 14);
     ck_assert_uint_eq(ask_behind(1, 1000), N_TEXT);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -155,35 +155,35 @@ START_TEST(a_pin_outlives_the_engine_that_computes_it)
 {
     char script[256];
 
-    open_house("", 1);
-    snprintf(script, sizeof(script), "context 256\npages 64\nalways once %s/once do kill\n", house.dir);
-    house_rewrite(&house, script);
+    open_fixture("", 1);
+    snprintf(script, sizeof(script), "context 256\npages 64\nalways once %s/once do kill\n", fixture.dir);
+    fixture_rewrite(&fixture, script);
     begin();
     until_held(0);
 
-    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 1);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 1);
     ck_assert_uint_eq(ask_behind(0, 1000), N_TEXT);
-    snprintf(script, sizeof(script), "%s/once", house.dir);
+    snprintf(script, sizeof(script), "%s/once", fixture.dir);
     unlink(script);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 /* Every engine is lost that works on it: it is to blame, and the others serve. */
 START_TEST(a_pin_that_kills_its_engines_is_refused)
 {
-    open_house("context 256\npages 64\nwhen 65 do kill\n", 2); /* 'A': in the second one's text */
+    open_fixture("context 256\npages 64\nwhen 65 do kill\n", 2); /* 'A': in the second one's text */
     begin();
     settle();
     while (pin_at(1)->state != PIN_REFUSED) {
-        house_run(&house, 5);
+        fixture_run(&fixture, 5);
     }
 
     ck_assert_ptr_nonnull(strstr(pin_at(1)->why, "lost twice"));
-    house_run(&house, 20);
+    fixture_run(&fixture, 20);
     settle();
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(messages_are_pinned_as_far_as_every_conversation_has_them_in_common)
     struct buf spelt;
     struct diag diag = DIAG_INIT;
 
-    open_house("context 256\npages 64\n", 1);
+    open_fixture("context 256\npages 64\n", 1);
     message.role = system;
     message.content.data = (uint8_t *)words;
     message.content.len = strlen(words);
@@ -212,11 +212,11 @@ START_TEST(messages_are_pinned_as_far_as_every_conversation_has_them_in_common)
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
     buf_init(&spelt, MEM_MISC, 4096);
     ck_assert_int_eq(
-        vocab_detokenize(edition()->vocab, pin_at(0)->tokens.ids, pin_at(0)->tokens.n, true, &spelt, &diag), 0);
+        vocab_detokenize(instance()->vocab, pin_at(0)->tokens.ids, pin_at(0)->tokens.n, true, &spelt, &diag), 0);
     ck_assert_int_eq(spelt.n, strlen("<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\n"));
     ck_assert_mem_eq(buf_data(&spelt), "<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\n", spelt.n);
     buf_finish(&spelt);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -226,7 +226,7 @@ START_TEST(a_pin_for_some_is_found_by_them_alone)
 {
     static const uint32_t uids[] = { 1001, 1002 };
 
-    open_house("context 256\npages 64\n", 2);
+    open_fixture("context 256\npages 64\n", 2);
     pins[1].uids = uids;
     pins[1].n_uids = 2;
     begin();
@@ -237,13 +237,13 @@ START_TEST(a_pin_for_some_is_found_by_them_alone)
     ck_assert_uint_eq(ask_behind(1, 1000), 0);
     ck_assert_uint_eq(ask_behind(1, 1001), N_TEXT);
     ck_assert_uint_eq(ask_behind(1, 1002), N_TEXT);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(hits_and_their_tokens_are_counted)
 {
-    open_house("context 256\npages 64\n", 2);
+    open_fixture("context 256\npages 64\n", 2);
     begin();
     settle();
     ask_behind(0, 1000);
@@ -253,35 +253,35 @@ START_TEST(hits_and_their_tokens_are_counted)
     ck_assert_uint_eq(pin_at(0)->n_hits, 2);
     ck_assert_uint_eq(pin_at(0)->n_hit_tok, 2 * N_TEXT);
     ck_assert_uint_eq(pin_at(1)->n_hits, 1);
-    ck_assert_uint_eq(house.hub->counts[HUB_PIN_HITS], 3);
-    ck_assert_uint_eq(house.hub->counts[HUB_PINNED_TOK], 3 * N_TEXT);
-    house_end(&house);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PIN_HITS], 3);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PINNED_TOK], 3 * N_TEXT);
+    fixture_end(&fixture);
 }
 END_TEST
 
 static void on_status(void *owner, Sotto__V1__StatusReport *report, struct arena *arena)
 {
-    struct edition *model = owner;
+    struct instance *model = owner;
 
     (void)arena;
     (void)model;
     ck_assert_uint_eq(report->n_models, 1);
-    ck_assert_uint_eq(report->models[0]->n_pins, house.grant.observe ? 2 : 1);
+    ck_assert_uint_eq(report->models[0]->n_pins, fixture.grant.observe ? 2 : 1);
     ck_assert_str_eq(report->models[0]->pins[0]->name, "one");
     ck_assert_int_eq(report->models[0]->pins[0]->state, SOTTO__V1__PIN_STATE__PIN_STATE_HELD);
     ck_assert_uint_eq(report->models[0]->pins[0]->tokens, N_TEXT);
     ck_assert_uint_eq(report->models[0]->pins[0]->pages, 7);
-    if (house.grant.observe) {
+    if (fixture.grant.observe) {
         ck_assert_uint_eq(report->models[0]->pins[1]->n_users, 1);
         ck_assert_uint_eq(report->models[0]->pins[1]->users[0], 1001);
     }
-    house.n_events = 7777;
+    fixture.n_events = 7777;
 }
 
 static bool has_answer(void *owner)
 {
     (void)owner;
-    return house.n_events == 7777;
+    return fixture.n_events == 7777;
 }
 
 START_TEST(status_tells_each_user_of_its_own_and_observers_of_all)
@@ -290,18 +290,18 @@ START_TEST(status_tells_each_user_of_its_own_and_observers_of_all)
     struct ticket *ticket;
     struct diag diag = DIAG_INIT;
 
-    open_house("context 256\npages 64\n", 2);
+    open_fixture("context 256\npages 64\n", 2);
     pins[1].uids = uids;
     pins[1].n_uids = 1;
     begin();
     settle();
     for (int i = 0; i < 2; i++) {
-        house.grant.observe = i > 0;
-        house.n_events = 0;
-        ck_assert_int_eq(hub_status(house.hub, &house.grant, on_status, NULL, &ticket, &diag), 0);
-        house_until(&house, has_answer, NULL);
+        fixture.grant.observe = i > 0;
+        fixture.n_events = 0;
+        ck_assert_int_eq(hub_status(fixture.hub, &fixture.grant, on_status, NULL, &ticket, &diag), 0);
+        fixture_until(&fixture, has_answer, NULL);
     }
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -310,7 +310,7 @@ END_TEST
 /* 20 pages: half of them are 10, and a context of 16 fits beside 4. */
 START_TEST(what_is_more_than_pins_may_hold_is_refused)
 {
-    open_house("context 128\npages 20\n", 2);
+    open_fixture("context 128\npages 20\n", 2);
     begin();
     settle();
 
@@ -319,55 +319,55 @@ START_TEST(what_is_more_than_pins_may_hold_is_refused)
     ck_assert_ptr_nonnull(strstr(pin_at(1)->why, "needs 7 pages"));
     ck_assert_ptr_nonnull(strstr(pin_at(1)->why, "may hold 10 of 20"));
     ck_assert_ptr_nonnull(strstr(pin_at(1)->why, "of which 7 are taken"));
-    ck_assert(house_had(&house, "pin-refused"));
-    house_end(&house);
+    ck_assert(fixture_had(&fixture, "pin-refused"));
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_whole_context_always_fits_beside_pins)
 {
-    struct guest guest;
+    struct client client;
 
-    open_house("context 240\npages 21\n", 1);
+    open_fixture("context 240\npages 21\n", 1);
     begin();
     settle();
     ck_assert_int_eq(pin_at(0)->state, PIN_REFUSED); /* 7 pages, where 15 of 21 must be left */
-    guest_init(&guest, 5, 200, 40);
-    guest.ask.ignore_end = true;
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
-    guest_finish(&guest);
-    house_end(&house);
+    client_init(&client, 5, 200, 40);
+    client.ask.ignore_end = true;
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
+    client_finish(&client);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(what_leaves_no_room_for_an_answer_is_refused)
 {
-    open_house("context 64\npages 64\n", 1);
+    open_fixture("context 64\npages 64\n", 1);
     begin();
     settle();
 
     ck_assert_int_eq(pin_at(0)->state, PIN_REFUSED);
     ck_assert_ptr_nonnull(strstr(pin_at(0)->why, "100 tokens and the model's context 64"));
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 /* As the governor does under pressure. */
 static void leave_pages(uint32_t permille)
 {
-    house.hub->governor.kv_permille = permille;
+    fixture.hub->governor.kv_permille = permille;
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        house.hub->governor.limits[i].kv_permille = permille;
+        fixture.hub->governor.limits[i].kv_permille = permille;
     }
-    house.hub->governing.kv_permille = permille;
-    governing_tell_pages(house.hub);
+    fixture.hub->governor_loop.kv_permille = permille;
+    governor_loop_tell_pages(fixture.hub);
 }
 
 START_TEST(where_memory_is_short_the_last_one_goes_and_comes_back)
 {
-    open_house("context 128\npages 64\n", 2);
+    open_fixture("context 128\npages 64\n", 2);
     begin();
     settle();
     ck_assert_int_eq(pin_at(1)->state, PIN_HELD);
@@ -376,38 +376,38 @@ START_TEST(where_memory_is_short_the_last_one_goes_and_comes_back)
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
     ck_assert_int_eq(pin_at(1)->state, PIN_WAITING);
     ck_assert_ptr_nonnull(strstr(pin_at(1)->why, "memory is short"));
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 7);
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 7);
     leave_pages(1000);
     until_held(1);
 
     ck_assert_str_eq(pin_at(1)->why, "");
     ck_assert_uint_eq(ask_behind(1, 1000), N_TEXT);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 /* One seat: the request takes it from the pin that is being computed, which comes to its end all the same. */
 START_TEST(a_request_takes_the_seat_of_a_pin)
 {
-    struct guest guest;
+    struct client client;
 
-    open_house("context 256\npages 64\nwhen 66 do slow 300\n", 2); /* 'B': in the second one's text */
-    house.settings.n_sequences = 1;
+    open_fixture("context 256\npages 64\nwhen 66 do slow 300\n", 2); /* 'B': in the second one's text */
+    fixture.settings.n_sequences = 1;
     begin();
     until_held(0);
     while (pin_at(1)->state != PIN_COMPUTING || pin_at(1)->stream->state != STREAM_RUNNING) {
-        house_run(&house, 1);
+        fixture_run(&fixture, 1);
     }
-    guest_init(&guest, 5, 10, 3);
-    guest.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    guest_ask(&house, &guest);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+    client_init(&client, 5, 10, 3);
+    client.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    client_ask(&fixture, &client);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     ck_assert_int_ne(pin_at(1)->state, PIN_HELD);
-    ck_assert_uint_eq(house.hub->counts[HUB_PREEMPTIONS], 1);
-    guest_finish(&guest);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 1);
+    client_finish(&client);
     until_held(1);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -421,7 +421,7 @@ static void no_needs(void *owner, const char *path)
 
 static void reload(void)
 {
-    ck_assert_int_eq(hub_configure(house.hub, &house.config, no_needs, NULL), 0);
+    ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, no_needs, NULL), 0);
     settle();
 }
 
@@ -429,66 +429,66 @@ START_TEST(a_reload_adds_and_drops_and_leaves_what_stays)
 {
     uint32_t number;
 
-    open_house("context 256\npages 64\n", 1);
+    open_fixture("context 256\npages 64\n", 1);
     begin();
     settle();
     number = pin_at(0)->number;
     ask_behind(0, 1000);
-    house.settings.n_pins = 2;
+    fixture.settings.n_pins = 2;
     reload();
     ck_assert_uint_eq(pin_at(0)->number, number);
     ck_assert_uint_eq(pin_at(0)->n_hits, 1);
     ck_assert_int_eq(pin_at(1)->state, PIN_HELD);
 
     pins[0] = pins[1];
-    house.settings.n_pins = 1;
+    fixture.settings.n_pins = 1;
     reload();
     ck_assert_str_eq(pin_at(0)->settings.name, "two");
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 7);
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 7);
 
-    house.settings.n_pins = 0;
+    fixture.settings.n_pins = 0;
     reload();
-    ck_assert(list_is_empty(&edition()->pins));
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 0);
-    house_end(&house);
+    ck_assert(list_is_empty(&instance()->pins));
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 0);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(what_was_refused_has_another_try_after_a_reload)
 {
-    open_house("context 128\npages 20\n", 2);
+    open_fixture("context 128\npages 20\n", 2);
     begin();
     settle();
     ck_assert_int_eq(pin_at(1)->state, PIN_REFUSED);
     pins[0] = pins[1];
-    house.settings.n_pins = 1;
+    fixture.settings.n_pins = 1;
     reload();
 
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 /* At every state that a pin may be in. */
 START_TEST(a_reload_drops_a_pin_at_any_moment)
 {
-    open_house("context 256\npages 64\nwhen 65 do slow 20\n", 2);
-    house_open(&house);
-    house_until_ready(&house);
+    open_fixture("context 256\npages 64\nwhen 65 do slow 20\n", 2);
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
     for (uint32_t i = 0; i < 60; i++) {
-        house.settings.n_pins = i % 3;
-        ck_assert_int_eq(hub_configure(house.hub, &house.config, no_needs, NULL), 0);
-        house_run(&house, i % 7);
+        fixture.settings.n_pins = i % 3;
+        ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, no_needs, NULL), 0);
+        fixture_run(&fixture, i % 7);
     }
-    house.settings.n_pins = 2;
+    fixture.settings.n_pins = 2;
     reload();
 
     ck_assert_int_eq(pin_at(0)->state, PIN_HELD);
     ck_assert_int_eq(pin_at(1)->state, PIN_HELD);
-    ck_assert_uint_eq(edition()->eq.n_pages_promised, 14);
-    ck_assert_uint_eq(edition()->eq.n_taken, 0);
-    house_end(&house);
+    ck_assert_uint_eq(instance()->eq.n_pages_promised, 14);
+    ck_assert_uint_eq(instance()->eq.n_taken, 0);
+    fixture_end(&fixture);
 }
 END_TEST
 
@@ -496,27 +496,27 @@ END_TEST
 
 START_TEST(an_unload_waits_for_no_pin)
 {
-    open_house("context 256\npages 64\nwhen 65 do slow 5000\n", 2);
+    open_fixture("context 256\npages 64\nwhen 65 do slow 5000\n", 2);
     begin();
     while (pin_at(1)->state != PIN_COMPUTING) {
-        house_run(&house, 1);
+        fixture_run(&fixture, 1);
     }
-    models_unload(house_model(&house), false, "it goes");
-    while (!list_is_empty(&house_model(&house)->editions)) {
-        house_run(&house, 5);
+    models_unload(fixture_model(&fixture), false, "it goes");
+    while (!list_is_empty(&fixture_model(&fixture)->instances)) {
+        fixture_run(&fixture, 5);
     }
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_stop_waits_for_no_pin)
 {
-    open_house("context 256\npages 64\nwhen 65 do slow 5000\n", 2);
+    open_fixture("context 256\npages 64\nwhen 65 do slow 5000\n", 2);
     begin();
     while (pin_at(1)->state != PIN_COMPUTING) {
-        house_run(&house, 1);
+        fixture_run(&fixture, 1);
     }
-    house_end(&house);
+    fixture_end(&fixture);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include "../model/reference.h"
 #include "base/clean.h"
 #include "session/pins.h"
-#include "sitting.h"
+#include "session_fixture.h"
 #include <signal.h>
 #include <string.h>
 
@@ -16,24 +16,24 @@ static struct reference_model paper;
 static void begin(const struct reference *of, uint32_t n_sequences, const struct pin_settings *pins, size_t n_pins)
 {
     reference_make(&paper, of);
-    house_prepare(&house, "");
-    house.settings.file = paper.path;
-    house.settings.backend = "cpu";
-    house.settings.kv_format = "f16";
-    house.settings.n_threads = 1;
-    house.settings.n_sequences = n_sequences;
-    house.settings.n_step_rows = 16; /* a prompt takes more than one step */
-    house.settings.pins = pins;
-    house.settings.n_pins = n_pins;
-    house.config.engine_path = SOTTO_ENGINE;
-    house.config.guard_allocations = true;
-    house_open(&house);
-    house_until_ready(&house);
+    fixture_prepare(&fixture, "");
+    fixture.settings.file = paper.path;
+    fixture.settings.backend = "cpu";
+    fixture.settings.kv_format = "f16";
+    fixture.settings.n_threads = 1;
+    fixture.settings.n_sequences = n_sequences;
+    fixture.settings.n_step_rows = 16; /* a prompt takes more than one step */
+    fixture.settings.pins = pins;
+    fixture.settings.n_pins = n_pins;
+    fixture.config.engine_path = SOTTO_ENGINE;
+    fixture.config.guard_allocations = true;
+    fixture_open(&fixture);
+    fixture_until_ready(&fixture);
 }
 
 static void end(void)
 {
-    house_end(&house);
+    fixture_end(&fixture);
     reference_free(&paper);
 }
 
@@ -45,15 +45,15 @@ static bool recurs(const struct reference *of)
 /* A turn of session @id, and the same without one. What it found of what was said before. */
 static uint32_t turn(uint64_t id, struct log *log, uint32_t first, uint32_t n_answer)
 {
-    struct guest guest;
+    struct client client;
     uint32_t n_cached;
 
-    init_turn(&guest, id, first, 9, n_answer);
-    run(&guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
-    n_cached = guest.usage.cached_tokens;
-    assert_same_as_cold(log, &guest);
-    guest_finish(&guest);
+    init_turn(&client, id, first, 9, n_answer);
+    run(&client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
+    n_cached = client.usage.cached_tokens;
+    assert_same_as_cold(log, &client);
+    client_finish(&client);
     return n_cached;
 }
 
@@ -82,7 +82,7 @@ END_TEST
 START_TEST(barge_in_forgets_the_state_and_not_what_was_said)
 {
     struct log log = { .n = 0 };
-    struct guest guest;
+    struct client client;
     uint64_t id;
 
     if (!recurs(&references[_i])) {
@@ -91,15 +91,15 @@ START_TEST(barge_in_forgets_the_state_and_not_what_was_said)
     begin(&references[_i], 4, NULL, 0);
     id = open_empty();
     for (uint32_t i = 0; i < 3; i++) {
-        init_turn(&guest, id, 40 + i, 8, 60);
-        guest_ask(&house, &guest);
-        guest_until_tokens(&house, &guest, 2 + i);
-        stream_cancel(guest.stream);
-        guest_until_over(&house, &guest);
-        ck_assert_int_eq(guest.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
-        say(&log, guest.ids.ids, guest.ids.n_ids);
-        say(&log, guest.tokens, guest.n_tokens);
-        guest_finish(&guest);
+        init_turn(&client, id, 40 + i, 8, 60);
+        client_ask(&fixture, &client);
+        client_until_tokens(&fixture, &client, 2 + i);
+        stream_cancel(client.stream);
+        client_until_over(&fixture, &client);
+        ck_assert_int_eq(client.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
+        say(&log, client.ids.ids, client.ids.n_ids);
+        say(&log, client.tokens, client.n_tokens);
+        client_finish(&client);
         turn(id, &log, 50 + i, 3);
         if (log.n > 70) {
             break; /* the context is 128 */
@@ -120,10 +120,10 @@ START_TEST(a_lost_engine_takes_the_state_and_the_conversation_goes_on)
     begin(&references[_i], 4, NULL, 0);
     id = open_empty();
     turn(id, &log, 30, 5);
-    kill((pid_t)house_pid(&house), SIGKILL);
+    kill((pid_t)fixture_pid(&fixture), SIGKILL);
     turn(id, &log, 31, 5);
     turn(id, &log, 32, 5);
-    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 1);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 1);
     end();
 }
 END_TEST
@@ -143,17 +143,17 @@ START_TEST(conversations_that_share_a_seat_lose_the_state_and_say_the_same)
     for (uint32_t i = 0; i < 6; i++) {
         turn(ids[i % 2], &logs[i % 2], 60 + i, 4);
     }
-    ck_assert_uint_gt(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 3);
+    ck_assert_uint_gt(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 3);
     end();
 }
 END_TEST
 
 static bool is_refused(void *owner)
 {
-    const struct edition *edition = house_model(&house)->current;
+    const struct instance *instance = fixture_model(&fixture)->current;
 
     (void)owner;
-    return container_of(edition->pins.next, struct pin, link)->state == PIN_REFUSED;
+    return container_of(instance->pins.next, struct pin, link)->state == PIN_REFUSED;
 }
 
 START_TEST(nothing_of_such_a_family_is_pinned)
@@ -164,10 +164,10 @@ START_TEST(nothing_of_such_a_family_is_pinned)
         return;
     }
     begin(&references[_i], 4, &pin, 1);
-    house_until(&house, is_refused, NULL);
+    fixture_until(&fixture, is_refused, NULL);
     ck_assert_ptr_nonnull(
-        strstr(container_of(house_model(&house)->current->pins.next, struct pin, link)->why, "a state"));
-    ck_assert_uint_eq(house.hub->counts[HUB_STEPS], 0);
+        strstr(container_of(fixture_model(&fixture)->current->pins.next, struct pin, link)->why, "a state"));
+    ck_assert_uint_eq(fixture.hub->counts[HUB_STEPS], 0);
     end();
 }
 END_TEST

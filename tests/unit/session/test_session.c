@@ -2,18 +2,18 @@
  * Sessions: a turn says what a request would that says the whole conversation at once, whatever became of the sequence
  * meanwhile. The fake engine's token is a hash of all tokens before it, so one more or less is another answer.
  */
-#include "sitting.h"
+#include "session_fixture.h"
 #include <signal.h>
 #include <string.h>
 
 static void setup(void)
 {
-    house_begin(&house, "context 256\nwhen 201 do slow 4\nwhen 202 do slow 60\nwhen 203 do slow 9\n");
+    fixture_begin(&fixture, "context 256\nwhen 201 do slow 4\nwhen 202 do slow 60\nwhen 203 do slow 9\n");
 }
 
 static void teardown(void)
 {
-    house_end(&house);
+    fixture_end(&fixture);
 }
 
 START_TEST(twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new)
@@ -22,17 +22,17 @@ START_TEST(twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_ne
     struct log log = { .n = 0 };
 
     for (uint32_t i = 0; i < 12; i++) {
-        struct guest guest;
+        struct client client;
         uint32_t n_before = log.n;
 
-        init_turn(&guest, id, 100 + i, 5, 7);
-        run(&guest);
-        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 7);
-        ck_assert_uint_eq(guest.usage.cached_tokens, n_before > 0 ? n_before - 1 : 0);
-        assert_same_as_cold(&log, &guest);
-        guest_finish(&guest);
+        init_turn(&client, id, 100 + i, 5, 7);
+        run(&client);
+        client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 7);
+        ck_assert_uint_eq(client.usage.cached_tokens, n_before > 0 ? n_before - 1 : 0);
+        assert_same_as_cold(&log, &client);
+        client_finish(&client);
     }
-    ck_assert_uint_eq(house.hub->counts[HUB_SESSION_TURNS], 12);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSION_TURNS], 12);
     ck_assert_uint_eq(close_well(id), 12 * 12);
 }
 END_TEST
@@ -41,24 +41,24 @@ START_TEST(who_barges_in_is_understood_and_the_keys_and_values_stay)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
-    struct guest cut;
-    struct guest next;
+    struct client cut;
+    struct client next;
 
     init_turn(&cut, id, 201, 20, 100);
-    guest_ask(&house, &cut);
-    guest_until_tokens(&house, &cut, 9);
+    client_ask(&fixture, &cut);
+    client_until_tokens(&fixture, &cut, 9);
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6); /* at once, while the last step of the other still runs */
-    guest_ask(&house, &next);
-    guest_until_over(&house, &cut);
-    guest_until_over(&house, &next);
+    client_ask(&fixture, &next);
+    client_until_over(&fixture, &cut);
+    client_until_over(&fixture, &next);
 
-    guest_assert_done(&cut, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, cut.n_tokens);
+    client_assert_done(&cut, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, cut.n_tokens);
     ck_assert_uint_ge(next.usage.cached_tokens, 20 + cut.n_tokens - 1);
     assert_same_as_cold(&log, &cut);
     assert_same_as_cold(&log, &next);
-    guest_finish(&cut);
-    guest_finish(&next);
+    client_finish(&cut);
+    client_finish(&next);
 }
 END_TEST
 
@@ -66,7 +66,7 @@ static bool stands_still(void *owner)
 {
     (void)owner;
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        if (house.hub->pacer.dispatch.steps[i].state == DISPATCH_SUSPENDED) {
+        if (fixture.hub->dispatcher.dispatch.steps[i].state == DISPATCH_SUSPENDED) {
             return true;
         }
     }
@@ -75,32 +75,32 @@ static bool stands_still(void *owner)
 
 START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
 {
-    struct governor_limits *limits = &house.hub->governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = &fixture.hub->governor.limits[PROCESSOR_CPU];
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
-    struct guest cut;
-    struct guest next;
+    struct client cut;
+    struct client next;
 
-    house.hub->governing.ticks = true; /* else the governor would take them back */
-    uv_timer_stop(&house.hub->governing.timer);
+    fixture.hub->governor_loop.ticks = true; /* else the governor would take them back */
+    uv_timer_stop(&fixture.hub->governor_loop.timer);
     limits->slice_us = 3000;
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 3);
-    guest_ask(&house, &cut);
-    house_until(&house, stands_still, NULL);
+    client_ask(&fixture, &cut);
+    fixture_until(&fixture, stands_still, NULL);
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6);
-    guest_ask(&house, &next);
-    guest_until_over(&house, &cut);
-    guest_until_over(&house, &next);
+    client_ask(&fixture, &next);
+    client_until_over(&fixture, &cut);
+    client_until_over(&fixture, &next);
     limits->slice_us = 0;
     limits->duty_permille = 1000;
 
-    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 0);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 0);
     assert_same_as_cold(&log, &cut);
     assert_same_as_cold(&log, &next);
-    guest_finish(&cut);
-    guest_finish(&next);
+    client_finish(&cut);
+    client_finish(&next);
 }
 END_TEST
 
@@ -108,7 +108,7 @@ static bool stands_with_two(void *owner)
 {
     (void)owner;
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        const struct dispatch_step *step = &house.hub->pacer.dispatch.steps[i];
+        const struct dispatch_step *step = &fixture.hub->dispatcher.dispatch.steps[i];
 
         if (step->state == DISPATCH_SUSPENDED && step->plan.n_entries == 2) {
             return true;
@@ -119,85 +119,85 @@ static bool stands_with_two(void *owner)
 
 START_TEST(who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it)
 {
-    struct governor_limits *limits = &house.hub->governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = &fixture.hub->governor.limits[PROCESSOR_CPU];
     const struct governor_limits usual = *limits;
     uint64_t id = open_empty();
-    struct guest cut;
-    struct guest beside;
-    struct guest next;
+    struct client cut;
+    struct client beside;
+    struct client next;
 
-    house.hub->governing.ticks = true; /* else the governor would take them back */
-    uv_timer_stop(&house.hub->governing.timer);
+    fixture.hub->governor_loop.ticks = true; /* else the governor would take them back */
+    uv_timer_stop(&fixture.hub->governor_loop.timer);
     limits->slice_us = 3000;
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 90);
-    guest_init(&beside, 203, 20, 4);
+    client_init(&beside, 203, 20, 4);
     cut.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
     beside.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
     beside.ask.ignore_end = true;
-    guest_ask(&house, &cut);
-    guest_ask(&house, &beside);
-    house_until(&house, stands_with_two, NULL);
+    client_ask(&fixture, &cut);
+    client_ask(&fixture, &beside);
+    fixture_until(&fixture, stands_with_two, NULL);
     limits->class_gate = PRIORITY_REALTIME;
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6);
     next.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    guest_ask(&house, &next);
-    guest_until_over(&house, &next);
+    client_ask(&fixture, &next);
+    client_until_over(&fixture, &next);
 
-    guest_assert_done(&next, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
-    ck_assert_uint_eq(house.hub->counts[HUB_SESSIONS_GIVEN_UP], 0);
+    client_assert_done(&next, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 0);
     ck_assert_uint_eq(beside.n_ends, 0);
     *limits = usual;
-    hub_poke(house.hub);
-    guest_until_over(&house, &cut);
-    guest_until_over(&house, &beside);
-    guest_assert_done(&beside, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
-    guest_finish(&cut);
-    guest_finish(&beside);
-    guest_finish(&next);
+    hub_poke(fixture.hub);
+    client_until_over(&fixture, &cut);
+    client_until_over(&fixture, &beside);
+    client_assert_done(&beside, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
+    client_finish(&cut);
+    client_finish(&beside);
+    client_finish(&next);
 }
 END_TEST
 
 static bool is_being_opened(void *owner)
 {
-    return ((struct guest *)owner)->stream->job.state == JOB_OPENING;
+    return ((struct client *)owner)->stream->job.state == JOB_OPENING;
 }
 
 START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_values)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
-    struct guest turns[4];
+    struct client turns[4];
 
     for (uint32_t i = 0; i < 4; i++) {
         init_turn(&turns[i], id, 50 + i, 20, 5);
         if (i == 1) {
-            kill((pid_t)house_pid(&house), SIGSTOP);
+            kill((pid_t)fixture_pid(&fixture), SIGSTOP);
         }
-        guest_ask(&house, &turns[i]);
+        client_ask(&fixture, &turns[i]);
         if (i == 1) {
-            house_until(&house, is_being_opened, &turns[i]);
+            fixture_until(&fixture, is_being_opened, &turns[i]);
         }
         if (i == 1 || i == 2) { /* the second of these waits for the answer to the first */
             stream_cancel(turns[i].stream);
         } else if (i == 0) {
-            guest_until_over(&house, &turns[i]);
+            client_until_over(&fixture, &turns[i]);
         }
     }
-    house_run(&house, 10);
+    fixture_run(&fixture, 10);
     ck_assert_int_eq(turns[3].stream->job.state, JOB_HELD);
-    kill((pid_t)house_pid(&house), SIGCONT);
+    kill((pid_t)fixture_pid(&fixture), SIGCONT);
     for (uint32_t i = 1; i < 4; i++) {
-        guest_until_over(&house, &turns[i]);
+        client_until_over(&fixture, &turns[i]);
     }
     for (uint32_t i = 1; i < 3; i++) {
-        guest_assert_done(&turns[i], SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
+        client_assert_done(&turns[i], SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
     }
-    guest_assert_done(&turns[3], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_assert_done(&turns[3], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     ck_assert_uint_eq(turns[3].usage.cached_tokens, 24);
-    ck_assert_uint_eq(house.hub->counts[HUB_SESSION_KEPT_TOK], 24);
-    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 1);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSION_KEPT_TOK], 24);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_taken, 1);
     for (uint32_t i = 0; i < 4; i++) {
         if (i == 2) {
             continue; /* it was cut before its tokens were known, so it is no part of what was said */
@@ -205,38 +205,38 @@ START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_value
         assert_same_as_cold(&log, &turns[i]);
     }
     for (uint32_t i = 0; i < 4; i++) {
-        guest_finish(&turns[i]);
+        client_finish(&turns[i]);
     }
     ck_assert_uint_eq(close_well(id), log.n);
-    ck_assert_uint_eq(house_model(&house)->current->eq.n_pages_promised, 0);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_pages_promised, 0);
 }
 END_TEST
 
 START_TEST(a_session_may_be_closed_before_the_engine_has_answered)
 {
     uint64_t id = open_empty();
-    struct guest guest;
+    struct client client;
 
-    init_turn(&guest, id, 50, 20, 5);
-    run(&guest);
-    guest_finish(&guest);
-    kill((pid_t)house_pid(&house), SIGSTOP);
-    init_turn(&guest, id, 51, 20, 5);
-    guest_ask(&house, &guest);
-    house_until(&house, is_being_opened, &guest);
+    init_turn(&client, id, 50, 20, 5);
+    run(&client);
+    client_finish(&client);
+    kill((pid_t)fixture_pid(&fixture), SIGSTOP);
+    init_turn(&client, id, 51, 20, 5);
+    client_ask(&fixture, &client);
+    fixture_until(&fixture, is_being_opened, &client);
     close_well(id);
-    kill((pid_t)house_pid(&house), SIGCONT);
-    guest_until_over(&house, &guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
-    guest_finish(&guest);
-    guest_init(&guest, 52, 20, 5);
-    guest.ask.ignore_end = true;
-    run(&guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
-    guest_finish(&guest);
-    ck_assert_uint_eq(house.hub->counts[HUB_ENGINE_CRASHES], 0);
-    ck_assert_uint_eq(house_model(&house)->current->eq.n_taken, 0);
-    ck_assert_uint_eq(house_model(&house)->current->eq.n_pages_promised, 0);
+    kill((pid_t)fixture_pid(&fixture), SIGCONT);
+    client_until_over(&fixture, &client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
+    client_finish(&client);
+    client_init(&client, 52, 20, 5);
+    client.ask.ignore_end = true;
+    run(&client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
+    client_finish(&client);
+    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 0);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_taken, 0);
+    ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_pages_promised, 0);
 }
 END_TEST
 
@@ -244,24 +244,24 @@ START_TEST(a_turn_that_fails_leaves_the_session_as_it_was)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
-    struct guest guest;
-    struct guest bad;
+    struct client client;
+    struct client bad;
 
-    init_turn(&guest, id, 50, 10, 5);
-    run(&guest);
-    assert_same_as_cold(&log, &guest);
-    guest_finish(&guest);
+    init_turn(&client, id, 50, 10, 5);
+    run(&client);
+    assert_same_as_cold(&log, &client);
+    client_finish(&client);
 
     init_turn(&bad, id, 50, 300, 5); /* more than the context */
     run(&bad);
-    guest_assert_failed(&bad, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "context");
-    guest_finish(&bad);
+    client_assert_failed(&bad, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "context");
+    client_finish(&bad);
 
-    init_turn(&guest, id, 60, 10, 5);
-    run(&guest);
-    ck_assert_uint_eq(guest.usage.cached_tokens, 14);
-    assert_same_as_cold(&log, &guest);
-    guest_finish(&guest);
+    init_turn(&client, id, 60, 10, 5);
+    run(&client);
+    ck_assert_uint_eq(client.usage.cached_tokens, 14);
+    assert_same_as_cold(&log, &client);
+    client_finish(&client);
 }
 END_TEST
 
@@ -271,22 +271,22 @@ START_TEST(a_lost_engine_between_turns_and_in_them_changes_no_token)
     struct log log = { .n = 0 };
 
     for (int i = 0; i < 4; i++) {
-        struct guest guest;
+        struct client client;
 
-        init_turn(&guest, id, 201, 12, 12);
-        guest_ask(&house, &guest);
+        init_turn(&client, id, 201, 12, 12);
+        client_ask(&fixture, &client);
         if (i % 2 == 1) {
-            guest_until_tokens(&house, &guest, 4);
-            kill((pid_t)house_pid(&house), SIGKILL);
+            client_until_tokens(&fixture, &client, 4);
+            kill((pid_t)fixture_pid(&fixture), SIGKILL);
         }
-        guest_until_over(&house, &guest);
-        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
-        assert_same_as_cold(&log, &guest);
-        guest_finish(&guest);
+        client_until_over(&fixture, &client);
+        client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 12);
+        assert_same_as_cold(&log, &client);
+        client_finish(&client);
         if (i == 2) {
-            kill((pid_t)house_pid(&house), SIGKILL);
-            house_run(&house, 50);
-            house_until_ready(&house);
+            kill((pid_t)fixture_pid(&fixture), SIGKILL);
+            fixture_run(&fixture, 50);
+            fixture_until_ready(&fixture);
         }
     }
 }
@@ -302,31 +302,31 @@ START_TEST(a_full_context_slides_from_one_turn_to_the_next)
     ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
     id = open_with(&ask);
     for (uint32_t i = 0; i < 12; i++) {
-        struct guest guest;
+        struct client client;
 
-        init_turn(&guest, id, 100 + i, 40, 3);
-        run(&guest);
-        guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
-        n_slid += guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID];
+        init_turn(&client, id, 100 + i, 40, 3);
+        run(&client);
+        client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
+        n_slid += client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID];
         if (log.n + 40 + 1 > 256) { /* the rule of slides, told anew */
             uint32_t n_known = log.n + 40;
             uint32_t n_stay = (n_known - 4) / 2;
-            struct guest same;
+            struct client same;
 
-            say(&log, guest.ids.ids, 40);
+            say(&log, client.ids.ids, 40);
             memmove(log.ids + 4, log.ids + n_known - n_stay, n_stay * sizeof(*log.ids));
             log.n = 4 + n_stay;
-            guest_init(&same, 0, log.n, 3);
+            client_init(&same, 0, log.n, 3);
             memcpy(same.ids.ids, log.ids, log.n * sizeof(*log.ids));
             same.ask.ignore_end = true;
             run(&same);
-            guest_assert_same(&same, &guest);
-            guest_finish(&same);
-            say(&log, guest.tokens, guest.n_tokens);
+            client_assert_same(&same, &client);
+            client_finish(&same);
+            say(&log, client.tokens, client.n_tokens);
         } else {
-            assert_same_as_cold(&log, &guest);
+            assert_same_as_cold(&log, &client);
         }
-        guest_finish(&guest);
+        client_finish(&client);
     }
     ck_assert_uint_ge(n_slid, 2);
 }
@@ -339,18 +339,18 @@ START_TEST(nobody_else_finds_a_session_and_none_is_found_twice)
     static const uint64_t strange[] = { 2, UINT64_MAX, 1ull << 63 };
     uint64_t id = open_empty();
     struct closing closing;
-    struct guest guest;
+    struct client client;
 
-    init_turn(&guest, id, 1, 3, 2);
-    house.grant.uid = 1001;
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
-    house.grant.uid = 1000;
+    init_turn(&client, id, 1, 3, 2);
+    fixture.grant.uid = 1001;
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+    fixture.grant.uid = 1000;
     for (size_t i = 0; i < COUNTOF(strange); i++) {
-        guest.ask.session = strange[i];
-        guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+        client.ask.session = strange[i];
+        client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
         ck_assert_int_eq(close_session(strange[i], 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
     }
-    guest_finish(&guest);
+    client_finish(&client);
     ck_assert_int_eq(close_session(id, 1001, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
     close_well(id);
     ck_assert_int_eq(close_session(id, 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
@@ -362,23 +362,23 @@ START_TEST(one_request_at_a_time_and_a_close_ends_it_first)
 {
     uint64_t id = open_empty();
     struct closing closing;
-    struct guest guest;
-    struct guest other;
+    struct client client;
+    struct client other;
 
-    init_turn(&guest, id, 201, 20, 200);
-    guest_ask(&house, &guest);
-    guest_until_tokens(&house, &guest, 3);
+    init_turn(&client, id, 201, 20, 200);
+    client_ask(&fixture, &client);
+    client_until_tokens(&fixture, &client, 3);
     init_turn(&other, id, 1, 3, 2);
-    guest_refused(&house, &other, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "runs already");
+    client_refused(&fixture, &other, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "runs already");
     ck_assert_int_eq(close_session(id, 1000, &closing), 0);
-    guest_refused(&house, &other, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
-    house_until(&house, is_closed, &closing);
+    client_refused(&fixture, &other, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
+    fixture_until(&fixture, is_closed, &closing);
 
-    ck_assert_uint_eq(guest.n_ends, 1);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, guest.n_tokens);
-    ck_assert_uint_eq(closing.n_tok, 20 + guest.n_tokens);
-    guest_finish(&guest);
-    guest_finish(&other);
+    ck_assert_uint_eq(client.n_ends, 1);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, client.n_tokens);
+    ck_assert_uint_eq(closing.n_tok, 20 + client.n_tokens);
+    client_finish(&client);
+    client_finish(&other);
 }
 END_TEST
 
@@ -396,11 +396,11 @@ static void chat_of(Sotto__V1__Chat *chat)
     chat->n_messages = 1;
 }
 
-static void make_chat(struct guest *guest, Sotto__V1__Chat *chat)
+static void make_chat(struct client *client, Sotto__V1__Chat *chat)
 {
     chat_of(chat);
-    guest->ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    guest->ask.chat = chat;
+    client->ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    client->ask.chat = chat;
 }
 
 START_TEST(what_does_not_follow_what_was_said_is_refused_with_a_sentence)
@@ -408,26 +408,26 @@ START_TEST(what_does_not_follow_what_was_said_is_refused_with_a_sentence)
     uint64_t tokens = open_empty();
     uint64_t messages = open_empty();
     Sotto__V1__Chat chat;
-    struct guest guest;
+    struct client client;
 
-    init_turn(&guest, tokens, 1, 3, 2);
-    run(&guest);
-    guest_finish(&guest);
-    init_turn(&guest, messages, 1, 3, 2);
-    make_chat(&guest, &chat);
-    run(&guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 2);
-    guest_finish(&guest);
+    init_turn(&client, tokens, 1, 3, 2);
+    run(&client);
+    client_finish(&client);
+    init_turn(&client, messages, 1, 3, 2);
+    make_chat(&client, &chat);
+    run(&client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 2);
+    client_finish(&client);
 
-    init_turn(&guest, messages, 1, 3, 2);
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds messages");
-    guest.ask.session = tokens;
-    make_chat(&guest, &chat);
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds text or tokens");
-    guest.ask.session = messages;
+    init_turn(&client, messages, 1, 3, 2);
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds messages");
+    client.ask.session = tokens;
+    make_chat(&client, &chat);
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds text or tokens");
+    client.ask.session = messages;
     chat.no_generation_prompt = true;
-    guest_refused(&house, &guest, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "next message");
-    guest_finish(&guest);
+    client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "next message");
+    client_finish(&client);
 }
 END_TEST
 
@@ -438,16 +438,16 @@ START_TEST(a_user_has_so_many_sessions_and_another_still_gets_one)
     struct opener opener;
     uint64_t id = 0;
 
-    for (uint32_t i = 0; i < house.grant.n_sessions; i++) {
+    for (uint32_t i = 0; i < fixture.grant.n_sessions; i++) {
         id = open_empty();
     }
     ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
-    house.grant.uid = 1001;
+    fixture.grant.uid = 1001;
     open_empty();
-    house.grant.uid = 1000;
+    fixture.grant.uid = 1000;
     close_well(id);
     open_empty();
-    house.grant.n_sessions = 0;
+    fixture.grant.n_sessions = 0;
     ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
 }
 END_TEST
@@ -470,7 +470,7 @@ START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
     struct log log = { .n = 0 };
     struct opener opener;
     struct diag diag = DIAG_INIT;
-    struct guest guest;
+    struct client client;
     Sotto__V1__TokenIds ids;
     uint32_t room[60];
 
@@ -480,17 +480,17 @@ START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
     ask.opt_idle_ms_case = SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS_IDLE_MS;
     ask.idle_ms = 5000;
     ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
-    house_until(&house, has_ended, &opener);
+    fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.n_tok, 60);
     ck_assert_uint_eq(opener.n_context, 256);
     ck_assert_uint_eq(opener.idle_ms, 5000);
 
     say(&log, room, 60);
-    init_turn(&guest, opener.session, 99, 4, 6);
-    run(&guest);
-    ck_assert_uint_eq(guest.usage.cached_tokens, 60);
-    assert_same_as_cold(&log, &guest);
-    guest_finish(&guest);
+    init_turn(&client, opener.session, 99, 4, 6);
+    run(&client);
+    ck_assert_uint_eq(client.usage.cached_tokens, 60);
+    assert_same_as_cold(&log, &client);
+    client_finish(&client);
 }
 END_TEST
 
@@ -508,16 +508,16 @@ START_TEST(who_leaves_while_it_opens_leaves_no_session)
     ask.tokens = &ids;
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
-        house_run(&house, (uint32_t)(2 * i));
+        fixture_run(&fixture, (uint32_t)(2 * i));
         if (i == 2) {
             stream_cancel(opener.stream);
-            house_until(&house, has_ended, &opener);
+            fixture_until(&fixture, has_ended, &opener);
             ck_assert_uint_eq(opener.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
         } else {
             stream_forget(opener.stream);
-            house_run(&house, 30);
+            fixture_run(&fixture, 30);
         }
-        ck_assert(list_is_empty(&house.hub->sessions));
+        ck_assert(list_is_empty(&fixture.hub->sessions));
     }
 }
 END_TEST
@@ -534,15 +534,15 @@ START_TEST(one_that_does_not_fit_is_refused_and_leaves_no_session)
     ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
     ask.tokens = &ids;
     ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
-    house_until(&house, has_ended, &opener);
+    fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_OUT_OF_RANGE);
     ids_of(&ids, room, 3);
     room[1] = 4000000;
     ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
-    house_until(&house, has_ended, &opener);
+    fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     ck_assert_str_eq(opener.field, "open_session.tokens.ids");
-    ck_assert(list_is_empty(&house.hub->sessions));
+    ck_assert(list_is_empty(&fixture.hub->sessions));
 }
 END_TEST
 

@@ -2,40 +2,40 @@
  * A full context that slides: what follows is a function of the tokens that stayed. The fake engine's token is a hash
  * of all tokens before it, so one token more or less is another answer.
  */
-#include "house.h"
+#include "hub_fixture.h"
 #include <signal.h>
 #include <string.h>
 
 #define N_CONTEXT 64u
 
-static struct house house;
+static struct fixture fixture;
 
 static void setup(void)
 {
-    house_begin(&house, "context 64\n");
+    fixture_begin(&fixture, "context 64\n");
 }
 
 static void teardown(void)
 {
-    house_end(&house);
+    fixture_end(&fixture);
 }
 
-static void init_sliding(struct guest *guest, uint32_t n_prompt, uint32_t n_keep, uint32_t n_answer)
+static void init_sliding(struct client *client, uint32_t n_prompt, uint32_t n_keep, uint32_t n_answer)
 {
-    guest_init(guest, 1, n_prompt, n_answer);
-    guest->ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-    guest->ask.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS;
-    guest->ask.keep_tokens = n_keep;
+    client_init(client, 1, n_prompt, n_answer);
+    client->ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    client->ask.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS;
+    client->ask.keep_tokens = n_keep;
 }
 
-static void run(struct guest *guest)
+static void run(struct client *client)
 {
-    guest_ask(&house, guest);
-    guest_until_over(&house, guest);
+    client_ask(&fixture, client);
+    client_until_over(&fixture, client);
 }
 
-/* The tokens that stay of @before's prompt and first @n_answer tokens, as the prompt of @guest. */
-static void ask_with_the_rest(struct guest *guest, const struct guest *before, uint32_t n_answer, uint32_t n_keep)
+/* The tokens that stay of @before's prompt and first @n_answer tokens, as the prompt of @client. */
+static void ask_with_the_rest(struct client *client, const struct client *before, uint32_t n_answer, uint32_t n_keep)
 {
     static uint32_t known[2 * N_CONTEXT];
     uint32_t n_prompt = (uint32_t)before->ids.n_ids;
@@ -46,8 +46,8 @@ static void ask_with_the_rest(struct guest *guest, const struct guest *before, u
     memcpy(known, before->ids.ids, n_prompt * sizeof(*known));
     memcpy(known + n_prompt, before->tokens, n_answer * sizeof(*known));
     memmove(known + n_keep, known + n_known - n_late, n_late * sizeof(*known));
-    guest_init(guest, 1, n_keep + n_late, N_CONTEXT - n_keep - n_late);
-    memcpy(guest->ids.ids, known, (n_keep + n_late) * sizeof(*known));
+    client_init(client, 1, n_keep + n_late, N_CONTEXT - n_keep - n_late);
+    memcpy(client->ids.ids, known, (n_keep + n_late) * sizeof(*known));
 }
 
 static const uint32_t keeps[] = { 0, 1, 4, 31, 32 };
@@ -55,64 +55,64 @@ static const uint32_t keeps[] = { 0, 1, 4, 31, 32 };
 START_TEST(an_answer_goes_on_as_if_what_stayed_were_the_prompt)
 {
     uint32_t n_keep = keeps[_i];
-    struct guest guest;
-    struct guest fresh;
+    struct client client;
+    struct client fresh;
 
-    init_sliding(&guest, 40, n_keep, 90);
-    run(&guest);
-    guest_assert_done(&guest, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 90);
-    ask_with_the_rest(&fresh, &guest, N_CONTEXT - 40, n_keep);
+    init_sliding(&client, 40, n_keep, 90);
+    run(&client);
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 90);
+    ask_with_the_rest(&fresh, &client, N_CONTEXT - 40, n_keep);
     run(&fresh);
 
-    guest_assert_done(&fresh, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, N_CONTEXT - (uint32_t)fresh.ids.n_ids);
-    ck_assert_mem_eq(fresh.tokens, guest.tokens + N_CONTEXT - 40, fresh.n_tokens * sizeof(*fresh.tokens));
-    ck_assert_uint_ge(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], 2);
-    ck_assert_uint_eq(guest.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], house.hub->counts[HUB_SLIDES]);
-    ck_assert_uint_eq(guest.usage.prompt_tokens, 40);
-    ck_assert_uint_eq(guest.usage.generated_tokens, 90);
-    guest_finish(&guest);
-    guest_finish(&fresh);
+    client_assert_done(&fresh, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, N_CONTEXT - (uint32_t)fresh.ids.n_ids);
+    ck_assert_mem_eq(fresh.tokens, client.tokens + N_CONTEXT - 40, fresh.n_tokens * sizeof(*fresh.tokens));
+    ck_assert_uint_ge(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], 2);
+    ck_assert_uint_eq(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], fixture.hub->counts[HUB_SLIDES]);
+    ck_assert_uint_eq(client.usage.prompt_tokens, 40);
+    ck_assert_uint_eq(client.usage.generated_tokens, 90);
+    client_finish(&client);
+    client_finish(&fresh);
 }
 END_TEST
 
 START_TEST(a_lost_engine_changes_no_token_of_an_answer_that_slides)
 {
-    struct guest calm;
-    struct guest shaken;
+    struct client calm;
+    struct client shaken;
 
     init_sliding(&calm, 40, 4, 90);
     run(&calm);
     init_sliding(&shaken, 40, 4, 90);
-    guest_ask(&house, &shaken);
+    client_ask(&fixture, &shaken);
     for (uint32_t n = 10; n <= 70; n += 30) { /* before the first slide, behind it, and behind the second */
-        guest_until_tokens(&house, &shaken, n);
-        kill((pid_t)house_pid(&house), SIGKILL);
+        client_until_tokens(&fixture, &shaken, n);
+        kill((pid_t)fixture_pid(&fixture), SIGKILL);
     }
-    guest_until_over(&house, &shaken);
+    client_until_over(&fixture, &shaken);
 
-    guest_assert_same(&calm, &shaken);
+    client_assert_same(&calm, &shaken);
     ck_assert_uint_gt(shaken.usage.rebuilds, 0);
-    guest_finish(&calm);
-    guest_finish(&shaken);
+    client_finish(&calm);
+    client_finish(&shaken);
 }
 END_TEST
 
 START_TEST(one_that_slides_and_one_beside_it_have_the_tokens_of_each_alone)
 {
-    struct guest alone[2];
-    struct guest both[2];
+    struct client alone[2];
+    struct client both[2];
 
     for (int i = 0; i < 2; i++) {
         init_sliding(&alone[i], i == 0 ? 63 : 20, 4, i == 0 ? 90 : 30);
         run(&alone[i]);
         init_sliding(&both[i], i == 0 ? 63 : 20, 4, i == 0 ? 90 : 30);
-        guest_ask(&house, &both[i]);
+        client_ask(&fixture, &both[i]);
     }
     for (int i = 0; i < 2; i++) {
-        guest_until_over(&house, &both[i]);
-        guest_assert_same(&alone[i], &both[i]);
-        guest_finish(&alone[i]);
-        guest_finish(&both[i]);
+        client_until_over(&fixture, &both[i]);
+        client_assert_same(&alone[i], &both[i]);
+        client_finish(&alone[i]);
+        client_finish(&both[i]);
     }
 }
 END_TEST
@@ -120,24 +120,24 @@ END_TEST
 START_TEST(a_credit_given_token_by_token_changes_nothing)
 {
     const Sotto__V1__Credit one = { PROTOBUF_C_MESSAGE_INIT(&sotto__v1__credit__descriptor), .tokens = 1 };
-    struct guest free;
-    struct guest rationed;
+    struct client free;
+    struct client rationed;
 
     init_sliding(&free, 60, 4, 50);
     run(&free);
     init_sliding(&rationed, 60, 4, 50);
     rationed.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
     rationed.ask.credit = 1;
-    guest_ask(&house, &rationed);
+    client_ask(&fixture, &rationed);
     for (uint32_t n = 1; n < 50; n++) {
-        guest_until_tokens(&house, &rationed, n);
+        client_until_tokens(&fixture, &rationed, n);
         stream_credit(rationed.stream, &one);
     }
-    guest_until_over(&house, &rationed);
+    client_until_over(&fixture, &rationed);
 
-    guest_assert_same(&free, &rationed);
-    guest_finish(&free);
-    guest_finish(&rationed);
+    client_assert_same(&free, &rationed);
+    client_finish(&free);
+    client_finish(&rationed);
 }
 END_TEST
 
@@ -146,36 +146,36 @@ START_TEST(a_part_to_keep_that_is_too_large_is_refused_with_both_numbers)
     static const uint32_t too_many[] = { 33, 60, 64, 70, 4000000000u };
 
     for (size_t i = 0; i < COUNTOF(too_many); i++) {
-        struct guest guest;
+        struct client client;
         char number[16];
 
         snprintf(number, sizeof(number), "%u", too_many[i]);
-        init_sliding(&guest, 5, too_many[i], 20);
-        run(&guest);
+        init_sliding(&client, 5, too_many[i], 20);
+        run(&client);
 
-        guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, number);
-        guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "context 64");
-        guest_finish(&guest);
+        client_assert_failed(&client, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, number);
+        client_assert_failed(&client, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "context 64");
+        client_finish(&client);
     }
 }
 END_TEST
 
 START_TEST(a_prompt_that_does_not_fit_is_refused_though_it_might_slide)
 {
-    struct guest guest;
+    struct client client;
 
-    init_sliding(&guest, 64, 4, 20);
-    run(&guest);
+    init_sliding(&client, 64, 4, 20);
+    run(&client);
 
-    guest_assert_failed(&guest, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "64");
-    guest_finish(&guest);
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "64");
+    client_finish(&client);
 }
 END_TEST
 
 START_TEST(the_first_four_tokens_stay_unless_told_otherwise)
 {
-    struct guest told;
-    struct guest untold;
+    struct client told;
+    struct client untold;
 
     init_sliding(&told, 40, 4, 60);
     run(&told);
@@ -183,9 +183,9 @@ START_TEST(the_first_four_tokens_stay_unless_told_otherwise)
     untold.ask.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS__NOT_SET;
     run(&untold);
 
-    guest_assert_same(&told, &untold);
-    guest_finish(&told);
-    guest_finish(&untold);
+    client_assert_same(&told, &untold);
+    client_finish(&told);
+    client_finish(&untold);
 }
 END_TEST
 
