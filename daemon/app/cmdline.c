@@ -1,3 +1,6 @@
+/*
+ * Cmdline: options, variables, and the programs and paths that they name
+ */
 #include "app/cmdline.h"
 #include "base/args.h"
 #include "base/clean.h"
@@ -8,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USUAL_CONFIG "/etc/sotto/sotto.json"
-#define ROOT_SOCKET  "/run/sotto/sotto.sock"
-#define ARENA_MOST   (1u << 20)
+#define DEFAULT_CONFIG "/etc/sotto/sotto.json"
+#define ROOT_SOCKET    "/run/sotto/sotto.sock"
+#define ARENA_MOST     (1u << 20)
 
 enum option {
     OPTION_CONFIG,
@@ -27,18 +30,18 @@ enum option {
 
 static const struct arg_row rows[OPTION_COUNT + 1] = {
     [OPTION_CONFIG] = { "config", 'c', ARG_TEXT, "FILE", NULL,
-                        "Read FILE; without this option " USUAL_CONFIG ", if it is there." },
+                        "Read the configuration FILE; the default is " DEFAULT_CONFIG ", if it exists." },
     [OPTION_SOCKET] = { "socket", 's', ARG_TEXT, "PATH", NULL, "Listen at PATH." },
     [OPTION_MODEL] = { "model", 'm', ARG_TEXT, "NAME=FILE", NULL,
-                       "Load the GGUF file FILE as NAME at start; may be given often, the first is the "
-                       "default." },
+                       "Load the GGUF file FILE as NAME at start; may be repeated, and the first is the "
+                       "default model." },
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
-                            "Log for a person: with times, and without the journal's prefixes." },
+                            "Log for a person, with times, also if the journal reads the log." },
     [OPTION_ENGINE] = { "engine", 0, ARG_TEXT, "PATH", NULL, "Start PATH as sotto-engine." },
     [OPTION_SENSE] = { "sense", 0, ARG_TEXT, "PATH", NULL, "Start PATH as sotto-sense." },
     [OPTION_CHECK_CONFIG] = { "check-config", 0, ARG_FLAG, NULL, NULL,
-                              "Read the configuration, say what is wrong with it, and end." },
-    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
+                              "Check the configuration, print its errors, and exit." },
+    [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this help." },
     [OPTION_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "Print the version." },
 };
 
@@ -46,20 +49,20 @@ static void print_help(FILE *out)
 {
     fprintf(out, "usage: sottod [--config FILE] [--socket PATH] [--model NAME=FILE]... [--foreground]\n"
                  "       sottod [--config FILE] --check-config\n\n"
-                 "Serves language models to the programs of this computer, over a unix socket.\n\n"
+                 "Serves language models to the programs of this computer over a unix socket.\n\n"
                  "options:\n");
     args_help(rows, out);
     fprintf(out, "\nenvironment:\n"
-                 "  SOTTO_SOCKET   as --socket\n"
-                 "  SOTTO_LOG      levels by topic, as ipc:debug,stream:info\n"
-                 "  SOTTO_CPU      instruction sets that engines may use, as scalar or avx2\n"
+                 "  SOTTO_SOCKET   path of the socket, unless --socket is given\n"
+                 "  SOTTO_LOG      log levels by topic, such as ipc:debug,stream:info\n"
+                 "  SOTTO_CPU      best instruction set that engines may use: scalar or avx2\n"
                  "\nSee sottod(8) and sotto.json(5).\n");
 }
 
-/* @path made absolute, since the daemon's folder is nobody's business; NULL: no memory, or no folder. */
-static const char *absolute(struct options *options, const char *path)
+/* Returns @path as an absolute path; NULL if there is no memory, or no current folder. */
+static const char *absolute(struct cmdline *options, const char *path)
 {
-    char folder[OPTIONS_PATH_BYTES];
+    char folder[CMDLINE_PATH_BYTES];
     char *whole;
     size_t n;
 
@@ -77,20 +80,19 @@ static const char *absolute(struct options *options, const char *path)
     return whole;
 }
 
-static int add_model(struct options *options, const char *text, struct diag *diag)
+static int add_model(struct cmdline *options, const char *text, struct diag *diag)
 {
     struct config_extra_model *model = &options->models[options->extra.n_models];
     const char *equals = strchr(text, '=');
     char *name;
 
     if (!equals || !equals[1]) {
-        diag_set(diag, "--model %s: must be NAME=FILE", text);
-        return OPTIONS_BAD;
+        diag_set(diag, "--model %s: expected NAME=FILE", text);
+        return CMDLINE_BAD;
     }
-    if (options->extra.n_models == OPTIONS_MODELS_MOST) {
-        diag_set(diag, "--model: at most %d models fit on the command line; use a configuration file",
-                 OPTIONS_MODELS_MOST);
-        return OPTIONS_BAD;
+    if (options->extra.n_models == CMDLINE_MODELS_MOST) {
+        diag_set(diag, "--model: given more than %d times, the limit; use a configuration file", CMDLINE_MODELS_MOST);
+        return CMDLINE_BAD;
     }
     name = arena_alloc(&options->arena, (size_t)(equals - text) + 1);
     model->file = absolute(options, equals + 1);
@@ -100,32 +102,32 @@ static int add_model(struct options *options, const char *text, struct diag *dia
     memcpy(name, text, (size_t)(equals - text));
     name[equals - text] = '\0';
     if (!check_name(name)) {
-        diag_set(diag, "--model %s: a name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -", name);
-        return OPTIONS_BAD;
+        diag_set(diag, "--model %s: not a model name; expected 1 to 64 characters of A-Z a-z 0-9 . _ : / -", name);
+        return CMDLINE_BAD;
     }
     for (size_t i = 0; i < options->extra.n_models; i++) {
         if (strcmp(options->models[i].name, name) == 0) {
-            diag_set(diag, "--model %s: given twice", name);
-            return OPTIONS_BAD;
+            diag_set(diag, "--model %s: given twice; each name may be given once", name);
+            return CMDLINE_BAD;
         }
     }
     model->name = name;
     options->extra.n_models++;
-    return OPTIONS_RUN;
+    return CMDLINE_RUN;
 }
 
-static int set_path(struct options *options, const char *text, const char **ret_path, const char *what,
+static int set_path(struct cmdline *options, const char *text, const char **ret_path, const char *what,
                     struct diag *diag)
 {
     if (!*text) {
-        diag_set(diag, "%s: the path is empty", what);
-        return OPTIONS_BAD;
+        diag_set(diag, "%s: the path is empty; give one", what);
+        return CMDLINE_BAD;
     }
     *ret_path = absolute(options, text);
-    return *ret_path ? OPTIONS_RUN : err_new(-ENOMEM);
+    return *ret_path ? CMDLINE_RUN : err_new(-ENOMEM);
 }
 
-static int take(struct options *options, const struct arg_found *found, FILE *out, struct diag *diag)
+static int take(struct cmdline *options, const struct arg_found *found, FILE *out, struct diag *diag)
 {
     switch ((enum option)found->row) {
     case OPTION_CONFIG:
@@ -140,21 +142,21 @@ static int take(struct options *options, const struct arg_found *found, FILE *ou
         return add_model(options, found->text, diag);
     case OPTION_FOREGROUND:
         options->foreground = true;
-        return OPTIONS_RUN;
+        return CMDLINE_RUN;
     case OPTION_CHECK_CONFIG:
         options->check_config = true;
-        return OPTIONS_RUN;
+        return CMDLINE_RUN;
     case OPTION_HELP:
         print_help(out);
-        return OPTIONS_ANSWERED;
+        return CMDLINE_ANSWERED;
     case OPTION_VERSION:
         fprintf(out, "sottod %s\n", SOTTO_VERSION);
-        return OPTIONS_ANSWERED;
+        return CMDLINE_ANSWERED;
     case OPTION_COUNT:
         break;
     }
-    diag_set(diag, "%s: sottod takes options only; see --help", found->text);
-    return OPTIONS_BAD;
+    diag_set(diag, "unexpected argument %s; sottod takes options only, see --help", found->text);
+    return CMDLINE_BAD;
 }
 
 static const char *variable(const char *name)
@@ -164,19 +166,20 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-static int read_environment(struct options *options, struct diag *diag)
+static int read_environment(struct cmdline *options, struct diag *diag)
 {
     const char *socket = variable("SOTTO_SOCKET");
 
     options->log_levels = variable("SOTTO_LOG");
     options->cpu_mask = variable("SOTTO_CPU");
     options->runtime_folder = variable("XDG_RUNTIME_DIR");
-    return socket ? set_path(options, socket, &options->extra.socket, "SOTTO_SOCKET", diag) : OPTIONS_RUN;
+    options->journal_stream = variable("JOURNAL_STREAM");
+    return socket ? set_path(options, socket, &options->extra.socket, "SOTTO_SOCKET", diag) : CMDLINE_RUN;
 }
 
-int options_read(struct options *ret_options, int argc, char **argv, FILE *out, struct diag *diag)
+int cmdline_read(struct cmdline *ret_options, int argc, char **argv, FILE *out, struct diag *diag)
 {
-    struct options *options = ret_options;
+    struct cmdline *options = ret_options;
     struct args args;
     int r;
 
@@ -185,39 +188,40 @@ int options_read(struct options *ret_options, int argc, char **argv, FILE *out, 
     options->extra.models = options->models;
     r = read_environment(options, diag);
     args_init(&args, rows, argc - 1, argv + 1);
-    while (r == OPTIONS_RUN) {
+    while (r == CMDLINE_RUN) {
         struct arg_found found;
         int next = args_next(&args, &found, diag);
 
         if (next == ARGS_END) {
             break;
         }
-        r = next == ARGS_BAD ? OPTIONS_BAD : take(options, &found, out, diag);
+        r = next == ARGS_BAD ? CMDLINE_BAD : take(options, &found, out, diag);
     }
-    if (r == OPTIONS_RUN && !options->config && access(USUAL_CONFIG, F_OK) == 0) {
-        options->config = USUAL_CONFIG;
+    if (r == CMDLINE_RUN && !options->config && access(DEFAULT_CONFIG, F_OK) == 0) {
+        options->config = DEFAULT_CONFIG;
     }
     return r;
 }
 
-void options_finish(struct options *options)
+void cmdline_finish(struct cmdline *options)
 {
     arena_finish(&options->arena);
 }
 
-/* A program of ours: where an option says, beside this one, in the build folder's place, or installed. */
-static bool find_program(const char *given, const char *option, const char *name, const char *room,
-                         char path[OPTIONS_PATH_BYTES], struct diag *diag)
+/* Finds one of our programs: at the path that an option gives, beside this one, in its place in a build folder, or
+ * installed. */
+static bool find_program(const char *given, const char *option, const char *name, const char *folder,
+                         char path[CMDLINE_PATH_BYTES], struct diag *diag)
 {
-    char self[OPTIONS_PATH_BYTES] = "";
+    char self[CMDLINE_PATH_BYTES] = "";
     char *slash;
 
     if (given) {
-        snprintf(path, OPTIONS_PATH_BYTES, "%s", given);
+        snprintf(path, CMDLINE_PATH_BYTES, "%s", given);
         if (access(path, X_OK) == 0) {
             return true;
         }
-        diag_set(diag, "%s %s: no program there", option, given);
+        diag_set(diag, "%s %s: not an executable file", option, given);
         return false;
     }
     if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0) {
@@ -225,41 +229,42 @@ static bool find_program(const char *given, const char *option, const char *name
     }
     slash = strrchr(self, '/');
     for (int i = 0; slash && i < 2; i++) {
-        int n = snprintf(path, OPTIONS_PATH_BYTES, "%.*s%s%s%s", (int)(slash + 1 - self), self, i ? "../" : "",
-                         i ? room : "", name);
+        int n = snprintf(path, CMDLINE_PATH_BYTES, "%.*s%s%s%s", (int)(slash + 1 - self), self, i ? "../" : "",
+                         i ? folder : "", name);
 
-        if (n < OPTIONS_PATH_BYTES && access(path, X_OK) == 0) {
+        if (n < CMDLINE_PATH_BYTES && access(path, X_OK) == 0) {
             return true;
         }
     }
-    snprintf(path, OPTIONS_PATH_BYTES, "%s/%s", SOTTO_LIBEXEC_DIR, name);
+    snprintf(path, CMDLINE_PATH_BYTES, "%s/%s", SOTTO_LIBEXEC_DIR, name);
     if (access(path, X_OK) == 0) {
         return true;
     }
-    diag_set(diag, "%s is neither beside sottod nor at %s; give %s PATH", name, path, option);
+    diag_set(diag, "%s is neither beside sottod nor at %s; install it, or give %s PATH", name, path, option);
     return false;
 }
 
-bool options_find_engine(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+bool cmdline_find_engine(const struct cmdline *options, char path[CMDLINE_PATH_BYTES], struct diag *diag)
 {
     return find_program(options->engine, "--engine", "sotto-engine", "engine/", path, diag);
 }
 
-bool options_find_sense(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+bool cmdline_find_sense(const struct cmdline *options, char path[CMDLINE_PATH_BYTES], struct diag *diag)
 {
     return find_program(options->sense, "--sense", "sotto-sense", "sensor/", path, diag);
 }
 
-bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES], struct diag *diag)
+bool cmdline_default_socket(const struct cmdline *options, bool is_root, char path[CMDLINE_PATH_BYTES],
+                            struct diag *diag)
 {
     if (is_root) {
-        snprintf(path, OPTIONS_PATH_BYTES, "%s", ROOT_SOCKET);
+        snprintf(path, CMDLINE_PATH_BYTES, "%s", ROOT_SOCKET);
         return true;
     }
     if (!options->runtime_folder) {
-        diag_set(diag, "no socket: XDG_RUNTIME_DIR is not set; give --socket PATH");
+        diag_set(diag, "no default for the socket, because XDG_RUNTIME_DIR is not set; give --socket PATH");
         return false;
     }
-    snprintf(path, OPTIONS_PATH_BYTES, "%s/sotto.sock", options->runtime_folder);
+    snprintf(path, CMDLINE_PATH_BYTES, "%s/sotto.sock", options->runtime_folder);
     return true;
 }

@@ -1,50 +1,51 @@
 /*
- * Options: the command line and the environment of sottod
+ * Cmdline: the command line and the environment of sottod
  *
- * The environment is read here and nowhere else. What was given wins over what is set in the environment, that over
- * the configuration file, that over what is usual.
+ * The environment is read here and nowhere else. Options override the environment, which overrides the configuration
+ * file, which overrides the defaults.
  */
 #ifndef SOTTO_APP_CMDLINE_H
 #define SOTTO_APP_CMDLINE_H
 
 #include "config/config.h"
 
-#define OPTIONS_MODELS_MOST 16
-#define OPTIONS_PATH_BYTES  4096
+#define CMDLINE_MODELS_MOST 16
+#define CMDLINE_PATH_BYTES  4096
 
-struct options {
-    const char *config;         /* or NULL: the usual file, if there is one */
+struct cmdline {
+    const char *config;         /* or NULL: the default file, if it exists */
     struct config_extra extra;  /* socket and models, for the configuration */
-    const char *engine;         /* or NULL: looked for */
-    const char *sense;          /* or NULL: looked for */
+    const char *engine;         /* or NULL: find it */
+    const char *sense;          /* or NULL: find it */
     const char *log_levels;     /* SOTTO_LOG, or NULL */
     const char *cpu_mask;       /* SOTTO_CPU, or NULL */
     const char *runtime_folder; /* XDG_RUNTIME_DIR, or NULL */
+    const char *journal_stream; /* JOURNAL_STREAM, or NULL */
     bool foreground;
     bool check_config;
-    struct config_extra_model models[OPTIONS_MODELS_MOST];
-    struct arena arena; /* behind what had to be put together */
+    struct config_extra_model models[CMDLINE_MODELS_MOST];
+    struct arena arena; /* holds the strings that were composed */
 };
 
-enum options_outcome {
-    OPTIONS_RUN,
-    OPTIONS_ANSWERED, /* a page was printed: exit code 0 */
-    OPTIONS_BAD,      /* @diag says what: exit code 2 */
+enum cmdline_outcome {
+    CMDLINE_RUN,
+    CMDLINE_ANSWERED, /* help or version was printed: exit code 0 */
+    CMDLINE_BAD,      /* @diag says why: exit code 2 */
 };
 
-/* Pages go to @out. An outcome, or -ENOMEM. */
-int options_read(struct options *ret_options, int argc, char **argv, FILE *out, struct diag *diag);
-void options_finish(struct options *options);
+/* Reads the command line; help goes to @out. Returns a cmdline_outcome or -ENOMEM. */
+int cmdline_read(struct cmdline *ret_options, int argc, char **argv, FILE *out, struct diag *diag);
+void cmdline_finish(struct cmdline *options);
 
-/* Where sotto-engine is: beside this program, in the build folder's place, or installed. False: nowhere, and @diag
- * says where it was looked for. */
-bool options_find_engine(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag);
+/* Finds sotto-engine: beside this program, in its place in a build folder, or installed. Returns false if it is nowhere,
+ * and @diag says where it was expected. */
+bool cmdline_find_engine(const struct cmdline *options, char path[CMDLINE_PATH_BYTES], struct diag *diag);
 
-/* The same for sotto-sense. */
-bool options_find_sense(const struct options *options, char path[OPTIONS_PATH_BYTES], struct diag *diag);
+/* Finds sotto-sense in the same way. */
+bool cmdline_find_sense(const struct cmdline *options, char path[CMDLINE_PATH_BYTES], struct diag *diag);
 
-/* Where the socket is when nobody says so: /run/sotto for root, the runtime folder for anybody else. */
-bool options_usual_socket(const struct options *options, bool is_root, char path[OPTIONS_PATH_BYTES],
-                          struct diag *diag);
+/* Gives the default path of the socket: in /run/sotto for root, in the runtime folder for other users. */
+bool cmdline_default_socket(const struct cmdline *options, bool is_root, char path[CMDLINE_PATH_BYTES],
+                            struct diag *diag);
 
 #endif

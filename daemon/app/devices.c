@@ -1,6 +1,7 @@
 /*
- * A look is made on a copy: the pool fills `fresh`, the loop takes it over and claims. Claiming is a lock that nobody
- * waits for.
+ * Devices: a search works on a copy
+ *
+ * The pool fills `fresh`; the loop copies it and claims the device. A claim is a lock that is tried without waiting.
  */
 #include "app/devices.h"
 
@@ -21,14 +22,14 @@ static bool is_required(const struct devices *devices)
     return strcmp(devices->config.gpu, "required") == 0;
 }
 
-/* A copy of @text in @place; NULL stays NULL. */
-static const char *own_text(char place[CONFIG_TREE_BYTES], const char *text)
+/* Returns a copy of @text in @buffer; NULL stays NULL. */
+static const char *own_text(char buffer[CONFIG_TREE_BYTES], const char *text)
 {
     if (!text) {
         return NULL;
     }
-    snprintf(place, CONFIG_TREE_BYTES, "%s", text);
-    return place;
+    snprintf(buffer, CONFIG_TREE_BYTES, "%s", text);
+    return buffer;
 }
 
 void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_device *config, const char *runtime,
@@ -44,7 +45,7 @@ void devices_init(struct devices *devices, uv_loop_t *loop, const struct config_
 
 /* ---- claiming */
 
-/* Where this user's daemons meet: the machine's folder, else his own. */
+/* Returns the folder of claims: the machine's, or else the user's. */
 static const char *claim_folder(const struct devices *devices)
 {
     return access(CLAIM_FOLDER, W_OK) == 0 || !devices->runtime ? CLAIM_FOLDER : devices->runtime;
@@ -56,13 +57,13 @@ static void drop_claim(struct devices *devices)
     devices->claimed[0] = '\0';
 }
 
-/* Looks that find the same are told once. */
+/* Returns whether @text differs from the last report: searches with the same result are logged once. */
 static bool is_news(struct devices *devices, const char *text)
 {
-    if (strcmp(devices->said, text) == 0) {
+    if (strcmp(devices->reported, text) == 0) {
         return false;
     }
-    snprintf(devices->said, sizeof(devices->said), "%s", text);
+    snprintf(devices->reported, sizeof(devices->reported), "%s", text);
     return true;
 }
 
@@ -79,7 +80,7 @@ static void claim_chosen(struct devices *devices)
     r = claim_take(&devices->claim, claim_folder(devices), device->bus_name, &view->diag);
     if (r == CLAIM_OK) {
         snprintf(devices->claimed, sizeof(devices->claimed), "%s", device->bus_name);
-        devices->said[0] = '\0';
+        devices->reported[0] = '\0';
         log_info("device", "event: claimed, node: %s, chip: %s", device->render.path, device->name);
     } else {
         if (is_news(devices, view->diag.text)) {
@@ -88,10 +89,10 @@ static void claim_chosen(struct devices *devices)
     }
 }
 
-/* ---- looking */
+/* ---- searching */
 
-/* The node that the configuration names. It may name a link that keeps its name when numbers change, as
- * /dev/dri/by-path/...; one that leads nowhere (now) is its own name. */
+/* Returns the node that the configuration names. It may be a link that keeps its name when numbers change, such as
+ * /dev/dri/by-path/...; a dangling link is returned itself. */
 static const char *named_node(const struct devices *devices, char real[PATH_MAX])
 {
     const char *node = devices->config.node;
@@ -113,7 +114,7 @@ static void look(uv_work_t *work)
     memset(view, 0, sizeof(*view));
     devices->fault = device_find_all(&devices->root, view->found, &view->n);
     if (devices->fault) {
-        diag_set(&view->diag, "the devices below %s/sys/class/drm can't be read: %s", devices->root.path,
+        diag_set(&view->diag, "can't read the devices below %s/sys/class/drm: %s", devices->root.path,
                  strerrordesc_np(-devices->fault));
         view->n = 0;
         view->outcome = policy.needs_gpu ? CHOICE_REFUSED : CHOICE_NONE;
@@ -162,7 +163,7 @@ void devices_look(struct devices *devices)
     if (devices->root.fd < 0) {
         r = root_open(&devices->root, path);
         if (r) {
-            log_error("device", "%s can't be read: %s", path, strerrordesc_np(-r));
+            log_error("device", "can't read %s: %s", path, strerrordesc_np(-r));
             return;
         }
     }
@@ -170,7 +171,7 @@ void devices_look(struct devices *devices)
     devices->is_looking = uv_queue_work(devices->loop, &devices->work, look, on_looked) == 0;
 }
 
-/* ---- what is told */
+/* ---- reporting */
 
 bool devices_are_missing(const struct devices *devices, const char **ret_why)
 {
@@ -181,7 +182,7 @@ bool devices_are_missing(const struct devices *devices, const char **ret_why)
     return true;
 }
 
-/* What the readings of load come from, as @report has it of the same node; "" if it has not. */
+/* Returns the source of load that @report has for @node, or "". */
 static char *load_source(const Sotto__V1__StatusReport *report, const char *node)
 {
     for (size_t i = 0; i < report->n_devices; i++) {
@@ -192,8 +193,8 @@ static char *load_source(const Sotto__V1__StatusReport *report, const char *node
     return (char *)(uintptr_t) "";
 }
 
-/* A sotto-sense with a unit of its own has its own idea of which device is ours. */
-static bool goes_by_another(const Sotto__V1__StatusReport *report, const char *node)
+/* Returns whether sotto-sense reads another device than @node, as one with a unit of its own may. */
+static bool reads_another(const Sotto__V1__StatusReport *report, const char *node)
 {
     bool another = false;
 
@@ -229,9 +230,9 @@ void devices_describe(struct devices *devices, Sotto__V1__StatusReport *report)
         info->claimed = info->chosen && devices->claimed[0];
         info->why =
             info->chosen && !devices->claimed[0] && diag_is_set(&view->diag) ? view->diag.text : view->choice.why[i];
-        if (info->chosen && goes_by_another(report, node)) {
-            info->why = (char *)(uintptr_t) "its load is not seen: sotto-sense goes by another device; give it "
-                                            "its option --device";
+        if (info->chosen && reads_another(report, node)) {
+            info->why = (char *)(uintptr_t) "its load is unknown: sotto-sense reads another device; start "
+                                            "sotto-sense with --device";
         }
         devices->list[i] = info;
     }

@@ -1,3 +1,6 @@
+/*
+ * Inhibitor: carries out what suspend.h decides
+ */
 #include "app/inhibitor.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -31,7 +34,7 @@ static void act(struct inhibitor *inhibitor, enum suspend_do what)
         break;
     case SUSPEND_DO_RELEASE:
         uv_timer_stop(&inhibitor->look);
-        log_info("app", "event: sleep-ready, after_us: %" PRIu64, clock_mono_us() - inhibitor->suspend.told_us);
+        log_info("app", "event: sleep-ready, after_us: %" PRIu64, clock_mono_us() - inhibitor->suspend.announced_us);
         logind_release(inhibitor->logind);
         break;
     case SUSPEND_DO_WAKE:
@@ -54,7 +57,7 @@ static void on_sleep(void *owner, bool is_going)
 {
     struct inhibitor *inhibitor = owner;
 
-    act(inhibitor, suspend_on_told(&inhibitor->suspend, is_going, clock_mono_us()));
+    act(inhibitor, suspend_on_announced(&inhibitor->suspend, is_going, clock_mono_us()));
 }
 
 static void on_lost(void *owner)
@@ -75,7 +78,7 @@ int inhibitor_begin(struct inhibitor *inhibitor, uv_loop_t *loop, struct hub *hu
     uv_timer_init(loop, &inhibitor->look);
     inhibitor->look.data = inhibitor;
     r = logind_open(&inhibitor->logind, loop, &sink, inhibitor);
-    return r ? err_up(r) : 0;
+    return err_up(r);
 }
 
 void inhibitor_end(struct inhibitor *inhibitor)

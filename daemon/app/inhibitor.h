@@ -1,7 +1,7 @@
 /*
- * Sleeping: between logind, which tells of sleep, and the hub, which stands still for it
+ * Inhibitor: the delay lock of logind, under which the hub stops before the machine sleeps
  *
- * The loop's thread.
+ * All functions run in the loop's thread.
  */
 #ifndef SOTTO_APP_INHIBITOR_H
 #define SOTTO_APP_INHIBITOR_H
@@ -12,15 +12,15 @@
 
 struct inhibitor {
     struct suspend suspend;
-    struct logind *logind; /* NULL: nobody tells */
+    struct logind *logind; /* NULL: sleep is not announced */
     struct hub *hub;
-    uv_timer_t look; /* while something still runs */
+    uv_timer_t look; /* runs until all steps have stopped */
 };
 
-/* 0, or a fault: no memory. */
+/* Asks for the lock. Returns 0, or a fault if there is no memory. */
 int inhibitor_begin(struct inhibitor *inhibitor, uv_loop_t *loop, struct hub *hub);
 
-/* Gives the lock back and hears no more. The timer is closed by whoever closes the loop's. Twice is once. */
+/* Releases the lock and unsubscribes; idempotent. The caller that walks the loop's handles closes the timer. */
 void inhibitor_end(struct inhibitor *inhibitor);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * Logind: the system bus as a handle of the loop, and the three messages that matter
+ */
 #include "app/logind.h"
 #include "base/clean.h"
 #include "base/clock.h"
@@ -19,7 +22,7 @@
 struct logind {
     sd_bus *bus; /* owned */
     uv_poll_t poll;
-    uv_timer_t timer; /* of calls that wait for their answer */
+    uv_timer_t timer; /* timeouts of calls */
     unsigned n_handles;
     int lock; /* descriptor, -1: none */
     const struct logind_sink *sink;
@@ -59,7 +62,7 @@ static void lose(struct logind *logind, int error)
     logind_release(logind);
     uv_poll_stop(&logind->poll);
     uv_timer_stop(&logind->timer);
-    log_warn("app", "the system's bus is gone (%s): nobody tells of sleep any more", strerrordesc_np(-error));
+    log_warn("app", "lost the system bus (%s): sleep of the machine is no longer announced", strerrordesc_np(-error));
     logind->sink->on_lost(logind->owner);
 }
 
@@ -77,7 +80,7 @@ void logind_close(struct logind *logind)
 
 /* ---- the bus in the loop */
 
-static void turn(struct logind *logind)
+static void process(struct logind *logind)
 {
     int r = 1;
 
@@ -95,15 +98,15 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    turn(poll->data);
+    process(poll->data);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-    turn(timer->data);
+    process(timer->data);
 }
 
-/* Waits for what the bus waits for. */
+/* Waits for the events and the timeout that the bus wants. */
 static void arm(struct logind *logind)
 {
     int events;
@@ -131,7 +134,7 @@ static void arm(struct logind *logind)
     }
 }
 
-/* ---- what is said */
+/* ---- messages */
 
 static int on_lock(sd_bus_message *message, void *owner, sd_bus_error *unused)
 {
@@ -140,14 +143,14 @@ static int on_lock(sd_bus_message *message, void *owner, sd_bus_error *unused)
 
     (void)unused;
     if (sd_bus_message_is_method_error(message, NULL)) {
-        log_info("app", "sleep is not awaited: %s", sd_bus_message_get_error(message)->message);
+        log_info("app", "sleep of the machine is not announced: %s", sd_bus_message_get_error(message)->message);
         return 0;
     }
     if (sd_bus_message_read(message, "h", &fd) < 0) {
         return 0;
     }
     logind_release(logind);
-    logind->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the message's own goes with it */
+    logind->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* that of the message is closed with it */
     if (logind->lock >= 0) {
         logind->sink->on_locked(logind->owner);
     }
@@ -166,7 +169,7 @@ static int on_prepare(sd_bus_message *message, void *owner, sd_bus_error *unused
     return 0;
 }
 
-/* A logind that was started anew knows nothing of our lock. */
+/* Handles a restart of logind, which forgets our lock. */
 static int on_owner(sd_bus_message *message, void *owner, sd_bus_error *unused)
 {
     struct logind *logind = owner;
@@ -195,9 +198,9 @@ void logind_lock(struct logind *logind)
         return;
     }
     r = sd_bus_call_method_async(logind->bus, NULL, NAME, PATH, INTERFACE, "Inhibit", on_lock, logind, "ssss", "sleep",
-                                 "sottod", "language models stand still first", "delay");
+                                 "sottod", "language models stop first", "delay");
     if (r < 0) {
-        log_warn("app", "sleep is not awaited: %s", strerrordesc_np(-r));
+        log_warn("app", "sleep of the machine is not announced: %s", strerrordesc_np(-r));
     }
     arm(logind);
 }
@@ -210,7 +213,7 @@ void logind_release(struct logind *logind)
     }
 }
 
-/* ---- the beginning */
+/* ---- opening */
 
 static int listen_to(struct logind *logind)
 {
@@ -235,7 +238,7 @@ int logind_open(struct logind **ret_logind, uv_loop_t *loop, const struct logind
     }
     r = sd_bus_open_system(&logind->bus);
     if (r < 0) {
-        log_info("app", "sleep is not awaited: no bus of the system (%s)", strerrordesc_np(-r));
+        log_info("app", "sleep of the machine is not announced: no system bus (%s)", strerrordesc_np(-r));
         return 0;
     }
     logind->sink = sink;
@@ -246,7 +249,7 @@ int logind_open(struct logind **ret_logind, uv_loop_t *loop, const struct logind
         r = uv_poll_init(loop, &logind->poll, sd_bus_get_fd(logind->bus));
     }
     if (r < 0) {
-        log_warn("app", "sleep is not awaited: %s", strerrordesc_np(-r));
+        log_warn("app", "sleep of the machine is not announced: %s", strerrordesc_np(-r));
         sd_bus_unref(logind->bus);
         return 0;
     }

@@ -1,5 +1,5 @@
 /*
- * In place of logind.c where libsystemd is not there at build time.
+ * Logind none: replaces logind.c in a build without libsystemd
  */
 #include "app/logind.h"
 

@@ -1,8 +1,8 @@
 /*
  * sottod: serves language models to the programs of this computer
  *
- * What a process does once and for all stands here: whose memory libraries take, which signals it lives through,
- * that nobody may look into it. All else is built in wire_up.c.
+ * This file does what a process does once: it sets the allocators of libraries, ignores signals, and closes the process
+ * to debuggers. Everything else is built in wire_up.c.
  */
 #include "app/cmdline.h"
 #include "app/wire_up.h"
@@ -37,16 +37,16 @@ static void *json_malloc(size_t size)
     return mem_alloc(MEM_MISC, size);
 }
 
-/* Libraries draw from our accounts, so that Status can say who holds what. Before their first use. */
+/* Makes libraries allocate from our accounts, so that Status covers all memory. Call it before their first use. */
 static void charge_libraries(void)
 {
     uv_replace_allocator(loop_malloc, loop_realloc, loop_calloc, mem_free);
     json_set_alloc_funcs(json_malloc, mem_free);
 }
 
-/* One prompt may be a hundred megabytes of pieces for a moment: large blocks go back to the system when they are
- * freed, in place of waiting in the C library for the next one. */
-static void give_back_at_once(void)
+/* Makes the C library return large blocks to the system when they are freed: a prompt may take a hundred megabytes for a
+ * moment. */
+static void return_large_blocks(void)
 {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK);
@@ -56,9 +56,9 @@ static void give_back_at_once(void)
 
 static void protect(void)
 {
-    signal(SIGPIPE, SIG_IGN); /* a peer that left is told by EPIPE */
-    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files, by EFBIG */
-#ifndef __SANITIZE_ADDRESS__  /* its search for leaks must look into the process */
+    signal(SIGPIPE, SIG_IGN); /* writing to a closed connection fails with EPIPE */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the limit on file sizes fails with EFBIG */
+#ifndef __SANITIZE_ADDRESS__  /* its leak checker must read the process */
     prctl(PR_SET_DUMPABLE, 0);
 #endif
 }
@@ -75,24 +75,27 @@ static void log_sentence(void *owner, const char *sentence)
     log_error("app", "%s", sentence);
 }
 
-static int check_config(const struct options *options)
+static int check_config(const struct cmdline *options)
 {
     struct config *config = NULL;
 
     if (config_read(&config, options->config, &options->extra, print_sentence, NULL) != CONFIG_OK) {
         return EXIT_FAILURE;
     }
-    printf("%s: ok\n", config->file ? config->file : "built-in configuration");
+    printf("%s: ok\n", config->file ? config->file : "default configuration");
     config_destroy(config);
     return EXIT_SUCCESS;
 }
 
-static int run(const struct options *options)
+static int run(const struct cmdline *options)
 {
     struct config *config = NULL;
 
-    if (!log_setup(options->log_levels, options->foreground)) {
-        log_warn("app", "SOTTO_LOG: a word means nothing; it is TOPIC:LEVEL, with commas between");
+    const bool person = options->foreground || !log_is_journal(options->journal_stream);
+
+    if (!log_setup(options->log_levels, person)) {
+        log_warn("app",
+                 "SOTTO_LOG has an unknown word, which is ignored; expected LEVEL or TOPIC:LEVEL, separated by commas");
     }
     if (config_read(&config, options->config, &options->extra, log_sentence, NULL) != CONFIG_OK) {
         return EXIT_FAILURE;
@@ -102,7 +105,7 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct cmdline options;
     struct diag diag = DIAG_INIT;
     int code;
     int r;
@@ -110,18 +113,18 @@ int main(int argc, char **argv)
     if (file_hold_std()) {
         return EXIT_FAILURE;
     }
-    give_back_at_once();
+    return_large_blocks();
     charge_libraries();
     protect();
-    r = options_read(&options, argc, argv, stdout, &diag);
-    if (r == OPTIONS_RUN) {
+    r = cmdline_read(&options, argc, argv, stdout, &diag);
+    if (r == CMDLINE_RUN) {
         code = options.check_config ? check_config(&options) : run(&options);
-    } else if (r == OPTIONS_ANSWERED) {
+    } else if (r == CMDLINE_ANSWERED) {
         code = EXIT_SUCCESS;
     } else {
         fprintf(stderr, "sottod: %s\n", diag_is_set(&diag) ? diag.text : "no memory");
-        code = r == OPTIONS_BAD ? EXIT_USAGE : EXIT_FAILURE;
+        code = r == CMDLINE_BAD ? EXIT_USAGE : EXIT_FAILURE;
     }
-    options_finish(&options);
+    cmdline_finish(&options);
     return code;
 }

@@ -1,3 +1,6 @@
+/*
+ * Notify: the functions of libsystemd
+ */
 #include "app/notify.h"
 #include "base/clock.h"
 #include <inttypes.h>
@@ -39,19 +42,21 @@ void notify_alive(void)
 
 int notify_sockets(int fds[NOTIFY_SOCKETS_MOST], int *ret_n, struct diag *diag)
 {
-    int n = sd_listen_fds(1); /* also makes them close-on-exec and takes the variables away */
+    int n = sd_listen_fds(1); /* also makes them close-on-exec and removes the variables */
 
     if (n < 0) {
         n = 0;
     }
     if (n > NOTIFY_SOCKETS_MOST) {
-        diag_set(diag, "%d sockets were passed in; at most %d are served", n, NOTIFY_SOCKETS_MOST);
+        diag_set(diag, "%d sockets were passed in; the limit is %d; remove some from the .socket unit", n,
+                 NOTIFY_SOCKETS_MOST);
         return NOTIFY_SOCKETS_REFUSED;
     }
     for (int i = 0; i < n; i++) {
         fds[i] = SD_LISTEN_FDS_START + i;
         if (sd_is_socket_unix(fds[i], SOCK_STREAM, 1, NULL, 0) <= 0) {
-            diag_set(diag, "passed-in socket %d is no listening unix stream socket; mend the .socket unit", fds[i]);
+            diag_set(diag, "passed-in socket %d is not a listening unix stream socket; correct the .socket unit",
+                     fds[i]);
             return NOTIFY_SOCKETS_REFUSED;
         }
     }

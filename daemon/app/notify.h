@@ -1,9 +1,9 @@
 /*
- * Notify: what the service manager is told, and what it hands over
+ * Notify: state for the service manager, and sockets from it (sd_notify(3), sd_listen_fds(3))
  *
- * READY means that the socket answers and the configuration is valid; loading a model is a state that clients see,
- * so a start is never long and its limit is never extended. The watchdog is fed by whoever knows that work goes on.
- * Without a service manager (or built without libsystemd) every call does nothing.
+ * READY means that the socket answers and the configuration is valid. Clients see models loading, so a start is short and
+ * its limit is never extended. The caller that knows whether work progresses feeds the watchdog. Without a service
+ * manager, or without libsystemd at build time, every function does nothing.
  */
 #ifndef SOTTO_APP_NOTIFY_H
 #define SOTTO_APP_NOTIFY_H
@@ -17,20 +17,20 @@ void notify_ready(void);
 void notify_status(const char *status);
 void notify_reloading(void);
 
-/* @bound_us: by then the process has ended, however short the manager's own patience. */
+/* Announces the end; the process ends within @bound_us, which extends the manager's own limit. */
 void notify_stopping(uint64_t bound_us);
 
-/* How often the manager wants to hear that all is well, or 0: never. */
+/* Returns the interval of the watchdog, or 0 if there is none. */
 uint64_t notify_watchdog_us(void);
 void notify_alive(void);
 
 enum notify_sockets_outcome {
     NOTIFY_SOCKETS_OK,
-    NOTIFY_SOCKETS_REFUSED, /* one of them is of a wrong kind: @diag says which */
+    NOTIFY_SOCKETS_REFUSED, /* one is of the wrong kind: @diag says which */
 };
 
-/* The listening sockets that were passed in; *ret_n 0: none, bind your own. Call once, and before children are
- * started: they must not think the sockets theirs. */
+/* Gives the listening sockets that were passed in; with *ret_n 0 the caller binds its own. Call it once, before children
+ * are started, which must not inherit them. Returns a notify_sockets_outcome. */
 int notify_sockets(int fds[NOTIFY_SOCKETS_MOST], int *ret_n, struct diag *diag);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * In place of notify.c where libsystemd is not there at build time.
+ * Notify none: replaces notify.c in a build without libsystemd
  */
 #include "app/notify.h"
 

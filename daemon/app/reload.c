@@ -1,6 +1,7 @@
 /*
- * Reload: a whole new configuration is built and checked beside the one in force, then swapped in, or nothing changes.
- * What can't change in a running daemon is told by name and keeps its value.
+ * Reload: a new configuration is built and checked as a whole, then applied, or nothing changes
+ *
+ * Settings that can't change in a running daemon are reported by name and keep their value.
  */
 #include "app/notify.h"
 #include "app/wire_up.h"
@@ -11,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHANGES_MOST 256u /* named; more would be told as their number only */
+#define CHANGES_MOST 256u /* of further changes only the number is reported */
 
 struct change {
     const char *path;
-    bool waits; /* for a restart, of the daemon or of its model */
+    bool waits; /* for a restart of the daemon, or of the model */
 };
 
 struct changes {
@@ -37,7 +38,7 @@ static void on_changed(void *owner, const char *path, bool restart)
     changes->list[changes->n++] = (struct change){ .path = copy, .waits = restart };
 }
 
-/* The hub says which settings of a model wait until the model is loaded again. */
+/* Is called by the hub for each setting that waits until the model is loaded again. */
 static void on_needs(void *owner, const char *path)
 {
     struct changes *changes = owner;
@@ -51,7 +52,7 @@ static void on_needs(void *owner, const char *path)
     on_changed(changes, path, true);
 }
 
-/* A list of the changes that wait, or of the others; NULL with *ret_n 0: none, or no memory. */
+/* Returns the list of the changes that wait, or of the others; NULL with *ret_n 0 if there is no memory. */
 static char **list_of(const struct changes *changes, bool waits, size_t *ret_n)
 {
     char **list = arena_alloc(changes->arena, (changes->n + 1) * sizeof(*list));
@@ -66,7 +67,7 @@ static char **list_of(const struct changes *changes, bool waits, size_t *ret_n)
     return list;
 }
 
-static void hear(void *owner, const char *sentence)
+static void on_sentence(void *owner, const char *sentence)
 {
     struct diag *diag = owner;
 
@@ -74,7 +75,7 @@ static void hear(void *owner, const char *sentence)
     diag_set(diag, "%s", sentence);
 }
 
-/* The old value stays in force until the restart: the next reload must find the difference again. */
+/* Keeps old values that wait for a restart, so that the next reload finds the difference again. */
 static int keep_part(enum config_part which, const struct config *from, struct config *to)
 {
     const struct config_list *list = config_keys(which);
@@ -92,7 +93,7 @@ static int keep_part(enum config_part which, const struct config *from, struct c
     return 0;
 }
 
-static int keep_what_waits(const struct config *from, struct config *to)
+static int keep_waiting(const struct config *from, struct config *to)
 {
     int r = keep_part(CONFIG_TOP, from, to);
 
@@ -111,7 +112,7 @@ static int swap(struct sottod *sottod, struct config **next, struct changes *cha
     int r;
 
     config_compare(sottod->config, *next, on_changed, changes);
-    r = keep_what_waits(sottod->config, *next);
+    r = keep_waiting(sottod->config, *next);
     if (r) {
         return err_up(r);
     }
@@ -129,7 +130,7 @@ static int swap(struct sottod *sottod, struct config **next, struct changes *cha
     return 0;
 }
 
-static void tell(struct sottod *sottod, const Sotto__V1__Reloaded *reloaded)
+static void report(struct sottod *sottod, const Sotto__V1__Reloaded *reloaded)
 {
     char generation[24];
     char n_applied[24];
@@ -140,7 +141,7 @@ static void tell(struct sottod *sottod, const Sotto__V1__Reloaded *reloaded)
     snprintf(n_applied, sizeof(n_applied), "%zu", reloaded->n_applied);
     snprintf(n_waiting, sizeof(n_waiting), "%zu", reloaded->n_needs_restart);
     for (size_t i = 0; i < reloaded->n_needs_restart; i++) {
-        log_warn("app", "reload: %s waits for a restart", reloaded->needs_restart[i]);
+        log_warn("app", "reload: the change of %s needs a restart", reloaded->needs_restart[i]);
     }
     sottod_event(sottod, "config", "reloaded", pairs, COUNTOF(pairs) / 2, UINT32_MAX);
 }
@@ -152,12 +153,12 @@ int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, stru
     int r;
 
     if (sottod->state != SOTTOD_SERVING) {
-        diag_set(diag, "the daemon is starting or ending; try again when it serves");
+        diag_set(diag, "the daemon is starting or shutting down; try again later");
         return SOTTO__V1__CODE__CODE_UNAVAILABLE;
     }
     notify_reloading();
     arena_reset(&sottod->answer);
-    r = config_read(&next, sottod->options->config, &sottod->options->extra, hear, diag);
+    r = config_read(&next, sottod->options->config, &sottod->options->extra, on_sentence, diag);
     if (r == CONFIG_OK) {
         r = swap(sottod, &next, &changes);
     } else if (r > 0) {
@@ -171,8 +172,8 @@ int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, stru
     ret_reloaded->applied = list_of(&changes, false, &ret_reloaded->n_applied);
     ret_reloaded->needs_restart = list_of(&changes, true, &ret_reloaded->n_needs_restart);
     if (changes.n_lost) {
-        log_warn("app", "reload: %zu more changes were made than are named", changes.n_lost);
+        log_warn("app", "reload: %zu more changes were made than are listed", changes.n_lost);
     }
-    tell(sottod, ret_reloaded);
+    report(sottod, ret_reloaded);
     return 0;
 }

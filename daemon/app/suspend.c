@@ -1,3 +1,6 @@
+/*
+ * Suspend: the legal moves, and what each event means
+ */
 #include "app/suspend.h"
 #include <assert.h>
 
@@ -40,24 +43,24 @@ static bool is_asleep(const struct suspend *suspend)
     return suspend->state == SUSPEND_GOING || suspend->state == SUSPEND_GONE;
 }
 
-enum suspend_do suspend_on_told(struct suspend *suspend, bool going, uint64_t now_us)
+enum suspend_do suspend_on_announced(struct suspend *suspend, bool going, uint64_t now_us)
 {
     if (going == is_asleep(suspend)) {
-        return SUSPEND_DO_NOTHING; /* told twice */
+        return SUSPEND_DO_NOTHING; /* announced twice */
     }
     if (going) {
         move(suspend, SUSPEND_GOING);
-        suspend->told_us = now_us;
+        suspend->announced_us = now_us;
         return SUSPEND_DO_STOP;
     }
-    /* Also when the sleep was called off before we had given the lock back. */
+    /* The suspend may also have been cancelled before the lock was released. */
     move(suspend, SUSPEND_UNKNOWN);
     return SUSPEND_DO_WAKE;
 }
 
 enum suspend_do suspend_on_look(struct suspend *suspend, bool is_still, uint64_t now_us)
 {
-    if (suspend->state != SUSPEND_GOING || (!is_still && now_us - suspend->told_us < SUSPEND_MOST_US)) {
+    if (suspend->state != SUSPEND_GOING || (!is_still && now_us - suspend->announced_us < SUSPEND_MOST_US)) {
         return SUSPEND_DO_NOTHING;
     }
     move(suspend, SUSPEND_GONE);

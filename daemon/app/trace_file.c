@@ -1,3 +1,6 @@
+/*
+ * Trace file: one line for each event
+ */
 #include "app/trace_file.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -24,11 +27,11 @@ static const struct {
     { ROW_CORES, "slices on the cores" }, { ROW_STREAMS, "streams" }, { ROW_ENGINES, "engines" },
 };
 
-static const char *const place_names[PROCESSOR_COUNT] = { "device", "cores" };
+static const char *const processor_names[PROCESSOR_COUNT] = { "device", "cores" };
 
 /* ---- one event */
 
-/* A bar that ends at @at_us. */
+/* Writes a bar that ends at @at_us. */
 static int bar(char *out, const char *name, enum row row, uint64_t at_us, uint64_t took_us, const char *args)
 {
     uint64_t from_us = at_us > took_us ? at_us - took_us : 0;
@@ -46,7 +49,7 @@ static int mark(char *out, const char *name, enum row row, uint64_t at_us, const
                     name, (int)row, at_us, args);
 }
 
-/* A point of one or more curves; @args names them. */
+/* Writes a point of one or more curves, which @args names. */
 static int curve(char *out, const char *name, uint64_t at_us, const char *args)
 {
     return snprintf(out, LINE_MOST, "{\"name\":\"%s\",\"ph\":\"C\",\"pid\":1,\"ts\":%" PRIu64 ",\"args\":{%s}}", name,
@@ -55,25 +58,25 @@ static int curve(char *out, const char *name, uint64_t at_us, const char *args)
 
 static int limits(char *out, const struct trace_event *event)
 {
-    const char *place = event->a / 10000 < PROCESSOR_COUNT ? place_names[event->a / 10000] : "?";
+    const char *processor = event->a / 10000 < PROCESSOR_COUNT ? processor_names[event->a / 10000] : "?";
     char name[32];
     char args[64];
 
-    snprintf(name, sizeof(name), "allowed on the %s", place);
+    snprintf(name, sizeof(name), "allowed on the %s", processor);
     snprintf(args, sizeof(args), "\"percent\":%.1f", (double)(event->a % 10000) / 10.0);
     return curve(out, name, event->at_us, args);
 }
 
 static int mode(char *out, const struct trace_event *event)
 {
-    uint64_t place = event->a / 100;
+    uint64_t processor = event->a / 100;
     uint64_t is = event->a % 100;
     char name[64];
 
-    if (place >= PROCESSOR_COUNT || is >= GOVERNOR_MODE_COUNT || event->b >= GOVERNOR_CAUSE_COUNT) {
+    if (processor >= PROCESSOR_COUNT || is >= GOVERNOR_MODE_COUNT || event->b >= GOVERNOR_CAUSE_COUNT) {
         return 0;
     }
-    snprintf(name, sizeof(name), "%s: %s, %s", place_names[place], governor_mode_name((enum governor_mode)is),
+    snprintf(name, sizeof(name), "%s: %s, %s", processor_names[processor], governor_mode_name((enum governor_mode)is),
              governor_cause_name((enum governor_cause)event->b));
     return mark(out, name, ROW_GOVERNOR, event->at_us, "");
 }
@@ -92,7 +95,7 @@ static int numbers(char *out, size_t cap, const char *a, uint64_t x, const char 
     return snprintf(out, cap, "\"%s\":%" PRIu64 ",\"%s\":%" PRIu64, a, x, b, y);
 }
 
-/* Writes @event; its length, 0: it is none for the file. */
+/* Writes @event and returns the length; 0 if it is not for the file. */
 static int one(char *out, const struct trace_event *event)
 {
     char args[128] = "";
@@ -188,12 +191,12 @@ static bool write_all(int fd, const struct buf *buf)
     return true;
 }
 
-/* False: errno says why. */
+/* Writes @buf to @beside and renames that to @path. Returns false if errno says why not. */
 static bool put(const char *path, const char *beside, const struct buf *buf)
 {
     cleanup(fd_closep) int fd = -1;
 
-    unlink(beside); /* of an earlier try, or of somebody who would like to read it */
+    unlink(beside); /* it may be left from an earlier try, or belong to a user who wants to read it */
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return false;
@@ -214,17 +217,17 @@ int trace_file_write(const char *path, struct diag *diag)
 
     buf_init(&buf, MEM_MISC, BYTES_MOST + 4096);
     if (!events) {
-        diag_set(diag, "there is no memory for it");
+        diag_set(diag, "no memory");
         return err_new(-ENOMEM);
     }
     r = trace_file_format(events, trace_copy(events, EVENTS_MOST), &buf);
     if (r) {
-        diag_set(diag, "there is no memory for it");
+        diag_set(diag, "no memory");
         return err_pass(r);
     }
     snprintf(beside, sizeof(beside), "%s.new", path);
     if (!put(path, beside, &buf)) {
-        diag_set(diag, "%s can't be written: %s", path, strerrordesc_np(errno));
+        diag_set(diag, "can't write %s: %s", path, strerrordesc_np(errno));
         return 1;
     }
     return 0;

@@ -1,3 +1,6 @@
+/*
+ * Wire up: builds sottod, serves, and takes it down
+ */
 #include "app/wire_up.h"
 #include "app/notify.h"
 #include "app/trace_file.h"
@@ -17,13 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* From the first SIGTERM to the end of the process: the grace of the streams, 5 s at most for engines, and the last
- * frames of connections. */
+/* Limit from the first SIGTERM to the end of the process: the grace of the streams, 5 s for engines, and the last frames
+ * of connections. */
 #define STOP_MOST_MS 10000u
 
-#define RUN_FOLDER "/run/sotto" /* of a daemon for all */
+#define RUN_FOLDER "/run/sotto" /* of a daemon for all users */
 
-/* Descriptors that are no connection: the loop, sockets, log, a model file and two ends for each engine. */
+/* Descriptors that are not connections: the loop, sockets, log, a model file and two socket ends for each engine. */
 #define OWN_DESCRIPTORS  24u
 #define DESCRIPTORS_WISH 4096u
 
@@ -53,7 +56,7 @@ static void move(struct sottod *sottod, enum sottod_state to)
     sottod->state = to;
 }
 
-/* ---- what others ask of us */
+/* ---- requests of connections */
 
 static void on_grant(void *owner, const struct peer *peer, struct grant *ret_grant)
 {
@@ -84,10 +87,10 @@ static const struct ipc_ops ipc_ops = {
     .describe = on_describe,
 };
 
-/* ---- what is told */
+/* ---- reporting */
 
-/* "2 models: 1 ready, 1 loading" in `systemctl status`. */
-static void tell_status(const struct sottod *sottod)
+/* Reports "2 models: 1 ready, 1 loading", which `systemctl status` shows. */
+static void report_status(const struct sottod *sottod)
 {
     static const struct grant all = { .admin = true, .observe = true };
     Sotto__V1__Models models = SOTTO__V1__MODELS__INIT;
@@ -111,15 +114,16 @@ static void tell_status(const struct sottod *sottod)
     arena_finish(&arena);
 }
 
-/* What any app brings about as often as it likes, and of what the hub writes lines of its own, which say more. */
-static bool is_seldom(const char *topic)
+/* Returns whether clients can trigger events of @topic at will. They are logged at debug: the hub logs them in more
+ * detail itself. */
+static bool is_frequent(const char *topic)
 {
-    return strcmp(topic, "stream") != 0 && strcmp(topic, "session") != 0 && strcmp(topic, "model") != 0;
+    return strcmp(topic, "stream") == 0 || strcmp(topic, "session") == 0 || strcmp(topic, "model") == 0;
 }
 
 static void log_event(const char *topic, const char *name, const char *const *pairs, size_t n_pairs)
 {
-    enum log_level level = is_seldom(topic) ? LOG_INFO : LOG_DEBUG;
+    enum log_level level = is_frequent(topic) ? LOG_DEBUG : LOG_INFO;
     char line[512] = "";
     size_t at = 0;
 
@@ -142,9 +146,9 @@ void sottod_event(void *owner, const char *topic, const char *name, const char *
         ipc_event(sottod->ipc, topic, name, pairs, n_pairs, uid);
     }
     if (sottod->hub && strcmp(topic, "model") == 0) {
-        tell_status(sottod);
+        report_status(sottod);
     }
-    /* One that came between the first look and the first inventory is no change of that. */
+    /* The first inventory of sotto-sense may include a device that came after the first search. */
     if (strcmp(name, "devices-changed") == 0 || strcmp(name, "sense-there") == 0) {
         devices_look(&sottod->devices);
     }
@@ -166,7 +170,7 @@ static void on_conns_closed(void *owner)
 
     move(sottod, SOTTOD_STOPPED);
     inhibitor_end(&sottod->inhibitor);
-    uv_walk(&sottod->loop, close_handle, NULL); /* signals and timers: all others are closed */
+    uv_walk(&sottod->loop, close_handle, NULL); /* signals and timers; all others are closed */
 }
 
 static void on_hub_stopped(void *owner)
@@ -179,22 +183,23 @@ static void on_hub_stopped(void *owner)
 static void on_last_resort(uv_timer_t *timer)
 {
     (void)timer;
-    log_error("app", "the orderly end took longer than %u ms; ending now", STOP_MOST_MS);
+    log_error("app", "shutdown took longer than %u ms; exiting now", STOP_MOST_MS);
     _exit(EXIT_FAILURE); /* engines end with their parent */
 }
 
 static void stop(struct sottod *sottod, const char *reason)
 {
     if (sottod->state == SOTTOD_DRAINING) {
-        log_info("app", "%s again: streams get no more time", reason);
+        log_info("app", "%s again: streams end now", reason);
         hub_stop(sottod->hub, 0, on_hub_stopped, sottod);
         return;
     }
     if (sottod->state != SOTTOD_SERVING) {
         return;
     }
-    inhibitor_end(&sottod->inhibitor); /* a machine may sleep through our end */
-    log_info("app", "%s: no new work; streams have %" PRIu32 " ms", reason, sottod->config->daemon.stop_grace_ms);
+    inhibitor_end(&sottod->inhibitor); /* shutdown need not delay a suspend */
+    log_info("app", "%s: no new requests are accepted; streams have %" PRIu32 " ms to finish", reason,
+             sottod->config->daemon.stop_grace_ms);
     notify_stopping(STOP_MOST_MS * UINT64_C(1000));
     move(sottod, SOTTOD_DRAINING);
     uv_timer_start(&sottod->last_resort, on_last_resort, STOP_MOST_MS, 0);
@@ -202,16 +207,16 @@ static void stop(struct sottod *sottod, const char *reason)
     hub_stop(sottod->hub, sottod->config->daemon.stop_grace_ms, on_hub_stopped, sottod);
 }
 
-/* Where our socket is or, if one was passed in, would be: its folder. */
-static void find_folder(const struct sottod *sottod, char folder[OPTIONS_PATH_BYTES])
+/* Gives the folder of our socket or, if one was passed in, of the default one. */
+static void find_folder(const struct sottod *sottod, char folder[CMDLINE_PATH_BYTES])
 {
     struct diag diag = DIAG_INIT;
     char *slash;
 
     if (sottod->config->socket) {
-        snprintf(folder, OPTIONS_PATH_BYTES, "%s", sottod->config->socket);
-    } else if (!options_usual_socket(sottod->options, geteuid() == 0, folder, &diag)) {
-        snprintf(folder, OPTIONS_PATH_BYTES, RUN_FOLDER "/");
+        snprintf(folder, CMDLINE_PATH_BYTES, "%s", sottod->config->socket);
+    } else if (!cmdline_default_socket(sottod->options, geteuid() == 0, folder, &diag)) {
+        snprintf(folder, CMDLINE_PATH_BYTES, RUN_FOLDER "/");
     }
     slash = strrchr(folder, '/');
     if (slash) {
@@ -219,12 +224,12 @@ static void find_folder(const struct sottod *sottod, char folder[OPTIONS_PATH_BY
     }
 }
 
-/* Beside the socket: who may put the one there may put the other. */
+/* Writes the trace next to the socket: a daemon that may create one may create the other. */
 static void write_trace(const struct sottod *sottod)
 {
     struct diag diag = DIAG_INIT;
-    char folder[OPTIONS_PATH_BYTES];
-    char path[OPTIONS_PATH_BYTES + 64];
+    char folder[CMDLINE_PATH_BYTES];
+    char path[CMDLINE_PATH_BYTES + 64];
 
     find_folder(sottod, folder);
     if (strcmp(folder, RUN_FOLDER) == 0) {
@@ -232,7 +237,7 @@ static void write_trace(const struct sottod *sottod)
     }
     snprintf(path, sizeof(path), "%s/sottod-%ld.trace.json", folder, (long)getpid());
     if (trace_file_write(path, &diag)) {
-        log_error("app", "no trace: %s", diag.text);
+        log_error("app", "the trace was not written: %s", diag.text);
     } else {
         log_info("app", "event: trace-written, path: %s", path);
     }
@@ -249,18 +254,18 @@ static void on_signal(uv_signal_t *handle, int signum)
     } else if (signum != SIGHUP) {
         stop(sottod, strsignal(signum));
     } else if (sottod_reload(sottod, &reloaded, &diag)) {
-        log_error("app", "reload: nothing was changed: %s", diag.text);
+        log_error("app", "reload failed and nothing was changed: %s", diag.text);
     }
 }
 
-/* Devices were looked for. A GPU that must be there and is not ends the daemon, as a start that failed. */
+/* Is called after a search for devices. If a required GPU is missing, the daemon ends as after a failed start. */
 static void on_devices(void *owner)
 {
     struct sottod *sottod = owner;
     const char *why;
 
     if (devices_are_missing(&sottod->devices, &why)) {
-        log_error("app", "the configuration requires a GPU (device.gpu), and there is none: %s", why);
+        log_error("app", "the configuration requires a GPU (device.gpu), but none could be claimed: %s", why);
         sottod->exit_code = EXIT_FAILURE;
         stop(sottod, "no GPU");
     }
@@ -273,11 +278,11 @@ static void on_watchdog(uv_timer_t *timer)
     if (sottod->state == SOTTOD_DRAINING || hub_is_well(sottod->hub)) {
         notify_alive();
     } else {
-        log_warn("app", "an engine is overdue: the service manager's watchdog is not fed");
+        log_warn("app", "an engine is overdue, so the watchdog of the service manager is not fed");
     }
 }
 
-/* ---- the beginning */
+/* ---- starting */
 
 static enum machine_start start_of(const char *word)
 {
@@ -307,7 +312,7 @@ static void fill_machine(const struct sottod *sottod, const struct config_sense 
         .socket = sense->socket,
         .program = sottod->sense_path[0] ? sottod->sense_path : NULL,
         .root = sense->root,
-        .device = sottod->devices.config.node, /* of the start, as the claim is */
+        .device = sottod->devices.config.node, /* of the start, like the claim */
         .zones = sense->zones.list,
         .n_zones = sense->zones.n,
         .scales = sense->scales.list,
@@ -316,12 +321,12 @@ static void fill_machine(const struct sottod *sottod, const struct config_sense 
     };
 }
 
-/* Without sotto-sense the daemon serves all the same, blind and careful. An option that is wrong is told at once. */
+/* Finds sotto-sense. Without it the daemon still serves, blind and careful; but a wrong option is an error. */
 static bool find_sense(struct sottod *sottod, struct diag *diag)
 {
     struct diag why = DIAG_INIT;
 
-    if (options_find_sense(sottod->options, sottod->sense_path, &why)) {
+    if (cmdline_find_sense(sottod->options, sottod->sense_path, &why)) {
         return true;
     }
     sottod->sense_path[0] = '\0';
@@ -330,7 +335,7 @@ static bool find_sense(struct sottod *sottod, struct diag *diag)
         return false;
     }
     if (strcmp(sottod->config->sense.start, "never") != 0) {
-        log_warn("app", "no sensors of this machine are read: %s", why.text);
+        log_warn("app", "load and heat of this machine are not read: %s", why.text);
     }
     return true;
 }
@@ -355,7 +360,7 @@ void sottod_hub_config(const struct sottod *sottod, const struct config *config,
 void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits)
 {
     struct rlimit limit;
-    uint32_t room = UINT32_MAX;
+    uint32_t bound = UINT32_MAX;
 
     *ret_limits = (struct ipc_limits){
         .n_conns = config->daemon.n_conns,
@@ -366,13 +371,13 @@ void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limit
         .stall_ms = LIMIT_STALL_MS,
         .closing_ms = LIMIT_CLOSING_MS,
     };
-    /* Our own bound must lie below the system's: there a client would see an end without a reason. */
+    /* Our limit must be below the system's: there a client would be disconnected without a reason. */
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < UINT32_MAX) {
-        room = limit.rlim_cur > OWN_DESCRIPTORS ? (uint32_t)limit.rlim_cur - OWN_DESCRIPTORS : 1;
+        bound = limit.rlim_cur > OWN_DESCRIPTORS ? (uint32_t)limit.rlim_cur - OWN_DESCRIPTORS : 1;
     }
-    if (ret_limits->n_conns > room) {
-        log_warn("app", "%" PRIu32 " connections at most: the limit of open files allows no more", room);
-        ret_limits->n_conns = room;
+    if (ret_limits->n_conns > bound) {
+        log_warn("app", "limited to %" PRIu32 " connections by the limit of open files", bound);
+        ret_limits->n_conns = bound;
     }
 }
 
@@ -389,7 +394,7 @@ static void raise_descriptors(void)
 static int adopt_sockets(struct sottod *sottod, const int *fds, int n, struct diag *diag)
 {
     if (sottod->config->socket) {
-        log_info("app", "sockets were passed in: %s is not made", sottod->config->socket);
+        log_info("app", "sockets were passed in, so %s is not created", sottod->config->socket);
     }
     for (int i = 0; i < n; i++) {
         int r = listener_adopt(sottod->ipc, fds[i], diag);
@@ -402,7 +407,7 @@ static int adopt_sockets(struct sottod *sottod, const int *fds, int n, struct di
     return 0;
 }
 
-/* Below /run/sotto, the place of a daemon for all, those of the group sotto may connect. */
+/* Returns the group that may connect to the socket of a daemon for all users. */
 static gid_t group_of_all(void)
 {
     const struct group *group = getgrnam("sotto");
@@ -415,15 +420,15 @@ static int open_own_socket(struct sottod *sottod, struct diag *diag)
     const struct config *config = sottod->config;
     bool is_root = geteuid() == 0;
     gid_t gid = config->socket_gid;
-    char path[OPTIONS_PATH_BYTES];
+    char path[CMDLINE_PATH_BYTES];
     int r;
 
     if (config->socket) {
         snprintf(path, sizeof(path), "%s", config->socket);
-    } else if (!options_usual_socket(sottod->options, is_root, path, diag)) {
+    } else if (!cmdline_default_socket(sottod->options, is_root, path, diag)) {
         return SOCKET_FILE_REFUSED;
     } else if (is_root) {
-        mkdir(RUN_FOLDER, 0755); /* if it is there, good; if it can't be, the socket says so */
+        mkdir(RUN_FOLDER, 0755); /* if this fails, listener_open() reports why */
         gid = gid == (gid_t)-1 ? group_of_all() : gid;
     }
     r = listener_open(sottod->ipc, path, gid, diag);
@@ -470,7 +475,7 @@ static int build(struct sottod *sottod, struct diag *diag)
     struct ipc_limits limits;
     int r;
 
-    if (!options_find_engine(sottod->options, sottod->engine_path, diag) || !find_sense(sottod, diag)) {
+    if (!cmdline_find_engine(sottod->options, sottod->engine_path, diag) || !find_sense(sottod, diag)) {
         return err_new(-ENOENT);
     }
     sottod_hub_config(sottod, sottod->config, &hub_config);
@@ -486,20 +491,20 @@ static int build(struct sottod *sottod, struct diag *diag)
     return listen_somewhere(sottod, diag);
 }
 
-static void on_nothing_left(void *owner)
+static void on_closed(void *owner)
 {
     (void)owner;
 }
 
-/* What was built before something failed is taken down by the same door as a running daemon. */
+/* Takes down a daemon whose start failed, in the same way as a running one. */
 static void take_down(struct sottod *sottod)
 {
     move(sottod, SOTTOD_STOPPED);
     if (sottod->ipc) {
-        ipc_close(sottod->ipc, on_nothing_left);
+        ipc_close(sottod->ipc, on_closed);
     }
     if (sottod->hub) {
-        hub_stop(sottod->hub, 0, on_nothing_left, sottod);
+        hub_stop(sottod->hub, 0, on_closed, sottod);
     }
     uv_run(&sottod->loop, UV_RUN_DEFAULT);
 }
@@ -512,7 +517,7 @@ static void free_all(struct sottod *sottod)
     config_destroy(sottod->config);
     arena_finish(&sottod->answer);
     if (uv_loop_close(&sottod->loop)) {
-        log_warn("app", "handles were left open at the end");
+        log_warn("app", "handles are still open at exit");
     }
 }
 
@@ -530,25 +535,28 @@ static int serve(struct sottod *sottod)
     move(sottod, SOTTOD_SERVING);
     notify_ready();
     log_info("app", "sottod %s is ready, with %zu models", SOTTO_VERSION, sottod->config->n_models);
+    if (sottod->config->n_models == 0) {
+        log_warn("app", "no model is configured: add one to the configuration, or start with --model NAME=FILE");
+    }
     devices_look(&sottod->devices);
     hub_start(sottod->hub);
     if (inhibitor_begin(&sottod->inhibitor, &sottod->loop, sottod->hub)) {
-        log_warn("app", "no memory to await sleep");
+        log_warn("app", "no memory for the sleep lock: the machine may suspend during a step");
     }
-    tell_status(sottod);
+    report_status(sottod);
     uv_run(&sottod->loop, UV_RUN_DEFAULT);
-    log_info("app", "ended");
+    log_info("app", "exiting");
     return sottod->exit_code;
 }
 
-int sottod_run(const struct options *options, struct config *config)
+int sottod_run(const struct cmdline *options, struct config *config)
 {
     struct sottod *sottod = mem_calloc(MEM_MISC, 1, sizeof(*sottod));
     int code;
 
     raise_descriptors();
     if (!sottod || uv_loop_init(&sottod->loop)) {
-        log_error("app", "can't start: no memory, or no descriptors for a loop");
+        log_error("app", "can't start: no memory, or no descriptors for the event loop");
         mem_free(sottod);
         config_destroy(config);
         return EXIT_FAILURE;

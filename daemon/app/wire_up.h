@@ -1,9 +1,9 @@
 /*
- * Wire up: who owns whom in sottod
+ * Wire up: the objects of sottod, and who owns them
  *
- * The daemon owns one loop, the hub (models, streams, engines), the room of connections, and the configuration in
- * force. It is the only one that knows them all: it turns policy into grants, a reload into a swap, a signal into an
- * orderly end. Start reading here.
+ * The daemon owns one loop, the hub (models, streams, engines), the connections, and the current configuration. Only this
+ * file knows them all: it turns policy into grants, a reload into a swap, a signal into an orderly end. Start reading
+ * here.
  */
 #ifndef SOTTO_APP_WIRE_UP_H
 #define SOTTO_APP_WIRE_UP_H
@@ -24,37 +24,37 @@ enum sottod_state {
 enum sottod_signal { SOTTOD_TERM, SOTTOD_INT, SOTTOD_HUP, SOTTOD_USR2, SOTTOD_SIGNALS };
 
 struct sottod {
-    const struct options *options;
-    struct config *config; /* in force */
-    uint64_t generation;   /* of the configuration; counts from 1 */
-    char engine_path[OPTIONS_PATH_BYTES];
-    char sense_path[OPTIONS_PATH_BYTES]; /* empty: there is none */
+    const struct cmdline *options;
+    struct config *config; /* the current one */
+    uint64_t generation;   /* number of the configuration, from 1 */
+    char engine_path[CMDLINE_PATH_BYTES];
+    char sense_path[CMDLINE_PATH_BYTES]; /* empty: there is none */
     uv_loop_t loop;
     struct hub *hub;
     struct ipc *ipc;
     struct devices devices;
     struct inhibitor inhibitor;
-    int exit_code; /* of a daemon that ends by itself */
+    int exit_code; /* if the daemon ends by itself */
     enum sottod_state state;
     uv_signal_t signals[SOTTOD_SIGNALS];
-    uv_timer_t watchdog;    /* feeds the service manager's */
+    uv_timer_t watchdog;    /* feeds that of the service manager */
     uv_timer_t last_resort; /* ends the process if the orderly end takes too long */
-    struct arena answer;    /* behind the lists of the last reload */
+    struct arena answer;    /* holds the lists of the last reload */
 };
 
-/* Serves until told to end. @config is taken. Gives the exit code of the process. */
-int sottod_run(const struct options *options, struct config *config);
+/* Serves until a signal ends it, and returns the exit code of the process. Takes ownership of @config. */
+int sottod_run(const struct cmdline *options, struct config *config);
 
-/* Reads the configuration anew: swaps all of it, or keeps all. See ipc_ops::reload. (reload.c) */
+/* Reads the configuration again, and applies all of it or nothing; see ipc_ops::reload (reload.c). */
 int sottod_reload(struct sottod *sottod, Sotto__V1__Reloaded *ret_reloaded, struct diag *diag);
 
-/* What the hub is to have of @config. */
+/* Gives the part of @config that the hub needs. */
 void sottod_hub_config(const struct sottod *sottod, const struct config *config, struct hub_config *ret_hub_config);
 
-/* What the room of connections is to have of @config. */
+/* Gives the part of @config that connections need. */
 void sottod_ipc_limits(const struct config *config, struct ipc_limits *ret_limits);
 
-/* Tells watchers, the log, and the service manager. */
+/* Reports an event to watchers, the log, and the service manager. */
 void sottod_event(void *owner, const char *topic, const char *name, const char *const *pairs, size_t n_pairs,
                   uint32_t uid);
 

@@ -1,5 +1,5 @@
 /*
- * Chunks double from small to large, so that a small job stays small and a large one needs few of them.
+ * Arena: chunks double in size, so that a small job stays small and a large one needs few of them
  */
 #include "base/arena.h"
 #include "base/num.h"
@@ -68,7 +68,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     return block;
 }
 
-/* The oldest chunk stays: it is the smallest, and an arena at rest is one of many. */
+/* Keeps the oldest chunk: it is the smallest, and there are many arenas at rest. */
 void arena_reset(struct arena *arena)
 {
     while (arena->chunk && arena->chunk->older) {

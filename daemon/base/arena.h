@@ -1,7 +1,7 @@
 /*
- * Arena: memory that is given back at once
+ * Arena: memory that is freed all at once
  *
- * Bump allocation in chunks, up to a ceiling; nothing is freed singly. Blocks are 16-byte aligned. One thread.
+ * Bump allocation in chunks, up to a ceiling; single blocks are not freed. Blocks are 16-byte aligned. One thread.
  */
 #ifndef SOTTO_BASE_ARENA_H
 #define SOTTO_BASE_ARENA_H
@@ -19,10 +19,10 @@ struct arena {
 void arena_init(struct arena *arena, enum mem_kind kind, size_t max);
 void arena_finish(struct arena *arena);
 
-/* NULL when @max would be passed (then @exceeded) or the system has no more. Not zeroed. */
+/* Returns a block, not zeroed; NULL if it would exceed @max (then @exceeded is set) or the system has no memory. */
 void *arena_alloc(struct arena *arena, size_t size);
 
-/* Gives everything up but one chunk, kept for the next use. */
+/* Frees everything but one chunk, which is kept for the next use. */
 void arena_reset(struct arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * One word of the command line at a time: an option with its value, or a plain argument.
+ * Args: one word of the command line at a time, an option with its value or a plain argument
  */
 #include "base/args.h"
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HELP_COLUMN 30 /* where the sentences begin; longer options have a line of their own */
+#define HELP_COLUMN 30 /* where the sentences begin; longer options get a line of their own */
 
 void args_init(struct args *args, const struct arg_row *rows, int argc, char **argv)
 {
@@ -58,7 +58,7 @@ static bool read_real(const char *text, double *ret_real)
     char *end;
     double real;
 
-    /* strtod() would also take blanks, hexadecimal numbers, "inf" and "nan". */
+    /* strtod() would also accept blanks, hexadecimal numbers, "inf" and "nan". */
     if (!*text || strspn(text, "+-.0123456789eE") != strlen(text)) {
         return false;
     }
@@ -97,25 +97,26 @@ static int take_value(const struct arg_row *row, const char *text, struct arg_fo
         if (read_uint(text, &found->number)) {
             return ARGS_FOUND;
         }
-        diag_blame(diag, row->name, "--%s: \"%s\" is no whole number from 0 to 18446744073709551615", row->name, text);
+        diag_blame(diag, row->name, "--%s: \"%s\" is not a whole number from 0 to 18446744073709551615", row->name,
+                   text);
         return ARGS_BAD;
     case ARG_FLOAT:
         if (read_real(text, &found->real)) {
             return ARGS_FOUND;
         }
-        diag_blame(diag, row->name, "--%s: \"%s\" is no decimal number", row->name, text);
+        diag_blame(diag, row->name, "--%s: \"%s\" is not a decimal number", row->name, text);
         return ARGS_BAD;
     case ARG_CHOICE:
         if (is_choice(row->choices, text)) {
             return ARGS_FOUND;
         }
-        diag_blame(diag, row->name, "--%s: \"%s\" is none of %s", row->name, text, row->choices);
+        diag_blame(diag, row->name, "--%s: \"%s\" is not one of %s", row->name, text, row->choices);
         return ARGS_BAD;
     }
     return ARGS_BAD;
 }
 
-/* @joined: the value behind "=", or NULL. */
+/* Handles option row @i; @joined is the value behind "=", or NULL. */
 static int take_option(struct args *args, int i, const char *joined, struct arg_found *found, struct diag *diag)
 {
     const struct arg_row *row = &args->rows[i];
@@ -145,7 +146,7 @@ static int take_long(struct args *args, const char *word, struct arg_found *foun
     int i = row_by_name(args, word, n);
 
     if (i < 0) {
-        diag_set(diag, "there is no option --%.*s; --help shows those that there are", (int)n, word);
+        diag_set(diag, "unknown option --%.*s; --help lists the options", (int)n, word);
         return ARGS_BAD;
     }
     return take_option(args, i, word[n] == '=' ? word + n + 1 : NULL, found, diag);
@@ -173,7 +174,7 @@ int args_next(struct args *args, struct arg_found *ret_found, struct diag *diag)
         int i = word[2] == '\0' ? row_by_letter(args, word[1]) : -1;
 
         if (i < 0) {
-            diag_set(diag, "there is no option %s; --help shows those that there are", word);
+            diag_set(diag, "unknown option %s; --help lists the options", word);
             return ARGS_BAD;
         }
         r = take_option(args, i, NULL, &found, diag);

@@ -1,8 +1,8 @@
 /*
- * Args: a table of options gives parsing, usage errors and the help page
+ * Args: a table of options defines parsing, usage errors and the help page
  *
- * Long options ("--name VALUE", "--name=VALUE"), short ones for the few that have them, "--" ends them. The table
- * ends with a row without a name. Pure but for the pages, which go to the given stream.
+ * There are long options ("--name VALUE", "--name=VALUE") and a few short ones; "--" ends them. The table ends with a row
+ * without a name. Pure, except that args_help() writes to a stream.
  */
 #ifndef SOTTO_BASE_ARGS_H
 #define SOTTO_BASE_ARGS_H
@@ -24,12 +24,12 @@ struct arg_row {
     const char *name; /* "max-tokens", without dashes */
     char letter;      /* 'h', or 0 */
     enum arg_kind kind;
-    const char *value;   /* how the help names the value: "N" */
+    const char *value;   /* name of the value in the help: "N" */
     const char *choices; /* with ARG_CHOICE */
     const char *help;    /* one sentence */
 };
 
-/* One thing found on the command line. */
+/* One option or argument of the command line. */
 struct arg_found {
     int row;          /* index into the table, or -1: a plain argument */
     const char *text; /* value as written, or NULL for a flag */
@@ -48,14 +48,16 @@ struct args {
 enum args_outcome {
     ARGS_FOUND,
     ARGS_END,
-    ARGS_BAD, /* @diag says what and which; exit code 2 */
+    ARGS_BAD, /* @diag says why; the exit code is 2 */
 };
 
-/* @argv without the program's (or subcommand's) name. */
+/* Begins at the first of @argv, which is without the program's (or subcommand's) name. */
 void args_init(struct args *args, const struct arg_row *rows, int argc, char **argv);
+
+/* Finds the next option or argument. Returns an args_outcome. */
 int args_next(struct args *args, struct arg_found *ret_found, struct diag *diag);
 
-/* Prints the rows, aligned, as the OPTIONS part of a help page. */
+/* Prints the rows, aligned, as the options of a help page. */
 void args_help(const struct arg_row *rows, FILE *out);
 
 #endif

@@ -1,6 +1,5 @@
 /*
- * A buffer grows by doubling, and what was eaten is made room again before it grows. So its size tells little of
- * what it held: two that carried nearly the same are equal.
+ * Buf: a buffer doubles its size, after it has reused the room of consumed bytes
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,7 +9,7 @@
 #include <string.h>
 
 #define LEAST_BYTES 256           /* first allocation: a request or two */
-#define KEPT_BYTES  (64u * 1024u) /* an empty buffer keeps no more: idle connections are many */
+#define KEPT_BYTES  (64u * 1024u) /* an empty buffer keeps no more: there are many idle connections */
 
 void buf_init(struct buf *buf, enum mem_kind kind, size_t max)
 {

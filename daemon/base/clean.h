@@ -14,13 +14,13 @@
 
 #define cleanup(end_fn) __attribute__((cleanup(end_fn)))
 
-/* Number of elements of an array (not of a pointer). */
+/* Is the number of elements of an array (not of a pointer). */
 #define COUNTOF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The object that holds @member at @pointer. */
+/* Is the object whose @member is at @pointer. */
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* Takes what the pointer at @slot (address of a pointer of any type) holds and leaves NULL there. */
+/* Returns the pointer at @slot (address of a pointer of any type) and leaves NULL there. */
 static inline void *steal(void *slot)
 {
     void *taken;
@@ -31,7 +31,7 @@ static inline void *steal(void *slot)
     return taken;
 }
 
-/* For cleanup(): closes a descriptor that is not below 0. */
+/* Closes a descriptor that is not below 0; for cleanup(). */
 static inline void fd_closep(int *fd)
 {
     if (*fd >= 0) {

@@ -1,5 +1,5 @@
 /*
- * The kernel's three clocks and its random bytes.
+ * Clock: the kernel's three clocks and its random bytes
  */
 #include "base/clock.h"
 #include <assert.h>
@@ -14,7 +14,7 @@ static uint64_t read_us(clockid_t id)
     struct timespec now;
     int r = clock_gettime(id, &now);
 
-    assert(r == 0); /* all three are there since Linux 2.6.39 */
+    assert(r == 0); /* all three exist since Linux 2.6.39 */
     (void)r;
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }

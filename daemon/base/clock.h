@@ -1,8 +1,8 @@
 /*
- * Clock: the only place that asks what time it is
+ * Clock: the only place that reads the time
  *
- * Scheduling, watchdogs and slices use the monotonic clock; journal_ttl, linger, budgets and client deadlines the
- * boot clock, which runs on while the machine sleeps; events carry the real one. Microseconds. Any thread.
+ * Scheduling, watchdogs and slices use the monotonic clock. journal_ttl, linger, budgets and client deadlines use the
+ * boot clock, which continues while the machine sleeps. Events carry real time. Microseconds. Any thread.
  */
 #ifndef SOTTO_BASE_CLOCK_H
 #define SOTTO_BASE_CLOCK_H
@@ -13,7 +13,7 @@ uint64_t clock_mono_us(void);
 uint64_t clock_boot_us(void);
 uint64_t clock_real_us(void);
 
-/* Fills @bytes with unpredictable bytes from the kernel. Aborts if there are none: nothing works without. */
+/* Fills @bytes with unpredictable bytes from the kernel. Aborts if there are none. */
 void clock_entropy(void *bytes, uint32_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Bytes are put together by shifts, so that neither alignment nor the host's byte order matters.
+ * Cursor: bytes are joined by shifts, so that neither alignment nor the host's byte order matters
  */
 #include "base/cursor.h"
 #include "base/num.h"

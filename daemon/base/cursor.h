@@ -1,8 +1,8 @@
 /*
- * Cursor: bounded reading of little-endian data from a stranger
+ * Cursor: bounded reading of untrusted little-endian data
  *
- * The first failure sticks: later reads give zeros and change nothing, so a parser checks once at the end of a
- * group of fields. Nothing is copied; pointers given out live as long as the bytes. No allocation, any thread.
+ * The first failure sticks: later reads return zeros and change nothing, so a parser checks once at the end of a
+ * group of fields. Nothing is copied; pointers into the bytes live as long as they do. No allocation, any thread.
  */
 #ifndef SOTTO_BASE_CURSOR_H
 #define SOTTO_BASE_CURSOR_H
@@ -16,7 +16,7 @@ struct cursor {
     size_t n;
     size_t at;
     bool failed;     /* a read went past the end */
-    uint64_t wanted; /* with failed: how many bytes there would have to be (saturates) */
+    uint64_t wanted; /* with failed: how many bytes the read needed in all (saturates) */
 };
 
 void cursor_init(struct cursor *cursor, const void *bytes, size_t n);
@@ -28,7 +28,7 @@ uint64_t cursor_u64(struct cursor *cursor);
 float cursor_f32(struct cursor *cursor);
 double cursor_f64(struct cursor *cursor);
 
-/* The next @n bytes, or NULL. */
+/* Returns the next @n bytes, or NULL. */
 const uint8_t *cursor_take(struct cursor *cursor, uint64_t n);
 
 size_t cursor_left(const struct cursor *cursor);

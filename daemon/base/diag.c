@@ -1,5 +1,5 @@
 /*
- * Filling a diag: whatever a stranger's name brings along, what stands there is one clean line.
+ * Diag: whatever an untrusted name contains, the sentence stays one clean line
  */
 #include "base/diag.h"
 #include "base/utf8.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies @raw as one clean line that fits @cap bytes with its zero. */
+/* Copies @raw as one clean line of at most @cap bytes with its zero. */
 static void set_text(char *text, size_t cap, const char *raw)
 {
     size_t n = utf8_mend_line((const uint8_t *)raw, strlen(raw), (uint8_t *)text, cap - 1);
@@ -17,7 +17,7 @@ static void set_text(char *text, size_t cap, const char *raw)
 
 __attribute__((format(printf, 2, 0))) static void set_sentence(struct diag *diag, const char *format, va_list args)
 {
-    /* A few bytes more than fit, so that a character cut by vsnprintf() lies behind the cut at a whole one. */
+    /* A few bytes more than fit, so that a character that vsnprintf() cuts is behind the cut at a whole one. */
     char raw[DIAG_BYTES + 8];
 
     vsnprintf(raw, sizeof(raw), format, args);

@@ -1,8 +1,8 @@
 /*
- * The trail of a fault: the places that it passed, for the one who logs it.
+ * Err: the trail of a fault is the places that it passed
  *
- * One trail a thread, of fixed size: a fault that passes more places than fit keeps its birthplace, which says most,
- * and the newest.
+ * There is one trail for each thread, of fixed size. A fault that passes more places than fit keeps its first, which
+ * tells most, and the newest.
  */
 #include "base/err.h"
 #include <assert.h>
@@ -50,7 +50,7 @@ int err_passed(int result, const char *file, int line)
         return err_born(-ENOTRECOVERABLE, file, line);
     }
     if (trail.fault != result) {
-        /* Born without err_new(), in a library perhaps: this is the first place that we know of. */
+        /* It did not begin with err_new(), but perhaps in a library: this is the first place that we know of. */
         return err_born(result, file, line);
     }
     add_place(file, line);

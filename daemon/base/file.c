@@ -1,5 +1,5 @@
 /*
- * Files are opened so that neither a pipe, a device nor a link can hold us up or lead us astray.
+ * File: files are opened so that no pipe, device or link can block or mislead us
  */
 #include "base/file.h"
 #include "base/clean.h"
@@ -14,23 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often a lock file may vanish between open and lock before we give up: each time, somebody removed it. */
+/* How often a lock file may be removed between open and lock before we give up. */
 #define LOCK_TRIES 10
 
-/* Room for a file that does not say its size, as those below /proc: far above any that we read. */
+/* Room for a file that does not report its size, as those below /proc: far above any that we read. */
 #define SIZELESS_BYTES (1u << 20)
 
-/* Sorts out why open() failed. */
+/* Turns the error of open() into an outcome or a fault. */
 static int open_refused(const char *path, int fault, struct diag *diag)
 {
     switch (fault) {
     case ENOENT:
     case ENOTDIR:
-        diag_set(diag, "%s: there is no such file", path);
+        diag_set(diag, "%s: no such file", path);
         return FILE_ABSENT;
     case EACCES:
     case EPERM:
-        diag_set(diag, "%s: may not be read by uid %u", path, (unsigned)geteuid());
+        diag_set(diag, "%s: uid %u may not read it", path, (unsigned)geteuid());
         return FILE_REFUSED;
     case ELOOP:
     case ENAMETOOLONG:
@@ -43,7 +43,7 @@ static int open_refused(const char *path, int fault, struct diag *diag)
     }
 }
 
-/* Reads until the end or @cap bytes. Files below /proc say size 0, so the size is only a hint. */
+/* Reads until the end or @cap bytes. Files below /proc report size 0, so the size is only a hint. */
 static int read_up_to(int fd, char *bytes, size_t cap, size_t *ret_n)
 {
     size_t n = 0;
@@ -68,7 +68,7 @@ static int read_up_to(int fd, char *bytes, size_t cap, size_t *ret_n)
 
 static int refuse_large(const char *path, size_t max_bytes, struct diag *diag)
 {
-    diag_set(diag, "%s: larger than the %zu bytes allowed for such a file", path, max_bytes);
+    diag_set(diag, "%s: larger than %zu bytes, the limit for such a file", path, max_bytes);
     return FILE_REFUSED;
 }
 
@@ -95,7 +95,7 @@ int file_read(const char *path, enum mem_kind kind, size_t max_bytes, char **ret
     if ((uint64_t)st.st_size > max_bytes) {
         return refuse_large(path, max_bytes, diag);
     }
-    /* One byte more than expected, so that a file that grows meanwhile is noticed. */
+    /* One byte more than expected, to notice a file that grows meanwhile. */
     cap = (st.st_size > 0 ? (size_t)st.st_size : num_min(max_bytes, SIZELESS_BYTES)) + 1;
     bytes = mem_alloc(kind, cap + 1);
     if (!bytes) {
@@ -145,7 +145,7 @@ int file_pread(int fd, void *bytes, size_t n, uint64_t at, size_t *ret_got)
     return 0;
 }
 
-/* The process id that the holder wrote, or 0. */
+/* Returns the process id that the holder wrote, or 0. */
 static int read_holder(int fd)
 {
     char text[16] = "";
@@ -159,8 +159,7 @@ static int read_holder(int fd)
     return pid > 0 && pid <= INT32_MAX ? (int)pid : 0;
 }
 
-/* A courtesy to whoever finds the lock held: where there is no room for it (a full disk), the lock holds all the same,
- * and no number stands in the file. */
+/* Writes our process id for those that find the lock held. On a full disk the file stays empty; the lock holds anyway. */
 static void write_holder(int fd)
 {
     char text[16];
@@ -171,7 +170,7 @@ static void write_holder(int fd)
     }
 }
 
-/* True if @path still names the file that @fd has open: a lock on a removed file keeps nobody out. */
+/* Returns whether @path still names the file @opened: a lock on a removed file excludes no other process. */
 static bool is_same_file(const char *path, const struct stat *opened)
 {
     struct stat st;
@@ -216,6 +215,20 @@ int lock_take(const char *path, int *ret_fd, int *ret_pid, struct diag *diag)
         *ret_fd = fd_steal(&fd);
         return LOCK_OK;
     }
-    diag_set(diag, "lock file %s: keeps being removed by somebody", path);
+    diag_set(diag, "lock file %s: another process keeps removing it", path);
     return err_new(-EAGAIN);
+}
+
+int file_hold_std(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) {
+            continue;
+        }
+        /* open() gives the lowest free number: @fd. The wrong direction makes its use fail. */
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) {
+            return err_new(-errno);
+        }
+    }
+    return 0;
 }

@@ -1,7 +1,7 @@
 /*
  * List: doubly linked, circular, intrusive
  *
- * A link that is in no list points to itself. A comment at each link says whose list it is in:
+ * A link that is in no list points to itself. A comment at each link says which list it is in:
  *     struct list link;  // queue::jobs
  */
 #ifndef SOTTO_BASE_LIST_H
@@ -31,7 +31,7 @@ static inline bool list_is_empty(const struct list *list)
     return list->next == list;
 }
 
-/* Puts @link (in no list) behind @at; with a head as @at, @link becomes the first. */
+/* Inserts @link (in no list) after @at; if @at is a head, @link becomes the first. */
 static inline void list_insert(struct list *at, struct list *link)
 {
     link->prev = at;
@@ -40,13 +40,13 @@ static inline void list_insert(struct list *at, struct list *link)
     at->next = link;
 }
 
-/* Puts @link (in no list) at the end of the list of @head. */
+/* Appends @link (in no list) to the list of @head. */
 static inline void list_append(struct list *head, struct list *link)
 {
     list_insert(head->prev, link);
 }
 
-/* Takes @link out of its list; in none it stays as it is. */
+/* Removes @link from its list; does nothing if it is in none. */
 static inline void list_remove(struct list *link)
 {
     link->prev->next = link->next;
@@ -54,7 +54,7 @@ static inline void list_remove(struct list *link)
     list_init(link);
 }
 
-/* First or NULL. */
+/* Returns the first link, or NULL. */
 static inline struct list *list_first(const struct list *head)
 {
     return head->next == head ? NULL : head->next;

@@ -1,6 +1,8 @@
 /*
- * A line is put together on the stack and leaves by one write(), so lines of several threads and processes on the
- * same descriptor do not mix. Levels are set before there are threads and only read afterwards.
+ * Log: a line is composed on the stack and written by one write()
+ *
+ * So lines of several threads and processes on the same descriptor do not mix. Levels are set before there are threads
+ * and only read afterwards.
  */
 #include "base/log.h"
 #include "base/clean.h"
@@ -11,18 +13,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1024 /* what a reader takes in; longer lines are cut at a whole character */
+#define LINE_BYTES 1024 /* longer lines are cut at a whole character */
 
-/* Topics are the rooms. */
+/* Topics are the modules. */
 static const char *const topics[] = {
     "base", "proto", "drm", "sense", "compute", "tensor", "sched",  "gguf", "import", "token", "text",
     "kern", "exec",  "gpu", "model", "engine",  "sensor", "stream", "ipc",  "tool",   "app",
 };
 
-/* The only state of this kind in the house: a log that had to be handed to every function would not be used. */
+/* This state is global: a log that had to be passed to every function would not be used. */
 static struct {
     enum log_level general;
     uint8_t topic[COUNTOF(topics)]; /* a level plus 1; 0: the general one */
@@ -34,7 +37,7 @@ static struct {
 static const struct level {
     const char *name;
     char syslog;        /* number of syslog(3) */
-    const char *person; /* what a person reads in front of the line */
+    const char *person; /* before the line, for a person */
 } levels[LOG_LEVEL_COUNT] = {
     [LOG_ERROR] = { "error", '3', "error: " },
     [LOG_WARN] = { "warn", '4', "warning: " },
@@ -42,7 +45,7 @@ static const struct level {
     [LOG_DEBUG] = { "debug", '7', "" },
 };
 
-/* Index of the topic of @n bytes at @name, or -1. */
+/* Returns the index of the topic of @n bytes at @name, or -1. */
 static int topic_find(const char *name, size_t n)
 {
     for (size_t i = 0; i < COUNTOF(topics); i++) {
@@ -63,7 +66,7 @@ static int level_find(const char *name, size_t n)
     return -1;
 }
 
-/* One word of SOTTO_LOG: "LEVEL" for all, or "TOPIC:LEVEL". */
+/* Applies one word of SOTTO_LOG: "LEVEL" for all topics, or "TOPIC:LEVEL". Returns false if it is unknown. */
 static bool set_level(const char *word, size_t n)
 {
     const char *colon = memchr(word, ':', n);
@@ -101,6 +104,15 @@ bool log_setup(const char *levels_text, bool person)
     return understood;
 }
 
+bool log_is_journal(const char *stream)
+{
+    unsigned long long device, inode;
+    struct stat st;
+
+    return stream && sscanf(stream, "%llu:%llu", &device, &inode) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
+           st.st_dev == device && st.st_ino == inode;
+}
+
 void log_to(log_sink_fn sink, void *owner)
 {
     state.sink = sink;
@@ -114,7 +126,7 @@ bool log_is_on(const char *topic, enum log_level level)
     return level <= (i >= 0 && state.topic[i] ? (enum log_level)(state.topic[i] - 1) : state.general);
 }
 
-/* Writes what stands in front of the topic: for the journal "<6>", for a person "12:34:56.789 warning: ". */
+/* Writes the text before the topic: for the journal "<6>", for a person "12:34:56.789 warning: ". */
 static size_t write_head(char *line, size_t cap, enum log_level level)
 {
     uint64_t now_us;
@@ -161,7 +173,7 @@ void log_line(const char *topic, enum log_level level, const char *format, ...)
         return;
     }
     line[n++] = '\n';
-    /* A log that can't be written has nobody to tell. */
+    /* There is no place to report that the log can't be written. */
     if (write(STDERR_FILENO, line, n) < 0) {
         return;
     }

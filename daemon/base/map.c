@@ -1,7 +1,7 @@
 /*
- * Linear probing over a table of a power of two that is at most three quarters full, dead entries included.
+ * Map: linear probing in a table of a power of two that is at most three quarters full, dead entries included
  *
- * Keys come from strangers (request keys, names, vocabularies of unknown files), so both hashes are keyed by the
+ * Keys are untrusted (request keys, names, vocabularies of unknown files), so both hashes are keyed by the
  * map's salt: SipHash-1-3 (Aumasson and Bernstein, 2012) for bytes, the finaliser of MurmurHash3 for numbers.
  */
 #include "base/map.h"
@@ -17,7 +17,7 @@
 enum entry_state {
     ENTRY_FREE, /* 0: a fresh table is zeroed */
     ENTRY_LIVE,
-    ENTRY_DEAD, /* was live; a search goes on behind it */
+    ENTRY_DEAD, /* was live; a search continues after it */
 };
 
 /* A key of either form. @bytes is NULL with numbers. */
@@ -96,7 +96,7 @@ static struct key number_key(const struct map *map, uint64_t number)
 
 static struct key bytes_key(const struct map *map, const void *bytes, size_t n)
 {
-    /* An empty key may come as NULL; NULL inside means "a number". */
+    /* An empty key may be NULL here; inside, NULL means a number. */
     return (struct key){ .bytes = bytes ? bytes : "", .n = n, .hash = hash_bytes(bytes, n, map->salt) };
 }
 
@@ -137,7 +137,7 @@ void map_finish(struct map *map)
     *map = (struct map){ .kind = map->kind, .salt = map->salt };
 }
 
-/* Moves all live entries to a fresh table of @cap entries; the dead ones are gone with the old one. */
+/* Moves all live entries to a new table of @cap entries; dead ones are dropped with the old table. */
 static int rebuild(struct map *map, size_t cap)
 {
     struct map_entry *entries = mem_calloc(map->kind, cap, sizeof(*entries));
@@ -194,7 +194,7 @@ static int put(struct map *map, const struct key *key, union map_value value)
         return MAP_EXISTS;
     }
     if (!has_room(map->cap, map->n_used + 1)) {
-        /* Twice what lives: grows a full table, and only sweeps one that is full of dead entries. */
+        /* Room for twice the live entries grows a full table, and only cleans one that is full of dead entries. */
         int r = map_reserve(map, num_max(map->n + 1, 3 * map->n / 2));
 
         if (r) {

@@ -1,9 +1,9 @@
 /*
- * Every allocation of the daemons passes here and lies on the C library's allocator, where sanitizers see it.
+ * Mem: a layer over the C library's allocator, where sanitizers see every block
  *
- * A block is preceded by a head of one cache line that holds its kind and size; so blocks stay aligned to 64 bytes,
- * and mem_free() needs only the pointer. The head carries a mark: a pointer that is not ours, or was freed before,
- * ends the process at once instead of spoiling the accounts.
+ * A head of one cache line before each block holds its kind and size, so blocks stay aligned to 64 bytes and mem_free()
+ * needs only the pointer. The head carries a mark: a pointer that is not ours, or was freed before, ends the process at
+ * once instead of corrupting the accounts.
  */
 #include "base/mem.h"
 #include "base/num.h"
@@ -16,20 +16,20 @@
 
 #define ALIGNMENT 64
 
-/* Zeroed blocks from here on come from calloc(): pages fresh from the kernel are zero and need not be touched. */
+/* Zeroed blocks of at least this size come from calloc(): fresh pages of the kernel are zero and need not be touched. */
 #define LARGE_BYTES (1u << 20)
 
 #define MARK_LIVE 0x6d656d6cu
 #define MARK_DEAD 0x6d656d64u
 
 struct head {
-    _Alignas(ALIGNMENT) void *raw; /* what the C library gave */
+    _Alignas(ALIGNMENT) void *raw; /* the block of the C library */
     size_t size;
     enum mem_kind kind;
     uint32_t mark;
 };
 
-static_assert(sizeof(struct head) == ALIGNMENT, "blocks lie one cache line behind their allocation");
+static_assert(sizeof(struct head) == ALIGNMENT, "blocks begin one cache line after their head");
 
 static struct account {
     atomic_uint_fast64_t bytes;
@@ -39,7 +39,7 @@ static struct account {
 
 static atomic_uint_fast64_t n_allocs;
 
-/* The tools for tests are of one thread, so that others run on undisturbed. */
+/* The tools for tests apply to one thread; others are not affected. */
 static _Thread_local struct {
     const char *phase; /* NULL: no guard */
     bool abort_on_breach;
@@ -73,7 +73,7 @@ static void account_sub(enum mem_kind kind, uint64_t bytes)
     (void)before;
 }
 
-/* Counts the allocation that is about to happen. False: a test wants it to fail. */
+/* Counts an allocation before it happens. Returns false if a test wants it to fail. */
 static bool admit(void)
 {
     atomic_fetch_add_explicit(&n_allocs, 1, memory_order_relaxed);
@@ -95,7 +95,7 @@ static struct head *head_of(void *block)
     struct head *head = (struct head *)block - 1;
 
     if (head->mark != MARK_LIVE) {
-        fprintf(stderr, "freed twice, or never allocated here: block %p\n", block);
+        fprintf(stderr, "block %p was freed twice, or not allocated by mem_alloc()\n", block);
         abort();
     }
     return head;

@@ -1,7 +1,7 @@
 /*
- * Num: arithmetic on sizes that came from outside
+ * Num: arithmetic on untrusted sizes
  *
- * Each returns true and sets *ret only if the exact result fits; false leaves *ret alone.
+ * Functions that return bool set *ret only if the exact result fits; otherwise they return false and leave it alone.
  */
 #ifndef SOTTO_BASE_NUM_H
 #define SOTTO_BASE_NUM_H
@@ -50,13 +50,13 @@ static inline uint64_t num_max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Quotient rounded up; @b is not 0. */
+/* Returns the quotient rounded up; @b is not 0. */
 static inline uint64_t num_div_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
 }
 
-/* Sum that stops at @cap instead of passing it. */
+/* Returns the sum, at most @cap. */
 static inline uint64_t num_saturate(uint64_t a, uint64_t b, uint64_t cap)
 {
     return (a >= cap || b > cap - a) ? cap : a + b;

@@ -1,7 +1,9 @@
 /*
- * A slot is written by whoever claimed its number and read by anyone: its ticket is taken away first and given last, so
- * a reader that finds the same ticket before and after has read one whole event. A writer that is overtaken by a
- * whole turn of the ring may leave a mixed event; with this many slots that is an honest price for no lock.
+ * Trace: a seqlock for each slot
+ *
+ * A thread that has claimed a number writes its slot: it clears the ticket first and sets it last, so a reader that finds
+ * the same ticket before and after has read one whole event. A writer that others overtake by a whole ring may leave a
+ * mixed event; with this many slots that is acceptable for a ring without locks.
  */
 #include "base/trace.h"
 #include "base/clock.h"
@@ -50,7 +52,7 @@ void trace_add(enum trace_what what, uint64_t a, uint64_t b)
     atomic_store_explicit(&slot->ticket, number + 1, memory_order_release);
 }
 
-/* False: the slot holds another event by now, or is being written. */
+/* Reads event @number. Returns false if its slot holds another event, or is being written. */
 static bool read_slot(uint64_t number, struct trace_event *out)
 {
     struct slot *slot = &slots[number % TRACE_SLOTS];

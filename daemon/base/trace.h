@@ -1,8 +1,8 @@
 /*
  * Trace: a ring of the last timed events
  *
- * Cheap enough to be always on: a slot is claimed by one atomic add and overwritten in turn. sottod writes the ring on
- * SIGUSR2 in a form that a trace viewer reads (app/trace_file.h); numbers only, never text of a prompt.
+ * It is cheap enough to be always on: one atomic add claims the next slot, which is overwritten. On SIGUSR2 sottod writes
+ * the ring in a form that a trace viewer reads (app/trace_file.h). Events hold only numbers, never text of a prompt.
  */
 #ifndef SOTTO_BASE_TRACE_H
 #define SOTTO_BASE_TRACE_H
@@ -16,9 +16,9 @@ enum trace_what {
     TRACE_TOKEN,       /* a: stream, b: index */
     TRACE_PARK,        /* a: stream, b: reason */
     TRACE_ENGINE_LOST, /* a: pid, b: signal */
-    TRACE_MODE,        /* a: place * 100 + mode, b: cause */
-    TRACE_LIMITS,      /* a: place * 10000 + permille of duty, b: longest slice in microseconds */
-    TRACE_SLICE,       /* a: place, b: microseconds that it was held */
+    TRACE_MODE,        /* a: processor * 100 + mode, b: cause */
+    TRACE_LIMITS,      /* a: processor * 10000 + permille of duty, b: longest slice in microseconds */
+    TRACE_SLICE,       /* a: processor, b: microseconds that it was held */
     TRACE_SENSE,       /* a: permille of the device that others use, b: millidegrees of the hottest zone */
     TRACE_SENSE_STATE, /* a: source, b: state */
     TRACE_WHAT_COUNT,
@@ -33,7 +33,7 @@ struct trace_event {
 
 void trace_add(enum trace_what what, uint64_t a, uint64_t b);
 
-/* Copies the newest @cap events, oldest first; returns how many. */
+/* Copies the newest @cap events, oldest first, and returns how many. */
 size_t trace_copy(struct trace_event *out, size_t cap);
 
 const char *trace_what_name(enum trace_what what);

@@ -7,7 +7,7 @@
 #define REPLACEMENT   "\xEF\xBF\xBD" /* U+FFFD */
 #define N_REPLACEMENT 3
 
-/* What a first byte promises: its character's length, and the range of the second byte. Further bytes: 80..BF. */
+/* The length of the character that begins with a byte, and the range of its second byte. Further bytes are 80..BF. */
 struct lead {
     uint8_t first;
     uint8_t last;

@@ -1,5 +1,5 @@
 /*
- * Utf8: well-formed, or not (Unicode 15, table 3-7: no overlong forms, no surrogates, at most U+10FFFF)
+ * Utf8: checks and mends UTF-8 (Unicode 15, table 3-7: no overlong forms, no surrogates, at most U+10FFFF)
  *
  * Pure, any thread.
  */
@@ -16,22 +16,21 @@ enum utf8_kind {
     UTF8_BAD,   /* can't begin or continue a character */
 };
 
-/* Looks at the first character of @bytes (@n at least 1). @ret_used: its length; with UTF8_BAD the length of the
- * maximal ill-formed part, which becomes one U+FFFD. @ret_point only with UTF8_WHOLE; may be NULL. */
+/* Reads the first character of @bytes (@n at least 1). @ret_used is its length; with UTF8_BAD that of the maximal
+ * ill-formed part, which becomes one U+FFFD. @ret_point is set only with UTF8_WHOLE and may be NULL. */
 enum utf8_kind utf8_step(const uint8_t *bytes, size_t n, size_t *ret_used, uint32_t *ret_point);
 
-/* True if all is well-formed; else @ret_at (may be NULL) is the offset of the first bad byte. */
+/* Returns whether all is well-formed; if not, @ret_at (may be NULL) is the offset of the first bad byte. */
 bool utf8_is_valid(const void *bytes, size_t n, size_t *ret_at);
 
-/* Writes @point (a scalar value) to @out (4 bytes of room) and returns how many it took. */
+/* Writes @point (a scalar value) to @out (room for 4 bytes) and returns the length. */
 size_t utf8_write(uint32_t point, uint8_t *out);
 
-/* Copies @n bytes with each ill-formed part as one U+FFFD; at most @cap bytes, whole characters, no zero behind.
+/* Copies @n bytes with each ill-formed part as one U+FFFD; at most @cap bytes, whole characters, no zero after them.
  * Returns the bytes written; three times @n is always enough. */
 size_t utf8_mend(const uint8_t *bytes, size_t n, uint8_t *out, size_t cap);
 
-/* The same for text that a person reads on one line: control characters (a stranger's escape sequences, line ends)
- * become U+FFFD as well. */
+/* Works as utf8_mend() for text on one line: control characters (escape sequences, line ends) become U+FFFD, too. */
 size_t utf8_mend_line(const uint8_t *bytes, size_t n, uint8_t *out, size_t cap);
 
 #endif

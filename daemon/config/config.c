@@ -1,6 +1,7 @@
 /*
- * The order of a reading: the plain settings of the top, then its parts, then what settings demand of each other.
- * Each fault is said where it stands and the reading goes on, so that one look mends them all.
+ * Config: reads the plain settings of the top, then its parts, then checks settings against each other
+ *
+ * Each error is reported with its place and reading continues, so that a user sees all errors at once.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -16,16 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST   (1u << 20)  /* a configuration for people to write */
-#define MEMORY_MOST (64u << 20) /* texts and tables of the largest file, and what it pins */
+#define FILE_MOST       (1u << 20)  /* people write configurations by hand */
+#define MEMORY_MOST     (64u << 20) /* texts and tables of the largest file, and its pins */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 #define MODELS_MOST 64u
 #define RULES_MOST  256u
 
-/* Of what a sensor says: from thousandths to whole degrees of a zone in degrees. */
+/* Factors for the values of a sensor: from thousandths to millions. */
 #define SCALE_LEAST 0.001
 #define SCALE_MOST  1e6
 
-/* What holds where the file says nothing. */
+/* Defaults. */
 static const struct config_daemon daemon_usual = {
     .stop_grace_ms = 3000,
     .load_stall_ms = 30000,
@@ -53,23 +56,23 @@ static const struct model_settings model_usual = {
 
 /* ---- models */
 
-static void check_model(struct reading *reading, const struct where *where, const struct model_settings *model,
-                        uint64_t present)
+static void check_model(struct config_reader *reader, const struct config_path *where,
+                        const struct model_settings *model, uint64_t present)
 {
     bool fake = strcmp(model->backend, "fake") == 0;
 
-    if (!reading_was_given(CONFIG_MODEL, present, "file")) {
-        reading_complain(reading, where, "has no \"file\"; a model needs the absolute path of its GGUF file");
+    if (!config_is_given(CONFIG_MODEL, present, "file")) {
+        config_complain(reader, where, "has no \"file\"; give the absolute path of a GGUF file");
     }
     if (fake && !model->fake_script) {
-        reading_complain(reading, where, "has the backend \"fake\" and no \"fake_script\" to play");
+        config_complain(reader, where, "has the backend \"fake\" but no \"fake_script\"; give the path of one");
     }
     if (!fake && model->fake_script) {
-        reading_complain(reading, where, "has a \"fake_script\", which only the backend \"fake\" plays");
+        config_complain(reader, where, "has a \"fake_script\", which only the backend \"fake\" uses; remove it");
     }
 }
 
-static int read_model(struct reading *reading, const struct where *where, json_t *value,
+static int read_model(struct config_reader *reader, const struct config_path *where, json_t *value,
                       struct model_settings *ret_model)
 {
     struct model_settings model = model_usual;
@@ -77,22 +80,22 @@ static int read_model(struct reading *reading, const struct where *where, json_t
     int r;
 
     if (!check_name(where->key)) {
-        reading_complain(reading, where, "a model's name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+        config_complain(reader, where, "is not a model name; expected 1 to 64 characters of A-Z a-z 0-9 . _ : / -");
     }
     if (!json_is_object(value)) {
-        reading_complain_value(reading, where, value, "an object, as {\"file\": \"/srv/model.gguf\"}");
+        config_complain_value(reader, where, value, "an object such as {\"file\": \"/srv/model.gguf\"}");
         return 0;
     }
-    model.name = config_copy_text(&reading->config->arena, where->key);
+    model.name = config_copy_text(&reader->config->arena, where->key);
     if (!model.name) {
         return err_new(-ENOMEM);
     }
-    r = reading_part(reading, where, value, CONFIG_MODEL, &model, &present);
-    r = r ? r : reading_pins(reading, where, json_object_get(value, "pin"), &model);
+    r = config_read_part(reader, where, value, CONFIG_MODEL, &model, &present);
+    r = r ? r : config_read_pins(reader, where, json_object_get(value, "pin"), &model);
     if (r) {
         return err_up(r);
     }
-    check_model(reading, where, &model, present);
+    check_model(reader, where, &model, present);
     *ret_model = model;
     return 0;
 }
@@ -107,7 +110,7 @@ static struct model_settings *find_model(const struct config *config, const char
     return NULL;
 }
 
-/* Models of the command line: the first is the default; all of them load, since their user is waiting. */
+/* Adds the models of the command line: the first is the default, and all load at start, since their user is waiting. */
 static int add_extra_models(struct config *config, const struct config_extra *extra)
 {
     for (size_t i = 0; i < extra->n_models; i++) {
@@ -132,9 +135,9 @@ static int add_extra_models(struct config *config, const struct config_extra *ex
     return 0;
 }
 
-static void check_default(struct reading *reading, const struct where *where)
+static void check_default(struct config_reader *reader, const struct config_path *where)
 {
-    const struct config *config = reading->config;
+    const struct config *config = reader->config;
     const char *first = NULL;
 
     for (size_t i = 0; i < config->n_models; i++) {
@@ -142,8 +145,8 @@ static void check_default(struct reading *reading, const struct where *where)
             continue;
         }
         if (first) {
-            reading_complain(reading, where, "both %s and %s are the default; one may be", first,
-                             config->models[i].name);
+            config_complain(reader, where, "both %s and %s are the default; only one may be", first,
+                            config->models[i].name);
         }
         first = config->models[i].name;
     }
@@ -152,21 +155,21 @@ static void check_default(struct reading *reading, const struct where *where)
     }
 }
 
-static int read_models(struct reading *reading, const struct where *root, json_t *part,
+static int read_models(struct config_reader *reader, const struct config_path *root, json_t *part,
                        const struct config_extra *extra)
 {
-    const struct where where = { .up = root, .key = "models" };
-    struct config *config = reading->config;
+    const struct config_path where = { .up = root, .key = "models" };
+    struct config *config = reader->config;
     const char *name;
     json_t *value;
     int r;
 
     if (part && !json_is_object(part)) {
-        reading_complain_value(reading, &where, part, "an object with a model's name before each model");
+        config_complain_value(reader, &where, part, "an object of models by name, such as {\"voice\": {...}}");
         part = NULL;
     }
     if (json_object_size(part) + extra->n_models > MODELS_MOST) {
-        reading_complain(reading, &where, "has more than %u models", MODELS_MOST);
+        config_complain(reader, &where, "has more than %u models, the limit", MODELS_MOST);
         return 0;
     }
     config->models = arena_alloc(&config->arena, MODELS_MOST * sizeof(*config->models));
@@ -175,11 +178,11 @@ static int read_models(struct reading *reading, const struct where *root, json_t
     }
     json_object_foreach(part, name, value)
     {
-        const struct where here = { .up = &where, .key = name };
+        const struct config_path here = { .up = &where, .key = name };
 
         config->models[config->n_models] = model_usual;
         config->models[config->n_models].name = "";
-        r = read_model(reading, &here, value, &config->models[config->n_models]);
+        r = read_model(reader, &here, value, &config->models[config->n_models]);
         if (r) {
             return err_up(r);
         }
@@ -189,74 +192,72 @@ static int read_models(struct reading *reading, const struct where *root, json_t
     if (r) {
         return err_up(r);
     }
-    check_default(reading, &where);
+    check_default(reader, &where);
     return 0;
 }
 
 /* ---- policy */
 
-static void resolve_user(struct reading *reading, const struct where *where, struct policy_rule *rule)
+static void resolve_user(struct config_reader *reader, const struct config_path *where, struct policy_rule *rule)
 {
     const struct passwd *user = getpwnam(rule->user);
 
     if (!user) {
-        reading_complain(reading, where, "this system has no user \"%.40s\"", rule->user);
+        config_complain(reader, where, "this system has no user \"%.40s\"", rule->user);
         return;
     }
     rule->uid = user->pw_uid;
     rule->by_uid = true;
 }
 
-static void resolve_group(struct reading *reading, const struct where *where, struct policy_rule *rule)
+static void resolve_group(struct config_reader *reader, const struct config_path *where, struct policy_rule *rule)
 {
     const struct group *group = getgrnam(rule->group);
 
     if (!group) {
-        reading_complain(reading, where, "this system has no group \"%.40s\"", rule->group);
+        config_complain(reader, where, "this system has no group \"%.40s\"", rule->group);
         return;
     }
     rule->gid = group->gr_gid;
     rule->by_gid = true;
 }
 
-static void check_rule(struct reading *reading, const struct where *where, struct policy_rule *rule)
+static void check_rule(struct config_reader *reader, const struct config_path *where, struct policy_rule *rule)
 {
-    const struct where user = { .up = where, .key = "user" };
-    const struct where group = { .up = where, .key = "group" };
-    const struct where priority = { .up = where, .key = "class_default" };
-    bool uid = reading_was_given(CONFIG_RULE, rule->present, "uid");
-    bool gid = reading_was_given(CONFIG_RULE, rule->present, "gid");
+    bool uid = config_is_given(CONFIG_RULE, rule->present, "uid");
+    bool gid = config_is_given(CONFIG_RULE, rule->present, "gid");
     Sotto__V1__PriorityClass ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
 
     if ((uid && rule->user) || (gid && rule->group)) {
-        reading_complain(reading, where, "names one account twice; give uid or user, gid or group");
+        config_complain(reader, where, "names one account twice; give either uid or user, and either gid or group");
     }
     rule->by_uid = uid;
     rule->by_gid = gid;
     if (rule->user) {
-        resolve_user(reading, &user, rule);
+        resolve_user(reader, CONFIG_AT(where, "user"), rule);
     }
     if (rule->group) {
-        resolve_group(reading, &group, rule);
+        resolve_group(reader, CONFIG_AT(where, "group"), rule);
     }
     if (!uid && !gid && !rule->user && !rule->group && !rule->anyone) {
-        reading_complain(reading, where, "holds for nobody; give uid, gid, user, group, or \"anyone\": true");
+        config_complain(reader, where, "has no condition; give uid, gid, user, group, or \"anyone\": true");
     }
     if (rule->anyone && (uid || gid || rule->user || rule->group)) {
-        reading_complain(reading, where, "has \"anyone\" beside a condition; give one of them");
+        config_complain(reader, where, "has \"anyone\" beside another condition; give one or the other");
     }
-    if (reading_was_given(CONFIG_RULE, rule->present, "class_ceiling")) {
+    if (config_is_given(CONFIG_RULE, rule->present, "class_ceiling")) {
         ceiling = rule->grant.class_ceiling;
     }
-    if (reading_was_given(CONFIG_RULE, rule->present, "class_default") && rule->grant.class_default > ceiling) {
-        reading_complain(reading, &priority, "lies above class_ceiling; raise class_ceiling in this rule, too");
+    if (config_is_given(CONFIG_RULE, rule->present, "class_default") && rule->grant.class_default > ceiling) {
+        config_complain(reader, CONFIG_AT(where, "class_default"),
+                        "is above class_ceiling; raise class_ceiling in this rule, too");
     }
 }
 
-static int read_policy(struct reading *reading, const struct where *root, json_t *part)
+static int read_policy(struct config_reader *reader, const struct config_path *root, json_t *part)
 {
-    const struct where where = { .up = root, .key = "policy" };
-    struct config *config = reading->config;
+    const struct config_path where = { .up = root, .key = "policy" };
+    struct config *config = reader->config;
     struct policy_rule *rules;
     size_t n = json_array_size(part);
 
@@ -265,11 +266,11 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
         return 0;
     }
     if (!json_is_array(part)) {
-        reading_complain_value(reading, &where, part, "an array of rules, the first that holds counts");
+        config_complain_value(reader, &where, part, "an array of rules, the first of which that matches applies");
         return 0;
     }
     if (n > RULES_MOST) {
-        reading_complain(reading, &where, "has %zu rules; at most %u are allowed", n, RULES_MOST);
+        config_complain(reader, &where, "has %zu rules; the limit is %u", n, RULES_MOST);
         return 0;
     }
     rules = arena_alloc(&config->arena, (n ? n : 1) * sizeof(*rules));
@@ -278,21 +279,22 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
     }
     memset(rules, 0, n * sizeof(*rules));
     for (size_t i = 0; i < n; i++) {
-        const struct where here = { .up = &where, .index = i, .indexed = true };
+        const struct config_path here = { .up = &where, .index = i, .indexed = true };
         json_t *rule = json_array_get(part, i);
         int r;
 
         if (!json_is_object(rule)) {
-            reading_complain_value(reading, &here, rule, "an object");
+            config_complain_value(reader, &here, rule, "an object");
             continue;
         }
-        r = reading_part(reading, &here, rule, CONFIG_RULE, &rules[i], &rules[i].present);
+        r = config_read_part(reader, &here, rule, CONFIG_RULE, &rules[i], &rules[i].present);
         if (r) {
             return err_up(r);
         }
-        check_rule(reading, &here, &rules[i]);
+        check_rule(reader, &here, &rules[i]);
         if (i && rules[i - 1].anyone) {
-            reading_complain(reading, &here, "can never hold: the rule before it holds for anyone");
+            config_complain(reader, &here,
+                            "never applies: the rule before it matches everyone; move this one up or remove it");
         }
     }
     config->policy.rules = rules;
@@ -300,34 +302,34 @@ static int read_policy(struct reading *reading, const struct where *root, json_t
     return 0;
 }
 
-/* ---- the whole */
+/* ---- the other parts */
 
-/* The plain part @which into its place in the configuration. */
-static int read_plain(struct reading *reading, const struct where *root, json_t *top, enum config_part which,
+/* Reads the plain part @which into its field of the configuration. */
+static int read_plain(struct config_reader *reader, const struct config_path *root, json_t *top, enum config_part which,
                       uint64_t *ret_present)
 {
     const struct config_list *list = config_keys(which);
-    const struct where where = { .up = root, .key = list->name };
+    const struct config_path where = { .up = root, .key = list->name };
     json_t *part = json_object_get(top, list->name);
 
     if (part && !json_is_object(part)) {
-        reading_complain_value(reading, &where, part, "an object");
+        config_complain_value(reader, &where, part, "an object");
         return 0;
     }
-    return part ? reading_part(reading, &where, part, which, (char *)reading->config + list->offset, ret_present) : 0;
+    return part ? config_read_part(reader, &where, part, which, (char *)reader->config + list->offset, ret_present) : 0;
 }
 
-static void check_daemon(struct reading *reading, const struct where *root, uint64_t present)
+static void check_daemon(struct config_reader *reader, const struct config_path *root, uint64_t present)
 {
-    const struct where where = { .up = root, .key = "daemon" };
-    const struct config_daemon *daemon = &reading->config->daemon;
+    const struct config_daemon *daemon = &reader->config->daemon;
 
-    if (daemon->n_conns_a_uid > daemon->n_conns && reading_was_given(CONFIG_DAEMON, present, "connections_a_uid")) {
-        reading_complain(reading, &where, "allows more connections_a_uid than connections");
+    if (daemon->n_conns_a_uid > daemon->n_conns && config_is_given(CONFIG_DAEMON, present, "connections_a_uid")) {
+        config_complain(reader, CONFIG_AT(root, "daemon"),
+                        "has more connections_a_uid than connections; lower one or raise the other");
     }
 }
 
-/* "batt*=1000", as sotto-sense takes it. */
+/* Returns whether @text is a scale as sotto-sense reads it: "batt*=1000". */
 static bool is_scale(const char *text)
 {
     const char *equals = strrchr(text, '=');
@@ -341,111 +343,108 @@ static bool is_scale(const char *text)
     return *end == '\0' && factor >= SCALE_LEAST && factor <= SCALE_MOST;
 }
 
-static void check_scales(struct reading *reading, const struct where *sense)
+static void check_scales(struct config_reader *reader, const struct config_path *sense)
 {
-    const struct where scales = { .up = sense, .key = "scales" };
-    const struct config_texts *texts = &reading->config->sense.scales;
+    const struct config_path scales = { .up = sense, .key = "scales" };
+    const struct config_texts *texts = &reader->config->sense.scales;
 
     for (size_t i = 0; i < texts->n; i++) {
-        const struct where here = { .up = &scales, .index = i, .indexed = true };
+        const struct config_path here = { .up = &scales, .index = i, .indexed = true };
 
         if (!is_scale(texts->list[i])) {
-            reading_complain(reading, &here, "\"%.40s\" is not a pattern, =, and a factor from %g to %g",
-                             texts->list[i], SCALE_LEAST, SCALE_MOST);
+            config_complain(reader, &here,
+                            "\"%.40s\" is not a scale; expected PATTERN=FACTOR, with a factor from %g to %g",
+                            texts->list[i], SCALE_LEAST, SCALE_MOST);
         }
     }
 }
 
-/* Those of folders and nodes, which are kept in records of that size. */
-static void check_length(struct reading *reading, const struct where *part, const char *key, const char *path)
+static void check_socket_path(struct config_reader *reader, const struct config_path *where, const char *path)
 {
-    const struct where where = { .up = part, .key = key };
-
-    if (path && strlen(path) >= CONFIG_TREE_BYTES) {
-        reading_complain(reading, &where, "has %zu bytes; such a path has at most %u", strlen(path),
-                         CONFIG_TREE_BYTES - 1);
+    if (path && strlen(path) > SOCKET_FILE_PATH_MOST) {
+        config_complain(reader, where, "has %zu bytes; the limit for the path of a socket is %d", strlen(path),
+                        SOCKET_FILE_PATH_MOST);
     }
 }
 
-static void check_sense(struct reading *reading, const struct where *root)
+/* Checks the length of the path of a folder or a node. */
+static void check_length(struct config_reader *reader, const struct config_path *part, const char *key,
+                         const char *path)
 {
-    const struct where where = { .up = root, .key = "sense" };
-    const struct where path = { .up = &where, .key = "socket" };
-    const struct where name = { .up = &where, .key = "user" };
-    const struct where tree = { .up = &where, .key = "root" };
-    struct config_sense *sense = &reading->config->sense;
+    if (path && strlen(path) >= CONFIG_TREE_BYTES) {
+        config_complain(reader, CONFIG_AT(part, key), "has %zu bytes; the limit for this path is %u", strlen(path),
+                        CONFIG_TREE_BYTES - 1);
+    }
+}
+
+static void check_sense(struct config_reader *reader, const struct config_path *root)
+{
+    const struct config_path where = { .up = root, .key = "sense" };
+    struct config_sense *sense = &reader->config->sense;
     const struct passwd *user = sense->user ? getpwnam(sense->user) : NULL;
 
-    if (sense->socket && strlen(sense->socket) > SOCKET_FILE_PATH_MOST) {
-        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(sense->socket),
-                         SOCKET_FILE_PATH_MOST);
-    }
+    check_socket_path(reader, CONFIG_AT(&where, "socket"), sense->socket);
     if (sense->socket && strcmp(sense->start, "child") == 0) {
-        reading_complain(reading, &path, "is never used where start is \"child\"; leave one of them out");
+        config_complain(reader, CONFIG_AT(&where, "socket"), "is not used if start is \"child\"; remove one of them");
     }
     if (sense->root && (sense->socket || strcmp(sense->start, "socket") == 0)) {
-        reading_complain(reading, &tree, "is for a child; behind a socket sotto-sense has options of its own");
+        config_complain(reader, CONFIG_AT(&where, "root"),
+                        "is for a child; give a sotto-sense behind a socket its own option --root");
     }
     if (sense->user && !user) {
-        reading_complain(reading, &name, "this system has no user \"%.40s\"", sense->user);
+        config_complain(reader, CONFIG_AT(&where, "user"), "this system has no user \"%.40s\"", sense->user);
     }
-    check_length(reading, &where, "root", sense->root);
+    check_length(reader, &where, "root", sense->root);
     sense->uid = user ? user->pw_uid : UINT32_MAX;
-    check_scales(reading, &where);
+    check_scales(reader, &where);
 }
 
-static void check_governor(struct reading *reading, const struct where *root)
+static void check_governor(struct config_reader *reader, const struct config_path *root)
 {
-    const struct where where = { .up = root, .key = "governor" };
-    const struct governor_policy *governor = &reading->config->governor;
+    const struct governor_policy *governor = &reader->config->governor;
 
     if (governor->idle_slice_us && governor->max_slice_us > governor->idle_slice_us) {
-        reading_complain(reading, &where, "has a slice_ms that is longer than its idle_slice_ms");
+        config_complain(reader, CONFIG_AT(root, "governor"),
+                        "has a slice_ms above idle_slice_ms; lower one or raise the other");
     }
 }
 
-static void check_energy(struct reading *reading, const struct where *root)
+static void check_energy(struct config_reader *reader, const struct config_path *root)
 {
-    const struct where where = { .up = root, .key = "energy" };
-    const struct energy_stated *energy = &reading->config->energy;
+    const struct energy_stated *energy = &reader->config->energy;
 
     if (energy->idle_mw >= energy->active_mw && (energy->idle_mw || energy->active_mw)) {
-        reading_complain(reading, &where, "needs an active_w that is above its idle_w");
+        config_complain(reader, CONFIG_AT(root, "energy"), "needs an active_w above idle_w");
     }
 }
 
-static int read_plains(struct reading *reading, const struct where *root, json_t *top)
+static int read_plains(struct config_reader *reader, const struct config_path *root, json_t *top)
 {
-    const struct where device = { .up = root, .key = "device" };
+    const struct config_path *device = CONFIG_AT(root, "device");
     uint64_t present[CONFIG_PART_COUNT] = { 0 };
 
     for (enum config_part which = CONFIG_PLAIN_FIRST; which < CONFIG_PART_COUNT; which++) {
-        int r = read_plain(reading, root, top, which, &present[which]);
+        int r = read_plain(reader, root, top, which, &present[which]);
 
         if (r) {
             return err_up(r);
         }
     }
-    check_daemon(reading, root, present[CONFIG_DAEMON]);
-    check_length(reading, &device, "node", reading->config->device.node);
-    check_length(reading, &device, "root", reading->config->device.root);
-    check_sense(reading, root);
-    check_governor(reading, root);
-    check_energy(reading, root);
+    check_daemon(reader, root, present[CONFIG_DAEMON]);
+    check_length(reader, device, "node", reader->config->device.node);
+    check_length(reader, device, "root", reader->config->device.root);
+    check_sense(reader, root);
+    check_governor(reader, root);
+    check_energy(reader, root);
     return 0;
 }
 
-static void check_socket(struct reading *reading, const struct where *root)
+static void check_socket(struct config_reader *reader, const struct config_path *root)
 {
-    const struct where path = { .up = root, .key = "socket" };
-    const struct where name = { .up = root, .key = "socket_group" };
-    struct config *config = reading->config;
+    struct config *config = reader->config;
     const struct group *group;
 
-    if (config->socket && strlen(config->socket) > SOCKET_FILE_PATH_MOST) {
-        reading_complain(reading, &path, "has %zu bytes; the path of a socket has at most %d", strlen(config->socket),
-                         SOCKET_FILE_PATH_MOST);
-    }
+    check_socket_path(reader, CONFIG_AT(root, "socket"), config->socket);
     if (!config->socket_group) {
         return;
     }
@@ -453,31 +452,32 @@ static void check_socket(struct reading *reading, const struct where *root)
     if (group) {
         config->socket_gid = group->gr_gid;
     } else {
-        reading_complain(reading, &name, "this system has no group \"%.40s\"", config->socket_group);
+        config_complain(reader, CONFIG_AT(root, "socket_group"), "this system has no group \"%.40s\"",
+                        config->socket_group);
     }
 }
 
-static int read_root(struct reading *reading, json_t *root, const struct config_extra *extra)
+static int read_root(struct config_reader *reader, json_t *root, const struct config_extra *extra)
 {
-    const struct where where = { .up = NULL };
-    struct config *config = reading->config;
+    const struct config_path where = { .up = NULL };
+    struct config *config = reader->config;
     uint64_t present;
     int r;
 
     if (!json_is_object(root)) {
-        reading_complain_value(reading, &where, root, "an object, {} at least");
+        config_complain_value(reader, &where, root, "an object; the least is {}");
         return 0;
     }
-    r = reading_part(reading, &where, root, CONFIG_TOP, config, &present);
-    check_socket(reading, &where);
+    r = config_read_part(reader, &where, root, CONFIG_TOP, config, &present);
+    check_socket(reader, &where);
     if (!r) {
-        r = read_models(reading, &where, json_object_get(root, "models"), extra);
+        r = read_models(reader, &where, json_object_get(root, "models"), extra);
     }
     if (!r) {
-        r = read_policy(reading, &where, json_object_get(root, "policy"));
+        r = read_policy(reader, &where, json_object_get(root, "policy"));
     }
     if (!r) {
-        r = read_plains(reading, &where, root);
+        r = read_plains(reader, &where, root);
     }
     if (!r && extra->socket) {
         config->socket = config_copy_text(&config->arena, extra->socket);
@@ -500,19 +500,24 @@ static struct config *make(void)
     return config;
 }
 
-static json_t *parse(struct reading *reading, size_t n)
+static json_t *parse(struct config_reader *reader, size_t n)
 {
     json_error_t error;
-    json_t *root = json_loadb(reading->text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *root = json_loadb(reader->text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     struct diag diag = DIAG_INIT;
 
     if (!root) {
-        if (strspn(reading->text, " \t\r\n") == n) {
-            diag_set(&diag, "%s: the file is empty; the least that it may hold is {}", reading->file);
+        if (strspn(reader->text, " \t\r\n") == n) {
+            diag_set(&diag, "%s: the file is empty; the least that it may contain is {}", reader->file);
+        } else if (strncmp(reader->text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0) {
+            diag_set(&diag, "%s:1:1: begins with a byte order mark; save it as UTF-8 without one", reader->file);
+        } else if (strstr(error.text, "near '/") || strstr(error.text, "near '#")) {
+            diag_set(&diag, "%s:%d:%d: comments are not allowed in JSON; remove this one", reader->file, error.line,
+                     error.column);
         } else {
-            diag_set(&diag, "%s:%d:%d: not valid JSON: %s", reading->file, error.line, error.column, error.text);
+            diag_set(&diag, "%s:%d:%d: not valid JSON: %s", reader->file, error.line, error.column, error.text);
         }
-        reading->say(reading->owner, diag.text);
+        reader->say(reader->owner, diag.text);
     }
     return root;
 }
@@ -522,8 +527,8 @@ int config_parse(struct config **ret_config, const char *file, const char *text,
 {
     static const struct config_extra none = { .socket = NULL };
     cleanup(config_destroyp) struct config *config = make();
-    struct reading reading = {
-        .config = config, .file = file ? file : "built in", .text = text, .say = say, .owner = owner
+    struct config_reader reader = {
+        .config = config, .file = file ? file : "defaults", .text = text, .say = say, .owner = owner
     };
     json_t *root;
     int r;
@@ -537,16 +542,16 @@ int config_parse(struct config **ret_config, const char *file, const char *text,
             return err_new(-ENOMEM);
         }
     }
-    root = parse(&reading, n);
+    root = parse(&reader, n);
     if (!root) {
         return CONFIG_REFUSED;
     }
-    r = read_root(&reading, root, extra ? extra : &none);
+    r = read_root(&reader, root, extra ? extra : &none);
     json_decref(root);
     if (r) {
         return err_up(r);
     }
-    if (reading.n_complaints) {
+    if (reader.n_complaints) {
         return CONFIG_REFUSED;
     }
     *ret_config = steal(&config);
@@ -565,9 +570,6 @@ int config_read(struct config **ret_config, const char *file, const struct confi
         return config_parse(ret_config, NULL, "{}", 2, extra, say, owner);
     }
     r = file_read(file, MEM_MISC, FILE_MOST, &text, &n, &diag);
-    if (r == FILE_ABSENT) {
-        diag_set(&diag, "%s: there is no such file", file);
-    }
     if (r) {
         diag_set(&diag, "%s: can't be read: %s", file, r < 0 ? strerrordesc_np(-r) : "refused");
         say(owner, diag.text);

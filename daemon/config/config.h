@@ -1,9 +1,9 @@
 /*
  * Config: the whole configuration as one checked snapshot
  *
- * Strict: an unknown or doubtful setting refuses the file, with line, path, value and what is allowed, since a
- * setting that is ignored without a word is worse than none. `{}` is complete. A snapshot never changes; a reload
- * builds a new one beside it and the daemon swaps or keeps. All its memory is one arena.
+ * It is strict: an unknown or doubtful setting refuses the file, with line, path, value and what is expected, since a
+ * setting that is silently ignored is worse than none. `{}` is complete. A snapshot never changes: a reload builds a new
+ * one, and the daemon takes it or keeps the old one. All memory of a snapshot is one arena.
  */
 #ifndef SOTTO_CONFIG_CONFIG_H
 #define SOTTO_CONFIG_CONFIG_H
@@ -23,27 +23,27 @@ struct config_daemon {
     bool guard_allocations;
 };
 
-/* Of the path of a tree or a node, with its 0. */
+/* Longest path of a folder or a device node, with its zero. */
 #define CONFIG_TREE_BYTES 512u
 
 struct config_device {
     const char *gpu;  /* "off", "preferred", "required" */
-    const char *node; /* or NULL: by itself */
-    const char *root; /* tests: the folder below which devices are looked for; NULL: the machine */
+    const char *node; /* or NULL: sottod chooses */
+    const char *root; /* for tests: the folder below which devices are looked for; NULL: the machine */
     bool allow_software_gpu;
 };
 
 struct config_sense {
     const char *start;  /* "auto", "child", "socket", "never" */
-    const char *socket; /* or NULL: the usual one */
-    const char *user;   /* whose socket is believed beside root's and our own; or NULL */
+    const char *socket; /* or NULL: the default */
+    const char *user;   /* its socket is trusted, besides those of root and our own user; or NULL */
     uint32_t uid;       /* of @user; UINT32_MAX: none */
-    const char *root;   /* what the child reads below; NULL: the machine */
+    const char *root;   /* the folder below which the child reads; NULL: the machine */
     struct config_texts zones;
     struct config_texts scales;
 };
 
-/* The plain settings of what a model pins; the others have their own functions (config_pins.c). */
+/* The plain settings of a pin; the others are read by functions of their own (config_pins.c). */
 struct config_pin {
     const char *name;
     const char *file;
@@ -51,8 +51,8 @@ struct config_pin {
 
 struct config {
     struct arena arena;
-    const char *file;              /* or NULL: nothing but what is built in and the command line */
-    const char *socket;            /* or NULL: the usual place of this user */
+    const char *file;              /* or NULL: only the defaults and the command line */
+    const char *socket;            /* or NULL: the default of this user */
     const char *socket_group;      /* or NULL: the daemon's own */
     gid_t socket_gid;              /* of socket_group; (gid_t)-1: none */
     struct model_settings *models; /* in the arena */
@@ -61,11 +61,11 @@ struct config {
     struct config_daemon daemon;
     struct config_device device;
     struct config_sense sense;
-    struct governor_policy governor; /* 0: as the governor has it by itself */
+    struct governor_policy governor; /* 0: the default of the governor */
     struct energy_stated energy;
 };
 
-/* What the command line adds: it wins over the file, also after a reload. */
+/* Settings of the command line: they override the file, also after a reload. */
 struct config_extra {
     const char *socket; /* or NULL */
     const struct config_extra_model {
@@ -75,27 +75,27 @@ struct config_extra {
     size_t n_models;
 };
 
-/* Gets each sentence about what is wrong. */
+/* Is called with a sentence for each error. */
 typedef void (*config_say_fn)(void *owner, const char *sentence);
 
 enum config_outcome {
     CONFIG_OK,
-    CONFIG_REFUSED, /* every reason was said */
+    CONFIG_REFUSED, /* every reason was reported */
 };
 
-/* Reads @file (NULL: as if it held {}). Blocks for the read and for the lookup of user names. An outcome, or
+/* Reads @file (NULL: as if it contained {}). Blocks while it reads and looks up user names. Returns a config_outcome or
  * a fault. */
 int config_read(struct config **ret_config, const char *file, const struct config_extra *extra, config_say_fn say,
                 void *owner);
 
-/* The same from @n bytes of @text; @file only names it. */
+/* Reads @n bytes of @text, which is zero-ended, as config_read() does; @file only names it. */
 int config_parse(struct config **ret_config, const char *file, const char *text, size_t n,
                  const struct config_extra *extra, config_say_fn say, void *owner);
 
 void config_destroy(struct config *config);
 void config_destroyp(struct config **config);
 
-/* Calls @changed with the path of each setting that differs, and whether it waits for a restart. */
+/* Calls @changed with the path of each setting that differs, and whether the change needs a restart. */
 typedef void (*config_changed_fn)(void *owner, const char *path, bool restart);
 
 void config_compare(const struct config *from, const struct config *to, config_changed_fn changed, void *owner);

@@ -1,13 +1,12 @@
 /*
- * What a reload changes: two snapshots compared by the same rows that read them.
+ * Config change: two snapshots, compared by the rows that read them
  */
 #include "config/config.h"
 #include "config/config_keys.h"
 #include <stdio.h>
 #include <string.h>
 
-/* "models." + a name + "." + the longest key */
-#define PATH_BYTES 128
+#define PATH_BYTES 128 /* "models.", a name, ".", the longest key */
 
 struct comparison {
     config_changed_fn changed;
@@ -78,7 +77,7 @@ static void compare_models(const struct comparison *comparison, const struct con
     }
 }
 
-/* Rules have no names, and their order counts: the policy changes as a whole. */
+/* Rules have no names, and their order matters: the policy changes as a whole. */
 static bool policy_is_equal(const struct policy *a, const struct policy *b)
 {
     const struct config_list *list = config_keys(CONFIG_RULE);
@@ -90,7 +89,7 @@ static bool policy_is_equal(const struct policy *a, const struct policy *b)
         const struct policy_rule *x = &a->rules[i];
         const struct policy_rule *y = &b->rules[i];
 
-        /* The same name may have become another number since. */
+        /* A name may refer to another number than before. */
         if (x->present != y->present || x->uid != y->uid || x->gid != y->gid) {
             return false;
         }

@@ -1,5 +1,5 @@
 /*
- * What a row's kind means: reading, comparing and keeping its values, and the words for what it allows.
+ * Config keys: reads, compares and copies the value of a row, and describes what it allows
  */
 #include "config/config_keys.h"
 #include "base/clean.h"
@@ -40,9 +40,9 @@ static const struct unit time_units[] = {
     { "h", HOUR },
 };
 
-/* ---- reading one value */
+/* ---- reading a value */
 
-/* "512MiB": digits, then at once a unit. False: not so, or outside @key's range. */
+/* Reads "512MiB": digits and a unit without a blank. Returns false if it is neither, or outside @key's range. */
 static bool read_units(const json_t *value, const struct config_key *key, const struct unit *units, size_t n,
                        uint64_t *ret_number)
 {
@@ -55,7 +55,7 @@ static bool read_units(const json_t *value, const struct config_key *key, const 
     for (; *text >= '0' && *text <= '9'; text++) {
         number = number * 10 + (uint64_t)(*text - '0');
         if (number > TIB) {
-            return false; /* above every key's range, far below a wrap */
+            return false; /* above the range of every key, far below a wrap */
         }
     }
     for (size_t i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static bool read_count(const json_t *value, const struct config_key *key, uint32
     return true;
 }
 
-/* 16.667: no finer than thousandths, so that nothing is rounded without a word. */
+/* Reads a number such as 16.667: no finer than thousandths, so that nothing is rounded silently. */
 static bool read_milli(const json_t *value, const struct config_key *key, void *field)
 {
     double milli = json_number_value(value) * 1000.0;
@@ -372,9 +372,9 @@ bool config_key_equal(const struct config_key *key, const void *a, const void *b
     return memcmp(x, y, field_bytes(key->kind)) == 0;
 }
 
-/* ---- words for people */
+/* ---- text for people */
 
-/* The largest unit that divides @number: "512MiB". */
+/* Writes @number with the largest unit that divides it: "512MiB". */
 static const char *with_unit(uint64_t number, const struct unit *units, size_t n, char out[32])
 {
     while (n > 1 && (number < units[n - 1].factor || number % units[n - 1].factor)) {
@@ -406,10 +406,10 @@ const char *config_key_allowed(const struct config_key *key, char *out, size_t c
 {
     switch (key->kind) {
     case CONFIG_PART:
-        snprintf(out, cap, "a part of its own");
+        snprintf(out, cap, "an object or array");
         break;
     case CONFIG_NAME:
-        snprintf(out, cap, "a name: 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+        snprintf(out, cap, "a name: 1 to 64 characters of A-Z a-z 0-9 . _ : / -");
         break;
     case CONFIG_ACCOUNT:
         snprintf(out, cap, "the name of a user or group");
@@ -451,7 +451,7 @@ const char *config_key_allowed(const struct config_key *key, char *out, size_t c
 
 #define NAME_MOST 32u /* longer than any key */
 
-/* Number of letters to add, take away or change (Levenshtein 1966), by one row of the usual table. */
+/* Returns the edit distance (Levenshtein 1966), computed with one row of its table. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[NAME_MOST + 1];
@@ -479,7 +479,7 @@ static size_t distance(const char *a, const char *b)
 const char *config_key_near(const struct config_list *list, const char *name)
 {
     const char *best = NULL;
-    size_t least = 3; /* two slips are a misspelling, three another word */
+    size_t least = 3; /* two wrong letters are a misspelling, three another word */
 
     if (strlen(name) > NAME_MOST) {
         return NULL;

@@ -1,10 +1,9 @@
 /*
- * Config keys: one row a setting
+ * Config keys: one row for each setting
  *
- * A row says the key's name, what kind of value it takes, its range, and where in a C structure it lands. Reading,
- * checking, comparing two configurations at a reload, and the sentence that says what would have been allowed all
- * come from the row. Durations and sizes are texts with a unit ("500ms", "2GiB"): a bare number there is refused,
- * since nobody can know which unit was meant.
+ * A row holds the name of a key, the kind and range of its value, and its field in a C structure. Reading, checking,
+ * comparing two configurations at a reload, and the sentence that says what is expected all follow from the row.
+ * Durations and sizes are texts with a unit ("500ms", "2GiB"): a bare number is refused, since its unit is unknown.
  */
 #ifndef SOTTO_CONFIG_CONFIG_KEYS_H
 #define SOTTO_CONFIG_CONFIG_KEYS_H
@@ -13,7 +12,7 @@
 #include <jansson.h>
 
 enum config_kind {
-    CONFIG_PART,    /* an object or array of its own, read by its own function; no field */
+    CONFIG_PART,    /* an object or array that a function of its own reads; no field */
     CONFIG_NAME,    /* const char *: check_name() */
     CONFIG_ACCOUNT, /* const char *: the name of a user or group, not empty */
     CONFIG_PATH,    /* const char *: absolute */
@@ -24,7 +23,7 @@ enum config_kind {
     CONFIG_MILLI,   /* uint32_t (or int32_t): a number, in thousandths, from @min to @max thousandths */
     CONFIG_BYTES,   /* uint64_t: text with B, KiB, MiB, GiB or TiB, from @min to @max bytes */
     CONFIG_TIME,    /* uint32_t in ms: text with ms, s, min or h, from @min to @max ms */
-    CONFIG_TIMES,   /* uint32_t[CONFIG_TIMES_N] in ms: as many such texts in an array */
+    CONFIG_TIMES,   /* uint32_t[CONFIG_TIMES_N] in ms: an array of as many CONFIG_TIME texts */
     CONFIG_TEXTS,   /* struct config_texts: an array of at most @max texts, none empty or over 64 bytes */
 };
 
@@ -38,18 +37,18 @@ struct config_texts {
 struct config_key {
     const char *name;
     enum config_kind kind;
-    size_t offset; /* of the field, in the structure that the list of keys is for */
+    size_t offset; /* of the field in the structure of the list */
     uint64_t min;
     uint64_t max;
     const char *choices;
-    bool restart; /* a change waits for the next start of the daemon */
+    bool restart; /* a change needs a restart of the daemon */
 };
 
 struct config_list {
     const char *name; /* of the part, for the manual: "models.NAME" */
     const struct config_key *keys;
     size_t n;
-    size_t offset; /* of a plain part in struct config; 0: it is none */
+    size_t offset; /* of a plain part in struct config; 0: it is not one */
 };
 
 enum config_part {
@@ -57,7 +56,7 @@ enum config_part {
     CONFIG_MODEL,
     CONFIG_PIN,
     CONFIG_RULE,
-    CONFIG_DAEMON, /* from here on plain parts: one object of that name at the top, read by its rows alone */
+    CONFIG_DAEMON, /* this and the following are plain parts: objects at the top that rows describe completely */
     CONFIG_DEVICE,
     CONFIG_SENSE,
     CONFIG_GOVERNOR,
@@ -71,27 +70,27 @@ const struct config_list *config_keys(enum config_part part);
 
 enum config_key_outcome {
     CONFIG_KEY_OK,
-    CONFIG_KEY_BAD, /* not what the row allows; nothing was set */
+    CONFIG_KEY_BAD, /* the row does not allow the value; nothing was set */
 };
 
-/* Sets the field of @key in @target from @value; texts are copied into @arena. CONFIG_KEY_BAD, or -ENOMEM. */
+/* Sets the field of @key in @target from @value; texts are copied to @arena. Returns a config_key_outcome or -ENOMEM. */
 int config_key_set(const struct config_key *key, const json_t *value, void *target, struct arena *arena);
 
-/* A copy of @text in @arena, or NULL. */
+/* Returns a copy of @text in @arena, or NULL. */
 const char *config_copy_text(struct arena *arena, const char *text);
 
-/* Copies the field of @key; texts stay where they are. */
+/* Copies the field of @key, but not its text. */
 void config_key_copy(const struct config_key *key, const void *from, void *to);
 
-/* The same with a copy of its text in @arena. 0 or -ENOMEM. */
+/* Copies the field of @key, and its text to @arena. Returns 0 or -ENOMEM. */
 int config_key_keep(const struct config_key *key, const void *from, void *to, struct arena *arena);
 
 bool config_key_equal(const struct config_key *key, const void *a, const void *b);
 
-/* "a whole number from 1 to 64", in @out. Returns @out. */
+/* Writes what @key allows, "a whole number from 1 to 64", to @out. Returns @out. */
 const char *config_key_allowed(const struct config_key *key, char *out, size_t cap);
 
-/* The key that @name was probably meant to be, or NULL. */
+/* Returns the key that @name probably misspells, or NULL. */
 const char *config_key_near(const struct config_list *list, const char *name);
 
 #endif

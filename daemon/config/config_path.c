@@ -1,11 +1,13 @@
 /*
- * The walker trusts that the JSON library has accepted the text: it needs to know strings, brackets and commas only.
+ * Config path: the scanner relies on the JSON library having accepted the text
+ *
+ * So it needs to know strings, brackets and commas only.
  */
 #include "config/config_path.h"
 #include <stdio.h>
 #include <string.h>
 
-static size_t write_path(const struct where *where, char *out, size_t cap)
+static size_t write_path(const struct config_path *where, char *out, size_t cap)
 {
     size_t at;
     int n;
@@ -22,7 +24,7 @@ static size_t write_path(const struct where *where, char *out, size_t cap)
     return n < 0 || (size_t)n >= cap - at ? cap - 1 : at + (size_t)n;
 }
 
-const char *where_path(const struct where *where, char *out, size_t cap)
+const char *config_path_text(const struct config_path *where, char *out, size_t cap)
 {
     out[write_path(where, out, cap)] = '\0';
     return out;
@@ -33,7 +35,7 @@ static const char *skip_blank(const char *at)
     return at + strspn(at, " \t\r\n");
 }
 
-/* @at is at the opening quote. */
+/* Returns the end of the string that begins at @at. */
 static const char *skip_string(const char *at)
 {
     for (at++; *at && *at != '"'; at++) {
@@ -68,7 +70,7 @@ static const char *skip_value(const char *at)
     return at;
 }
 
-/* The value of @key in the object at @at, or NULL. */
+/* Returns the value of @key in the object at @at, or NULL. */
 static const char *find_key(const char *at, const char *key)
 {
     size_t n = strlen(key);
@@ -109,7 +111,7 @@ static const char *find_index(const char *at, size_t index)
     return at;
 }
 
-static const char *find(const struct where *where, const char *text)
+static const char *find(const struct config_path *where, const char *text)
 {
     const char *at;
 
@@ -123,7 +125,7 @@ static const char *find(const struct where *where, const char *text)
     return where->indexed ? find_index(at, where->index) : find_key(at, where->key);
 }
 
-unsigned where_line(const struct where *where, const char *text)
+unsigned config_path_line(const struct config_path *where, const char *text)
 {
     const char *at = find(where, text);
     unsigned line = 1;

@@ -1,6 +1,8 @@
 /*
- * What a model pins: a list of beginnings, each a text, a file with one, or messages; and who may find it. Files
- * are read here, so that a reload takes them as they are then, and a fault is told with its place.
+ * Config pins: prompt prefixes that a model keeps computed
+ *
+ * A pin is a text, a file with one, or messages, and the users that may share it. Files are read here, so that a reload
+ * reads them again and errors are reported with their place.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -12,12 +14,12 @@
 #include <pwd.h>
 #include <string.h>
 
-#define TEXT_MOST   (256u << 10) /* of one pin: more tokens than a context that is worth it */
-#define PINNED_MOST (16u << 20)  /* of all */
+#define TEXT_MOST   (256u << 10) /* one pin: more tokens than fit a context */
+#define PINNED_MOST (16u << 20)  /* all pins */
 
 static void *copy(struct arena *arena, const void *bytes, size_t n)
 {
-    void *same = arena_alloc(arena, n + 1); /* with a zero behind: texts end there */
+    void *same = arena_alloc(arena, n + 1); /* with a zero after it: texts end there */
 
     if (same) {
         memcpy(same, bytes, n);
@@ -26,16 +28,16 @@ static void *copy(struct arena *arena, const void *bytes, size_t n)
     return same;
 }
 
-/* True if one more of @n bytes may be pinned; else says why not. */
-static bool may_hold(struct reading *reading, const struct where *where, size_t n)
+/* Returns whether @n more bytes may be pinned, and reports why not. */
+static bool may_hold(struct config_reader *reader, const struct config_path *where, size_t n)
 {
-    reading->n_pinned += n;
+    reader->n_pinned += n;
     if (n == 0 || n > TEXT_MOST) {
-        reading_complain(reading, where, "has %zu bytes; what is pinned has 1 to %u", n, TEXT_MOST);
+        config_complain(reader, where, "has %zu bytes; a pin may have 1 to %u", n, TEXT_MOST);
         return false;
     }
-    if (reading->n_pinned > PINNED_MOST) {
-        reading_complain(reading, where, "makes all that is pinned longer than %u bytes", PINNED_MOST);
+    if (reader->n_pinned > PINNED_MOST) {
+        config_complain(reader, where, "makes all pins together longer than %u bytes, the limit", PINNED_MOST);
         return false;
     }
     return true;
@@ -43,36 +45,38 @@ static bool may_hold(struct reading *reading, const struct where *where, size_t 
 
 /* ---- texts */
 
-static int take_text(struct reading *reading, const struct where *where, const char *text, size_t n,
+static int take_text(struct config_reader *reader, const struct config_path *where, const char *text, size_t n,
                      struct pin_settings *pin)
 {
     size_t at;
 
-    if (!may_hold(reading, where, n)) {
+    if (!may_hold(reader, where, n)) {
         return 0;
     }
     if (!utf8_is_valid(text, n, &at) || memchr(text, '\0', n)) {
-        reading_complain(reading, where, "is no UTF-8 text without zeros: it can't be a prompt's beginning");
+        config_complain(reader, where, "is not UTF-8 text without zero bytes, as a prompt must be");
         return 0;
     }
-    pin->text = copy(&reading->config->arena, text, n);
+    pin->text = copy(&reader->config->arena, text, n);
     return pin->text ? 0 : err_new(-ENOMEM);
 }
 
-static int read_text(struct reading *reading, const struct where *entry, json_t *value, struct pin_settings *pin)
+static int read_text(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                     struct pin_settings *pin)
 {
-    const struct where where = { .up = entry, .key = "text" };
+    const struct config_path where = { .up = entry, .key = "text" };
 
     if (!json_is_string(value)) {
-        reading_complain_value(reading, &where, value, "the text that prompts begin with");
+        config_complain_value(reader, &where, value, "the text that prompts begin with");
         return 0;
     }
-    return take_text(reading, &where, json_string_value(value), json_string_length(value), pin);
+    return take_text(reader, &where, json_string_value(value), json_string_length(value), pin);
 }
 
-static int read_file(struct reading *reading, const struct where *entry, const char *path, struct pin_settings *pin)
+static int read_file(struct config_reader *reader, const struct config_path *entry, const char *path,
+                     struct pin_settings *pin)
 {
-    const struct where where = { .up = entry, .key = "file" };
+    const struct config_path where = { .up = entry, .key = "file" };
     cleanup(mem_freep) char *text = NULL;
     struct diag diag = DIAG_INIT;
     size_t n;
@@ -82,18 +86,18 @@ static int read_file(struct reading *reading, const struct where *entry, const c
         return err_up(r);
     }
     if (r) {
-        reading_complain(reading, &where, "%.150s",
-                         r == FILE_ABSENT     ? "there is no such file"
-                         : diag_is_set(&diag) ? diag.text
-                                              : strerrordesc_np(-r));
+        config_complain(reader, &where, "%.150s",
+                        r == FILE_ABSENT     ? "no such file"
+                        : diag_is_set(&diag) ? diag.text
+                                             : strerrordesc_np(-r));
         return 0;
     }
-    return take_text(reading, &where, text, n, pin);
+    return take_text(reader, &where, text, n, pin);
 }
 
 /* ---- messages */
 
-/* @value as JSON in the arena, in @ret_bytes. 0 or -ENOMEM. */
+/* Writes @value as JSON to the arena. Returns 0 or -ENOMEM. */
 static int dump(struct arena *arena, const json_t *value, ProtobufCBinaryData *ret_bytes)
 {
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY;
@@ -108,8 +112,8 @@ static int dump(struct arena *arena, const json_t *value, ProtobufCBinaryData *r
     return 0;
 }
 
-/* A role and a text are the protocol's own; what else there is goes to the template as it stands. */
-static int read_message(struct reading *reading, const struct where *where, json_t *value,
+/* Reads a message: the protocol has fields for its role and text; all other keys are passed to the template unchanged. */
+static int read_message(struct config_reader *reader, const struct config_path *where, json_t *value,
                         Sotto__V1__ChatMessage *message)
 {
     json_t *role = json_object_get(value, "role");
@@ -119,13 +123,13 @@ static int read_message(struct reading *reading, const struct where *where, json
 
     sotto__v1__chat_message__init(message);
     if (!json_is_string(role)) {
-        reading_complain(reading, where, "is no message; one reads {\"role\": \"system\", \"content\": \"...\"}");
+        config_complain(reader, where, "is not a message; expected {\"role\": \"system\", \"content\": \"...\"}");
         return 0;
     }
-    message->role = copy(&reading->config->arena, json_string_value(role), json_string_length(role));
+    message->role = copy(&reader->config->arena, json_string_value(role), json_string_length(role));
     if (json_is_string(content)) {
         message->content.len = json_string_length(content);
-        message->content.data = copy(&reading->config->arena, json_string_value(content), message->content.len);
+        message->content.data = copy(&reader->config->arena, json_string_value(content), message->content.len);
     }
     rest = json_copy(value);
     if (!message->role || !rest || (message->content.len > 0 && !message->content.data)) {
@@ -137,21 +141,22 @@ static int read_message(struct reading *reading, const struct where *where, json
         json_object_del(rest, "content");
     }
     if (json_object_size(rest) > 0) {
-        r = dump(&reading->config->arena, rest, &message->fields);
+        r = dump(&reader->config->arena, rest, &message->fields);
     }
     json_decref(rest);
     return err_up(r);
 }
 
-static int read_messages(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
+static int read_messages(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                         Sotto__V1__Chat *chat)
 {
-    const struct where where = { .up = entry, .key = "messages" };
-    struct arena *arena = &reading->config->arena;
+    const struct config_path where = { .up = entry, .key = "messages" };
+    struct arena *arena = &reader->config->arena;
     size_t n = json_array_size(value);
     Sotto__V1__ChatMessage *messages;
 
     if (n == 0) {
-        reading_complain_value(reading, &where, value, "an array of messages, one at least");
+        config_complain_value(reader, &where, value, "an array of at least one message");
         return 0;
     }
     messages = arena_alloc(arena, n * sizeof(*messages));
@@ -161,8 +166,8 @@ static int read_messages(struct reading *reading, const struct where *entry, jso
     }
     chat->n_messages = n;
     for (size_t i = 0; i < n; i++) {
-        const struct where here = { .up = &where, .index = i, .indexed = true };
-        int r = read_message(reading, &here, json_array_get(value, i), &messages[i]);
+        const struct config_path here = { .up = &where, .index = i, .indexed = true };
+        int r = read_message(reader, &here, json_array_get(value, i), &messages[i]);
 
         if (r) {
             return err_up(r);
@@ -172,14 +177,15 @@ static int read_messages(struct reading *reading, const struct where *entry, jso
     return 0;
 }
 
-static int read_tools(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
+static int read_tools(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                      Sotto__V1__Chat *chat)
 {
-    const struct where where = { .up = entry, .key = "tools" };
-    struct arena *arena = &reading->config->arena;
+    const struct config_path where = { .up = entry, .key = "tools" };
+    struct arena *arena = &reader->config->arena;
     size_t n = json_array_size(value);
 
     if (!json_is_array(value)) {
-        reading_complain_value(reading, &where, value, "an array of tools, as the template wants them");
+        config_complain_value(reader, &where, value, "an array of tools in the form that the template expects");
         return 0;
     }
     chat->tools = arena_alloc(arena, (n + 1) * sizeof(*chat->tools));
@@ -197,19 +203,20 @@ static int read_tools(struct reading *reading, const struct where *entry, json_t
     return 0;
 }
 
-static int read_variables(struct reading *reading, const struct where *entry, json_t *value, Sotto__V1__Chat *chat)
+static int read_variables(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                          Sotto__V1__Chat *chat)
 {
-    const struct where where = { .up = entry, .key = "variables" };
+    const struct config_path where = { .up = entry, .key = "variables" };
 
     if (!json_is_object(value)) {
-        reading_complain_value(reading, &where, value, "an object with what else the template may read");
+        config_complain_value(reader, &where, value, "an object of variables for the template");
         return 0;
     }
-    return err_up(dump(&reading->config->arena, value, &chat->variables));
+    return err_up(dump(&reader->config->arena, value, &chat->variables));
 }
 
-/* What a client would be told of such messages is told here. */
-static bool is_fine(struct reading *reading, const struct where *entry, Sotto__V1__Chat *chat)
+/* Checks the messages as if a client had sent them, and reports the result. */
+static bool is_fine(struct config_reader *reader, const struct config_path *entry, Sotto__V1__Chat *chat)
 {
     static const char theirs[] = "generate.chat.";
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
@@ -223,35 +230,36 @@ static bool is_fine(struct reading *reading, const struct where *entry, Sotto__V
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
     frame.generate = &generate;
     if (check_client_frame(&frame, &diag) == CHECK_OK) {
-        return may_hold(reading, entry, sotto__v1__chat__get_packed_size(chat));
+        return may_hold(reader, entry, sotto__v1__chat__get_packed_size(chat));
     }
     if (strncmp(text, theirs, strlen(theirs)) == 0) {
         text += strlen(theirs);
     }
-    reading_complain(reading, entry, "%.180s", text);
+    config_complain(reader, entry, "%.180s", text);
     return false;
 }
 
-static int read_chat(struct reading *reading, const struct where *entry, json_t *value, struct pin_settings *pin)
+static int read_chat(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                     struct pin_settings *pin)
 {
     Sotto__V1__Chat chat = SOTTO__V1__CHAT__INIT;
     json_t *tools = json_object_get(value, "tools");
     json_t *variables = json_object_get(value, "variables");
-    unsigned n_before = reading->n_complaints;
+    unsigned n_before = reader->n_complaints;
     uint8_t *packed;
     int r;
 
-    r = read_messages(reading, entry, json_object_get(value, "messages"), &chat);
+    r = read_messages(reader, entry, json_object_get(value, "messages"), &chat);
     if (!r && tools) {
-        r = read_tools(reading, entry, tools, &chat);
+        r = read_tools(reader, entry, tools, &chat);
     }
     if (!r && variables) {
-        r = read_variables(reading, entry, variables, &chat);
+        r = read_variables(reader, entry, variables, &chat);
     }
-    if (r || reading->n_complaints > n_before || !is_fine(reading, entry, &chat)) {
+    if (r || reader->n_complaints > n_before || !is_fine(reader, entry, &chat)) {
         return err_up(r);
     }
-    packed = arena_alloc(&reading->config->arena, sotto__v1__chat__get_packed_size(&chat) + 1);
+    packed = arena_alloc(&reader->config->arena, sotto__v1__chat__get_packed_size(&chat) + 1);
     if (!packed) {
         return err_new(-ENOMEM);
     }
@@ -260,9 +268,10 @@ static int read_chat(struct reading *reading, const struct where *entry, json_t 
     return 0;
 }
 
-/* ---- who may find it */
+/* ---- users */
 
-static void add_user(struct reading *reading, const struct where *where, json_t *value, uint32_t *uids, size_t *n)
+static void add_user(struct config_reader *reader, const struct config_path *where, json_t *value, uint32_t *uids,
+                     size_t *n)
 {
     const char *name = json_string_value(value);
     json_int_t number = json_integer_value(value);
@@ -270,11 +279,11 @@ static void add_user(struct reading *reading, const struct where *where, json_t 
     size_t at = 0;
 
     if (name && !user) {
-        reading_complain(reading, where, "this system has no user \"%.40s\"", name);
+        config_complain(reader, where, "this system has no user \"%.40s\"", name);
         return;
     }
     if (!name && (!json_is_integer(value) || number < 0 || number >= UINT32_MAX)) {
-        reading_complain_value(reading, where, value, "a user's name, or its number");
+        config_complain_value(reader, where, value, "the name or number of a user");
         return;
     }
     number = user ? (json_int_t)user->pw_uid : number;
@@ -289,24 +298,26 @@ static void add_user(struct reading *reading, const struct where *where, json_t 
     (*n)++;
 }
 
-static int read_users(struct reading *reading, const struct where *entry, json_t *value, struct pin_settings *pin)
+static int read_users(struct config_reader *reader, const struct config_path *entry, json_t *value,
+                      struct pin_settings *pin)
 {
-    const struct where where = { .up = entry, .key = "users" };
+    const struct config_path where = { .up = entry, .key = "users" };
     size_t n = json_array_size(value);
     uint32_t *uids;
 
     if (n == 0 || n > PIN_USERS_MAX) {
-        reading_complain_value(reading, &where, value, "an array of 1 to 64 users; without it, it is for all");
+        config_complain_value(reader, &where, value,
+                              "an array of 1 to 64 users; to share the pin with everyone, remove it");
         return 0;
     }
-    uids = arena_alloc(&reading->config->arena, (n + 1) * sizeof(*uids));
+    uids = arena_alloc(&reader->config->arena, (n + 1) * sizeof(*uids));
     if (!uids) {
         return err_new(-ENOMEM);
     }
     for (size_t i = 0; i < n; i++) {
-        const struct where here = { .up = &where, .index = i, .indexed = true };
+        const struct config_path here = { .up = &where, .index = i, .indexed = true };
 
-        add_user(reading, &here, json_array_get(value, i), uids, &pin->n_uids);
+        add_user(reader, &here, json_array_get(value, i), uids, &pin->n_uids);
     }
     pin->uids = uids;
     return 0;
@@ -314,27 +325,28 @@ static int read_users(struct reading *reading, const struct where *entry, json_t
 
 /* ---- the list */
 
-/* It has one beginning, and what belongs to it. */
-static bool check_entry(struct reading *reading, const struct where *where, uint64_t present)
+/* Checks that an entry has exactly one prefix, and only settings that belong to it. */
+static bool check_entry(struct config_reader *reader, const struct config_path *where, uint64_t present)
 {
-    bool text = reading_was_given(CONFIG_PIN, present, "text");
-    bool file = reading_was_given(CONFIG_PIN, present, "file");
-    bool messages = reading_was_given(CONFIG_PIN, present, "messages");
-    bool more = reading_was_given(CONFIG_PIN, present, "tools") || reading_was_given(CONFIG_PIN, present, "variables");
+    bool text = config_is_given(CONFIG_PIN, present, "text");
+    bool file = config_is_given(CONFIG_PIN, present, "file");
+    bool messages = config_is_given(CONFIG_PIN, present, "messages");
+    bool more = config_is_given(CONFIG_PIN, present, "tools") || config_is_given(CONFIG_PIN, present, "variables");
 
     if (text + file + messages != 1) {
-        reading_complain(reading, where, "has %s of \"text\", \"file\" and \"messages\"; give one of them",
-                         text + file + messages ? "several" : "none");
+        config_complain(reader, where, "has %s of \"text\", \"file\" and \"messages\"; give one of them",
+                        text + file + messages ? "several" : "none");
         return false;
     }
     if (more && !messages) {
-        reading_complain(reading, where, "has tools or variables, which belong to \"messages\"");
+        config_complain(reader, where, "has tools or variables, which need \"messages\"");
         return false;
     }
     return true;
 }
 
-static int read_entry(struct reading *reading, const struct where *where, json_t *value, struct pin_settings *pin)
+static int read_entry(struct config_reader *reader, const struct config_path *where, json_t *value,
+                      struct pin_settings *pin)
 {
     struct config_pin entry = { .name = NULL };
     json_t *users;
@@ -342,37 +354,38 @@ static int read_entry(struct reading *reading, const struct where *where, json_t
     int r;
 
     if (!json_is_object(value)) {
-        reading_complain_value(reading, where, value,
-                               "an object, as {\"name\": \"assistant\", \"file\": \"/etc/sotto/prompt.txt\"}");
+        config_complain_value(reader, where, value,
+                              "an object such as {\"name\": \"assistant\", \"file\": \"/etc/sotto/prompt.txt\"}");
         return 0;
     }
-    r = reading_part(reading, where, value, CONFIG_PIN, &entry, &present);
+    r = config_read_part(reader, where, value, CONFIG_PIN, &entry, &present);
     if (r) {
         return err_up(r);
     }
-    if (!reading_was_given(CONFIG_PIN, present, "name")) {
-        reading_complain(reading, where, "has no \"name\", by which Status tells of it");
+    if (!config_is_given(CONFIG_PIN, present, "name")) {
+        config_complain(reader, where, "has no \"name\"; give one, under which status reports it");
     }
     pin->name = entry.name ? entry.name : "";
     users = json_object_get(value, "users");
     if (users) {
-        r = read_users(reading, where, users, pin);
+        r = read_users(reader, where, users, pin);
     }
-    if (r || !check_entry(reading, where, present)) {
+    if (r || !check_entry(reader, where, present)) {
         return err_up(r);
     }
     if (entry.file) {
-        return err_up(read_file(reading, where, entry.file, pin));
+        return err_up(read_file(reader, where, entry.file, pin));
     }
     if (json_object_get(value, "text")) {
-        return err_up(read_text(reading, where, json_object_get(value, "text"), pin));
+        return err_up(read_text(reader, where, json_object_get(value, "text"), pin));
     }
-    return json_object_get(value, "messages") ? err_up(read_chat(reading, where, value, pin)) : 0;
+    return json_object_get(value, "messages") ? err_up(read_chat(reader, where, value, pin)) : 0;
 }
 
-int reading_pins(struct reading *reading, const struct where *model, json_t *value, struct model_settings *ret_model)
+int config_read_pins(struct config_reader *reader, const struct config_path *model, json_t *value,
+                     struct model_settings *ret_model)
 {
-    const struct where where = { .up = model, .key = "pin" };
+    const struct config_path where = { .up = model, .key = "pin" };
     size_t n = json_array_size(value);
     struct pin_settings *pins;
 
@@ -380,24 +393,24 @@ int reading_pins(struct reading *reading, const struct where *model, json_t *val
         return 0;
     }
     if (!json_is_array(value) || n > PINS_MAX) {
-        reading_complain_value(reading, &where, value, "an array of at most 16 beginnings of prompts");
+        config_complain_value(reader, &where, value, "an array of at most 16 pins");
         return 0;
     }
-    pins = arena_alloc(&reading->config->arena, (n + 1) * sizeof(*pins));
+    pins = arena_alloc(&reader->config->arena, (n + 1) * sizeof(*pins));
     if (!pins) {
         return err_new(-ENOMEM);
     }
     memset(pins, 0, (n + 1) * sizeof(*pins));
     for (size_t i = 0; i < n; i++) {
-        const struct where here = { .up = &where, .index = i, .indexed = true };
-        int r = read_entry(reading, &here, json_array_get(value, i), &pins[i]);
+        const struct config_path here = { .up = &where, .index = i, .indexed = true };
+        int r = read_entry(reader, &here, json_array_get(value, i), &pins[i]);
 
         if (r) {
             return err_up(r);
         }
         for (size_t k = 0; k < i; k++) {
             if (pins[i].name[0] && strcmp(pins[k].name, pins[i].name) == 0) {
-                reading_complain(reading, &here, "has the name of pin[%zu]; each needs its own", k);
+                config_complain(reader, &here, "has the same name as pin[%zu]; each needs its own", k);
             }
         }
     }

@@ -1,12 +1,15 @@
+/*
+ * Config policy: the default grant, and the rule that applies
+ */
 #include "config/config_policy.h"
 #include "config/config_keys.h"
 #include "proto/limit.h"
 
-/* Enough for an app with a window for every purpose; 64 is also what a connection may hold. */
+/* Enough for an app with many windows; 64 is also the limit of a connection. */
 #define BUILT_IN_STREAMS 64u
 #define BUILT_IN_WEIGHT  1000u
 
-/* A conversation for each window, and for as long as somebody may come back to one. */
+/* A conversation for each window, for as long as a user may come back to it. */
 #define BUILT_IN_SESSIONS        16u
 #define BUILT_IN_SESSION_IDLE_MS 1800000u
 
@@ -61,7 +64,7 @@ void policy_grant(const struct policy *policy, const struct peer *peer, struct g
             break;
         }
     }
-    /* A rule may name the ceiling alone: what is asked by default never lies above it. */
+    /* A rule may give the ceiling alone; the default class is never above it. */
     if (ret_grant->class_default > ret_grant->class_ceiling) {
         ret_grant->class_default = ret_grant->class_ceiling;
     }

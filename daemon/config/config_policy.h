@@ -1,9 +1,9 @@
 /*
- * Policy: who a peer is decides what it may
+ * Config policy: the identity of a peer decides its rights
  *
- * Rules are tried in order; the first whose conditions all hold is the peer's, and overrides what is built in for
- * everybody: root and the daemon's own user administer it, all others may ask interactively within the default
- * limits. Identity comes from the kernel (socket credentials), never from what a peer says.
+ * Rules are tried in order. The first whose conditions all match applies to the peer and overrides the defaults: root
+ * and the daemon's own user are administrators, all others may make interactive requests within the default limits.
+ * The kernel tells the identity (socket credentials), never the peer itself.
  */
 #ifndef SOTTO_CONFIG_CONFIG_POLICY_H
 #define SOTTO_CONFIG_CONFIG_POLICY_H
@@ -18,18 +18,18 @@ struct policy_rule {
     bool by_uid;
     bool by_gid;
     bool anyone;
-    const char *user; /* as written; resolved into @uid when the configuration is read */
+    const char *user; /* as written; resolved to @uid when the configuration is read */
     const char *group;
     struct grant grant;
 };
 
 struct policy {
-    const struct policy_rule *rules; /* the configuration's */
+    const struct policy_rule *rules; /* in the arena of the configuration */
     size_t n;
     uint32_t own_uid;
 };
 
-/* What @peer gets. Never fails: without a rule the built-in grant holds. */
+/* Gives the grant of @peer: without a matching rule the default one. */
 void policy_grant(const struct policy *policy, const struct peer *peer, struct grant *ret_grant);
 
 #endif

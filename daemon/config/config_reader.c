@@ -1,5 +1,5 @@
 /*
- * Nothing here knows a setting by name: the rows of config_keys.h say what is read, and the sentences follow from them.
+ * Config reader: knows no setting by name; the rows of config_keys.h define what is read and what is reported
  */
 #include "config/config_reader.h"
 #include "base/err.h"
@@ -7,34 +7,34 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COMPLAIN_MOST 20u /* sentences; nobody reads more at once */
+#define COMPLAIN_MOST 20u /* more sentences would not be read */
 
 /* ---- sentences */
 
-void reading_complain(struct reading *reading, const struct where *where, const char *format, ...)
+void config_complain(struct config_reader *reader, const struct config_path *where, const char *format, ...)
 {
     struct diag diag = DIAG_INIT;
     char path[128];
     char what[224];
-    unsigned line = where_line(where, reading->text);
+    unsigned line = config_path_line(where, reader->text);
     va_list words;
 
-    if (reading->n_complaints++ >= COMPLAIN_MOST) {
+    if (reader->n_complaints++ >= COMPLAIN_MOST) {
         return;
     }
     va_start(words, format);
     vsnprintf(what, sizeof(what), format, words);
     va_end(words);
-    where_path(where, path, sizeof(path));
+    config_path_text(where, path, sizeof(path));
     if (line) {
-        diag_set(&diag, "%s:%u: %s%s%s", reading->file, line, path, *path ? ": " : "", what);
+        diag_set(&diag, "%s:%u: %s%s%s", reader->file, line, path, *path ? ": " : "", what);
     } else {
-        diag_set(&diag, "%s: %s%s%s", reading->file, path, *path ? ": " : "", what);
+        diag_set(&diag, "%s: %s%s%s", reader->file, path, *path ? ": " : "", what);
     }
-    reading->say(reading->owner, diag.text);
+    reader->say(reader->owner, diag.text);
 }
 
-/* A value as a person wrote it, cut. */
+/* Describes a value as it was written, cut if it is long. */
 static const char *describe(const json_t *value, char *out, size_t cap)
 {
     switch (json_typeof(value)) {
@@ -66,28 +66,29 @@ static const char *describe(const json_t *value, char *out, size_t cap)
     return out;
 }
 
-void reading_complain_value(struct reading *reading, const struct where *where, const json_t *value,
-                            const char *allowed)
+void config_complain_value(struct config_reader *reader, const struct config_path *where, const json_t *value,
+                           const char *expected)
 {
     char is[80];
 
-    reading_complain(reading, where, "%s is not allowed; allowed is %s", describe(value, is, sizeof(is)), allowed);
+    config_complain(reader, where, "%s is not allowed; expected %s", describe(value, is, sizeof(is)), expected);
 }
 
-static void complain_unknown(struct reading *reading, const struct where *where, const struct config_list *list)
+static void complain_unknown(struct config_reader *reader, const struct config_path *where,
+                             const struct config_list *list)
 {
     const char *near = config_key_near(list, where->key);
     char known[192];
     size_t at = 0;
 
     if (near) {
-        reading_complain(reading, where, "there is no such setting; did you mean \"%s\"?", near);
+        config_complain(reader, where, "unknown setting; did you mean \"%s\"?", near);
         return;
     }
     for (size_t i = 0; i < list->n && at < sizeof(known); i++) {
         at += (size_t)snprintf(known + at, sizeof(known) - at, "%s%s", i ? ", " : "", list->keys[i].name);
     }
-    reading_complain(reading, where, "there is no such setting; known are %s", known);
+    config_complain(reader, where, "unknown setting; known are %s", known);
 }
 
 /* ---- parts */
@@ -103,8 +104,8 @@ static const struct config_key *find_key(const struct config_list *list, const c
     return NULL;
 }
 
-int reading_part(struct reading *reading, const struct where *where, json_t *part, enum config_part which, void *target,
-                 uint64_t *ret_present)
+int config_read_part(struct config_reader *reader, const struct config_path *where, json_t *part,
+                     enum config_part which, void *target, uint64_t *ret_present)
 {
     const struct config_list *list = config_keys(which);
     uint64_t present = 0;
@@ -113,19 +114,19 @@ int reading_part(struct reading *reading, const struct where *where, json_t *par
 
     json_object_foreach(part, name, value)
     {
-        const struct where here = { .up = where, .key = name };
+        const struct config_path here = { .up = where, .key = name };
         size_t i;
         const struct config_key *key = find_key(list, name, &i);
         char allowed[160];
         int r;
 
         if (!key) {
-            complain_unknown(reading, &here, list);
+            complain_unknown(reader, &here, list);
             continue;
         }
-        r = config_key_set(key, value, target, &reading->config->arena);
+        r = config_key_set(key, value, target, &reader->config->arena);
         if (r == CONFIG_KEY_BAD) {
-            reading_complain_value(reading, &here, value, config_key_allowed(key, allowed, sizeof(allowed)));
+            config_complain_value(reader, &here, value, config_key_allowed(key, allowed, sizeof(allowed)));
         } else if (r) {
             return err_up(r);
         }
@@ -135,7 +136,7 @@ int reading_part(struct reading *reading, const struct where *where, json_t *par
     return 0;
 }
 
-bool reading_was_given(enum config_part part, uint64_t present, const char *name)
+bool config_is_given(enum config_part part, uint64_t present, const char *name)
 {
     size_t i;
 

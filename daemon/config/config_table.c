@@ -1,5 +1,5 @@
 /*
- * The table of settings: one row each. What a row says is in config_keys.h.
+ * Config table: one row for each setting (config_keys.h)
  */
 #include "base/clean.h"
 #include "config/config.h"
@@ -7,10 +7,10 @@
 #include "config/config_units.h"
 #include "proto/limit.h"
 
-/* More than any model knows what to do with; keeps products of counts far from 2^64. */
+/* More than any model supports; products of counts stay far below 2^64. */
 #define CONTEXT_MOST (UINT64_C(1) << 20)
 
-/* As many as sotto-sense takes. */
+/* The limits of sotto-sense. */
 #define PATTERNS_MOST 32u
 #define SCALES_MOST   16u
 

@@ -1,8 +1,7 @@
 /*
- * Avx2: what the files of this set share: sums of 16 in two registers, exp in eight lanes; private to the set
+ * Avx2: parts that the files of this set share: sums of 16 in two registers, exp in eight lanes; private to the set
  *
- * The functions here are inlined by order: they are steps of kernels, and a call would spill what they exist to keep
- * in registers.
+ * The functions here are always inlined: they are steps of kernels, and a call would spill the registers.
  */
 #ifndef SOTTO_KERN_AVX2_H
 #define SOTTO_KERN_AVX2_H
@@ -16,7 +15,7 @@
 
 #define AVX2_INLINE static inline __attribute__((always_inline))
 
-/* The tree of the sum of 16: @low holds lanes 0 to 7, @high 8 to 15. */
+/* Returns the sum of 16 by its tree: @low holds lanes 0 to 7, @high 8 to 15. */
 AVX2_INLINE float avx2_join(__m256 low, __m256 high)
 {
     __m256 eight = _mm256_add_ps(low, high);
@@ -26,7 +25,7 @@ AVX2_INLINE float avx2_join(__m256 low, __m256 high)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* real_exp() of eight, step by step. */
+/* Returns real_exp() of eight, step by step. */
 AVX2_INLINE __m256 avx2_exp(__m256 x)
 {
     const __m256 to_even = _mm256_set1_ps(12582912.0f);
@@ -42,13 +41,13 @@ AVX2_INLINE __m256 avx2_exp(__m256 x)
     q = _mm256_fmadd_ps(q, r, _mm256_set1_ps(REAL_EXP_Q0));
     q = _mm256_add_ps(_mm256_fmadd_ps(q, _mm256_mul_ps(r, r), r), _mm256_set1_ps(1.0f));
     e = _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(q), _mm256_slli_epi32(_mm256_cvtps_epi32(k), 23)));
-    /* Outside the range the lanes hold nonsense until here. */
+    /* Until here, lanes outside the range hold garbage. */
     e = _mm256_andnot_ps(_mm256_cmp_ps(x, _mm256_set1_ps(REAL_EXP_MIN), _CMP_LT_OQ), e);
     e = _mm256_blendv_ps(e, _mm256_set1_ps(INFINITY), _mm256_cmp_ps(x, _mm256_set1_ps(REAL_EXP_MAX), _CMP_GT_OQ));
     return _mm256_blendv_ps(e, x, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-/* real_tanh() of eight, step by step; both ways are gone, and each lane takes its own. */
+/* Returns real_tanh() of eight, step by step; both branches are computed, and each lane takes its own. */
 AVX2_INLINE __m256 avx2_tanh(__m256 x)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f);
@@ -65,18 +64,18 @@ AVX2_INLINE __m256 avx2_tanh(__m256 x)
     p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P1));
     p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(REAL_TANH_P0));
     near = _mm256_fmadd_ps(_mm256_mul_ps(a, z), p, a);
-    /* NaN is not below the split, and the far way keeps it. */
+    /* NaN is not below the split, and the far branch keeps it. */
     near = _mm256_blendv_ps(far, near, _mm256_cmp_ps(a, _mm256_set1_ps(REAL_TANH_SPLIT), _CMP_LT_OQ));
     return _mm256_or_ps(near, _mm256_and_ps(sign, x));
 }
 
-/* Eight scores or logits softly limited. */
+/* Returns eight scores or logits softly limited. */
 AVX2_INLINE __m256 avx2_capped(__m256 x, __m256 cap)
 {
     return _mm256_mul_ps(avx2_tanh(_mm256_div_ps(x, cap)), cap);
 }
 
-/* Four bytes, not aligned, in each of eight lanes. */
+/* Returns four bytes, which need not be aligned, in each of eight lanes. */
 AVX2_INLINE __m256i avx2_spread(const void *bytes)
 {
     int32_t word;

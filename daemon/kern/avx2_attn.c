@@ -1,12 +1,12 @@
 /*
  * Avx2_attn: attention over pages, for neighbours that share their KV
  *
- * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is turned to floats
- * once, into an array that stays in the nearest cache, and all items of the group take it from there. Heads whose
- * size is no multiple of 16 are filled up with K = -0 against q = 1: adding -0 changes no float.
+ * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is converted to floats
+ * once, into an array that stays in the nearest cache, and all items of the group read it from there. Heads whose size
+ * is no multiple of 16 are padded with K = -0 against q = 1: adding -0 changes no float.
  */
 #include "kern/avx2.h"
-#include "kern/avx2_kv.h"
+#include "kern/kv.h"
 #include "kern/set.h"
 
 #include <stdbool.h>
@@ -14,28 +14,28 @@
 #define GROUP_ITEMS 16
 #define LANES       16
 
-/* A page's K and V of one head as floats; K's rows are filled up to a multiple of 16. */
+/* A page's K and V of one head as floats; K's rows are padded to a multiple of 16. */
 struct page {
     _Alignas(32) float k[KERN_PAGE_TOK * KERN_HEAD_MAX];
     _Alignas(32) float v[KERN_PAGE_TOK * KERN_HEAD_MAX];
 };
 
-/* What is known of one (row, head) after some pages. */
+/* The state of one (row, head) after some pages. */
 struct pass {
     const struct kern_kv_row *row;
     const float *q;
     float *out;
     float m;      /* largest score so far */
-    __m256 l_low; /* sums of the p, by position mod 16 */
+    __m256 l_low; /* sums of p, by position mod 16 */
     __m256 l_high;
 };
 
-static uint32_t filled_up(uint32_t dim)
+static uint32_t padded(uint32_t dim)
 {
     return (dim + LANES - 1) / LANES * LANES;
 }
 
-/* The products of @q with four rows of @k, each as eight sums: lane i plus lane i + 8. */
+/* Computes the products of @q with four rows of @k, each as eight sums: lane i plus lane i + 8. */
 AVX2_INLINE void four_dots(const float *q, const float *k, uint32_t dim, __m256 eight[4])
 {
     __m256 low[4], high[4];
@@ -58,13 +58,13 @@ AVX2_INLINE void four_dots(const float *q, const float *k, uint32_t dim, __m256 
     }
 }
 
-/* One level of the tree for rows @a and @b: lane i plus lane i + 4; a's four, then b's. */
+/* Returns one level of the tree for rows @a and @b: lane i plus lane i + 4; a's four, then b's. */
 AVX2_INLINE __m256 to_four(__m256 a, __m256 b)
 {
     return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
 }
 
-/* Scores of eight positions before scaling; the tree is that of the sum of 16, for eight rows at once. */
+/* Returns the scores of eight positions before scaling: the tree of the sum of 16, for eight rows at once. */
 AVX2_INLINE __m256 eight_dots(const float *q, const float *k, uint32_t dim)
 {
     __m256 rows[8];
@@ -81,7 +81,7 @@ AVX2_INLINE __m256 eight_dots(const float *q, const float *k, uint32_t dim)
     return _mm256_add_ps(_mm256_shuffle_ps(first, second, 0x88), _mm256_shuffle_ps(first, second, 0xdd));
 }
 
-/* Lanes @from .. @to (of 16) of @first and @second as they are, the others -infinity. */
+/* Leaves lanes @from .. @to (of 16) of @first and @second unchanged and sets the others to -infinity. */
 AVX2_INLINE void keep_lanes(uint32_t from, uint32_t to, __m256 *first, __m256 *second)
 {
     const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -98,7 +98,7 @@ AVX2_INLINE void keep_lanes(uint32_t from, uint32_t to, __m256 *first, __m256 *s
     }
 }
 
-/* The largest of @m and the sixteen lanes; NaN never wins. */
+/* Returns the largest of @m and the sixteen lanes; NaN never wins. */
 AVX2_INLINE float most_of(float m, __m256 first, __m256 second)
 {
     __m256 most = _mm256_max_ps(second, _mm256_max_ps(first, _mm256_set1_ps(m)));
@@ -108,7 +108,7 @@ AVX2_INLINE float most_of(float m, __m256 first, __m256 second)
     return _mm_cvtss_f32(_mm_max_ss(four, _mm_movehdup_ps(four)));
 }
 
-/* out = out * c, then p * v of positions @from .. @to is added in order; @n registers of eight columns. */
+/* Computes out = out * c, then adds p * v of positions @from .. @to in order; @n registers of eight columns. */
 AVX2_INLINE void add_values(float *out, float c, const float *p, const float *v, uint32_t dim, uint32_t from,
                             uint32_t to, uint32_t n)
 {
@@ -148,13 +148,13 @@ static void add_all_values(float *out, float c, const float *p, const float *v, 
     }
 }
 
-/* Takes positions @from .. @to (of 16) of @page into @pass. */
+/* Adds positions @from .. @to (of 16) of @page to @pass. */
 static void take_page(const struct kern_attend *op, const struct page *page, const float *v, uint32_t from, uint32_t to,
                       struct pass *pass)
 {
     const uint32_t dim = op->shape.head_dim;
-    const uint32_t stride = filled_up(dim);
-    _Alignas(32) float filled[KERN_HEAD_MAX];
+    const uint32_t stride = padded(dim);
+    _Alignas(32) float padded_q[KERN_HEAD_MAX];
     _Alignas(32) float p[KERN_PAGE_TOK];
     const __m256 scale = _mm256_set1_ps(op->scale * (1.0f / (float)kv_hadamard_width(op->shape.kv, dim)));
     const float *q = pass->q;
@@ -162,11 +162,11 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     float m, c;
 
     if (stride != dim) {
-        memcpy(filled, q, dim * sizeof(float));
+        memcpy(padded_q, q, dim * sizeof(float));
         for (uint32_t i = dim; i < stride; i++) {
-            filled[i] = 1.0f;
+            padded_q[i] = 1.0f;
         }
-        q = filled;
+        q = padded_q;
     }
     first = _mm256_mul_ps(eight_dots(q, page->k, stride), scale);
     second = _mm256_mul_ps(eight_dots(q, page->k + (size_t)8 * stride, stride), scale);
@@ -188,12 +188,12 @@ static void take_page(const struct kern_attend *op, const struct page *page, con
     pass->m = m;
 }
 
-/* Where the page's V lies as floats: stored so, or made in @page. */
+/* Fills @page with the page's K and V as floats, and returns the V: in the page where it is stored as floats. */
 static const float *load_page(const struct kern_kv_shape *shape, uint32_t number, uint32_t kv_head, uint32_t n_pos,
                               struct page *page)
 {
     uint8_t *v = kv_strip(shape, number, shape->n_kv_heads + kv_head);
-    const uint32_t stride = filled_up(shape->head_dim);
+    const uint32_t stride = padded(shape->head_dim);
 
     avx2_kv_get(shape->kv, kv_strip(shape, number, kv_head), n_pos, shape->head_dim, page->k, stride);
     memset(page->k + (size_t)n_pos * stride, 0, (KERN_PAGE_TOK - n_pos) * stride * sizeof(float));
@@ -204,7 +204,7 @@ static const float *load_page(const struct kern_kv_shape *shape, uint32_t number
     return page->v;
 }
 
-/* Lets the items of a group ask with turned queries, made in @transformed; where heads are stored as they are, nothing. */
+/* Transforms the queries of a group, in @transformed, unless heads are stored unchanged. */
 static void transform_queries(struct pass *group, uint32_t n, uint32_t dim, uint32_t width,
                               float (*transformed)[KERN_HEAD_MAX])
 {
@@ -215,7 +215,7 @@ static void transform_queries(struct pass *group, uint32_t n, uint32_t dim, uint
     }
 }
 
-/* All items of a group through all pages that any of them sees. */
+/* Computes all items of a group over all pages that any of them attends to. */
 static void attend_group(const struct kern_attend *op, uint32_t kv_head, struct pass *group, uint32_t n)
 {
     const uint32_t dim = op->shape.head_dim;

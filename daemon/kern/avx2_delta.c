@@ -1,16 +1,16 @@
 /*
  * Avx2_delta: causal convolution and the gated delta rule, eight columns at a time
  *
- * Nothing is added across columns, so each lane does what the definition does. A head's matrix is gone through twice a
- * row, 32 columns at a time, so that a row of it is read in whole cache lines. What is left over is computed as the
- * definition does it.
+ * Nothing is added across columns, so each lane computes what the definition does. A head's matrix is read twice for each
+ * row, 32 columns at a time, so that a row of it is read in whole cache lines. Columns left over are computed as in the
+ * definition.
  */
 #include "kern/avx2.h"
 #include "kern/delta.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
 
-#define WIDE 4 /* registers of columns that go together */
+#define WIDE 4 /* registers of columns that are computed together */
 
 /* ---- convolution ---- */
 
@@ -33,7 +33,7 @@ static void conv_eight(const struct kern_conv *op, const struct kern_run *run, u
     }
 }
 
-/* Tap j of eight channels in one register. */
+/* Loads tap j of eight channels into one register. */
 static void load_taps(const struct kern_conv *op, uint32_t channel, __m256 *taps)
 {
     const float *w = op->weights + (size_t)channel * op->n_taps;
@@ -107,7 +107,7 @@ static void put_at_length(float *out, const float *x, float scale, float eps, ui
     }
 }
 
-/* Columns @j .. @j + 8 * @n_wide - 1. */
+/* Computes columns @j .. @j + 8 * @n_wide - 1. */
 AVX2_INLINE void take_columns(const struct kern_delta *op, float *matrix, const struct delta_row *row, const float *q,
                               const float *k, uint32_t j, int n_wide)
 {

@@ -1,27 +1,23 @@
 /*
- * Avx2_dot: matrix products of quantised weights
+ * Avx2_dot: matrix products, the front door
  *
- * Weight rows go by panels of eight (avx2_panel.h), 256 columns at a time; each opened panel meets all activation
- * rows, four at a time, so that a weight is read from memory and unpacked once for the whole step. Accumulators wait
- * in a small array between panels, eight floats (one a weight row) for each activation row. A single
- * activation row goes another way: avx2_one.c.
+ * Weight rows in blocks go by panels of eight (avx2_block.h), 256 columns at a time; each opened panel is multiplied
+ * with all activation rows, four at a time, so that a weight is read from memory and unpacked once for the whole step.
+ * Accumulators wait in a small array between panels, eight floats (one for each weight row) for each activation row.
  *
  * Sums inside a block are exact: bytes times bytes gives pairs in 16 bits, and the comments say how many may be added
  * before 15 bits are full (|q| <= 127).
  */
-#include "kern/avx2.h"
-#include "kern/avx2_one.h"
-#include "kern/avx2_panel.h"
-#include "kern/avx2_set.h"
-#include "tensor/block.h"
+#include "kern/avx2_block.h"
+#include "kern/set.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 
 #define GROUP_ROWS 128 /* activation rows that share one opening; their accumulators take 4 KiB */
 #define TILE_ROWS  4   /* activation rows whose sums fit into registers together */
 
-/* What a panel is multiplied with. */
-struct meet {
+/* One opened panel and the activation rows that it is multiplied with. */
+struct tile {
     const struct panel *panel;
     const struct kern_matmul *op;
     uint32_t row;      /* first activation row */
@@ -30,19 +26,11 @@ struct meet {
     float (*acc)[PANEL_ROWS];
 };
 
-typedef void (*meet_fn)(const struct meet *meet);
-
-/* How a format's panel is multiplied: by one row, by four. */
-struct meeting {
-    meet_fn one;
-    meet_fn four;
-};
-
-AVX2_INLINE struct kern_act_row act_row(const struct meet *meet, enum kern_act act, uint32_t t)
+AVX2_INLINE struct kern_act_row act_row(const struct tile *tile, enum kern_act act, uint32_t t)
 {
-    const char *rows = meet->op->acts;
+    const char *rows = tile->op->acts;
 
-    return kern_act_at(act, meet->op->n_cols, rows + (size_t)(meet->row + t) * meet->op->act_bytes);
+    return kern_act_at(act, tile->op->n_cols, rows + (size_t)(tile->row + t) * tile->op->act_bytes);
 }
 
 AVX2_INLINE __m256i load(const void *place)
@@ -50,7 +38,7 @@ AVX2_INLINE __m256i load(const void *place)
     return _mm256_load_si256((const __m256i *)place);
 }
 
-/* Sums of pairs of products of register @w with four activations. */
+/* Returns the sums of pairs of products of register @w with four activations. */
 AVX2_INLINE __m256i pairs(__m256i w, const int8_t *q)
 {
     return _mm256_maddubs_epi16(w, avx2_spread(q));
@@ -77,20 +65,20 @@ AVX2_INLINE void add_run(const uint8_t (*regs)[32], const struct kern_act_row *a
 }
 
 /* Q4_0, Q4_1, Q5_0, Q5_1. Four bits: a pair is at most 3810, eight pairs 30480; five: 7874, and four pairs 31496. */
-AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n_bits, uint32_t offset, bool has_m)
+AVX2_INLINE void tile_small(const struct tile *tile, uint32_t n_rows, uint32_t n_bits, uint32_t offset, bool has_m)
 {
-    const struct panel *panel = meet->panel;
+    const struct panel *panel = tile->panel;
     const __m256i ones = _mm256_set1_epi16(1);
     const uint32_t n_run = n_bits == 4 ? 8 : 4;
     struct kern_act_row act[TILE_ROWS];
     __m256 acc[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        act[t] = act_row(meet, KERN_ACT_Q32, t);
-        acc[t] = _mm256_load_ps(meet->acc[t]);
+        act[t] = act_row(tile, KERN_ACT_Q32, t);
+        acc[t] = _mm256_load_ps(tile->acc[t]);
     }
-    for (uint32_t b = 0; b < meet->n_blocks; b++) {
-        const uint32_t block = meet->col / BLOCK_SMALL + b;
+    for (uint32_t b = 0; b < tile->n_blocks; b++) {
+        const uint32_t block = tile->col / BLOCK_SMALL + b;
         __m256i sum[TILE_ROWS];
 
         for (uint32_t t = 0; t < n_rows; t++) {
@@ -100,34 +88,32 @@ AVX2_INLINE void meet_small(const struct meet *meet, uint32_t n_rows, uint32_t n
             add_run(panel->w, act, n_rows, 8 * b + k, n_run, 32 * block + 4 * k, ones, sum);
         }
         for (uint32_t t = 0; t < n_rows; t++) {
-            const __m256 d = _mm256_mul_ps(_mm256_load_ps(panel->d[b]), _mm256_broadcast_ss(&act[t].d[block]));
-
-            acc[t] = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(sum[t]), acc[t]);
+            acc[t] = add_block(acc[t], _mm256_load_ps(panel->d[b]), &act[t].d[block], sum[t]);
             if (has_m) {
                 acc[t] = _mm256_fmadd_ps(_mm256_load_ps(panel->m[b]), _mm256_broadcast_ss(&act[t].s[block]), acc[t]);
             }
         }
     }
     for (uint32_t t = 0; t < n_rows; t++) {
-        _mm256_store_ps(meet->acc[t], acc[t]);
+        _mm256_store_ps(tile->acc[t], acc[t]);
     }
 }
 
 /* Q8_0, IQ4_NL: both halves of w + 128 are at most 15, a pair at most 3810, eight pairs 30480. */
-AVX2_INLINE void meet_bytes(const struct meet *meet, uint32_t n_rows)
+AVX2_INLINE void tile_bytes(const struct tile *tile, uint32_t n_rows)
 {
-    const struct panel *panel = meet->panel;
+    const struct panel *panel = tile->panel;
     const __m256i ones = _mm256_set1_epi16(1);
     const __m256i sixteens = _mm256_set1_epi16(16);
     struct kern_act_row act[TILE_ROWS];
     __m256 acc[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        act[t] = act_row(meet, KERN_ACT_Q32, t);
-        acc[t] = _mm256_load_ps(meet->acc[t]);
+        act[t] = act_row(tile, KERN_ACT_Q32, t);
+        acc[t] = _mm256_load_ps(tile->acc[t]);
     }
-    for (uint32_t b = 0; b < meet->n_blocks; b++) {
-        const uint32_t block = meet->col / BLOCK_SMALL + b;
+    for (uint32_t b = 0; b < tile->n_blocks; b++) {
+        const uint32_t block = tile->col / BLOCK_SMALL + b;
         const __m256 d = _mm256_load_ps(panel->d[b]);
         __m256i low[TILE_ROWS], high[TILE_ROWS];
 
@@ -147,16 +133,15 @@ AVX2_INLINE void meet_bytes(const struct meet *meet, uint32_t n_rows)
             __m256i sum = _mm256_add_epi32(_mm256_madd_epi16(low[t], ones), _mm256_madd_epi16(high[t], sixteens));
 
             sum = _mm256_sub_epi32(sum, _mm256_set1_epi32(128 * act[t].sum[block]));
-            acc[t] = _mm256_fmadd_ps(_mm256_mul_ps(d, _mm256_broadcast_ss(&act[t].d[block])), _mm256_cvtepi32_ps(sum),
-                                     acc[t]);
+            acc[t] = add_block(acc[t], d, &act[t].d[block], sum);
         }
     }
     for (uint32_t t = 0; t < n_rows; t++) {
-        _mm256_store_ps(meet->acc[t], acc[t]);
+        _mm256_store_ps(tile->acc[t], acc[t]);
     }
 }
 
-/* The sums over the block that go with panel->pair: mins or scales times sums of activations. */
+/* Returns the sums over the block that go with panel->pair: mins or scales times sums of activations. */
 AVX2_INLINE __m256i pair_sums(const struct panel *panel, const int16_t *sum16)
 {
     __m256i sum = _mm256_madd_epi16(load(panel->pair[0]), avx2_spread(sum16));
@@ -167,30 +152,30 @@ AVX2_INLINE __m256i pair_sums(const struct panel *panel, const int16_t *sum16)
     return sum;
 }
 
-/* Q2_K, Q4_K, Q5_K: as above (two bits: a pair is at most 762); the scale of a run, which is @n_scaled registers long,
- * multiplies its pairs while they are added to 32 bits. */
-AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_run, uint32_t n_scaled)
+/* Q2_K, Q4_K, Q5_K: bits as above (two bits: a pair is at most 762). The scale of a run, which is @n_scaled registers
+ * long, multiplies its pairs while they are added to 32 bits. */
+AVX2_INLINE void tile_k(const struct tile *tile, uint32_t n_rows, uint32_t n_run, uint32_t n_scaled)
 {
-    const struct panel *panel = meet->panel;
-    const uint32_t block = meet->col / BLOCK_SUPER;
+    const struct panel *panel = tile->panel;
+    const uint32_t block = tile->col / BLOCK_SUPER;
     struct kern_act_row act[TILE_ROWS];
     __m256i sum[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        act[t] = act_row(meet, KERN_ACT_Q256, t);
+        act[t] = act_row(tile, KERN_ACT_Q256, t);
         sum[t] = _mm256_setzero_si256();
     }
     for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
-        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / n_scaled]), sum);
+        add_run(panel->w, act, n_rows, w, n_run, tile->col + 4 * w, load(panel->scale[w / n_scaled]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
         const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
         const __m256i mins = pair_sums(panel, act[t].sum16 + 16 * block);
-        __m256 acc = _mm256_load_ps(meet->acc[t]);
+        __m256 acc = _mm256_load_ps(tile->acc[t]);
 
-        acc = _mm256_fmadd_ps(_mm256_mul_ps(_mm256_load_ps(panel->d[0]), d), _mm256_cvtepi32_ps(sum[t]), acc);
+        acc = add_block(acc, _mm256_load_ps(panel->d[0]), &act[t].d[block], sum[t]);
         acc = _mm256_fnmadd_ps(_mm256_mul_ps(_mm256_load_ps(panel->m[0]), d), _mm256_cvtepi32_ps(mins), acc);
-        _mm256_store_ps(meet->acc[t], acc);
+        _mm256_store_ps(tile->acc[t], acc);
     }
 }
 
@@ -198,42 +183,40 @@ AVX2_INLINE void meet_k(const struct meet *meet, uint32_t n_rows, uint32_t n_run
  * Formats whose w is q less 2^@shift, scaled by runs of 16. Q6_K: q is at most 63, a pair at most 16002, two pairs
  * 32004. Q3_K: q is at most 7, four pairs at most 7112.
  */
-AVX2_INLINE void meet_less(const struct meet *meet, uint32_t n_rows, uint32_t n_run, int shift)
+AVX2_INLINE void tile_less(const struct tile *tile, uint32_t n_rows, uint32_t n_run, int shift)
 {
-    const struct panel *panel = meet->panel;
-    const uint32_t block = meet->col / BLOCK_SUPER;
+    const struct panel *panel = tile->panel;
+    const uint32_t block = tile->col / BLOCK_SUPER;
     struct kern_act_row act[TILE_ROWS];
     __m256i sum[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        act[t] = act_row(meet, KERN_ACT_Q256, t);
-        /* Sums of (q - 2^shift) are the sums of q less 2^shift times those of the activations. */
+        act[t] = act_row(tile, KERN_ACT_Q256, t);
+        /* The sum of (q - 2^shift) is the sum of q less 2^shift times that of the activations. */
         sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), shift);
         sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
     }
     for (uint32_t w = 0; w < PANEL_REGS; w += n_run) {
-        add_run(panel->w, act, n_rows, w, n_run, meet->col + 4 * w, load(panel->scale[w / 4]), sum);
+        add_run(panel->w, act, n_rows, w, n_run, tile->col + 4 * w, load(panel->scale[w / 4]), sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
-        const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
-        const __m256 acc = _mm256_load_ps(meet->acc[t]);
+        const __m256 acc = _mm256_load_ps(tile->acc[t]);
 
-        _mm256_store_ps(meet->acc[t], _mm256_fmadd_ps(_mm256_mul_ps(_mm256_load_ps(panel->d[0]), d),
-                                                      _mm256_cvtepi32_ps(sum[t]), acc));
+        _mm256_store_ps(tile->acc[t], add_block(acc, _mm256_load_ps(panel->d[0]), &act[t].d[block], sum[t]));
     }
 }
 
-/* IQ4_XS: as Q8_0, scaled by runs of 32 while they are added to 32 bits. */
-AVX2_INLINE void meet_xs(const struct meet *meet, uint32_t n_rows)
+/* IQ4_XS: bytes as above, scaled by runs of 32 while they are added to 32 bits. */
+AVX2_INLINE void tile_xs(const struct tile *tile, uint32_t n_rows)
 {
-    const struct panel *panel = meet->panel;
-    const uint32_t block = meet->col / BLOCK_SUPER;
+    const struct panel *panel = tile->panel;
+    const uint32_t block = tile->col / BLOCK_SUPER;
     struct kern_act_row act[TILE_ROWS];
     __m256i sum[TILE_ROWS];
 
     for (uint32_t t = 0; t < n_rows; t++) {
-        act[t] = act_row(meet, KERN_ACT_Q256, t);
-        /* The 128 above every value, out again: 128 times scales times sums of activations. */
+        act[t] = act_row(tile, KERN_ACT_Q256, t);
+        /* The 128 that was added to every value is taken out again: 128 times scales times sums of activations. */
         sum[t] = _mm256_slli_epi32(pair_sums(panel, act[t].sum16 + 16 * block), 7);
         sum[t] = _mm256_sub_epi32(_mm256_setzero_si256(), sum[t]);
     }
@@ -241,147 +224,72 @@ AVX2_INLINE void meet_xs(const struct meet *meet, uint32_t n_rows)
         const __m256i scale = load(panel->scale[j]);
         const __m256i scale16 = _mm256_slli_epi16(scale, 4); /* of the high halves */
 
-        add_run(panel->w, act, n_rows, 8 * j, 8, meet->col + 32 * j, scale, sum);
-        add_run(panel->high, act, n_rows, 8 * j, 8, meet->col + 32 * j, scale16, sum);
+        add_run(panel->w, act, n_rows, 8 * j, 8, tile->col + 32 * j, scale, sum);
+        add_run(panel->high, act, n_rows, 8 * j, 8, tile->col + 32 * j, scale16, sum);
     }
     for (uint32_t t = 0; t < n_rows; t++) {
-        const __m256 d = _mm256_broadcast_ss(&act[t].d[block]);
-        const __m256 acc = _mm256_load_ps(meet->acc[t]);
+        const __m256 acc = _mm256_load_ps(tile->acc[t]);
 
-        _mm256_store_ps(meet->acc[t], _mm256_fmadd_ps(_mm256_mul_ps(_mm256_load_ps(panel->d[0]), d),
-                                                      _mm256_cvtepi32_ps(sum[t]), acc));
+        _mm256_store_ps(tile->acc[t], add_block(acc, _mm256_load_ps(panel->d[0]), &act[t].d[block], sum[t]));
     }
 }
 
-static void meet_q4_0_one(const struct meet *meet)
-{
-    meet_small(meet, 1, 4, 8, false);
-}
+/* Both functions of a format; the kernels are inlined, where @n is a constant. */
+#define TILE(format, kernel, args)                                                                                     \
+    static void format##_one(const struct tile *tile)                                                                  \
+    {                                                                                                                  \
+        const uint32_t n = 1;                                                                                          \
+                                                                                                                       \
+        kernel args;                                                                                                   \
+    }                                                                                                                  \
+    static void format##_four(const struct tile *tile)                                                                 \
+    {                                                                                                                  \
+        const uint32_t n = TILE_ROWS;                                                                                  \
+                                                                                                                       \
+        kernel args;                                                                                                   \
+    }
 
-static void meet_q4_0_four(const struct meet *meet)
-{
-    meet_small(meet, TILE_ROWS, 4, 8, false);
-}
+TILE(q4_0, tile_small, (tile, n, 4, 8, false))
+TILE(q4_1, tile_small, (tile, n, 4, 0, true))
+TILE(q5_0, tile_small, (tile, n, 5, 16, false))
+TILE(q5_1, tile_small, (tile, n, 5, 0, true))
+TILE(bytes, tile_bytes, (tile, n))
+TILE(q2_k, tile_k, (tile, n, 4, 4))
+TILE(q3_k, tile_less, (tile, n, 4, 2))
+TILE(q4_k, tile_k, (tile, n, 8, 8))
+TILE(q5_k, tile_k, (tile, n, 4, 8))
+TILE(q6_k, tile_less, (tile, n, 2, 5))
+TILE(iq4_xs, tile_xs, (tile, n))
 
-static void meet_q4_1_one(const struct meet *meet)
-{
-    meet_small(meet, 1, 4, 0, true);
-}
+#undef TILE
 
-static void meet_q4_1_four(const struct meet *meet)
-{
-    meet_small(meet, TILE_ROWS, 4, 0, true);
-}
-
-static void meet_q5_0_one(const struct meet *meet)
-{
-    meet_small(meet, 1, 5, 16, false);
-}
-
-static void meet_q5_0_four(const struct meet *meet)
-{
-    meet_small(meet, TILE_ROWS, 5, 16, false);
-}
-
-static void meet_q5_1_one(const struct meet *meet)
-{
-    meet_small(meet, 1, 5, 0, true);
-}
-
-static void meet_q5_1_four(const struct meet *meet)
-{
-    meet_small(meet, TILE_ROWS, 5, 0, true);
-}
-
-static void meet_q8_0_one(const struct meet *meet)
-{
-    meet_bytes(meet, 1);
-}
-
-static void meet_q8_0_four(const struct meet *meet)
-{
-    meet_bytes(meet, TILE_ROWS);
-}
-
-static void meet_q2_k_one(const struct meet *meet)
-{
-    meet_k(meet, 1, 4, 4);
-}
-
-static void meet_q2_k_four(const struct meet *meet)
-{
-    meet_k(meet, TILE_ROWS, 4, 4);
-}
-
-static void meet_q3_k_one(const struct meet *meet)
-{
-    meet_less(meet, 1, 4, 2);
-}
-
-static void meet_q3_k_four(const struct meet *meet)
-{
-    meet_less(meet, TILE_ROWS, 4, 2);
-}
-
-static void meet_q4_k_one(const struct meet *meet)
-{
-    meet_k(meet, 1, 8, 8);
-}
-
-static void meet_q4_k_four(const struct meet *meet)
-{
-    meet_k(meet, TILE_ROWS, 8, 8);
-}
-
-static void meet_q5_k_one(const struct meet *meet)
-{
-    meet_k(meet, 1, 4, 8);
-}
-
-static void meet_q5_k_four(const struct meet *meet)
-{
-    meet_k(meet, TILE_ROWS, 4, 8);
-}
-
-static void meet_q6_k_one(const struct meet *meet)
-{
-    meet_less(meet, 1, 2, 5);
-}
-
-static void meet_q6_k_four(const struct meet *meet)
-{
-    meet_less(meet, TILE_ROWS, 2, 5);
-}
-
-static void meet_iq4_xs_one(const struct meet *meet)
-{
-    meet_xs(meet, 1);
-}
-
-static void meet_iq4_xs_four(const struct meet *meet)
-{
-    meet_xs(meet, TILE_ROWS);
-}
-
-static const struct meeting meetings[ELEM_TYPE_COUNT] = {
-    [ELEM_Q4_0] = { meet_q4_0_one, meet_q4_0_four },   [ELEM_Q4_1] = { meet_q4_1_one, meet_q4_1_four },
-    [ELEM_Q5_0] = { meet_q5_0_one, meet_q5_0_four },   [ELEM_Q5_1] = { meet_q5_1_one, meet_q5_1_four },
-    [ELEM_Q8_0] = { meet_q8_0_one, meet_q8_0_four },   [ELEM_Q2_K] = { meet_q2_k_one, meet_q2_k_four },
-    [ELEM_Q3_K] = { meet_q3_k_one, meet_q3_k_four },   [ELEM_Q4_K] = { meet_q4_k_one, meet_q4_k_four },
-    [ELEM_Q5_K] = { meet_q5_k_one, meet_q5_k_four },   [ELEM_Q6_K] = { meet_q6_k_one, meet_q6_k_four },
-    [ELEM_IQ4_NL] = { meet_q8_0_one, meet_q8_0_four }, [ELEM_IQ4_XS] = { meet_iq4_xs_one, meet_iq4_xs_four },
+/* How a format's panel is multiplied: by one activation row, by TILE_ROWS. */
+static const struct {
+    void (*one)(const struct tile *tile);
+    void (*four)(const struct tile *tile);
+} tiles[ELEM_TYPE_COUNT] = {
+    [ELEM_Q4_0] = { q4_0_one, q4_0_four },     [ELEM_Q4_1] = { q4_1_one, q4_1_four },
+    [ELEM_Q5_0] = { q5_0_one, q5_0_four },     [ELEM_Q5_1] = { q5_1_one, q5_1_four },
+    [ELEM_Q8_0] = { bytes_one, bytes_four },   [ELEM_Q2_K] = { q2_k_one, q2_k_four },
+    [ELEM_Q3_K] = { q3_k_one, q3_k_four },     [ELEM_Q4_K] = { q4_k_one, q4_k_four },
+    [ELEM_Q5_K] = { q5_k_one, q5_k_four },     [ELEM_Q6_K] = { q6_k_one, q6_k_four },
+    [ELEM_IQ4_NL] = { bytes_one, bytes_four }, [ELEM_IQ4_XS] = { iq4_xs_one, iq4_xs_four },
 };
 
-/* The panel of weight rows at @rows with @n_rows activation rows from @row on. */
+static const struct avx2_format *format_of(uint32_t type)
+{
+    return kern_act_of(type) == KERN_ACT_Q32 ? &avx2_small_formats[type] : &avx2_super_formats[type];
+}
+
+/* Multiplies the weight rows at @rows with @n_rows activation rows from @row on, into @acc. */
 static void panel_by_group(const struct kern_matmul *op, const uint8_t *const rows[PANEL_ROWS], uint32_t row,
                            uint32_t n_rows, float (*acc)[PANEL_ROWS])
 {
     const struct elem_info *info = elem_info(op->type);
-    const panel_open_fn open = panel_opener(op->type);
-    const struct meeting *meeting = &meetings[op->type];
+    const struct avx2_format *format = format_of(op->type);
     const uint8_t *at[PANEL_ROWS];
     struct panel panel;
-    struct meet meet = { .panel = &panel, .op = op };
+    struct tile tile = { .panel = &panel, .op = op };
 
     memset(acc, 0, n_rows * sizeof(acc[0]));
     memcpy(at, rows, sizeof(at));
@@ -389,18 +297,18 @@ static void panel_by_group(const struct kern_matmul *op, const uint8_t *const ro
         const uint32_t n_cols = op->n_cols - col < PANEL_COLS ? op->n_cols - col : PANEL_COLS;
         uint32_t r = 0;
 
-        open(&panel, at, n_cols / info->n_block);
-        meet.col = col;
-        meet.n_blocks = n_cols / info->n_block;
+        format->open(&panel, at, n_cols / info->n_block);
+        tile.col = col;
+        tile.n_blocks = n_cols / info->n_block;
         for (; r + TILE_ROWS <= n_rows; r += TILE_ROWS) {
-            meet.row = row + r;
-            meet.acc = &acc[r];
-            meeting->four(&meet);
+            tile.row = row + r;
+            tile.acc = &acc[r];
+            tiles[op->type].four(&tile);
         }
         for (; r < n_rows; r++) {
-            meet.row = row + r;
-            meet.acc = &acc[r];
-            meeting->one(&meet);
+            tile.row = row + r;
+            tile.acc = &acc[r];
+            tiles[op->type].one(&tile);
         }
         for (uint32_t i = 0; i < PANEL_ROWS; i++) {
             at[i] += (size_t)n_cols / info->n_block * info->n_bytes;
@@ -408,7 +316,7 @@ static void panel_by_group(const struct kern_matmul *op, const uint8_t *const ro
     }
 }
 
-/* Where the rows of the panel at weight row @w begin; those that are missing below it repeat the last. */
+/* Writes where the rows of the panel at weight row @w begin; those missing at the end of the matrix repeat the last. */
 static void panel_rows(const struct kern_matmul *op, uint32_t w, uint32_t n, const uint8_t *rows[PANEL_ROWS])
 {
     for (uint32_t i = 0; i < PANEL_ROWS; i++) {
@@ -430,9 +338,8 @@ static void panel_by_all(const struct kern_matmul *op, const uint8_t *const rows
     }
 }
 
-void avx2_matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n)
+static void matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n)
 {
-    const one_fn one = op->n_rows == 1 ? one_by_type(op->type) : NULL;
     const struct kern_act_row act = kern_act_at(kern_act_of(op->type), op->n_cols, op->acts);
     const uint8_t *rows[PANEL_ROWS];
     float out[PANEL_ROWS];
@@ -441,11 +348,25 @@ void avx2_matmul_blocks(const struct kern_matmul *op, uint32_t first, uint32_t n
         const uint32_t n_weights = first + n - w < PANEL_ROWS ? first + n - w : PANEL_ROWS;
 
         panel_rows(op, w, n_weights, rows);
-        if (one) {
-            one(rows, op->n_cols, &act, out);
+        if (op->n_rows == 1) {
+            format_of(op->type)->one(rows, op->n_cols, &act, out);
             memcpy(op->out + w, out, n_weights * sizeof(float));
         } else {
             panel_by_all(op, rows, w, n_weights);
         }
     }
+}
+
+static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
+{
+    if (kern_act_of(op->type) == KERN_ACT_F32) {
+        avx2_matmul_floats(op, first, n);
+    } else {
+        matmul_blocks(op, first, n);
+    }
+}
+
+void kern_fill_avx2_dot(struct kern_ops *ops)
+{
+    ops->matmul = matmul;
 }

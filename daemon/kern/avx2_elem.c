@@ -1,7 +1,7 @@
 /*
- * Avx2_elem: norms, rotation and what goes element by element, eight at a time
+ * Avx2_elem: norms, rotation and element-wise kernels, eight at a time
  *
- * What is left over after the eights is computed as the definition does it.
+ * Elements left over after the eights are computed as in the definition.
  */
 #include "kern/avx2.h"
 #include "kern/ref_sum.h"
@@ -202,7 +202,7 @@ static void add(float *out, const float *a, const float *b, uint32_t n)
     }
 }
 
-/* The largest first, then where it stands first. */
+/* Finds the largest, then its first index. */
 static uint32_t argmax(const float *x, uint32_t n)
 {
     __m256 most = _mm256_set1_ps(-INFINITY);

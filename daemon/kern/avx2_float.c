@@ -2,10 +2,10 @@
  * Avx2_float: matrix products of float weights: the sum of 16 in two registers for each (weight row, activation row)
  *
  * Four weight rows by one activation row, or two by three: eight or twelve running registers, enough to hide the
- * latency of the fused operation. The last columns are filled up with -0 * 1: adding -0 changes no float.
+ * latency of the fused operation. The last columns are padded with -0 * 1: adding -0 changes no float.
  */
 #include "kern/avx2.h"
-#include "kern/avx2_set.h"
+#include "kern/set.h"
 
 #define LANES    16
 #define MAX_ROWS 4 /* weight rows of a tile */
@@ -32,8 +32,8 @@ struct tile {
     uint32_t n_cols;
 };
 
-/* The last @n columns of @from in 16 elements of @elem_bytes each, the rest holding @filler. */
-AVX2_INLINE void fill_up(void *to, const void *from, uint32_t n, size_t elem_bytes, const void *filler)
+/* Copies the last @n columns of @from to 16 elements of @elem_bytes each, the rest of which hold @filler. */
+AVX2_INLINE void pad(void *to, const void *from, uint32_t n, size_t elem_bytes, const void *filler)
 {
     for (uint32_t i = 0; i < LANES; i++) {
         memcpy((char *)to + i * elem_bytes, i < n ? (const char *)from + i * elem_bytes : filler, elem_bytes);
@@ -68,11 +68,11 @@ AVX2_INLINE void add_tail(uint32_t type, uint32_t n_rows, uint32_t n_acts, const
     const float *act_rows[MAX_ACTS];
 
     for (uint32_t i = 0; i < n_rows; i++) {
-        fill_up(weights[i], tile->weights[i] + col * elem_bytes, n, elem_bytes, minus_zero);
+        pad(weights[i], tile->weights[i] + col * elem_bytes, n, elem_bytes, minus_zero);
         weight_rows[i] = weights[i];
     }
     for (uint32_t t = 0; t < n_acts; t++) {
-        fill_up(acts[t], tile->acts[t] + col, n, sizeof(float), &one);
+        pad(acts[t], tile->acts[t] + col, n, sizeof(float), &one);
         act_rows[t] = acts[t];
     }
     add_columns(type, n_rows, n_acts, weight_rows, act_rows, elem_bytes, sum);
@@ -111,7 +111,7 @@ AVX2_INLINE void run_tile(uint32_t type, uint32_t n_rows, uint32_t n_acts, const
     }
 }
 
-/* Tiles of (weight rows, activation rows): the wide ones, and what is left at the edges. */
+/* Runs a tile of (weight rows, activation rows): a wide one, or a narrow one at the edges. */
 AVX2_INLINE void run_type(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct tile *tile)
 {
     if (n_rows == 4) {
@@ -136,7 +136,8 @@ static void run(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct ti
     }
 }
 
-/* Weight rows @w .. @w + @n_rows - 1 with all activation rows, by tiles of @n_acts; returns how many rows are done. */
+/* Multiplies weight rows @w .. @w + @n_rows - 1 with activation rows from @row on, by tiles of @n_acts; returns the first
+ * row that is left. */
 static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_rows, uint32_t n_acts, uint32_t row)
 {
     struct tile tile = { .n_cols = op->n_cols };

@@ -1,7 +1,7 @@
 /*
- * Avx2_kv: the forms of stored K and V, eight numbers at a time
+ * Avx2_kv: stored K and V (kern.h, 6), eight numbers at a time
  */
-#include "kern/avx2_kv.h"
+#include "kern/kv.h"
 
 #include "kern/avx2.h"
 
@@ -10,7 +10,6 @@
 #define HALF_NAN 0x7e00
 #define INF_BITS 0x7f800000
 
-/* The float that bits of a half stand for, and the way there. */
 static float from_half(const uint8_t *place)
 {
     uint16_t half;
@@ -27,14 +26,15 @@ static float put_half(uint8_t *place, float x)
     return _cvtsh_ss(half);
 }
 
-static void put_trouble(uint8_t *scales, size_t n_bytes)
+/* Stores the scales of a head that is not finite. */
+static void put_nan(uint8_t *scales, size_t n_bytes)
 {
     const uint16_t halves[2] = { HALF_NAN, 0 };
 
     memcpy(scales, halves, n_bytes);
 }
 
-/* Smallest, largest, and largest magnitude of a head; whether all are finite. */
+/* Smallest, largest and largest magnitude of a head, and whether all are finite. */
 struct reach {
     float lo, hi, top;
     bool is_finite;
@@ -48,12 +48,12 @@ static float least_of(__m256 x)
     return _mm_cvtss_f32(_mm_min_ss(four, _mm_movehdup_ps(four)));
 }
 
-/* Where there is a NaN, lo and hi may be anything. */
+/* Returns the reach of @n floats. With a NaN among them, lo and hi may be anything. */
 static struct reach reach_of(const float *x, uint32_t n)
 {
     const __m256 sign = _mm256_set1_ps(-0.0f);
     __m256 lo = _mm256_set1_ps(INFINITY);
-    __m256 below = _mm256_set1_ps(INFINITY); /* of -x: the largest with its sign turned */
+    __m256 below = _mm256_set1_ps(INFINITY); /* smallest -x */
     __m256i bits = _mm256_setzero_si256();
     uint32_t i = 0;
     uint32_t top[8];
@@ -87,7 +87,7 @@ static struct reach reach_of(const float *x, uint32_t n)
     return reach;
 }
 
-/* (@x - @m) * @inv of eight as integers from @lo to @hi. */
+/* Returns (@x - @m) * @inv of eight as integers from @lo to @hi. */
 AVX2_INLINE __m256i cut_eight(const float *x, float m, float inv, float lo, float hi)
 {
     const __m256 off = _mm256_sub_ps(_mm256_loadu_ps(x), _mm256_set1_ps(m));
@@ -103,7 +103,7 @@ AVX2_INLINE int cut_one(float x, float m, float inv, float lo, float hi)
     return _mm_cvtss_si32(_mm_set_ss(wide < lo ? lo : wide > hi ? hi : wide));
 }
 
-/* Eight integers of up to 8 bits as bytes. */
+/* Returns eight integers of up to 8 bits as bytes. */
 AVX2_INLINE __m128i as_bytes(__m256i eight)
 {
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
@@ -118,7 +118,7 @@ static void put_q8(const float *x, uint32_t n, int8_t *q, uint8_t *scale)
     uint32_t i = 0;
 
     if (!reach.is_finite || isinf(d)) {
-        put_trouble(scale, 2);
+        put_nan(scale, 2);
         memset(q, 0, n);
         return;
     }
@@ -144,7 +144,7 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
     uint32_t i = 0;
 
     if (!reach.is_finite || isinf(m) || isinf(d)) {
-        put_trouble(scales, 4);
+        put_nan(scales, 4);
         memset(q, 0, half);
         return;
     }
@@ -165,14 +165,14 @@ static void put_q4(const float *x, uint32_t n, uint8_t *q, uint8_t *scales)
     }
 }
 
-/* The first three steps of a turn for eight elements: halves of 1, 2 and 4. */
+/* Computes the first three steps for eight elements: halves of 1, 2 and 4. */
 AVX2_INLINE __m256 hadamard_eight(__m256 x)
 {
     const __m256 ones = _mm256_setr_ps(0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f, 0.0f, -0.0f);
     const __m256 twos = _mm256_setr_ps(0.0f, 0.0f, -0.0f, -0.0f, 0.0f, 0.0f, -0.0f, -0.0f);
     const __m256 fours = _mm256_setr_ps(0.0f, 0.0f, 0.0f, 0.0f, -0.0f, -0.0f, -0.0f, -0.0f);
 
-    /* The partner, plus what stands here, with its sign changed where it is the second of the two. */
+    /* The partner plus the element itself, negated where it is the second of the two. */
     x = _mm256_add_ps(_mm256_permute_ps(x, 0xb1), _mm256_xor_ps(x, ones));
     x = _mm256_add_ps(_mm256_permute_ps(x, 0x4e), _mm256_xor_ps(x, twos));
     return _mm256_add_ps(_mm256_permute2f128_ps(x, x, 1), _mm256_xor_ps(x, fours));
@@ -198,7 +198,7 @@ void avx2_kv_hadamard(float *x, uint32_t head_dim, uint32_t width)
     }
 }
 
-/* @x turned, at @out. */
+/* Writes @x transformed to @out and returns that. */
 static const float *hadamard_of(enum kern_kv kv, const float *x, uint32_t head_dim, float *out)
 {
     memcpy(out, x, head_dim * sizeof(float));

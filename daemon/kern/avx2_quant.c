@@ -1,11 +1,10 @@
 /*
- * Avx2_quant: rounding activations to 8 bits, 32 at a time, and the door to this set's products
+ * Avx2_quant: rounding activations to 8 bits, 32 at a time
  */
 #include "kern/avx2.h"
-#include "kern/avx2_set.h"
-#include "tensor/block.h"
+#include "kern/set.h"
 
-/* Bits of the largest magnitude among the @n (a multiple of 32) floats at @x. */
+/* Returns the bits of the largest magnitude among the @n (a multiple of 32) floats at @x. */
 AVX2_INLINE uint32_t top_of(const float *x, uint32_t n)
 {
     const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
@@ -52,7 +51,7 @@ AVX2_INLINE float quantise_block(const float *x, uint32_t n, int8_t *q)
     return top / 127.0f;
 }
 
-/* Sums of each four of 32 bytes. */
+/* Returns the sums of each four of 32 bytes. */
 AVX2_INLINE __m256i fours(const int8_t *q)
 {
     const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)q);
@@ -60,7 +59,7 @@ AVX2_INLINE __m256i fours(const int8_t *q)
     return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes), _mm256_set1_epi16(1));
 }
 
-/* Sums of the first and the last 16 of 32 bytes. */
+/* Sums the first and the last 16 of 32 bytes. */
 AVX2_INLINE void sums_of(const int8_t *q, int32_t *ret_first, int32_t *ret_last)
 {
     __m256i sum = fours(q);
@@ -117,17 +116,7 @@ static void quantise(enum kern_act act, const float *x, uint32_t n_cols, void *o
     }
 }
 
-static void matmul(const struct kern_matmul *op, uint32_t first, uint32_t n)
-{
-    if (kern_act_of(op->type) == KERN_ACT_F32) {
-        avx2_matmul_floats(op, first, n);
-    } else {
-        avx2_matmul_blocks(op, first, n);
-    }
-}
-
-void kern_fill_avx2_dot(struct kern_ops *ops)
+void kern_fill_avx2_quant(struct kern_ops *ops)
 {
     ops->quantise = quantise;
-    ops->matmul = matmul;
 }

@@ -3,8 +3,8 @@
  *
  * A process lies in one group of the unified tree (version 2: a line "0::/path") and may lie in one of the cpu
  * controller's tree (version 1: "4:cpu,cpuacct:/path"). In a container the path is often one that only the host
- * sees; then the walk upwards from it still ends at the group that is mounted here. What cannot be read limits
- * nothing.
+ * sees; then the walk upwards from it still ends at the group that is mounted here. A file that can't be read sets no
+ * limit.
  */
 #include "kern/cores.h"
 
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CPUS_MAX 8192 /* what a kernel may be built for */
+#define CPUS_MAX 8192 /* the most that a kernel can be built for */
 
-/* The beginning of a small file as text. */
+/* Reads the beginning of a small file as text. */
 static bool read_text(const char *path, char *text, size_t cap)
 {
     cleanup(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -47,7 +47,7 @@ static bool read_in(const char *dir, const char *name, char *text, size_t cap)
     return n > 0 && (size_t)n < sizeof(path) && read_text(path, text, cap);
 }
 
-/* Whole processors of @quota_us in each @period_us; UINT32_MAX: no limit. */
+/* Returns the whole processors of @quota_us in each @period_us; UINT32_MAX: no limit. */
 static uint32_t whole(long long quota_us, long long period_us)
 {
     long long n;
@@ -62,7 +62,7 @@ static uint32_t whole(long long quota_us, long long period_us)
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-/* Version 2: "150000 100000", or "max 100000". */
+/* Version 2: the file holds "150000 100000", or "max 100000". */
 static uint32_t quota_v2(const char *dir)
 {
     char text[64];
@@ -74,7 +74,7 @@ static uint32_t quota_v2(const char *dir)
     return whole(quota_us, period_us);
 }
 
-/* Version 1: two files; a quota of -1 is none. */
+/* Version 1: there are two files; a quota of -1 means none. */
 static uint32_t quota_v1(const char *dir)
 {
     char quota[32];
@@ -87,7 +87,7 @@ static uint32_t quota_v1(const char *dir)
     return whole(strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
 }
 
-/* The least of the group @path below @mount and all its parents. */
+/* Returns the least quota of the group @path below @mount and all its parents. */
 static uint32_t least(const char *mount, const char *path, uint32_t (*quota)(const char *dir))
 {
     char dir[PATH_MAX];
@@ -110,7 +110,7 @@ static uint32_t least(const char *mount, const char *path, uint32_t (*quota)(con
     }
 }
 
-/* Is @word one of the names in the list "a,b,c" of @n bytes? */
+/* Returns whether @word is one of the names in the list "a,b,c" of @n bytes. */
 static bool lists(const char *names, size_t n, const char *word)
 {
     const size_t n_word = strlen(word);
@@ -127,10 +127,10 @@ static bool lists(const char *names, size_t n, const char *word)
     return false;
 }
 
-/* One line of /proc/self/cgroup: "number:controllers:/path". */
+/* Returns the quota of one line of /proc/self/cgroup: "number:controllers:/path". */
 static uint32_t quota_of_line(const char *root, const char *line)
 {
-    /* Where the trees are mounted: alone, beside those of version 1, joined with cpuacct. */
+    /* The trees may be mounted alone, beside those of version 1, or joined with cpuacct. */
     static const char *const mounts_v2[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
     static const char *const mounts_v1[] = { "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu" };
     const char *names = strchr(line, ':');

@@ -1,5 +1,5 @@
 /*
- * Cpu: cpuid says what the processor has, xgetbv whether the system saves the registers for it
+ * Cpu: cpuid tells what the processor has, xgetbv whether the system saves the registers for it
  *
  * A processor with AVX2 under a system that does not save the upper halves of its registers gives an illegal
  * instruction, or worse; so both must agree.

@@ -1,7 +1,7 @@
 /*
- * Cpu: what this processor may be asked to do
+ * Cpu: instruction set extensions of this processor
  *
- * A bit stands for an extension that the processor has and whose registers the system saves. Sets of kernels want
+ * A bit stands for an extension that the processor has and whose registers the system saves. Sets of kernels need
  * several; kern_choose() knows which.
  */
 #ifndef SOTTO_KERN_CPU_H
@@ -16,7 +16,7 @@ enum cpu_bit {
     CPU_F16C = 1u << 2,
 };
 
-/* Answers of the processor, as cpuid and xgetbv give them; separate from the asking so that tests can play one. */
+/* Answers of cpuid and xgetbv; separate from the detection so that tests can pass their own. */
 struct cpu_words {
     uint32_t max_leaf;
     uint32_t leaf1_ecx;
@@ -24,15 +24,15 @@ struct cpu_words {
     uint64_t xcr0; /* 0 if the system does not use xsave */
 };
 
-/* Pure: the bits that @words allow. */
+/* Returns the bits that @words allow. Pure. */
 uint32_t cpu_decode(const struct cpu_words *words);
 
-/* The bits of the processor we run on; 0 on others than x86-64. */
+/* Returns the bits of the processor we run on; 0 on others than x86-64. */
 uint32_t cpu_detect(void);
 
 /*
- * Bits that the best set named @name may use: "" all, "scalar" none, "avx2". False: there is no such set; *ret_mask
- * is untouched. `cpu_detect() & mask` goes to kern_choose().
+ * Gives the bits that the set @name may use: "" all, "scalar" none, "avx2". Returns false if there is no such set;
+ * *ret_mask is then untouched. Pass `cpu_detect() & mask` to kern_choose().
  */
 bool cpu_mask(const char *name, uint32_t *ret_mask);
 

@@ -1,6 +1,6 @@
 /*
- * Delta: what the sets share of the convolution and the gated delta rule (kern.h, 7 and 8): where things lie, and the
- * few numbers that are one a head or a channel; private to this room
+ * Delta: parts of the convolution and the gated delta rule (kern.h, 7 and 8) that all sets share: where things are
+ * stored, and the few numbers that exist once for each head or channel; private to the module
  */
 #ifndef SOTTO_KERN_DELTA_H
 #define SOTTO_KERN_DELTA_H
@@ -38,9 +38,9 @@ static inline float delta_softplus(float x)
     return (x > 0.0f ? x : 0.0f) + l;
 }
 
-/* What one row brings to a head. */
+/* The inputs of one head from one row, and where its output goes. */
 struct delta_row {
-    const float *q; /* not yet scaled, as is k */
+    const float *q; /* like @k not yet scaled */
     const float *k;
     const float *v;
     float *out;
@@ -65,13 +65,13 @@ static inline struct delta_row delta_row_at(const struct kern_delta *op, uint32_
     };
 }
 
-/* The rows of @run that are gone through now end before this one. */
+/* Returns the row of @run before which this call ends. */
 static inline uint32_t delta_end(const struct kern_delta *op, const struct kern_run *run)
 {
     return run->n < op->to ? run->n : op->to;
 }
 
-/* Inputs of all channels, @at rows behind the run's first one; of the window where @at is below 0. */
+/* Returns the inputs of all channels, @at rows after the run's first; below 0 they are in the window. */
 static inline const float *conv_input(const struct kern_conv *op, const struct kern_run *run, const float *window,
                                       int64_t at)
 {
@@ -84,7 +84,7 @@ static inline float *conv_window(const struct kern_conv *op, const struct kern_r
     return (float *)(void *)(run->state + op->state_at);
 }
 
-/* Zeroes what a new sequence finds there. */
+/* Zeroes the window of a new sequence. */
 static inline void conv_begin(const struct kern_conv *op, const struct kern_run *run, uint32_t first, uint32_t n)
 {
     float *window = conv_window(op, run);
@@ -94,7 +94,7 @@ static inline void conv_begin(const struct kern_conv *op, const struct kern_run 
     }
 }
 
-/* The window moves behind the run. Upwards in place: what is read lies above what is written. */
+/* Moves the window to the end of the run, upwards in place: reads are above writes. */
 static inline void conv_end(const struct kern_conv *op, const struct kern_run *run, uint32_t first, uint32_t n)
 {
     float *window = conv_window(op, run);

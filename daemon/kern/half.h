@@ -1,5 +1,5 @@
 /*
- * Half: numbers of 16 bits, to and from float
+ * Half: 16-bit floats, converted to and from float
  *
  * Integer arithmetic only, so that the plain kernels need nothing of the processor. To float is exact; to half
  * rounds to nearest even, beyond 65504 to infinity, and keeps denormals. A NaN stays a NaN, made quiet.
@@ -26,7 +26,7 @@ static inline uint32_t half_float_bits(float x)
     return bits;
 }
 
-/* The 16 bits at @bytes, which need not be aligned. */
+/* Returns the 16 bits at @bytes, which need not be aligned. */
 static inline uint16_t half_load(const uint8_t *bytes)
 {
     return (uint16_t)(bytes[0] | bytes[1] << 8);

@@ -1,5 +1,5 @@
 /*
- * Kv: where K and V lie (struct kern_kv_shape); private to this room
+ * Kv: where K and V are stored (struct kern_kv_shape), and their readers and writers in each set; private to the module
  *
  * The K of a kv head in a page, or its V, is one stretch of bytes, here called a strip: numbers of all positions, then
  * scales of all positions.
@@ -9,7 +9,7 @@
 
 #include "kern/kern.h"
 
-/* Bytes of the numbers of one position. */
+/* Returns the bytes of the numbers of one position. */
 static inline size_t kv_row_bytes(enum kern_kv kv, uint32_t head_dim)
 {
     static const uint8_t bits[KERN_KV_COUNT] = {
@@ -19,7 +19,7 @@ static inline size_t kv_row_bytes(enum kern_kv kv, uint32_t head_dim)
     return (size_t)head_dim * bits[kv] / 8;
 }
 
-/* Bytes of what scales them. */
+/* Returns the bytes of the scales of one position. */
 static inline size_t kv_scale_bytes(enum kern_kv kv)
 {
     static const uint8_t bytes[KERN_KV_COUNT] = { [KERN_KV_Q8] = 2, [KERN_KV_Q4] = 4 };
@@ -32,13 +32,13 @@ static inline size_t kv_head_bytes(enum kern_kv kv, uint32_t head_dim)
     return KERN_PAGE_TOK * (kv_row_bytes(kv, head_dim) + kv_scale_bytes(kv));
 }
 
-/* Elements of a head that are turned together; 1: the format stores heads as they are. */
+/* Returns how many elements of a head are transformed together; 1: the format stores heads unchanged. */
 static inline uint32_t kv_hadamard_width(enum kern_kv kv, uint32_t head_dim)
 {
     return kv_scale_bytes(kv) == 0 ? 1 : head_dim & (~head_dim + 1);
 }
 
-/* Turns the head @x; twice makes it @width times what it was. */
+/* Transforms the head @x in place; a second time gives @width times the original. */
 static inline void kv_hadamard(float *x, uint32_t head_dim, uint32_t width)
 {
     for (uint32_t half = 1; half < width; half *= 2) {
@@ -54,23 +54,36 @@ static inline void kv_hadamard(float *x, uint32_t head_dim, uint32_t width)
     }
 }
 
-/* The strip of K of kv head @head in page @page of the pool; n_kv_heads + head: of V. */
+/* Returns the strip of K of kv head @head in page @page of the pool; n_kv_heads + head is that of V. */
 static inline uint8_t *kv_strip(const struct kern_kv_shape *shape, uint32_t page, uint32_t head)
 {
     return shape->base + page * shape->page_bytes + shape->layer_bytes +
            head * kv_head_bytes(shape->kv, shape->head_dim);
 }
 
-/* Numbers of position @lane of a strip. */
+/* Returns the numbers of position @lane of a strip. */
 static inline uint8_t *kv_numbers(enum kern_kv kv, uint32_t head_dim, uint8_t *strip, uint32_t lane)
 {
     return strip + lane * kv_row_bytes(kv, head_dim);
 }
 
-/* And what scales them: half d, half m. */
+/* Returns the scales of position @lane of a strip: half d, half m. */
 static inline uint8_t *kv_scales(enum kern_kv kv, uint32_t head_dim, uint8_t *strip, uint32_t lane)
 {
     return strip + KERN_PAGE_TOK * kv_row_bytes(kv, head_dim) + lane * kv_scale_bytes(kv);
 }
+
+/* Writes @x to position @lane of @strip. */
+void ref_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
+
+/* Reads position @lane of @strip as floats. */
+void ref_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t lane, uint32_t head_dim, float *out);
+
+/* avx2: kv_hadamard(), and a position written. */
+void avx2_kv_hadamard(float *x, uint32_t head_dim, uint32_t width);
+void avx2_kv_put(enum kern_kv kv, const float *x, uint32_t head_dim, uint8_t *strip, uint32_t lane);
+
+/* avx2: reads positions 0 .. @n - 1 as floats, @stride apart; the gaps between them are -0. */
+void avx2_kv_get(enum kern_kv kv, uint8_t *strip, uint32_t n, uint32_t head_dim, float *out, uint32_t stride);
 
 #endif

@@ -1,19 +1,19 @@
 /*
  * Pool: one word that rises, one that falls, and one to take pieces from
  *
- * @generation rises by one for each operation; that is what workers wait for. @n_left falls to 0 as pieces are finished; that
- * is what the caller waits for. Both sides spin for a while and then sleep on the word itself (futex): the kernel
- * looks at the value again before it puts anybody to sleep, so no wake-up is lost. Who goes to sleep says so first
- * (@n_asleep, @caller_sleeps), and who changes the word looks there afterwards; all of it sequentially consistent,
- * so one of the two always sees the other, and a wake-up costs a system call only when somebody sleeps.
+ * @generation rises by one for each operation; workers wait for that. @n_left falls to 0 as pieces are finished; the
+ * caller waits for that. Both sides spin for a while and then sleep on the word itself (futex): the kernel compares the
+ * value again before a thread sleeps, so no wake-up is lost. A thread announces its sleep first (@n_asleep,
+ * @caller_sleeps), and a thread that changes the word looks there afterwards. All of this is sequentially consistent, so
+ * one of the two always sees the other, and a wake-up costs a system call only when a thread sleeps.
  *
- * Pieces are taken, not given: @claim holds the turn and the two ends of what nobody has begun. Even workers take from
- * the front and odd ones from the back, so that two undisturbed workers meet in the middle and each finds its rows in
- * its own cache the next time. A worker whose core was taken by somebody else (here: the screen) takes nothing, and the
- * others do its share; what can be held up is one begun piece. A latecomer's turn no longer matches, so it can't take
- * a piece of an operation that it has not seen begin.
+ * Pieces are taken, not given: @claim holds the generation and the two ends of the range that is not begun. Even workers
+ * take from the front and odd ones from the back, so that two undisturbed workers meet in the middle and each finds its
+ * rows in its own cache the next time. A worker whose core was taken by another process takes nothing, and the others do
+ * its share; only one begun piece can be delayed. A latecomer's generation no longer matches, so it can't take a piece
+ * of an operation whose beginning it has not seen.
  *
- * With more workers than processors nobody spins: the one who spins keeps the processor from the one waited for.
+ * With more workers than processors no worker spins: it would keep the processor from the one that it waits for.
  */
 #include "kern/pool.h"
 
@@ -33,10 +33,10 @@
 #include <sys/syscall.h>
 
 /* Rounds of `pause` before sleeping: some 50 to 100 us, longer than the gap between two operations of a step and
- * shorter than anybody notices in a power meter. */
+ * too short to show in a power meter. */
 #define POOL_SPINS 2000
 
-/* Pieces of an operation for each worker: the last to finish is at most so much of its share behind. */
+/* Pieces of an operation for each worker: the last to finish is late by at most one such part of its share. */
 #define POOL_PIECES 4
 
 struct worker {
@@ -46,7 +46,7 @@ struct worker {
 };
 
 struct pool {
-    /* The operation; written by the caller before @claim opens, read by those who have taken a piece. */
+    /* The operation; written by the caller before @claim opens, read by workers that have taken a piece. */
     pool_fn fn;
     void *ctx;
     uint32_t n_items;
@@ -59,8 +59,8 @@ struct pool {
 
     _Alignas(64) _Atomic uint32_t generation;
     _Atomic bool ending;
-    _Alignas(64) _Atomic uint64_t claim;  /* turn << 32 | first piece not taken << 16 | end of those */
-    _Alignas(64) _Atomic uint32_t n_left; /* pieces of this turn that are not done */
+    _Alignas(64) _Atomic uint64_t claim;  /* generation << 32 | first free piece << 16 | end of the free ones */
+    _Alignas(64) _Atomic uint32_t n_left; /* pieces of this generation that are not done */
     _Alignas(64) _Atomic uint32_t n_asleep;
     _Atomic uint32_t caller_sleeps;
 
@@ -69,7 +69,7 @@ struct pool {
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value)
 {
-    /* Any error (the value changed, a signal) is answered by looking again. */
+    /* After any error (the value changed, a signal) the caller looks again. */
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
 }
 
@@ -87,7 +87,7 @@ static void relax(void)
 #endif
 }
 
-/* Returns the turn when it is no longer @seen. */
+/* Returns the generation when it is no longer @seen. */
 static uint32_t wait_generation(struct pool *pool, uint32_t seen)
 {
     uint32_t generation;
@@ -129,7 +129,7 @@ static uint64_t claim_of(uint32_t generation, uint32_t front, uint32_t back)
     return (uint64_t)generation << 32 | front << 16 | back;
 }
 
-/* Takes a piece of @generation from the front or the back. False: none is left, or the turn is over. */
+/* Takes a piece of @generation from the front or the back. Returns false if none is left, or the generation is over. */
 static bool take_piece(struct pool *pool, uint32_t generation, bool from_back, uint32_t *ret_piece)
 {
     uint64_t claim = atomic_load_explicit(&pool->claim, memory_order_acquire);
@@ -151,7 +151,7 @@ static bool take_piece(struct pool *pool, uint32_t generation, bool from_back, u
     }
 }
 
-/* Where piece @i begins, in items. */
+/* Returns the item at which piece @i begins. */
 static uint32_t piece_at(const struct pool *pool, uint32_t i)
 {
     const uint64_t n_grains = ((uint64_t)pool->n_items + pool->grain - 1) / pool->grain;
@@ -160,7 +160,7 @@ static uint32_t piece_at(const struct pool *pool, uint32_t i)
     return item < pool->n_items ? (uint32_t)item : pool->n_items;
 }
 
-/* Does pieces of @generation as long as there are any. */
+/* Does pieces of @generation until none is free. */
 static void run_pieces(struct pool *pool, uint32_t generation, uint32_t worker)
 {
     uint32_t i;
@@ -190,7 +190,7 @@ static void *work(void *ctx)
     }
 }
 
-/* Lets the turn rise and wakes up to @n workers that sleep. */
+/* Begins the next generation and wakes up to @n workers that sleep. */
 static void raise_generation(struct pool *pool, uint32_t n)
 {
     atomic_fetch_add(&pool->generation, 1);
@@ -225,7 +225,7 @@ void pool_run(struct pool *pool, pool_fn fn, void *ctx, uint32_t n_items, uint32
     wait_done(pool);
 }
 
-/* Affinity is a wish: a core that went away or is forbidden leaves the worker where it was. */
+/* Binds @thread to @cpu. Affinity is a hint: if the core went away or is forbidden, the worker stays where it was. */
 static void bind_to(pthread_t thread, uint32_t cpu)
 {
     cpu_set_t set;
@@ -237,7 +237,7 @@ static void bind_to(pthread_t thread, uint32_t cpu)
     }
 }
 
-/* Workers 1 to n_workers - 1, with every signal blocked: those are for the main thread. */
+/* Starts workers 1 to n_workers - 1, with every signal blocked: signals are for the main thread. */
 static int start_workers(struct pool *pool, const struct pool_setup *setup)
 {
     sigset_t all, before;

@@ -1,11 +1,11 @@
 /*
- * Quant: the table of writers, and the formats of floats and of plain blocks of 32 (layouts: tensor/block.h)
+ * Quant: the table of writers, and the writers of floats and plain blocks of 32 (layouts: tensor/block.h)
  */
 #include "kern/quant.h"
 
 #include "kern/half.h"
 #include "kern/quant_fit.h"
-#include "kern/quant_set.h"
+#include "kern/set.h"
 #include "tensor/block.h"
 #include "tensor/type.h"
 
@@ -13,7 +13,7 @@
 
 double quant_half(double x, uint8_t place[2])
 {
-    const float most = 65504.0f; /* of a half */
+    const float most = 65504.0f; /* the largest half */
     const float near = x > (double)most ? most : x < -(double)most ? -most : (float)x;
     const uint16_t half = half_from_float(near);
 
@@ -50,7 +50,7 @@ static void write_bf16(const float *x, void *out)
     bytes[1] = (uint8_t)(bits >> 24);
 }
 
-/* The low four bits of 32 elements. */
+/* Stores the low four bits of 32 elements. */
 static void put_nibbles(const int8_t q[BLOCK_SMALL], uint8_t qs[16])
 {
     for (uint32_t j = 0; j < 16; j++) {
@@ -58,7 +58,7 @@ static void put_nibbles(const int8_t q[BLOCK_SMALL], uint8_t qs[16])
     }
 }
 
-/* Their fifth bits. */
+/* Stores the fifth bits of 32 elements. */
 static void put_fifths(const int8_t q[BLOCK_SMALL], uint8_t qh[4])
 {
     memset(qh, 0, 4);
@@ -67,7 +67,7 @@ static void put_fifths(const int8_t q[BLOCK_SMALL], uint8_t qh[4])
     }
 }
 
-/* Rounds a block by the best scale that a half holds; q as stored, from 0 on. */
+/* Rounds a block by the best scale that a half holds. */
 static void round_scale(const float *x, struct fit_range range, uint8_t d[2], int8_t q[BLOCK_SMALL])
 {
     struct fit fit = fit_scale(x, BLOCK_SMALL, range);

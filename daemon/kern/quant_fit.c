@@ -7,8 +7,8 @@
 #include <math.h>
 
 #define N_TRIES    4   /* scales on either side of the plain one */
-#define TRY_STEP   0.2 /* by how much of a step of q the largest element then lies elsewhere */
-#define N_IMPROVED 2   /* rounds of least squares for each; a third changes next to nothing */
+#define TRY_STEP   0.2 /* how far a try moves the largest element, in steps of q */
+#define N_IMPROVED 2   /* rounds of least squares for each; a third changes almost nothing */
 
 static int nearest_value(double x, const int8_t *values)
 {
@@ -49,20 +49,20 @@ double fit_apply(const struct fit *fit, const float *x, uint32_t n, struct fit_r
     return error;
 }
 
-/* A search over one run, and the best it has found. */
+/* A search over one run, and the best fit so far. */
 struct search {
     const float *x;
     uint32_t n;
     struct fit_range range;
     bool has_m;
     bool is_below;
-    double sx; /* sum of x, */
-    double xx; /* of its squares */
+    double sx; /* sum of x */
+    double xx; /* sum of its squares */
     struct fit best;
     double least; /* error of @best */
 };
 
-/* Sums over a run whose q are those of some fit. */
+/* Sums over a run with the q of some fit. */
 struct sums {
     int sq;
     int qq;
@@ -85,7 +85,7 @@ static struct sums sum_up(const struct search *search, struct fit fit)
     return sums;
 }
 
-/* What suits the same q best; @fit as it is where they tell too little. */
+/* Returns the fit that suits the same q best; @fit itself where the sums determine none. */
 static struct fit improve(const struct search *search, const struct sums *sums, struct fit fit)
 {
     const double n = search->n;
@@ -95,7 +95,7 @@ static struct fit improve(const struct search *search, const struct sums *sums, 
         fit.d = sums->qq > 0 ? sums->xq / sums->qq : fit.d;
         return fit;
     }
-    if (det <= 0.0) { /* all q alike */
+    if (det <= 0.0) { /* all q are equal */
         return fit;
     }
     fit.d = (n * sums->xq - search->sx * sums->sq) / det;
@@ -114,7 +114,7 @@ static double error_of(const struct search *search, const struct sums *sums, str
            2.0 * fit.d * fit.m * sums->sq + search->n * fit.m * fit.m;
 }
 
-/* Improves @try and keeps it where it errs less. */
+/* Improves @try and keeps it if its error is less. */
 static void try_it(struct search *search, struct fit try)
 {
     for (int round = 0; round < N_IMPROVED; round++) {
@@ -127,7 +127,7 @@ static void try_it(struct search *search, struct fit try)
             search->least = error;
             search->best = try;
         }
-        if (try.d == 0.0) { /* nothing is left to divide by */
+        if (try.d == 0.0) { /* no division by it is possible */
             return;
         }
     }

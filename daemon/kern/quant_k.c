@@ -1,8 +1,8 @@
 /*
  * Quant_k: writers of the formats with super-blocks (layouts: tensor/block.h)
  */
-#include "kern/quant_set.h"
 #include "kern/quant_super.h"
+#include "kern/set.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ void quant_q3_k(const float *x, void *out)
     copy_half(block->d, super.d);
 }
 
-/* Eight scales and mins of six bits. */
+/* Stores eight scales and mins of six bits. */
 static void put_scales(const struct super *super, uint8_t scales[12])
 {
     for (uint32_t j = 0; j < 4; j++) {
@@ -67,7 +67,7 @@ static void put_scales(const struct super *super, uint8_t scales[12])
     }
 }
 
-/* The low four bits of all q. */
+/* Stores the low four bits of all q. */
 static void put_nibbles(const int8_t q[BLOCK_SUPER], uint8_t qs[128])
 {
     for (uint32_t i = 0; i < 128; i++) {
@@ -140,8 +140,8 @@ void quant_q6_k(const float *x, void *out)
 static const int8_t iq4_values[16] = { BLOCK_IQ4_VALUES };
 static const struct fit_range iq4_range = { .lo = -127, .hi = 113, .values = iq4_values };
 
-/* The number of a value. */
-static int number_of(int8_t value)
+/* Returns the index of @value. */
+static int index_of(int8_t value)
 {
     int i = 0;
 
@@ -151,11 +151,11 @@ static int number_of(int8_t value)
     return i;
 }
 
-/* 32 elements. */
-static void put_numbers(const int8_t *values, uint8_t qs[16])
+/* Stores the indices of 32 values. */
+static void put_indices(const int8_t *values, uint8_t qs[16])
 {
     for (uint32_t j = 0; j < 16; j++) {
-        qs[j] = (uint8_t)(number_of(values[j]) | number_of(values[j + 16]) << 4);
+        qs[j] = (uint8_t)(index_of(values[j]) | index_of(values[j + 16]) << 4);
     }
 }
 
@@ -167,7 +167,7 @@ void quant_iq4_nl(const float *x, void *out)
 
     fit.d = quant_half(fit.d, block->d);
     fit_apply(&fit, x, BLOCK_SMALL, iq4_range, q);
-    put_numbers(q, block->qs);
+    put_indices(q, block->qs);
 }
 
 void quant_iq4_xs(const float *x, void *out)
@@ -184,6 +184,6 @@ void quant_iq4_xs(const float *x, void *out)
 
         block->scales_l[j / 2] |= (uint8_t)((scale & 0xf) << (j % 2 * 4));
         block->scales_h[j / 4] |= (uint8_t)((scale >> 4) << (j % 4 * 2));
-        put_numbers(super.q + 32 * j, block->qs + 16 * j);
+        put_indices(super.q + 32 * j, block->qs + 16 * j);
     }
 }

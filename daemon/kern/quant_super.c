@@ -1,13 +1,13 @@
 /*
- * Quant_super: each run by itself, then integers and halves in turns
+ * Quant_super: each run by itself, then integers and halves alternately
  *
- * Runs are fitted alone first; the largest scale and the largest min give the halves, and the integers follow. Then, in
- * turns, each run takes the best of its neighbouring integers under the present halves, and the halves are set by least
- * squares to the present integers. The best state of all is kept.
+ * Runs are fitted alone first; the largest scale and the largest min give the halves, and the integers follow. Then each
+ * round lets every run take the best of its neighbouring integers for the present halves, and sets the halves by least
+ * squares for the present integers. The best state of all rounds is kept.
  */
 #include "kern/quant_super.h"
 
-#include "kern/quant_set.h"
+#include "kern/set.h"
 
 #include <math.h>
 
@@ -17,7 +17,7 @@
 struct state {
     const struct super_shape *shape;
     const float *x;
-    double d; /* what the halves stand for */
+    double d; /* values of the halves */
     double dmin;
     struct super super;
     double error;
@@ -44,7 +44,7 @@ static void round_all(struct state *state)
     }
 }
 
-/* The integers of run @j that err least, among the present ones and their neighbours. */
+/* Sets the integers of run @j to those with the least error among the present ones and their neighbours. */
 static void choose_integers(struct state *state, uint32_t j)
 {
     const struct super_shape *shape = state->shape;
@@ -77,7 +77,7 @@ static void set_halves(struct state *state, double d, double dmin)
     state->dmin = quant_half(dmin, state->super.dmin);
 }
 
-/* The halves that suit the present integers best: least squares of x = d a - dmin b, a = scale q, b = min. */
+/* Sets the halves that suit the present integers best: least squares of x = d a - dmin b, a = scale q, b = min. */
 static void choose_halves(struct state *state)
 {
     double xa = 0.0, xb = 0.0, aa = 0.0, ab = 0.0, bb = 0.0;
@@ -102,7 +102,7 @@ static void choose_halves(struct state *state)
     }
 }
 
-/* Fits each run alone and rounds what comes out to the integers that there are. */
+/* Fits each run alone and rounds the results to the integers of the format. */
 static void begin(struct state *state)
 {
     const struct super_shape *shape = state->shape;

@@ -2,7 +2,6 @@
  * Ref_attn: storing K and V, and one-pass attention over pages (kern.h, 5): the definition as C
  */
 #include "kern/kv.h"
-#include "kern/ref_kv.h"
 #include "kern/ref_sum.h"
 #include "kern/set.h"
 #include "tensor/real.h"
@@ -27,15 +26,15 @@ static void store(const struct kern_store *op, uint32_t first, uint32_t n)
     }
 }
 
-/* What is known of a (row, head) after some pages. */
+/* The state of one (row, head) after some pages. */
 struct pass {
     float m;          /* largest score so far */
-    struct ref_sum l; /* of the p, by position mod 16 */
+    struct ref_sum l; /* sums of p, by position mod 16 */
     float *out;
     float scale; /* of scores */
 };
 
-/* Takes positions @from .. @to, all of one page, into @pass. */
+/* Adds positions @from .. @to, all of one page, to @pass. */
 static void take_page(const struct kern_attend *op, const struct kern_kv_row *row, uint32_t kv_head, const float *q,
                       uint32_t from, uint32_t to, struct pass *pass)
 {

@@ -1,5 +1,5 @@
 /*
- * Ref_block: readers of blocks, one a format; layouts are told in tensor/block.h
+ * Ref_block: readers of blocks, one for each format (layouts: tensor/block.h)
  */
 #include "kern/ref_block.h"
 
@@ -31,7 +31,7 @@ static void read_q4_1(const void *bytes, struct ref_small *ret_block)
     ret_block->has_m = true;
 }
 
-/* Bit 4 of element @j, in place. */
+/* Returns bit 4 of element @j, in place. */
 static int fifth(const uint8_t *qh, uint32_t j)
 {
     return (qh[j / 8] >> (j % 8) & 1) << 4;
@@ -121,7 +121,7 @@ static void read_q3_k(const void *bytes, struct ref_super *ret_block)
     ret_block->has_min = false;
 }
 
-/* The eight 6-bit scales and mins of Q4_K and Q5_K. */
+/* Reads the eight 6-bit scales and mins of Q4_K and Q5_K. */
 static void read_scales(const uint8_t *packed, struct ref_super *ret_block)
 {
     for (uint32_t j = 0; j < 8; j++) {

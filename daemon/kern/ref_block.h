@@ -1,7 +1,7 @@
 /*
- * Ref_block: a block of any format as plain integers and floats; private to this room
+ * Ref_block: a block of any format as plain integers and floats; private to the module
  *
- * What the formats differ in is told here once; unpacking and dot products of the definition are built on it.
+ * The differences between formats are only here; unpacking and dot products of the definition are built on it.
  */
 #ifndef SOTTO_KERN_REF_BLOCK_H
 #define SOTTO_KERN_REF_BLOCK_H
@@ -32,7 +32,7 @@ struct ref_super {
 typedef void (*ref_small_fn)(const void *bytes, struct ref_small *ret_block);
 typedef void (*ref_super_fn)(const void *bytes, struct ref_super *ret_block);
 
-/* The reader of @type; NULL if its blocks are of the other size, or it has none. */
+/* Return the reader of @type; NULL if its blocks are of the other size, or it has none. */
 ref_small_fn ref_small_reader(uint32_t type);
 ref_super_fn ref_super_reader(uint32_t type);
 

@@ -1,7 +1,7 @@
 /*
  * Ref_delta: causal convolution and the gated delta rule: the definition as C
  *
- * Source of the rule: Yang, Kautz, Hatamizadeh 2024 (arXiv 2412.06464), in the form that takes one row after the other.
+ * Source of the rule: Yang, Kautz, Hatamizadeh 2024 (arXiv 2412.06464), in its recurrent form.
  */
 #include "kern/delta.h"
 #include "kern/ref_sum.h"
@@ -24,7 +24,7 @@ static void conv(const struct kern_conv *op, uint32_t first, uint32_t n)
     }
 }
 
-/* Length @scale, whatever it was. */
+/* Writes @x scaled to the length @scale. */
 static void put_at_length(float *out, const float *x, float scale, float eps, uint32_t n)
 {
     const float by = scale / sqrtf(ref_sum_dot(x, x, n) + eps);

@@ -108,7 +108,7 @@ static float add_super(const struct ref_super *block, const struct kern_act_row 
     return fmaf(-(block->dmin * act->d[b]), (float)sum_min, acc);
 }
 
-/* Weight row @w for all rows; the accumulators live in the output. */
+/* Computes weight row @w for all activation rows; the accumulators live in the output. */
 static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
 {
     const ref_small_fn read_small = ref_small_reader(op->type);
@@ -138,7 +138,7 @@ static void row_in_blocks(const struct kern_matmul *op, uint32_t w)
     }
 }
 
-/* Up to 16 weights from column @at on as floats. */
+/* Reads up to 16 weights from column @at on as floats. */
 static void floats_of(uint32_t type, const uint8_t *row, uint32_t at, uint32_t n, float *out)
 {
     if (type == ELEM_F32) {

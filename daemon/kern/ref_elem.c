@@ -1,5 +1,5 @@
 /*
- * Ref_elem: norms, rotation and what goes element by element: the definition as C
+ * Ref_elem: norms, rotation and element-wise kernels: the definition as C
  */
 #include "kern/ref_sum.h"
 #include "kern/set.h"

@@ -1,7 +1,7 @@
 /*
- * Ref_kv: the forms of stored K and V (kern.h, 6): the definition as C
+ * Ref_kv: stored K and V (kern.h, 6): the definition as C
  */
-#include "kern/ref_kv.h"
+#include "kern/kv.h"
 
 #include "kern/half.h"
 
@@ -15,7 +15,7 @@ static void put_half(uint8_t *place, uint16_t half)
     place[1] = (uint8_t)(half >> 8);
 }
 
-/* @x as the nearest integer from @lo to @hi. */
+/* Returns the integer from @lo to @hi that is nearest to @x. */
 static int cut(float x, float lo, float hi)
 {
     const float to_even = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */

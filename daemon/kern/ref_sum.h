@@ -1,5 +1,5 @@
 /*
- * Ref_sum: the sum of 16 (kern.h, 1) as C; private to this room
+ * Ref_sum: the sum of 16 (kern.h, 1) as C; private to the module
  */
 #ifndef SOTTO_KERN_REF_SUM_H
 #define SOTTO_KERN_REF_SUM_H

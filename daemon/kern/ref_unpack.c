@@ -1,5 +1,5 @@
 /*
- * Ref_unpack: rows as floats, exactly as the formats say
+ * Ref_unpack: rows as floats, exactly as the formats define them
  */
 #include "kern/half.h"
 #include "kern/ref_block.h"

@@ -1,5 +1,5 @@
 /*
- * Rope: sines and cosines of rotary positions, once for a model
+ * Rope: sines and cosines of rotary positions (arXiv 2104.09864), computed once for a model
  *
  * Computed in binary64 by operations that IEEE defines exactly (tensor/real.h), so the table has the same bits on
  * every machine, whatever its C library.

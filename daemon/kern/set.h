@@ -1,21 +1,38 @@
 /*
- * Set: what the files of a kernel set export to kern.c, one filler each; private to this room
+ * Set: what the files of this module export to each other; private to the module
  */
 #ifndef SOTTO_KERN_SET_H
 #define SOTTO_KERN_SET_H
 
 #include "kern/kern.h"
 
+/* Each file of a kernel set exports one function, which fills its slots. */
 void kern_fill_ref_unpack(struct kern_ops *ops);
 void kern_fill_ref_dot(struct kern_ops *ops);
 void kern_fill_ref_elem(struct kern_ops *ops);
 void kern_fill_ref_attn(struct kern_ops *ops);
 void kern_fill_ref_delta(struct kern_ops *ops);
 
-/* Only where the build has the set (HAVE_KERN_AVX2). */
+/* These exist only where the build has the set (HAVE_KERN_AVX2). */
+void kern_fill_avx2_quant(struct kern_ops *ops);
 void kern_fill_avx2_dot(struct kern_ops *ops);
 void kern_fill_avx2_elem(struct kern_ops *ops);
 void kern_fill_avx2_attn(struct kern_ops *ops);
 void kern_fill_avx2_delta(struct kern_ops *ops);
+
+/* The slot matmul of avx2 for float weights. */
+void avx2_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
+
+/* Stores @x as the nearest finite half and returns what was stored. */
+double quant_half(double x, uint8_t place[2]);
+
+/* Each writes one block of the floats at @x, all finite. */
+void quant_q2_k(const float *x, void *out);
+void quant_q3_k(const float *x, void *out);
+void quant_q4_k(const float *x, void *out);
+void quant_q5_k(const float *x, void *out);
+void quant_q6_k(const float *x, void *out);
+void quant_iq4_nl(const float *x, void *out);
+void quant_iq4_xs(const float *x, void *out);
 
 #endif

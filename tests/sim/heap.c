@@ -1,5 +1,5 @@
 /*
- * Binary heap in one array; each node knows its index.
+ * Heap: an array; each node knows its index
  */
 #include "heap.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /*
- * The child is started as the service manager would, and always reaped; its log is a file of the folder.
+ * Daemon: the child is started as by the service manager and always reaped; its log is a file in the folder
  */
 #include "daemon.h"
 #include "base/clock.h"
@@ -65,8 +65,8 @@ void daemon_write_config(const struct daemon *daemon, const char *text)
     fclose(file);
 }
 
-/* In the child: what the service manager would set. */
-static void play_manager(const struct daemon *daemon)
+/* Sets what the service manager would set; runs in the child. */
+static void set_up_child(const struct daemon *daemon)
 {
     char text[128];
     struct rlimit limit = { daemon->n_files, daemon->n_files };
@@ -106,13 +106,13 @@ void daemon_start(struct daemon *daemon, const char *const *more)
     daemon->pid = fork();
     ck_assert_int_ge(daemon->pid, 0);
     if (daemon->pid == 0) {
-        play_manager(daemon);
+        set_up_child(daemon);
         execv(SOTTOD_PATH, (char *const *)(uintptr_t)argv);
         _exit(127);
     }
 }
 
-const char *daemon_heard(struct daemon *daemon, int ms)
+const char *daemon_message(struct daemon *daemon, int ms)
 {
     static char text[512];
     struct pollfd look = { .fd = daemon->manager, .events = POLLIN };
@@ -139,7 +139,7 @@ bool daemon_wait_ready(struct daemon *daemon)
     uint64_t until_us = clock_mono_us() + 20000000;
     int status;
 
-    while (strcmp(daemon_heard(daemon, 20), "READY=1") != 0) {
+    while (strcmp(daemon_message(daemon, 20), "READY=1") != 0) {
         if (has_ended(daemon, &status)) {
             return false;
         }
@@ -182,54 +182,54 @@ bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms)
     return false;
 }
 
-/* ---- talking */
+/* ---- the client */
 
-bool talk_try_open(struct talk *talk, const char *path)
+bool client_try_open(struct client *client, const char *path)
 {
     struct sockaddr_un address = address_of(path);
 
-    memset(talk, 0, sizeof(*talk));
-    buf_init(&talk->in, MEM_MISC, 16u << 20);
-    wire_init(&talk->wire, MEM_MISC);
-    talk->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return connect(talk->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    memset(client, 0, sizeof(*client));
+    buf_init(&client->in, MEM_MISC, 16u << 20);
+    wire_init(&client->wire, MEM_MISC);
+    client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return connect(client->fd, (struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
-void talk_open(struct talk *talk, const char *path)
+void client_open(struct client *client, const char *path)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
     const Sotto__V1__ServerFrame *answer;
 
-    ck_assert(talk_try_open(talk, path));
+    ck_assert(client_try_open(client, path));
     hello.version_min = 1;
     hello.version_max = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
     frame.hello = &hello;
-    talk_send(talk, &frame);
-    answer = talk_next(talk);
+    client_send(client, &frame);
+    answer = client_next(client);
     ck_assert_ptr_nonnull(answer);
     ck_assert_int_eq(answer->body_case, SOTTO__V1__SERVER_FRAME__BODY_WELCOME);
 }
 
-void talk_close(struct talk *talk)
+void client_close(struct client *client)
 {
-    buf_finish(&talk->in);
-    wire_finish(&talk->wire);
-    fd_closep(&talk->fd);
+    buf_finish(&client->in);
+    wire_finish(&client->wire);
+    fd_closep(&client->fd);
 }
 
-void talk_send(struct talk *talk, const Sotto__V1__ClientFrame *frame)
+void client_send(struct client *client, const Sotto__V1__ClientFrame *frame)
 {
     struct buf bytes;
 
     buf_init(&bytes, MEM_MISC, 16u << 20);
     ck_assert_int_eq(wire_pack(&frame->base, &bytes), BUF_OK);
-    ck_assert_int_eq(send(talk->fd, buf_data(&bytes), bytes.n, MSG_NOSIGNAL), (ssize_t)bytes.n);
+    ck_assert_int_eq(send(client->fd, buf_data(&bytes), bytes.n, MSG_NOSIGNAL), (ssize_t)bytes.n);
     buf_finish(&bytes);
 }
 
-void talk_generate(struct talk *talk, uint32_t label, const char *text, uint32_t n_tokens)
+void client_generate(struct client *client, uint32_t label, const char *text, uint32_t n_tokens)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
@@ -243,10 +243,10 @@ void talk_generate(struct talk *talk, uint32_t label, const char *text, uint32_t
     frame.stream = label;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
     frame.generate = &generate;
-    talk_send(talk, &frame);
+    client_send(client, &frame);
 }
 
-void talk_ask(struct talk *talk, uint32_t label, Sotto__V1__ClientFrame__BodyCase body)
+void client_request(struct client *client, uint32_t label, Sotto__V1__ClientFrame__BodyCase body)
 {
     static Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
     static Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
@@ -259,38 +259,38 @@ void talk_ask(struct talk *talk, uint32_t label, Sotto__V1__ClientFrame__BodyCas
     } else {
         frame.status = &status;
     }
-    talk_send(talk, &frame);
+    client_send(client, &frame);
 }
 
-static bool read_more(struct talk *talk)
+static bool read_more(struct client *client)
 {
-    struct pollfd look = { .fd = talk->fd, .events = POLLIN };
+    struct pollfd look = { .fd = client->fd, .events = POLLIN };
     uint8_t *room;
     ssize_t n;
 
     ck_assert_msg(poll(&look, 1, 10000) > 0, "nothing came for 10 s");
-    ck_assert_int_eq(buf_reserve(&talk->in, 65536, &room), BUF_OK);
-    n = recv(talk->fd, room, 65536, 0);
+    ck_assert_int_eq(buf_reserve(&client->in, 65536, &room), BUF_OK);
+    n = recv(client->fd, room, 65536, 0);
     if (n > 0) {
-        buf_grew(&talk->in, (size_t)n);
+        buf_grew(&client->in, (size_t)n);
     }
     return n > 0;
 }
 
-const Sotto__V1__ServerFrame *talk_next(struct talk *talk)
+const Sotto__V1__ServerFrame *client_next(struct client *client)
 {
     struct frame frame;
     ProtobufCMessage *message;
 
-    buf_eat(&talk->in, talk->n_eat);
-    talk->n_eat = 0;
-    while (frame_take(buf_data(&talk->in), talk->in.n, LIMIT_FRAME_BYTES, &frame, &talk->n_eat) != FRAME_OK) {
-        talk->n_eat = 0;
-        if (!read_more(talk)) {
+    buf_eat(&client->in, client->n_eat);
+    client->n_eat = 0;
+    while (frame_take(buf_data(&client->in), client->in.n, LIMIT_FRAME_BYTES, &frame, &client->n_eat) != FRAME_OK) {
+        client->n_eat = 0;
+        if (!read_more(client)) {
             return NULL;
         }
     }
-    ck_assert_int_eq(wire_unpack(&talk->wire, &sotto__v1__server_frame__descriptor, &frame, &message), WIRE_OK);
+    ck_assert_int_eq(wire_unpack(&client->wire, &sotto__v1__server_frame__descriptor, &frame, &message), WIRE_OK);
     return (const Sotto__V1__ServerFrame *)message;
 }
 
@@ -302,12 +302,12 @@ static bool is_last(const Sotto__V1__ServerFrame *frame)
            frame->body_case != SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS;
 }
 
-const Sotto__V1__ServerFrame *talk_last(struct talk *talk, uint32_t label)
+const Sotto__V1__ServerFrame *client_last(struct client *client, uint32_t label)
 {
     const Sotto__V1__ServerFrame *frame;
 
     do {
-        frame = talk_next(talk);
+        frame = client_next(client);
         ck_assert_msg(frame, "the connection has ended");
     } while (frame->stream != label || !is_last(frame));
     return frame;

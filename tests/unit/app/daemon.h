@@ -1,7 +1,7 @@
 /*
- * Daemon: the real sottod as a child, with a service manager made of a datagram socket, and a client that waits
+ * Daemon: the real sottod as a child process, a datagram socket as its service manager, and a blocking client
  *
- * Everything lies in a folder of its own, which is removed at the end.
+ * All files are in a temporary folder, which is removed at the end.
  */
 #ifndef SOTTO_TESTS_DAEMON_H
 #define SOTTO_TESTS_DAEMON_H
@@ -18,14 +18,14 @@ struct daemon {
     char socket[96];
     char config[96];
     char log[96];
-    int manager; /* what NOTIFY_SOCKET names */
+    int manager; /* the socket that NOTIFY_SOCKET names */
     pid_t pid;   /* 0: not running */
     int passed;  /* a listening socket that is passed in, or -1 */
     const char *watchdog_us;
     unsigned n_files; /* limit of open files, or 0 */
 };
 
-struct talk {
+struct client {
     int fd;
     struct buf in;
     struct wire wire;
@@ -41,29 +41,30 @@ void daemon_write_config(const struct daemon *daemon, const char *text);
  * up to a NULL (@more may be NULL). */
 void daemon_start(struct daemon *daemon, const char *const *more);
 
-/* Waits until the manager has heard READY=1, or until the daemon has ended: false. */
+/* Waits for READY=1 and returns true, or false if the daemon ends before. */
 bool daemon_wait_ready(struct daemon *daemon);
 
-/* The next thing that the manager hears, within @ms; empty: nothing. */
-const char *daemon_heard(struct daemon *daemon, int ms);
+/* Returns the next message to the manager within @ms, or "". */
+const char *daemon_message(struct daemon *daemon, int ms);
 
-/* Waits for the end within @ms and gives the exit code (or minus the signal). */
+/* Waits up to @ms for the end and returns the exit code (or minus the signal). */
 int daemon_wait_end(struct daemon *daemon, unsigned ms);
 
-/* True if the log has @text within @ms. */
+/* Returns whether the log contains @text within @ms. */
 bool daemon_log_has(const struct daemon *daemon, const char *text, unsigned ms);
 
-bool talk_try_open(struct talk *talk, const char *path);
-void talk_open(struct talk *talk, const char *path); /* with Hello and Welcome */
-void talk_close(struct talk *talk);
-void talk_send(struct talk *talk, const Sotto__V1__ClientFrame *frame);
-void talk_generate(struct talk *talk, uint32_t label, const char *text, uint32_t n_tokens);
-void talk_ask(struct talk *talk, uint32_t label, Sotto__V1__ClientFrame__BodyCase body); /* an empty Reload or Status */
+bool client_try_open(struct client *client, const char *path);
+void client_open(struct client *client, const char *path); /* with Hello and Welcome */
+void client_close(struct client *client);
+void client_send(struct client *client, const Sotto__V1__ClientFrame *frame);
+void client_generate(struct client *client, uint32_t label, const char *text, uint32_t n_tokens);
+void client_request(struct client *client, uint32_t label,
+                    Sotto__V1__ClientFrame__BodyCase body); /* sends an empty Reload or Status */
 
-/* The next frame within 10 s, or NULL: the connection has ended. Valid until the next call. */
-const Sotto__V1__ServerFrame *talk_next(struct talk *talk);
+/* Returns the next frame within 10 s, valid until the next call; NULL if the connection has ended. */
+const Sotto__V1__ServerFrame *client_next(struct client *client);
 
-/* Reads up to the last answer of @label: Done, Error, or another that is none of a stream's others. */
-const Sotto__V1__ServerFrame *talk_last(struct talk *talk, uint32_t label);
+/* Reads up to the last answer of @label: Done, Error, or one that no other follows. */
+const Sotto__V1__ServerFrame *client_last(struct client *client, uint32_t label);
 
 #endif

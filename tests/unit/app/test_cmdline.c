@@ -6,7 +6,7 @@
 #include "unit.h"
 #include <string.h>
 
-static struct options options;
+static struct cmdline options;
 static struct diag diag;
 
 static void setup(void)
@@ -15,15 +15,16 @@ static void setup(void)
     unsetenv("SOTTO_LOG");
     unsetenv("SOTTO_CPU");
     unsetenv("XDG_RUNTIME_DIR");
+    unsetenv("JOURNAL_STREAM");
     memset(&diag, 0, sizeof(diag));
 }
 
 static void teardown(void)
 {
-    options_finish(&options);
+    cmdline_finish(&options);
 }
 
-/* Words set apart by blanks. */
+/* Reads a command line of words separated by blanks. */
 static int read_line(const char *line)
 {
     static char words[512];
@@ -34,13 +35,13 @@ static int read_line(const char *line)
     for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) {
         argv[argc++] = word;
     }
-    return options_read(&options, argc, argv, stdout, &diag);
+    return cmdline_read(&options, argc, argv, stdout, &diag);
 }
 
 START_TEST(all_options_are_read)
 {
     ck_assert_int_eq(read_line("--config /c --socket /s --model a=/a --model b=/b --foreground --engine /e"),
-                     OPTIONS_RUN);
+                     CMDLINE_RUN);
 
     ck_assert_str_eq(options.config, "/c");
     ck_assert_str_eq(options.extra.socket, "/s");
@@ -57,7 +58,7 @@ START_TEST(a_relative_path_counts_from_this_folder)
     char folder[256];
 
     ck_assert_ptr_nonnull(getcwd(folder, sizeof(folder)));
-    ck_assert_int_eq(read_line("--model a=m.gguf"), OPTIONS_RUN);
+    ck_assert_int_eq(read_line("--model a=m.gguf"), CMDLINE_RUN);
 
     ck_assert_int_eq(memcmp(options.extra.models[0].file, folder, strlen(folder)), 0);
     ck_assert_str_eq(options.extra.models[0].file + strlen(folder), "/m.gguf");
@@ -66,78 +67,74 @@ END_TEST
 
 START_TEST(an_equals_sign_in_the_file_is_part_of_it)
 {
-    ck_assert_int_eq(read_line("--model a=/x=y.gguf"), OPTIONS_RUN);
+    ck_assert_int_eq(read_line("--model a=/x=y.gguf"), CMDLINE_RUN);
 
     ck_assert_str_eq(options.extra.models[0].file, "/x=y.gguf");
 }
 END_TEST
 
-START_TEST(the_command_line_wins_over_the_environment)
+START_TEST(the_command_line_overrides_the_environment)
 {
     setenv("SOTTO_SOCKET", "/env", 1);
 
-    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+    ck_assert_int_eq(read_line(""), CMDLINE_RUN);
     ck_assert_str_eq(options.extra.socket, "/env");
-    options_finish(&options);
-    ck_assert_int_eq(read_line("--socket /line"), OPTIONS_RUN);
+    cmdline_finish(&options);
+    ck_assert_int_eq(read_line("--socket /line"), CMDLINE_RUN);
     ck_assert_str_eq(options.extra.socket, "/line");
 }
 END_TEST
 
-static const struct wrong {
+static const struct bad_line {
     const char *line;
-    const char *says;
-} wrongs[] = {
-    { "--model a", "must be NAME=FILE" },
-    { "--model a=", "must be NAME=FILE" },
-    { "--model =/f", "a name has 1 to 64" },
-    { "--model a=/f --model a=/g", "given twice" },
-    { "--nonsense", "nonsense" },
-    { "--socket", "socket" },
-    { "extra", "options only" },
-    { "--socket=", "the path is empty" },
+    const char *expected;
+} bad_lines[] = {
+    { "--model a", "expected NAME=FILE" }, { "--model a=", "expected NAME=FILE" },
+    { "--model =/f", "expected 1 to 64" }, { "--model a=/f --model a=/g", "given twice" },
+    { "--nonsense", "nonsense" },          { "--socket", "socket" },
+    { "extra", "options only" },           { "--socket=", "the path is empty" },
 };
 
-START_TEST(what_is_wrong_is_said)
+START_TEST(errors_are_reported)
 {
-    ck_assert_int_eq(read_line(wrongs[_i].line), OPTIONS_BAD);
+    ck_assert_int_eq(read_line(bad_lines[_i].line), CMDLINE_BAD);
 
-    ck_assert_msg(strstr(diag.text, wrongs[_i].says), "%s: %s", wrongs[_i].line, diag.text);
+    ck_assert_msg(strstr(diag.text, bad_lines[_i].expected), "%s: %s", bad_lines[_i].line, diag.text);
 }
 END_TEST
 
-START_TEST(the_usual_socket_is_roots_or_the_users)
+START_TEST(the_default_socket_is_roots_or_the_users)
 {
-    char path[OPTIONS_PATH_BYTES];
+    char path[CMDLINE_PATH_BYTES];
 
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+    ck_assert_int_eq(read_line(""), CMDLINE_RUN);
 
-    ck_assert(options_usual_socket(&options, true, path, &diag));
+    ck_assert(cmdline_default_socket(&options, true, path, &diag));
     ck_assert_str_eq(path, "/run/sotto/sotto.sock");
-    ck_assert(options_usual_socket(&options, false, path, &diag));
+    ck_assert(cmdline_default_socket(&options, false, path, &diag));
     ck_assert_str_eq(path, "/run/user/7/sotto.sock");
 }
 END_TEST
 
-START_TEST(without_a_runtime_folder_a_user_must_say_where)
+START_TEST(without_a_runtime_folder_a_user_must_give_the_socket)
 {
-    char path[OPTIONS_PATH_BYTES];
+    char path[CMDLINE_PATH_BYTES];
 
-    ck_assert_int_eq(read_line(""), OPTIONS_RUN);
+    ck_assert_int_eq(read_line(""), CMDLINE_RUN);
 
-    ck_assert(!options_usual_socket(&options, false, path, &diag));
+    ck_assert(!cmdline_default_socket(&options, false, path, &diag));
     ck_assert_ptr_nonnull(strstr(diag.text, "--socket"));
 }
 END_TEST
 
-START_TEST(an_engine_that_is_not_there_is_said)
+START_TEST(a_missing_engine_is_named)
 {
-    char path[OPTIONS_PATH_BYTES];
+    char path[CMDLINE_PATH_BYTES];
 
-    ck_assert_int_eq(read_line("--engine /nonexistent/engine"), OPTIONS_RUN);
+    ck_assert_int_eq(read_line("--engine /nonexistent/engine"), CMDLINE_RUN);
 
-    ck_assert(!options_find_engine(&options, path, &diag));
+    ck_assert(!cmdline_find_engine(&options, path, &diag));
     ck_assert_ptr_nonnull(strstr(diag.text, "/nonexistent/engine"));
 }
 END_TEST
@@ -151,11 +148,11 @@ int main(void)
     tcase_add_test(facts, all_options_are_read);
     tcase_add_test(facts, a_relative_path_counts_from_this_folder);
     tcase_add_test(facts, an_equals_sign_in_the_file_is_part_of_it);
-    tcase_add_test(facts, the_command_line_wins_over_the_environment);
-    tcase_add_loop_test(facts, what_is_wrong_is_said, 0, (int)COUNTOF(wrongs));
-    tcase_add_test(facts, the_usual_socket_is_roots_or_the_users);
-    tcase_add_test(facts, without_a_runtime_folder_a_user_must_say_where);
-    tcase_add_test(facts, an_engine_that_is_not_there_is_said);
+    tcase_add_test(facts, the_command_line_overrides_the_environment);
+    tcase_add_loop_test(facts, errors_are_reported, 0, (int)COUNTOF(bad_lines));
+    tcase_add_test(facts, the_default_socket_is_roots_or_the_users);
+    tcase_add_test(facts, without_a_runtime_folder_a_user_must_give_the_socket);
+    tcase_add_test(facts, a_missing_engine_is_named);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * What the service manager hears, and which sockets are taken from it; a datagram socket plays the manager.
+ * Messages for the service manager, and sockets from it. A datagram socket stands in for the manager.
  */
 #include "app/notify.h"
 #include "unit.h"
@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* A service manager made of one datagram socket. */
 static char dir[64];
 static int manager;
 static char message[512];
@@ -39,7 +38,7 @@ static void teardown(void)
     close(manager);
 }
 
-static const char *heard(void)
+static const char *received(void)
 {
     ssize_t n = recv(manager, message, sizeof(message) - 1, 0);
 
@@ -47,34 +46,34 @@ static const char *heard(void)
     return message;
 }
 
-START_TEST(readiness_and_life_are_told)
+START_TEST(readiness_status_and_life_are_reported)
 {
     notify_ready();
-    ck_assert_str_eq(heard(), "READY=1");
+    ck_assert_str_eq(received(), "READY=1");
     notify_status("2 models");
-    ck_assert_str_eq(heard(), "STATUS=2 models");
+    ck_assert_str_eq(received(), "STATUS=2 models");
     notify_alive();
-    ck_assert_str_eq(heard(), "WATCHDOG=1");
+    ck_assert_str_eq(received(), "WATCHDOG=1");
 }
 END_TEST
 
-START_TEST(a_stop_is_told_with_its_bound)
+START_TEST(a_stop_is_reported_with_its_bound)
 {
     notify_stopping(10000000);
 
-    ck_assert_str_eq(heard(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=10000000");
+    ck_assert_str_eq(received(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=10000000");
 }
 END_TEST
 
-START_TEST(a_reload_is_told_with_its_time)
+START_TEST(a_reload_is_reported_with_its_time)
 {
     notify_reloading();
 
-    ck_assert_ptr_nonnull(strstr(heard(), "RELOADING=1\nMONOTONIC_USEC="));
+    ck_assert_ptr_nonnull(strstr(received(), "RELOADING=1\nMONOTONIC_USEC="));
 }
 END_TEST
 
-START_TEST(without_a_watchdog_nothing_is_asked)
+START_TEST(without_a_watchdog_the_interval_is_0)
 {
     ck_assert_uint_eq(notify_watchdog_us(), 0);
 }
@@ -92,13 +91,13 @@ START_TEST(the_watchdogs_interval_is_the_managers)
 }
 END_TEST
 
-START_TEST(without_a_manager_all_is_silence)
+START_TEST(without_a_manager_nothing_is_sent)
 {
     unsetenv("NOTIFY_SOCKET");
     notify_ready();
     notify_alive();
 
-    ck_assert_str_eq(heard(), "");
+    ck_assert_str_eq(received(), "");
 }
 END_TEST
 
@@ -195,12 +194,12 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
-    tcase_add_test(facts, readiness_and_life_are_told);
-    tcase_add_test(facts, a_stop_is_told_with_its_bound);
-    tcase_add_test(facts, a_reload_is_told_with_its_time);
-    tcase_add_test(facts, without_a_watchdog_nothing_is_asked);
+    tcase_add_test(facts, readiness_status_and_life_are_reported);
+    tcase_add_test(facts, a_stop_is_reported_with_its_bound);
+    tcase_add_test(facts, a_reload_is_reported_with_its_time);
+    tcase_add_test(facts, without_a_watchdog_the_interval_is_0);
     tcase_add_test(facts, the_watchdogs_interval_is_the_managers);
-    tcase_add_test(facts, without_a_manager_all_is_silence);
+    tcase_add_test(facts, without_a_manager_nothing_is_sent);
     tcase_add_test(facts, none_passed_in_is_none);
     tcase_add_test(facts, listening_sockets_are_taken_and_not_inherited);
     tcase_add_test(facts, two_of_which_one_is_of_a_wrong_kind_are_refused);

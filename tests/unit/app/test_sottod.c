@@ -1,5 +1,5 @@
 /*
- * The program sottod as its users meet it: started, served by, told to end, killed, reloaded.
+ * The program sottod as a whole: start, service, end, kill, reload.
  */
 #include "base/clock.h"
 #include "daemon.h"
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 
 static struct daemon daemon_one;
-static char model[512]; /* NAME=FILE of the smallest real model; empty: not here */
+static char model[512]; /* NAME=FILE of the smallest real model; empty: not available */
 static char text[4096];
 
 static void setup(void)
@@ -69,28 +69,28 @@ static int listening_socket(int kind)
     return fd;
 }
 
-/* ---- beginning and end (O29) */
+/* ---- start and end */
 
 START_TEST(ready_means_that_the_socket_answers)
 {
-    struct talk talk;
+    struct client client;
 
     start();
 
-    talk_open(&talk, daemon_one.socket);
-    talk_close(&talk);
+    client_open(&client, daemon_one.socket);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
-START_TEST(an_end_removes_the_socket_and_is_told)
+START_TEST(an_end_removes_the_socket_and_is_reported)
 {
     start();
-    while (*daemon_heard(&daemon_one, 50)) {
+    while (*daemon_message(&daemon_one, 50)) {
     }
     kill(daemon_one.pid, SIGTERM);
 
-    ck_assert_ptr_nonnull(strstr(daemon_heard(&daemon_one, 2000), "STOPPING=1"));
+    ck_assert_ptr_nonnull(strstr(daemon_message(&daemon_one, 2000), "STOPPING=1"));
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
     ck_assert_int_ne(access(daemon_one.socket, F_OK), 0);
 }
@@ -105,7 +105,7 @@ START_TEST(the_watchdog_is_fed_at_half_its_interval)
     start();
     until_us = clock_mono_us() + 1000000;
     while (clock_mono_us() < until_us) {
-        n_fed += strcmp(daemon_heard(&daemon_one, 50), "WATCHDOG=1") == 0;
+        n_fed += strcmp(daemon_message(&daemon_one, 50), "WATCHDOG=1") == 0;
     }
 
     ck_assert_uint_ge(n_fed, 7);
@@ -129,31 +129,31 @@ START_TEST(a_stop_while_loading_is_quick)
 }
 END_TEST
 
-/* Streams that could run for minutes: each ends with one last frame, then the connection. */
+/* Stops streams that could run for minutes: each ends with one last frame, then the connection ends. */
 static void stop_with_streams(const char *config, unsigned most_ms)
 {
-    struct talk talk[8];
+    struct client client[8];
     uint64_t from_us;
 
     daemon_write_config(&daemon_one, config);
     start_with_model();
-    for (size_t i = 0; i < COUNTOF(talk); i++) {
-        talk_open(&talk[i], daemon_one.socket);
-        talk_generate(&talk[i], 1, "Once", 400);
-        ck_assert_ptr_nonnull(talk_next(&talk[i]));
+    for (size_t i = 0; i < COUNTOF(client); i++) {
+        client_open(&client[i], daemon_one.socket);
+        client_generate(&client[i], 1, "Once", 400);
+        ck_assert_ptr_nonnull(client_next(&client[i]));
     }
     from_us = clock_mono_us();
     kill(daemon_one.pid, SIGTERM);
-    for (size_t i = 0; i < COUNTOF(talk); i++) {
-        const Sotto__V1__ServerFrame *last = talk_last(&talk[i], 1);
+    for (size_t i = 0; i < COUNTOF(client); i++) {
+        const Sotto__V1__ServerFrame *last = client_last(&client[i], 1);
 
         ck_assert(last->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE ||
                   last->error->code == SOTTO__V1__CODE__CODE_UNAVAILABLE);
-        last = talk_next(&talk[i]);
+        last = client_next(&client[i]);
         ck_assert_msg(last && last->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && last->error->fatal,
-                      "the connection is told why it ends");
-        ck_assert_ptr_null(talk_next(&talk[i]));
-        talk_close(&talk[i]);
+                      "the connection ends with a reason");
+        ck_assert_ptr_null(client_next(&client[i]));
+        client_close(&client[i]);
     }
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
     ck_assert_uint_lt(clock_mono_us() - from_us, most_ms * UINT64_C(1000));
@@ -167,9 +167,9 @@ START_TEST(a_stop_ends_eight_streams_with_a_reason_in_time)
 }
 END_TEST
 
-START_TEST(a_second_signal_takes_the_grace_away)
+START_TEST(a_second_signal_ends_the_grace)
 {
-    struct talk talk;
+    struct client client;
     uint64_t from_us;
 
     if (!*model) {
@@ -177,11 +177,11 @@ START_TEST(a_second_signal_takes_the_grace_away)
     }
     daemon_write_config(&daemon_one, "{\"daemon\": {\"stop_grace\": \"5s\"}}");
     start_with_model();
-    talk_open(&talk, daemon_one.socket);
+    client_open(&client, daemon_one.socket);
     for (uint32_t label = 1; label <= 32; label++) {
-        talk_generate(&talk, label, "Once", 500);
+        client_generate(&client, label, "Once", 500);
     }
-    ck_assert_ptr_nonnull(talk_next(&talk));
+    ck_assert_ptr_nonnull(client_next(&client));
     from_us = clock_mono_us();
     kill(daemon_one.pid, SIGTERM);
     usleep(20000);
@@ -189,7 +189,7 @@ START_TEST(a_second_signal_takes_the_grace_away)
 
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 10000), 0);
     ck_assert_uint_lt(clock_mono_us() - from_us, 4000000);
-    talk_close(&talk);
+    client_close(&client);
 }
 END_TEST
 
@@ -204,11 +204,11 @@ START_TEST(the_start_is_quick)
 }
 END_TEST
 
-/* ---- whose socket (O28) */
+/* ---- the socket */
 
 START_TEST(after_a_kill_it_comes_back)
 {
-    struct talk talk;
+    struct client client;
 
     start();
     kill(daemon_one.pid, SIGKILL);
@@ -216,8 +216,8 @@ START_TEST(after_a_kill_it_comes_back)
     ck_assert_int_eq(access(daemon_one.socket, F_OK), 0);
 
     start();
-    talk_open(&talk, daemon_one.socket);
-    talk_close(&talk);
+    client_open(&client, daemon_one.socket);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(a_second_copy_is_refused_and_the_first_lives)
 {
     struct daemon second = daemon_one;
-    struct talk talk;
+    struct client client;
 
     start();
     daemon_start(&second, NULL);
@@ -233,27 +233,27 @@ START_TEST(a_second_copy_is_refused_and_the_first_lives)
 
     snprintf(text, sizeof(text), "another sottod has it, process %d", (int)daemon_one.pid);
     ck_assert(daemon_log_has(&daemon_one, text, 1000));
-    talk_open(&talk, daemon_one.socket);
-    talk_close(&talk);
+    client_open(&client, daemon_one.socket);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
 START_TEST(a_passed_in_socket_outlives_every_start)
 {
-    struct talk talk;
+    struct client client;
 
     daemon_one.passed = listening_socket(SOCK_STREAM);
     for (int i = 0; i < 2; i++) {
         start();
-        talk_open(&talk, daemon_one.socket);
-        talk_close(&talk);
+        client_open(&client, daemon_one.socket);
+        client_close(&client);
         ck_assert_int_eq(end(), 0);
         ck_assert_int_eq(access(daemon_one.socket, F_OK), 0);
     }
-    ck_assert(talk_try_open(&talk, daemon_one.socket)); /* waits for the next start */
+    ck_assert(client_try_open(&client, daemon_one.socket)); /* waits for the next start */
     start();
-    talk_close(&talk);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
@@ -264,40 +264,40 @@ START_TEST(a_passed_in_socket_of_a_wrong_kind_ends_the_start)
     daemon_start(&daemon_one, NULL);
 
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
-    ck_assert(daemon_log_has(&daemon_one, "no listening unix stream socket", 1000));
+    ck_assert(daemon_log_has(&daemon_one, "not a listening unix stream socket", 1000));
 }
 END_TEST
 
-START_TEST(few_descriptors_lower_the_bound_and_say_so)
+START_TEST(few_descriptors_lower_the_limit_which_is_logged)
 {
-    struct talk talk[12];
+    struct client client[12];
     unsigned n_refused = 0;
 
     daemon_one.n_files = 32;
     start();
-    ck_assert(daemon_log_has(&daemon_one, "8 connections at most", 1000));
-    for (size_t i = 0; i < COUNTOF(talk); i++) {
+    ck_assert(daemon_log_has(&daemon_one, "limited to 8 connections", 1000));
+    for (size_t i = 0; i < COUNTOF(client); i++) {
         const Sotto__V1__ServerFrame *frame;
 
-        ck_assert(talk_try_open(&talk[i], daemon_one.socket));
+        ck_assert(client_try_open(&client[i], daemon_one.socket));
         if (i >= 8) {
-            frame = talk_next(&talk[i]);
+            frame = client_next(&client[i]);
             ck_assert_ptr_nonnull(frame);
             n_refused += frame->error->code == SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
         }
     }
     ck_assert_uint_eq(n_refused, 4);
-    for (size_t i = 0; i < COUNTOF(talk); i++) {
-        talk_close(&talk[i]);
+    for (size_t i = 0; i < COUNTOF(client); i++) {
+        client_close(&client[i]);
     }
     usleep(50000);
-    talk_open(&talk[0], daemon_one.socket);
-    talk_close(&talk[0]);
+    client_open(&client[0], daemon_one.socket);
+    client_close(&client[0]);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
-/* User and system time of the daemon, in ms. */
+/* Returns the user and system time of the daemon in ms. */
 static unsigned long cpu_ms(void)
 {
     unsigned long user = 0;
@@ -312,10 +312,10 @@ static unsigned long cpu_ms(void)
     return (user + system) * 1000 / (unsigned long)sysconf(_SC_CLK_TCK);
 }
 
-START_TEST(at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests)
+START_TEST(at_the_limit_of_descriptors_streams_continue_and_the_processor_is_idle)
 {
-    struct talk busy;
-    struct talk crowd[100];
+    struct client busy;
+    struct client crowd[100];
     unsigned long before_ms;
 
     if (!*model) {
@@ -323,14 +323,14 @@ START_TEST(at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests)
     }
     daemon_one.n_files = 32;
     start_with_model();
-    talk_open(&busy, daemon_one.socket);
-    talk_generate(&busy, 1, "Once", 300);
-    talk_generate(&busy, 2, "There", 300);
+    client_open(&busy, daemon_one.socket);
+    client_generate(&busy, 1, "Once", 300);
+    client_generate(&busy, 2, "There", 300);
     for (size_t i = 0; i < COUNTOF(crowd); i++) {
-        talk_try_open(&crowd[i], daemon_one.socket);
+        client_try_open(&crowd[i], daemon_one.socket);
     }
     for (unsigned n_done = 0; n_done < 2;) {
-        const Sotto__V1__ServerFrame *frame = talk_next(&busy);
+        const Sotto__V1__ServerFrame *frame = client_next(&busy);
 
         ck_assert_ptr_nonnull(frame);
         n_done += frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_DONE && frame->done->usage->generated_tokens == 300;
@@ -339,19 +339,19 @@ START_TEST(at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests)
     usleep(500000);
     ck_assert_uint_lt(cpu_ms() - before_ms, 100);
     for (size_t i = 0; i < COUNTOF(crowd); i++) {
-        talk_close(&crowd[i]);
+        client_close(&crowd[i]);
     }
     usleep(100000);
-    talk_open(&crowd[0], daemon_one.socket);
-    talk_close(&crowd[0]);
-    talk_close(&busy);
+    client_open(&crowd[0], daemon_one.socket);
+    client_close(&crowd[0]);
+    client_close(&busy);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
-/* ---- configuration and reload (O27) */
+/* ---- configuration and reload */
 
-START_TEST(check_config_says_ok)
+START_TEST(check_config_prints_ok)
 {
     const char *more[] = { "--check-config", NULL };
 
@@ -362,7 +362,7 @@ START_TEST(check_config_says_ok)
 }
 END_TEST
 
-START_TEST(check_config_says_each_fault_with_its_line)
+START_TEST(check_config_prints_each_error_with_its_line)
 {
     const char *more[] = { "--check-config", NULL };
 
@@ -370,8 +370,7 @@ START_TEST(check_config_says_each_fault_with_its_line)
     daemon_start(&daemon_one, more);
 
     ck_assert_int_eq(daemon_wait_end(&daemon_one, 5000), 1);
-    ck_assert(
-        daemon_log_has(&daemon_one, "sotto.json:2: sokket: there is no such setting; did you mean \"socket\"?", 1000));
+    ck_assert(daemon_log_has(&daemon_one, "sotto.json:2: sokket: unknown setting; did you mean \"socket\"?", 1000));
     ck_assert(daemon_log_has(&daemon_one, "sotto.json:3: daemon.stop_grace: the number 10 is not allowed", 1000));
 }
 END_TEST
@@ -396,27 +395,27 @@ START_TEST(a_wrong_command_line_ends_with_2)
 }
 END_TEST
 
-static const Sotto__V1__ServerFrame *reload(struct talk *talk)
+static const Sotto__V1__ServerFrame *reload(struct client *client)
 {
-    talk_ask(talk, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
-    return talk_last(talk, 99);
+    client_request(client, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
+    return client_last(client, 99);
 }
 
 START_TEST(a_reload_to_a_broken_file_changes_nothing)
 {
-    struct talk talk;
+    struct client client;
     const Sotto__V1__ServerFrame *frame;
 
     start();
-    talk_open(&talk, daemon_one.socket);
+    client_open(&client, daemon_one.socket);
     daemon_write_config(&daemon_one, "{\"policy\": 7}");
-    frame = reload(&talk);
+    frame = reload(&client);
 
     ck_assert_int_eq(frame->body_case, SOTTO__V1__SERVER_FRAME__BODY_ERROR);
     ck_assert_ptr_nonnull(strstr(frame->error->message, "sotto.json:1: policy: the number 7"));
-    talk_ask(&talk, 1, SOTTO__V1__CLIENT_FRAME__BODY_STATUS);
-    ck_assert_uint_eq(talk_last(&talk, 1)->status_report->config_generation, 1);
-    talk_close(&talk);
+    client_request(&client, 1, SOTTO__V1__CLIENT_FRAME__BODY_STATUS);
+    ck_assert_uint_eq(client_last(&client, 1)->status_report->config_generation, 1);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
@@ -431,10 +430,10 @@ static bool has_path(char *const *paths, size_t n, const char *path)
     return false;
 }
 
-/* Model, limit and socket at once, while two requests run: they end as they began; the new one has the new limit. */
-START_TEST(a_reload_of_everything_leaves_what_runs_and_names_what_waits)
+/* Changes model, limit and socket while two requests run: they keep the old limit, a new one gets the new limit. */
+START_TEST(a_reload_keeps_running_requests_and_names_changes_that_wait)
 {
-    struct talk talk;
+    struct client client;
     const Sotto__V1__ServerFrame *frame;
     const Sotto__V1__Reloaded *reloaded;
 
@@ -444,18 +443,18 @@ START_TEST(a_reload_of_everything_leaves_what_runs_and_names_what_waits)
     snprintf(text, sizeof(text), "{\"models\": {\"tiny\": {\"file\": \"%s\"}}}", strchr(model, '=') + 1);
     daemon_write_config(&daemon_one, text);
     start();
-    talk_open(&talk, daemon_one.socket);
-    talk_generate(&talk, 1, "Once", 300);
-    talk_generate(&talk, 2, "There", 300);
+    client_open(&client, daemon_one.socket);
+    client_generate(&client, 1, "Once", 300);
+    client_generate(&client, 2, "There", 300);
     snprintf(text, sizeof(text),
              "{\"socket\": \"/tmp/elsewhere\", \"socket_group\": \"root\", \"policy\": [{\"anyone\": true, "
              "\"admin\": true,"
              " \"answer_tokens\": 5}], \"models\": {\"tiny\": {\"file\": \"%s\", \"context\": 100}}}",
              strchr(model, '=') + 1);
     daemon_write_config(&daemon_one, text);
-    talk_ask(&talk, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
+    client_request(&client, 99, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD);
     for (unsigned n_done = 0; n_done < 2;) {
-        frame = talk_next(&talk);
+        frame = client_next(&client);
         ck_assert_ptr_nonnull(frame);
         if (frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_RELOADED) {
             reloaded = frame->reloaded;
@@ -468,77 +467,77 @@ START_TEST(a_reload_of_everything_leaves_what_runs_and_names_what_waits)
             n_done++;
         }
     }
-    reloaded = reload(&talk)->reloaded; /* what waits is told until it is done */
+    reloaded = reload(&client)->reloaded; /* waiting changes are reported until the restart */
     ck_assert(has_path(reloaded->needs_restart, reloaded->n_needs_restart, "socket_group"));
     ck_assert_uint_eq(reloaded->n_applied, 0);
-    talk_generate(&talk, 3, "Once", 4);
-    ck_assert_int_eq(talk_last(&talk, 3)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
-    talk_close(&talk);
+    client_generate(&client, 3, "Once", 4);
+    ck_assert_int_eq(client_last(&client, 3)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
 START_TEST(three_reloads_in_a_second_are_three)
 {
-    struct talk talk;
+    struct client client;
 
     start();
-    talk_open(&talk, daemon_one.socket);
+    client_open(&client, daemon_one.socket);
     for (int i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "{\"daemon\": {\"connections\": %d}}", 100 + i);
         daemon_write_config(&daemon_one, text);
-        ck_assert_uint_eq(reload(&talk)->reloaded->config_generation, 2u + (unsigned)i);
+        ck_assert_uint_eq(reload(&client)->reloaded->config_generation, 2u + (unsigned)i);
     }
-    talk_close(&talk);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
-START_TEST(a_reload_during_a_load_is_no_harm)
+START_TEST(a_reload_during_a_load_does_no_harm)
 {
-    struct talk talk;
+    struct client client;
 
     if (!*model) {
         return;
     }
     start_with_model();
-    talk_open(&talk, daemon_one.socket);
-    ck_assert_int_eq(reload(&talk)->body_case, SOTTO__V1__SERVER_FRAME__BODY_RELOADED);
-    talk_generate(&talk, 1, "Once", 3);
+    client_open(&client, daemon_one.socket);
+    ck_assert_int_eq(reload(&client)->body_case, SOTTO__V1__SERVER_FRAME__BODY_RELOADED);
+    client_generate(&client, 1, "Once", 3);
 
-    ck_assert_int_eq(talk_last(&talk, 1)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
-    talk_close(&talk);
+    ck_assert_int_eq(client_last(&client, 1)->body_case, SOTTO__V1__SERVER_FRAME__BODY_DONE);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
 START_TEST(the_signal_reloads_too)
 {
-    struct talk talk;
+    struct client client;
 
     start();
     daemon_write_config(&daemon_one, "{\"daemon\": {\"connections\": 9, \"connections_a_uid\": 9}}");
     kill(daemon_one.pid, SIGHUP);
     ck_assert(daemon_log_has(&daemon_one, "event: reloaded, generation: 2, applied: 2, needs-restart: 0", 2000));
-    talk_open(&talk, daemon_one.socket);
-    talk_close(&talk);
+    client_open(&client, daemon_one.socket);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
 }
 END_TEST
 
 START_TEST(no_prompt_reaches_the_log)
 {
-    struct talk talk;
+    struct client client;
 
     if (!*model) {
         return;
     }
     setenv("SOTTO_LOG", "app:debug,ipc:debug,stream:debug,engine:debug,model:debug", 1);
     start_with_model();
-    talk_open(&talk, daemon_one.socket);
-    talk_generate(&talk, 1, "xylophone7", 3);
-    talk_last(&talk, 1);
-    talk_close(&talk);
+    client_open(&client, daemon_one.socket);
+    client_generate(&client, 1, "xylophone7", 3);
+    client_last(&client, 1);
+    client_close(&client);
     ck_assert_int_eq(end(), 0);
     unsetenv("SOTTO_LOG");
 
@@ -556,26 +555,26 @@ int main(void)
     tcase_add_checked_fixture(facts, setup, teardown);
     tcase_set_timeout(facts, 60);
     tcase_add_test(facts, ready_means_that_the_socket_answers);
-    tcase_add_test(facts, an_end_removes_the_socket_and_is_told);
+    tcase_add_test(facts, an_end_removes_the_socket_and_is_reported);
     tcase_add_test(facts, the_watchdog_is_fed_at_half_its_interval);
     tcase_add_test(facts, a_stop_while_loading_is_quick);
     tcase_add_test(facts, a_stop_ends_eight_streams_with_a_reason_in_time);
-    tcase_add_test(facts, a_second_signal_takes_the_grace_away);
+    tcase_add_test(facts, a_second_signal_ends_the_grace);
     tcase_add_test(facts, the_start_is_quick);
     tcase_add_test(facts, after_a_kill_it_comes_back);
     tcase_add_test(facts, a_second_copy_is_refused_and_the_first_lives);
     tcase_add_test(facts, a_passed_in_socket_outlives_every_start);
     tcase_add_test(facts, a_passed_in_socket_of_a_wrong_kind_ends_the_start);
-    tcase_add_test(facts, few_descriptors_lower_the_bound_and_say_so);
-    tcase_add_test(facts, at_the_limit_of_descriptors_streams_go_on_and_the_processor_rests);
-    tcase_add_test(facts, check_config_says_ok);
-    tcase_add_test(facts, check_config_says_each_fault_with_its_line);
+    tcase_add_test(facts, few_descriptors_lower_the_limit_which_is_logged);
+    tcase_add_test(facts, at_the_limit_of_descriptors_streams_continue_and_the_processor_is_idle);
+    tcase_add_test(facts, check_config_prints_ok);
+    tcase_add_test(facts, check_config_prints_each_error_with_its_line);
     tcase_add_test(facts, a_wrong_configuration_ends_the_start);
     tcase_add_test(facts, a_wrong_command_line_ends_with_2);
     tcase_add_test(facts, a_reload_to_a_broken_file_changes_nothing);
-    tcase_add_test(facts, a_reload_of_everything_leaves_what_runs_and_names_what_waits);
+    tcase_add_test(facts, a_reload_keeps_running_requests_and_names_changes_that_wait);
     tcase_add_test(facts, three_reloads_in_a_second_are_three);
-    tcase_add_test(facts, a_reload_during_a_load_is_no_harm);
+    tcase_add_test(facts, a_reload_during_a_load_does_no_harm);
     tcase_add_test(facts, the_signal_reloads_too);
     tcase_add_test(facts, no_prompt_reaches_the_log);
     suite_add_tcase(suite, facts);

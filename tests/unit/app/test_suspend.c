@@ -1,4 +1,4 @@
-/* What is done when the machine goes to sleep and comes back, in every order. */
+/* Suspend and resume, in every order of events. */
 #include "app/suspend.h"
 #include "unit.h"
 
@@ -12,9 +12,9 @@ static void setup(void)
     suspend_on_locked(&state);
 }
 
-START_TEST(told_of_sleep_work_is_stopped_and_the_lock_goes_when_all_stands_still)
+START_TEST(an_announced_sleep_stops_work_and_then_releases_the_lock)
 {
-    ck_assert_int_eq(suspend_on_told(&state, true, NOW), SUSPEND_DO_STOP);
+    ck_assert_int_eq(suspend_on_announced(&state, true, NOW), SUSPEND_DO_STOP);
     ck_assert_int_eq(suspend_on_look(&state, false, NOW + 5000), SUSPEND_DO_NOTHING);
 
     ck_assert_int_eq(suspend_on_look(&state, true, NOW + 10000), SUSPEND_DO_RELEASE);
@@ -22,9 +22,9 @@ START_TEST(told_of_sleep_work_is_stopped_and_the_lock_goes_when_all_stands_still
 }
 END_TEST
 
-START_TEST(what_hangs_holds_up_no_suspend)
+START_TEST(a_step_that_hangs_does_not_delay_the_suspend)
 {
-    suspend_on_told(&state, true, NOW);
+    suspend_on_announced(&state, true, NOW);
 
     ck_assert_int_eq(suspend_on_look(&state, false, NOW + SUSPEND_MOST_US - 1), SUSPEND_DO_NOTHING);
     ck_assert_int_eq(suspend_on_look(&state, false, NOW + SUSPEND_MOST_US), SUSPEND_DO_RELEASE);
@@ -32,40 +32,40 @@ START_TEST(what_hangs_holds_up_no_suspend)
 }
 END_TEST
 
-START_TEST(awake_a_lock_is_taken_again)
+START_TEST(the_lock_is_taken_again_after_a_sleep)
 {
-    suspend_on_told(&state, true, NOW);
+    suspend_on_announced(&state, true, NOW);
     suspend_on_look(&state, true, NOW);
 
-    ck_assert_int_eq(suspend_on_told(&state, false, NOW + 60000000), SUSPEND_DO_WAKE);
+    ck_assert_int_eq(suspend_on_announced(&state, false, NOW + 60000000), SUSPEND_DO_WAKE);
     suspend_on_locked(&state);
     ck_assert_int_eq(state.state, SUSPEND_AWAKE);
 }
 END_TEST
 
-START_TEST(a_sleep_called_off_wakes_at_once)
+START_TEST(a_cancelled_sleep_wakes_at_once)
 {
-    suspend_on_told(&state, true, NOW);
+    suspend_on_announced(&state, true, NOW);
 
-    ck_assert_int_eq(suspend_on_told(&state, false, NOW + 1000), SUSPEND_DO_WAKE);
+    ck_assert_int_eq(suspend_on_announced(&state, false, NOW + 1000), SUSPEND_DO_WAKE);
     ck_assert_int_eq(suspend_on_look(&state, true, NOW + 2000), SUSPEND_DO_NOTHING);
 }
 END_TEST
 
-START_TEST(told_twice_is_told_once)
+START_TEST(announcements_are_idempotent)
 {
-    ck_assert_int_eq(suspend_on_told(&state, false, NOW), SUSPEND_DO_NOTHING);
-    suspend_on_told(&state, true, NOW);
+    ck_assert_int_eq(suspend_on_announced(&state, false, NOW), SUSPEND_DO_NOTHING);
+    suspend_on_announced(&state, true, NOW);
 
-    ck_assert_int_eq(suspend_on_told(&state, true, NOW), SUSPEND_DO_NOTHING);
+    ck_assert_int_eq(suspend_on_announced(&state, true, NOW), SUSPEND_DO_NOTHING);
 }
 END_TEST
 
-START_TEST(suspend_is_heeded_without_a_lock_too)
+START_TEST(suspend_is_obeyed_without_a_lock_too)
 {
     suspend_init(&state);
 
-    ck_assert_int_eq(suspend_on_told(&state, true, NOW), SUSPEND_DO_STOP);
+    ck_assert_int_eq(suspend_on_announced(&state, true, NOW), SUSPEND_DO_STOP);
     ck_assert_int_eq(suspend_on_look(&state, true, NOW), SUSPEND_DO_RELEASE);
 }
 END_TEST
@@ -73,16 +73,16 @@ END_TEST
 START_TEST(a_lock_that_comes_too_late_changes_nothing)
 {
     suspend_init(&state);
-    suspend_on_told(&state, true, NOW);
+    suspend_on_announced(&state, true, NOW);
     suspend_on_locked(&state);
 
     ck_assert_int_eq(state.state, SUSPEND_GOING);
 }
 END_TEST
 
-START_TEST(without_logind_nobody_would_wake_us_so_we_are_awake)
+START_TEST(losing_logind_counts_as_being_awake)
 {
-    suspend_on_told(&state, true, NOW);
+    suspend_on_announced(&state, true, NOW);
     suspend_on_look(&state, true, NOW);
 
     ck_assert_int_eq(suspend_on_lost(&state), SUSPEND_DO_WAKE);
@@ -90,7 +90,7 @@ START_TEST(without_logind_nobody_would_wake_us_so_we_are_awake)
 }
 END_TEST
 
-START_TEST(nobody_gives_back_a_lock_while_awake)
+START_TEST(the_lock_is_not_released_while_awake)
 {
     ck_assert(!suspend_may_move(SUSPEND_AWAKE, SUSPEND_GONE));
     ck_assert(suspend_may_move(SUSPEND_GOING, SUSPEND_GONE));
@@ -103,15 +103,15 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, NULL);
-    tcase_add_test(facts, told_of_sleep_work_is_stopped_and_the_lock_goes_when_all_stands_still);
-    tcase_add_test(facts, what_hangs_holds_up_no_suspend);
-    tcase_add_test(facts, awake_a_lock_is_taken_again);
-    tcase_add_test(facts, a_sleep_called_off_wakes_at_once);
-    tcase_add_test(facts, told_twice_is_told_once);
-    tcase_add_test(facts, suspend_is_heeded_without_a_lock_too);
+    tcase_add_test(facts, an_announced_sleep_stops_work_and_then_releases_the_lock);
+    tcase_add_test(facts, a_step_that_hangs_does_not_delay_the_suspend);
+    tcase_add_test(facts, the_lock_is_taken_again_after_a_sleep);
+    tcase_add_test(facts, a_cancelled_sleep_wakes_at_once);
+    tcase_add_test(facts, announcements_are_idempotent);
+    tcase_add_test(facts, suspend_is_obeyed_without_a_lock_too);
     tcase_add_test(facts, a_lock_that_comes_too_late_changes_nothing);
-    tcase_add_test(facts, without_logind_nobody_would_wake_us_so_we_are_awake);
-    tcase_add_test(facts, nobody_gives_back_a_lock_while_awake);
+    tcase_add_test(facts, losing_logind_counts_as_being_awake);
+    tcase_add_test(facts, the_lock_is_not_released_while_awake);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

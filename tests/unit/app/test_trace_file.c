@@ -1,4 +1,4 @@
-/* The trace is JSON that a viewer opens, and names neither texts nor tokens. */
+/* The trace is valid JSON for a viewer, without texts and tokens. */
 #include "app/trace_file.h"
 #include "govern/governor.h"
 #include "unit.h"
@@ -29,7 +29,7 @@ static json_t *format(const struct trace_event *events, size_t n)
     return root;
 }
 
-/* The @i-th event that is no name of a row. */
+/* Returns the @i-th event, not counting names of rows. */
 static const json_t *event_of(const json_t *root, size_t i)
 {
     const json_t *list = json_object_get(root, "traceEvents");
@@ -92,7 +92,7 @@ START_TEST(temperatures_below_zero_are_below_zero)
 }
 END_TEST
 
-START_TEST(every_kind_of_event_is_good_json)
+START_TEST(every_kind_of_event_is_valid_json)
 {
     struct trace_event events[TRACE_WHAT_COUNT];
     json_t *root;
@@ -129,7 +129,7 @@ START_TEST(the_file_is_for_its_owner_alone_and_whole)
 }
 END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_named)
+START_TEST(a_missing_folder_is_named)
 {
     struct diag diag = DIAG_INIT;
 
@@ -148,9 +148,9 @@ int main(void)
     tcase_add_test(facts, a_step_is_a_bar_that_ends_when_it_was_done);
     tcase_add_test(facts, a_mode_is_a_mark_with_its_cause);
     tcase_add_test(facts, temperatures_below_zero_are_below_zero);
-    tcase_add_test(facts, every_kind_of_event_is_good_json);
+    tcase_add_test(facts, every_kind_of_event_is_valid_json);
     tcase_add_test(facts, the_file_is_for_its_owner_alone_and_whole);
-    tcase_add_test(facts, a_folder_that_is_not_there_is_named);
+    tcase_add_test(facts, a_missing_folder_is_named);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -105,7 +105,7 @@ START_TEST(bad_decimal_numbers_are_refused)
     const char *bad[] = { "", "nan", "inf", "0x1p3", " 1", "1,5", "1e999", "--", "e" };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_bad("--temperature", bad[i], "no decimal number");
+        assert_bad("--temperature", bad[i], "not a decimal number");
     }
 }
 END_TEST

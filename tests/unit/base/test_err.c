@@ -1,4 +1,4 @@
-/* What a fault's trail tells, and what happens to outcomes that nobody handled. */
+/* The trail of a fault, and outcomes that no caller handled. */
 #include "base/err.h"
 #include "unit.h"
 #include <errno.h>
@@ -52,6 +52,21 @@ START_TEST(forgotten_outcome_becomes_a_fault_that_says_where)
 }
 END_TEST
 
+START_TEST(pass_returns_outcomes_unchanged_and_traces_faults)
+{
+    int outcome = 3;
+    int fault = -EIO;
+    char text[100];
+
+    err_born(-EIO, "birth.c", 1);
+
+    ck_assert_int_eq(err_pass(outcome), 3);
+    ck_assert_str_eq(err_trail(text, sizeof(text)), "birth.c:1");
+    ck_assert_int_eq(err_pass(fault), -EIO);
+    ck_assert_ptr_nonnull(strstr(err_trail(text, sizeof(text)), "birth.c:1 < test_err.c:"));
+}
+END_TEST
+
 START_TEST(fault_of_a_library_starts_where_it_was_first_seen)
 {
     char text[100];
@@ -98,6 +113,7 @@ int main(void)
     tcase_add_test(tcase, new_fault_starts_a_new_trail);
     tcase_add_test(tcase, success_passes_without_a_trace);
     tcase_add_test(tcase, forgotten_outcome_becomes_a_fault_that_says_where);
+    tcase_add_test(tcase, pass_returns_outcomes_unchanged_and_traces_faults);
     tcase_add_test(tcase, fault_of_a_library_starts_where_it_was_first_seen);
     tcase_add_test(tcase, long_trail_keeps_its_birthplace_and_the_newest);
     tcase_add_test(tcase, trail_is_cut_to_the_room_it_gets);

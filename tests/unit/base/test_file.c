@@ -1,8 +1,9 @@
-/* Whole files under a ceiling, exact reads, and locks that tell who holds them. */
+/* Whole files under a ceiling, exact reads, locks that name their holder, standard descriptors. */
 #include "base/clean.h"
 #include "base/file.h"
 #include "failed_alloc.h"
 #include "unit.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void write_file(const char *bytes, size_t n)
     ck_assert_int_eq(write(fd, bytes, n), n);
 }
 
-START_TEST(file_is_read_whole_with_a_zero_behind)
+START_TEST(file_is_read_whole_with_a_zero_after_it)
 {
     cleanup(mem_freep) char *bytes = NULL;
     struct diag diag = DIAG_INIT;
@@ -246,7 +247,7 @@ static int take_and_remove(int n)
     return 0;
 }
 
-START_TEST(lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken)
+START_TEST(lock_on_a_removed_file_excludes_no_one_and_is_not_taken)
 {
     pid_t children[3];
 
@@ -299,6 +300,68 @@ START_TEST(lock_on_a_pipe_is_refused)
 }
 END_TEST
 
+/* Returns the exit code of a child process that runs @look and may close its standard descriptors. */
+static int in_child(int (*look)(void))
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        _exit(look());
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int all_closed(void)
+{
+    char byte = 0;
+
+    close(0);
+    close(1);
+    close(2);
+    if (file_hold_std() != 0 || fcntl(2, F_GETFD) < 0) {
+        return 1;
+    }
+    if (open("/dev/null", O_RDWR) < 3) {
+        return 2;
+    }
+    if (read(0, &byte, 1) != -1 || errno != EBADF) {
+        return 3;
+    }
+    if (write(1, &byte, 1) != -1 || errno != EBADF || write(2, &byte, 1) != -1 || errno != EBADF) {
+        return 4;
+    }
+    return 0;
+}
+
+static int only_1_closed(void)
+{
+    int ends[2];
+    char byte = 'x';
+
+    if (pipe(ends) < 0 || dup2(ends[0], 0) < 0 || dup2(ends[1], 2) < 0) {
+        return 1;
+    }
+    close(1);
+    if (file_hold_std() != 0 || fcntl(1, F_GETFD) < 0) {
+        return 2;
+    }
+    return write(2, &byte, 1) == 1 && read(0, &byte, 1) == 1 ? 0 : 3;
+}
+
+START_TEST(closed_standard_descriptors_are_held_and_fail_when_used)
+{
+    ck_assert_int_eq(in_child(all_closed), 0);
+}
+END_TEST
+
+START_TEST(open_standard_descriptors_are_left_alone)
+{
+    ck_assert_int_eq(in_child(only_1_closed), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("file");
@@ -306,7 +369,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60); /* thousands of locks, on a machine that has other work */
     tcase_add_checked_fixture(tcase, make_dir, drop_dir);
-    tcase_add_test(tcase, file_is_read_whole_with_a_zero_behind);
+    tcase_add_test(tcase, file_is_read_whole_with_a_zero_after_it);
     tcase_add_test(tcase, empty_file_is_read);
     tcase_add_test(tcase, file_that_does_not_say_its_size_is_read);
     tcase_add_test(tcase, absent_file_is_an_outcome);
@@ -320,9 +383,11 @@ int main(void)
     tcase_add_test(tcase, second_lock_names_the_holder);
     tcase_add_test(tcase, lock_ends_with_its_process);
     tcase_add_test(tcase, lock_does_not_follow_a_link);
-    tcase_add_test(tcase, lock_on_a_removed_file_keeps_nobody_out_and_is_not_taken);
+    tcase_add_test(tcase, lock_on_a_removed_file_excludes_no_one_and_is_not_taken);
     tcase_add_test(tcase, lock_is_taken_where_there_is_no_room_for_its_holders_number);
     tcase_add_test(tcase, lock_on_a_pipe_is_refused);
+    tcase_add_test(tcase, closed_standard_descriptors_are_held_and_fail_when_used);
+    tcase_add_test(tcase, open_standard_descriptors_are_left_alone);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -3,6 +3,7 @@
 #include "unit.h"
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char seen[2048];
 static enum log_level seen_level;
@@ -15,7 +16,7 @@ static void on_line(void *owner, enum log_level level, const char *line)
     n_seen++;
 }
 
-/* Logs one warning to a pipe in place of standard error and gives what arrived by the first read. */
+/* Logs one warning to a pipe in place of standard error and returns what the first read brings. */
 static ssize_t catch_line(bool person, char *line, size_t cap)
 {
     int old = dup(STDERR_FILENO);
@@ -61,7 +62,7 @@ START_TEST(level_alone_is_for_all_topics)
 }
 END_TEST
 
-START_TEST(words_without_meaning_are_told_and_the_rest_holds)
+START_TEST(unknown_words_are_reported_and_the_rest_holds)
 {
     ck_assert(!log_setup("nowhere:debug,ipc:debug", false));
     ck_assert(log_is_on("ipc", LOG_DEBUG));
@@ -139,6 +140,22 @@ START_TEST(person_reads_time_and_severity)
 }
 END_TEST
 
+START_TEST(journal_is_known_by_device_and_inode)
+{
+    struct stat st;
+    char stream[64];
+
+    ck_assert_int_eq(fstat(STDERR_FILENO, &st), 0);
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    ck_assert(log_is_journal(stream));
+
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino + 1);
+    ck_assert(!log_is_journal(stream));
+    ck_assert(!log_is_journal("journal"));
+    ck_assert(!log_is_journal(NULL));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("log");
@@ -147,13 +164,14 @@ int main(void)
     tcase_add_test(tcase, default_level_is_info);
     tcase_add_test(tcase, topics_have_levels_of_their_own);
     tcase_add_test(tcase, level_alone_is_for_all_topics);
-    tcase_add_test(tcase, words_without_meaning_are_told_and_the_rest_holds);
+    tcase_add_test(tcase, unknown_words_are_reported_and_the_rest_holds);
     tcase_add_test(tcase, sink_gets_topic_level_and_text);
     tcase_add_test(tcase, line_below_the_level_is_not_made);
     tcase_add_test(tcase, hostile_text_stays_one_clean_line);
     tcase_add_test(tcase, endless_text_is_cut);
     tcase_add_test(tcase, journal_line_has_the_syslog_prefix);
     tcase_add_test(tcase, person_reads_time_and_severity);
+    tcase_add_test(tcase, journal_is_known_by_device_and_inode);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * What a model pins, as the configuration says it: what is refused and in which words, and what comes of it.
+ * Pins in the configuration: errors and their sentences, and the pins that are read.
  */
 #include "base/clean.h"
 #include "config/config.h"
@@ -10,60 +10,61 @@
 #include <unistd.h>
 
 #define BEFORE "{\"models\": {\"a\": {\"file\": \"/m\", \"pin\": "
-#define BEHIND "}}}"
+#define AFTER  "}}}"
 
-struct heard {
+struct report {
     char first[DIAG_BYTES];
     unsigned n;
 };
 
-static void hear(void *owner, const char *sentence)
+static void on_sentence(void *owner, const char *sentence)
 {
-    struct heard *heard = owner;
+    struct report *report = owner;
 
-    if (!heard->n++) {
-        snprintf(heard->first, sizeof(heard->first), "%s", sentence);
+    if (!report->n++) {
+        snprintf(report->first, sizeof(report->first), "%s", sentence);
     }
 }
 
 /* The configuration whose model pins @list, or NULL. */
-static struct config *parse(const char *list, struct heard *heard)
+static struct config *parse(const char *list, struct report *report)
 {
     struct config *config = NULL;
-    size_t n = strlen(list) + sizeof(BEFORE BEHIND);
+    size_t n = strlen(list) + sizeof(BEFORE AFTER);
     char *text = malloc(n);
 
-    snprintf(text, n, BEFORE "%s" BEHIND, list);
-    memset(heard, 0, sizeof(*heard));
-    ck_assert_int_eq(config_parse(&config, "c.json", text, strlen(text), NULL, hear, heard),
+    snprintf(text, n, BEFORE "%s" AFTER, list);
+    memset(report, 0, sizeof(*report));
+    ck_assert_int_eq(config_parse(&config, "c.json", text, strlen(text), NULL, on_sentence, report),
                      config ? CONFIG_OK : CONFIG_REFUSED);
-    ck_assert_int_eq(config == NULL, heard->n > 0);
+    ck_assert_int_eq(config == NULL, report->n > 0);
     free(text);
     return config;
 }
 
 static const struct refusal {
     const char *list;
-    const char *says[2];
+    const char *expected[2];
 } refusals[] = {
     { "3", { "models.a.pin: the number 3", "at most 16" } },
-    { "[3]", { "models.a.pin[0]: the number 3", "an object, as {" } },
+    { "[3]", { "models.a.pin[0]: the number 3", "an object such as {" } },
     { "[{\"text\": \"x\"}]", { "models.a.pin[0]: has no \"name\"" } },
     { "[{\"name\": \"a b\", \"text\": \"x\"}]", { "models.a.pin[0].name" } },
     { "[{\"name\": \"p\"}]", { "models.a.pin[0]: has none of \"text\", \"file\" and \"messages\"" } },
     { "[{\"name\": \"p\", \"text\": \"x\", \"file\": \"/f\"}]", { "models.a.pin[0]: has several of" } },
-    { "[{\"name\": \"p\", \"text\": \"x\", \"tools\": []}]", { "has tools or variables, which belong to" } },
-    { "[{\"name\": \"p\", \"txt\": \"x\"}]", { "models.a.pin[0].txt: there is no such", "\"text\"?" } },
+    { "[{\"name\": \"p\", \"text\": \"x\", \"tools\": []}]", { "has tools or variables, which need" } },
+    { "[{\"name\": \"p\", \"txt\": \"x\"}]", { "models.a.pin[0].txt: unknown setting", "\"text\"?" } },
     { "[{\"name\": \"p\", \"text\": 3}]", { "models.a.pin[0].text: the number 3" } },
     { "[{\"name\": \"p\", \"text\": \"\"}]", { "models.a.pin[0].text: has 0 bytes", "1 to 262144" } },
     { "[{\"name\": \"p\", \"text\": \"x\"}, {\"name\": \"p\", \"text\": \"y\"}]",
-      { "models.a.pin[1]: has the name of pin[0]" } },
+      { "models.a.pin[1]: has the same name as pin[0]" } },
     { "[{\"name\": \"p\", \"file\": \"f\"}]", { "models.a.pin[0].file: the text \"f\"", "absolute" } },
-    { "[{\"name\": \"p\", \"file\": \"/no/such/file\"}]", { "models.a.pin[0].file: there is no such file" } },
+    { "[{\"name\": \"p\", \"file\": \"/no/such/file\"}]", { "models.a.pin[0].file: no such file" } },
     { "[{\"name\": \"p\", \"file\": \"/\"}]", { "models.a.pin[0].file: ", "regular" } },
-    { "[{\"name\": \"p\", \"messages\": []}]", { "models.a.pin[0].messages: an array", "one at least" } },
-    { "[{\"name\": \"p\", \"messages\": [3]}]", { "models.a.pin[0].messages[0]: is no message" } },
-    { "[{\"name\": \"p\", \"messages\": [{\"content\": \"x\"}]}]", { "models.a.pin[0].messages[0]: is no message" } },
+    { "[{\"name\": \"p\", \"messages\": []}]", { "models.a.pin[0].messages: an array", "at least one" } },
+    { "[{\"name\": \"p\", \"messages\": [3]}]", { "models.a.pin[0].messages[0]: is not a message" } },
+    { "[{\"name\": \"p\", \"messages\": [{\"content\": \"x\"}]}]",
+      { "models.a.pin[0].messages[0]: is not a message" } },
     { "[{\"name\": \"p\", \"messages\": [{\"role\": \"\", \"content\": \"x\"}]}]",
       { "models.a.pin[0]: messages[0].role" } },
     { "[{\"name\": \"p\", \"messages\": [{\"role\": \"user\"}], \"tools\": {}}]",
@@ -77,15 +78,15 @@ static const struct refusal {
     { "[{\"name\": \"p\", \"text\": \"x\", \"users\": [4294967295]}]", { "models.a.pin[0].users[0]: the num" } },
 };
 
-START_TEST(what_is_wrong_is_refused_with_its_place)
+START_TEST(errors_are_reported_with_their_place)
 {
     const struct refusal *refusal = &refusals[_i];
-    struct heard heard;
+    struct report report;
 
-    ck_assert_msg(!parse(refusal->list, &heard), "%s was taken", refusal->list);
-    for (size_t i = 0; i < 2 && refusal->says[i]; i++) {
-        ck_assert_msg(strstr(heard.first, refusal->says[i]) != NULL, "%s: \"%s\" does not say \"%s\"", refusal->list,
-                      heard.first, refusal->says[i]);
+    ck_assert_msg(!parse(refusal->list, &report), "%s was taken", refusal->list);
+    for (size_t i = 0; i < 2 && refusal->expected[i]; i++) {
+        ck_assert_msg(strstr(report.first, refusal->expected[i]) != NULL, "%s: \"%s\" does not say \"%s\"",
+                      refusal->list, report.first, refusal->expected[i]);
     }
 }
 END_TEST
@@ -93,23 +94,23 @@ END_TEST
 START_TEST(more_than_sixteen_are_refused)
 {
     char list[2048] = "[";
-    struct heard heard;
+    struct report report;
 
     for (uint32_t i = 0; i < 17; i++) {
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s{\"name\": \"p%u\", \"text\": \"x\"}",
                  i ? "," : "", i);
     }
     strcat(list, "]");
-    ck_assert_ptr_null(parse(list, &heard));
-    ck_assert_ptr_nonnull(strstr(heard.first, "at most 16"));
+    ck_assert_ptr_null(parse(list, &report));
+    ck_assert_ptr_nonnull(strstr(report.first, "at most 16"));
 }
 END_TEST
 
-START_TEST(a_text_is_taken_as_it_stands)
+START_TEST(a_text_is_stored_unchanged)
 {
-    struct heard heard;
+    struct report report;
     struct config *config =
-        parse("[{\"name\": \"p\", \"text\": \" x\\u00e9\\n\", \"users\": [7, \"root\", 7, 3]}]", &heard);
+        parse("[{\"name\": \"p\", \"text\": \" x\\u00e9\\n\", \"users\": [7, \"root\", 7, 3]}]", &report);
     const struct pin_settings *pin = &config->models[0].pins[0];
 
     ck_assert_uint_eq(config->models[0].n_pins, 1);
@@ -137,12 +138,12 @@ START_TEST(a_file_is_read_and_must_be_text)
     static const struct {
         const char *text;
         size_t n;
-        const char *says; /* NULL: it is fine */
+        const char *expected; /* NULL: it is fine */
     } rows[] = {
         { "You are a car.\n", 15, NULL },
         { "", 0, "has 0 bytes" },
-        { "\xff\xfe", 2, "no UTF-8 text" },
-        { "a\0b", 3, "no UTF-8 text without zeros" },
+        { "\xff\xfe", 2, "not UTF-8 text" },
+        { "a\0b", 3, "not UTF-8 text without zero bytes" },
     };
     char path[] = "/tmp/sotto-pin-XXXXXX";
     char list[128];
@@ -151,17 +152,17 @@ START_TEST(a_file_is_read_and_must_be_text)
     close(fd);
     snprintf(list, sizeof(list), "[{\"name\": \"p\", \"file\": \"%s\"}]", path);
     for (size_t i = 0; i < COUNTOF(rows); i++) {
-        struct heard heard;
+        struct report report;
         struct config *config;
 
         write_file(path, rows[i].text, rows[i].n);
-        config = parse(list, &heard);
-        if (rows[i].says) {
+        config = parse(list, &report);
+        if (rows[i].expected) {
             ck_assert_ptr_null(config);
-            ck_assert_msg(strstr(heard.first, rows[i].says) != NULL, "%s", heard.first);
-            ck_assert_ptr_nonnull(strstr(heard.first, "models.a.pin[0].file"));
+            ck_assert_msg(strstr(report.first, rows[i].expected) != NULL, "%s", report.first);
+            ck_assert_ptr_nonnull(strstr(report.first, "models.a.pin[0].file"));
         } else {
-            ck_assert_msg(config != NULL, "%s", heard.first);
+            ck_assert_msg(config != NULL, "%s", report.first);
             ck_assert_str_eq(config->models[0].pins[0].text, rows[i].text);
             config_destroy(config);
         }
@@ -172,17 +173,17 @@ END_TEST
 
 START_TEST(messages_and_tools_are_what_an_app_would_send)
 {
-    struct heard heard;
+    struct report report;
     struct config *config =
         parse("[{\"name\": \"p\", \"messages\": [{\"role\": \"system\", \"content\": \"Be brief.\", \"name\": "
               "\"n\"},"
               " {\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}], \"tools\": [{\"b\": 1, \"a\": 2}],"
               " \"variables\": {\"enable_thinking\": false}}]",
-              &heard);
+              &report);
     const struct pin_settings *pin;
     Sotto__V1__Chat *chat;
 
-    ck_assert_msg(config != NULL, "%s", heard.first);
+    ck_assert_msg(config != NULL, "%s", report.first);
     pin = &config->models[0].pins[0];
     chat = sotto__v1__chat__unpack(NULL, pin->n_chat, pin->chat);
     ck_assert_ptr_null(pin->text);
@@ -226,9 +227,9 @@ START_TEST(a_comparison_sees_every_part_of_a_pin)
 
     for (size_t i = 0; i < COUNTOF(lists); i++) {
         for (size_t k = 0; k < COUNTOF(lists); k++) {
-            struct heard heard;
-            struct config *from = parse(lists[i], &heard);
-            struct config *to = parse(lists[k], &heard);
+            struct report report;
+            struct config *from = parse(lists[i], &report);
+            struct config *to = parse(lists[k], &report);
             char text[256] = "";
 
             config_compare(from, to, note_change, text);
@@ -242,12 +243,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("app-config-pins");
+    Suite *suite = suite_create("config-pins");
     TCase *tcase = tcase_create("pins");
 
-    tcase_add_loop_test(tcase, what_is_wrong_is_refused_with_its_place, 0, (int)COUNTOF(refusals));
+    tcase_add_loop_test(tcase, errors_are_reported_with_their_place, 0, (int)COUNTOF(refusals));
     tcase_add_test(tcase, more_than_sixteen_are_refused);
-    tcase_add_test(tcase, a_text_is_taken_as_it_stands);
+    tcase_add_test(tcase, a_text_is_stored_unchanged);
     tcase_add_test(tcase, a_file_is_read_and_must_be_text);
     tcase_add_test(tcase, messages_and_tools_are_what_an_app_would_send);
     tcase_add_test(tcase, a_comparison_sees_every_part_of_a_pin);

@@ -1,5 +1,5 @@
 /*
- * Who gets which grant.
+ * The grant of a peer.
  */
 #include "config/config.h"
 #include "unit.h"
@@ -8,7 +8,7 @@
 #define SELF     1234u
 #define STRANGER 4000u
 
-static void hear(void *owner, const char *sentence)
+static void on_sentence(void *owner, const char *sentence)
 {
     (void)owner;
     ck_abort_msg("%s", sentence);
@@ -19,7 +19,7 @@ static struct grant grant_of(const char *text, const struct peer *peer)
     struct config *config = NULL;
     struct grant grant;
 
-    config_parse(&config, "c.json", text, strlen(text), NULL, hear, NULL);
+    config_parse(&config, "c.json", text, strlen(text), NULL, on_sentence, NULL);
     config->policy.own_uid = SELF;
     policy_grant(&config->policy, peer, &grant);
     config_destroy(config);
@@ -37,7 +37,7 @@ START_TEST(root_and_the_daemons_own_user_are_administrators)
 }
 END_TEST
 
-START_TEST(a_stranger_asks_interactively_and_administers_nothing)
+START_TEST(a_stranger_has_interactive_requests_and_no_admin_rights)
 {
     const struct peer stranger = { .uid = STRANGER };
     const struct grant grant = grant_of("{}", &stranger);
@@ -48,7 +48,7 @@ START_TEST(a_stranger_asks_interactively_and_administers_nothing)
 }
 END_TEST
 
-START_TEST(the_first_rule_that_holds_is_the_only_one)
+START_TEST(only_the_first_matching_rule_applies)
 {
     const struct peer stranger = { .uid = STRANGER };
     const struct grant grant =
@@ -84,7 +84,7 @@ START_TEST(a_group_is_primary_or_one_of_the_others)
 }
 END_TEST
 
-START_TEST(a_rule_with_user_and_group_wants_both)
+START_TEST(a_rule_with_user_and_group_needs_both)
 {
     const struct peer other_group = { .uid = 0, .gid = 77 };
 
@@ -111,11 +111,11 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_test(facts, root_and_the_daemons_own_user_are_administrators);
-    tcase_add_test(facts, a_stranger_asks_interactively_and_administers_nothing);
-    tcase_add_test(facts, the_first_rule_that_holds_is_the_only_one);
+    tcase_add_test(facts, a_stranger_has_interactive_requests_and_no_admin_rights);
+    tcase_add_test(facts, only_the_first_matching_rule_applies);
     tcase_add_test(facts, a_rule_may_take_rights_from_root);
     tcase_add_test(facts, a_group_is_primary_or_one_of_the_others);
-    tcase_add_test(facts, a_rule_with_user_and_group_wants_both);
+    tcase_add_test(facts, a_rule_with_user_and_group_needs_both);
     tcase_add_test(facts, a_low_ceiling_lowers_the_default_class);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
