@@ -1,10 +1,9 @@
 /*
- * Check: the written table of what requests may say
+ * Check: the table of the values that requests may have
  *
- * Each message of the schema that a client may send has a list of rows, one a field; a walker over protobuf-c's
- * own descriptors reads the values, so a row needs no more than the field's name and its rule. What one row can't
- * say (two fields that contradict each other, a sum) stands in a function beside the list. The first fault ends
- * the walk: a client mends one thing at a time.
+ * Each message that a client may send has a list of rows, one for each field. A walker over protobuf-c's descriptors
+ * reads the values, so a row consists of the field's name and its rule. A rule about several fields (a contradiction, a
+ * sum) is a function beside the list. The walk ends at the first fault.
  */
 #include "proto/check.h"
 #include "base/clean.h"
@@ -18,16 +17,16 @@
 #include <string.h>
 
 enum rule_kind {
-    RULE_ANY,     /* every value of the type has a meaning; with a message: walk into it */
-    RULE_RANGE,   /* number from @min to @max, both allowed */
+    RULE_ANY,     /* every value of the type is allowed; a message is walked */
+    RULE_RANGE,   /* number from @min to @max, both included */
     RULE_ABOVE,   /* number above @min, at most @max */
-    RULE_BIAS,    /* as RULE_RANGE, and minus infinity */
-    RULE_ENUM,    /* a value that the enum names */
+    RULE_BIAS,    /* as RULE_RANGE, or minus infinity */
+    RULE_ENUM,    /* a value that has a name in the enum */
     RULE_NAME,    /* check_name() */
-    RULE_UNNAMED, /* the same, or empty: the default, or none */
+    RULE_UNNAMED, /* check_name(), or empty */
     RULE_TEXT,    /* @min to @max bytes of whole UTF-8 characters */
     RULE_PATH,    /* empty, or an absolute path */
-    RULE_WORD,    /* one of the words in @allowed, which are set apart by ", " */
+    RULE_WORD,    /* one of the words in @allowed, with ", " between them */
 };
 
 struct rule {
@@ -35,13 +34,13 @@ struct rule {
     enum rule_kind kind;
     double min;
     double max;
-    const char *allowed; /* for the sentence: "0 to 100" */
-    uint32_t most;       /* repeated fields: as many at most; 0: what fits a frame */
+    const char *allowed; /* for the message: "0 to 100" */
+    uint32_t most;       /* entries of a repeated field; 0: as many as fit a frame */
 };
 
-/* Where the walker is, for the path in the sentence. */
-struct place {
-    const struct place *up;
+/* The path to the value being checked, for the message. */
+struct field_path {
+    const struct field_path *up;
     const char *name;
     size_t index;
     bool indexed;
@@ -51,8 +50,41 @@ struct rule_list {
     const ProtobufCMessageDescriptor *type;
     const struct rule *rules;
     size_t n;
-    int (*also)(const void *message, const struct place *place, struct diag *diag); /* or NULL */
+    int (*also)(const void *message, const struct field_path *path, struct diag *diag); /* or NULL */
 };
+
+/* Writes "generate.sampling.bias[3]" into @out, truncated to @cap. Returns its length. */
+static size_t path_write(const struct field_path *path, char *out, size_t cap)
+{
+    size_t at = 0;
+    int n;
+
+    if (path->up) {
+        at = path_write(path->up, out, cap);
+    }
+    if (path->indexed) {
+        n = snprintf(out + at, cap - at, "%s%s[%zu]", at ? "." : "", path->name, path->index);
+    } else {
+        n = snprintf(out + at, cap - at, "%s%s", at ? "." : "", path->name);
+    }
+    return n < 0 || (size_t)n >= cap - at ? cap - 1 : at + (size_t)n;
+}
+
+/* Fills @diag with the message and the path. Returns CHECK_BAD. */
+__attribute__((format(printf, 3, 4))) static int refuse(const struct field_path *path, struct diag *diag,
+                                                        const char *format, ...)
+{
+    char name[sizeof(diag->field)];
+    char what[192];
+    va_list words;
+
+    va_start(words, format);
+    vsnprintf(what, sizeof(what), format, words);
+    va_end(words);
+    path_write(path, name, sizeof(name));
+    diag_blame(diag, name, "%s: %s", name, what);
+    return CHECK_BAD;
+}
 
 #define PATH_MOST 4095u /* PATH_MAX without its zero */
 
@@ -153,7 +185,7 @@ static const struct rule open_session_rules[] = {
 };
 
 static const struct rule close_session_rules[] = {
-    { "session", RULE_RANGE, 1, (double)UINT64_MAX, "what SessionOpened named" },
+    { "session", RULE_RANGE, 1, (double)UINT64_MAX, "the id from SessionOpened" },
 };
 
 static const struct rule hint_rules[] = {
@@ -176,12 +208,97 @@ static const struct rule watch_rules[] = {
     { "topics", RULE_WORD, .allowed = "model, engine, stream, mode, config, sense, session", .most = LIMIT_TOPICS },
 };
 
-static int check_hello(const void *message, const struct place *place, struct diag *diag);
-static int check_generate(const void *message, const struct place *place, struct diag *diag);
-static int check_embed(const void *message, const struct place *place, struct diag *diag);
-static int check_token_ids(const void *message, const struct place *place, struct diag *diag);
-static int check_chat(const void *message, const struct place *place, struct diag *diag);
-static int check_sampling(const void *message, const struct place *place, struct diag *diag);
+/* ---- rules about several fields */
+
+static int check_hello(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__Hello *hello = message;
+
+    if (hello->version_max < hello->version_min) {
+        return refuse(&(struct field_path){ .up = path, .name = "version_max" }, diag, "is below version_min");
+    }
+    return CHECK_OK;
+}
+
+static int check_generate(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__Generate *generate = message;
+
+    if (generate->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET) {
+        return refuse(path, diag, "has no input; give one of tokens, text, chat");
+    }
+    if (generate->opt_keep_tokens_case && generate->on_full != SOTTO__V1__ON_FULL__ON_FULL_SLIDE) {
+        return refuse(&(struct field_path){ .up = path, .name = "keep_tokens" }, diag,
+                      "has no effect without on_full = ON_FULL_SLIDE; set both or none");
+    }
+    return CHECK_OK;
+}
+
+static int check_embed(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__Embed *embed = message;
+
+    if (embed->input_case == SOTTO__V1__EMBED__INPUT__NOT_SET) {
+        return refuse(path, diag, "has no input; give one of tokens, text");
+    }
+    return CHECK_OK;
+}
+
+static int check_token_ids(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__TokenIds *tokens = message;
+
+    if (!tokens->n_ids) {
+        return refuse(&(struct field_path){ .up = path, .name = "ids" }, diag,
+                      "has 0 tokens; a prompt needs at least 1");
+    }
+    return CHECK_OK;
+}
+
+static int check_chat(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__Chat *chat = message;
+    const struct field_path messages = { .up = path, .name = "messages" };
+    size_t sum = chat->variables.len;
+
+    if (!chat->n_messages) {
+        return refuse(&messages, diag, "has 0 entries; a conversation needs at least 1");
+    }
+    for (size_t i = 0; i < chat->n_messages; i++) {
+        /* The sum can't overflow, since all came in one frame. */
+        sum += chat->messages[i]->content.len + chat->messages[i]->fields.len;
+    }
+    for (size_t i = 0; i < chat->n_tools; i++) {
+        sum += chat->tools[i].len;
+    }
+    if (sum > LIMIT_TEXT) {
+        return refuse(&messages, diag, "have more than 2 MiB together, with tools and variables; send less");
+    }
+    return CHECK_OK;
+}
+
+static int check_sampling(const void *message, const struct field_path *path, struct diag *diag)
+{
+    const Sotto__V1__Sampling *sampling = message;
+
+    if (sampling->top_logprobs && !sampling->logprobs) {
+        return refuse(&(struct field_path){ .up = path, .name = "top_logprobs" }, diag,
+                      "has no effect without logprobs; set logprobs as well");
+    }
+    /* With LIMIT_BIASES of them these are half a million comparisons, well under a millisecond. */
+    for (size_t i = 0; i < sampling->n_bias; i++) {
+        const struct field_path again = { .up = path, .name = "bias", .index = i, .indexed = true };
+
+        for (size_t k = 0; k < i; k++) {
+            if (sampling->bias[k]->id == sampling->bias[i]->id) {
+                return refuse(&again, diag, "repeats the id of an earlier entry; give each id once");
+            }
+        }
+    }
+    return CHECK_OK;
+}
+
+/* ---- the table */
 
 #define ROWS(rules) rules, COUNTOF(rules)
 
@@ -211,39 +328,6 @@ static const struct rule_list lists[] = {
 
 #undef ROWS
 
-/* ---- paths */
-
-static size_t place_write(const struct place *place, char *out, size_t cap)
-{
-    size_t at = 0;
-    int n;
-
-    if (place->up) {
-        at = place_write(place->up, out, cap);
-    }
-    if (place->indexed) {
-        n = snprintf(out + at, cap - at, "%s%s[%zu]", at ? "." : "", place->name, place->index);
-    } else {
-        n = snprintf(out + at, cap - at, "%s%s", at ? "." : "", place->name);
-    }
-    return n < 0 || (size_t)n >= cap - at ? cap - 1 : at + (size_t)n;
-}
-
-__attribute__((format(printf, 3, 4))) static int refuse(const struct place *place, struct diag *diag,
-                                                        const char *format, ...)
-{
-    char path[sizeof(diag->field)];
-    char what[192];
-    va_list words;
-
-    va_start(words, format);
-    vsnprintf(what, sizeof(what), format, words);
-    va_end(words);
-    place_write(place, path, sizeof(path));
-    diag_blame(diag, path, "%s: %s", path, what);
-    return CHECK_BAD;
-}
-
 /* ---- values */
 
 bool check_name(const char *name)
@@ -254,23 +338,20 @@ bool check_name(const char *name)
     return n >= 1 && n <= LIMIT_NAME && strspn(name, letters) == n;
 }
 
-static int check_a_name(const char *name, const struct place *place, struct diag *diag)
+static int check_a_name(const char *name, const struct field_path *path, struct diag *diag)
 {
     if (!check_name(name)) {
-        return refuse(place, diag, "a name has 1 to 64 characters out of A-Z a-z 0-9 . _ : / -");
+        return refuse(path, diag, "is not a name, which has 1 to 64 characters of A-Z a-z 0-9 . _ : / -");
     }
     return CHECK_OK;
 }
 
-static int check_path(const char *path, const struct place *place, struct diag *diag)
+static int check_path(const char *file, const struct field_path *path, struct diag *diag)
 {
-    if (!*path) {
+    if (!*file || (*file == '/' && strlen(file) <= PATH_MOST && utf8_is_valid(file, strlen(file), NULL))) {
         return CHECK_OK;
     }
-    if (*path != '/' || strlen(path) > PATH_MOST || !utf8_is_valid(path, strlen(path), NULL)) {
-        return refuse(place, diag, "must be an absolute path of at most 4,095 bytes in UTF-8, or empty");
-    }
-    return CHECK_OK;
+    return refuse(path, diag, "must be an absolute path of at most 4,095 bytes in UTF-8, or empty");
 }
 
 static bool word_is_in(const char *word, const char *list)
@@ -291,45 +372,45 @@ static bool word_is_in(const char *word, const char *list)
     return false;
 }
 
-static int check_word(const char *word, const struct rule *rule, const struct place *place, struct diag *diag)
+static int check_word(const char *word, const struct rule *rule, const struct field_path *path, struct diag *diag)
 {
     if (word_is_in(word, rule->allowed)) {
         return CHECK_OK;
     }
-    return refuse(place, diag, "is none of these: %s", rule->allowed);
+    return refuse(path, diag, "\"%.64s\" is none of these: %s", word, rule->allowed);
 }
 
-static int check_text(const ProtobufCBinaryData *text, const struct rule *rule, const struct place *place,
+static int check_text(const ProtobufCBinaryData *text, const struct rule *rule, const struct field_path *path,
                       struct diag *diag)
 {
     size_t bad;
 
     if (text->len < (size_t)rule->min || text->len > (size_t)rule->max) {
-        return refuse(place, diag, "has %zu bytes; allowed is %s", text->len, rule->allowed);
+        return refuse(path, diag, "has %zu bytes; allowed: %s", text->len, rule->allowed);
     }
     if (text->len && !utf8_is_valid(text->data, text->len, &bad)) {
-        return refuse(place, diag, "is not valid UTF-8 at byte %zu; text is whole UTF-8 characters", bad);
+        return refuse(path, diag, "is not valid UTF-8 at byte %zu; text must be whole UTF-8 characters", bad);
     }
     return CHECK_OK;
 }
 
-static int check_enum(int value, const ProtobufCEnumDescriptor *type, const struct place *place, struct diag *diag)
+static int check_enum(int value, const ProtobufCEnumDescriptor *type, const struct field_path *path, struct diag *diag)
 {
     if (protobuf_c_enum_descriptor_get_value(type, value)) {
         return CHECK_OK;
     }
-    return refuse(place, diag, "%d is no value of %s", value, type->short_name);
+    return refuse(path, diag, "%d is not a value of %s", value, type->short_name);
 }
 
-/* Comparisons are written so that NaN fails each of them. */
-static int check_number(double number, const struct rule *rule, const struct place *place, struct diag *diag)
+/* NaN fails each of these comparisons. */
+static int check_number(double number, const struct rule *rule, const struct field_path *path, struct diag *diag)
 {
     bool enough = rule->kind == RULE_ABOVE ? number > rule->min : number >= rule->min;
 
     if ((enough && number <= rule->max) || (rule->kind == RULE_BIAS && isinf(number) && number < 0)) {
         return CHECK_OK;
     }
-    return refuse(place, diag, "%.10g is out of range; allowed is %s", number, rule->allowed);
+    return refuse(path, diag, "%.10g is out of range; allowed: %s", number, rule->allowed);
 }
 
 static double read_number(const void *value, ProtobufCType type)
@@ -338,42 +419,42 @@ static double read_number(const void *value, ProtobufCType type)
         return *(const float *)value;
     }
     if (type == PROTOBUF_C_TYPE_UINT64) {
-        return (double)*(const uint64_t *)value; /* what is lost are last digits of numbers above 2^53 */
+        return (double)*(const uint64_t *)value; /* numbers above 2^53 lose their last digits */
     }
     assert(type == PROTOBUF_C_TYPE_UINT32);
     return *(const uint32_t *)value;
 }
 
-static int check_message(const ProtobufCMessage *message, const struct place *place, struct diag *diag);
+static int check_message(const ProtobufCMessage *message, const struct field_path *path, struct diag *diag);
 
 static int check_value(const void *value, const ProtobufCFieldDescriptor *field, const struct rule *rule,
-                       const struct place *place, struct diag *diag)
+                       const struct field_path *path, struct diag *diag)
 {
     const char *word;
 
     switch (rule->kind) {
     case RULE_ANY:
         if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-            return check_message(*(ProtobufCMessage *const *)value, place, diag);
+            return check_message(*(ProtobufCMessage *const *)value, path, diag);
         }
         return CHECK_OK;
     case RULE_RANGE:
     case RULE_ABOVE:
     case RULE_BIAS:
-        return check_number(read_number(value, field->type), rule, place, diag);
+        return check_number(read_number(value, field->type), rule, path, diag);
     case RULE_ENUM:
-        return check_enum(*(const int *)value, field->descriptor, place, diag);
+        return check_enum(*(const int *)value, field->descriptor, path, diag);
     case RULE_NAME:
-        return check_a_name(*(char *const *)value, place, diag);
+        return check_a_name(*(char *const *)value, path, diag);
     case RULE_UNNAMED:
         word = *(char *const *)value;
-        return *word ? check_a_name(word, place, diag) : CHECK_OK;
+        return *word ? check_a_name(word, path, diag) : CHECK_OK;
     case RULE_TEXT:
-        return check_text(value, rule, place, diag);
+        return check_text(value, rule, path, diag);
     case RULE_PATH:
-        return check_path(*(char *const *)value, place, diag);
+        return check_path(*(char *const *)value, path, diag);
     case RULE_WORD:
-        return check_word(*(char *const *)value, rule, place, diag);
+        return check_word(*(char *const *)value, rule, path, diag);
     }
     return CHECK_OK;
 }
@@ -389,28 +470,28 @@ static size_t size_of(ProtobufCType type)
         return sizeof(char *);
     case PROTOBUF_C_TYPE_BYTES:
         return sizeof(ProtobufCBinaryData);
-    default: /* repeated numbers have rows of RULE_ANY alone */
+    default: /* rows of repeated numbers are RULE_ANY */
         return sizeof(uint32_t);
     }
 }
 
 static int check_repeated(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
-                          const struct rule *rule, const struct place *up, struct diag *diag)
+                          const struct rule *rule, const struct field_path *up, struct diag *diag)
 {
     const char *base = (const char *)message;
     size_t n = *(const size_t *)(const void *)(base + field->quantifier_offset);
     const char *items = *(const char *const *)(const void *)(base + field->offset);
-    struct place place = { .up = up, .name = field->name };
+    struct field_path path = { .up = up, .name = field->name };
 
     if (rule->most && n > rule->most) {
-        return refuse(&place, diag, "has %zu entries; at most %" PRIu32 " are allowed", n, rule->most);
+        return refuse(&path, diag, "has %zu entries; at most %" PRIu32 " are allowed", n, rule->most);
     }
     if (rule->kind == RULE_ANY && field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return CHECK_OK;
     }
-    place.indexed = true;
-    for (place.index = 0; place.index < n; place.index++) {
-        if (check_value(items + place.index * size_of(field->type), field, rule, &place, diag)) {
+    path.indexed = true;
+    for (path.index = 0; path.index < n; path.index++) {
+        if (check_value(items + path.index * size_of(field->type), field, rule, &path, diag)) {
             return CHECK_BAD;
         }
     }
@@ -418,10 +499,10 @@ static int check_repeated(const ProtobufCMessage *message, const ProtobufCFieldD
 }
 
 static int check_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field, const struct rule *rule,
-                       const struct place *up, struct diag *diag)
+                       const struct field_path *up, struct diag *diag)
 {
     const char *base = (const char *)message;
-    const struct place place = { .up = up, .name = field->name };
+    const struct field_path path = { .up = up, .name = field->name };
     const void *value = base + field->offset;
 
     if (field->label == PROTOBUF_C_LABEL_REPEATED) {
@@ -434,7 +515,7 @@ static int check_field(const ProtobufCMessage *message, const ProtobufCFieldDesc
     if (field->type == PROTOBUF_C_TYPE_MESSAGE && !*(ProtobufCMessage *const *)value) {
         return CHECK_OK;
     }
-    return check_value(value, field, rule, &place, diag);
+    return check_value(value, field, rule, &path, diag);
 }
 
 static const struct rule_list *find_list(const ProtobufCMessageDescriptor *type)
@@ -447,7 +528,7 @@ static const struct rule_list *find_list(const ProtobufCMessageDescriptor *type)
     return NULL;
 }
 
-static int check_message(const ProtobufCMessage *message, const struct place *place, struct diag *diag)
+static int check_message(const ProtobufCMessage *message, const struct field_path *path, struct diag *diag)
 {
     const struct rule_list *list = find_list(message->descriptor);
 
@@ -457,25 +538,25 @@ static int check_message(const ProtobufCMessage *message, const struct place *pl
             protobuf_c_message_descriptor_get_field_by_name(list->type, list->rules[i].field);
 
         assert(field);
-        if (check_field(message, field, &list->rules[i], place, diag)) {
+        if (check_field(message, field, &list->rules[i], path, diag)) {
             return CHECK_BAD;
         }
     }
-    return list->also ? list->also(message, place, diag) : CHECK_OK;
+    return list->also ? list->also(message, path, diag) : CHECK_OK;
 }
 
 int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag)
 {
     const ProtobufCFieldDescriptor *field;
-    struct place place = { .up = NULL };
+    struct field_path path = { .up = NULL };
 
     if (frame->body_case == SOTTO__V1__CLIENT_FRAME__BODY__NOT_SET) {
-        return CHECK_OK; /* a body of the future: the caller says so */
+        return CHECK_OK; /* the body of a later version: the caller refuses it */
     }
     field = protobuf_c_message_descriptor_get_field(&sotto__v1__client_frame__descriptor, frame->body_case);
     assert(field && field->type == PROTOBUF_C_TYPE_MESSAGE);
-    place.name = field->name;
-    return check_message((const ProtobufCMessage *)frame->hello, &place, diag);
+    path.name = field->name;
+    return check_message((const ProtobufCMessage *)frame->hello, &path, diag);
 }
 
 bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field)
@@ -488,95 +569,4 @@ bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field)
         }
     }
     return false;
-}
-
-/* ---- what one row can't say */
-
-static int check_hello(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__Hello *hello = message;
-    const struct place max = { .up = place, .name = "version_max" };
-
-    if (hello->version_max < hello->version_min) {
-        return refuse(&max, diag, "lies below version_min");
-    }
-    return CHECK_OK;
-}
-
-static int check_generate(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__Generate *ask = message;
-    const struct place keep = { .up = place, .name = "keep_tokens" };
-
-    if (ask->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET) {
-        return refuse(place, diag, "has no input; give one of tokens, text, chat");
-    }
-    if (ask->opt_keep_tokens_case && ask->on_full != SOTTO__V1__ON_FULL__ON_FULL_SLIDE) {
-        return refuse(&keep, diag, "means something only with on_full ON_FULL_SLIDE");
-    }
-    return CHECK_OK;
-}
-
-static int check_embed(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__Embed *ask = message;
-
-    if (ask->input_case == SOTTO__V1__EMBED__INPUT__NOT_SET) {
-        return refuse(place, diag, "has no input; give one of tokens, text");
-    }
-    return CHECK_OK;
-}
-
-static int check_token_ids(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__TokenIds *tokens = message;
-    const struct place ids = { .up = place, .name = "ids" };
-
-    if (!tokens->n_ids) {
-        return refuse(&ids, diag, "has 0 tokens; a prompt has 1 or more");
-    }
-    return CHECK_OK;
-}
-
-static int check_chat(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__Chat *chat = message;
-    const struct place messages = { .up = place, .name = "messages" };
-    size_t sum = chat->variables.len;
-
-    if (!chat->n_messages) {
-        return refuse(&messages, diag, "has 0 entries; a conversation has 1 or more");
-    }
-    for (size_t i = 0; i < chat->n_messages; i++) {
-        /* Can't wrap: each came out of one frame. */
-        sum += chat->messages[i]->content.len + chat->messages[i]->fields.len;
-    }
-    for (size_t i = 0; i < chat->n_tools; i++) {
-        sum += chat->tools[i].len;
-    }
-    if (sum > LIMIT_TEXT) {
-        return refuse(&messages, diag, "have more than 2 MiB of content together, with tools and variables");
-    }
-    return CHECK_OK;
-}
-
-static int check_sampling(const void *message, const struct place *place, struct diag *diag)
-{
-    const Sotto__V1__Sampling *sampling = message;
-    const struct place top = { .up = place, .name = "top_logprobs" };
-
-    if (sampling->top_logprobs && !sampling->logprobs) {
-        return refuse(&top, diag, "has no effect without logprobs; set logprobs, too");
-    }
-    /* At most LIMIT_BIASES of them: half a million comparisons, well under a millisecond. */
-    for (size_t i = 0; i < sampling->n_bias; i++) {
-        const struct place again = { .up = place, .name = "bias", .index = i, .indexed = true };
-
-        for (size_t k = 0; k < i; k++) {
-            if (sampling->bias[k]->id == sampling->bias[i]->id) {
-                return refuse(&again, diag, "has an id that stands in an earlier entry; an id may stand once");
-            }
-        }
-    }
-    return CHECK_OK;
 }

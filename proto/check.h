@@ -1,9 +1,9 @@
 /*
- * Check: is a public request within the written ranges?
+ * Check: checks the values of a public request
  *
- * One row a field: protobuf-c neither checks UTF-8 nor ranges, and stores foreign enum values as they are. A refusal
- * fills @diag with the sentence and diag->field with the field's path ("generate.sampling.top_p"). What depends on
- * the peer or the model (class ceiling, vocabulary, context) is not checked here. Pure, any thread.
+ * protobuf-c checks neither UTF-8 nor ranges, and stores unknown enum values as they are. Here each field has a row with
+ * its rule. A refusal fills @diag with a sentence and diag->field with the field's path ("generate.sampling.top_p"). Not
+ * checked here is what depends on the peer or the model (class ceiling, vocabulary, context). Pure, any thread.
  */
 #ifndef SOTTO_PROTO_CHECK_H
 #define SOTTO_PROTO_CHECK_H
@@ -17,12 +17,13 @@ enum check_outcome {
     CHECK_BAD, /* INVALID_ARGUMENT */
 };
 
+/* Checks the body of @frame. An outcome. */
 int check_client_frame(const Sotto__V1__ClientFrame *frame, struct diag *diag);
 
-/* A model's or client's name: 1 to LIMIT_NAME of [A-Za-z0-9._:/-]. */
+/* Returns true for the name of a model or client: 1 to LIMIT_NAME of [A-Za-z0-9._:/-]. */
 bool check_name(const char *name);
 
-/* True if the table has a row for @field of the message @type: a test asks it of every field of the schema. */
+/* Returns true if the table has a row for @field of the message @type. A test asks for every field of the schema. */
 bool check_has_row(const ProtobufCMessageDescriptor *type, const char *field);
 
 #endif

@@ -1,8 +1,6 @@
 /*
- * Frame: the four bytes that keep messages apart
- *
- * The length is judged from the head alone, before anybody sets memory aside for the body. A length of 0 is a
- * frame: the empty message is a valid message.
+ * The length is checked from the head alone, before any memory is set aside for the body. A length of 0 is a frame: the
+ * empty message is a valid message.
  */
 #include "proto/frame.h"
 

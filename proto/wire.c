@@ -1,11 +1,8 @@
 /*
- * Wire: protobuf-c drawing from an arena
- *
- * The library frees what it allocated piece by piece and says NULL for every failure. Here free does nothing, since
- * the arena is reset before the next frame, and the arena remembers whether the ceiling was what failed.
+ * protobuf-c draws from an arena. The library frees piece by piece, and returns NULL for every failure. Here free does
+ * nothing, since the arena is reset before the next frame, and the arena remembers whether its ceiling was the cause.
  */
 #include "proto/wire.h"
-
 #include "base/err.h"
 #include "proto/limit.h"
 #include <errno.h>
@@ -42,13 +39,13 @@ void wire_finish(struct wire *wire)
     arena_finish(&wire->arena);
 }
 
-/* The ceiling goes with the frame: a small frame may not use what a large one before it was allowed. */
+/* The ceiling is set for each frame: a small one may not use what a large one before it was allowed. */
 static void begin(struct wire *wire, size_t n_frame)
 {
     arena_reset(&wire->arena);
     wire->arena.max = n_frame * LIMIT_UNPACK_FACTOR + LIMIT_UNPACK_EXTRA;
     wire->starved = false;
-    wire->allocator.allocator_data = wire; /* set here, so that the struct may be moved between frames */
+    wire->allocator.allocator_data = wire; /* set here, so that the struct may move in memory between frames */
 }
 
 int wire_unpack(struct wire *wire, const ProtobufCMessageDescriptor *type, const struct frame *frame,

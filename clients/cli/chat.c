@@ -1,34 +1,35 @@
 /*
  * sotto chat: a conversation
  *
- * The daemon keeps it in a session, and each turn sends what is new. It is kept here, too: a daemon that was restarted
- * in between, or had no room for the session any more, is no loss, as the next turn opens another one with all that was
- * said. One that knows or grants no sessions is sent the whole conversation with each turn.
+ * The daemon keeps the conversation in a session, and each turn sends only what is new. A copy is kept here: when the
+ * session is gone (the daemon was restarted, or had no room for it any more), the next turn opens another one with all
+ * that was said. A daemon that has or grants no sessions gets the whole conversation with each turn.
  */
-#include "answer.h"
-#include "ask.h"
+#include "answer_view.h"
 #include "base/clean.h"
+#include "base/mem.h"
+#include "generate_options.h"
 #include "ready.h"
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES (4u << 20) /* more than the daemon takes of a text */
+#define LINE_MAX_BYTES (4u << 20) /* above what the daemon takes as one text */
 #define OPTIONS_MAX    64
 #define GREET_MS       5000
 
 enum chat_row {
-    CHAT_SYSTEM = ASK_ROWS_COUNT,
+    CHAT_SYSTEM = OPTION_COUNT,
 };
 
 static const struct arg_row rows[] = {
     CLI_ROWS,
-    ASK_ROWS,
-    [CHAT_SYSTEM] = { "system", 0, ARG_TEXT, "TEXT", NULL, "instructions that stand before the conversation" },
+    OPTION_ROWS,
+    [CHAT_SYSTEM] = { "system", 0, ARG_TEXT, "TEXT", NULL, "instructions that the conversation begins with" },
     { NULL },
 };
 
-struct turn {
+struct message {
     const char *role;
     char *text; /* owned */
     size_t n;
@@ -36,12 +37,12 @@ struct turn {
 
 struct chat {
     const struct cli *cli;
-    struct arg_found options[OPTIONS_MAX]; /* applied to each turn's request */
+    struct arg_found options[OPTIONS_MAX]; /* for the request of each turn */
     size_t n_options;
     const char *model;
     const char *system;
-    struct turn *turns; /* owned */
-    size_t n_turns;
+    struct message *messages; /* owned */
+    size_t n_messages;
     uint64_t session; /* 0: none is open */
     bool has_none;    /* the daemon knows or grants no sessions */
     struct buf input; /* read, not yet taken as lines */
@@ -51,90 +52,91 @@ struct chat {
 
 static void forget(struct chat *chat, size_t n_kept)
 {
-    while (chat->n_turns > n_kept) {
-        mem_free(chat->turns[--chat->n_turns].text);
+    while (chat->n_messages > n_kept) {
+        mem_free(chat->messages[--chat->n_messages].text);
     }
 }
 
-static void chat_finish(struct chat *chat)
+static int begin(void *owner)
 {
+    struct chat *chat = owner;
+
+    buf_init(&chat->input, MEM_MISC, LINE_MAX_BYTES);
+    return CLI_OK;
+}
+
+static void finish(void *owner)
+{
+    struct chat *chat = owner;
+
     forget(chat, 0);
-    mem_free(chat->turns);
+    mem_free(chat->messages);
     buf_finish(&chat->input);
 }
 
-/* False: no memory (said). */
-static bool add_turn(struct chat *chat, const char *role, const char *text, size_t n)
+/* Appends a message. False: no memory (printed). */
+static bool add_message(struct chat *chat, const char *role, const char *text, size_t n)
 {
     char *copy = mem_strndup(MEM_MISC, text, n);
-    struct turn *turns = mem_realloc(MEM_MISC, chat->turns, (chat->n_turns + 1) * sizeof(*turns));
+    struct message *messages = mem_realloc(MEM_MISC, chat->messages, (chat->n_messages + 1) * sizeof(*messages));
 
-    chat->turns = turns ? turns : chat->turns;
-    if (!copy || !turns) {
+    chat->messages = messages ? messages : chat->messages;
+    if (!copy || !messages) {
         mem_free(copy);
-        fprintf(stderr, "sotto: no memory left for the conversation\n");
+        cli_no_memory();
         return false;
     }
-    turns[chat->n_turns++] = (struct turn){ .role = role, .text = copy, .n = n };
+    messages[chat->n_messages++] = (struct message){ .role = role, .text = copy, .n = n };
     return true;
 }
 
-/* CLI_OK, or -1 less the exit code. */
-static int take_words(struct cli *cli, struct args *args, struct chat *chat)
+static int take(struct cli *cli, const struct arg_found *found, void *owner)
 {
-    struct arg_found found;
-    enum cli_next next;
+    struct chat *chat = owner;
 
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (found.row < 0) {
-            return -1 - cli_usage(cli, "\"%s\": chat takes no prompt; it reads what you write", found.text);
-        }
-        if (found.row == CHAT_SYSTEM) {
-            chat->system = found.text;
-        } else if (chat->n_options == OPTIONS_MAX) {
-            return -1 - cli_usage(cli, "more than %d options", OPTIONS_MAX);
-        } else {
-            chat->options[chat->n_options++] = found;
-        }
+    if (found->row == CHAT_SYSTEM) {
+        chat->system = found->text;
+    } else if (chat->n_options == OPTIONS_MAX) {
+        return cli_usage(cli, "there are more than %d options", OPTIONS_MAX);
+    } else {
+        chat->options[chat->n_options++] = *found;
     }
-    return next == CLI_NEXT_STOP ? -1 - cli_end(cli) : CLI_OK;
+    return CLI_OK;
 }
 
-/* A request with the options and @n turns from @first on, behind the instructions if it @instructs. CLI_OK, CLI_FAILED
- * or CLI_USAGE (said). */
-static int make_ask(const struct chat *chat, struct ask *ask, bool instructs, size_t first, size_t n)
+/* Makes a request with the options and @n messages from @first on. A session holds the instructions; without one they
+ * stand before the messages. CLI_OK, CLI_FAILED or CLI_USAGE (printed). */
+static int make_request(const struct chat *chat, struct generate_options *request, size_t first, size_t n)
 {
-    if (!ask_init(ask)) {
-        return CLI_FAILED;
-    }
-    for (size_t i = 0; i < chat->n_options; i++) {
-        int r = ask_take(chat->cli, ask, &chat->options[i]);
+    int r = generate_options_init(request);
 
-        if (r) {
-            return r;
-        }
+    for (size_t i = 0; r == CLI_OK && i < chat->n_options; i++) {
+        r = generate_options_take(chat->cli, request, &chat->options[i]);
     }
-    if (chat->system && instructs) {
-        sotto_generate_add_message(ask->generate, "system", chat->system, strlen(chat->system));
+    if (r) {
+        return r;
+    }
+    if (chat->system && !chat->session) {
+        sotto_generate_add_message(request->generate, "system", chat->system, strlen(chat->system));
     }
     for (size_t i = first; i < first + n; i++) {
-        const struct turn *turn = &chat->turns[i];
+        const struct message *message = &chat->messages[i];
 
-        sotto_generate_add_message(ask->generate, turn->role, turn->text, turn->n);
+        sotto_generate_add_message(request->generate, message->role, message->text, message->n);
     }
     return CLI_OK;
 }
 
 /* ---- the session */
 
-static bool has_sessions(const struct talk *talk)
+static bool has_sessions(const struct connection *connection)
 {
     const struct sotto_welcome *welcome;
 
-    if (sotto_greet(talk->sotto, GREET_MS, NULL)) {
+    if (sotto_greet(connection->sotto, GREET_MS, NULL)) {
         return false;
     }
-    welcome = sotto_welcome(talk->sotto);
+    welcome = sotto_welcome(connection->sotto);
     for (size_t i = 0; welcome && i < welcome->n_capabilities; i++) {
         if (strcmp(welcome->capabilities[i], "sessions") == 0) {
             return true;
@@ -158,18 +160,18 @@ static void on_session(void *owner, const struct sotto_event *event)
     opening->done = event->last;
 }
 
-/* Opens one with all that was said before the last turn. Where that fails the turn will say why, without one. CLI_OK or
- * CLI_INTERRUPTED. */
-static int open_session(struct chat *chat, struct talk *talk)
+/* Opens a session with all that was said before the last message. Where that fails, the turn is sent without one and
+ * tells why. CLI_OK or CLI_INTERRUPTED. */
+static int open_session(struct chat *chat, struct connection *connection)
 {
-    cleanup(ask_finish) struct ask ask = { .generate = NULL };
+    cleanup(generate_options_finish) struct generate_options request = { .generate = NULL };
     struct opening opening = { .session = 0 };
 
-    if (!has_sessions(talk) || make_ask(chat, &ask, true, 0, chat->n_turns - 1) ||
-        sotto_send_session_open(talk->sotto, ask.generate, 0, on_session, &opening, NULL, NULL)) {
+    if (!has_sessions(connection) || make_request(chat, &request, 0, chat->n_messages - 1) ||
+        sotto_send_session_open(connection->sotto, request.generate, 0, on_session, &opening, NULL, NULL)) {
         return CLI_OK;
     }
-    if (talk_until(talk, &opening.done) == CLI_INTERRUPTED) {
+    if (connection_until(connection, &opening.done) == CLI_INTERRUPTED) {
         return CLI_INTERRUPTED;
     }
     chat->session = opening.session;
@@ -180,96 +182,98 @@ static int open_session(struct chat *chat, struct talk *talk)
 static void close_session(struct chat *chat)
 {
     struct opening closing = { .session = 0 };
-    struct talk talk;
+    struct connection connection;
 
-    if (chat->session && sotto_open(&talk.sotto, chat->cli->socket, "sotto-cli/" SOTTO_VERSION, NULL) == SOTTO_OK) {
-        talk.cli = chat->cli;
-        if (sotto_send_session_close(talk.sotto, chat->session, on_session, &closing, NULL, NULL) == SOTTO_OK) {
-            while (!closing.done && sotto_wait(talk.sotto, GREET_MS, NULL) == SOTTO_OK) {
+    if (chat->session &&
+        sotto_open(&connection.sotto, chat->cli->socket, "sotto-cli/" SOTTO_VERSION, NULL) == SOTTO_OK) {
+        connection.cli = chat->cli;
+        if (sotto_send_session_close(connection.sotto, chat->session, on_session, &closing, NULL, NULL) == SOTTO_OK) {
+            while (!closing.done && sotto_wait(connection.sotto, GREET_MS, NULL) == SOTTO_OK) {
             }
         }
-        talk_close(&talk);
+        connection_close(&connection);
     }
     chat->session = 0;
 }
 
-/* The answer to the last turn joins the conversation, also if it was cut short. */
-static int take_answer(struct chat *chat, struct talk *talk, struct answer *answer)
+/* Asks for the answer to the last message. It joins the conversation even if it was cut short. */
+static int take_answer(struct chat *chat, struct connection *connection, struct answer_view *view)
 {
-    cleanup(ask_finish) struct ask ask = { .generate = NULL };
-    size_t n_before = chat->n_turns - 1;
-    int r = chat->session ? make_ask(chat, &ask, false, n_before, 1) : make_ask(chat, &ask, true, 0, chat->n_turns);
+    cleanup(generate_options_finish) struct generate_options request = { .generate = NULL };
+    size_t n_before = chat->n_messages - 1;
+    size_t first = chat->session ? n_before : 0;
+    int r = make_request(chat, &request, first, chat->n_messages - first);
 
     if (r) {
         return r;
     }
-    sotto_generate_set_session(ask.generate, chat->session);
-    r = answer_run(talk, ask.generate, answer);
-    if ((r == CLI_OK || r == CLI_INTERRUPTED) && answer->done &&
-        !add_turn(chat, "assistant", (const char *)buf_data(&answer->text), answer->text.n)) {
+    sotto_generate_set_session(request.generate, chat->session);
+    r = answer_view_run(view, connection, request.generate);
+    if ((r == CLI_OK || r == CLI_INTERRUPTED) && view->done &&
+        !add_message(chat, "assistant", (const char *)buf_data(&view->text), view->text.n)) {
         return CLI_FAILED;
     }
     return r;
 }
 
-/* One turn over a connection of its own. */
+/* Does one turn over a connection of its own. */
 static int take_turn(struct chat *chat)
 {
     bool had_session = chat->session != 0;
-    struct answer answer;
-    struct talk talk;
-    int r = talk_open(&talk, chat->cli);
+    struct answer_view view;
+    struct connection connection;
+    int r = connection_open(&connection, chat->cli);
 
     if (r) {
         return r;
     }
-    answer_init(&answer, chat->cli, false);
-    answer.quiet = had_session ? SOTTO_NOT_FOUND : SOTTO_OK;
-    r = had_session || chat->has_none ? CLI_OK : open_session(chat, &talk);
-    r = r ? r : take_answer(chat, &talk, &answer);
-    if (had_session && answer.code == SOTTO_NOT_FOUND) {
-        /* It was idle too long, or another daemon serves now: one more is opened, with all that was said. */
-        answer_finish(&answer);
-        answer_init(&answer, chat->cli, false);
+    answer_view_init(&view, chat->cli, false);
+    view.quiet = had_session ? SOTTO_NOT_FOUND : SOTTO_OK;
+    r = had_session || chat->has_none ? CLI_OK : open_session(chat, &connection);
+    r = r ? r : take_answer(chat, &connection, &view);
+    if (had_session && view.code == SOTTO_NOT_FOUND) {
+        /* The session was idle too long, or the daemon was restarted: another one is opened with all that was said. */
+        answer_view_finish(&view);
+        answer_view_init(&view, chat->cli, false);
         chat->session = 0;
-        r = open_session(chat, &talk);
-        r = r ? r : take_answer(chat, &talk, &answer);
+        r = open_session(chat, &connection);
+        r = r ? r : take_answer(chat, &connection, &view);
     }
-    if (!answer.done) {
-        chat->session = 0; /* who knows what it holds now */
+    if (!view.done) {
+        chat->session = 0; /* it is unknown what the session holds now */
     }
-    answer_finish(&answer);
-    talk_close(&talk);
+    answer_view_finish(&view);
+    connection_close(&connection);
     return r;
 }
 
-/* A turn of the user's. One that fails is taken back, so that the conversation stays in order. */
+/* Does a turn of the user. A turn that fails is taken back, so that roles go on alternating. */
 static int say(struct chat *chat, const char *line, size_t n)
 {
-    size_t n_before = chat->n_turns;
+    size_t n_before = chat->n_messages;
     int r;
 
-    if (!add_turn(chat, "user", line, n)) {
+    if (!add_message(chat, "user", line, n)) {
         return CLI_FAILED;
     }
     r = take_turn(chat);
-    if (chat->n_turns == n_before + 1) {
+    if (chat->n_messages == n_before + 1) {
         forget(chat, n_before);
     }
     return r;
 }
 
-/* Reads more of standard input. False: Ctrl-C came, or it has ended (chat->at_end). */
+/* Reads more of standard input. False at Ctrl-C, and at its end (chat->at_end). */
 static bool read_more(struct chat *chat)
 {
     uint8_t *room;
     ssize_t n;
 
-    if (!talk_wait_readable(STDIN_FILENO)) {
+    if (!connection_wait_readable(STDIN_FILENO)) {
         return false;
     }
     if (buf_reserve(&chat->input, 4096, &room)) {
-        fprintf(stderr, "sotto: the line is longer than %u bytes\n", LINE_MAX_BYTES);
+        fprintf(stderr, "sotto: a line may have %u bytes, this one is longer; the chat ends\n", LINE_MAX_BYTES);
         chat->at_end = true;
         return false;
     }
@@ -281,7 +285,7 @@ static bool read_more(struct chat *chat)
     return !chat->at_end;
 }
 
-/* The next line without its end, alive until the next call; NULL: Ctrl-C came, or there is none (chat->at_end). */
+/* Returns the next line without its end, valid until the next call; NULL at Ctrl-C and at the end (chat->at_end). */
 static const char *next_line(struct chat *chat, size_t *ret_n, size_t *ret_used)
 {
     if (chat->is_terminal) {
@@ -308,7 +312,7 @@ static bool is_word(const char *line, size_t n, const char *word)
     return n == strlen(word) && memcmp(line, word, n) == 0;
 }
 
-/* True: the line was meant for us, not for the model. */
+/* Obeys a line that is a command. Returns false if it is for the model. */
 static bool obey(struct chat *chat, const char *line, size_t n)
 {
     if (is_word(line, n, "/quit")) {
@@ -316,7 +320,7 @@ static bool obey(struct chat *chat, const char *line, size_t n)
     } else if (is_word(line, n, "/clear")) {
         forget(chat, 0);
         close_session(chat);
-        fputs("the conversation begins anew\n", stderr);
+        fputs("a new conversation begins\n", stderr);
     } else if (is_word(line, n, "/help")) {
         fputs("/clear begins a new conversation, /quit or Ctrl-D ends; Ctrl-C ends an answer\n", stderr);
     } else {
@@ -346,24 +350,24 @@ static int converse(struct chat *chat)
         }
         buf_eat(&chat->input, used);
         if (r && !chat->is_terminal) {
-            return r; /* a script wants to know; a person just goes on */
+            return r; /* a script learns of the failure by the exit code; a person goes on */
         }
     }
     return CLI_OK;
 }
 
-/* The model is there and has a template, or the reason why not is said. */
+/* Waits for the model and checks that it has a chat template. */
 static int check_model(struct chat *chat)
 {
+    struct connection connection;
     struct ready ready;
-    struct talk talk;
-    int r = talk_open(&talk, chat->cli);
+    int r = connection_open(&connection, chat->cli);
 
     if (r) {
         return r;
     }
-    r = ready_wait(&talk, chat->model, &ready);
-    talk_close(&talk);
+    r = ready_wait(&connection, chat->model, &ready);
+    connection_close(&connection);
     if (r == CLI_OK && !ready.chat && *ready.chat_reason) {
         fprintf(stderr, "sotto: this model can't chat: %s\n", ready.chat_reason);
         return CLI_FAILED;
@@ -371,25 +375,22 @@ static int check_model(struct chat *chat)
     return r;
 }
 
-static int run(struct cli *cli, struct args *args)
+static int run(struct cli *cli, void *owner)
 {
-    cleanup(chat_finish) struct chat chat = { .cli = cli, .is_terminal = isatty(STDIN_FILENO) };
-    cleanup(ask_finish) struct ask ask = { .generate = NULL };
+    cleanup(generate_options_finish) struct generate_options request = { .generate = NULL };
+    struct chat *chat = owner;
     int r;
 
-    buf_init(&chat.input, MEM_MISC, LINE_MAX_BYTES);
-    r = take_words(cli, args, &chat);
-    if (r < 0) {
-        return -1 - r;
-    }
-    r = make_ask(&chat, &ask, true, 0, 0); /* tells of bad options before the first word */
+    chat->cli = cli;
+    chat->is_terminal = isatty(STDIN_FILENO);
+    r = make_request(chat, &request, 0, 0); /* refuses bad options before the first line is read */
     if (r) {
         return r;
     }
-    chat.model = ask.model;
-    r = check_model(&chat);
-    r = r ? r : converse(&chat);
-    close_session(&chat);
+    chat->model = request.model;
+    r = check_model(chat);
+    r = r ? r : converse(chat);
+    close_session(chat);
     return r;
 }
 
@@ -397,11 +398,14 @@ const struct command cmd_chat = {
     .name = "chat",
     .summary = "hold a conversation",
     .words = "",
-    .about = "Reads a line, streams the answer, and so on; each answer knows what was said before. The model "
-             "must\n"
-             "have a template that is understood. Ctrl-C ends an answer, Ctrl-D the conversation; /clear "
-             "begins a\n"
-             "new one. With --json each answer is an object on a line.",
+    .about = "Reads a line, streams the answer, and so on; the model sees the whole conversation. It must have a\n"
+             "supported chat template. Ctrl-C ends an answer, Ctrl-D the conversation; /clear begins a new one. With\n"
+             "--json each answer is an object on one line.",
     .rows = rows,
+    .advice = "chat takes no prompt, it reads lines from standard input",
+    .options_bytes = sizeof(struct chat),
+    .begin = begin,
+    .take = take,
     .run = run,
+    .finish = finish,
 };

@@ -1,14 +1,14 @@
 /*
- * sotto completion: what shells complete, written from the tables that the commands are parsed by
+ * sotto completion: scripts for shells, made from the tables by which the command line is parsed
  */
 #include "base/clean.h"
 #include "cli.h"
-#include "outside.h"
+#include "external.h"
 #include <string.h>
 
 static const struct arg_row rows[] = { CLI_ROWS, { NULL } };
 
-/* Commands that take a model's name as their argument. */
+/* Returns true for commands whose argument is the name of a model. */
 static bool takes_model(const struct command *command)
 {
     return command == &cmd_load || command == &cmd_unload;
@@ -25,7 +25,7 @@ static void bash_choices(const struct arg_row *row)
     printf("        --%s) words='%s' ;;\n", row->name, words);
 }
 
-/* What follows an option: choices, a model's name, a file; or nothing that can be known. */
+/* Writes what may follow each option: choices, names of models, files, or nothing. */
 static void bash_values(const struct arg_row *table)
 {
     for (const struct arg_row *row = table; row->name; row++) {
@@ -58,11 +58,11 @@ static void bash_command(const struct command *command)
     printf(" ;;\n        esac ;;\n");
 }
 
-/* Programs of their own tell their options themselves; all else that they take is files. */
-static void bash_outside(void)
+/* Commands that are programs of their own print their options themselves; their other arguments are files. */
+static void bash_external(void)
 {
-    for (const struct outside *outside = cli_outside; outside->name; outside++) {
-        printf("    %s%s", outside->name, outside[1].name ? " |" : ")\n");
+    for (const struct external *external = cli_external; external->name; external++) {
+        printf("    %s%s", external->name, external[1].name ? " |" : ")\n");
     }
     puts("        if [[ $current == -* ]]; then words=$(sotto \"$command\" --options 2>/dev/null)\n"
          "        else COMPREPLY=($(compgen -f -- \"$current\")); return; fi ;;");
@@ -90,8 +90,8 @@ static void bash_script(void)
     for (const struct command *const *command = cli_commands; *command; command++) {
         printf(" %s", (*command)->name);
     }
-    for (const struct outside *outside = cli_outside; outside->name; outside++) {
-        printf(" %s", outside->name);
+    for (const struct external *external = cli_external; external->name; external++) {
+        printf(" %s", external->name);
     }
     for (const struct arg_row *row = cli_rows; row->name; row++) {
         printf(" --%s", row->name);
@@ -100,7 +100,7 @@ static void bash_script(void)
     for (const struct command *const *command = cli_commands; *command; command++) {
         bash_command(*command);
     }
-    bash_outside();
+    bash_external();
     puts("    esac\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
          "}\n"
@@ -121,7 +121,7 @@ static void quoted(const char *text)
     putchar('\'');
 }
 
-/* zsh reads bash's completions. */
+/* zsh can use the completions of bash. */
 static void zsh_script(void)
 {
     puts("#compdef sotto\nautoload -U +X bashcompinit && bashcompinit");
@@ -151,14 +151,14 @@ static void fish_option(const struct arg_row *row, const char *condition)
     putchar('\n');
 }
 
-static void fish_outside(void)
+static void fish_external(void)
 {
-    for (const struct outside *outside = cli_outside; outside->name; outside++) {
-        printf("complete -c sotto -n __fish_use_subcommand -a %s -d ", outside->name);
-        quoted(outside->summary);
+    for (const struct external *external = cli_external; external->name; external++) {
+        printf("complete -c sotto -n __fish_use_subcommand -a %s -d ", external->name);
+        quoted(external->summary);
         printf("\ncomplete -c sotto -n '__fish_seen_subcommand_from %s' -F -a '(sotto %s --options "
                "2>/dev/null)'\n",
-               outside->name, outside->name);
+               external->name, external->name);
     }
 }
 
@@ -182,37 +182,36 @@ static void fish_script(void)
             printf("complete -c sotto -n %s -a '(sotto models --names 2>/dev/null)'\n", condition);
         }
     }
-    fish_outside();
+    fish_external();
 }
 
-static int run(struct cli *cli, struct args *args)
+static int run(struct cli *cli, void *owner)
 {
     static const struct shell {
         const char *name;
         void (*write)(void);
     } shells[] = { { "bash", bash_script }, { "zsh", zsh_script }, { "fish", fish_script } };
-    const char *name;
-    int n = cli_words(cli, args, &name, 1);
+    const char *name = cli->n_words ? cli->words[0] : NULL;
 
-    if (n < 0) {
-        return -1 - n;
-    }
-    for (size_t i = 0; n == 1 && i < COUNTOF(shells); i++) {
+    (void)owner;
+    for (size_t i = 0; name && i < COUNTOF(shells); i++) {
         if (strcmp(shells[i].name, name) == 0) {
             shells[i].write();
-            return cli_flush(cli);
+            return cli_flush();
         }
     }
-    return cli_usage(cli, n ? "\"%s\" is none of bash, zsh, fish" : "the shell is missing", name);
+    return name ? cli_usage(cli, "\"%s\" is not one of bash, zsh and fish", name)
+                : cli_usage(cli, "the name of the shell is missing: bash, zsh or fish");
 }
 
 const struct command cmd_completion = {
     .name = "completion",
-    .summary = "write a script that completes these words",
+    .summary = "write the completion script of a shell",
     .words = "bash | zsh | fish",
-    .about = "Writes what the shell needs to complete commands, options and names of models. The package "
-             "installs\n"
-             "it; for one shell alone: . <(sotto completion bash)",
+    .about =
+        "Writes a script by which the shell completes commands, options and names of models. The package installs\n"
+        "it; to use it in one shell only: . <(sotto completion bash)",
     .rows = rows,
+    .most = 1,
     .run = run,
 };

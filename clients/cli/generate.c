@@ -1,19 +1,20 @@
 /*
  * sotto generate: one prompt, one answer
  */
-#include "answer.h"
-#include "ask.h"
+#include "answer_view.h"
 #include "base/clean.h"
+#include "base/mem.h"
+#include "generate_options.h"
 #include "ready.h"
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-/* More than any daemon takes: the refusal is its, not ours. */
+/* The daemon takes less: it is the one to refuse a prompt as too long. */
 #define PROMPT_MAX (8u << 20)
 
 enum generate_row {
-    GENERATE_TOKENS = ASK_ROWS_COUNT,
+    GENERATE_TOKENS = OPTION_COUNT,
     GENERATE_RAW,
     GENERATE_IGNORE_END,
     GENERATE_LOGPROBS,
@@ -23,99 +24,86 @@ enum generate_row {
 
 static const struct arg_row rows[] = {
     CLI_ROWS,
-    ASK_ROWS,
+    OPTION_ROWS,
     [GENERATE_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL, "exactly these tokens in place of PROMPT" },
-    [GENERATE_RAW] = { "raw", 'r', ARG_FLAG, NULL, NULL, "PROMPT as it stands, not through the model's template" },
+    [GENERATE_RAW] = { "raw", 'r', ARG_FLAG, NULL, NULL, "continue PROMPT as it is, without the model's template" },
     [GENERATE_IGNORE_END] = { "ignore-end", 0, ARG_FLAG, NULL, NULL, "go on past the model's end token" },
     [GENERATE_LOGPROBS] = { "logprobs", 0, ARG_UINT, "N", NULL, "with --json: of each token and the N likeliest" },
-    [GENERATE_KEY] = { "key", 0, ARG_TEXT, "NAME", NULL, "names the answer; none of your live ones may have it" },
-    [GENERATE_SESSION] = { "session", 0, ARG_UINT, "ID", NULL,
-                           "go on with what session ID holds; the answer joins it" },
+    [GENERATE_KEY] = { "key", 0, ARG_TEXT, "NAME", NULL, "names the answer; no other running one may have it" },
+    [GENERATE_SESSION] = { "session", 0, ARG_UINT, "ID", NULL, "continue session ID; the answer joins it" },
     { NULL },
 };
 
-struct job {
-    struct ask ask;
-    const char *prompt; /* as on the command line; NULL: none given */
+struct generate {
+    struct generate_options options;
     const char *ids;
     bool raw;
     bool logprobs;
     struct buf from_stdin;
+    const char *text; /* the prompt, unless @ids is set */
+    size_t n_text;
 };
 
-static void job_finish(struct job *job)
+static int begin(void *owner)
 {
-    ask_finish(&job->ask);
-    buf_finish(&job->from_stdin);
+    struct generate *generate = owner;
+
+    buf_init(&generate->from_stdin, MEM_MISC, PROMPT_MAX);
+    return generate_options_init(&generate->options);
 }
 
-static int take_option(struct cli *cli, struct job *job, const struct arg_found *found)
+static void finish(void *owner)
 {
+    struct generate *generate = owner;
+
+    generate_options_finish(&generate->options);
+    buf_finish(&generate->from_stdin);
+}
+
+static int take(struct cli *cli, const struct arg_found *found, void *owner)
+{
+    struct generate *generate = owner;
+    struct sotto_generate *request = generate->options.generate;
+    uint32_t number;
+    int r;
+
     switch (found->row) {
     case GENERATE_TOKENS:
-        job->ids = found->text;
+        generate->ids = found->text;
         return CLI_OK;
     case GENERATE_RAW:
-        job->raw = true;
+        generate->raw = true;
         return CLI_OK;
     case GENERATE_IGNORE_END:
-        sotto_generate_set_ignore_end(job->ask.generate, true);
+        sotto_generate_set_ignore_end(request, true);
         return CLI_OK;
     case GENERATE_LOGPROBS:
-        if (found->number > UINT32_MAX) {
-            return cli_usage(cli, "--logprobs: %s is more than 4294967295", found->text);
+        r = cli_take_u32(cli, found, &number);
+        if (r == CLI_OK) {
+            generate->logprobs = true;
+            sotto_generate_set_logprobs(request, number);
         }
-        job->logprobs = true;
-        sotto_generate_set_logprobs(job->ask.generate, (uint32_t)found->number);
-        return CLI_OK;
+        return r;
     case GENERATE_KEY:
-        sotto_generate_set_key(job->ask.generate, found->text);
+        sotto_generate_set_key(request, found->text);
         return CLI_OK;
     case GENERATE_SESSION:
-        sotto_generate_set_session(job->ask.generate, found->number);
+        sotto_generate_set_session(request, found->number);
         return CLI_OK;
     default:
-        return ask_take(cli, &job->ask, found);
+        return generate_options_take(cli, &generate->options, found);
     }
 }
 
-/* CLI_OK, or -1 less the exit code. */
-static int take_words(struct cli *cli, struct args *args, struct job *job)
-{
-    struct arg_found found;
-    enum cli_next next;
-    int r = CLI_OK;
-
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (found.row >= 0) {
-            r = take_option(cli, job, &found);
-        } else if (job->prompt) {
-            r = cli_usage(cli, "\"%s\" is one argument too many: put the prompt in quotes", found.text);
-        } else {
-            job->prompt = found.text;
-        }
-        if (r) {
-            return -1 - r;
-        }
-    }
-    if (next == CLI_NEXT_STOP) {
-        return -1 - cli_end(cli);
-    }
-    if (job->ids && job->prompt) {
-        return -1 - cli_usage(cli, "--tokens and PROMPT exclude each other");
-    }
-    return CLI_OK;
-}
-
-/* All of standard input. */
-static int read_stdin(const struct cli *cli, struct buf *to)
+/* Reads all of standard input. */
+static int read_stdin(struct buf *to)
 {
     uint8_t *room;
     ssize_t n;
 
     do {
         if (buf_reserve(to, 64 << 10, &room)) {
-            fprintf(stderr, "sotto: the prompt on standard input has more than %zu bytes\n", to->n);
+            fprintf(stderr, "sotto: the prompt on standard input has more than %zu bytes; send a shorter one\n", to->n);
             return CLI_FAILED;
         }
         n = read(STDIN_FILENO, room, 64 << 10);
@@ -130,91 +118,62 @@ static int read_stdin(const struct cli *cli, struct buf *to)
     return CLI_OK;
 }
 
-/* Finds the prompt's text: the argument, or what standard input holds. */
-static int find_text(const struct cli *cli, struct job *job, const char **ret_text, size_t *ret_n)
-{
-    int r;
-
-    if (job->prompt && strcmp(job->prompt, "-") != 0) {
-        *ret_text = job->prompt;
-        *ret_n = strlen(job->prompt);
-        return CLI_OK;
-    }
-    if (!job->prompt && isatty(STDIN_FILENO)) {
-        return cli_usage(cli, "a PROMPT is missing (\"-\" reads it from this terminal)");
-    }
-    r = read_stdin(cli, &job->from_stdin);
-    *ret_text = (const char *)buf_data(&job->from_stdin);
-    *ret_n = job->from_stdin.n;
-    return r;
-}
-
-static int set_ids(const struct cli *cli, struct job *job)
+static int set_ids(const struct cli *cli, struct generate *generate)
 {
     uint32_t *ids;
     size_t n;
-    int r = ask_read_ids(cli, job->ids, &ids, &n);
+    int r = generate_options_read_ids(cli, generate->ids, &ids, &n);
 
     if (r == CLI_OK) {
-        sotto_generate_set_tokens(job->ask.generate, ids, n);
+        sotto_generate_set_tokens(generate->options.generate, ids, n);
         mem_free(ids);
     }
     return r;
 }
 
-/* A model with a template that is understood gets the text as a user's message. */
-static void set_text(struct job *job, const struct ready *ready, const char *text, size_t n)
+/* Finds the prompt: tokens, the argument, or what standard input holds. */
+static int check(struct cli *cli, void *owner)
 {
-    if (ready->chat && !job->raw) {
-        sotto_generate_add_message(job->ask.generate, "user", text, n);
-    } else {
-        sotto_generate_set_text(job->ask.generate, text, n);
-    }
-}
+    struct generate *generate = owner;
+    const char *prompt = cli->n_words ? cli->words[0] : NULL;
+    int r;
 
-static int generate(struct talk *talk, struct job *job, const char *text, size_t n)
-{
-    struct answer answer;
-    struct ready ready;
-    int r = ready_wait(talk, job->ask.model, &ready);
-
-    if (r) {
-        return r;
+    if (generate->ids) {
+        return prompt ? cli_usage(cli, "--tokens and PROMPT exclude each other") : set_ids(cli, generate);
     }
-    if (!job->ids) {
-        set_text(job, &ready, text, n);
+    if (prompt && strcmp(prompt, "-") != 0) {
+        generate->text = prompt;
+        generate->n_text = strlen(prompt);
+        return CLI_OK;
     }
-    answer_init(&answer, talk->cli, job->logprobs);
-    r = answer_run(talk, job->ask.generate, &answer);
-    answer_finish(&answer);
+    if (!prompt && isatty(STDIN_FILENO)) {
+        return cli_usage(cli, "a PROMPT is missing; with \"-\" it is read from this terminal");
+    }
+    r = read_stdin(&generate->from_stdin);
+    generate->text = (const char *)buf_data(&generate->from_stdin);
+    generate->n_text = generate->from_stdin.n;
     return r;
 }
 
-static int run(struct cli *cli, struct args *args)
+static int talk(struct connection *connection, void *owner)
 {
-    cleanup(job_finish) struct job job = { .prompt = NULL };
-    const char *text = NULL;
-    struct talk talk;
-    size_t n = 0;
-    int r;
+    struct generate *generate = owner;
+    struct sotto_generate *request = generate->options.generate;
+    struct answer_view view;
+    struct ready ready;
+    int r = ready_wait(connection, generate->options.model, &ready);
 
-    buf_init(&job.from_stdin, MEM_MISC, PROMPT_MAX);
-    if (!ask_init(&job.ask)) {
-        return CLI_FAILED;
-    }
-    r = take_words(cli, args, &job);
-    if (r < 0) {
-        return -1 - r;
-    }
-    r = job.ids ? set_ids(cli, &job) : find_text(cli, &job, &text, &n);
     if (r) {
         return r;
     }
-    r = talk_open(&talk, cli);
-    if (r == CLI_OK) {
-        r = generate(&talk, &job, text, n);
-        talk_close(&talk);
+    if (!generate->ids && ready.chat && !generate->raw) {
+        sotto_generate_add_message(request, "user", generate->text, generate->n_text);
+    } else if (!generate->ids) {
+        sotto_generate_set_text(request, generate->text, generate->n_text);
     }
+    answer_view_init(&view, connection->cli, generate->logprobs);
+    r = answer_view_run(&view, connection, request);
+    answer_view_finish(&view);
     return r;
 }
 
@@ -222,13 +181,19 @@ const struct command cmd_generate = {
     .name = "generate",
     .summary = "stream the answer to a prompt",
     .words = "[PROMPT | -]",
-    .about = "Streams the answer to PROMPT, or to standard input when PROMPT is \"-\" or missing. The prompt "
-             "goes\n"
-             "through the model's own template where it has one that is understood, else (and with --raw) it is\n"
-             "continued as it stands. Text goes to standard output, figures to standard error. With --json one\n"
-             "object comes at the end: text, tokens, finish_reason (end, stop, length, context, cancelled), "
-             "usage.\n"
-             "Ctrl-C cancels; the exit code then is 130.",
+    .about =
+        "Streams the answer to PROMPT; without PROMPT, or with \"-\", the prompt is standard input. It goes through\n"
+        "the model's chat template if the model has a supported one; without one, and with --raw, the model\n"
+        "continues it as it is. The answer goes to standard output, figures to standard error. With --json one\n"
+        "object is printed at the end: text, tokens, finish_reason (end, stop, length, context, cancelled), usage.\n"
+        "Ctrl-C cancels; the exit code then is 130.",
     .rows = rows,
-    .run = run,
+    .most = 1,
+    .advice = "put the prompt in quotes",
+    .options_bytes = sizeof(struct generate),
+    .begin = begin,
+    .take = take,
+    .check = check,
+    .talk = talk,
+    .finish = finish,
 };

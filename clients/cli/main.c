@@ -1,12 +1,14 @@
 /*
- * sotto: the command line to the daemon
+ * sotto: the command line of the daemon
  *
- * `sotto [--socket PATH] COMMAND ...` runs a row of the table below. A command that is not in it but lies as
- * libexec/sotto/sotto-COMMAND (those that need no daemon) is run from there.
+ * `sotto [--socket PATH] COMMAND ...` runs a row of the table below. A command that is not in the table but lies as
+ * sotto-COMMAND in libexec (those that need no daemon) is run from there.
  */
 #include "base/file.h"
+#include "base/mem.h"
 #include "cli.h"
-#include "outside.h"
+#include "connection.h"
+#include "external.h"
 #include "suggest.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -27,14 +29,14 @@ const struct arg_row cli_rows[] = {
     { NULL },
 };
 
-void cli_page(const struct command *command, FILE *out)
+static void print_page(const struct command *command, FILE *out)
 {
     fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", command->name, *command->words ? " " : "", command->words,
             command->about);
     args_help(command->rows, out);
 }
 
-void cli_main_page(FILE *out)
+static void print_main_page(FILE *out)
 {
     fputs("usage: sotto [--socket PATH] COMMAND [OPTION]... [ARGUMENT]...\n\n"
           "Talks to sottod, the daemon that runs this computer's language model.\n\n",
@@ -42,40 +44,56 @@ void cli_main_page(FILE *out)
     for (const struct command *const *command = cli_commands; *command; command++) {
         fprintf(out, "  %-12s %s\n", (*command)->name, (*command)->summary);
     }
-    fputs("\nOn model files, without a daemon (and tokenize --file):\n\n", out);
-    for (const struct outside *outside = cli_outside; outside->name; outside++) {
-        fprintf(out, "  %-12s %s\n", outside->name, outside->summary);
+    fputs("\nCommands on model files, which work without a daemon (as does tokenize --file):\n\n", out);
+    for (const struct external *external = cli_external; external->name; external++) {
+        fprintf(out, "  %-12s %s\n", external->name, external->summary);
     }
-    fputs("\n\"sotto COMMAND --help\" tells all about one of them.\n\n", out);
+    fputs("\n\"sotto COMMAND --help\" shows the arguments and options of a command.\n\n", out);
     args_help(cli_rows, out);
 }
 
 int cli_usage(const struct cli *cli, const char *format, ...)
 {
+    const char *space = cli->command ? " " : "";
+    const char *name = cli->command ? cli->command->name : "";
     va_list args;
 
-    fprintf(stderr, "sotto%s%s: ", cli->command ? " " : "", cli->command ? cli->command->name : "");
+    fprintf(stderr, "sotto%s%s: ", space, name);
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "\n\"sotto%s%s --help\" shows how it is used\n", cli->command ? " " : "",
-            cli->command ? cli->command->name : "");
+    fprintf(stderr, "\n\"sotto%s%s --help\" shows how it is used\n", space, name);
     return CLI_USAGE;
 }
 
-int cli_fail(const struct cli *cli, const struct sotto_error *error)
+int cli_take_u32(const struct cli *cli, const struct arg_found *found, uint32_t *ret_number)
+{
+    if (found->number > UINT32_MAX) {
+        return cli_usage(cli, "--%s: %s is above the maximum of 4294967295", cli->command->rows[found->row].name,
+                         found->text);
+    }
+    *ret_number = (uint32_t)found->number;
+    return CLI_OK;
+}
+
+int cli_fail(const struct sotto_error *error)
 {
     fprintf(stderr, "sotto: %s%s%s%s\n", error->message, *error->field ? " (" : "", error->field,
             *error->field ? ")" : "");
     return CLI_FAILED;
 }
 
-/* Why standard output took no more, at the first time that it did not. */
+int cli_no_memory(void)
+{
+    fputs("sotto: this program has no memory left\n", stderr);
+    return CLI_FAILED;
+}
+
+/* errno of the first write that standard output refused, or 0. */
 static int out_fault;
 
-bool cli_show(const struct cli *cli)
+bool cli_show(void)
 {
-    (void)cli;
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) {
         return true;
@@ -84,9 +102,9 @@ bool cli_show(const struct cli *cli)
     return false;
 }
 
-int cli_flush(const struct cli *cli)
+int cli_flush(void)
 {
-    if (cli_show(cli)) {
+    if (cli_show()) {
         return CLI_OK;
     }
     if (out_fault != EPIPE) {
@@ -96,7 +114,7 @@ int cli_flush(const struct cli *cli)
     return CLI_FAILED;
 }
 
-/* True: it was a common option, and it is taken. */
+/* Takes a common option. Returns false for everything else. */
 static bool take_common(struct cli *cli, const struct arg_found *found)
 {
     switch (found->row) {
@@ -110,52 +128,84 @@ static bool take_common(struct cli *cli, const struct arg_found *found)
         cli->help = true;
         return true;
     default:
-        return false; /* an option of one table only, or a plain argument */
+        return false; /* an option of one command only, or a plain argument */
     }
 }
 
-enum cli_next cli_next(struct cli *cli, struct args *args, struct arg_found *ret_found)
+static int take_word(struct cli *cli, const char *word)
+{
+    const char *advice = cli->command->advice;
+
+    if (cli->n_words == cli->command->most) {
+        return cli_usage(cli, "\"%s\" is one argument too many%s%s", word, advice ? ": " : "", advice ? advice : "");
+    }
+    cli->words[cli->n_words++] = word;
+    return CLI_OK;
+}
+
+/* Takes everything behind the command's name. With cli->help set the rest was not looked at. */
+static int take_arguments(struct cli *cli, const struct command *command, void *options)
 {
     struct diag diag = DIAG_INIT;
-
-    for (;;) {
-        int r = args_next(args, ret_found, &diag);
-
-        if (r == ARGS_END) {
-            return CLI_NEXT_END;
-        }
-        if (r != ARGS_FOUND) {
-            cli_usage(cli, "%s", diag.text);
-            return CLI_NEXT_STOP;
-        }
-        if (!take_common(cli, ret_found)) {
-            return CLI_NEXT_FOUND;
-        }
-        if (cli->help) {
-            cli_page(cli->command, stdout);
-            return CLI_NEXT_STOP;
-        }
-    }
-}
-
-int cli_end(const struct cli *cli)
-{
-    return cli->help ? cli_flush(cli) : CLI_USAGE;
-}
-
-int cli_words(struct cli *cli, struct args *args, const char **words, int cap)
-{
     struct arg_found found;
-    enum cli_next next;
-    int n = 0;
+    struct args args;
+    int r;
 
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (n == cap) {
-            return -1 - cli_usage(cli, "\"%s\" is one argument too many", found.text);
+    args_init(&args, command->rows, cli->argc, cli->argv);
+    while ((r = args_next(&args, &found, &diag)) == ARGS_FOUND) {
+        if (take_common(cli, &found)) {
+            if (cli->help) {
+                return CLI_OK;
+            }
+            continue;
         }
-        words[n++] = found.text;
+        r = found.row < 0 ? take_word(cli, found.text) : command->take(cli, &found, options);
+        if (r) {
+            return r;
+        }
     }
-    return next == CLI_NEXT_STOP ? -1 - cli_end(cli) : n;
+    if (r == ARGS_BAD) {
+        return cli_usage(cli, "%s", diag.text);
+    }
+    if (cli->n_words < command->least) {
+        return cli_usage(cli, "%s is missing", command->words);
+    }
+    return command->check ? command->check(cli, options) : CLI_OK;
+}
+
+static int run_with(struct cli *cli, const struct command *command, void *options)
+{
+    int r = command->begin ? command->begin(options) : CLI_OK;
+
+    r = r ? r : take_arguments(cli, command, options);
+    if (r) {
+        return r;
+    }
+    if (cli->help) {
+        print_page(command, stdout);
+        return cli_flush();
+    }
+    if (command->run) {
+        return command->run(cli, options);
+    }
+    return connection_run(cli, options);
+}
+
+static int run_row(struct cli *cli, const struct command *command)
+{
+    void *options = mem_calloc(MEM_MISC, 1, command->options_bytes + 1);
+    int r;
+
+    if (!options) {
+        return cli_no_memory();
+    }
+    cli->command = command;
+    r = run_with(cli, command, options);
+    if (command->finish) {
+        command->finish(options);
+    }
+    mem_free(options);
+    return r;
 }
 
 static const struct command *find_command(const char *name)
@@ -168,11 +218,15 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
+/* Runs a program of its own in place of this one; returns if there is none of that name. */
 static int run_unknown(const struct cli *cli, const char *name, int n, char **arguments)
 {
     const char *meant;
 
-    outside_run(cli, name, n, arguments);
+    external_run(cli, name, n, arguments);
+    if (external_is_known(name)) {
+        return external_missing(name);
+    }
     meant = suggest_command(name);
     if (meant) {
         return cli_usage(cli, "there is no command \"%s\"; did you mean \"%s\"?", name, meant);
@@ -180,29 +234,27 @@ static int run_unknown(const struct cli *cli, const char *name, int n, char **ar
     return cli_usage(cli, "there is no command \"%s\"", name);
 }
 
-/* "sotto help", "sotto help COMMAND". */
-static int show_help(struct cli *cli, const char *name)
+/* "sotto help", "sotto help COMMAND", "sotto --help". */
+static int show_help(const struct cli *cli, const char *name)
 {
-    const struct command *command = name ? find_command(name) : NULL;
     static char help[] = "--help";
-    char *const page[] = { help };
+    char *page[] = { help };
+    const struct command *command = name ? find_command(name) : NULL;
 
     if (name && !command) {
-        outside_run(cli, name, 1, (char **)page);
-        return cli_usage(cli, "there is no command \"%s\"", name);
+        return run_unknown(cli, name, 1, page);
     }
     if (command) {
-        cli_page(command, stdout);
+        print_page(command, stdout);
     } else {
-        cli_main_page(stdout);
+        print_main_page(stdout);
     }
-    return cli_flush(cli);
+    return cli_flush();
 }
 
 static int run_command(struct cli *cli, int argc, char **argv)
 {
     const struct command *command = find_command(argv[0]);
-    struct args args;
 
     if (strcmp(argv[0], "help") == 0) {
         return show_help(cli, argc > 1 ? argv[1] : NULL);
@@ -210,9 +262,9 @@ static int run_command(struct cli *cli, int argc, char **argv)
     if (!command) {
         return run_unknown(cli, argv[0], argc - 1, argv + 1);
     }
-    cli->command = command;
-    args_init(&args, command->rows, argc - 1, argv + 1);
-    return command->run(cli, &args);
+    cli->argc = argc - 1;
+    cli->argv = argv + 1;
+    return run_row(cli, command);
 }
 
 int main(int argc, char **argv)
@@ -233,7 +285,7 @@ int main(int argc, char **argv)
         }
         if (found.row == MAIN_VERSION) {
             printf("sotto %s (libsotto %s)\n", SOTTO_VERSION, sotto_version());
-            return cli_flush(&cli);
+            return cli_flush();
         }
         take_common(&cli, &found);
         if (cli.help) {
@@ -243,6 +295,6 @@ int main(int argc, char **argv)
     if (r == ARGS_BAD) {
         return cli_usage(&cli, "%s", diag.text);
     }
-    cli_main_page(stderr);
+    print_main_page(stderr);
     return CLI_USAGE;
 }

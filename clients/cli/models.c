@@ -3,7 +3,6 @@
  */
 #include "ready.h"
 #include "show.h"
-#include <string.h>
 
 enum models_row {
     MODELS_NAMES = CLI_ROWS_COUNT,
@@ -19,21 +18,37 @@ enum unload_row {
 
 static const struct arg_row models_rows[] = {
     CLI_ROWS,
-    [MODELS_NAMES] = { "names", 0, ARG_FLAG, NULL, NULL, "only the names, one a line" },
+    [MODELS_NAMES] = { "names", 0, ARG_FLAG, NULL, NULL, "only the names, one on a line" },
     { NULL },
 };
 
 static const struct arg_row load_rows[] = {
     CLI_ROWS,
-    [LOAD_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "this file in place of the configured one (administrators)" },
+    [LOAD_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "load this file, not the configured one (administrators)" },
     { NULL },
 };
 
 static const struct arg_row unload_rows[] = {
     CLI_ROWS,
-    [UNLOAD_NOW] = { "now", 0, ARG_FLAG, NULL, NULL, "end its answers; without: wait for them" },
+    [UNLOAD_NOW] = { "now", 0, ARG_FLAG, NULL, NULL, "end its answers instead of waiting for them" },
     { NULL },
 };
+
+/* The option of any of the three. */
+struct models {
+    bool is_set;      /* --names, --now */
+    const char *file; /* --file, or NULL */
+};
+
+static int take(struct cli *cli, const struct arg_found *found, void *owner)
+{
+    struct models *models = owner;
+
+    (void)cli;
+    models->is_set = true;
+    models->file = found->text;
+    return CLI_OK;
+}
 
 static void print_model(const struct sotto_model *model)
 {
@@ -52,182 +67,101 @@ static void print_model(const struct sotto_model *model)
     show_pins(model);
 }
 
-static void show_models(const struct cli *cli, const struct sotto_event *event)
+static enum sotto_code send_models(struct sotto *sotto, struct reply *reply, struct sotto_error *error)
 {
-    const struct sotto_models *models = event->models;
-    json_t *object;
-    json_t *list;
+    return sotto_send_models(sotto, connection_on_reply, reply, NULL, error);
+}
 
-    if (!cli->json) {
-        for (size_t i = 0; i < models->n; i++) {
-            print_model(&models->models[i]);
-        }
+static void show_list(const struct reply *reply, const struct sotto_event *event)
+{
+    const struct models *models = reply->options;
+
+    if (reply->cli->json && !models->is_set) {
+        show_line(show_models(event->models));
         return;
     }
-    object = json_object();
-    list = json_array();
-    for (size_t i = 0; i < models->n; i++) {
-        json_array_append_new(list, show_model(&models->models[i]));
-    }
-    json_object_set_new(object, "models", list);
-    show_line(object);
-}
-
-static void show_names(const struct cli *cli, const struct sotto_event *event)
-{
     for (size_t i = 0; i < event->models->n; i++) {
-        puts(event->models->models[i].name);
-    }
-}
-
-static int run_models(struct cli *cli, struct args *args)
-{
-    struct reply reply = { .cli = cli, .show = show_models };
-    struct arg_found found;
-    struct sotto_error error;
-    enum cli_next next;
-    struct talk talk;
-    int r;
-
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (found.row != MODELS_NAMES) {
-            return cli_usage(cli, "\"%s\" is one argument too many", found.text);
+        if (models->is_set) {
+            puts(event->models->models[i].name);
+        } else {
+            print_model(&event->models->models[i]);
         }
-        reply.show = show_names;
     }
-    if (next == CLI_NEXT_STOP) {
-        return cli_end(cli);
-    }
-    r = talk_open(&talk, cli);
-    if (r) {
-        return r;
-    }
-    if (sotto_send_models(talk.sotto, talk_on_reply, &reply, NULL, &error)) {
-        r = cli_fail(cli, &error);
-    } else {
-        r = talk_finish(&talk, &reply);
-    }
-    talk_close(&talk);
-    return r;
 }
 
 static void show_loaded(void *owner, const struct sotto_model *model)
 {
-    const struct cli *cli = owner;
+    const struct connection *connection = owner;
 
-    if (cli->json) {
+    if (connection->cli->json) {
         show_line(show_model(model));
     } else {
         print_model(model);
     }
 }
 
-static int run_load(struct cli *cli, struct args *args)
+static int load(struct connection *connection, void *owner)
 {
-    const char *name = NULL;
-    const char *file = NULL;
-    struct arg_found found;
-    enum cli_next next;
-    struct talk talk;
-    int r;
+    const struct models *models = owner;
+    int r = ready_load(connection, connection->cli->words[0], models->file, show_loaded, connection);
 
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (found.row == LOAD_FILE) {
-            file = found.text;
-        } else if (name) {
-            return cli_usage(cli, "\"%s\" is one argument too many", found.text);
-        } else {
-            name = found.text;
-        }
-    }
-    if (next == CLI_NEXT_STOP) {
-        return cli_end(cli);
-    }
-    if (!name) {
-        return cli_usage(cli, "NAME is missing");
-    }
-    r = talk_open(&talk, cli);
-    if (r == CLI_OK) {
-        r = ready_load(&talk, name, file, show_loaded, cli);
-        r = r ? r : cli_flush(cli);
-        talk_close(&talk);
-    }
-    return r;
+    return r ? r : cli_flush();
 }
 
-static void show_unloaded(const struct cli *cli, const struct sotto_event *event)
+static enum sotto_code send_unload(struct sotto *sotto, struct reply *reply, struct sotto_error *error)
 {
-    if (cli->json) {
+    const struct models *models = reply->options;
+
+    return sotto_send_unload(sotto, reply->cli->words[0], models->is_set, connection_on_reply, reply, NULL, error);
+}
+
+static void show_unloaded(const struct reply *reply, const struct sotto_event *event)
+{
+    (void)event;
+    if (reply->cli->json) {
         show_line(json_object());
     }
-}
-
-static int run_unload(struct cli *cli, struct args *args)
-{
-    struct reply reply = { .cli = cli, .show = show_unloaded };
-    const char *name = NULL;
-    bool now = false;
-    struct arg_found found;
-    struct sotto_error error;
-    enum cli_next next;
-    struct talk talk;
-    int r;
-
-    while ((next = cli_next(cli, args, &found)) == CLI_NEXT_FOUND) {
-        if (found.row == UNLOAD_NOW) {
-            now = true;
-        } else if (name) {
-            return cli_usage(cli, "\"%s\" is one argument too many", found.text);
-        } else {
-            name = found.text;
-        }
-    }
-    if (next == CLI_NEXT_STOP) {
-        return cli_end(cli);
-    }
-    if (!name) {
-        return cli_usage(cli, "NAME is missing");
-    }
-    r = talk_open(&talk, cli);
-    if (r) {
-        return r;
-    }
-    if (sotto_send_unload(talk.sotto, name, now, talk_on_reply, &reply, NULL, &error)) {
-        r = cli_fail(cli, &error);
-    } else {
-        r = talk_finish(&talk, &reply);
-    }
-    talk_close(&talk);
-    return r;
 }
 
 const struct command cmd_models = {
     .name = "models",
     .summary = "list the models",
     .words = "",
-    .about = "Lists the models that the daemon knows: name, state, architecture, format, size, context in force;\n"
-             "and what is pinned of each.",
+    .about = "Lists the models that the daemon knows: name, state, architecture, format, size and context length,\n"
+             "and the prompts that policy pins to each.",
     .rows = models_rows,
-    .run = run_models,
+    .options_bytes = sizeof(struct models),
+    .take = take,
+    .send = send_models,
+    .show = show_list,
 };
 
 const struct command cmd_load = {
     .name = "load",
     .summary = "load a model and wait for it",
     .words = "NAME",
-    .about = "Loads the model NAME and waits until it can be asked, with progress on standard error. Many "
-             "who ask\n"
-             "wait for one load, which goes on if they leave.",
+    .about =
+        "Loads the model NAME and waits until it is ready, with progress on standard error. A load that was begun\n"
+        "goes on without this command; several such commands share one load.",
     .rows = load_rows,
-    .run = run_load,
+    .least = 1,
+    .most = 1,
+    .options_bytes = sizeof(struct models),
+    .take = take,
+    .talk = load,
 };
 
 const struct command cmd_unload = {
     .name = "unload",
-    .summary = "end a model's engine",
+    .summary = "end a model's engine and free its memory",
     .words = "NAME",
-    .about = "Ends the engine of the model NAME after its last answer: all its memory goes back to the system.\n"
+    .about = "Ends the engine of the model NAME after its last answer; all its memory goes back to the system.\n"
              "For administrators.",
     .rows = unload_rows,
-    .run = run_unload,
+    .least = 1,
+    .most = 1,
+    .options_bytes = sizeof(struct models),
+    .take = take,
+    .send = send_unload,
+    .show = show_unloaded,
 };

@@ -1,16 +1,15 @@
 /*
- * Ready: ListModels, then LoadModel if it must be. The daemon makes one load of many asks.
+ * One ListModels tells the state, and a LoadModel waits if the model is not loaded. The daemon makes one load of many
+ * such requests.
  */
 #include "ready.h"
-
 #include <string.h>
 #include <unistd.h>
 
 struct loading {
-    const struct cli *cli;
     const char *name;
-    char phase[32]; /* told last */
-    bool on_line;   /* the terminal's line holds our progress */
+    char phase[32]; /* printed last */
+    bool on_line;   /* the terminal's line holds the progress */
     void (*show)(void *owner, const struct sotto_model *model);
     void *owner;
     bool done;
@@ -25,7 +24,7 @@ static void clear_line(struct loading *loading)
     }
 }
 
-/* A terminal sees one line that changes; anything else a line for each phase. */
+/* A terminal gets one line that changes; a file or pipe gets a line for each phase. */
 static void show_progress(struct loading *loading, const struct sotto_progress *progress)
 {
     if (isatty(STDERR_FILENO)) {
@@ -48,36 +47,35 @@ static void on_loading(void *owner, const struct sotto_event *event)
     }
     clear_line(loading);
     if (event->kind == SOTTO_EVENT_ERROR) {
-        loading->exit = cli_fail(loading->cli, event->error);
+        loading->exit = cli_fail(event->error);
     } else if (event->kind == SOTTO_EVENT_MODEL) {
         loading->show(loading->owner, event->model);
     }
     loading->done = event->last;
 }
 
-int ready_load(struct talk *talk, const char *name, const char *file,
+int ready_load(struct connection *connection, const char *name, const char *file,
                void (*show)(void *owner, const struct sotto_model *model), void *owner)
 {
-    struct loading loading = { .cli = talk->cli, .name = name, .show = show, .owner = owner };
+    struct loading loading = { .name = name, .show = show, .owner = owner };
     struct sotto_error error;
     uint32_t stream;
     int r;
 
-    if (sotto_send_load(talk->sotto, name, file, on_loading, &loading, &stream, &error)) {
-        return cli_fail(talk->cli, &error);
+    if (sotto_send_load(connection->sotto, name, file, on_loading, &loading, &stream, &error)) {
+        return cli_fail(&error);
     }
-    r = talk_until(talk, &loading.done);
+    r = connection_until(connection, &loading.done);
     if (r) {
         clear_line(&loading);
-        sotto_drop(talk->sotto, stream);
+        sotto_drop(connection->sotto, stream);
         return r;
     }
     return loading.exit;
 }
 
-/* The model that was looked for. */
+/* The search for one model in the list. */
 struct looking {
-    const struct cli *cli;
     const char *wanted; /* NULL: the default one */
     char name[128];
     bool not_loaded;
@@ -100,7 +98,7 @@ static void on_models(void *owner, const struct sotto_event *event)
 
     looking->done = event->last;
     if (event->kind == SOTTO_EVENT_ERROR) {
-        looking->exit = cli_fail(looking->cli, event->error);
+        looking->exit = cli_fail(event->error);
     }
     for (size_t i = 0; event->kind == SOTTO_EVENT_MODELS && i < event->models->n; i++) {
         const struct sotto_model *model = &event->models->models[i];
@@ -113,24 +111,24 @@ static void on_models(void *owner, const struct sotto_event *event)
     }
 }
 
-int ready_wait(struct talk *talk, const char *name, struct ready *ret_ready)
+int ready_wait(struct connection *connection, const char *name, struct ready *ret_ready)
 {
-    struct looking looking = { .cli = talk->cli, .wanted = name, .ready = ret_ready };
+    struct looking looking = { .wanted = name, .ready = ret_ready };
     struct sotto_error error;
     uint32_t stream;
     int r;
 
     *ret_ready = (struct ready){ .chat = false };
-    if (sotto_send_models(talk->sotto, on_models, &looking, &stream, &error)) {
-        return cli_fail(talk->cli, &error);
+    if (sotto_send_models(connection->sotto, on_models, &looking, &stream, &error)) {
+        return cli_fail(&error);
     }
-    r = talk_until(talk, &looking.done);
+    r = connection_until(connection, &looking.done);
     if (r) {
-        sotto_drop(talk->sotto, stream);
+        sotto_drop(connection->sotto, stream);
         return r;
     }
     if (looking.exit || !looking.not_loaded) {
         return looking.exit;
     }
-    return ready_load(talk, looking.name, NULL, keep_model, ret_ready);
+    return ready_load(connection, looking.name, NULL, keep_model, ret_ready);
 }

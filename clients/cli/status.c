@@ -2,8 +2,8 @@
  * sotto status, sotto reload
  */
 #include "base/clean.h"
+#include "connection.h"
 #include "show.h"
-#include "talk.h"
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,7 +46,7 @@ static void print_devices(const struct sotto_status *status)
     }
 }
 
-/* "61.5 °C": the unit of a person for that of the interface. */
+/* Prints "61.5 °C" for 61500 m°C: units for people in place of those of the protocol. */
 static void print_value(const struct sotto_sensor *sensor)
 {
     static const struct {
@@ -97,8 +97,11 @@ static void print_governor(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_governor; i++) {
         const struct sotto_governor *governor = &status->governor[i];
 
-        printf("%s: %s for %.1f s, because of %s; %.1f %% of the time", governor->place, governor->mode,
-               (double)governor->since_ms / 1000, governor->cause, governor->duty_permille / 10.0);
+        bool is_free = strcmp(governor->cause, "free") == 0; /* nothing limits it */
+
+        printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->place, governor->mode,
+               (double)governor->since_ms / 1000, is_free ? "" : ", because of ", is_free ? "" : governor->cause,
+               governor->duty_permille / 10.0);
         if (governor->slice_us > 0) {
             printf(", %.1f ms at a stretch", governor->slice_us / 1000.0);
         }
@@ -154,8 +157,6 @@ static void print_memory(const struct sotto_status *status)
 
 static void print_status(const struct sotto_status *status)
 {
-    static const char *const classes[] = { "default", "background", "interactive", "realtime" };
-
     printf("%s, up %" PRIu64 " s, %u connections, %u descriptors\n", status->server, status->uptime_ms / 1000,
            status->connections, status->descriptors);
     if (*status->config_file) {
@@ -165,9 +166,8 @@ static void print_status(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_classes; i++) {
         const struct sotto_class_counts *counts = &status->classes[i];
 
-        printf("%s: %u running, %u queued, %u parked\n",
-               (size_t)counts->priority < COUNTOF(classes) ? classes[counts->priority] : "another class",
-               counts->running, counts->queued, counts->parked);
+        printf("%s: %u running, %u queued, %u parked\n", show_class(counts->priority), counts->running, counts->queued,
+               counts->parked);
     }
     print_accounts(status);
     print_devices(status);
@@ -179,20 +179,30 @@ static void print_status(const struct sotto_status *status)
     }
 }
 
-static void show_report(const struct cli *cli, const struct sotto_event *event)
+static enum sotto_code send_status(struct sotto *sotto, struct reply *reply, struct sotto_error *error)
 {
-    if (cli->json) {
+    return sotto_send_status(sotto, connection_on_reply, reply, NULL, error);
+}
+
+static void show_report(const struct reply *reply, const struct sotto_event *event)
+{
+    if (reply->cli->json) {
         show_line(show_status(event->status));
     } else {
         print_status(event->status);
     }
 }
 
-static void show_applied(const struct cli *cli, const struct sotto_event *event)
+static enum sotto_code send_reload(struct sotto *sotto, struct reply *reply, struct sotto_error *error)
+{
+    return sotto_send_reload(sotto, connection_on_reply, reply, NULL, error);
+}
+
+static void show_applied(const struct reply *reply, const struct sotto_event *event)
 {
     const struct sotto_reloaded *reloaded = event->reloaded;
 
-    if (cli->json) {
+    if (reply->cli->json) {
         show_line(show_reloaded(reloaded));
         return;
     }
@@ -205,60 +215,23 @@ static void show_applied(const struct cli *cli, const struct sotto_event *event)
     }
 }
 
-typedef enum sotto_code (*send_fn)(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
-                                   struct sotto_error *error);
-
-static int run_once(struct cli *cli, struct args *args, send_fn send,
-                    void (*show)(const struct cli *cli, const struct sotto_event *event))
-{
-    struct reply reply = { .cli = cli, .show = show };
-    struct sotto_error error;
-    struct talk talk;
-    int r = cli_words(cli, args, NULL, 0);
-
-    if (r < 0) {
-        return -1 - r;
-    }
-    r = talk_open(&talk, cli);
-    if (r) {
-        return r;
-    }
-    if (send(talk.sotto, talk_on_reply, &reply, NULL, &error)) {
-        r = cli_fail(cli, &error);
-    } else {
-        r = talk_finish(&talk, &reply);
-    }
-    talk_close(&talk);
-    return r;
-}
-
-static int run_status(struct cli *cli, struct args *args)
-{
-    return run_once(cli, args, sotto_send_status, show_report);
-}
-
-static int run_reload(struct cli *cli, struct args *args)
-{
-    return run_once(cli, args, sotto_send_reload, show_applied);
-}
-
 const struct command cmd_status = {
     .name = "status",
     .summary = "show what the daemon is doing",
     .words = "",
-    .about = "Shows models, engines, queues, accounts, devices, sensors, the governor, memory by kind and "
-             "holder,\n"
-             "and counters.",
+    .about = "Shows models, engines, requests by class, users, devices, sensors, the governor, memory, and counters.",
     .rows = rows,
-    .run = run_status,
+    .send = send_status,
+    .show = show_report,
 };
 
 const struct command cmd_reload = {
     .name = "reload",
     .summary = "let the daemon read its configuration again",
     .words = "",
-    .about = "Lets the daemon read its configuration again: a good one is taken as a whole, a bad one is refused\n"
-             "with the reason and the old one stays. For administrators.",
+    .about = "Lets the daemon read its configuration again. If it has errors it is refused with the reason, and the\n"
+             "old one stays in force. For administrators.",
     .rows = rows,
-    .run = run_reload,
+    .send = send_reload,
+    .show = show_applied,
 };

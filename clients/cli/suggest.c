@@ -1,13 +1,12 @@
 /*
- * Suggest: the edit distance to each command, and a bound on what still counts as a slip
+ * The command with the smallest edit distance is suggested, if it is no more than SLIPS away.
  */
 #include "suggest.h"
-
 #include "cli.h"
-#include "outside.h"
+#include "external.h"
 #include <string.h>
 
-#define WORD_MAX 24 /* longer than any command and a slip */
+#define WORD_MAX 24 /* longer than any misspelt command */
 #define SLIPS    2  /* letters put in, left out, or changed */
 
 static unsigned least(unsigned a, unsigned b, unsigned c)
@@ -17,7 +16,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return two < c ? two : c;
 }
 
-/* Levenshtein's distance; one row of the table at a time. */
+/* Returns Levenshtein's distance, computed one row of the table at a time. */
 static unsigned distance(const char *a, const char *b)
 {
     unsigned row[WORD_MAX + 1];
@@ -40,6 +39,17 @@ static unsigned distance(const char *a, const char *b)
     return row[n];
 }
 
+/* Puts @name in place of *best if it is nearer to @word. */
+static void consider(const char *word, const char *name, const char **best, unsigned *best_distance)
+{
+    unsigned d = distance(word, name);
+
+    if (d < *best_distance) {
+        *best = name;
+        *best_distance = d;
+    }
+}
+
 const char *suggest_command(const char *word)
 {
     const char *best = NULL;
@@ -49,20 +59,10 @@ const char *suggest_command(const char *word)
         return NULL;
     }
     for (const struct command *const *command = cli_commands; *command; command++) {
-        unsigned d = distance(word, (*command)->name);
-
-        if (d < best_distance) {
-            best = (*command)->name;
-            best_distance = d;
-        }
+        consider(word, (*command)->name, &best, &best_distance);
     }
-    for (const struct outside *outside = cli_outside; outside->name; outside++) {
-        unsigned d = distance(word, outside->name);
-
-        if (d < best_distance) {
-            best = outside->name;
-            best_distance = d;
-        }
+    for (const struct external *external = cli_external; external->name; external++) {
+        consider(word, external->name, &best, &best_distance);
     }
     return best;
 }

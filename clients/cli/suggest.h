@@ -1,10 +1,10 @@
 /*
- * Suggest: what a misspelt command was meant to be
+ * Suggest: the command that a misspelt one was meant to be
  */
 #ifndef SOTTO_CLI_SUGGEST_H
 #define SOTTO_CLI_SUGGEST_H
 
-/* The nearest command if it is near enough, or NULL. */
+/* Returns the most similar command, or NULL if none is similar enough. */
 const char *suggest_command(const char *word);
 
 #endif

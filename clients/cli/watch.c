@@ -1,16 +1,15 @@
 /*
  * sotto watch: events of the daemon, as they happen
  */
+#include "connection.h"
 #include "show.h"
-#include "talk.h"
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
-
-#define TOPICS_MAX 16
 
 static const struct arg_row rows[] = { CLI_ROWS, { NULL } };
 
-struct watching {
+struct watch {
     const struct cli *cli;
     bool done;
     int exit;
@@ -37,62 +36,54 @@ static void print_event(const struct sotto_watched *watched)
 
 static void on_event(void *owner, const struct sotto_event *event)
 {
-    struct watching *watching = owner;
+    struct watch *watch = owner;
 
     if (event->kind == SOTTO_EVENT_ERROR) {
-        watching->exit = cli_fail(watching->cli, event->error);
-    } else if (event->kind == SOTTO_EVENT_WATCHED && watching->cli->json) {
+        watch->exit = cli_fail(event->error);
+    } else if (event->kind == SOTTO_EVENT_WATCHED && watch->cli->json) {
         show_line(show_watched(event->watched));
     } else if (event->kind == SOTTO_EVENT_WATCHED) {
         print_event(event->watched);
     }
     fflush(stdout);
-    watching->done = event->last || ferror(stdout);
+    watch->done = event->last || ferror(stdout);
 }
 
-static int watch(struct talk *talk, const char *const *topics, size_t n)
+/* "all" among the topics stands for all of them, as no topic does. */
+static int talk(struct connection *connection, void *owner)
 {
-    struct watching watching = { .cli = talk->cli };
+    const struct cli *cli = connection->cli;
+    size_t n = (size_t)cli->n_words;
+    struct watch *watch = owner;
     struct sotto_error error;
     uint32_t stream;
     int r;
 
-    if (sotto_send_watch(talk->sotto, topics, n, on_event, &watching, &stream, &error)) {
-        return cli_fail(talk->cli, &error);
+    for (int i = 0; i < cli->n_words; i++) {
+        n = strcmp(cli->words[i], "all") == 0 ? 0 : n;
     }
-    r = talk_until(talk, &watching.done);
+    watch->cli = cli;
+    if (sotto_send_watch(connection->sotto, cli->words, n, on_event, watch, &stream, &error)) {
+        return cli_fail(&error);
+    }
+    r = connection_until(connection, &watch->done);
     if (r == CLI_INTERRUPTED) {
-        sotto_cancel(talk->sotto, stream, NULL);
-        talk_until(talk, &watching.done);
+        sotto_cancel(connection->sotto, stream, NULL);
+        connection_until(connection, &watch->done);
         return CLI_INTERRUPTED;
     }
-    return watching.exit ? watching.exit : cli_flush(talk->cli);
-}
-
-static int run(struct cli *cli, struct args *args)
-{
-    const char *topics[TOPICS_MAX];
-    struct talk talk;
-    int n = cli_words(cli, args, topics, TOPICS_MAX);
-    int r;
-
-    if (n < 0) {
-        return -1 - n;
-    }
-    r = talk_open(&talk, cli);
-    if (r == CLI_OK) {
-        r = watch(&talk, topics, (size_t)n);
-        talk_close(&talk);
-    }
-    return r;
+    return watch->exit ? watch->exit : cli_flush();
 }
 
 const struct command cmd_watch = {
     .name = "watch",
     .summary = "show events as they happen",
     .words = "[TOPIC]...",
-    .about = "Shows what happens in the daemon until Ctrl-C: of the topics given (model, engine, stream, mode,\n"
-             "config, sense), or all.",
+    .about =
+        "Shows events of the daemon until Ctrl-C: those of the topics given (model, engine, stream, mode, config,\n"
+        "sense, session), or all of them. Events about streams are those of this user, unless policy says more.",
     .rows = rows,
-    .run = run,
+    .most = CLI_WORDS_MAX,
+    .options_bytes = sizeof(struct watch),
+    .talk = talk,
 };

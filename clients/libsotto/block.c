@@ -1,5 +1,5 @@
 /*
- * Block: the waiting form, on top of the one that never waits
+ * Block: the functions that wait, on top of the ones that never do
  */
 #include "base/clean.h"
 #include "base/clock.h"
@@ -16,7 +16,7 @@ static enum sotto_code wait_ready(struct sotto *sotto, int timeout_ms, bool *ret
 
     *ret_interrupted = false;
     if (sotto->dispatching) {
-        return error_set(error, SOTTO_FAILED_PRECONDITION, "a callback may not wait or dispatch");
+        return error_set(error, SOTTO_FAILED_PRECONDITION, "a callback may not wait or dispatch; return from it first");
     }
     n = sotto->state == HANDLE_LOST ? 1 : poll(&poller, 1, timeout_ms);
     if (n < 0 && errno == EINTR) {
@@ -27,7 +27,7 @@ static enum sotto_code wait_ready(struct sotto *sotto, int timeout_ms, bool *ret
         return error_set(error, SOTTO_INTERNAL, "can't wait for the daemon: %s", strerror(errno));
     }
     if (n == 0) {
-        return error_set(error, SOTTO_DEADLINE_EXCEEDED, "the daemon said nothing for %d ms", timeout_ms);
+        return error_set(error, SOTTO_DEADLINE_EXCEEDED, "nothing came from the daemon for %d ms", timeout_ms);
     }
     return SOTTO_OK;
 }
@@ -54,7 +54,7 @@ enum sotto_code sotto_greet(struct sotto *sotto, int timeout_ms, struct sotto_er
         enum sotto_code code = wait_ready(sotto, timeout_ms < 0 ? -1 : (int)left_ms, &interrupted, error);
 
         if (code == SOTTO_DEADLINE_EXCEEDED) {
-            return error_set(error, code, "the daemon did not greet within %d ms", timeout_ms);
+            return error_set(error, code, "the daemon sent no greeting within %d ms", timeout_ms);
         }
         if (code || interrupted) {
             return code;
@@ -67,7 +67,7 @@ enum sotto_code sotto_greet(struct sotto *sotto, int timeout_ms, struct sotto_er
     return sotto->state == HANDLE_LOST ? error_copy(error, &sotto->why) : SOTTO_OK;
 }
 
-/* The next event out of the inbox of @call. False: there is none. */
+/* Takes the next event out of the inbox of @call. False: there is none. */
 static bool take_event(struct sotto *sotto, struct call *call, enum sotto_code *ret_code, struct sotto_error *error)
 {
     struct frame frame;
@@ -83,7 +83,7 @@ static bool take_event(struct sotto *sotto, struct call *call, enum sotto_code *
             continue;
         }
         if (r) {
-            *ret_code = error_no_memory(error); /* it was unpacked once, so this is all that can fail */
+            *ret_code = error_no_memory(error); /* nothing else can fail, since the frame was unpacked once before */
             return true;
         }
         pump_delivered(sotto, call);
@@ -103,11 +103,12 @@ enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream, const struct so
         bool interrupted;
 
         if (!call) {
-            return error_set(error, SOTTO_NOT_FOUND, "request %u is not open: its last event was given", stream);
+            return error_set(error, SOTTO_NOT_FOUND, "request %u is not open: its last event was already given",
+                             stream);
         }
         if (call->fn || call->dropped) {
             return error_set(error, SOTTO_FAILED_PRECONDITION,
-                             "the events of request %u are not fetched: it has a callback, or was dropped", stream);
+                             "the events of request %u can't be fetched: it has a callback, or was dropped", stream);
         }
         if (take_event(sotto, call, &code, error)) {
             *ret_event = code ? NULL : &sotto->event;
@@ -122,12 +123,12 @@ enum sotto_code sotto_next(struct sotto *sotto, uint32_t stream, const struct so
             return code;
         }
         if (sotto_dispatch(sotto, error) == SOTTO_CANCELLED) {
-            return SOTTO_CANCELLED; /* closed by a callback, or lost: then the next round says what is known */
+            return SOTTO_CANCELLED; /* closed by a callback */
         }
     }
 }
 
-/* An answer while it grows. */
+/* An answer that is not complete yet. */
 struct growing {
     struct buf text;
     struct buf tokens;
@@ -192,7 +193,7 @@ static enum sotto_code grow_by(struct growing *growing, const struct sotto_event
     return SOTTO_OK;
 }
 
-enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask, struct sotto_answer **ret_answer,
+enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *request, struct sotto_answer **ret_answer,
                           struct sotto_error *error)
 {
     cleanup(growing_finish) struct growing growing = { .answer = NULL };
@@ -206,7 +207,7 @@ enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask,
     if (!growing.answer) {
         return error_no_memory(error);
     }
-    code = sotto_send_generate(sotto, ask, NULL, NULL, &stream, error);
+    code = sotto_send_generate(sotto, request, NULL, NULL, &stream, error);
     while (code == SOTTO_OK && !last) {
         const struct sotto_event *event;
 
@@ -217,7 +218,7 @@ enum sotto_code sotto_ask(struct sotto *sotto, const struct sotto_generate *ask,
         }
     }
     if (code) {
-        sotto_drop(sotto, stream); /* if it is still open, nobody will fetch the rest */
+        sotto_drop(sotto, stream); /* its other events will not be fetched */
         return code;
     }
     *ret_answer = steal(&growing.answer);

@@ -1,5 +1,5 @@
 /*
- * Error: sentences for people, in the caller's struct
+ * Error: fills the caller's struct with sentences for people
  */
 #include "base/clean.h"
 #include "clients/libsotto/handle.h"
@@ -60,13 +60,13 @@ enum sotto_code error_copy(struct sotto_error *error, const struct sotto_error *
 
 void error_from_wire(struct sotto_error *error, const Sotto__V1__Error *from)
 {
-    /* An error without a code is one all the same. */
+    /* An error without a code is still an error. */
     enum sotto_code code = from->code ? (enum sotto_code)from->code : SOTTO_UNKNOWN;
 
     if (*from->message) {
         error_set(error, code, "%s", from->message);
     } else {
-        error_set(error, code, "the daemon refuses without a reason (%s)", sotto_code_name(code));
+        error_set(error, code, "the daemon gave no reason for this error (%s)", sotto_code_name(code));
     }
     error->retry_after_ms = from->retry_after_ms;
     snprintf(error->field, sizeof(error->field), "%s", from->field);

@@ -1,8 +1,8 @@
 /*
- * Event: what a frame of the daemon becomes for the caller
+ * Event: makes the caller's event of a frame
  *
- * Numbers and strings stay where protobuf-c unpacked them; arrays of structs and texts (which need a zero behind
- * them) go into the scratch arena. Both live until the next frame. One function a kind, one row for each.
+ * Numbers and strings stay where protobuf-c unpacked them. Structs, and texts, which need a zero byte behind them, go
+ * into the scratch arena. Both live until the next frame. Each kind of frame has a function and a row.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -19,7 +19,7 @@ void *event_scratch(struct sotto *sotto, size_t n, size_t size)
     return block;
 }
 
-/* A copy with a zero behind it, or NULL. */
+/* Returns a copy with a zero byte behind it, or NULL. */
 static const char *text_of(struct sotto *sotto, ProtobufCBinaryData from)
 {
     char *text = event_scratch(sotto, from.len, 1);
@@ -35,16 +35,13 @@ const char *event_name_in(const char *const *names, size_t n, uint64_t value)
     return value < n && names[value] ? names[value] : "unknown";
 }
 
-/* Makers. Each allocates its struct, puts it into sotto->event and returns 0 or -ENOMEM. */
+/* Makers. Each fills the zeroed struct at @ret; 0 or -ENOMEM. */
 
-static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_accepted *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_accepted *to = ret;
     const Sotto__V1__Accepted *from = frame->accepted;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     *to = (struct sotto_accepted){
         .place = from->place,
         .prompt_tokens = from->prompt_tokens,
@@ -54,17 +51,16 @@ static int make_accepted(struct sotto *sotto, const Sotto__V1__ServerFrame *fram
         .priority = (enum sotto_class)from->priority,
         .numerics = from->numerics,
     };
-    sotto->event.accepted = to;
     return 0;
 }
 
-static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_delta *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_delta *to = ret;
     const Sotto__V1__Delta *from = frame->delta;
     struct sotto_logprobs *logprobs = event_scratch(sotto, from->n_logprobs, sizeof(*logprobs));
 
-    if (!to || !logprobs) {
+    if (!logprobs) {
         return err_new(-ENOMEM);
     }
     for (size_t i = 0; i < from->n_logprobs; i++) {
@@ -81,18 +77,14 @@ static int make_delta(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
     to->n_text = from->text.len;
     to->text = text_of(sotto, from->text);
     to->logprobs = from->n_logprobs && from->n_logprobs == from->n_tokens ? logprobs : NULL;
-    sotto->event.delta = to;
     return to->text ? 0 : err_new(-ENOMEM);
 }
 
-static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_notice *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_notice *to = ret;
     const Sotto__V1__Notice *from = frame->notice;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     *to = (struct sotto_notice){
         .kind = (enum sotto_notice_kind)from->kind,
         .detail = from->detail,
@@ -101,7 +93,6 @@ static int make_notice(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
         .from = from->from,
         .to = from->to,
     };
-    sotto->event.notice = to;
     return 0;
 }
 
@@ -122,7 +113,7 @@ static void copy_usage(struct sotto_usage *to, const Sotto__V1__Usage *from)
     };
 }
 
-/* From the second token on: the first one pays for the prompt. */
+/* Returns tokens a second from the second token on, since the time to the first one is that of the prompt. */
 static double speed_of(const struct sotto_usage *usage)
 {
     if (usage->generated_tokens < 2 || usage->total_us <= usage->ttft_us) {
@@ -131,18 +122,15 @@ static double speed_of(const struct sotto_usage *usage)
     return (usage->generated_tokens - 1) * 1e6 / (double)(usage->total_us - usage->ttft_us);
 }
 
-static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
     static const char *const reasons[] = {
         [SOTTO_FINISH_END] = "end",         [SOTTO_FINISH_STOP] = "stop",           [SOTTO_FINISH_LENGTH] = "length",
         [SOTTO_FINISH_CONTEXT] = "context", [SOTTO_FINISH_CANCELLED] = "cancelled",
     };
-    struct sotto_done *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_done *to = ret;
     const Sotto__V1__Done *from = frame->done;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->reason = (enum sotto_finish)from->reason;
     to->reason_name = event_name_in(reasons, COUNTOF(reasons), (uint64_t)from->reason);
     to->n_stop = from->stop.len;
@@ -151,24 +139,16 @@ static int make_done(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
         copy_usage(&to->usage, from->usage);
     }
     to->tokens_per_second = speed_of(&to->usage);
-    sotto->event.done = to;
     return to->stop ? 0 : err_new(-ENOMEM);
 }
 
-static int make_error(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    error_from_wire(&sotto->last, frame->error);
-    sotto->event.error = &sotto->last;
-    return 0;
-}
-
-static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
-{
-    struct sotto_tokenized *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_tokenized *to = ret;
     const Sotto__V1__Tokenized *from = frame->tokenized;
     struct sotto_bytes *pieces = event_scratch(sotto, from->n_pieces, sizeof(*pieces));
 
-    if (!to || !pieces) {
+    if (!pieces) {
         return err_new(-ENOMEM);
     }
     for (size_t i = 0; i < from->n_pieces; i++) {
@@ -182,24 +162,19 @@ static int make_tokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *fra
     to->ids = from->ids;
     to->n_pieces = from->n_pieces;
     to->pieces = pieces;
-    sotto->event.tokenized = to;
     return 0;
 }
 
-static int make_detokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_detokenized(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_bytes *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_bytes *to = ret;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->n = frame->detokenized->text.len;
     to->bytes = text_of(sotto, frame->detokenized->text);
-    sotto->event.detokenized = to;
     return to->bytes ? 0 : err_new(-ENOMEM);
 }
 
-/* NULL: no memory. */
+/* Returns a new array; NULL: no memory. */
 static const struct sotto_pin *copy_pins(struct sotto *sotto, Sotto__V1__PinInfo **from, size_t n)
 {
     static const char *const states[] = {
@@ -227,7 +202,7 @@ static const struct sotto_pin *copy_pins(struct sotto *sotto, Sotto__V1__PinInfo
     return pins;
 }
 
-static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
+static int copy_model(struct sotto *sotto, struct sotto_model *to, const Sotto__V1__ModelInfo *from)
 {
     static const char *const states[] = {
         [SOTTO_MODEL_KNOWN] = "known",           [SOTTO_MODEL_LOADING] = "loading",     [SOTTO_MODEL_READY] = "ready",
@@ -257,7 +232,10 @@ static void copy_model(struct sotto_model *to, const Sotto__V1__ModelInfo *from)
         .load_fraction = from->load_fraction,
         .load_us = from->load_us,
         .embedding_values = from->embedding_values,
+        .n_pins = from->n_pins,
+        .pins = copy_pins(sotto, from->pins, from->n_pins),
     };
+    return to->pins ? 0 : err_new(-ENOMEM);
 }
 
 const struct sotto_model *event_models(struct sotto *sotto, Sotto__V1__ModelInfo **from, size_t n)
@@ -265,62 +243,45 @@ const struct sotto_model *event_models(struct sotto *sotto, Sotto__V1__ModelInfo
     struct sotto_model *models = event_scratch(sotto, n, sizeof(*models));
 
     for (size_t i = 0; models && i < n; i++) {
-        copy_model(&models[i], from[i]);
-        models[i].n_pins = from[i]->n_pins;
-        models[i].pins = copy_pins(sotto, from[i]->pins, from[i]->n_pins);
-        if (!models[i].pins) {
+        if (copy_model(sotto, &models[i], from[i])) {
             return NULL;
         }
     }
     return models;
 }
 
-static int make_models(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_models(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_models *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_models *to = ret;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->n = frame->models->n_models;
     to->models = event_models(sotto, frame->models->models, to->n);
-    sotto->event.models = to;
     return to->models ? 0 : err_new(-ENOMEM);
 }
 
-static int make_progress(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_progress(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_progress *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_progress *to = ret;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->fraction = frame->load_progress->fraction;
     to->phase = frame->load_progress->phase;
-    sotto->event.progress = to;
     return 0;
 }
 
-static int make_model(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_model(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    Sotto__V1__ModelInfo *from = frame->model_info;
+    struct sotto_model *to = ret;
 
-    sotto->event.model = event_models(sotto, &from, 1);
-    return sotto->event.model ? 0 : err_new(-ENOMEM);
+    return copy_model(sotto, to, frame->model_info);
 }
 
-static int make_unloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    return 0;
-}
-
-static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
-{
-    struct sotto_watched *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_watched *to = ret;
     const Sotto__V1__Event *from = frame->event;
     struct sotto_pair *pairs = event_scratch(sotto, from->n_pairs, sizeof(*pairs));
 
-    if (!to || !pairs) {
+    if (!pairs) {
         return err_new(-ENOMEM);
     }
     for (size_t i = 0; i < from->n_pairs; i++) {
@@ -333,52 +294,40 @@ static int make_watched(struct sotto *sotto, const Sotto__V1__ServerFrame *frame
     to->n_pairs = from->n_pairs;
     to->pairs = pairs;
     to->dropped = from->dropped;
-    sotto->event.watched = to;
     return 0;
 }
 
-static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_reloaded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_reloaded *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_reloaded *to = ret;
     const Sotto__V1__Reloaded *from = frame->reloaded;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->config_generation = from->config_generation;
     to->n_applied = from->n_applied;
     to->applied = (const char *const *)from->applied;
     to->n_needs_restart = from->n_needs_restart;
     to->needs_restart = (const char *const *)from->needs_restart;
-    sotto->event.reloaded = to;
     return 0;
 }
 
-static int make_embedded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_embedded(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_embedding *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_embedding *to = ret;
     const Sotto__V1__Embedding *from = frame->embedding;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     to->n_values = from->n_values;
     to->values = from->values;
     to->prompt_tokens = from->prompt_tokens;
     to->model = from->model;
     to->numerics = from->numerics;
-    sotto->event.embedded = to;
     return 0;
 }
 
-static int make_session(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_session(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_session *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_session *to = ret;
     const Sotto__V1__SessionOpened *from = frame->session_opened;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     *to = (struct sotto_session){
         .id = from->session,
         .tokens = from->tokens,
@@ -386,52 +335,57 @@ static int make_session(struct sotto *sotto, const Sotto__V1__ServerFrame *frame
         .context_tokens = from->context_tokens,
         .idle_ms = from->idle_ms,
     };
-    sotto->event.session = to;
     return 0;
 }
 
-static int make_closed(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+static int make_closed(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_session *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_session *to = ret;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     *to = (struct sotto_session){ .tokens = frame->session_closed->tokens, .model = "" };
-    sotto->event.session = to;
     return 0;
 }
 
-/* By body of ServerFrame. One without a maker is none for the caller. */
+/* By body of ServerFrame. A body without a row gives no event; one without a maker has no struct of its own. */
 static const struct maker {
     enum sotto_event_kind kind;
     bool last;
-    int (*make)(struct sotto *sotto, const Sotto__V1__ServerFrame *frame);
+    size_t bytes; /* of the struct that @make fills */
+    int (*make)(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret);
 } makers[] = {
-    [SOTTO__V1__SERVER_FRAME__BODY_DELTA] = { SOTTO_EVENT_DELTA, false, make_delta },
-    [SOTTO__V1__SERVER_FRAME__BODY_DONE] = { SOTTO_EVENT_DONE, true, make_done },
-    [SOTTO__V1__SERVER_FRAME__BODY_ERROR] = { SOTTO_EVENT_ERROR, true, make_error },
-    [SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED] = { SOTTO_EVENT_ACCEPTED, false, make_accepted },
-    [SOTTO__V1__SERVER_FRAME__BODY_NOTICE] = { SOTTO_EVENT_NOTICE, false, make_notice },
-    [SOTTO__V1__SERVER_FRAME__BODY_TOKENIZED] = { SOTTO_EVENT_TOKENIZED, true, make_tokenized },
-    [SOTTO__V1__SERVER_FRAME__BODY_DETOKENIZED] = { SOTTO_EVENT_DETOKENIZED, true, make_detokenized },
-    [SOTTO__V1__SERVER_FRAME__BODY_MODELS] = { SOTTO_EVENT_MODELS, true, make_models },
-    [SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS] = { SOTTO_EVENT_PROGRESS, false, make_progress },
-    [SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO] = { SOTTO_EVENT_MODEL, true, make_model },
-    [SOTTO__V1__SERVER_FRAME__BODY_UNLOADED] = { SOTTO_EVENT_UNLOADED, true, make_unloaded },
-    [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, event_make_status },
-    [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, make_watched },
-    [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, make_reloaded },
-    [SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING] = { SOTTO_EVENT_EMBEDDED, true, make_embedded },
-    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED] = { SOTTO_EVENT_SESSION, true, make_session },
-    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED] = { SOTTO_EVENT_SESSION, true, make_closed },
+    [SOTTO__V1__SERVER_FRAME__BODY_DELTA] = { SOTTO_EVENT_DELTA, false, sizeof(struct sotto_delta), make_delta },
+    [SOTTO__V1__SERVER_FRAME__BODY_DONE] = { SOTTO_EVENT_DONE, true, sizeof(struct sotto_done), make_done },
+    [SOTTO__V1__SERVER_FRAME__BODY_ERROR] = { SOTTO_EVENT_ERROR, true },
+    [SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED] = { SOTTO_EVENT_ACCEPTED, false, sizeof(struct sotto_accepted),
+                                                 make_accepted },
+    [SOTTO__V1__SERVER_FRAME__BODY_NOTICE] = { SOTTO_EVENT_NOTICE, false, sizeof(struct sotto_notice), make_notice },
+    [SOTTO__V1__SERVER_FRAME__BODY_TOKENIZED] = { SOTTO_EVENT_TOKENIZED, true, sizeof(struct sotto_tokenized),
+                                                  make_tokenized },
+    [SOTTO__V1__SERVER_FRAME__BODY_DETOKENIZED] = { SOTTO_EVENT_DETOKENIZED, true, sizeof(struct sotto_bytes),
+                                                    make_detokenized },
+    [SOTTO__V1__SERVER_FRAME__BODY_MODELS] = { SOTTO_EVENT_MODELS, true, sizeof(struct sotto_models), make_models },
+    [SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS] = { SOTTO_EVENT_PROGRESS, false, sizeof(struct sotto_progress),
+                                                      make_progress },
+    [SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO] = { SOTTO_EVENT_MODEL, true, sizeof(struct sotto_model), make_model },
+    [SOTTO__V1__SERVER_FRAME__BODY_UNLOADED] = { SOTTO_EVENT_UNLOADED, true },
+    [SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT] = { SOTTO_EVENT_STATUS, true, sizeof(struct sotto_status),
+                                                      event_make_status },
+    [SOTTO__V1__SERVER_FRAME__BODY_EVENT] = { SOTTO_EVENT_WATCHED, false, sizeof(struct sotto_watched), make_watched },
+    [SOTTO__V1__SERVER_FRAME__BODY_RELOADED] = { SOTTO_EVENT_RELOADED, true, sizeof(struct sotto_reloaded),
+                                                 make_reloaded },
+    [SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING] = { SOTTO_EVENT_EMBEDDED, true, sizeof(struct sotto_embedding),
+                                                  make_embedded },
+    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED] = { SOTTO_EVENT_SESSION, true, sizeof(struct sotto_session),
+                                                       make_session },
+    [SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED] = { SOTTO_EVENT_SESSION, true, sizeof(struct sotto_session),
+                                                       make_closed },
 };
 
 static const struct maker *maker_of(const Sotto__V1__ServerFrame *frame)
 {
     size_t body = (size_t)frame->body_case;
 
-    return body < COUNTOF(makers) && makers[body].make ? &makers[body] : NULL;
+    return body < COUNTOF(makers) && makers[body].kind ? &makers[body] : NULL;
 }
 
 bool event_is_last(const Sotto__V1__ServerFrame *frame)
@@ -444,6 +398,7 @@ bool event_is_last(const Sotto__V1__ServerFrame *frame)
 int event_make(struct sotto *sotto, uint32_t stream, const Sotto__V1__ServerFrame *frame)
 {
     const struct maker *maker = maker_of(frame);
+    void *to;
     int r;
 
     if (!maker) {
@@ -451,10 +406,23 @@ int event_make(struct sotto *sotto, uint32_t stream, const Sotto__V1__ServerFram
     }
     arena_reset(&sotto->scratch);
     sotto->event = (struct sotto_event){ .kind = maker->kind, .stream = stream, .last = maker->last };
-    r = maker->make(sotto, frame);
+    if (maker->kind == SOTTO_EVENT_ERROR) {
+        error_from_wire(&sotto->last, frame->error);
+        sotto->event.error = &sotto->last;
+    }
+    if (!maker->make) {
+        return EVENT_OK;
+    }
+    to = event_scratch(sotto, 1, maker->bytes);
+    if (!to) {
+        return err_new(-ENOMEM);
+    }
+    sotto->event.done = to; /* pointers to structs are alike (C11 6.2.5), so this sets all members of the union */
+    r = maker->make(sotto, frame, to);
     return r ? err_up(r) : EVENT_OK;
 }
 
+/* Copies @text for as long as the connection lives; NULL: no memory. */
 static const char *keep(struct sotto *sotto, const char *text)
 {
     size_t n = strlen(text) + 1;
@@ -502,6 +470,6 @@ int event_welcome(struct sotto *sotto, const Sotto__V1__Welcome *from)
     if (from->limits) {
         copy_limits(to, from->limits);
     }
-    to->version = from->version; /* last: sotto_welcome() takes it as the sign */
+    to->version = from->version; /* set last: by it sotto_welcome() sees that the greeting is complete */
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * Event: the report of a Status, list by list
+ * Event: the answer to a Status, list by list
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -159,14 +159,11 @@ static const struct sotto_account *accounts_of(struct sotto *sotto, const Sotto_
     return to;
 }
 
-int event_make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
+int event_make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame, void *ret)
 {
-    struct sotto_status *to = event_scratch(sotto, 1, sizeof(*to));
+    struct sotto_status *to = ret;
     const Sotto__V1__StatusReport *from = frame->status_report;
 
-    if (!to) {
-        return err_new(-ENOMEM);
-    }
     *to = (struct sotto_status){
         .instance = from->instance,
         .server = from->server,
@@ -196,7 +193,6 @@ int event_make_status(struct sotto *sotto, const Sotto__V1__ServerFrame *frame)
         .accounts = accounts_of(sotto, from),
         .sessions = from->sessions,
     };
-    sotto->event.status = to;
     if (!to->memory || !to->classes || !to->models || !to->engines || !to->counters) {
         return err_new(-ENOMEM);
     }

@@ -1,5 +1,5 @@
 /*
- * Open: finding the daemon, and the two ends of a connection's life
+ * Open: finds the daemon, opens and closes the connection
  */
 #include "base/clean.h"
 #include "clients/libsotto/handle.h"
@@ -13,10 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Requests that the daemon has not taken yet: a few of the largest. */
+/* Bound of requests that the daemon has not taken yet: a few of the largest. */
 #define OUT_MAX (4 * (LIMIT_FRAME + FRAME_HEAD_BYTES))
 
-/* Arrays and texts of one event: what unpacking may take is the better bound, this one only ends runaways. */
+/* Bound of the arrays and texts of one event. Unpacking has a tighter one; this only stops runaways. */
 #define EVENT_MAX (64u << 20)
 
 #define PATH_SYSTEM "/run/sotto/sotto.sock"
@@ -31,14 +31,19 @@ static enum sotto_code explain(struct sotto_error *error, const char *path, int 
     switch (fault) {
     case ENOENT:
     case ECONNREFUSED:
-        return error_set(error, SOTTO_UNAVAILABLE,
-                         "no daemon listens at %s: start sottod, or name its socket in SOTTO_SOCKET", path);
+        return error_set(
+            error, SOTTO_UNAVAILABLE,
+            "no daemon listens at %s; start it as root with \"systemctl start sottod.socket\", or your own with "
+            "\"sottod -f --socket /tmp/sotto.sock\" and set SOTTO_SOCKET=/tmp/sotto.sock",
+            path);
     case EACCES:
     case EPERM:
         return error_set(error, SOTTO_PERMISSION_DENIED,
-                         "%s may not be opened by this user: the group of that file may (often \"sotto\")", path);
+                         "this user may not open %s; add it to the group of that file (usually \"sotto\": \"usermod "
+                         "-aG sotto USER\")",
+                         path);
     case EAGAIN:
-        error_set(error, SOTTO_UNAVAILABLE, "too many programs wait for the daemon at %s: try again", path);
+        error_set(error, SOTTO_UNAVAILABLE, "too many programs wait to connect to the daemon at %s; try again", path);
         if (error) {
             error->retry_after_ms = 100;
         }
@@ -48,8 +53,8 @@ static enum sotto_code explain(struct sotto_error *error, const char *path, int 
     }
 }
 
-/* A descriptor above the standard ones, or -1. In a program that was started with standard output closed, the socket
- * would take its place, and what the program prints would go to the daemon. */
+/* Returns a descriptor above the standard ones, or -1. In a program that was started with standard output closed, the
+ * socket would take its place, and what the program prints would go to the daemon. */
 static int open_socket(void)
 {
     cleanup(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -60,7 +65,7 @@ static int open_socket(void)
     return fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-/* A descriptor, or -errno. */
+/* Returns a descriptor, or -errno. */
 static int connect_to(const char *path)
 {
     struct sockaddr_un name = { .sun_family = AF_UNIX };
@@ -80,7 +85,7 @@ static int connect_to(const char *path)
     return fd_steal(&fd);
 }
 
-/* The user's own daemon comes before the system's, if one listens; @path then says which was tried last. */
+/* Tries the user's own daemon before the system's, unless the environment names one. @path is the one tried last. */
 static int connect_default(char *path, size_t cap)
 {
     const char *named = secure_getenv("SOTTO_SOCKET");
@@ -166,11 +171,11 @@ enum sotto_code sotto_open_fd(struct sotto **ret_sotto, int fd, const char *clie
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
     frame.hello = &hello;
     if (wire_pack(&frame.base, &sotto->out)) {
-        sotto->fd = -1; /* still the caller's */
+        sotto->fd = -1; /* it stays the caller's */
         handle_free(sotto);
         return error_no_memory(error);
     }
-    pump_out(sotto);
+    call_flush(sotto);
     *ret_sotto = sotto;
     return SOTTO_OK;
 }
@@ -183,8 +188,8 @@ enum sotto_code sotto_open(struct sotto **ret_sotto, const char *path, const cha
 
     if (fd == -ENAMETOOLONG) {
         return error_set(error, SOTTO_INVALID_ARGUMENT,
-                         "the socket's path is longer than the %zu bytes that the system takes: %s", sizeof(found) - 1,
-                         path ? path : found);
+                         "the path of the socket is longer than the %zu bytes that the system allows: %s",
+                         sizeof(found) - 1, path ? path : found);
     }
     if (fd < 0) {
         return explain(error, path ? path : found, -fd);

@@ -1,8 +1,8 @@
 /*
- * Pump: bytes between the socket and the calls, without ever waiting
+ * Pump: reads the socket and delivers to the calls, without ever waiting
  *
- * Callbacks run here and nowhere else. One may send, cancel, drop or close; so after each of them nothing that was
- * looked up before it is used again.
+ * Callbacks run here and nowhere else. A callback may send, cancel, drop or close, so nothing that was looked up before
+ * it is used after it.
  */
 #include "base/clean.h"
 #include "base/num.h"
@@ -13,26 +13,13 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* One read; and as many of them in one dispatch, so that a fast daemon does not keep the caller's loop. */
+/* Bytes of one read, and reads in one dispatch: a fast daemon must not keep the caller's loop for itself. */
 #define READ_BYTES  (64u << 10)
 #define READ_ROUNDS 4
 
-void pump_out(struct sotto *sotto)
-{
-    while (sotto->out.n && !sotto->mute) {
-        ssize_t n = send(sotto->fd, buf_data(&sotto->out), sotto->out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-        if (n >= 0) {
-            buf_eat(&sotto->out, (size_t)n);
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return;
-        } else if (errno != EINTR) {
-            sotto->mute = true;
-        }
-    }
-}
-
-void pump_lose(struct sotto *sotto, enum sotto_code code, const char *format, ...)
+/* Ends the connection for @code; its calls are told before the dispatch ends. The first reason counts. */
+__attribute__((format(printf, 3, 4))) static void lose(struct sotto *sotto, enum sotto_code code, const char *format,
+                                                       ...)
 {
     va_list args;
 
@@ -48,7 +35,7 @@ void pump_lose(struct sotto *sotto, enum sotto_code code, const char *format, ..
 
 static void lose_memory(struct sotto *sotto)
 {
-    pump_lose(sotto, SOTTO_RESOURCE_EXHAUSTED, "this program has no memory left");
+    lose(sotto, SOTTO_RESOURCE_EXHAUSTED, "this program has no memory left");
 }
 
 void pump_delivered(struct sotto *sotto, struct call *call)
@@ -81,7 +68,7 @@ static void push(struct sotto *sotto, struct call *call, const Sotto__V1__Server
     fn(owner, &sotto->event);
 }
 
-/* Gives a frame to the call that it is about: to its callback, or as it is into its inbox. */
+/* Gives a frame to its call: to the callback as an event, or into the inbox as it is. */
 static void deliver(struct sotto *sotto, struct call *call, const Sotto__V1__ServerFrame *message,
                     const struct frame *frame)
 {
@@ -95,11 +82,12 @@ static void deliver(struct sotto *sotto, struct call *call, const Sotto__V1__Ser
         push(sotto, call, message);
         return;
     }
-    /* The head stands right before the body. */
+    /* The head lies right before the body. */
     if (buf_append(&call->inbox, frame->body - FRAME_HEAD_BYTES, FRAME_HEAD_BYTES + frame->n)) {
-        pump_lose(sotto, SOTTO_RESOURCE_EXHAUSTED,
-                  "%zu bytes of answers to request %u were not fetched: ask for its events more often", call->inbox.n,
-                  call->stream);
+        lose(sotto, SOTTO_RESOURCE_EXHAUSTED,
+             "%zu bytes of answers to request %u were not fetched, which is too much; call sotto_next() for it more "
+             "often",
+             call->inbox.n, call->stream);
     }
 }
 
@@ -111,8 +99,9 @@ static void on_welcome(struct sotto *sotto, const Sotto__V1__Welcome *welcome)
         return;
     }
     if (welcome->version != PROTO_VERSION) {
-        pump_lose(sotto, SOTTO_UNIMPLEMENTED, "the daemon (%s) speaks version %u of the protocol, this library %u",
-                  welcome->server, welcome->version, PROTO_VERSION);
+        lose(sotto, SOTTO_UNIMPLEMENTED,
+             "the daemon (%s) speaks version %u of the protocol, this library version %u; update the older one",
+             welcome->server, welcome->version, PROTO_VERSION);
         return;
     }
     r = event_welcome(sotto, welcome);
@@ -125,7 +114,7 @@ static void on_welcome(struct sotto *sotto, const Sotto__V1__Welcome *welcome)
     }
     buf_finish(&sotto->held);
     sotto->state = HANDLE_READY;
-    pump_out(sotto);
+    call_flush(sotto);
 }
 
 static void on_error(struct sotto *sotto, const Sotto__V1__ServerFrame *message, const struct frame *frame)
@@ -153,8 +142,9 @@ static void on_frame(struct sotto *sotto, const struct frame *frame)
         return;
     }
     if (r) {
-        pump_lose(sotto, SOTTO_DATA_LOSS, "the daemon sent %zu bytes that are no message: is it another version?",
-                  frame->n);
+        lose(sotto, SOTTO_DATA_LOSS,
+             "the daemon sent a frame of %zu bytes that is no message; its version may differ from the library's",
+             frame->n);
         return;
     }
     message = (const Sotto__V1__ServerFrame *)unpacked;
@@ -184,8 +174,8 @@ static void take_frames(struct sotto *sotto)
             return;
         }
         if (r == FRAME_TOO_LARGE) {
-            pump_lose(sotto, SOTTO_DATA_LOSS, "the daemon announced a frame of %zu bytes; %zu are the most", frame.n,
-                      max);
+            lose(sotto, SOTTO_DATA_LOSS, "the daemon announced a frame of %zu bytes; at most %zu are allowed", frame.n,
+                 max);
             return;
         }
         on_frame(sotto, &frame);
@@ -193,7 +183,7 @@ static void take_frames(struct sotto *sotto)
     }
 }
 
-/* False: there is nothing more to read now. */
+/* Reads once. False: there is nothing more to read now. */
 static bool read_once(struct sotto *sotto)
 {
     uint8_t *room;
@@ -215,9 +205,8 @@ static bool read_once(struct sotto *sotto)
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         return false;
     }
-    pump_lose(sotto, SOTTO_UNAVAILABLE, "the daemon has closed the connection%s%s",
-              sotto->in.n ? " in the middle of a frame" : "",
-              sotto->state == HANDLE_GREETING ? " before it greeted" : "");
+    lose(sotto, SOTTO_UNAVAILABLE, "the daemon has closed the connection%s%s",
+         sotto->in.n ? " in the middle of a frame" : "", sotto->state == HANDLE_GREETING ? " before it greeted" : "");
     return false;
 }
 
@@ -236,7 +225,7 @@ static struct call *first_with_callback(const struct sotto *sotto)
     return NULL;
 }
 
-/* Calls without a callback stay: sotto_next() gives what their inboxes hold, then the reason. */
+/* Ends the calls with a callback. The others stay: sotto_next() gives what their inboxes hold, then the reason. */
 static void tell_lost(struct sotto *sotto)
 {
     struct call *call;
@@ -262,11 +251,11 @@ static void tell_lost(struct sotto *sotto)
 enum sotto_code sotto_dispatch(struct sotto *sotto, struct sotto_error *error)
 {
     if (sotto->dispatching) {
-        return error_set(error, SOTTO_FAILED_PRECONDITION, "a callback may not wait or dispatch");
+        return error_set(error, SOTTO_FAILED_PRECONDITION, "a callback may not wait or dispatch; return from it first");
     }
     sotto->dispatching = true;
     if (sotto->state != HANDLE_LOST) {
-        pump_out(sotto);
+        call_flush(sotto);
         for (int i = 0; i < READ_ROUNDS && sotto->state != HANDLE_LOST && !sotto->doomed; i++) {
             if (!read_once(sotto)) {
                 break;

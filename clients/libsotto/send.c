@@ -1,63 +1,53 @@
 /*
- * Send: the requests that need no more than their arguments
+ * Send: the requests that consist of their arguments alone
  */
 #include "clients/libsotto/handle.h"
 #include <string.h>
 
-/* Strings are packed at once, never changed or kept. */
+/* The name as a field; NULL is the empty string. */
 static char *name(const char *given)
 {
-    return (char *)(given ? given : protobuf_c_empty_string);
+    return wire_str(given ? given : protobuf_c_empty_string);
 }
 
 static ProtobufCBinaryData bytes(const char *text, size_t n)
 {
-    return (ProtobufCBinaryData){ .len = text ? n : 0, .data = (uint8_t *)text };
+    return (ProtobufCBinaryData){ .len = text ? n : 0, .data = wire_message(text) };
 }
 
 enum sotto_code sotto_send_tokenize(struct sotto *sotto, const char *model, const char *text, size_t n, uint32_t flags,
                                     sotto_event_fn fn, void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
 
     tokenize.model = name(model);
     tokenize.text = bytes(text, n);
     tokenize.special = (flags & SOTTO_TOKENIZE_SPECIAL) != 0;
     tokenize.pieces = (flags & SOTTO_TOKENIZE_PIECES) != 0;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
-    frame.tokenize = &tokenize;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE, &tokenize, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_detokenize(struct sotto *sotto, const char *model, const uint32_t *ids, size_t n,
                                       bool special, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                       struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Detokenize detokenize = SOTTO__V1__DETOKENIZE__INIT;
 
     detokenize.model = name(model);
     detokenize.n_ids = n;
-    detokenize.ids = (uint32_t *)ids;
+    detokenize.ids = wire_message(ids);
     detokenize.special = special;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE;
-    frame.detokenize = &detokenize;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_DETOKENIZE, &detokenize, fn, owner, ret_stream, error);
 }
 
 static enum sotto_code send_embed(struct sotto *sotto, Sotto__V1__Embed *embed, const char *model, uint32_t flags,
                                   enum sotto_class priority, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                   struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
-
     embed->model = name(model);
     embed->raw = (flags & SOTTO_EMBED_RAW) != 0;
     embed->priority = (Sotto__V1__PriorityClass)priority;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_EMBED;
-    frame.embed = embed;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_EMBED, embed, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_embed(struct sotto *sotto, const char *model, const char *text, size_t n, uint32_t flags,
@@ -79,7 +69,7 @@ enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model, 
     Sotto__V1__Embed embed = SOTTO__V1__EMBED__INIT;
 
     tokens.n_ids = n;
-    tokens.ids = (uint32_t *)ids;
+    tokens.ids = wire_message(ids);
     embed.input_case = SOTTO__V1__EMBED__INPUT_TOKENS;
     embed.tokens = &tokens;
     return send_embed(sotto, &embed, model, flags, priority, fn, owner, ret_stream, error);
@@ -88,65 +78,50 @@ enum sotto_code sotto_send_embed_tokens(struct sotto *sotto, const char *model, 
 enum sotto_code sotto_send_models(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                   struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__ListModels list = SOTTO__V1__LIST_MODELS__INIT;
 
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS;
-    frame.list_models = &list;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_LIST_MODELS, &list, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_load(struct sotto *sotto, const char *model, const char *file, sotto_event_fn fn,
                                 void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
 
     load.name = name(model);
     load.file = name(file);
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
-    frame.load_model = &load;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL, &load, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_unload(struct sotto *sotto, const char *model, bool now, sotto_event_fn fn, void *owner,
                                   uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__UnloadModel unload = SOTTO__V1__UNLOAD_MODEL__INIT;
 
     unload.name = name(model);
     unload.now = now;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
-    frame.unload_model = &unload;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL, &unload, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_status(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                   struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Status status = SOTTO__V1__STATUS__INIT;
 
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_STATUS;
-    frame.status = &status;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_STATUS, &status, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_watch(struct sotto *sotto, const char *const *topics, size_t n_topics, sotto_event_fn fn,
                                  void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
 
     watch.n_topics = n_topics;
-    watch.topics = (char **)topics;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
-    frame.watch = &watch;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    watch.topics = wire_message(topics);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_WATCH, &watch, fn, owner, ret_stream, error);
 }
 
-/* True until the greeting says otherwise. */
+/* Returns false if the greeting has come and does not allow hints. */
 static bool may_hint(const struct sotto *sotto)
 {
     const struct sotto_welcome *welcome = sotto_welcome(sotto);
@@ -161,12 +136,12 @@ static bool may_hint(const struct sotto *sotto)
 
 enum sotto_code sotto_send_hint(struct sotto *sotto, const struct sotto_hint *hint, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
 
     if (!may_hint(sotto)) {
         return error_set(error, SOTTO_PERMISSION_DENIED,
-                         "the daemon's policy does not let this user say what the screen needs (graphics_hint)");
+                         "the daemon's policy does not let this user send graphics hints; an administrator can set "
+                         "\"graphics_hint\"");
     }
     if (hint->frame_budget_us) {
         body.opt_frame_budget_us_case = SOTTO__V1__GRAPHICS_HINT__OPT_FRAME_BUDGET_US_FRAME_BUDGET_US;
@@ -174,18 +149,13 @@ enum sotto_code sotto_send_hint(struct sotto *sotto, const struct sotto_hint *hi
     }
     body.missed_frames = hint->missed_frames;
     body.busy_for_us = hint->busy_for_us;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT;
-    frame.graphics_hint = &body;
-    return call_queue(sotto, &frame, error);
+    return call_queue(sotto, 0, SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT, &body, error);
 }
 
 enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner, uint32_t *ret_stream,
                                   struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Reload reload = SOTTO__V1__RELOAD__INIT;
 
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_RELOAD;
-    frame.reload = &reload;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_RELOAD, &reload, fn, owner, ret_stream, error);
 }

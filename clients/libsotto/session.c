@@ -3,7 +3,7 @@
  */
 #include "clients/libsotto/handle.h"
 
-/* What @from begins with and is about, in the other request's terms. */
+/* Fills @open with the prompt, model, class and slide of @from. */
 static void take_beginning(Sotto__V1__OpenSession *open, const Sotto__V1__Generate *from)
 {
     open->model = from->model;
@@ -30,7 +30,6 @@ static void take_beginning(Sotto__V1__OpenSession *open, const Sotto__V1__Genera
 enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_generate *begin, uint32_t idle_ms,
                                         sotto_event_fn fn, void *owner, uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__OpenSession open = SOTTO__V1__OPEN_SESSION__INIT;
     Sotto__V1__Generate from;
 
@@ -44,19 +43,14 @@ enum sotto_code sotto_send_session_open(struct sotto *sotto, const struct sotto_
         open.opt_idle_ms_case = SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS_IDLE_MS;
         open.idle_ms = idle_ms;
     }
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_OPEN_SESSION;
-    frame.open_session = &open;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_OPEN_SESSION, &open, fn, owner, ret_stream, error);
 }
 
 enum sotto_code sotto_send_session_close(struct sotto *sotto, uint64_t session, sotto_event_fn fn, void *owner,
                                          uint32_t *ret_stream, struct sotto_error *error)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__CloseSession close = SOTTO__V1__CLOSE_SESSION__INIT;
 
     close.session = session;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CLOSE_SESSION;
-    frame.close_session = &close;
-    return call_open(sotto, &frame, fn, owner, ret_stream, error);
+    return call_open(sotto, SOTTO__V1__CLIENT_FRAME__BODY_CLOSE_SESSION, &close, fn, owner, ret_stream, error);
 }

@@ -5,6 +5,7 @@
  */
 #include "app/notify.h"
 #include "app/wire_up.h"
+#include "base/clean.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "config/config_keys.h"

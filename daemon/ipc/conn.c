@@ -1,17 +1,16 @@
 /*
- * The life of a connection: its states, what it waits for, and its two ways to end.
+ * The life of a connection: its states, its deadlines, and its two ways to end.
  */
 #include "ipc/conn.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/ask.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 
-#define HALF_LOOK_MS 1000u /* how long a peer that vanished after its half-close keeps its streams */
+#define HALF_LOOK_MS 1000u /* a peer that vanishes after its half-close keeps its streams no longer */
 
 #define TO(state) (1u << (state))
 
@@ -64,7 +63,7 @@ static void arm(struct conn *conn)
         uv_timer_stop(&conn->timer);
         return;
     }
-    /* The loop's idea of now may be old after a long callback; a timer would then fire too early. */
+    /* After a long callback the loop's time is old, and a timer would fire too early. */
     uv_update_time(conn->ipc->loop);
     uv_timer_start(&conn->timer, on_timer, next_ms > now_ms ? next_ms - now_ms : 0, 0);
 }
@@ -75,30 +74,13 @@ void conn_wait(struct conn *conn, enum conn_due due, uint32_t ms)
     arm(conn);
 }
 
-/* A stream that ran out of credit can get no more from a peer that sends no more. */
-static void end_creditless(struct conn *conn)
-{
-    uint64_t now_ms = clock_mono_us() / 1000;
-    struct list *link;
-
-    list_for_each (link, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
-        bool waits = ask->credit != ASK_CREDIT_ENDLESS && now_ms - ask->moved_ms >= conn->ipc->limits.stall_ms;
-
-        if (ask->stream && (ask->credit == 0 || waits)) {
-            stream_abort(ask->stream, SOTTO__V1__CODE__CODE_ABORTED,
-                         "the connection was closed for sending, and the stream is out of credit");
-        }
-    }
-}
-
 static void on_half(struct conn *conn)
 {
     if (conn_peer_is_gone(conn)) {
         conn_close(conn);
         return;
     }
-    end_creditless(conn);
+    conn->ipc->conn_ops->on_half_look(conn);
     conn_wait(conn, DUE_HALF, HALF_LOOK_MS);
 }
 
@@ -108,12 +90,12 @@ static void on_due(struct conn *conn, enum conn_due due)
 
     switch (due) {
     case DUE_HELLO:
-        conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "hello", "no hello within %" PRIu32 " ms",
+        conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "hello", "no hello came within %" PRIu32 " ms",
                   limits->hello_ms);
         break;
     case DUE_HALF_FRAME:
         conn_fail(conn, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "",
-                  "half a frame came (%zu bytes), and the rest not within %" PRIu32 " ms", conn->in.n,
+                  "a frame was begun (%zu bytes came) and not completed within %" PRIu32 " ms", conn->in.n,
                   limits->half_frame_ms);
         break;
     case DUE_STALL:
@@ -146,15 +128,6 @@ static void on_timer(uv_timer_t *timer)
 
 /* ---- end */
 
-static void forget_asks(struct conn *conn)
-{
-    struct list *link;
-
-    while ((link = list_first(&conn->asks)) != NULL) {
-        ask_forget(container_of(link, struct ask, link));
-    }
-}
-
 static void on_closed(uv_handle_t *handle)
 {
     struct conn *conn = handle->data;
@@ -166,7 +139,7 @@ static void on_closed(uv_handle_t *handle)
     list_remove(&conn->link);
     buf_finish(&conn->in);
     buf_finish(&conn->out);
-    buf_finish(&conn->flying);
+    buf_finish(&conn->in_flight);
     peer_finish(&conn->peer);
     mem_free(conn);
     ipc_left(ipc);
@@ -178,7 +151,7 @@ void conn_close(struct conn *conn)
         return;
     }
     conn_move(conn, CONN_CLOSED);
-    forget_asks(conn);
+    conn->ipc->conn_ops->on_close(conn);
     hub_hint_ends(conn->ipc->hub, &conn->compositor);
     hub_connection_left(conn->ipc->hub, conn->id);
     list_remove(&conn->dirty);
@@ -192,7 +165,7 @@ void conn_close(struct conn *conn)
     uv_close((uv_handle_t *)&conn->timer, on_closed);
 }
 
-/* The last frame is queued: no request is left, nothing is read, and what is unsent has its time. */
+/* The last frame is queued: nothing more is read, and what is unsent has some time to go out. */
 static void finish_sending(struct conn *conn)
 {
     conn_move(conn, CONN_CLOSING);
@@ -202,20 +175,19 @@ static void finish_sending(struct conn *conn)
     }
     conn_wait(conn, DUE_CLOSING, conn->ipc->limits.closing_ms);
     if (list_is_empty(&conn->dirty)) {
-        list_append(&conn->ipc->dirty, &conn->dirty); /* also with nothing unsent: the flush then closes */
+        list_append(&conn->ipc->dirty, &conn->dirty); /* even with nothing unsent, since the flush closes then */
     }
 }
 
-void conn_ask_ended(struct conn *conn)
+void conn_request_ended(struct conn *conn)
 {
-    if (conn->state == CONN_HALF && !conn->n_asks) {
+    if (conn->state == CONN_HALF && !conn->n_requests) {
         finish_sending(conn);
     }
 }
 
 void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const char *format, ...)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     struct diag diag = DIAG_INIT;
     char sentence[DIAG_BYTES];
@@ -227,8 +199,8 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
     va_start(words, format);
     vsnprintf(sentence, sizeof(sentence), format, words);
     va_end(words);
-    diag_blame(&diag, field, "%s", sentence); /* mends what may come from a stranger */
-    /* The end of the daemon, or a connection too many, is told elsewhere, once. */
+    diag_blame(&diag, field, "%s", sentence); /* replaces bytes of a client that are not UTF-8 */
+    /* The end of the daemon, and the limit of connections, are logged elsewhere, once. */
     log_line("ipc",
              code == SOTTO__V1__CODE__CODE_UNAVAILABLE || !conn->is_admitted ? LOG_DEBUG : ipc_log_level(conn->ipc),
              "connection %" PRIu64 ", uid %" PRIu32 ", pid %d: ended: %s", conn->id, conn->peer.uid, conn->peer.pid,
@@ -238,10 +210,8 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
     error.message = diag.text;
     error.field = diag.field;
     error.fatal = true;
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ERROR;
-    frame.error = &error;
-    conn_send(conn, &frame);
-    forget_asks(conn); /* with the last of them a half-closed connection begins to close by itself */
+    conn_send(conn, 0, SOTTO__V1__SERVER_FRAME__BODY_ERROR, &error);
+    conn->ipc->conn_ops->on_close(conn); /* a half-closed connection begins to close by itself with the last request */
     if (conn->state != CONN_CLOSING && conn->state != CONN_CLOSED) {
         finish_sending(conn);
     }
@@ -249,18 +219,17 @@ void conn_fail(struct conn *conn, Sotto__V1__Code code, const char *field, const
 
 /* ---- beginning */
 
-/* Once, not for each of a flood: the counter in Status has the number. */
+/* Logs once, not for each connection of a flood; Status has their number. */
 static void log_full(struct conn *conn)
 {
-    if (!conn->ipc->told_full) {
+    if (!conn->ipc->is_full_logged) {
         log_warn("ipc", "uid %" PRIu32 ", pid %d: refused: the limit of connections is reached", conn->peer.uid,
                  conn->peer.pid);
     }
-    conn->ipc->told_full = true;
+    conn->ipc->is_full_logged = true;
 }
 
-/* Above a bound a peer is told so by one try, without waiting: whoever floods us with connections must not make us
- * hold them. */
+/* Admits the connection, or refuses it with one write that does not wait: a flood of connections must not be held. */
 static bool admit(struct conn *conn)
 {
     const struct ipc_limits *limits = &conn->ipc->limits;
@@ -272,23 +241,23 @@ static bool admit(struct conn *conn)
     conn->ipc->n_conns++;
     if (conn->ipc->n_conns > limits->n_conns) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "the daemon has its limit of %" PRIu32 " connections; try again later", limits->n_conns);
+                  "the daemon has reached its limit of %" PRIu32 " connections; try again later", limits->n_conns);
     } else if (conn->tenant->n_conns > limits->n_conns_a_uid) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "user %" PRIu32 " has its limit of %" PRIu32 " connections; close one first", conn->peer.uid,
+                  "user %" PRIu32 " has reached its limit of %" PRIu32 " connections; close one first", conn->peer.uid,
                   limits->n_conns_a_uid);
     } else {
-        conn->ipc->told_full = false;
+        conn->ipc->is_full_logged = false;
         conn->is_admitted = true;
         return true;
     }
     log_full(conn);
     uv_try_write((uv_stream_t *)&conn->pipe,
-                 &(uv_buf_t){ .base = (char *)(uintptr_t)buf_data(&conn->out), .len = conn->out.n }, 1);
+                 &(uv_buf_t){ .base = wire_message(buf_data(&conn->out)), .len = conn->out.n }, 1);
     return false;
 }
 
-void conn_judge(struct conn *conn)
+void conn_ask_policy(struct conn *conn)
 {
     conn->ipc->ops->grant(conn->ipc->owner, &conn->peer, &conn->grant);
     conn->grant.connection = conn->id;
@@ -303,7 +272,8 @@ static void begin(struct conn *conn)
         r = peer_read(&conn->peer, fd);
     }
     if (r) {
-        log_warn("ipc", "connection %" PRIu64 ": the kernel does not say who it is: %s", conn->id, strerrordesc_np(-r));
+        log_warn("ipc", "connection %" PRIu64 ": the kernel does not tell its credentials: %s", conn->id,
+                 strerrordesc_np(-r));
         conn_close(conn);
         return;
     }
@@ -313,7 +283,7 @@ static void begin(struct conn *conn)
         return;
     }
     conn->ipc->counts.n_accepted++;
-    conn_judge(conn);
+    conn_ask_policy(conn);
     log_debug("ipc", "connection %" PRIu64 ": uid %" PRIu32 ", pid %d, label \"%s\"", conn->id, conn->peer.uid,
               conn->peer.pid, conn->peer.label);
     conn_wait(conn, DUE_HELLO, conn->ipc->limits.hello_ms);
@@ -331,10 +301,10 @@ int conn_accept(struct ipc *ipc, uv_stream_t *server)
     conn->ipc = ipc;
     conn->id = ++ipc->last_id;
     list_init(&conn->dirty);
-    list_init(&conn->asks);
+    list_init(&conn->requests);
     buf_init(&conn->in, MEM_WIRE, FRAME_HEAD_BYTES + LIMIT_FRAME + IPC_READ_BYTES);
     buf_init(&conn->out, MEM_WIRE, LIMIT_OUT_MAX + 2 * (FRAME_HEAD_BYTES + LIMIT_FRAME));
-    buf_init(&conn->flying, MEM_WIRE, conn->out.max);
+    buf_init(&conn->in_flight, MEM_WIRE, conn->out.max);
     conn->pipe.data = conn;
     conn->timer.data = conn;
     uv_timer_init(ipc->loop, &conn->timer);

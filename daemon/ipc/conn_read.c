@@ -1,11 +1,10 @@
 /*
- * Bytes in, frames out. What was read lies in a buffer of the room; a connection keeps only the part of a frame that
- * waits for its rest, so its memory grows with the bytes that really came, never with the length that was claimed.
+ * Bytes come in, frames go out. Bytes are read into a buffer that all connections share; a connection keeps only the
+ * beginning of a frame that is not complete, so its memory grows with the bytes that came, never with a claimed length.
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/ask.h"
-#include "ipc/route.h"
+#include "ipc/conn.h"
 #include <inttypes.h>
 #include <poll.h>
 
@@ -22,12 +21,13 @@ static void refuse_bytes(struct conn *conn, int r, const struct frame *frame)
     conn->ipc->counts.n_bad++;
     if (r == WIRE_TOO_MUCH) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                  "a frame of %zu bytes would unpack to more than %u times its length; send fewer, larger fields",
+                  "a frame of %zu bytes would unpack to more than %u times its length; send fewer and larger fields",
                   frame->n, LIMIT_UNPACK_FACTOR);
     } else if (r == WIRE_MALFORMED) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "",
-                  "a frame of %zu bytes is no ClientFrame of sotto.v1; before each message stands its length, in 4 "
-                  "bytes, little endian",
+                  "a frame of %zu bytes is not a ClientFrame of sotto.v1; each message follows its length, which has 4 "
+                  "bytes, "
+                  "little endian",
                   frame->n);
     } else {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
@@ -44,9 +44,9 @@ static void handle_frame(struct conn *conn, const struct frame *frame)
     if (r != WIRE_OK) {
         refuse_bytes(conn, r, frame);
     } else {
-        route_frame(conn, (const Sotto__V1__ClientFrame *)message);
+        conn->ipc->conn_ops->on_frame(conn, (const Sotto__V1__ClientFrame *)message);
     }
-    arena_reset(&conn->ipc->wire.arena); /* a long prompt is not kept until the next frame of anybody comes */
+    arena_reset(&conn->ipc->wire.arena); /* frees a long prompt now, not with the next frame */
 }
 
 /* Handles every whole frame at the head of @bytes and returns how many bytes they had. */
@@ -54,7 +54,7 @@ static size_t take_frames(struct conn *conn, const uint8_t *bytes, size_t n)
 {
     size_t at = 0;
 
-    while (conn_is_open(conn) && !conn->doom && at < n) {
+    while (conn_is_open(conn) && !conn->fail_why && at < n) {
         size_t max = conn->state == CONN_NEW ? LIMIT_FRAME_NEW : LIMIT_FRAME;
         struct frame frame;
         size_t used;
@@ -66,8 +66,8 @@ static size_t take_frames(struct conn *conn, const uint8_t *bytes, size_t n)
         if (r == FRAME_TOO_LARGE) {
             conn->ipc->counts.n_bad++;
             conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "",
-                      "a frame of %zu bytes is announced; %s at most %zu are allowed", frame.n,
-                      conn->state == CONN_NEW ? "before Welcome" : "here", max);
+                      "a frame of %zu bytes was announced; at most %zu are allowed%s", frame.n, max,
+                      conn->state == CONN_NEW ? " before Welcome" : "");
             break;
         }
         handle_frame(conn, &frame);
@@ -76,7 +76,7 @@ static size_t take_frames(struct conn *conn, const uint8_t *bytes, size_t n)
     return at;
 }
 
-/* The time for a half frame runs from its first byte; a whole one ends it. */
+/* The deadline of an incomplete frame runs from its first byte. */
 static void watch_half_frame(struct conn *conn, bool some_taken)
 {
     if (!conn_is_open(conn)) {
@@ -99,7 +99,7 @@ static void on_bytes(struct conn *conn, const uint8_t *bytes, size_t n)
         n -= taken;
     }
     if (n && conn_is_open(conn) && buf_append(&conn->in, bytes, n) != BUF_OK) {
-        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for what was sent");
+        conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for the bytes sent");
         return;
     }
     if (conn->in.n && !taken) {
@@ -122,21 +122,6 @@ bool conn_peer_is_gone(const struct conn *conn)
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR));
 }
 
-/* A Watch goes on until it is cancelled, which can't come any more. */
-static void end_watches(struct conn *conn)
-{
-    struct list *link;
-    struct list *after;
-
-    list_for_each_safe (link, after, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
-
-        if (!list_is_empty(&ask->watch)) {
-            route_cancel(ask);
-        }
-    }
-}
-
 static void on_end(struct conn *conn)
 {
     if (conn->state == CONN_NEW || conn->in.n || conn_peer_is_gone(conn)) {
@@ -146,9 +131,9 @@ static void on_end(struct conn *conn)
     conn_move(conn, CONN_HALF);
     conn_wait(conn, DUE_HALF_FRAME, 0);
     conn_wait(conn, DUE_HALF, 1);
-    log_debug("ipc", "connection %" PRIu64 ": half-closed with %" PRIu32 " requests", conn->id, conn->n_asks);
-    end_watches(conn);
-    conn_ask_ended(conn);
+    log_debug("ipc", "connection %" PRIu64 ": half-closed with %" PRIu32 " requests", conn->id, conn->n_requests);
+    conn->ipc->conn_ops->on_half_closed(conn);
+    conn_request_ended(conn);
 }
 
 static void on_read(uv_stream_t *pipe, ssize_t n, const uv_buf_t *buf)

@@ -1,22 +1,22 @@
 /*
- * Frames are joined in a buffer and handed to the kernel once a turn of the loop, one write at a time. The kernel is
- * no buffer: a few hundred small frames fill a socket. So what is unsent is ours to bound: above LIMIT_OUT_STALL the
- * connection's streams are parked, below LIMIT_OUT_RESUME they go on; at LIMIT_OUT_MAX, or when the peer takes no
- * byte for the stall time, the connection ends.
+ * Frames are joined in a buffer and handed to the kernel once in a loop iteration, one write at a time. The kernel
+ * buffers little: a few hundred small frames fill a socket. So unsent bytes are bounded here: above LIMIT_OUT_STALL the
+ * connection's streams are parked, below LIMIT_OUT_RESUME they go on; at LIMIT_OUT_MAX, or when the peer takes no byte
+ * for the stall time, the connection fails.
  */
 #include "base/clock.h"
-#include "ipc/ask.h"
+#include "ipc/conn.h"
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define LABEL_BYTES 6u  /* of a ServerFrame that has a stream and no body, at most */
-#define STALL_LOOKS 16u /* looks at a stalled peer within its time */
+#define LABEL_BYTES 6u  /* at most, of a ServerFrame that has a stream and no body */
+#define STALL_LOOKS 16u /* number of looks at a stalled peer within the stall time */
 
 size_t conn_unsent(const struct conn *conn)
 {
-    size_t flying = conn->is_writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe) : 0;
+    size_t in_flight = conn->is_writing ? uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe) : 0;
 
-    return conn->out.n + flying;
+    return conn->out.n + in_flight;
 }
 
 static void mark_dirty(struct conn *conn)
@@ -26,28 +26,28 @@ static void mark_dirty(struct conn *conn)
     }
 }
 
-void conn_doom(struct conn *conn, Sotto__V1__Code code, const char *why)
+void conn_fail_later(struct conn *conn, Sotto__V1__Code code, const char *why)
 {
-    if (!conn->doom && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED) {
-        conn->doom = why;
-        conn->doom_code = code;
+    if (!conn->fail_why && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED) {
+        conn->fail_why = why;
+        conn->fail_code = code;
         mark_dirty(conn);
     }
 }
 
 void conn_charge(struct conn *conn)
 {
-    uint64_t now = conn->in.cap + conn->out.cap + conn->flying.cap;
+    uint64_t now = conn->in.cap + conn->out.cap + conn->in_flight.cap;
 
     if (!conn->tenant) {
         return;
     }
-    conn->tenant->wire_bytes += now - conn->charged; /* wraps back where it is less */
+    conn->tenant->wire_bytes += now - conn->charged; /* may be negative, which unsigned arithmetic allows */
     conn->charged = now;
     if (conn->tenant->wire_bytes > conn->ipc->limits.wire_bytes_a_uid) {
-        conn_doom(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                  "the connections of this user hold too many bytes together, sent by them or not yet read; "
-                  "read answers before asking more");
+        conn_fail_later(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                        "the connections of this user hold too many bytes together, in requests and unread answers; "
+                        "read the answers before sending more");
     }
 }
 
@@ -55,31 +55,23 @@ void conn_charge(struct conn *conn)
 
 static void park(struct conn *conn, bool parked)
 {
-    struct list *link;
-
     conn->is_parked = parked;
-    list_for_each (link, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
-
-        if (ask->stream) {
-            stream_park(ask->stream, parked);
-        }
-    }
+    conn->ipc->conn_ops->on_park(conn, parked);
 }
 
-/* What the peer has not taken of all that was handed over: the rest of the write in flight, and what the kernel
- * holds. (The kernel takes more only when three quarters of its buffer are free, so the write alone does not show a
- * reader that is slow but reads.) */
+/* Returns the bytes that the peer has not taken: the rest of the write, and what the kernel holds. (The kernel takes
+ * more only when three quarters of its buffer are free, so the write alone does not show a reader that is slow but
+ * reads.) */
 static size_t left_to_take(const struct conn *conn)
 {
-    size_t flying = uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe);
+    size_t in_flight = uv_stream_get_write_queue_size((const uv_stream_t *)&conn->pipe);
     uv_os_fd_t fd;
     int held = 0;
 
     if (uv_fileno((const uv_handle_t *)&conn->pipe, &fd) || ioctl(fd, SIOCOUTQ, &held) < 0) {
         held = 0;
     }
-    return flying + (size_t)held;
+    return in_flight + (size_t)held;
 }
 
 static uint32_t look_ms(const struct conn *conn)
@@ -127,8 +119,9 @@ void conn_check_stall(struct conn *conn)
     }
     conn->seen_left = left;
     if (now_ms - conn->taken_ms >= conn->ipc->limits.stall_ms) {
-        conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
-                  "slow reader: answers wait, and no byte was taken for too long; read, or grant less credit");
+        conn_fail_later(
+            conn, SOTTO__V1__CODE__CODE_ABORTED,
+            "slow reader: answers wait, and the client took no byte for too long; read, or grant less credit");
         return;
     }
     conn_wait(conn, DUE_STALL, look_ms(conn));
@@ -141,12 +134,12 @@ static void on_written(uv_write_t *write, int status)
     struct conn *conn = write->data;
 
     conn->is_writing = false;
-    buf_eat(&conn->flying, conn->flying.n);
+    buf_eat(&conn->in_flight, conn->in_flight.n);
     if (conn->state == CONN_CLOSED) {
         return;
     }
     if (status < 0) {
-        conn_close(conn); /* EPIPE: the peer is gone */
+        conn_close(conn); /* EPIPE: the peer has gone */
         return;
     }
     conn->taken_ms = clock_mono_us() / 1000;
@@ -160,13 +153,13 @@ static void on_written(uv_write_t *write, int status)
     }
 }
 
-static void end_doomed(struct conn *conn)
+static void fail_now(struct conn *conn)
 {
-    const char *why = conn->doom;
+    const char *why = conn->fail_why;
 
-    conn->doom = NULL;
+    conn->fail_why = NULL;
     conn->ipc->counts.n_slow++;
-    conn_fail(conn, conn->doom_code, "", "%s", why);
+    conn_fail(conn, conn->fail_code, "", "%s", why);
 }
 
 void conn_flush(struct conn *conn)
@@ -175,8 +168,8 @@ void conn_flush(struct conn *conn)
     struct buf empty;
 
     list_remove(&conn->dirty);
-    if (conn->doom) {
-        end_doomed(conn); /* queues its last frame, which goes out below */
+    if (conn->fail_why) {
+        fail_now(conn); /* queues its last frame, which goes out below */
         list_remove(&conn->dirty);
     }
     if (conn->is_writing || conn->state == CONN_CLOSED) {
@@ -188,10 +181,10 @@ void conn_flush(struct conn *conn)
         }
         return;
     }
-    empty = conn->flying;
-    conn->flying = conn->out;
+    empty = conn->in_flight;
+    conn->in_flight = conn->out;
     conn->out = empty;
-    bytes = uv_buf_init((char *)(uintptr_t)buf_data(&conn->flying), (unsigned)conn->flying.n);
+    bytes = uv_buf_init(wire_message(buf_data(&conn->in_flight)), (unsigned)conn->in_flight.n);
     conn->write.data = conn;
     conn->is_writing = true;
     if (uv_write(&conn->write, (uv_stream_t *)&conn->pipe, &bytes, 1, on_written)) {
@@ -200,36 +193,36 @@ void conn_flush(struct conn *conn)
     }
 }
 
-/* An answer that no frame can hold, as that of tokenising the longest text with all its pieces. */
+/* Refuses an answer that no frame can hold, such as all pieces of the longest text. */
 static void send_too_large(struct conn *conn, uint32_t stream, size_t n)
 {
     struct diag diag = DIAG_INIT;
 
-    diag_set(&diag, "the answer has %zu bytes, a frame at most %u; ask for less at once", n, LIMIT_FRAME);
+    diag_set(&diag, "the answer has %zu bytes, and a frame at most %u; ask for less at once", n, LIMIT_FRAME);
     conn_refuse(conn, stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, &diag, 0);
 }
 
 static bool may_send(const struct conn *conn)
 {
-    return !conn->doom && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED;
+    return !conn->fail_why && conn->state != CONN_CLOSING && conn->state != CONN_CLOSED;
 }
 
-/* False: too much waits already, and that is the end of it. */
+/* Returns false if too much waits already, and lets the connection fail. */
 static bool has_room(struct conn *conn)
 {
     if (conn_unsent(conn) <= LIMIT_OUT_MAX) {
         return true;
     }
-    conn_doom(conn, SOTTO__V1__CODE__CODE_ABORTED,
-              "slow reader: a mebibyte of answers waits to be taken; read, or ask for less at once");
+    conn_fail_later(conn, SOTTO__V1__CODE__CODE_ABORTED,
+                    "slow reader: one MiB of answers is unread; read, or ask for less at once");
     return false;
 }
 
-/* A frame lies in conn::out (@r: BUF_OK), or had no room there. */
+/* Follows the packing of a frame into conn::out, of which @r is the result. */
 static void sent(struct conn *conn, int r, bool is_fatal)
 {
     if (r != BUF_OK) {
-        conn_doom(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "the daemon has no memory for an answer");
+        conn_fail_later(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "the daemon has no memory for an answer");
         return;
     }
     conn->ipc->counts.n_frames_out++;
@@ -240,22 +233,28 @@ static void sent(struct conn *conn, int r, bool is_fatal)
     }
 }
 
-void conn_send(struct conn *conn, const Sotto__V1__ServerFrame *frame)
+void conn_send(struct conn *conn, uint32_t stream, Sotto__V1__ServerFrame__BodyCase body, const void *message)
 {
-    size_t n = sotto__v1__server_frame__get_packed_size(frame);
-    bool is_fatal = frame->body_case == SOTTO__V1__SERVER_FRAME__BODY_ERROR && frame->error->fatal;
+    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
+    bool is_fatal;
+    size_t n;
 
+    frame.stream = stream;
+    frame.body_case = body;
+    frame.error = wire_message(message); /* all bodies share this pointer */
+    is_fatal = body == SOTTO__V1__SERVER_FRAME__BODY_ERROR && frame.error->fatal;
+    n = sotto__v1__server_frame__get_packed_size(&frame);
     if (!may_send(conn)) {
         return;
     }
     if (n > LIMIT_FRAME) {
-        send_too_large(conn, frame->stream, n);
+        send_too_large(conn, stream, n);
     } else if (is_fatal || has_room(conn)) {
-        sent(conn, wire_pack(&frame->base, &conn->out), is_fatal);
+        sent(conn, wire_pack(&frame.base, &conn->out), is_fatal);
     }
 }
 
-/* The bytes of a message are those of its fields, one after the other: the stream goes before what all have. */
+/* A packed message is the sequence of its packed fields, so the stream can be put before the shared bytes. */
 void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body)
 {
     Sotto__V1__ServerFrame label = SOTTO__V1__SERVER_FRAME__INIT;
@@ -275,15 +274,11 @@ void conn_send_shared(struct conn *conn, uint32_t stream, const struct buf *body
 
 void conn_refuse(struct conn *conn, uint32_t stream, Sotto__V1__Code code, const struct diag *diag, uint32_t retry_ms)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
 
     error.code = code;
-    error.message = (char *)(uintptr_t)diag->text;
-    error.field = (char *)(uintptr_t)diag->field;
+    error.message = wire_str(diag->text);
+    error.field = wire_str(diag->field);
     error.retry_after_ms = retry_ms;
-    frame.stream = stream;
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ERROR;
-    frame.error = &error;
-    conn_send(conn, &frame);
+    conn_send(conn, stream, SOTTO__V1__SERVER_FRAME__BODY_ERROR, &error);
 }

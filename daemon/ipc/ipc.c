@@ -1,18 +1,13 @@
 #include "ipc/ipc.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "ipc/conn.h"
 #include "ipc/listener.h"
+#include "ipc/route.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
-/* Lines about what peers do: any of them can do it thousands of times a second, and the journal has one measure for all
- * that we say. */
-#define TOLD_MOST 20u
-#define TOLD_US   10000000u
-
-/* Runs before the loop waits: what was queued in this turn goes out now, each connection's frames in one write. */
+/* Runs before the loop waits: sends what was queued in this iteration, each connection's frames in one write. */
 static void flush_dirty(uv_prepare_t *flusher)
 {
     struct ipc *ipc = flusher->data;
@@ -44,6 +39,7 @@ int ipc_create(struct ipc **ret_ipc, uv_loop_t *loop, struct hub *hub, const str
     ipc->loop = loop;
     ipc->hub = hub;
     ipc->ops = ops;
+    ipc->conn_ops = &route_ops;
     ipc->owner = owner;
     ipc->limits = *limits;
     ipc->started_us = clock_boot_us();
@@ -72,7 +68,7 @@ void ipc_reconfigure(struct ipc *ipc, const struct ipc_limits *limits)
         struct conn *conn = container_of(link, struct conn, link);
 
         if (conn_is_open(conn)) {
-            conn_judge(conn);
+            conn_ask_policy(conn);
         }
     }
 }
@@ -84,41 +80,6 @@ void ipc_stop_listening(struct ipc *ipc)
 
     list_for_each_safe (link, after, &ipc->listeners) {
         listener_close(container_of(link, struct listener, link));
-    }
-}
-
-static void on_flusher_closed(uv_handle_t *flusher)
-{
-    struct ipc *ipc = flusher->data;
-
-    ipc->flusher_open = false;
-    ipc->done(ipc->owner);
-}
-
-enum log_level ipc_log_level(struct ipc *ipc)
-{
-    uint64_t now_us = clock_mono_us();
-
-    if (now_us - ipc->told_from_us >= TOLD_US) {
-        ipc->told_from_us = now_us;
-        ipc->n_told = 0;
-    }
-    if (ipc->n_told > TOLD_MOST) {
-        return LOG_DEBUG;
-    }
-    if (++ipc->n_told > TOLD_MOST) {
-        log_info("ipc", "more of that is not told for some seconds; Status counts it");
-        return LOG_DEBUG;
-    }
-    return LOG_INFO;
-}
-
-/* The flusher goes last: connections that are closing still have a frame to send. */
-void ipc_left(struct ipc *ipc)
-{
-    if (ipc->closing && list_is_empty(&ipc->conns) && list_is_empty(&ipc->listeners) &&
-        !uv_is_closing((const uv_handle_t *)&ipc->flusher)) {
-        uv_close((uv_handle_t *)&ipc->flusher, on_flusher_closed);
     }
 }
 

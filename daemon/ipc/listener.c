@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Waiting connections; a burst of all that we would serve. The kernel's own ceiling is usually 4,096. */
+/* Connections that wait to be accepted: a burst of all that are served. The kernel's ceiling is usually 4,096. */
 #define BACKLOG ((int)LIMIT_CONNS)
 
 static void accept_one(struct listener *listener);
 
-/* Both handles must be closed. */
+/* Frees the listener when both handles are closed. */
 static void leave(struct listener *listener)
 {
     struct ipc *ipc = listener->ipc;
@@ -38,8 +38,8 @@ static void on_spare_closed(uv_handle_t *spare)
     }
 }
 
-/* A connection that nobody accepts would stop the loop from seeing the next one: without memory it is accepted with
- * what is at hand, and closed. */
+/* A connection that is not accepted hides the next one from the loop. So without memory it is accepted into the spare
+ * pipe, and closed. */
 static void turn_away(struct listener *listener)
 {
     if (listener->spare_busy) {
@@ -58,7 +58,7 @@ static void accept_one(struct listener *listener)
     int r = conn_accept(listener->ipc, (uv_stream_t *)&listener->pipe);
 
     if (r == -ENOMEM) {
-        log_warn("ipc", "no memory for a connection; turned away");
+        log_warn("ipc", "no memory for a connection; it was closed");
         turn_away(listener);
     } else if (r) {
         log_warn("ipc", "a connection could not be accepted: %s", strerrordesc_np(-r));
@@ -115,7 +115,7 @@ int listener_open(struct ipc *ipc, const char *path, gid_t gid, struct diag *dia
     }
     r = start(ipc, fd_steal(&file.fd), &listener);
     if (r) {
-        diag_set(diag, "socket %s: can't be listened on: %s", path, strerrordesc_np(-r));
+        diag_set(diag, "socket %s: can't listen on it: %s", path, strerrordesc_np(-r));
         socket_file_remove(&file);
         return err_up(r);
     }
@@ -130,7 +130,7 @@ int listener_adopt(struct ipc *ipc, int fd, struct diag *diag)
     int r = start(ipc, fd, &listener);
 
     if (r) {
-        diag_set(diag, "passed-in socket %d: can't be listened on: %s", fd, strerrordesc_np(-r));
+        diag_set(diag, "socket passed in as descriptor %d: can't listen on it: %s", fd, strerrordesc_np(-r));
         return err_up(r);
     }
     return 0;

@@ -1,63 +1,48 @@
 /*
- * Generate, Credit and Cancel: the ask is the sink of its stream.
+ * Requests that are scheduled as streams: Generate, of which the client sees every part, and Embed and OpenSession, of
+ * which it sees the last answer alone. Credit and Cancel go to a running one.
  */
 #include "base/clock.h"
 #include "ipc/route.h"
 
-/* Packing reads only; messages of the hub are const here and not in the generated structures. */
-#define UNCONST(type, message) ((type *)(uintptr_t)(message))
+static void moved(struct request *request)
+{
+    request->moved_ms = clock_mono_us() / 1000;
+}
 
 static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
-
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED;
-    frame.accepted = UNCONST(Sotto__V1__Accepted, accepted);
-    ask_tell(owner, &frame);
+    request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED, accepted);
 }
 
 static void on_delta(void *owner, const Sotto__V1__Delta *delta)
 {
-    struct ask *ask = owner;
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
+    struct request *request = owner;
 
-    ask->moved_ms = clock_mono_us() / 1000;
-    if (ask->credit != ASK_CREDIT_ENDLESS) {
-        ask->credit -= delta->n_tokens < ask->credit ? (uint32_t)delta->n_tokens : ask->credit;
+    moved(request);
+    if (request->credit != REQUEST_CREDIT_UNLIMITED) {
+        request->credit -= delta->n_tokens < request->credit ? (uint32_t)delta->n_tokens : request->credit;
     }
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_DELTA;
-    frame.delta = UNCONST(Sotto__V1__Delta, delta);
-    ask_tell(ask, &frame);
+    request_tell(request, SOTTO__V1__SERVER_FRAME__BODY_DELTA, delta);
 }
 
 static void on_notice(void *owner, const Sotto__V1__Notice *notice)
 {
-    struct ask *ask = owner;
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
-
-    ask->moved_ms = clock_mono_us() / 1000;
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_NOTICE;
-    frame.notice = UNCONST(Sotto__V1__Notice, notice);
-    ask_tell(ask, &frame);
+    moved(owner);
+    request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_NOTICE, notice);
 }
 
 static void on_done(void *owner, const Sotto__V1__Done *done)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
-
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_DONE;
-    frame.done = UNCONST(Sotto__V1__Done, done);
-    ask_answer(owner, &frame);
+    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_DONE, done);
 }
 
 static void on_error(void *owner, const Sotto__V1__Error *error)
 {
-    ask_fail(owner, error);
+    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
 }
 
-#undef UNCONST
-
-static const struct stream_sink sink = {
+static const struct stream_sink all_sink = {
     .on_accepted = on_accepted,
     .on_delta = on_delta,
     .on_notice = on_notice,
@@ -65,46 +50,120 @@ static const struct stream_sink sink = {
     .on_error = on_error,
 };
 
-void on_generate(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+/* A stream that gets on is not stalled, although the client is not told. */
+static void skip_accepted(void *owner, const Sotto__V1__Accepted *accepted)
+{
+    (void)accepted;
+    moved(owner);
+}
+
+static void skip_notice(void *owner, const Sotto__V1__Notice *notice)
+{
+    (void)notice;
+    moved(owner);
+}
+
+static void on_embedding(void *owner, const Sotto__V1__Embedding *embedding)
+{
+    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING, embedding);
+}
+
+static void on_opened(void *owner, const Sotto__V1__SessionOpened *opened)
+{
+    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED, opened);
+}
+
+static const struct stream_sink last_sink = {
+    .on_accepted = skip_accepted,
+    .on_notice = skip_notice,
+    .on_embedding = on_embedding,
+    .on_opened = on_opened,
+    .on_done = on_done,
+    .on_error = on_error,
+};
+
+/* Follows the call that made request->stream, of which @r, @diag and @retry_ms are the result. */
+static void begin(struct request *request, int r, const struct diag *diag, uint32_t retry_ms)
+{
+    if (r) {
+        request_refuse(request, r, diag, retry_ms);
+        return;
+    }
+    moved(request);
+    if (request->stream && request->conn->is_parked) {
+        stream_park(request->stream, true);
+    }
+}
+
+void on_generate(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Generate *generate = frame->generate;
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = hub_generate(conn->ipc->hub, generate, &conn->grant, &sink, ask, &ask->stream, &retry_ms, &diag);
+    int r =
+        hub_generate(conn->ipc->hub, generate, &conn->grant, &all_sink, request, &request->stream, &retry_ms, &diag);
+
+    if (!r && generate->opt_credit_case == SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT) {
+        request->credit = generate->credit < LIMIT_CREDIT ? generate->credit : LIMIT_CREDIT;
+    }
+    begin(request, r, &diag, retry_ms);
+}
+
+void on_embed(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+{
+    struct diag diag = DIAG_INIT;
+    uint32_t retry_ms = 0;
+    int r =
+        hub_embed(conn->ipc->hub, frame->embed, &conn->grant, &last_sink, request, &request->stream, &retry_ms, &diag);
+
+    begin(request, r, &diag, retry_ms);
+}
+
+void on_open_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+{
+    struct diag diag = DIAG_INIT;
+    uint32_t retry_ms = 0;
+    int r = hub_open_session(conn->ipc->hub, frame->open_session, &conn->grant, &last_sink, request, &request->stream,
+                             &retry_ms, &diag);
+
+    begin(request, r, &diag, retry_ms);
+}
+
+static void on_closed(void *owner, const Sotto__V1__SessionClosed *closed)
+{
+    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED, closed);
+}
+
+void on_close_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+{
+    struct diag diag = DIAG_INIT;
+    int r = hub_close_session(conn->ipc->hub, frame->close_session->session, &conn->grant, on_closed, request,
+                              &request->ticket, &diag);
 
     if (r) {
-        ask->stream = NULL;
-        ask_refused(ask, r, &diag, retry_ms);
-        return;
-    }
-    ask->moved_ms = clock_mono_us() / 1000;
-    if (generate->opt_credit_case == SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT) {
-        ask->credit = generate->credit < LIMIT_CREDIT ? generate->credit : LIMIT_CREDIT;
-    }
-    if (conn->is_parked) {
-        stream_park(ask->stream, true);
+        request_refuse(request, r, &diag, 0);
     }
 }
 
-void on_credit(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_credit(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Credit *credit = frame->credit;
 
     (void)conn;
-    if (!ask->stream) {
+    if (!request->stream) {
         return;
     }
-    if (ask->credit != ASK_CREDIT_ENDLESS) {
-        uint64_t sum = (uint64_t)ask->credit + credit->tokens;
+    if (request->credit != REQUEST_CREDIT_UNLIMITED) {
+        uint64_t sum = (uint64_t)request->credit + credit->tokens;
 
-        ask->credit = sum < LIMIT_CREDIT ? (uint32_t)sum : LIMIT_CREDIT;
+        request->credit = sum < LIMIT_CREDIT ? (uint32_t)sum : LIMIT_CREDIT;
     }
-    stream_credit(ask->stream, credit);
+    stream_credit(request->stream, credit);
 }
 
-void on_cancel(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_cancel(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
     (void)conn;
     (void)frame;
-    route_cancel(ask);
+    request_cancel(request);
 }

@@ -1,5 +1,5 @@
 /*
- * Hello opens a connection: versions are compared, and the peer is told what it may.
+ * Hello opens a connection: versions are compared, and the peer learns its limits.
  */
 #include "base/log.h"
 #include "ipc/route.h"
@@ -7,13 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a client may find out here rather than by trying. */
-static char *const capabilities[] = {
-    (char *)(uintptr_t) "chat",          (char *)(uintptr_t) "logprobs",
-    (char *)(uintptr_t) "credit",        (char *)(uintptr_t) "tokenize",
-    (char *)(uintptr_t) "watch",         (char *)(uintptr_t) "half-close",
-    (char *)(uintptr_t) "embed",         (char *)(uintptr_t) "sessions",
-    (char *)(uintptr_t) "graphics-hint", /* last: for those who may */
+/* A client can look here instead of trying. */
+static const char *const capabilities[] = {
+    "chat",       "logprobs", "credit",   "tokenize",      "watch",
+    "half-close", "embed",    "sessions", "graphics-hint", /* last, since only some users have it */
 };
 
 static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)
@@ -30,33 +27,31 @@ static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)
     limits->admin = grant->admin;
 }
 
-void on_hello(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_hello(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Hello *hello = frame->hello;
-    Sotto__V1__ServerFrame answer = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Welcome welcome = SOTTO__V1__WELCOME__INIT;
     Sotto__V1__Limits limits = SOTTO__V1__LIMITS__INIT;
 
-    (void)ask;
+    (void)request;
     if (hello->version_min > PROTO_VERSION || hello->version_max < PROTO_VERSION) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, "hello.version_min",
-                  "this daemon speaks version %d, the client versions %" PRIu32 " to %" PRIu32, PROTO_VERSION,
-                  hello->version_min, hello->version_max);
+                  "this daemon speaks version %d of the protocol, the client versions %" PRIu32 " to %" PRIu32
+                  "; update the older one",
+                  PROTO_VERSION, hello->version_min, hello->version_max);
         return;
     }
     snprintf(conn->client, sizeof(conn->client), "%s", hello->client);
     fill_limits(&conn->grant, &limits);
     welcome.version = PROTO_VERSION;
     welcome.instance = conn->ipc->instance;
-    welcome.server = (char *)(uintptr_t) "sottod/" SOTTO_VERSION;
+    welcome.server = wire_str("sottod/" SOTTO_VERSION);
     welcome.limits = &limits;
     welcome.n_capabilities = COUNTOF(capabilities) - !conn->grant.graphics_hint;
-    welcome.capabilities = (char **)(uintptr_t)capabilities;
-    answer.body_case = SOTTO__V1__SERVER_FRAME__BODY_WELCOME;
-    answer.welcome = &welcome;
+    welcome.capabilities = wire_message(capabilities);
 
     conn_move(conn, CONN_READY);
     conn_wait(conn, DUE_HELLO, 0);
     log_debug("ipc", "connection %" PRIu64 ": hello from \"%s\"", conn->id, conn->client);
-    conn_send(conn, &answer);
+    conn_send(conn, 0, SOTTO__V1__SERVER_FRAME__BODY_WELCOME, &welcome);
 }

@@ -1,13 +1,12 @@
 /*
- * Reload: the owner of the room reads its configuration anew; administrators only.
+ * Reload: the owner reads its configuration again; for administrators.
  */
 #include "base/log.h"
 #include "ipc/route.h"
 #include <inttypes.h>
 
-void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_reload(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
-    Sotto__V1__ServerFrame answer = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Reloaded reloaded = SOTTO__V1__RELOADED__INIT;
     struct diag diag = DIAG_INIT;
     int r;
@@ -16,10 +15,8 @@ void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame 
     log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks for a reload", conn->id, conn->peer.uid);
     r = conn->ipc->ops->reload(conn->ipc->owner, &reloaded, &diag);
     if (r) {
-        ask_refused(ask, r, &diag, 0);
-        return;
+        request_refuse(request, r, &diag, 0);
+    } else {
+        request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_RELOADED, &reloaded);
     }
-    answer.body_case = SOTTO__V1__SERVER_FRAME__BODY_RELOADED;
-    answer.reloaded = &reloaded;
-    ask_answer(ask, &answer);
 }

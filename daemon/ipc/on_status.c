@@ -1,6 +1,6 @@
 /*
- * Status: the hub tells what it and its engines hold; what is added here are the connections, the descriptors and
- * the bytes of this process that nobody accounts for.
+ * Status: the hub reports what it and its engines hold. Added here are connections, descriptors, and the bytes of this
+ * process that no account of memory has.
  */
 #include "base/clock.h"
 #include "base/file.h"
@@ -12,7 +12,7 @@
 
 #define HOLDER "sottod"
 
-/* Of this process: field 2 of statm, in pages. 0: not known. */
+/* Returns the resident bytes of this process (field 2 of statm counts pages); 0: not known. */
 static uint64_t own_rss(void)
 {
     char text[128] = "";
@@ -44,7 +44,7 @@ static uint32_t count_descriptors(void)
     return n > 3 ? n - 3 : 0; /* without ".", ".." and the folder itself */
 }
 
-/* The kernel takes long to tell that: it is asked once a millisecond, however many want to know. */
+/* The kernel takes long to answer this, so it is asked at most once a millisecond. */
 static void look_at_own(struct ipc *ipc)
 {
     uint64_t now_ms = clock_mono_us() / 1000;
@@ -56,7 +56,7 @@ static void look_at_own(struct ipc *ipc)
     }
 }
 
-/* A list of pointers with room for @more; NULL: no memory. */
+/* Returns a copy of a list of pointers with room for @more; NULL: no memory. */
 static void *grown(struct arena *arena, void *const *list, size_t n, size_t more)
 {
     void **copy = arena_alloc(arena, (n + more) * sizeof(*copy));
@@ -86,8 +86,8 @@ static void add_row(Sotto__V1__StatusReport *report, struct arena *arena, const 
         return;
     }
     sotto__v1__memory_kind__init(row);
-    row->kind = (char *)(uintptr_t)kind;
-    row->holder = (char *)(uintptr_t)HOLDER;
+    row->kind = wire_str(kind);
+    row->holder = wire_str(HOLDER);
     row->bytes = bytes;
     row->peak_bytes = peak;
     report->memory[report->n_memory++] = row;
@@ -95,7 +95,7 @@ static void add_row(Sotto__V1__StatusReport *report, struct arena *arena, const 
 
 static void add_memory(uint64_t rss, Sotto__V1__StatusReport *report, struct arena *arena)
 {
-    bool told = has_own_rows(report);
+    bool has_rows = has_own_rows(report);
     uint64_t sum = 0;
     void *list = grown(arena, (void *const *)report->memory, report->n_memory, MEM_KIND_COUNT + 1);
 
@@ -109,7 +109,7 @@ static void add_memory(uint64_t rss, Sotto__V1__StatusReport *report, struct are
 
         mem_read(kind, &account);
         sum += account.bytes;
-        if (!told && account.peak_bytes) {
+        if (!has_rows && account.peak_bytes) {
             add_row(report, arena, mem_kind_name(kind), account.bytes, account.peak_bytes);
         }
     }
@@ -144,7 +144,7 @@ static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusRepor
             return;
         }
         sotto__v1__counter__init(row);
-        row->name = (char *)(uintptr_t)rows[i].name;
+        row->name = wire_str(rows[i].name);
         row->value = rows[i].value;
         report->counters[report->n_counters++] = row;
     }
@@ -152,33 +152,28 @@ static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusRepor
 
 static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena *arena)
 {
-    struct ask *ask = owner;
-    struct ipc *ipc = ask->conn->ipc;
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
+    struct request *request = owner;
+    struct ipc *ipc = request->conn->ipc;
 
-    ask->ticket = NULL;
     report->instance = ipc->instance;
-    report->server = (char *)(uintptr_t) "sottod/" SOTTO_VERSION;
+    report->server = wire_str("sottod/" SOTTO_VERSION);
     report->uptime_ms = (clock_boot_us() - ipc->started_us) / 1000;
     look_at_own(ipc);
     report->descriptors = ipc->own.n_descriptors;
     report->connections = ipc->n_conns;
     add_memory(ipc->own.rss_bytes, report, arena);
     add_counters(&ipc->counts, report, arena);
-    ipc->ops->describe(ipc->owner, &ask->conn->grant, report);
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT;
-    frame.status_report = report;
-    ask_answer(ask, &frame);
+    ipc->ops->describe(ipc->owner, &request->conn->grant, report);
+    request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT, report);
 }
 
-void on_status(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_status(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
-    int r = hub_status(conn->ipc->hub, &conn->grant, on_report, ask, &ask->ticket, &diag);
+    int r = hub_status(conn->ipc->hub, &conn->grant, on_report, request, &request->ticket, &diag);
 
     (void)frame;
     if (r) {
-        ask->ticket = NULL;
-        ask_refused(ask, r, &diag, 0);
+        request_refuse(request, r, &diag, 0);
     }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Groups of most processes; more are asked for in a second call. */
+/* Enough for most processes; more groups need a second call. */
 #define GIDS_USUAL 32u
 #define GIDS_MOST  65536u /* NGROUPS_MAX */
 
@@ -35,7 +35,7 @@ static int read_gids(struct peer *peer, int fd)
     return 0;
 }
 
-/* Absent where no security module labels sockets: that is no failure. */
+/* Reads the label; there is none where no security module labels sockets, which is no failure. */
 static void read_label(struct peer *peer, int fd)
 {
     socklen_t bytes = sizeof(peer->label) - 1;

@@ -1,8 +1,8 @@
 /*
- * Peer: who is at the other end, by the kernel's word
+ * Peer: the process at the other end, as the kernel knows it
  *
- * Credentials are those of the process at the time of connect(2): they can't be forged, and don't change when the
- * process drops rights or dies afterwards.
+ * The credentials are those of the process at the time of connect(2): they can't be forged, and don't change when the
+ * process drops rights or ends.
  */
 #ifndef SOTTO_IPC_PEER_H
 #define SOTTO_IPC_PEER_H
@@ -17,10 +17,10 @@
 struct peer {
     uint32_t uid;
     uint32_t gid;   /* primary */
-    int pid;        /* in our namespace; 0: none there */
+    int pid;        /* in this process's namespace; 0: it has none there */
     uint32_t *gids; /* supplementary; owned */
     size_t n_gids;
-    char label[PEER_LABEL_BYTES]; /* of a security module, cut; empty: none */
+    char label[PEER_LABEL_BYTES]; /* of a security module, truncated; empty: none */
 };
 
 /* Asks the kernel about the peer of the unix socket @fd. 0 or a fault. */

@@ -1,42 +1,35 @@
 /*
- * Route: which request goes where, as rows
- *
- * A frame that was understood comes here. The table says what each request needs before its handler runs: its place
- * in the connection's life, a label, a right. What fails is answered and costs nobody else anything: with framing
- * intact only the request ends; only a peer that breaks the opening ends its connection.
+ * Route: rows that lead from a kind of frame to its handler
+ * The table says what each request needs before its handler runs: a state of the connection, a label, a right. A
+ * request that lacks it is answered with an Error and ends alone; only a wrong opening ends the connection.
  */
 #ifndef SOTTO_IPC_ROUTE_H
 #define SOTTO_IPC_ROUTE_H
 
-#include "ipc/ask.h"
+#include "ipc/request.h"
 
-/* Checks @frame and runs its handler. The frame lives for the call. */
-void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame);
+/* What a connection does with its frames and requests. */
+extern const struct conn_ops route_ops;
 
-/* What Cancel does to a live request: it ends with Done and FINISH_CANCELLED, soon or at once. */
-void route_cancel(struct ask *ask);
+/* The handlers. @request is new and the handler's to answer; the frames that make no request get the one that they are
+ * about, or NULL. @frame is valid during the call. */
+typedef void (*route_fn)(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
 
-/*
- * The handlers, one file a theme. With those that make a request, @ask is new, on the connection's list, and theirs to
- * answer; the others get NULL.
- */
-typedef void (*route_fn)(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-
-void on_hello(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_generate(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_embed(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_credit(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_cancel(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_tokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_detokenize(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_list_models(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_load_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_unload_model(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_status(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_watch(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_open_session(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_close_session(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_hint(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
-void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame);
+void on_hello(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_generate(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_embed(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_credit(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_cancel(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_tokenize(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_detokenize(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_list_models(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_load_model(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_unload_model(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_status(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_watch(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_open_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_close_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_hint(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
+void on_reload(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame);
 
 #endif

@@ -23,7 +23,7 @@ static struct sockaddr_un address_of(const char *path)
     return address;
 }
 
-/* A socket is dead if nobody listens: connect() is refused. Whatever else happens is no proof. */
+/* A socket is dead if no process listens: connect() is refused. Nothing else is a proof. */
 static int prove_dead(const char *path, struct diag *diag)
 {
     const struct sockaddr_un address = address_of(path);
@@ -35,12 +35,12 @@ static int prove_dead(const char *path, struct diag *diag)
         return err_new(-errno);
     }
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN) {
-        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &n); /* of the one who listens */
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &owner, &n); /* of the process that listens */
         diag_set(diag, "socket %s: in use by process %d; stop it, or choose another path", path, (int)owner.pid);
         return SOCKET_FILE_REFUSED;
     }
     if (errno != ECONNREFUSED) {
-        return refuse_fault(diag, path, "lies there, and can't be tried", errno);
+        return refuse_fault(diag, path, "a socket lies there, and it can't be tried", errno);
     }
     return SOCKET_FILE_OK;
 }
@@ -51,10 +51,11 @@ static int clear_path(const char *path, struct diag *diag)
     int r;
 
     if (lstat(path, &st) < 0) {
-        return errno == ENOENT ? SOCKET_FILE_OK : refuse_fault(diag, path, "can't be looked at", errno);
+        return errno == ENOENT ? SOCKET_FILE_OK : refuse_fault(diag, path, "can't look at it", errno);
     }
     if (!S_ISSOCK(st.st_mode)) {
-        diag_set(diag, "socket %s: a %s lies there, which is not removed; move it, or choose another path", path,
+        diag_set(diag, "socket %s: a %s lies there, which sottod does not remove; move it, or choose another path",
+                 path,
                  S_ISLNK(st.st_mode)   ? "link"
                  : S_ISDIR(st.st_mode) ? "folder"
                                        : "file that is no socket");
@@ -65,13 +66,13 @@ static int clear_path(const char *path, struct diag *diag)
         return r;
     }
     if (unlink(path) < 0 && errno != ENOENT) {
-        return refuse_fault(diag, path, "the left-over socket can't be removed", errno);
+        return refuse_fault(diag, path, "can't remove the old socket", errno);
     }
     return SOCKET_FILE_OK;
 }
 
-/* The new file's mode is that of the socket less the umask, its group the file-system group: both are set before
- * bind(), so there is no moment in which the file is open to others. Called before threads are started. */
+/* The new file gets the mode of the socket less the umask, and the file-system group. Both are set before bind(), so
+ * the file is never open to others. Called before threads are started. */
 static int bind_socket(int fd, const char *path, gid_t gid, struct diag *diag)
 {
     const struct sockaddr_un address = address_of(path);
@@ -86,7 +87,7 @@ static int bind_socket(int fd, const char *path, gid_t gid, struct diag *diag)
         setfsgid(gid_before);
     }
     umask(umask_before);
-    return r ? refuse_fault(diag, path, "can't be made", r) : 0;
+    return r ? refuse_fault(diag, path, "can't make it", r) : 0;
 }
 
 static int check_group(const char *path, const struct stat *st, gid_t gid, struct diag *diag)
@@ -95,7 +96,8 @@ static int check_group(const char *path, const struct stat *st, gid_t gid, struc
         return 0;
     }
     unlink(path);
-    diag_set(diag, "socket %s: this process may not give files to group %u", path, (unsigned)gid);
+    diag_set(diag, "socket %s: this process may not give a file to group %u; start it as root or in that group", path,
+             (unsigned)gid);
     return SOCKET_FILE_REFUSED;
 }
 
@@ -147,7 +149,7 @@ int socket_file_make(struct socket_file *ret_file, const char *path, gid_t gid, 
         return err_up(r);
     }
     if (lstat(path, &st) < 0) {
-        return refuse_fault(diag, path, "vanished", errno);
+        return refuse_fault(diag, path, "it vanished", errno);
     }
     r = check_group(path, &st, gid, diag);
     if (r) {

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include <assert.h>
 
-/* A few dozen at most: as many as there are users with an open app. */
+/* There are a few dozen at most, one for each user with an open app. */
 static struct tenant *find(const struct list *tenants, uint32_t uid)
 {
     struct list *link;

@@ -1,7 +1,7 @@
 /*
  * Tenant: what all connections of one uid hold together
  *
- * One app must not use up the descriptors and buffers of all. A tenant is there while a connection of its uid is.
+ * One app must not use up the descriptors and buffers of all. A tenant exists as long as a connection of its uid.
  */
 #ifndef SOTTO_IPC_TENANT_H
 #define SOTTO_IPC_TENANT_H
@@ -16,10 +16,10 @@ struct tenant {
     uint64_t wire_bytes;
 };
 
-/* The tenant of @uid in @tenants with one connection more; NULL: no memory. */
+/* Adds a connection to the tenant of @uid in @tenants and returns it; NULL: no memory. */
 struct tenant *tenant_join(struct list *tenants, uint32_t uid);
 
-/* One connection less, with @wire_bytes less; the last one frees the tenant. NULL is allowed. */
+/* Takes a connection and its @wire_bytes off @tenant; the last one frees it. NULL is allowed. */
 void tenant_leave(struct tenant *tenant, uint64_t wire_bytes);
 
 #endif

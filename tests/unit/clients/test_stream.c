@@ -310,7 +310,7 @@ START_TEST(a_refusal_without_words_gets_some)
     peer_send_bytes(&peer, bare, sizeof(bare));
 
     ck_assert_int_eq(sotto_next(peer.sotto, 1, &event, &error), SOTTO_UNKNOWN);
-    ck_assert_str_eq(error.message, "the daemon refuses without a reason (UNKNOWN)");
+    ck_assert_str_eq(error.message, "the daemon gave no reason for this error (UNKNOWN)");
 }
 END_TEST
 
