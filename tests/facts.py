@@ -3,9 +3,9 @@
 
     facts.py BUILD_FOLDER       reads BUILD_FOLDER/meson-logs/testlog.json
 
-A test program that speaks TAP holds many facts, any other one. A program that ended early, crashed or ran out of time
-without saying which fact failed counts as one failed fact. Prints what failed and what was left out, then alone on the
-last line "N passed, N failed" (", N skipped"). Ends with 1 if anything failed or nothing ran.
+A test program that prints TAP has many facts, any other one. A program that ended early, crashed or ran out of time
+without naming a failed fact counts as one failed fact. Prints what was left out, a line for each program, and what failed;
+the last line is "N passed, N failed" (", N skipped"). The exit code is 1 if anything failed or nothing ran.
 """
 import json
 import os
@@ -48,8 +48,15 @@ def count_run(run):
 
 
 def left_out(run):
+    """One line for what a test program left out: files that are not here by their number."""
     text = (run.get("stdout") or "") + "\n" + (run.get("stderr") or "")
-    return sorted({line.strip() for line in text.splitlines() if line.startswith("left out: ")})
+    reasons = {line.strip().removeprefix("left out: ") for line in text.splitlines() if line.startswith("left out: ")}
+    paths = {reason.removesuffix(" is not here") for reason in reasons if reason.endswith(" is not here")}
+    told = sorted(reason for reason in reasons if not reason.endswith(" is not here"))
+    if paths:
+        folder = os.path.relpath(os.path.commonpath([os.path.dirname(path) for path in paths]))
+        told.insert(0, f"{len(paths)} file{'s' * (len(paths) > 1)} below {folder}, not here")
+    return [f"left out of {run['name'].split(' / ')[-1]}: {'; '.join(told)}"] if told else []
 
 
 def main():
@@ -61,10 +68,10 @@ def main():
         failed += counts[1]
         skipped += counts[2]
         missing += left_out(run)
+    for sentence in missing:
+        print(sentence)
     for sentence in failed:
         print(f"failed: {sentence}")
-    for sentence in sorted(set(missing)):
-        print(sentence)
     print(f"{passed} passed, {len(failed)} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 

@@ -1,12 +1,12 @@
 /*
- * What it costs to know who uses the GPU
+ * Bench: the cost of knowing which processes use the GPU
  *
  *     build/plain/tests/bench/bench-load
  *
  * Makes a tree of processes that hold a device, and lets the fdinfo source take its turns over it on a clock that
  * jumps: only the CPU time of the turns is measured, not the waiting between them. The tree is read as the machine is
- * (short names, kept descriptors). Files of a tree are cheaper to read than those of procfs, whose text a driver makes
- * anew each time; so the last row walks over the processes of this machine, whose links have their real price.
+ * (short names, kept descriptors). Files of a tree are cheaper to read than those of procfs, where a driver makes the
+ * text at each read; so the last row walks over the processes of this machine, where links have their real price.
  */
 #include "load/fdinfo.h"
 #include <errno.h>

@@ -3,10 +3,10 @@ import socket
 import struct
 
 import sotto_pb2 as pb
+from tap import PATIENCE_S
 
 LAST = {"done", "embedding", "error", "tokenized", "detokenized", "models", "model_info", "unloaded", "status_report", "reloaded",
         "session_opened", "session_closed"}
-PATIENCE_S = 60  # slow builds under sanitizers, on a busy machine
 
 
 class Gone(Exception):

@@ -1,4 +1,4 @@
-"""A sottod of one's own: in a folder that goes with it, on a socket in that folder, with the engine one names."""
+"""Starts a private sottod: its folder, with its socket, is removed at the end; the test chooses the engine."""
 import json
 import os
 import re
@@ -18,12 +18,41 @@ PROGRAMS = {"sottod": "daemon/app/sottod", "fake": "daemon/engine/sotto-fake-eng
 REPORTS = re.compile(r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|Assertion")
 
 
+def thread_times(pids):
+    """(seconds that the threads of @pids have run, seconds that they were ready and had no core), as the kernel counts."""
+    ran = waited = 0
+    for pid in pids:
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as stat:
+                    times = stat.read().split()
+                ran, waited = ran + int(times[0]), waited + int(times[1])
+        except (OSError, IndexError):
+            pass  # it has just ended
+    return ran / 1e9, waited / 1e9
+
+
+class Stopwatch:
+    """Seconds since its start in which the test, sottod and its engines were not waiting for a core: how long something
+    takes is a fact about sotto only without the time that a busy machine gave to others."""
+
+    def __init__(self, daemon):
+        self.pids = [os.getpid(), daemon.process.pid, *(engine.pid for engine in daemon.status().engines if engine.pid)]
+        self.restart()
+
+    def restart(self):
+        self.begun, self.waited = time.monotonic(), thread_times(self.pids)[1]
+
+    def seconds(self):
+        return time.monotonic() - self.begun - max(0.0, thread_times(self.pids)[1] - self.waited)
+
+
 def program(name):
     return os.path.join(BUILD, PROGRAMS[name])
 
 
 def truth(name):
-    """Path of a file that another program made, or LeftOut (under CI: a failure)."""
+    """Path of a file that another program made; raises LeftOut if it is missing (under CI: a failure)."""
     path = os.path.join(os.environ.get("SOTTO_TRUTH_DIR", ""), name)
     if not os.path.exists(path):
         if os.environ.get("CI"):
@@ -35,8 +64,8 @@ def truth(name):
 class Daemon:
     """with Daemon(models={"tiny": {...}}) as daemon: ...
 
-    A model without a "file" is a made one for the fake engine, with the pieces of @words; @script is what the fake
-    engine plays. The end is orderly and must be: exit code 0, in time, and no sanitizer's word in the log.
+    A model without a "file" is made for the fake engine, with the pieces of @words; @script tells the fake engine what to
+    do. At the end sottod is stopped: it must exit with 0, in time, and without a report of a sanitizer in its log.
     """
 
     def __init__(self, models=None, engine="fake", script="", words=(), template=None, policy=None, settings=None,
@@ -55,12 +84,12 @@ class Daemon:
         self.sense_program = sense_program
         self.device = device or {}
         self.process = None
-        self.ready_s = None
+        self.begun = self.ready_s = None
         self.policy = policy or [{"anyone": True, "admin": True, "observe": True, "special": True,
                                   "class_ceiling": "realtime", "streams": 256}]
         self.settings = settings or {}
         self.models = models or {"tiny": {}}
-        self.play(script)
+        self.set_script(script)
         for model in self.models.values():
             if "file" not in model:
                 model["file"] = maker.write_model(os.path.join(self.folder, "made.gguf"), words, template)
@@ -73,7 +102,7 @@ class Daemon:
         if start:
             self.start()
 
-    def play(self, script):
+    def set_script(self, script):
         with open(self.script_path, "w") as file:
             file.write(script)
 
@@ -90,11 +119,11 @@ class Daemon:
 
     def start(self):
         with open(self.log_path, "ab") as log:
-            begun = time.monotonic()
+            self.begun = time.monotonic()
             self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                                             env=self.environment, preexec_fn=self.limits)
-        within(PATIENCE_S, self.answers, "the daemon answers")
-        self.ready_s = time.monotonic() - begun
+        within(self.answers, "the daemon answers")
+        self.ready_s = time.monotonic() - self.begun
 
     def answers(self):
         holds(self.process.poll() is None, f"sottod ended with {self.process.returncode}:\n{self.log()}")
@@ -151,14 +180,17 @@ class Daemon:
         with self.client() as client:
             return client.status()
 
+    def counter(self, name):
+        return next(row.value for row in self.status().counters if row.name == name)
+
     def wait_ready(self, name="tiny"):
-        """Until the model can be asked; gives its ModelInfo."""
+        """Waits until the model is ready, and returns its ModelInfo."""
         info = []
 
         def is_ready():
             info[:] = [model for model in self.status().models if model.name == name]
             return info and info[0].state == 3
-        within(PATIENCE_S, is_ready, f"{name} is ready")
+        within(is_ready, f"{name} is ready")
         return info[0]
 
     def engine_of(self, name="tiny"):
@@ -166,9 +198,9 @@ class Daemon:
         return next((engine for engine in self.status().engines if engine.model == name), None)
 
 
-def settle(daemon, before, patience_s=20):
-    """Waits until all that was held() before is what is held now."""
-    end = time.monotonic() + patience_s
+def settle(daemon, before):
+    """Waits until what is held now is what was held() before."""
+    end = time.monotonic() + PATIENCE_S
     now = None
     while now != before and time.monotonic() < end:
         try:
@@ -180,10 +212,11 @@ def settle(daemon, before, patience_s=20):
 
 
 def held(status):
-    """What must come back when everybody has left: sottod's bytes by kind, descriptors, connections, pages, sequences.
+    """Figures that must return to their first values when all clients have left: sottod's bytes by kind, descriptors,
+    connections, pages, sequences.
 
-    Tables keep the room of their busiest moment: look after one like it. The buffer between sottod and an engine holds
-    the message of the moment, and is not looked at.
+    Tables keep the size of their busiest moment, so take the first values after one like it. The buffer between sottod and
+    an engine holds the message of the moment, and does not count.
     """
     figures = {row.kind: row.bytes for row in status.memory if row.holder == "sottod" and
                row.kind in ("stream", "wire", "sched", "words")}

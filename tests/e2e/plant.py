@@ -1,8 +1,8 @@
-"""A machine that answers: what sotto does with the cores warms it, and a screen draws beside it. Both live in a Tree.
+"""A simulated plant around a real daemon: its computing warms the machine, and a screen draws beside it (both in files).
 
-Heat is two nodes, a die on a board: the die follows power within a second or so, the board within many. Ours is the
-time that steps really held their place, as Status tells it; the rest is what the script says of others. The screen
-is a client of the device whose counter moves. Talker is an app that never stops asking, and keeps what it was told.
+Heat has two nodes, a die on a board: the die follows power within a second or so, the board within many. Power is the time
+that steps held the processor, as Status reports it, plus what the script sets for other programs. Screen is a client of
+the device with a counter that moves. Talker is an app that asks without end, and keeps the answers.
 """
 import bisect
 import os
@@ -10,20 +10,17 @@ import socket
 import threading
 import time
 
-import sotto_pb2 as pb
 from client import Answer, Gone, generate
+from daemon import thread_times
 
 PERIOD_S = 0.05
-PATIENCE_S = 600  # a chip that is hot for long lets nobody in
+PATIENCE_S = 600  # a hot chip admits no request for long
 CORES = "cores"
 
 
-def place(status, name=CORES):
+def processor(status, name=CORES):
+    """The governor's bounds of a processor."""
     return next(info for info in status.governor if info.place == name)
-
-
-def counter(status, name):
-    return next(row.value for row in status.counters if row.name == name)
 
 
 class Loop:
@@ -73,26 +70,14 @@ class Nodes:
             left -= dt
 
 
-def computed_us(pids):
-    """Time that the threads of @pids have really computed, as the kernel counts it."""
-    total = 0
-    for pid in pids:
-        try:
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as stat:
-                    total += int(stat.read().split()[0])
-        except (OSError, IndexError):
-            pass  # it has just ended
-    return total / 1000
-
-
 class Heat(Loop):
-    """Closes the loop: reads how long our work held the cores, lets it warm the nodes, writes what a sensor shows.
+    """Closes the loop: reads how long the daemon's work held the cores, warms the nodes by it, writes what a sensor shows.
 
-    A slice that waits for a core of a busy machine holds its place and warms nothing: what counts is the lesser of the
-    time that it held and the time that engines computed.
+    A slice that waits for a core of a busy machine holds the processor and warms nothing, so the smaller one of the time
+    held and the time that engines computed counts.
 
-    rows: (seconds, degrees of the die, share that was ours, power of others, StatusReport).
+    rows: (seconds, degrees of the die, share that was ours, power of others, StatusReport). late_s: the longest time that
+    the loop lost at once, because the test or the daemon had no core.
     """
 
     def __init__(self, daemon, tree, nodes, number=0, grid_mc=100):
@@ -102,18 +87,23 @@ class Heat(Loop):
         self.others = 0.0
         self.shows = True  # False: the sensor is gone
         self.rows = []
+        self.pids, self.waited_s, self.late_s = [os.getpid(), daemon.process.pid], None, 0.0
         self.begun = self.last = time.monotonic()
-        self.held_us, self.worked_us = place(self.client.status()).held_us, None
+        self.held_us, self.worked_us = processor(self.client.status()).held_us, None
 
     def step(self):
         status = self.client.status()
         now = time.monotonic()
-        held_us = place(status).held_us
+        held_us = processor(status).held_us
         elapsed = now - self.last
-        worked_us = computed_us([engine.pid for engine in status.engines])
+        worked_us = 1e6 * thread_times([engine.pid for engine in status.engines])[0]
         ours_us = min(held_us - self.held_us, worked_us - self.worked_us) if self.worked_us else 0
         ours = min(1.0, max(0.0, ours_us / 1e6 / elapsed))
         self.worked_us = worked_us
+        waited_s = thread_times(self.pids)[1]
+        if self.waited_s is not None:
+            self.late_s = max(self.late_s, elapsed - PERIOD_S, waited_s - self.waited_s)
+        self.waited_s = waited_s
         self.nodes.pass_time(elapsed, ours + self.others)
         self.last, self.held_us = now, max(held_us, self.held_us)
         self.rows.append((now - self.begun, self.nodes.die, ours, self.others, status))
@@ -126,7 +116,7 @@ class Heat(Loop):
 
 
 class Screen(Loop):
-    """A client that draws: so much of each second its engine is busy."""
+    """A client that draws: its engine is busy for @share of each second."""
     period_s = 0.005
 
     def __init__(self, tree, share=0.0, pid=4711):
@@ -150,7 +140,7 @@ def request(prompt, priority, n, model="", seed=1, temperature=0.0):
 
 
 class Talker(Loop):
-    """Asks @bodies one after the other, round and round. at: when each token came."""
+    """Asks @bodies one after the other, again and again. at: when each token came."""
     period_s = 0.0
 
     def __init__(self, daemon, bodies):

@@ -1,13 +1,14 @@
-"""Facts told as TAP: a test is a script of functions marked @fact, closed by tap.main()."""
+"""Prints facts as TAP: a test is a script of functions marked @fact, and ends with tap.main()."""
 import sys
 import time
 import traceback
 
 FACTS = []
+PATIENCE_S = 120  # for whatever must happen: a sanitizer on a busy machine takes its time
 
 
 class LeftOut(Exception):
-    """The fact can't be looked at here; the text says what is missing."""
+    """The fact can't be tested on this machine; the text says what is missing."""
 
 
 def fact(function):
@@ -16,7 +17,7 @@ def fact(function):
 
 
 def note(text):
-    """A line beside the facts: a time, a size."""
+    """Prints a comment: a time, a size."""
     for line in str(text).splitlines():
         print("# " + line, flush=True)
 
@@ -31,8 +32,8 @@ def holds(condition, what):
         raise AssertionError(what)
 
 
-def within(seconds, condition, what):
-    """Waits until @condition() is true."""
+def within(condition, what, seconds=PATIENCE_S):
+    """Waits until @condition() is true. The bound finds what never comes; it judges no speed."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -8,9 +8,8 @@ import time
 
 import boards
 import tap
-from client import PATIENCE_S
 from daemon import program
-from tap import equal, fact, holds
+from tap import PATIENCE_S, equal, fact, holds
 
 
 def run(*words):
@@ -125,7 +124,7 @@ class Look:
         with subprocess.Popen([program("sotto"), "sensors", "--watch", "--period", "250", "--root", self.root, "--json"],
                               stdout=subprocess.PIPE) as process:
             try:
-                end = time.monotonic() + 20
+                end = time.monotonic() + PATIENCE_S
                 while time.monotonic() < end:
                     for counter in counters:
                         counter.move()

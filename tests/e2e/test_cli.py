@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sotto` against a daemon on strings: what it sends, shows and returns."""
+"""`sotto` against a fake daemon: what it sends, shows and returns."""
 import json
 import os
 import re
@@ -11,7 +11,7 @@ import time
 
 import sotto_pb2 as pb
 import tap
-from puppet import BUILD, Puppet
+from fake_daemon import BUILD, FakeDaemon
 from tap import equal, fact, holds
 
 
@@ -32,8 +32,8 @@ def sotto(*words, **named):
 
 @fact
 def text_goes_to_standard_output_and_figures_to_standard_error():
-    with Puppet(answering("Hello", " there")) as puppet:
-        code, out, err = puppet.run("generate", "Hi")
+    with FakeDaemon(answering("Hello", " there")) as fake:
+        code, out, err = fake.run("generate", "Hi")
 
         equal(code, 0)
         equal(out, "Hello there")
@@ -42,8 +42,8 @@ def text_goes_to_standard_output_and_figures_to_standard_error():
 
 @fact
 def json_is_one_object_with_the_promised_members():
-    with Puppet(answering("Hello", " \u00fc\0\u2192")) as puppet:
-        code, out, _ = puppet.run("generate", "--json", "Hi")
+    with FakeDaemon(answering("Hello", " \u00fc\0\u2192")) as fake:
+        code, out, _ = fake.run("generate", "--json", "Hi")
 
         answer = json.loads(out)
         equal(code, 0)
@@ -59,15 +59,15 @@ def json_is_one_object_with_the_promised_members():
 
 @fact
 def every_option_arrives_and_none_else():
-    with Puppet(answering("x", chat=False)) as puppet:
-        code, _, err = puppet.run(
+    with FakeDaemon(answering("x", chat=False)) as fake:
+        code, _, err = fake.run(
             "generate", "-m", "tiny", "--temperature", "0", "--top-k", "40", "--top-p=0.5", "--min-p", "0.25", "--seed",
             "18446744073709551615", "--repetition-penalty", "1.5", "--frequency-penalty", "-1", "--presence-penalty",
             "0.5", "--penalty-window", "9", "--bias", "7:-inf", "--bias", "8:2.5", "--max-tokens", "3", "--stop", "a",
             "--stop", "", "--slide", "9", "--class", "realtime", "--ignore-end", "--logprobs", "5", "--key", "k", "Hi")
 
         equal(code, 0, err)
-        ask = puppet.peers[0].asked[2].generate
+        ask = fake.peers[0].asked[2].generate
         want = pb.Generate(model="tiny", text=b"Hi", max_tokens=3, stop=[b"a", b""], priority=pb.CLASS_REALTIME,
                            key="k", ignore_end=True, on_full=pb.ON_FULL_SLIDE, keep_tokens=9)
         want.sampling.CopyFrom(pb.Sampling(
@@ -79,29 +79,29 @@ def every_option_arrives_and_none_else():
 
 @fact
 def what_is_not_said_is_not_sent():
-    with Puppet(answering("x")) as puppet:
-        puppet.run("generate", "Hi")
+    with FakeDaemon(answering("x")) as fake:
+        fake.run("generate", "Hi")
 
-        equal(puppet.peers[0].asked[2].generate, pb.Generate(text=b"Hi"))
+        equal(fake.peers[0].asked[2].generate, pb.Generate(text=b"Hi"))
 
 
 @fact
 def a_model_with_a_template_gets_a_message():
-    with Puppet(answering("x", chat=True)) as puppet:
-        puppet.run("generate", "Hi")
+    with FakeDaemon(answering("x", chat=True)) as fake:
+        fake.run("generate", "Hi")
 
-        chat = puppet.peers[0].asked[2].generate.chat
+        chat = fake.peers[0].asked[2].generate.chat
         equal([(m.role, m.content) for m in chat.messages], [("user", b"Hi")])
 
 
 @fact
 def tools_and_variables_go_to_the_template():
-    with Puppet(answering("x", chat=True)) as puppet, tempfile.NamedTemporaryFile("w", suffix=".json") as tools:
+    with FakeDaemon(answering("x", chat=True)) as fake, tempfile.NamedTemporaryFile("w", suffix=".json") as tools:
         tools.write('[{"name": "é", "n": 1.0}, 7]')
         tools.flush()
-        puppet.run("generate", "--tools", tools.name, "--var", "think=false", "--var", 'mode="a=b"', "Hi")
+        fake.run("generate", "--tools", tools.name, "--var", "think=false", "--var", 'mode="a=b"', "Hi")
 
-        chat = puppet.peers[0].asked[2].generate.chat
+        chat = fake.peers[0].asked[2].generate.chat
         equal([json.loads(tool) for tool in chat.tools], [{"name": "é", "n": 1.0}, 7])
         equal(json.loads(chat.variables), {"think": False, "mode": "a=b"})
 
@@ -110,43 +110,43 @@ def tools_and_variables_go_to_the_template():
         for words, said in (["--tools", "/nowhere"], "/nowhere"), (["--tools", tools.name], "end of file expected"), \
                 (["--var", "think=maybe"], "is not NAME=JSON"), (["--var", "=1"], "is not NAME=JSON"), \
                 (["--var", "x"], "is not NAME=JSON"):
-            code, out, err = puppet.run("generate", *words, "Hi")
+            code, out, err = fake.run("generate", *words, "Hi")
             equal((code, out), (2, ""), words)
             holds(said in err, err)
 
 
 @fact
 def raw_goes_past_the_template():
-    with Puppet(answering("x", chat=True)) as puppet:
-        puppet.run("generate", "--raw", "Hi")
+    with FakeDaemon(answering("x", chat=True)) as fake:
+        fake.run("generate", "--raw", "Hi")
 
-        equal(puppet.peers[0].asked[2].generate.text, b"Hi")
+        equal(fake.peers[0].asked[2].generate.text, b"Hi")
 
 
 @fact
 def tokens_are_sent_exactly():
-    with Puppet(answering("x", chat=True)) as puppet:
-        puppet.run("generate", "--tokens", "1,2,4294967295")
+    with FakeDaemon(answering("x", chat=True)) as fake:
+        fake.run("generate", "--tokens", "1,2,4294967295")
 
-        equal(list(puppet.peers[0].asked[2].generate.tokens.ids), [1, 2, 2**32 - 1])
+        equal(list(fake.peers[0].asked[2].generate.tokens.ids), [1, 2, 2**32 - 1])
 
 
 @fact
 def an_empty_prompt_is_a_prompt():
-    with Puppet(answering("x")) as puppet:
-        code, out, _ = puppet.run("generate", "", stdin=b"not this")
+    with FakeDaemon(answering("x")) as fake:
+        code, out, _ = fake.run("generate", "", stdin=b"not this")
 
         equal(code, 0)
-        equal(puppet.peers[0].asked[2].generate.WhichOneof("input"), "text")
-        equal(puppet.peers[0].asked[2].generate.text, b"")
+        equal(fake.peers[0].asked[2].generate.WhichOneof("input"), "text")
+        equal(fake.peers[0].asked[2].generate.text, b"")
 
 
 @fact
 def without_a_prompt_standard_input_is_one_as_it_is():
     for words in ["generate"], ["generate", "-"]:
-        with Puppet(answering("x")) as puppet:
-            equal(puppet.run(*words, stdin=b"a\0b\n")[0], 0)
-            equal(puppet.peers[0].asked[2].generate.text, b"a\0b\n")
+        with FakeDaemon(answering("x")) as fake:
+            equal(fake.run(*words, stdin=b"a\0b\n")[0], 0)
+            equal(fake.peers[0].asked[2].generate.text, b"a\0b\n")
 
 
 @fact
@@ -158,8 +158,8 @@ def a_refusal_is_a_sentence_and_exit_code_1():
                                                      field="generate.sampling.top_p"))
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("generate", "--top-p", "0", "--json", "Hi")
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("generate", "--top-p", "0", "--json", "Hi")
 
         equal((code, out), (1, ""))
         equal(err, "sotto: top_p is 0 (generate.sampling.top_p)\n")
@@ -172,8 +172,8 @@ def a_daemon_that_leaves_in_mid_answer_is_a_failure():
         peer.models()
         peer.send(peer.read().stream, delta=pb.Delta(tokens=[1], text=b"Hel"))
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("generate", "Hi")
 
         equal((code, out), (1, "Hel"))
         equal(err, "sotto: the daemon has closed the connection\n")
@@ -184,8 +184,8 @@ def a_daemon_that_refuses_the_connection_is_quoted():
     def script(peer):
         peer.send(error=pb.Error(code=pb.CODE_RESOURCE_EXHAUSTED, message="too many connections", fatal=True))
 
-    with Puppet(script) as puppet:
-        code, _, err = puppet.run("status")
+    with FakeDaemon(script) as fake:
+        code, _, err = fake.run("status")
 
         equal((code, err), (1, "sotto: too many connections\n"))
 
@@ -301,8 +301,8 @@ def ctrl_c_cancels_tells_the_figures_and_exits_130():
         peer.send(stream, done=pb.Done(reason=pb.FINISH_CANCELLED, usage=usage))
         peer.read()
 
-    with Puppet(script) as puppet:
-        process = puppet.start("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        process = fake.start("generate", "Hi")
         equal(wait_for_output(process), b"Hel")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
@@ -320,11 +320,11 @@ def a_second_ctrl_c_does_not_wait():
         peer.read()  # the cancel, never answered
         peer.read()
 
-    with Puppet(script) as puppet:
-        process = puppet.start("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        process = fake.start("generate", "Hi")
         wait_for_output(process)
         process.send_signal(signal.SIGINT)
-        tap.within(60, lambda: len(puppet.peers[0].asked) == 4, "the cancel")
+        tap.within(lambda: len(fake.peers[0].asked) == 4, "the cancel")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
 
@@ -344,8 +344,8 @@ def a_closed_standard_output_ends_it_quietly():
                 break
             time.sleep(0.001)
 
-    with Puppet(script) as puppet:
-        process = puppet.start("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        process = fake.start("generate", "Hi")
         process.stdout.close()
         err = process.stderr.read()
 
@@ -368,8 +368,8 @@ def a_loading_model_is_waited_for_with_progress():
         peer.say(frame.stream, ["x"])
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("generate", "Hi")
 
         equal((code, out), (0, "x"), err)
         holds(err.startswith("loading tiny: mapping\nloading tiny: checking\n"), err)
@@ -386,18 +386,18 @@ def notices_are_told_to_people():
         peer.say(stream, ["x"])
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("generate", "Hi")
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("generate", "Hi")
 
         equal((code, out), (0, "x"))
         holds("engine was lost" in err, err)
 
 
 @fact
-def text_that_is_no_utf_8_harms_nobody():
+def text_that_is_not_utf_8_does_no_harm():
     for words in ["generate", "Hi"], ["generate", "--json", "Hi"]:
-        with Puppet(answering(b"\xff\xc3")) as puppet:
-            process = puppet.start(*words)
+        with FakeDaemon(answering(b"\xff\xc3")) as fake:
+            process = fake.start(*words)
             out, err = process.communicate(timeout=60)
             equal(process.returncode, 0, err)
             if "--json" in words:
@@ -416,13 +416,13 @@ def a_conversation_is_sent_whole_each_turn():
             peer.say(frame.stream, ["answer ", str(len(frame.generate.chat.messages))])
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("chat", "--system", "Be brief.", "--temperature", "0",
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("chat", "--system", "Be brief.", "--temperature", "0",
                                     stdin=b"one\n\n/help\ntwo\n/clear\nthree")
 
         equal(code, 0, err)
         equal(out, "answer 2answer 4answer 2")
-        ask = puppet.peers[2].asked[1].generate
+        ask = fake.peers[2].asked[1].generate
         equal([(m.role, m.content) for m in ask.chat.messages],
               [("system", b"Be brief."), ("user", b"one"), ("assistant", b"answer 2"), ("user", b"two")])
         equal(ask.sampling.temperature, 0.0)
@@ -437,9 +437,9 @@ def on_a_terminal_a_failure_in_mid_answer_has_a_line_of_its_own():
         peer.send(stream, delta=pb.Delta(first=0, tokens=[1], text=b"Half an"))
         peer.send(stream, error=pb.Error(code=pb.CODE_INTERNAL, message="it is broken"))
 
-    with Puppet(script) as puppet:
+    with FakeDaemon(script) as fake:
         master, slave = os.openpty()
-        process = subprocess.Popen([os.path.join(BUILD, "clients/sotto"), "--socket", puppet.path, "generate", "Hi"],
+        process = subprocess.Popen([os.path.join(BUILD, "clients/sotto"), "--socket", fake.path, "generate", "Hi"],
                                    stdout=slave, stderr=slave, stdin=subprocess.DEVNULL)
         equal(process.wait(timeout=60), 1)
         os.close(slave)
@@ -454,8 +454,8 @@ def a_model_without_a_template_does_not_chat():
         peer.models(chat=False, chat_reason="its template is not ChatML")
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, _, err = puppet.run("chat", stdin=b"Hi\n")
+    with FakeDaemon(script) as fake:
+        code, _, err = fake.run("chat", stdin=b"Hi\n")
 
         equal(code, 1)
         holds("its template is not ChatML" in err, err)
@@ -478,17 +478,17 @@ def ctrl_c_ends_an_answer_and_not_the_conversation():
         peer.read()
 
     master, slave = os.openpty()  # a person's terminal: a script would end with the cancelled answer
-    with Puppet(script) as puppet:
-        process = puppet.start("chat", stdin=slave)
+    with FakeDaemon(script) as fake:
+        process = fake.start("chat", stdin=slave)
         os.write(master, b"one\n")
         equal(wait_for_output(process), b"Hel")
         process.send_signal(signal.SIGINT)
-        tap.within(60, lambda: len(puppet.peers) == 2 and len(puppet.peers[1].asked) > 2, "the cancel")
+        tap.within(lambda: len(fake.peers) == 2 and len(fake.peers[1].asked) > 2, "the cancel")
         os.write(master, b"two\n/quit\n")
         out, _ = process.communicate(timeout=60)
 
         equal((process.returncode, out), (0, b"again"))
-        equal(puppet.peers[2].asked[1].generate.chat.messages[1].content, b"Hel")
+        equal(fake.peers[2].asked[1].generate.chat.messages[1].content, b"Hel")
     os.close(master)
     os.close(slave)
 
@@ -504,37 +504,37 @@ def once(answer):
 
 @fact
 def tokenize_prints_ids_that_generate_takes():
-    with Puppet(once({"tokenized": pb.Tokenized(ids=[1, 22, 333])})) as puppet:
-        equal(puppet.run("tokenize", "Hi")[:2], (0, "1,22,333\n"))
-        equal(puppet.peers[0].asked[1].tokenize, pb.Tokenize(text=b"Hi"))
-    with Puppet(once({"tokenized": pb.Tokenized(ids=[1, 22], pieces=[b"a", b"\xc3"])})) as puppet:
-        code, out, _ = puppet.run("tokenize", "--json", "--pieces", "--special", "-m", "tiny", "Hi")
+    with FakeDaemon(once({"tokenized": pb.Tokenized(ids=[1, 22, 333])})) as fake:
+        equal(fake.run("tokenize", "Hi")[:2], (0, "1,22,333\n"))
+        equal(fake.peers[0].asked[1].tokenize, pb.Tokenize(text=b"Hi"))
+    with FakeDaemon(once({"tokenized": pb.Tokenized(ids=[1, 22], pieces=[b"a", b"\xc3"])})) as fake:
+        code, out, _ = fake.run("tokenize", "--json", "--pieces", "--special", "-m", "tiny", "Hi")
         equal((code, json.loads(out)), (0, {"tokens": [1, 22], "pieces": ["a", "\ufffd"]}))
-        equal(puppet.peers[0].asked[1].tokenize, pb.Tokenize(model="tiny", text=b"Hi", special=True, pieces=True))
+        equal(fake.peers[0].asked[1].tokenize, pb.Tokenize(model="tiny", text=b"Hi", special=True, pieces=True))
 
 
 @fact
 def embed_prints_values():
     embedding = pb.Embedding(values=[0.5, -0.25, 1e-9], prompt_tokens=2, model="tiny", numerics="n")
-    with Puppet(once({"embedding": embedding})) as puppet:
-        equal(puppet.run("embed", "Hi")[:2], (0, "0.5 -0.25 9.99999972e-10\n"))
-        equal(puppet.peers[0].asked[1].embed, pb.Embed(text=b"Hi"))
-    with Puppet(once({"embedding": embedding})) as puppet:
-        code, out, _ = puppet.run("embed", "--json", "--raw", "--tokens", "--class", "background", "-m", "tiny", "7,8")
+    with FakeDaemon(once({"embedding": embedding})) as fake:
+        equal(fake.run("embed", "Hi")[:2], (0, "0.5 -0.25 9.99999972e-10\n"))
+        equal(fake.peers[0].asked[1].embed, pb.Embed(text=b"Hi"))
+    with FakeDaemon(once({"embedding": embedding})) as fake:
+        code, out, _ = fake.run("embed", "--json", "--raw", "--tokens", "--class", "background", "-m", "tiny", "7,8")
         told = json.loads(out)
         equal((code, told["values"], told["prompt_tokens"], told["model"], told["numerics"]),
               (0, [0.5, -0.25, 9.99999972e-10], 2, "tiny", "n"))
-        equal(puppet.peers[0].asked[1].embed, pb.Embed(model="tiny", tokens=pb.TokenIds(ids=[7, 8]), raw=True,
+        equal(fake.peers[0].asked[1].embed, pb.Embed(model="tiny", tokens=pb.TokenIds(ids=[7, 8]), raw=True,
                                                        priority="CLASS_BACKGROUND"))
 
 
 @fact
 def detokenize_prints_text():
-    with Puppet(once({"detokenized": pb.Detokenized(text=b"Hi")})) as puppet:
-        equal(puppet.run("detokenize", "1,2")[:2], (0, "Hi\n"))
-        equal(puppet.peers[0].asked[1].detokenize, pb.Detokenize(ids=[1, 2]))
-    with Puppet(once({"detokenized": pb.Detokenized(text=b"Hi")})) as puppet:
-        equal(json.loads(puppet.run("detokenize", "--json", "1,2")[1]), {"text": "Hi"})
+    with FakeDaemon(once({"detokenized": pb.Detokenized(text=b"Hi")})) as fake:
+        equal(fake.run("detokenize", "1,2")[:2], (0, "Hi\n"))
+        equal(fake.peers[0].asked[1].detokenize, pb.Detokenize(ids=[1, 2]))
+    with FakeDaemon(once({"detokenized": pb.Detokenized(text=b"Hi")})) as fake:
+        equal(json.loads(fake.run("detokenize", "--json", "1,2")[1]), {"text": "Hi"})
 
 
 @fact
@@ -544,10 +544,10 @@ def models_are_listed_for_people_scripts_and_shells():
         peer.models(reason="", context_tokens=512)
         peer.read()
 
-    with Puppet(script) as puppet:
-        holds("ready" in puppet.run("models")[1], "state")
-        equal(json.loads(puppet.run("models", "--json")[1])["models"][0]["context_tokens"], 512)
-        equal(puppet.run("models", "--names")[1], "tiny\n")
+    with FakeDaemon(script) as fake:
+        holds("ready" in fake.run("models")[1], "state")
+        equal(json.loads(fake.run("models", "--json")[1])["models"][0]["context_tokens"], 512)
+        equal(fake.run("models", "--names")[1], "tiny\n")
 
 
 @fact
@@ -562,12 +562,12 @@ def load_and_unload_say_what_they_did():
             peer.send(frame.stream, unloaded=pb.Unloaded())
         peer.read()
 
-    with Puppet(script) as puppet:
-        code, out, err = puppet.run("load", "--json", "--file", "/m.gguf", "tiny")
+    with FakeDaemon(script) as fake:
+        code, out, err = fake.run("load", "--json", "--file", "/m.gguf", "tiny")
         equal((code, json.loads(out)["state"], err), (0, "ready", "loading tiny: mapping\n"))
-        equal(puppet.peers[0].asked[1].load_model, pb.LoadModel(name="tiny", file="/m.gguf"))
-        equal(puppet.run("unload", "--now", "tiny")[:2], (0, ""))
-        equal(puppet.peers[1].asked[1].unload_model, pb.UnloadModel(name="tiny", now=True))
+        equal(fake.peers[0].asked[1].load_model, pb.LoadModel(name="tiny", file="/m.gguf"))
+        equal(fake.run("unload", "--now", "tiny")[:2], (0, ""))
+        equal(fake.peers[1].asked[1].unload_model, pb.UnloadModel(name="tiny", now=True))
 
 
 REPORT = pb.StatusReport(
@@ -592,8 +592,8 @@ REPORT = pb.StatusReport(
 
 @fact
 def status_in_json_has_the_names_of_the_protocol():
-    with Puppet(once({"status_report": REPORT})) as puppet:
-        status = json.loads(puppet.run("status", "--json")[1])
+    with FakeDaemon(once({"status_report": REPORT})) as fake:
+        status = json.loads(fake.run("status", "--json")[1])
 
         equal(set(status), {field.name for field in pb.StatusReport.DESCRIPTOR.fields})
         for name in "memory", "classes", "engines", "counters", "models", "devices", "sensors", "governor", "accounts":
@@ -611,8 +611,8 @@ def status_in_json_has_the_names_of_the_protocol():
 
 @fact
 def status_for_people_names_what_failed():
-    with Puppet(once({"status_report": REPORT})) as puppet:
-        out = puppet.run("status")[1]
+    with FakeDaemon(once({"status_report": REPORT})) as fake:
+        out = fake.run("status")[1]
 
         for words in "model tiny: failed: no such file", "signal 9 (killed)", "2 running, 1 queued", "2.0 KiB", \
                 "7 held, 6 cached, 5 free; 8 evicted", "device /dev/dri/renderD128: powervr 1.0.0, AXE-1-16M, chosen", \
@@ -625,8 +625,8 @@ def status_for_people_names_what_failed():
 
 @fact
 def status_for_people_is_silent_about_what_is_not_there():
-    with Puppet(once({"status_report": pb.StatusReport(instance="0123", server="sottod/0")})) as puppet:
-        out = puppet.run("status")[1]
+    with FakeDaemon(once({"status_report": pb.StatusReport(instance="0123", server="sottod/0")})) as fake:
+        out = fake.run("status")[1]
 
         for words in "device", "sensor", "governor", "user", "session":
             holds(words not in out, out)
@@ -635,10 +635,10 @@ def status_for_people_is_silent_about_what_is_not_there():
 @fact
 def reload_tells_what_takes_effect():
     reloaded = pb.Reloaded(config_generation=4, applied=["models.a"], needs_restart=["socket"])
-    with Puppet(once({"reloaded": reloaded})) as puppet:
-        holds("after a restart: socket" in puppet.run("reload")[1], "needs_restart")
-    with Puppet(once({"reloaded": reloaded})) as puppet:
-        equal(json.loads(puppet.run("reload", "--json")[1]),
+    with FakeDaemon(once({"reloaded": reloaded})) as fake:
+        holds("after a restart: socket" in fake.run("reload")[1], "needs_restart")
+    with FakeDaemon(once({"reloaded": reloaded})) as fake:
+        equal(json.loads(fake.run("reload", "--json")[1]),
               {"config_generation": 4, "applied": ["models.a"], "needs_restart": ["socket"]})
 
 
@@ -654,8 +654,8 @@ def watch_shows_events_until_ctrl_c():
         peer.read()
 
     for words in ["watch", "engine", "model"], ["watch", "--json"]:
-        with Puppet(script) as puppet:
-            process = puppet.start(*words)
+        with FakeDaemon(script) as fake:
+            process = fake.start(*words)
             line = process.stdout.readline().decode()
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=60)
@@ -664,7 +664,7 @@ def watch_shows_events_until_ctrl_c():
                 equal(json.loads(line)["pairs"], {"model": "tiny"})
             else:
                 holds("engine engine-lost model=tiny (2 events were lost" in line, line)
-                equal(list(puppet.peers[0].asked[1].watch.topics), ["engine", "model"])
+                equal(list(fake.peers[0].asked[1].watch.topics), ["engine", "model"])
 
 
 @fact
@@ -673,10 +673,10 @@ def the_bash_completion_knows_commands_options_values_and_models():
     lines = [("sotto ge", "generate"), ("sotto generate --te", "--temperature"), ("sotto --socket /x un", "unload"),
              ("sotto generate --class r", "realtime"), ("sotto generate --model t", "tiny"), ("sotto load ti", "tiny"),
              ("sotto completion f", "fish"), ("sotto generate --seed 1", "")]
-    with Puppet(lambda peer: (peer.greet(), peer.models(), peer.read())) as puppet:
+    with FakeDaemon(lambda peer: (peer.greet(), peer.models(), peer.read())) as fake:
         for line, want in lines:
             words = line.split(" ")
-            program = (f"sotto() {{ {BUILD}/clients/sotto --socket {puppet.path} \"${{@/#--socket/--json}}\"; }}; "
+            program = (f"sotto() {{ {BUILD}/clients/sotto --socket {fake.path} \"${{@/#--socket/--json}}\"; }}; "
                        f". {script}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _sotto; "
                        'echo "${COMPREPLY[*]}"')
             got = subprocess.run(["bash", "-c", program], capture_output=True, timeout=60)

@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""The device of the daemon: found, named, chosen and claimed, and told in Status."""
+"""The device of the daemon is found, named, chosen and claimed, and shown in Status."""
 import os
 import subprocess
 import tempfile
 
 import boards
 import tap
-from client import PATIENCE_S
 from daemon import Daemon
-from tap import equal, fact, holds, within
+from tap import PATIENCE_S, equal, fact, holds, within
 
 
 def device_config(root, **more):
@@ -39,7 +38,7 @@ def started(config, runtime):
 
 def looked(daemon):
     """Status once the pool has looked for devices."""
-    within(PATIENCE_S, lambda: daemon.status().devices, "devices are told")
+    within(lambda: daemon.status().devices, "devices are told")
     return daemon.status().devices
 
 
@@ -56,10 +55,10 @@ def status_names_devices_chips_and_reasons():
 
 
 @fact
-def a_second_daemon_is_told_who_has_the_device():
+def a_second_daemon_is_told_which_one_has_the_device():
     with Board("rpi5") as root, tempfile.TemporaryDirectory() as runtime:
         with started(device_config(root), runtime) as first, started(device_config(root), runtime) as second:
-            within(PATIENCE_S, lambda: any(device.claimed for device in first.status().devices) or
+            within(lambda: any(device.claimed for device in first.status().devices) or
                    any(device.claimed for device in second.status().devices), "one has claimed")
             owners = [daemon for daemon in (first, second)
                       if any(device.claimed for device in looked(daemon))]
@@ -85,7 +84,7 @@ def without_a_gpu_the_cpu_serves():
     with Board("nothing") as root, tempfile.TemporaryDirectory() as runtime:
         with started(device_config(root), runtime) as daemon:
             daemon.wait_ready()
-            within(PATIENCE_S, lambda: "no DRM device" in daemon.log(), "the log says so")
+            within(lambda: "no DRM device" in daemon.log(), "the log says so")
             equal(len(daemon.status().devices), 0)
 
 
@@ -102,7 +101,7 @@ def a_node_in_the_configuration_that_is_no_device_is_said_and_the_cpu_serves():
     with Board("am62") as root, tempfile.TemporaryDirectory() as runtime:
         with started(device_config(root, node="/dev/dri/renderD199"), runtime) as daemon:
             daemon.wait_ready()
-            within(PATIENCE_S, lambda: "renderD199" in daemon.log(), "the log says so")
+            within(lambda: "renderD199" in daemon.log(), "the log says so")
             holds(not any(device.chosen for device in looked(daemon)), daemon.status().devices)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Embeddings through the socket: their values, their bits, who gets none, and what a lost engine does to them."""
+"""Embeddings through the socket: their values, their bits, which requests get none, and what a lost engine does to them."""
 import json
 import math
 import os
@@ -117,14 +117,14 @@ def a_lost_engine_changes_nothing():
 
 
 @fact
-def who_cancels_or_leaves_holds_nothing():
+def a_client_that_cancels_or_leaves_holds_nothing():
     with stories(u32("llama.pooling_type", MEAN)) as daemon, daemon.client() as client:
         daemon.wait_ready()
         long = pb.Embed(text=((TEXT + ". ") * 12).encode())
         for stream in [client.ask(long) for _ in range(8)]:
             client.read_of(stream)
-        with daemon.client() as stranger:
-            stranger.ask(long)
+        with daemon.client() as other:
+            other.ask(long)
         time.sleep(0.2)  # tables keep the room of their busiest moment
         before = held(daemon.status())
         streams = [client.ask(long) for _ in range(8)]
@@ -132,9 +132,9 @@ def who_cancels_or_leaves_holds_nothing():
             client.send(stream, pb.Cancel())
         ends = [client.read_of(stream).WhichOneof("body") for stream in streams]
         holds(set(ends) <= {"done", "embedding"} and "done" in ends, ends)
-        with daemon.client() as stranger:
+        with daemon.client() as other:
             for _ in range(8):
-                stranger.ask(long)
+                other.ask(long)
         settle(daemon, before)
 
 
@@ -155,7 +155,7 @@ def what_cannot_be_embedded_is_refused():
         daemon.wait_ready()
         holds("embed" in client.welcome.capabilities, client.welcome)
         refused(client, pb.Embed(), "CODE_INVALID_ARGUMENT", "embed")
-        refused(client, pb.Embed(model="who", text=b"Hi"), "CODE_NOT_FOUND", "embed.model")
+        refused(client, pb.Embed(model="none", text=b"Hi"), "CODE_NOT_FOUND", "embed.model")
         refused(client, pb.Embed(tokens=pb.TokenIds(ids=[5, 512])), "CODE_INVALID_ARGUMENT", "embed.tokens.ids")
         refused(client, pb.Embed(tokens=pb.TokenIds(ids=[5] * 513)), "CODE_OUT_OF_RANGE")
         equal(len(embedding(client, pb.Embed(tokens=pb.TokenIds(ids=[5] * 512))).values), 64)

@@ -4,7 +4,6 @@ import os
 import shutil
 import tempfile
 
-import maker
 import sotto_pb2 as pb
 import tap
 from client import generate

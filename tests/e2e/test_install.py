@@ -1,13 +1,12 @@
 #!/usr/bin/python3
-"""What is installed works from where it is installed: programs, library, header, pages."""
+"""Installed files work from where they are installed: programs, library, header, pages."""
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import tap
-from puppet import Puppet
+from fake_daemon import FakeDaemon
 from tap import equal, fact, holds
 
 BUILD = os.environ["SOTTO_BUILD"]
@@ -41,9 +40,9 @@ def streams_an_answer(program):
         peer.say(peer.read().stream, ["Hello", " there"])
         peer.read()
 
-    with Puppet(script) as puppet:
+    with FakeDaemon(script) as fake:
         environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(find("libsotto.so.0"))}
-        equal(run(program, puppet.path, "Hi", env=environment), "Hello there")
+        equal(run(program, fake.path, "Hi", env=environment), "Hello there")
 
 
 @fact

@@ -2,10 +2,8 @@
 """Engines that die: streams go on with the tokens of an undisturbed run; the request that kills fails alone."""
 import os
 import signal
-import sys
 import time
 
-import maker
 import sotto_pb2 as pb
 import tap
 from client import generate
@@ -108,7 +106,7 @@ def a_step_that_hangs_is_ended_by_its_watchdog():
         with daemon.client() as client:
             want = client.generate("to be hung", max_tokens=12).tokens
             client.one(pb.UnloadModel(name="tiny"))
-            daemon.play(f"always at 4 once {once} do hang\n")
+            daemon.set_script(f"always at 4 once {once} do hang\n")
             client.one(pb.LoadModel(name="tiny"))
             answer = client.generate("to be hung", max_tokens=12)
             equal((answer.reason, answer.tokens), ("FINISH_LENGTH", want))
@@ -123,7 +121,7 @@ def an_engine_that_talks_nonsense_is_replaced():
         with daemon.client() as client:
             want = client.generate("nonsense", max_tokens=12).tokens
             client.one(pb.UnloadModel(name="tiny"))
-            daemon.play(f"always at 4 once {once} do garbage\n")
+            daemon.set_script(f"always at 4 once {once} do garbage\n")
             client.one(pb.LoadModel(name="tiny"))
             equal(client.generate("nonsense", max_tokens=12).tokens, want)
 
@@ -143,7 +141,7 @@ def degenerate_logits_end_their_request_and_not_its_neighbours():
 
 
 @fact
-def a_load_that_is_hopeless_tells_its_reason_to_all_who_wait():
+def a_hopeless_load_gives_its_reason_to_all_that_wait():
     with Daemon(script="load do stall 300\nload do hopeless this file will never do\n") as daemon:
         with daemon.client() as client:
             streams = [client.ask(generate("please", max_tokens=3)) for _ in range(3)]
@@ -154,9 +152,9 @@ def a_load_that_is_hopeless_tells_its_reason_to_all_who_wait():
             models = client.one(pb.ListModels()).models
             equal(models[0].state, pb.MODEL_FAILED)
             holds("this file will never do" in models[0].reason, models[0].reason)
-            begun = time.monotonic()
+            starts = daemon.engine_of().starts if daemon.engine_of() else 0
             equal(client.generate("again", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
-            holds(time.monotonic() - begun < 1, "it was tried again")
+            equal(daemon.engine_of().starts if daemon.engine_of() else 0, starts, "starts: it is not tried again")
 
 
 @fact
@@ -173,13 +171,13 @@ def a_load_that_was_given_up_without_a_fault_of_the_file_is_tried_again_after_a_
     with Daemon(script="load do kill\n", settings={"restart_pauses": ["1ms", "5ms", "700ms"]}) as daemon:
         with daemon.client() as client:
             equal(client.generate("please", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
-            daemon.play("")
+            daemon.set_script("")
             equal(client.generate("at once", max_tokens=3).reason, "CODE_FAILED_PRECONDITION")
-            within(10, lambda: client.generate("later", max_tokens=3).reason == "FINISH_LENGTH", "it is tried again")
+            within(lambda: client.generate("later", max_tokens=3).reason == "FINISH_LENGTH", "it is tried again")
 
 
 @fact
-def one_load_serves_all_who_ask_and_outlives_the_first():
+def one_load_serves_all_that_ask_and_outlives_the_first():
     with Daemon(script="load do stall 400\n", models={"tiny": {"load": False}}) as daemon:
         first = daemon.client()
         first.ask(generate("I leave", max_tokens=3))
@@ -194,7 +192,7 @@ def one_load_serves_all_who_ask_and_outlives_the_first():
 
 
 @fact
-def requests_that_differ_load_nothing_anew():
+def requests_that_differ_load_nothing_again():
     """O14: two apps ask for one model in turns, each with options of its own."""
     with Daemon(models={"tiny": {"load": False}}) as daemon:
         with daemon.client() as one, daemon.client() as two:
@@ -227,7 +225,7 @@ def unload_waits_for_answers_and_now_does_not():
                 got = frame.done.reason if frame.WhichOneof("body") == "done" else frame.error.code
                 want = pb.FINISH_LENGTH if reason == "FINISH_LENGTH" else pb.CODE_UNAVAILABLE
                 equal(got, want, f"now={now}")
-                within(5, lambda: not os.path.exists(f"/proc/{pid}"), "the engine's process is gone")
+                within(lambda: not os.path.exists(f"/proc/{pid}"), "the engine's process is gone")
 
 
 if __name__ == "__main__":

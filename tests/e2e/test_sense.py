@@ -15,12 +15,12 @@ import sense_pb2
 import sotto_pb2 as pb
 import tap
 from client import Gone
-from daemon import Daemon, program
-from tap import equal, fact, holds, within
-from tree import Tree
+from daemon import Daemon, Stopwatch, program
+from tap import PATIENCE_S, equal, fact, holds, within
+from machine_files import MachineFiles
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOON_S = 20  # what takes a second, on a busy machine
+
 
 
 def child(tree, **more):
@@ -37,7 +37,7 @@ def state(daemon, name):
 
 
 def wait_state(daemon, name, wanted):
-    within(SOON_S, lambda: state(daemon, name) == wanted, f"{name} is {wanted}; it is {state(daemon, name)}")
+    within(lambda: state(daemon, name) == wanted, f"{name} is {wanted}; it is {state(daemon, name)}")
 
 
 def value(daemon, name):
@@ -60,18 +60,18 @@ def sense_pid(daemon):
 
 def serves(daemon):
     """Status and an answer come at once, whatever sotto-sense does."""
-    begun = time.monotonic()
+    watch = Stopwatch(daemon)
     with daemon.client() as client:
         equal(client.generate("Hi", max_tokens=1).reason, "FINISH_LENGTH")
-    holds(time.monotonic() - begun < 5, "an answer took long")
+    holds(watch.seconds() < 5, "an answer took long")
 
 
 # ---- readings
 
 @fact
-def the_first_look_at_the_screen_pauses_nobody():
+def the_first_look_at_the_screen_pauses_nothing():
     """A share of time is known with the second look: until then the screen is neither idle nor lost."""
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.gpu()
         tree.client(4711, "weston")
         with Daemon(sense=child(tree), start=False) as daemon:
@@ -86,11 +86,11 @@ def the_first_look_at_the_screen_pauses_nobody():
 
 @fact
 def readings_stand_in_status_with_unit_history_and_why():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000, passive=85000, critical=105000)
         with Daemon(sense=child(tree)) as daemon:
             wait_state(daemon, "zone gpu-thermal", "ok")
-            within(SOON_S, lambda: len(sensors(daemon)["zone gpu-thermal"].history) >= 2, "a history grows")
+            within(lambda: len(sensors(daemon)["zone gpu-thermal"].history) >= 2, "a history grows")
             zone = sensors(daemon)["zone gpu-thermal"]
 
             equal((zone.quantity, zone.unit, zone.value, zone.in_use), ("temperature", "m°C", 45000, True))
@@ -105,7 +105,7 @@ def readings_stand_in_status_with_unit_history_and_why():
 
 @fact
 def the_share_of_another_program_is_read_from_its_descriptors():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.gpu()
         tree.client(4711, "weston")
         with Daemon(sense=child(tree), device={"gpu": "off"}) as daemon:
@@ -114,7 +114,7 @@ def the_share_of_another_program_is_read_from_its_descriptors():
             def share():
                 tree.busy(4711, (time.monotonic_ns() - begun) * 3 // 10)
                 return value(daemon, "fdinfo renderD128") or 0
-            within(SOON_S, lambda: 200 <= share() <= 400, "three tenths are seen")
+            within(lambda: 200 <= share() <= 400, "three tenths are seen")
 
             load = sensors(daemon)["fdinfo renderD128"]
             equal((load.quantity, load.unit, load.in_use), ("graphics-load", "permille", True))
@@ -124,57 +124,57 @@ def the_share_of_another_program_is_read_from_its_descriptors():
 
 @fact
 def the_load_of_the_device_that_the_configuration_names_is_the_one_that_counts():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.gpu()
         tree.gpu(name="fe00000.gpu", number=1)
         with Daemon(sense=child(tree), device={"root": tree.folder, "node": "/dev/dri/renderD129"}) as daemon:
-            within(SOON_S, lambda: "fdinfo renderD129" in sensors(daemon), "sources of both are named")
+            within(lambda: "fdinfo renderD129" in sensors(daemon), "sources of both are named")
 
             equal(sensors(daemon)["fdinfo renderD128"].why, "passed over: of a device that is not ours")
-            within(SOON_S, lambda: sensors(daemon)["fdinfo renderD129"].in_use, "ours is in use")
+            within(lambda: sensors(daemon)["fdinfo renderD129"].in_use, "ours is in use")
             holds(not sensors(daemon)["fdinfo renderD128"].in_use, sensors(daemon))
 
 
 @fact
 def a_sotto_sense_that_goes_by_another_device_is_told_of():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.gpu()
         tree.gpu(name="fe00000.gpu", number=1)
         with Sense(tree) as sense, Daemon(sense={"start": "socket", "socket": sense.path},
                                           device={"root": tree.folder, "node": "/dev/dri/renderD129"}) as daemon:
             def why():
                 return [device.why for device in daemon.status().devices if device.chosen]
-            within(SOON_S, lambda: why() and "--device" in why()[0], "the device tells why its load is not seen")
+            within(lambda: why() and "--device" in why()[0], "the device tells why its load is not seen")
 
 
 @fact
 def a_device_that_comes_later_is_found():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         with Daemon(sense=child(tree), device={"root": tree.folder}) as daemon:
-            within(SOON_S, lambda: "sense-there" in daemon.log(), "the first inventory")
+            within(lambda: "sense-there" in daemon.log(), "the first inventory")
             equal(list(daemon.status().devices), [])
 
             tree.gpu()
             os.kill(sense_pid(daemon), signal.SIGKILL)  # the next one looks at once; this one would within a minute
 
-            within(SOON_S, lambda: any(device.chosen for device in daemon.status().devices), "it is chosen")
+            within(lambda: any(device.chosen for device in daemon.status().devices), "it is chosen")
 
 
 @fact
 def a_value_that_changes_is_seen():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Daemon(sense=child(tree)) as daemon:
-            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 45000, "the first value")
+            within(lambda: value(daemon, "zone gpu-thermal") == 45000, "the first value")
 
             tree.warm(47000)
 
-            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 47000, "the second value")
+            within(lambda: value(daemon, "zone gpu-thermal") == 47000, "the second value")
 
 
 @fact
 def a_zone_that_vanishes_is_told_once_and_comes_back_under_another_number():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Daemon(sense=child(tree)) as daemon, daemon.client() as client:
             wait_state(daemon, "zone gpu-thermal", "ok")
@@ -187,12 +187,12 @@ def a_zone_that_vanishes_is_told_once_and_comes_back_under_another_number():
             equal((event.event.name, {pair.key: pair.value for pair in event.event.pairs}["to"]),
                   ("sensor-state", "absent"))
             tree.zone("gpu-thermal", 46000, number=5)
-            within(SOON_S + 60, lambda: value(daemon, "zone gpu-thermal") == 46000, "it is back")
+            within(lambda: value(daemon, "zone gpu-thermal") == 46000, "it is back")
 
 
 @fact
-def a_source_that_hangs_is_stale_and_holds_nobody_up():
-    with Tree() as tree:
+def a_source_that_hangs_is_stale_and_holds_nothing_up():
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         tree.zone("cpu-thermal", 50000, number=1)
         with Daemon(sense=child(tree)) as daemon:
@@ -204,31 +204,31 @@ def a_source_that_hangs_is_stale_and_holds_nobody_up():
             tree.warm(51000, number=1)
 
             equal(sensors(daemon)["zone gpu-thermal"].value, 45000)
-            within(SOON_S, lambda: value(daemon, "zone cpu-thermal") == 51000, "the other zone goes on")
-            within(SOON_S, lambda: sensors(daemon)["zone gpu-thermal"].age_ms > 3000, "its age is told")
+            within(lambda: value(daemon, "zone cpu-thermal") == 51000, "the other zone goes on")
+            within(lambda: sensors(daemon)["zone gpu-thermal"].age_ms > 3000, "its age is told")
             serves(daemon)
             with open(tree.path("sys/class/thermal/thermal_zone0/temp"), "w", encoding="ascii") as pipe:
                 pipe.write("46000\n")  # it comes back
             tree.warm(46500)
-            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") in (46000, 46500), "it goes on")
+            within(lambda: value(daemon, "zone gpu-thermal") in (46000, 46500), "it goes on")
 
 
 @fact
 def a_reload_may_name_another_tree_and_other_zones():
-    with Tree() as one, Tree() as two:
+    with MachineFiles() as one, MachineFiles() as two:
         one.zone("gpu-thermal", 45000)
         two.zone("gpu-thermal", 55000)
         with Daemon(sense=child(one)) as daemon:
-            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 45000, "the first tree")
+            within(lambda: value(daemon, "zone gpu-thermal") == 45000, "the first tree")
 
             daemon.configure(sense=child(two, zones=["gpu*"]))
             applied = json.loads(daemon.sotto("reload", "--json")[1])["applied"]
 
             equal(sorted(applied), ["sense.root", "sense.zones"])
-            within(SOON_S, lambda: value(daemon, "zone gpu-thermal") == 55000, "the second tree")
+            within(lambda: value(daemon, "zone gpu-thermal") == 55000, "the second tree")
             daemon.configure(sense={"start": "never"})
             daemon.sotto("reload")
-            within(SOON_S, lambda: sense_pid(daemon) is None, "no child")
+            within(lambda: sense_pid(daemon) is None, "no child")
             serves(daemon)
 
 
@@ -236,7 +236,7 @@ def a_reload_may_name_another_tree_and_other_zones():
 
 @fact
 def killed_it_is_started_again_and_what_was_known_grows_old_meanwhile():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Daemon(sense=child(tree)) as daemon, daemon.client() as client:
             wait_state(daemon, "zone gpu-thermal", "ok")
@@ -246,14 +246,14 @@ def killed_it_is_started_again_and_what_was_known_grows_old_meanwhile():
             os.kill(before, signal.SIGKILL)
 
             equal(client.read_of(stream).event.name, "sense-lost")
-            within(SOON_S, lambda: sense_pid(daemon) not in (None, before), "another one")
+            within(lambda: sense_pid(daemon) not in (None, before), "another one")
             wait_state(daemon, "zone gpu-thermal", "ok")
             serves(daemon)
 
 
 @fact
 def stopped_its_readings_are_stale_and_then_it_is_dropped():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Daemon(sense=child(tree)) as daemon:
             wait_state(daemon, "zone gpu-thermal", "ok")
@@ -263,7 +263,7 @@ def stopped_its_readings_are_stale_and_then_it_is_dropped():
 
             wait_state(daemon, "zone gpu-thermal", "stale")
             serves(daemon)
-            within(SOON_S, lambda: sense_pid(daemon) not in (None, before), "another one")
+            within(lambda: sense_pid(daemon) not in (None, before), "another one")
             wait_state(daemon, "zone gpu-thermal", "ok")
 
 
@@ -277,27 +277,27 @@ def is_gone(pid):
 
 @fact
 def it_ends_with_the_daemon_that_started_it():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         with Daemon(sense=child(tree)) as daemon:
-            within(SOON_S, lambda: sense_pid(daemon), "a child")
+            within(lambda: sense_pid(daemon), "a child")
             pid = sense_pid(daemon)
 
             daemon.kill()
 
-            within(SOON_S, lambda: is_gone(pid), "the child is gone")
+            within(lambda: is_gone(pid), "the child is gone")
 
 
 @fact
 def a_program_that_is_not_there_leaves_the_daemon_serving():
     with Daemon(sense={"start": "child"}, sense_program="/bin/false") as daemon:
-        within(SOON_S, lambda: "sense-lost" in daemon.log(), "it is told")
+        within(lambda: "sense-lost" in daemon.log(), "it is told")
         serves(daemon)
         holds(daemon.log().count("sense-lost") == 1, "told once, not with each try")
 
 
 # ---- a process that lies
 
-LIAR = """#!/usr/bin/python3
+FAKE_SENSE = """#!/usr/bin/python3
 import os, socket, struct, sys, time
 sys.path[:0] = {path!r}
 import sense_pb2 as pb
@@ -327,22 +327,22 @@ def version():
     return done.stdout.decode().split()[1]
 
 
-class Liar:
+class FakeSense:
     """A program that plays @lines in place of sotto-sense."""
 
     def __init__(self, *lines):
-        self.folder = tempfile.mkdtemp(prefix="sotto-liar-")
-        self.path = os.path.join(self.folder, "liar")
+        self.folder = tempfile.mkdtemp(prefix="sotto-fake-")
+        self.path = os.path.join(self.folder, "fake")
         body = "\n".join("    " + line for line in lines)
         with open(self.path, "w", encoding="utf-8") as file:
-            file.write(LIAR.format(path=sys.path, build=version(), body=body))
+            file.write(FAKE_SENSE.format(path=sys.path, build=version(), body=body))
         os.chmod(self.path, 0o755)
 
 
 def is_caught(because, *lines):
-    liar = Liar(*lines)
-    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
-        within(SOON_S, lambda: "sense-lost" in daemon.log(), f"{lines} is caught: {daemon.log()[-2000:]}")
+    fake = FakeSense(*lines)
+    with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
+        within(lambda: "sense-lost" in daemon.log(), f"{lines} is caught: {daemon.log()[-2000:]}")
         line = next(line for line in daemon.log().splitlines() if "sense-lost" in line)
         holds(because in line, f"{lines}: {line}")
         for sensor in daemon.status().sensors:
@@ -351,29 +351,29 @@ def is_caught(because, *lines):
 
 
 @fact
-def a_truthful_stand_in_is_believed():
-    liar = Liar("inventory()", "for i in range(1000): sample(); time.sleep(0.5)")
-    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
-        within(SOON_S, lambda: value(daemon, "zone 0") == 45000, "it is believed")
+def a_truthful_fake_is_believed():
+    fake = FakeSense("inventory()", "for i in range(1000): sample(); time.sleep(0.5)")
+    with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
+        within(lambda: value(daemon, "zone 0") == 45000, "it is believed")
 
 
 @fact
 def it_is_asked_to_look_often_while_there_is_work_and_seldom_else():
-    liar = Liar("inventory()", "peer.settimeout(0.02)", "rates = open(os.path.dirname(__file__) + '/rates', 'a')",
+    fake = FakeSense("inventory()", "peer.settimeout(0.02)", "rates = open(os.path.dirname(__file__) + '/rates', 'a')",
                 "while True:", "    sample()", "    try:",
                 "        order = pb.ToSense.FromString(peer.recv(4096)[4:])",
                 "        print(order.rate.period_ms, file=rates, flush=True)", "    except TimeoutError:", "        pass")
 
     def rates():
-        with open(os.path.join(liar.folder, "rates"), encoding="ascii") as file:
+        with open(os.path.join(fake.folder, "rates"), encoding="ascii") as file:
             return [int(line) for line in file]
-    with Daemon(sense={"start": "child"}, sense_program=liar.path, script="always do slow 50\n") as daemon:
-        within(SOON_S, lambda: value(daemon, "zone 0") == 45000, "it is believed")
+    with Daemon(sense={"start": "child"}, sense_program=fake.path, script="always do slow 50\n") as daemon:
+        within(lambda: value(daemon, "zone 0") == 45000, "it is believed")
         daemon.wait_ready()
         with daemon.client() as client:
             client.generate("Hi", max_tokens=8)
 
-        within(SOON_S, lambda: len(rates()) >= 3 and rates()[-1] == 1000, f"seldom again: {rates()}")
+        within(lambda: len(rates()) >= 3 and rates()[-1] == 1000, f"seldom again: {rates()}")
         equal(rates()[:2], [1000, 50])
 
 
@@ -383,26 +383,26 @@ def one_of_another_build_is_refused_by_name():
 
 
 @fact
-def a_reading_of_what_was_not_named_is_a_lie():
+def a_reading_of_what_was_not_named_is_refused():
     is_caught("has not named", "inventory()", "sample()", "sample(source=7)")
     is_caught("before it has named", "sample()")
 
 
 @fact
-def a_state_or_a_value_that_can_not_be_is_a_lie():
+def a_state_or_a_value_that_can_not_be_is_refused():
     is_caught("a state that there is not", "inventory()", "sample()", "sample(state=9)")
     is_caught("can't be", "inventory()", "sample()", "sample(value=-300000)")
     is_caught("can't be", "inventory()", "sample()", "sample(value=1 << 40)")
 
 
 @fact
-def a_trip_point_that_can_not_be_is_a_lie():
+def a_trip_point_that_can_not_be_is_refused():
     is_caught("trip point", "inventory()", "sample()", "inventory(critical_mc=-2**31)")
     is_caught("trip point", "inventory(passive_mc=2**31 - 1)")
 
 
 @fact
-def two_devices_of_ours_are_a_lie():
+def two_devices_of_ours_are_refused():
     is_caught("more than one device", "say(inventory=pb.Inventory(build=%r, devices=[pb.Device(minor=128, is_ours=True), "
               "pb.Device(minor=129, is_ours=True)]))" % version())
 
@@ -415,28 +415,28 @@ def how_it_ended_is_told():
 
 @fact
 def what_comes_and_goes_all_the_time_does_not_fill_the_log():
-    liar = Liar("for n in range(1, 100000):",
+    fake = FakeSense("for n in range(1, 100000):",
                 "    say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=100 * n + i, quantity=2, name=f'z{n} {i}')" % version(),
                 "                               for i in range(100)], devices=[pb.Device(minor=128 + n % 2)]))",
                 "    time.sleep(0.02)")
-    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
-        within(SOON_S, lambda: "sense-there" in daemon.log(), "it is believed")
+    with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
+        within(lambda: "sense-there" in daemon.log(), "it is believed")
         time.sleep(5)
         lines = daemon.log().splitlines()
         holds(sum("sensor-" in line for line in lines) <= 64, f"{len(lines)} lines")
         holds(sum("devices-changed" in line for line in lines) <= 7, f"{len(lines)} lines")
-        within(SOON_S, lambda: "sensors-came-and-went" in daemon.log(), "their number is told")
+        within(lambda: "sensors-came-and-went" in daemon.log(), "their number is told")
 
 
 @fact
-def times_that_are_not_ours_are_lies():
+def times_that_are_not_ours_are_refused():
     is_caught("in the future", "inventory()", "sample()", "sample(at_us=us() + 10**7)")
     is_caught("runs backward", "inventory()", "sample()", "sample(at_us=us() - 10**7)")
     is_caught("time is not ours", "inventory()", "sample()", "say(sample=pb.Sample(at_us=us() + 10**7))")
 
 
 @fact
-def numbers_that_change_their_meaning_are_lies():
+def numbers_that_change_their_meaning_are_refused():
     is_caught("names a source twice", "say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=1), pb.Source(id=1)]))"
               % version())
     is_caught("quantity that there is not", "say(inventory=pb.Inventory(build=%r, sources=[pb.Source(id=1, quantity=99)]))"
@@ -446,7 +446,7 @@ def numbers_that_change_their_meaning_are_lies():
 
 
 @fact
-def more_than_may_be_is_a_lie():
+def more_than_may_be_is_refused():
     is_caught("more sources", "inventory(n=129)")
     is_caught("no message", "peer.sendall(struct.pack('<I', 1 << 20))")
     is_caught("no message", "peer.sendall(struct.pack('<I', 4) + b'\\xff\\xff\\xff\\xff')")
@@ -457,20 +457,20 @@ def more_than_may_be_is_a_lie():
 
 @fact
 def one_that_flaps_is_told_of_seldom():
-    liar = Liar("inventory()", "for i in range(200):", "    sample(state=i % 2 and pb.STATE_IMPLAUSIBLE, why='x\\n\\x1b[31m')",
+    fake = FakeSense("inventory()", "for i in range(200):", "    sample(state=i % 2 and pb.STATE_IMPLAUSIBLE, why='x\\n\\x1b[31m')",
                 "    time.sleep(0.3)")
-    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
-        within(SOON_S, lambda: "sensor-state" in daemon.log(), "a change is told")
+    with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
+        within(lambda: "sensor-state" in daemon.log(), "a change is told")
         time.sleep(4)
         holds(daemon.log().count("sensor-state") <= 2, daemon.log())
-        holds("\x1b" not in daemon.log(), "a stranger's escape sequences in the log")
+        holds("\x1b" not in daemon.log(), "escape sequences of another program in the log")
 
 
 @fact
 def a_mute_one_is_given_up():
-    liar = Liar("time.sleep(3600)")
-    with Daemon(sense={"start": "child"}, sense_program=liar.path) as daemon:
-        within(SOON_S + 10, lambda: "fallen silent" in daemon.log(), "it is given up")
+    fake = FakeSense("time.sleep(3600)")
+    with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
+        within(lambda: "fallen silent" in daemon.log(), "it is given up")
         serves(daemon)
 
 
@@ -483,18 +483,18 @@ class Sense:
         self.path = tree.path("sense.sock")
         self.process = subprocess.Popen([program("sense"), "--socket", self.path, "--root", tree.folder, *words],
                                         preexec_fn=preexec)
-        within(SOON_S, lambda: os.path.exists(self.path), "the socket is there")
+        within(lambda: os.path.exists(self.path), "the socket is there")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(SOON_S), 0, "exit code")
+        equal(self.process.wait(PATIENCE_S), 0, "exit code")
 
     def connect(self):
         peer = socket.socket(socket.AF_UNIX)
-        peer.settimeout(SOON_S)
+        peer.settimeout(PATIENCE_S)
         peer.connect(self.path)
         return peer
 
@@ -529,8 +529,8 @@ def n_readings(peer, seconds):
 
 
 @fact
-def nothing_is_read_while_nobody_is_there_and_nothing_fast_unless_asked():
-    with Tree() as tree:
+def nothing_is_read_without_a_client_and_nothing_fast_unless_asked():
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 84000, passive=85000)  # near its trip: would be read fast
         with Sense(tree) as sense:
             before = sense.n_reads()
@@ -549,8 +549,8 @@ def nothing_is_read_while_nobody_is_there_and_nothing_fast_unless_asked():
 
 
 @fact
-def strangers_and_those_who_talk_nonsense_are_sent_away():
-    with Tree() as tree:
+def other_users_and_clients_that_send_garbage_are_disconnected():
+    with MachineFiles() as tree:
         os.chmod(tree.folder, 0o755)
         with Sense(tree) as sense:
             equal(os.stat(sense.path).st_mode & 0o777, 0o600)
@@ -576,7 +576,7 @@ def strangers_and_those_who_talk_nonsense_are_sent_away():
 def it_gives_up_exec_and_new_rights():
     if "san" in os.path.basename(os.environ["SOTTO_BUILD"]):
         raise tap.LeftOut("a sanitizer looks into the process")
-    with Tree() as tree, Sense(tree) as sense, sense.connect() as peer:
+    with MachineFiles() as tree, Sense(tree) as sense, sense.connect() as peer:
         equal(receive(peer).inventory.build, version())  # it has begun
         with open(f"/proc/{sense.process.pid}/status", encoding="ascii") as status:
             held = dict(line.split(":", 1) for line in status)
@@ -585,7 +585,7 @@ def it_gives_up_exec_and_new_rights():
 
 @fact
 def a_daemon_calls_the_socket_that_it_is_told_of():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Sense(tree) as sense, Daemon(sense={"start": "socket", "socket": sense.path}) as daemon:
             wait_state(daemon, "zone gpu-thermal", "ok")
@@ -597,7 +597,7 @@ def a_daemon_calls_the_socket_that_it_is_told_of():
 
 @fact
 def a_socket_that_the_service_manager_passes_in_is_served():
-    with Tree() as tree:
+    with MachineFiles() as tree:
         path = tree.path("passed.sock")
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
@@ -613,7 +613,7 @@ def a_socket_that_the_service_manager_passes_in_is_served():
         if pid == 0:
             pass_in()
         with socket.socket(socket.AF_UNIX) as peer:
-            peer.settimeout(SOON_S)
+            peer.settimeout(PATIENCE_S)
             peer.connect(path)
             equal(receive(peer).inventory.build, version())
         os.kill(pid, signal.SIGTERM)
@@ -625,7 +625,7 @@ def a_wrong_command_line_says_what_to_do():
     for words, sentence in [((), "no socket"), (("--fd", "77"), "there is no socket"), (("--period", "5"), "10 to 1000"),
                             (("--scale", "x", "--socket", "/tmp/x"), "PATTERN=FACTOR"), (("--root", "/nowhere", "--socket", "/tmp/x/y/z"), "/"),
                             (("extra",), "options only"), (("--socket", "/a", "--fd", "3"), "one of them")]:
-        done = subprocess.run([program("sense"), *words], capture_output=True, check=False, timeout=SOON_S)
+        done = subprocess.run([program("sense"), *words], capture_output=True, check=False, timeout=PATIENCE_S)
         equal(done.returncode, 2, words)
         holds(sentence in done.stderr.decode(), done.stderr)
 

@@ -2,15 +2,13 @@
 """What surrounds a program is not as it should be: standard descriptors closed, no room in files, few descriptors."""
 import os
 import resource
-import signal
 import subprocess
 import time
 
 import sotto_pb2 as pb
 import tap
-from client import PATIENCE_S, generate
 from daemon import Daemon, program, truth
-from tap import equal, fact, holds, note, within
+from tap import PATIENCE_S, equal, fact, holds, note, within
 
 
 def closing(*fds):
@@ -19,10 +17,6 @@ def closing(*fds):
         for fd in fds:
             os.close(fd)
     return close
-
-
-def counter(daemon, name):
-    return next(row.value for row in daemon.status().counters if row.name == name)
 
 
 @fact
@@ -46,7 +40,7 @@ def what_a_client_prints_never_goes_to_the_daemon():
             for fds in (0,), (1,), (2,), (0, 1, 2):
                 done = subprocess.run([program(name), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       stdin=subprocess.DEVNULL, preexec_fn=closing(*fds), timeout=PATIENCE_S)
-                equal(counter(daemon, "sotto_connections_bad_total"), 0, f"{name} {words[2:3]} without {fds}")
+                equal(daemon.counter("sotto_connections_bad_total"), 0, f"{name} {words[2:3]} without {fds}")
                 if name == "sotto":
                     equal(done.returncode, 1 if 1 in fds else 0, f"{words[2]} without {fds}")
                 if name == "sotto" and fds == (1,):
@@ -59,14 +53,13 @@ def a_full_disk_behind_standard_output_is_named_and_ends_the_answer():
         daemon.wait_ready()
         for words in (["generate", "--raw", "--max-tokens", "400", "Hi"], ["status"], ["tokenize", "Hi"],
                       ["generate", "--json", "--max-tokens", "2", "Hi"]):
-            begun = time.monotonic()
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([program("sotto"), "--socket", daemon.socket, *words], stdout=full,
                                       stderr=subprocess.PIPE, timeout=PATIENCE_S)
             equal(done.returncode, 1, words)
             equal(done.stderr, b"sotto: can't write to standard output: No space left on device\n", words)
-            holds(time.monotonic() - begun < 4, "it waited for an answer that nobody gets")
-        within(5, lambda: daemon.engine_of().sequences == 0, "the daemon computes no more of it")
+            equal(daemon.sotto("status", "--json")[0], 0)
+        within(lambda: daemon.engine_of().sequences == 0, "the daemon computes no more of it")
 
 
 @fact
@@ -82,11 +75,11 @@ def a_limit_on_the_size_of_files_ends_no_daemon():
         daemon.process = subprocess.Popen(daemon.command(), stdout=write, stderr=write, preexec_fn=small)
         os.close(write)
         open(daemon.log_path, "w").close()
-        within(PATIENCE_S, daemon.answers, "it answers")
+        within(daemon.answers, "it answers")
         with daemon.client() as client:
             answer = client.generate("Hi", max_tokens=4)
             note(f"{answer.reason} {answer.error.message if answer.error else ''}")
-            holds(client.status().uptime_ms > 0, "it lives")
+            client.status()  # it lives
         daemon.stop()
         with os.fdopen(read) as log:
             log.read()
@@ -105,14 +98,13 @@ def an_engine_told_to_stop_while_it_loads_did_nothing_wrong():
 def a_load_without_descriptors_says_what_is_missing():
     with Daemon(models={"tiny": {"load": False}}, settings={"restart_pauses": ["1ms", "1ms", "1ms"]}) as daemon:
         with daemon.client() as client:
-            holds(client.status().uptime_ms > 0, "it serves")
             held = {int(fd) for fd in os.listdir(f"/proc/{daemon.process.pid}/fd")}
             free = min(set(range(len(held) + 1)) - held)  # the next one that it opens, and so on: none
             resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (free, free))
             got = client.one(pb.LoadModel(name="tiny"))
             note(got.message)
             holds("open files" in got.message and ": :" not in got.message, got)
-            holds(client.status().uptime_ms > 0, "it still serves")
+            client.status()  # it still serves
 
 
 if __name__ == "__main__":

@@ -1,20 +1,19 @@
 #!/usr/bin/python3
 """The stream of text: stop strings, whole characters, templates, and contexts that are just full."""
-import sys
 
 import maker
 import sotto_pb2 as pb
 import tap
 from client import generate
 from daemon import Daemon
-from tap import equal, fact, holds, note
+from tap import equal, fact, holds
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
           "+ '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
 
 
 def playing(pieces, **named):
-    """A daemon whose every answer begins with these pieces, each a token (bytes: byte tokens)."""
+    """A daemon that begins each answer with these pieces, each a token (bytes: byte tokens)."""
     words = [piece.replace(" ", "\u2581") for piece in pieces if isinstance(piece, str)]
     ids = []
     for piece in pieces:
@@ -108,7 +107,7 @@ def a_cancel_within_a_character_ends_in_valid_text():
 @fact
 def the_end_token_ends_an_answer_and_is_not_shown():
     with playing(["A", "B"]) as daemon, daemon.client() as client:
-        daemon.play(f"always do tokens {maker.N_WORDS},2,{maker.N_WORDS + 1}\n")
+        daemon.set_script(f"always do tokens {maker.N_WORDS},2,{maker.N_WORDS + 1}\n")
         client.one(pb.UnloadModel(name="tiny"))
         client.one(pb.LoadModel(name="tiny"))
         answer = client.generate("go", max_tokens=10)

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import subprocess
-import sys
 import tempfile
 
 import tap

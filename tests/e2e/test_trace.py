@@ -101,7 +101,7 @@ def where_there_is_no_tracing_or_no_gpu_job_nothing_is_made():
 
 
 @fact
-def what_may_not_be_made_is_told_and_stops_nobody():
+def what_may_not_be_made_is_told_and_stops_nothing():
     with Tracing() as base:
         with open(base + "/instances/sotto", "w", encoding="ascii"):
             pass  # a file in its place

@@ -3,9 +3,7 @@
 import json
 import math
 import subprocess
-import sys
 
-import sotto_pb2 as pb
 import tap
 from client import generate
 from daemon import Daemon, program, truth
@@ -148,7 +146,7 @@ def a_long_answer_is_the_authors_own():
 
 
 @fact
-def an_answer_has_the_same_bits_whoever_is_beside_it_and_on_every_kernel_set():
+def an_answer_has_the_same_bits_beside_any_other_and_on_every_kernel_set():
     ask = generate("Once upon a time", temperature=1.0, seed=42, max_tokens=60, logprobs=True, top_logprobs=3)
     told = []
     for settings in {}, {"threads": 1}, {"step_rows": 5}:

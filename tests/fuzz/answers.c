@@ -1,9 +1,9 @@
 /*
  * Fuzzer: what a daemon may send to libsotto
  *
- * The bytes are what a daemon says after Welcome, told in pieces whose size the first byte chooses. Whatever they are:
+ * The bytes are what a daemon sends after Welcome, in pieces of a size that the first byte chooses. Whatever they are:
  * a request with a callback gets exactly one last event and nothing after it, one without ends by sotto_next() with
- * an error or its last event, text has a zero behind it, and the connection's end is told once.
+ * an error or its last event, text has a zero behind it, and the end of the connection is reported once.
  */
 #include "base/clean.h"
 #include "clients/sotto.h"

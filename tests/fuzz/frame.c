@@ -2,7 +2,7 @@
  * Fuzzer: what a peer may send us
  *
  * The bytes are a connection's, cut into frames as they come; each frame is unpacked under its ceiling and checked
- * against the table of requests. The first byte chooses who speaks: a client, or an engine gone mad.
+ * against the table of requests. The first byte chooses the sender: a client, or a faulty engine.
  */
 #include "base/diag.h"
 #include "base/utf8.h"

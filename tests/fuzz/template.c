@@ -2,7 +2,7 @@
  * Fuzzer: a chat template from a stranger, and what it is given
  *
  * Up to the first zero byte it is the template, behind it the JSON object of its variables. Whatever both are, the run
- * ends within its steps and bytes, with a text whose every byte is marked, or with a sentence.
+ * ends within its steps and bytes, with a text in which every byte is marked, or with a sentence.
  */
 #include "base/utf8.h"
 #include "fuzz.h"

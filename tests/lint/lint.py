@@ -2,7 +2,7 @@
 
 A lint is a program here that imports this module. It has rules: a rule takes {path: text} and gives findings, each with
 the path, the line, what was found, and a short name of it that tests/lint/exceptions.txt can refer to. Each rule comes
-with samples that it must find, and some that it must not: they run first, so that a rule that has gone blind fails.
+with samples that it must find, and some that it must not. They run first, so a rule that finds nothing any more fails.
 """
 import fnmatch
 import os
@@ -29,6 +29,19 @@ class Sample:
     path: str
     text: str
     found: bool
+
+    def tree(self):
+        return {self.path: self.text}
+
+
+@dataclass
+class Tree:
+    """A sample of several small files: {path: text}."""
+    files: dict
+    found: bool
+
+    def tree(self):
+        return self.files
 
 
 def tracked(*suffixes):
@@ -113,9 +126,8 @@ def granted(rule, exceptions, used, finding):
 def self_test(tap, rule, check, samples):
     wrong = []
     for sample in samples:
-        findings = check({sample.path: sample.text})
-        if bool(findings) != sample.found:
-            wrong.append(f"{'overlooks' if sample.found else 'blames'} the sample {sample.path}: {sample.text!r}")
+        if bool(check(sample.tree())) != sample.found:
+            wrong.append(f"{'overlooks' if sample.found else 'refuses'} the sample {sample.tree()}")
     if not any(sample.found for sample in samples):
         wrong.append("has no sample that it must find")
     tap.fact(f"{rule}: the rule sees its samples", wrong)
@@ -130,7 +142,7 @@ def run(rules, texts):
         used = set()
         left = [f for f in check(texts) if not granted(name, exceptions, used, f)]
         tap.fact(f"{name}: {fact}", [f"{f.path}:{f.line}: {f.text} [{f.name}]" for f in left])
-        idle = [f"tests/lint/exceptions.txt: nobody needs \"{' | '.join(row[:3])}\" any more"
+        idle = [f"tests/lint/exceptions.txt: \"{' | '.join(row[:3])}\" is no longer needed"
                 for i, row in enumerate(exceptions) if row[0] == name and i not in used]
         if any(row[0] == name for row in exceptions):
             tap.fact(f"{name}: every exception is needed", idle)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Calls that may stand in one place only, or in none."""
+"""Calls that are allowed in one place only, or nowhere."""
 import fnmatch
 import re
 import sys
@@ -20,11 +20,11 @@ class Ban:
 
 MAINS = ("daemon/app/*", "daemon/engine/main.c", "daemon/sensor/main.c", "daemon/tool/main.c", "clients/*")
 ALL = tuple(folder + "*" for folder in lint.CODE_FOLDERS)
-HOUSE = ("daemon/*", "proto/*", "driver-shim/*")  # without the clients, who are guests
+SERVICE = ("daemon/*", "proto/*", "driver-shim/*")  # without the clients
 
 BANS = [
     Ban("allocation", "malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign memalign "
-        "asprintf vasprintf getline open_memstream", HOUSE, ("daemon/base/mem.c",),
+        "asprintf vasprintf getline open_memstream", SERVICE, ("daemon/base/mem.c",),
         "every block has a kind: use mem_alloc() and its like"),
     Ban("unbounded", "strcpy strcat sprintf vsprintf gets stpcpy alloca", ALL, (), "writes without a bound"),
     Ban("ambiguous", "strtok atoi atol atoll atof", ALL, (), "can't tell a failure, or keeps hidden state"),
@@ -34,17 +34,17 @@ BANS = [
     Ban("abort", "abort", ALL, ("daemon/base/mem.c", "daemon/base/clock.c"),
         "broken invariants assert; bad input is answered"),
     Ban("clock", "clock_gettime gettimeofday time ftime timespec_get uv_now uv_hrtime", ALL,
-        ("daemon/base/clock.c", "clients/*"), "what time it is, only daemon/base/clock.c asks"),
-    Ban("wall-clock", "clock_real_us", HOUSE,
+        ("daemon/base/clock.c", "clients/*"), "only daemon/base/clock.c reads a clock"),
+    Ban("wall-clock", "clock_real_us", SERVICE,
         ("daemon/base/clock.c", "daemon/base/clock.h", "daemon/base/log.c", "daemon/ipc/on_watch.c",
          "daemon/loop/text_pool.c", "daemon/tool/render.c"),
-        "somebody may set it back a day: it is for people's eyes, never for what happens when"),
+        "it may be set back a day: it is for people to read, never for deciding when something happens"),
     Ban("sleep", "sleep usleep nanosleep clock_nanosleep uv_sleep", ALL, ("clients/cli/*",),
-        "nobody waits for time to pass: timers of the loop do"),
+        "nothing waits for time to pass: the loop has timers"),
     Ban("random", "rand srand random srandom drand48 rand_r", ALL, (),
         "results follow from a seed that was told, or from clock_entropy()"),
     Ban("shell", "system popen wordexp", ALL, (), "no shell"),
-    Ban("locale", "setlocale newlocale uselocale", HOUSE, (), "numbers have a point, whatever the machine speaks"),
+    Ban("locale", "setlocale newlocale uselocale", SERVICE, (), "numbers have a point, whatever the machine speaks"),
     Ban("libm-exp", "exp expf exp2 exp2f pow powf tanh tanhf", ("daemon/kern/*", "daemon/exec/*"), (),
         "its bits differ from libc to libc: our own exponential is part of the arithmetic"),
 ]
@@ -86,7 +86,7 @@ def samples_of(ban):
 
 
 def check_system_files(texts):
-    """Paths below /proc and /sys in strings: rooms of the hardware only, and one's own process."""
+    """Paths below /proc and /sys in strings: modules of the hardware only, and one's own process."""
     may = ("driver-shim/*", "daemon/sensor/*")
     return [Finding(path, line, content, f"\"{content}\": only driver-shim and sotto-sense read the machine's files")
             for path, text in texts.items() if matches(path, ALL) and not matches(path, may)
@@ -121,7 +121,7 @@ def check_unfinished(texts):
 
 RULES = [("banned-" + ban.rule, f"{ban.calls.split()[0]}() and its like stand only where they belong", check_calls(ban),
           samples_of(ban)) for ban in BANS] + [
-    ("system-files", "nobody opens the machine's files but those who are for it", check_system_files, [
+    ("system-files", "only the modules of the hardware open the machine's files", check_system_files, [
         Sample("daemon/ipc/a.c", 'open("/sys/class/thermal");\n', True),
         Sample("daemon/ipc/a.c", 'open("/proc/self/exe"); /* "/sys/" */\n', False),
         Sample("driver-shim/sense/a.c", 'open("/sys/class/thermal");\n', False),

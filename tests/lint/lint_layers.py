@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Rooms include only what their row of floors.txt allows, and outside libraries only where they belong."""
+"""Modules include only what their row of layers.txt allows, and outside libraries only where they belong."""
 import fnmatch
 import os
 import re
@@ -13,16 +13,16 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 PUBLIC_SCHEMA = "sotto/v1/sotto.pb-c.h"
 
 
-def read_floors():
-    """{room: (rooms, libraries)}, with rooms by their path."""
-    floors = {}
-    for room, may, libraries in lint.read_table(os.path.join(HERE, "floors.txt"), 3):
-        rooms = set(floors) if may == "*" else {full_name(name) for name in split(may)}
-        unknown = rooms - set(floors) - {"proto-schema"}
+def read_layers():
+    """{module: (modules, libraries)}; modules by their path."""
+    layers = {}
+    for module, may, libraries in lint.read_table(os.path.join(HERE, "layers.txt"), 3):
+        modules = set(layers) if may == "*" else {full_name(name) for name in split(may)}
+        unknown = modules - set(layers) - {"proto-schema"}
         if unknown:
-            sys.exit(f"floors.txt: {room} would include {sorted(unknown)}, which stand not below it")
-        floors[room] = (rooms | {room, "daemon/base"}, set(split(libraries)) | {"libc"})
-    return floors
+            sys.exit(f"layers.txt: the row of {module} names {sorted(unknown)}, which no row above it defines")
+        layers[module] = (modules | {module, "daemon/base"}, set(split(libraries)) | {"libc"})
+    return layers
 
 
 def split(cell):
@@ -33,14 +33,14 @@ def full_name(name):
     return name if name.startswith(("proto", "driver-shim/", "clients")) else "daemon/" + name
 
 
-FLOORS = read_floors()
+LAYERS = read_layers()
 LIBRARIES = [(library, headers.split())
              for library, headers in lint.read_table(os.path.join(HERE, "libraries.txt"), 2)]
 
 
-def room_of(path):
-    """The room that a file lies in (the innermost), or None: no row, or no code of ours."""
-    return max((room for room in FLOORS if path.startswith(room + "/")), key=len, default=None)
+def module_of(path):
+    """The innermost module that a file lies in, or None if no row covers it."""
+    return max((module for module in LAYERS if path.startswith(module + "/")), key=len, default=None)
 
 
 def library_of(header):
@@ -50,36 +50,36 @@ def library_of(header):
     return None
 
 
-def room_included(header, includer):
-    """The room that an include with quotes (or of a schema) means."""
+def module_included(header, includer):
+    """The module that an include with quotes (or of a schema) refers to."""
     if header.endswith(".pb-c.h"):
         return "proto-schema" if header == PUBLIC_SCHEMA else "proto"
     if "/" not in header:
-        return room_of(includer)
-    return room_of(header) or room_of("daemon/" + header) or room_of("driver-shim/" + header)
+        return module_of(includer)
+    return module_of(header) or module_of("daemon/" + header) or module_of("driver-shim/" + header)
 
 
 def judge(path, quote, header):
     """Why @path may not include @header, or None."""
-    room = room_of(path)
-    rooms, libraries = FLOORS[room]
+    module = module_of(path)
+    modules, libraries = LAYERS[module]
     if quote == '"' or header.endswith(".pb-c.h"):
-        other = room_included(header, path)
+        other = module_included(header, path)
         if other is None:
-            return f"{header} lies in no room of floors.txt"
-        if other in rooms or (other == "proto-schema" and "proto" in rooms):
+            return f"{header} lies in no module of layers.txt"
+        if other in modules or (other == "proto-schema" and "proto" in modules):
             return None
-        return f"{room} may not include {other}"
+        return f"{module} may not include {other}"
     library = library_of(header)
     if library is None:
         return f"<{header}> belongs to no library of libraries.txt"
-    return None if library in libraries else f"{room} may not use {library}"
+    return None if library in libraries else f"{module} may not use {library}"
 
 
 def check_includes(texts):
     findings = []
     for path, text in texts.items():
-        if room_of(path) is None:
+        if module_of(path) is None:
             continue
         for match in INCLUDE.finditer(text):
             reason = judge(path, match[1], match[2])
@@ -88,13 +88,13 @@ def check_includes(texts):
     return findings
 
 
-def check_rooms(texts):
-    return [Finding(path, 1, path, "this folder has no row in tests/lint/floors.txt")
-            for path in texts if path.startswith(lint.CODE_FOLDERS) and room_of(path) is None]
+def check_modules(texts):
+    return [Finding(path, 1, path, "this folder has no row in tests/lint/layers.txt")
+            for path in texts if path.startswith(lint.CODE_FOLDERS) and module_of(path) is None]
 
 
 RULES = [
-    ("floors", "rooms include only what lies below them", check_includes, [
+    ("layers", "modules include only what lies below them", check_includes, [
         Sample("daemon/gguf/a.c", '#include "tensor/type.h"\n', False),
         Sample("daemon/gguf/a.c", '#include "token/token.h"\n', True),
         Sample("daemon/base/a.c", '#include "gguf/gguf.h"\n', True),
@@ -116,7 +116,7 @@ RULES = [
         Sample("daemon/token/a.c", '#include "vocab.h"\n', False),
         Sample("daemon/token/a.c", '#include "cellar/wine.h"\n', True),
     ]),
-    ("rooms", "every folder of code has a row", check_rooms, [
+    ("modules", "every folder of code has a row", check_modules, [
         Sample("daemon/cellar/a.c", "\n", True),
         Sample("daemon/base/a.c", "\n", False),
         Sample("tests/unit/a.c", "\n", False),

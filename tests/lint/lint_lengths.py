@@ -1,32 +1,15 @@
 #!/usr/bin/python3
-"""The tail decides how code feels: files and functions have a longest length, and every file says what it is for."""
-import re
+"""Files, functions and lines have a longest length, and every file says what it is for."""
 import statistics
 import sys
 
 import lint
+import source
 from lint import Finding, Sample
 
 FILE_LINES = 600
 FUNCTION_LINES = 80
-LINE_COLUMNS = 120  # the formatter breaks at 110 where it can; what it can't break must still fit a screen
-
-
-def functions(text):
-    """(first line, name, lines) of each function. Our braces of functions stand alone in the first column."""
-    lines = lint.code_only(text).split("\n")
-    begin = None
-    for i, line in enumerate(lines):
-        if line.rstrip() == "{" and begin is None:
-            begin = i
-            while begin > 0 and lines[begin - 1].strip() and not lines[begin - 1].startswith(("#", "}")):
-                begin -= 1
-        elif line.startswith("}") and begin is not None:
-            head = " ".join(lines[begin:i])
-            name = re.search(r"START_TEST\((\w+)\)|(\w+)\(", head)
-            if name and "(" in head.split("{")[0]:
-                yield begin + 1, name[1] or name[2], i - begin + 1
-            begin = None
+LINE_COLUMNS = 120  # the formatter's limit; it leaves comments and long strings to this rule
 
 
 def check_files(texts):
@@ -35,8 +18,8 @@ def check_files(texts):
 
 
 def check_functions(texts):
-    return [Finding(path, line, name, f"{name} has {n} lines; a function has {FUNCTION_LINES} at most")
-            for path, text in texts.items() for line, name, n in functions(text) if n > FUNCTION_LINES]
+    return [Finding(path, f.line, f.name, f"{f.name} has {f.lines} lines; a function has {FUNCTION_LINES} at most")
+            for path, text in texts.items() for f in source.functions(lint.code_only(text)) if f.lines > FUNCTION_LINES]
 
 
 def check_columns(texts):
@@ -77,9 +60,9 @@ RULES = [
 ]
 
 
-def tell_medians(texts):
+def print_medians(texts):
     files = [text.count("\n") for path, text in texts.items() if path.endswith(".c")]
-    lengths = [n for text in texts.values() for _, _, n in functions(text)]
+    lengths = [f.lines for text in texts.values() for f in source.functions(lint.code_only(text))]
     if files and lengths:
         print(f"# {len(files)} .c files: median {statistics.median(files):.0f}, longest {max(files)} lines; "
               f"{len(lengths)} functions: median {statistics.median(lengths):.0f}, longest {max(lengths)} lines")
@@ -87,5 +70,5 @@ def tell_medians(texts):
 
 if __name__ == "__main__":
     TEXTS = lint.tracked(".c", ".h")
-    tell_medians(TEXTS)
+    print_medians(TEXTS)
     sys.exit(lint.run(RULES, TEXTS))

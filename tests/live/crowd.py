@@ -1,8 +1,8 @@
-"""The apps of one user for soak.py: a process of its own that takes the user's id, with many connections.
+"""The clients of one user for soak.py: a process with the user's id and many connections.
 
-Each connection asks at its own pace, by chance, whether it is answered or not. Who is refused with a time comes back
-after it, and it is counted what happens then. Some cancel, some leave in the middle of an answer and connect anew, some
-are slow to read. What has ended is compared with the answer that is known.
+Each connection asks at random times of its own, whether it is answered or not. A client that is refused with a time comes
+back after it, and what happens then is counted. Some cancel, some leave in the middle of an answer and connect again, some
+are slow to read. Each answer is compared with the known one.
 """
 import json
 import os
@@ -13,18 +13,18 @@ import struct
 import sys
 import time
 
-import rig  # noqa: F401  pylint: disable=unused-import
+import common  # noqa: F401  pylint: disable=unused-import
 import sotto_pb2 as pb
 from client import generate, pack, client_frame
 
 CANCELS, LEAVES, DEADLINES, DAWDLES = 0.02, 0.004, 0.05, 0.03  # of the requests
 DEADLINE_MS = 4000
-RETRIES = 6  # a request that is refused so often gives up
+RETRIES = 6  # then a refused request gives up
 WAITING_MOST = 8  # requests of a connection that wait for their time to ask again
 
 
 def body_of(prompt, n, deadline, seed):
-    """@seed changes no token at temperature 0, and makes requests differ as those of people do."""
+    """@seed changes no token at temperature 0; it makes requests differ, like those of people."""
     body = generate(prompt, max_tokens=n, temperature=0.0, seed=seed)
     body.priority = pb.CLASS_INTERACTIVE
     body.ignore_end = True
@@ -42,7 +42,7 @@ class App:
         self.connect()
 
     def connect(self):
-        self.streams, self.again = {}, []  # by number: what was asked, and has come; (when, what to ask again)
+        self.streams, self.again = {}, []  # by number: request and answer so far; (when, what to ask again)
         self.n_streams, self.bytes = 0, b""
         self.deaf_until = 0.0
         self.socket = socket.socket(socket.AF_UNIX)
@@ -131,7 +131,7 @@ class Crowd:
             "asked", "answered", "cancelled", "left in the middle", "refused at once", "refused without a time",
             "ended otherwise", "connections closed by sottod", "deadline admitted", "deadline refused", "deadline missed",
             "back: let in", "back: refused", "back first: let in", "back first: refused", "wrong tokens")}
-        self.others = {}  # codes of what ended otherwise
+        self.others = {}  # counts of other codes
         self.longest_ms = self.longest_deadline_ms = 0
         self.apps = [App(self) for _ in range(asked["apps"])]
 
@@ -157,13 +157,13 @@ class Crowd:
 
     def refused(self, request, error):
         if error.code == pb.CODE_DEADLINE_EXCEEDED and request["deadline"]:
-            return  # sottod counts those
+            return  # counted by sottod
         if error.code != pb.CODE_RESOURCE_EXHAUSTED:
             self.count["ended otherwise"] += 1
             word = f"{pb.Code.Name(error.code)}: {error.message}"[:90]
             self.others[word] = self.others.get(word, 0) + 1
             return
-        if request["deadline"] and ("foretold" in error.message or "within" in error.message):
+        if request["deadline"] and "within" in error.message:
             self.count["deadline refused"] += 1
         self.count["refused at once"] += 1
         self.count["refused without a time"] += error.retry_after_ms == 0 and not request["deadline"]

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""./dev live: the real daemon, a real model and a machine that answers, for some minutes.
+"""./dev live: the real daemon and a real model on a simulated machine, for some minutes.
 
-The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto really held them, as it
-tells in Status, and that its engine really computed in (on a shared machine it is kept waiting); the script adds the
-heat of others and a screen that draws, and takes the sensor away. The governor sees files that this script writes, and
-nothing else of the machine. Slices are read from the daemon's own trace (SIGUSR2), and frames are counted against them:
-a frame of a storm is late if what it draws, in the time that our slices leave, is not done at the next one.
+The model computes on the cores. They warm a die on a board (two nodes) by the time that sotto held them, as Status reports
+it, and in which its engine computed (on a shared machine it may wait for a core). The script adds the heat of other
+programs and a screen that draws, and removes the sensor. The governor sees the files that this script writes, and nothing
+else of the machine. Slices are read from the daemon's trace (SIGUSR2), and frames are judged against them: a frame of the
+storm is late if the time that our slices leave is too short to draw it before the next frame.
 
-Writes live.md and live.svg into a folder, and the last trace, which any viewer of trace events opens.
+Writes live.md, live.svg and the last trace, for any viewer of trace events, into a folder.
 """
 import argparse
 import json
@@ -16,23 +16,23 @@ import shutil
 import signal
 import time
 
-import rig
+import common
 from daemon import Daemon
 import picture
-from plant import Heat, Loop, Nodes, Screen, Talker, place, request
+from plant import Heat, Loop, Nodes, Screen, Talker, processor, request
 from tap import within
-from tree import Tree
+from machine_files import MachineFiles
 import sotto_pb2 as pb
 
 FRAME_S = 1 / 60
 PASSIVE_MC = 80000
-TARGET = 75.0  # five below
+TARGET = 75.0  # five degrees below the passive trip point
 NODES = {"ambient": 30, "die_k": 18, "die_s": 3, "board_k": 25, "board_s": 25}
 FULL, SHARED, THIN, PAUSED = "full", "shared", "thin", "paused"
 
-# Name, seconds, share of the screen, power of others (it moves there in the first 3/4), sensor there.
+# Name, seconds, share of the screen, power of others (reached after 3/4 of the phase), sensor present.
 PHASES = [
-    ("cool, nobody draws", 20, 0.0, 0.1, True),
+    ("cool, nothing draws", 20, 0.0, 0.1, True),
     ("steady graphics, 35 %", 20, 0.35, 0.1, True),
     ("warm: others take half of what the target allows", 50, 0.0, 0.5, True),
     ("warmer: others take 3/4", 60, 0.0, 0.8, True),
@@ -40,20 +40,20 @@ PHASES = [
     ("others cool down", 45, 0.0, 0.3, True),
     ("no sensor", 15, 0.0, 0.3, False),
     ("it is back; a storm of frames", 24, None, 0.2, True),
-    ("recovery: nobody draws", 30, 0.0, 0.1, True),
+    ("recovery: nothing draws", 30, 0.0, 0.1, True),
 ]
 HEATING = range(2, 4)
 STORM = 7
-STORM_S, STORM_DRAWS_S = 2.0, (0.004, 0.010)  # a frame takes the one, then the other, for so long each
+STORM_S, STORM_DRAWS_S = 2.0, (0.004, 0.010)  # the two times to draw a frame; they alternate every STORM_S
 
 
 class Frames(Screen):
-    """A screen that draws 60 frames a second in the storm, and remembers each."""
+    """A screen that draws 60 frames a second in the storm, and records each."""
 
     def __init__(self, tree):
         super().__init__(tree)
         self.frames = []  # (when it begins, seconds that it draws)
-        self.storm = None  # since when
+        self.storm = None  # when it began
 
     def step(self):
         now = time.monotonic()
@@ -100,7 +100,7 @@ class Slices(Loop):
 
     def step(self):
         self.daemon.process.send_signal(signal.SIGUSR2)
-        within(10, self.is_whole, "a trace is written")
+        within(self.is_whole, "a trace is written")
 
     def is_whole(self):
         try:
@@ -115,7 +115,7 @@ class Slices(Loop):
 
 
 def is_late(frame, slices):
-    """Is what it draws, in the time that @slices leave, not done when the next frame is due?"""
+    """True if the time that @slices leave is too short to draw @frame before the next one is due."""
     at, draws = frame
     due, free = at + FRAME_S, at
     for begin, took in slices:
@@ -129,7 +129,7 @@ def is_late(frame, slices):
 
 
 def judge_frames(frames, slices):
-    """[when, ...] of the frames that are late."""
+    """The times of the late frames."""
     ordered = sorted(slices.items())
     late, first = [], 0
     for frame in frames:
@@ -141,7 +141,7 @@ def judge_frames(frames, slices):
 
 
 def without_us(heat, passed):
-    """Degrees of a die that we leave alone from the moment it first passes the target; one for each row of @heat."""
+    """Degrees of a die without our power from the moment it first passes the target, for each row of @heat."""
     nodes = Nodes(**NODES, others=PHASES[0][3])
     degrees, last, is_left = [], 0.0, False
     for at, die, ours, others, _ in heat.rows:
@@ -153,7 +153,7 @@ def without_us(heat, passed):
 
 
 class Run:
-    """One run: the parts that move, and what came of it."""
+    """One run: the simulated parts, and the results."""
 
     def __init__(self, model, scale):
         self.model, self.scale, self.begins = model, scale, []
@@ -170,7 +170,7 @@ class Run:
         daemon.configure(governor={"cores_share": True})
         daemon.start()
         daemon.wait_ready("model")
-        within(30, lambda: any(one.name == "fdinfo renderD128" and one.state == pb.SENSOR_OK
+        within(lambda: any(one.name == "fdinfo renderD128" and one.state == pb.SENSOR_OK
                                for one in daemon.status().sensors), "the load is read")
         return daemon
 
@@ -184,7 +184,7 @@ class Run:
         with Frames(tree) as screen, Heat(daemon, tree, nodes) as heat, Slices(daemon) as slices, \
                 Voice(daemon) as voice, Talker(daemon, self.bodies) as low, Talker(daemon, self.talk) as high:
             self.begun = heat.begun
-            self.play(tree, screen, heat)
+            self.set_script(tree, screen, heat)
             slices.step()
             self.end = time.monotonic() - self.begun
         for talker, tokens in ((low, alone[0]), (high, alone[1])):
@@ -193,7 +193,7 @@ class Run:
         self.late = judge_frames(screen.frames, self.slices)
         self.cold = without_us(heat, TARGET)
 
-    def play(self, tree, screen, heat):
+    def set_script(self, tree, screen, heat):
         heat.others = PHASES[0][3]
         there = True
         for name, seconds, share, others, sensor in PHASES:
@@ -213,7 +213,7 @@ class Run:
 
     @staticmethod
     def warm_others(heat, others, seconds):
-        """Moves there evenly, and stays for the last quarter."""
+        """Moves to the new value evenly, and stays there for the last quarter."""
         first, begun = heat.others, time.monotonic()
         while (passed := time.monotonic() - begun) < seconds:
             heat.others = first + (others - first) * min(1.0, passed / (0.75 * seconds))
@@ -234,18 +234,18 @@ class Run:
         return counts[:-1]
 
     def shares_by_second(self):
-        """Of each second, the share that we held, and the mean duty."""
+        """The share of each second that we held, and its mean duty."""
         seconds = [[] for _ in range(int(self.end) + 1)]
         for row in self.heat.rows:
             if int(row[0]) < len(seconds):
-                seconds[int(row[0])].append((row[2], place(row[4]).duty_permille / 1000))
+                seconds[int(row[0])].append((row[2], processor(row[4]).duty_permille / 1000))
         return [tuple(sum(column) / len(column) for column in zip(*second)) if second else (0.0, 0.0)
                 for second in seconds][:-1]
 
     def phase_row(self, number):
         rows = self.rows_of(number)
         begin, end = rows[0][0], rows[-1][0]
-        infos = [place(row[4]) for row in rows]
+        infos = [processor(row[4]) for row in rows]
         modes = " ".join(f"{mode} {sum(info.mode == mode for info in infos) * (end - begin) / len(rows):.0f}"
                          for mode in (FULL, SHARED, THIN, PAUSED) if any(info.mode == mode for info in infos))
         slices = [1000 * took for at, took in self.slices.items() if begin <= at - self.begun < end]
@@ -254,7 +254,7 @@ class Run:
         return (PHASES[number][0], f"{end - begin:.0f}", modes, f"{max(row[1] for row in rows):.1f}",
                 f"{sum(info.duty_permille for info in infos) / len(infos) / 10:.0f}",
                 f"{100 * sum(row[2] for row in rows) / len(rows):.0f}", f"{tokens / (end - begin):.1f}",
-                f"{rig.part(slices, 500):.1f} / {rig.part(slices, 990):.1f}",
+                f"{common.part(slices, 500):.1f} / {common.part(slices, 990):.1f}",
                 f"{min(info.slice_us for info in infos) / 1000:.1f}", f"{max(waits):.0f}" if waits else "-")
 
     def sentences(self):
@@ -272,7 +272,7 @@ class Run:
         steps = max(1, int(len(storms) * FRAME_S / STORM_S))
         total = {mode: 0 for mode in (FULL, SHARED, THIN, PAUSED)}
         for row in self.heat.rows:
-            total[place(row[4]).mode] += 1
+            total[processor(row[4]).mode] += 1
         times = ", ".join(f"{mode} {n * self.end / len(self.heat.rows):.0f} s" for mode, n in total.items())
         return [
             f"Answers: {len(self.low.answers) + len(self.high.answers)} ({len(self.low.at) + len(self.high.at)} tokens), "
@@ -282,7 +282,7 @@ class Run:
             f"{held:.2f} at most, the duty by {duty:.2f}.",
             f"The die passed the target of {TARGET:.0f} °C by {max(over, 0):.2f} °C at most; above the higher of the target "
             f"and a run that leaves the chip alone once the target is passed: {max(above, 0):.2f} °C.",
-            f"Modes: {times}; {place(self.heat.rows[-1][4]).changes} changes (of both places).",
+            f"Modes: {times}; {processor(self.heat.rows[-1][4]).changes} changes (of both processors).",
             f"Storm: {len(storms)} frames of {' and '.join(f'{1000 * d:.0f} ms' for d in STORM_DRAWS_S)} by turns, "
             f"{steps} turns; {len(self.late)} late because of us.",
         ]
@@ -292,9 +292,9 @@ def write(run, folder, minutes, model):
     head = ("phase", "s", "modes, s", "hottest °C", "duty %", "held %", "tokens/s", "slice ms, median / 99 %",
             "slice bound ms, least", "realtime first token ms, worst")
     lines = ["# Live", "", f"Written by `./dev live` ({minutes:.1f} minutes, {os.path.basename(model)}), measured on "
-             f"{rig.machine_words()}, at the highest priority that the script may give itself.", "", __doc__.split("\n\n")[1], "",
+             f"{common.machine_words()}, at the highest priority that the script may give itself.", "", __doc__.split("\n\n")[1], "",
              "![temperature, duty, modes, tokens, slices](live.svg)", "",
-             rig.table(head, [run.phase_row(i) for i in range(len(PHASES))]), ""]
+             common.table(head, [run.phase_row(i) for i in range(len(PHASES))]), ""]
     lines += ["- " + sentence for sentence in run.sentences()]
     with open(os.path.join(folder, "live.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
@@ -303,7 +303,7 @@ def write(run, folder, minutes, model):
 
 
 def raise_priority():
-    """Neighbours on a shared machine are no part of the picture."""
+    """Raises the priority, to keep other programs of a shared machine out of the picture."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -15)
     except PermissionError:
@@ -319,7 +319,7 @@ def main():
     os.makedirs(options.out, exist_ok=True)
     raise_priority()
     run = Run(options.model, options.scale)
-    with Tree() as tree:
+    with MachineFiles() as tree:
         daemon = run.start(tree)
         with daemon:
             run.go(tree, daemon)

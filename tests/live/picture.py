@@ -1,5 +1,5 @@
-"""One run of drive.py as a picture: panels above each other over the same seconds."""
-from plant import place
+"""Draws a run of drive.py: panels above each other over the same seconds."""
+from plant import processor
 
 LEFT, WIDE, RIGHT, TOP, GAP = 90, 1060, 150, 60, 34
 COLOURS = {"full": "#d8efd8", "shared": "#fdf3c4", "thin": "#f9d9b0", "cpu": "#dde6f7", "paused": "#f3c1c1"}
@@ -101,14 +101,14 @@ def draw(run, path, target, names):
     heat.line("target", "#1b6e3c", [(0, target), (run.end, target)], stroke_dasharray="6 4")
     heat.line("others, ×50 + 30", "#c9a227", thin_out([(row[0], 30 + 50 * row[3]) for row in rows]))
     mode = paper.panel("Mode", 22, 0, 1, "", marks=False)
-    mode.bands(spans(rows, lambda row: place(row[4]).mode, run.end), COLOURS)
+    mode.bands(spans(rows, lambda row: processor(row[4]).mode, run.end), COLOURS)
     paper.y += 40
     cause = paper.panel("Cause", 22, 0, 1, "", marks=False)
-    cause.bands(spans(rows, lambda row: place(row[4]).cause, run.end), CAUSES)
+    cause.bands(spans(rows, lambda row: processor(row[4]).cause, run.end), CAUSES)
     paper.y += 56
     shares = run.shares_by_second()
     duty = paper.panel("Share of time", 130, 0, 1, "")
-    duty.line("duty: may be ours", "#333333", thin_out([(row[0], place(row[4]).duty_permille / 1000) for row in rows]))
+    duty.line("duty: may be ours", "#333333", thin_out([(row[0], processor(row[4]).duty_permille / 1000) for row in rows]))
     duty.line("held, a second's mean", "#2a6fb0", [(i + 0.5, share[0]) for i, share in enumerate(shares)])
     tokens = run.tokens_by_second()
     speed = paper.panel("Tokens in each second (background and interactive)", 130, 0, max(tokens) or 1, "")
@@ -116,7 +116,7 @@ def draw(run, path, target, names):
     longest = longest_by_fifth(run)
     slices = paper.panel("Slices (longest of 0.2 s) and their bound, to 40 ms", 150, 0, 40, "ms")
     slices.dots("slice", "#2a6fb0", longest)
-    slices.line("bound", "#1b6e3c", thin_out([(row[0], place(row[4]).slice_us / 1000) for row in rows]))
+    slices.line("bound", "#1b6e3c", thin_out([(row[0], processor(row[4]).slice_us / 1000) for row in rows]))
     slices.dots("late frame", "#b3261e", [(at - run.begun, 39) for at in run.late], 2.5)
     bottom = paper.y - GAP
     for begin, number in zip(run.begins, range(len(names))):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""./dev soak [MINUTES]: 200 apps of 8 users ask for ten times what there is, for so long.
+"""./dev soak [MINUTES]: 200 clients of 8 users ask for ten times the capacity.
 
 The fake engine takes 2 ms for each token, however many it computes at once, so what there is stands fixed. A voice of class
 realtime asks beside them. At the end everybody has left: memory, descriptors and pages must be what they were after
@@ -13,23 +13,23 @@ import subprocess
 import sys
 import time
 
-import rig
+import common
 import sotto_pb2 as pb
 from daemon import Daemon, held, settle
-from plant import Loop, counter, request
+from plant import Loop, request
 
 N_APPS, N_USERS, FIRST_UID = 200, 8, 20001
 TOKEN_MS, N_SEQUENCES, N_TOKENS, TIMES = 2, 16, 40, 10
-STEP_MS = TOKEN_MS * N_SEQUENCES  # of one that is full
+STEP_MS = TOKEN_MS * N_SEQUENCES  # of a full step
 PROMPTS = [f"app {i} asks for directions " + "again " * (i % 9) for i in range(24)]
 WARM_S = 10
 WAITING_MOST = 256  # LIMIT_WAITING
 GROWN_MOST = 1024
-LET_IN = 90  # of those who come back when told, in percent: a place in a storm is a forecast
+LET_IN = 90  # percent of those that come back when told: the time is only an estimate
 
 
 class Voice(Loop):
-    """One who speaks: seconds until each first token."""
+    """A voice: seconds until each first token."""
     period_s = 0.25
 
     def __init__(self, daemon):
@@ -51,7 +51,7 @@ class Voice(Loop):
 
 
 class Eye(Loop):
-    """Looks once a second: how many wait, what is held."""
+    """Records once a second how many requests wait and what is held."""
     period_s = 1.0
 
     def __init__(self, daemon):
@@ -75,12 +75,12 @@ def rss_kb(pid):
 
 
 def storm(daemon, seconds, tokens, seed):
-    """Runs all users for so long; gives their counts, added up."""
+    """Runs all users for @seconds; returns the sums of their counts."""
     capacity = 1000 / TOKEN_MS / N_TOKENS  # answers a second
     is_root = os.geteuid() == 0
     children = []
     for i in range(N_USERS):
-        child = subprocess.Popen([sys.executable, "-B", os.path.join(rig.HERE, "crowd.py")], stdin=subprocess.PIPE,
+        child = subprocess.Popen([sys.executable, "-B", os.path.join(common.HERE, "crowd.py")], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True, env={**os.environ, "HOME": "/"})
         child.stdin.write(json.dumps({
             "path": daemon.socket, "uid": FIRST_UID + i if is_root else None, "seconds": seconds, "seed": seed + i,
@@ -102,7 +102,7 @@ def storm(daemon, seconds, tokens, seed):
 
 
 def percent(counts):
-    """Of both, how many of the first."""
+    """The first as a share of both."""
     return 100 * counts[0] / max(1, sum(counts))
 
 
@@ -116,7 +116,7 @@ def differences(before, after):
 
 
 def is_back(before, after):
-    """Tables keep the room of their busiest moment, and the storm may have had a busier one than the first had."""
+    """Tables keep the size of their busiest moment, and the storm may have had a busier one than the warm-up."""
     return before.keys() == after.keys() and all(
         after[key] == was or key in ("stream", "wire", "sched", "words") and after[key] <= was + GROWN_MOST
         for key, was in before.items())
@@ -127,8 +127,8 @@ def report(seconds, total, before, after, alone, voice, eye, late):
     first, again = ([count[f"{when}: {word}"] for word in ("let in", "refused")] for when in ("back first", "back"))
     third = max(1, len(eye.rss_kb) // 3)
     calm, end = max(eye.rss_kb[third:2 * third], default=0), max(eye.rss_kb[-third:], default=0)
-    waits = [f"{1000 * rig.part(v, 500):.0f} / {1000 * rig.part(v, 990):.0f}" for v in (alone, voice.waits)]
-    harm = rig.part(voice.waits, 500) - rig.part(alone, 500)
+    waits = [f"{1000 * common.part(v, 500):.0f} / {1000 * common.part(v, 990):.0f}" for v in (alone, voice.waits)]
+    harm = common.part(voice.waits, 500) - common.part(alone, 500)
     return [
         row("asked (offered in the run)", f"{count['asked']} ({count['asked'] / seconds:.0f} a second)", "-", True),
         row("answered in full, each token for token", f"{count['answered']}, {count['wrong tokens']} wrong", "0 wrong",
@@ -183,7 +183,7 @@ def soak(minutes):
         storm(daemon, WARM_S, tokens, 1)
         time.sleep(8)
         before = held(daemon.status())
-        was_late = counter(daemon.status(), "sotto_deadlines_missed_total")
+        was_late = daemon.counter("sotto_deadlines_missed_total")
         with Voice(daemon) as voice, Eye(daemon) as eye:
             total = storm(daemon, seconds, tokens, 1000)
         voice.client.close()
@@ -191,8 +191,8 @@ def soak(minutes):
         try:
             settle(daemon, before, patience_s=30)
         except AssertionError:
-            pass  # the table tells
-        late = counter(daemon.status(), "sotto_deadlines_missed_total") - was_late
+            pass  # the table shows it
+        late = daemon.counter("sotto_deadlines_missed_total") - was_late
         return report(seconds, total, before, held(daemon.status()), alone, voice, eye, late), total
 
 
@@ -207,8 +207,8 @@ def main():
         f"{8 * N_USERS} apps of one user (not root: eight users, and fairness between them, are left out)"
     lines = ["# Overload", "", f"Written by `./dev soak {options.minutes:g}`: {users}, {options.minutes:g} minutes, "
              f"{TIMES} times the capacity ({1000 / TOKEN_MS / N_TOKENS:g} answers of {N_TOKENS} tokens a second by the fake "
-             f"engine, {N_SEQUENCES} at once, {STEP_MS} ms a step of so many), on {rig.machine_words()}.", "",
-             rig.table(("figure", "in this run", "wanted", "met"), rows), ""]
+             f"engine, {N_SEQUENCES} at once, {STEP_MS} ms a step of so many), on {common.machine_words()}.", "",
+             common.table(("figure", "in this run", "wanted", "met"), rows), ""]
     lines += [f"Ended otherwise: {n} × {word}" for word, n in total["others"].items()]
     with open(os.path.join(options.out, "soak.md"), "w", encoding="utf-8") as file:
         file.write("\n".join(lines).rstrip() + "\n")

@@ -4,9 +4,9 @@
  * Stands between a program (with libdrm) and the C library: paths below /dev/dri and /sys lead into a tree, and the
  * tree's nodes answer ioctls as their driver would. Linked into a test, or preloaded (FAKEDRM names the tree then).
  *
- * A node is a file DIR/dev/dri/NAME with lines KEY=VALUE, read anew at every call, so that a test changes the world
+ * A node is a file DIR/dev/dri/NAME with lines KEY=VALUE. It is read at every call, so that a test changes the machine
  * under a running program:
- *   driver=powervr|v3d|vgem   whose personality answers
+ *   driver=powervr|v3d|vgem   the driver that answers
  *   minor=128
  *   open=EACCES               the next opens fail with it
  *   lost=1                    each ioctl fails with ENODEV, as after drm_dev_unplug()

@@ -1,7 +1,7 @@
 /*
- * What a node answers. Structures and numbers are those of the kernel's interface as drm.h has them. A buffer is a
- * memfd, so that a dma-buf of it can be mapped and passed on; importing what came from the same file finds it by
- * its inode, as the kernel finds it by its object.
+ * FakeDrm: the answers of a node. Structures and numbers are those of drm.h, the interface of the kernel. A buffer is
+ * a memfd, so that a dma-buf of it can be mapped and passed on; importing what came from the same file finds it by its
+ * inode, as the kernel finds it by its object.
  */
 #include "fakedrm.h"
 

@@ -45,7 +45,7 @@ struct open_node *fakedrm_node(int fd);
 /* The value of @key in the node's file, or "". */
 void fakedrm_knob(const char *file, const char *key, char *value, size_t cap);
 
-/* What the node's driver says to an ioctl; the lock is held. As ioctl(). */
+/* Answers an ioctl in place of the node's driver, with the result of ioctl(). The caller holds the lock. */
 int fakedrm_answer(struct open_node *node, unsigned long request, void *arg);
 
 #endif

@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 import sotto
 import tiny
 
-F32_BOUND = 1e-4  # of the issue
+F32_BOUND = 1e-4  # of the largest logit
 LENGTHS = (1, 2, 15, 16, 17, 32, 33, 34, 35, 63, 64, 65, 66, 100, 128, 129, 200)
 # Activations of 8 bits: a rounding of half a step in 127, carried through the layers of a random model.
 BITS8_BOUND = 1e-1
@@ -46,12 +46,12 @@ def library_logits(model, ids):
 
 
 def to_neighbours(rows, n_heads):
-    """The order of rows that llama's files have in GGUF."""
+    """Orders rows like GGUF files of family llama."""
     return rows.reshape(n_heads, 2, rows.shape[0] // n_heads // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
 def values_first(lines, settings, n_unit):
-    """From the values of one head of keys together to the first value of each: the order of linear layers in GGUF."""
+    """From one head of keys after the other to the first value of each head: the order of linear layers in GGUF."""
     n_keys, n_values = settings.linear_num_key_heads, settings.linear_num_value_heads
     return lines.reshape(n_keys, n_values // n_keys, n_unit, *lines.shape[1:]).swapaxes(0, 1).reshape(lines.shape)
 
@@ -74,7 +74,7 @@ def expected_linear(name, values, settings):
 
 
 def expected(name, values, model, arch):
-    """What GGUF holds where the library has `values`."""
+    """The values that GGUF has in place of the library's `values`."""
     settings = model.config
     if arch in ("llama", "smollm3") and ".q_proj." in name:
         return to_neighbours(values, settings.num_attention_heads)
@@ -86,7 +86,7 @@ def expected(name, values, model, arch):
 
 
 def read(path):
-    """Every tensor of a file by its name, as floats, read by gguf's own code; and its architecture."""
+    """The tensors of a file by name, as floats, read by gguf's own code; and its architecture."""
     reader = gguf.GGUFReader(path)
     tensors = {}
     for tensor in reader.tensors:
@@ -96,7 +96,7 @@ def read(path):
 
 
 def check_names(model, path):
-    """How many tensors of the library lie under gguf's name, with every number as it is; and how many are wrong."""
+    """Counts the tensors of the library that are in the file under gguf's name with equal numbers, and those that are not."""
     tensors, arch = read(path)
     names = gguf.get_tensor_name_map(getattr(gguf.MODEL_ARCH, ARCHS[arch]), model.config.num_hidden_layers)
     left = set(tensors)
@@ -165,7 +165,7 @@ def long_only(name, place):
 
 
 def with_weights_of(model, path):
-    """Gives `model` the numbers that gguf's own code reads from the file."""
+    """Fills `model` with the numbers that gguf's own code reads from the file."""
     tensors, arch = read(path)
     names = gguf.get_tensor_name_map(getattr(gguf.MODEL_ARCH, ARCHS[arch]), model.config.num_hidden_layers)
     for name, parameter in model.named_parameters():
@@ -202,7 +202,7 @@ def formats(folder):
 
 
 def pack_awq(weight, group, generator, zero=None):
-    """4-bit weights of one matrix [n_rows, n_cols] by the public tools' rule; gives the parts and the exact values."""
+    """4-bit weights of one matrix [n_rows, n_cols] by the rule of the public tools; returns the parts and the exact values."""
     columns = weight.T.reshape(weight.shape[1] // group, group, weight.shape[0])
     low, high = columns.amin(1), columns.amax(1)
     scales = ((high - low).clamp(min=1e-5) / 15).half()
@@ -219,7 +219,7 @@ def pack_awq(weight, group, generator, zero=None):
 
 
 def make_awq(folder, zero):
-    """Rewrites the saved model with packed matrices; gives the model with their exact values."""
+    """Rewrites the saved model with packed matrices; returns the model with their exact values."""
     model = tiny.make("wide-llama", folder, torch.float16)
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     for name in [name for name in tensors if name.endswith("_proj.weight")]:
@@ -298,7 +298,7 @@ TEXTS = ["the one", " the on", "  two  blanks ", "Turn the heating up to 21.5 de
 
 
 def words(folder):
-    """Ids of the tokenizers library against those that the converted vocabulary gives."""
+    """Compares ids of the tokenizers library with those of the converted vocabulary."""
     from tokenizers import Tokenizer
     table = sotto.Table("Vocabularies", "model", "texts with equal ids", "others")
     for name in ("llama", "gemma", "llama3-scaled", "qwen2", "qwen35"):

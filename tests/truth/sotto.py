@@ -1,4 +1,4 @@
-"""What the checks of truth share: sotto's own programs, comparisons, and the table that they fill."""
+"""Shared by the comparisons: sotto's programs, distances, and the tables for docs/truth.md."""
 import json
 import os
 import subprocess
@@ -10,7 +10,7 @@ TOOL = os.path.join(os.environ.get("SOTTO_BUILD", os.path.join(ROOT, "build", "p
 
 
 class Refused(Exception):
-    """sotto said no; the text is its sentence."""
+    """sotto refused; the text is its message."""
 
 
 def tool(*words):
@@ -25,14 +25,14 @@ def convert(folder, path, kind=None):
 
 
 def logits(path, ids, backend="truth", kv_format="f32"):
-    """Of the last of `ids`, as float64."""
+    """The logits behind the last of `ids`, as float64."""
     out = tool("logits", "--json", "--file", path, "--backend", backend, "--kv-format", kv_format,
                "--tokens", ",".join(map(str, ids)))
     return numpy.array(json.loads(out)["logits"])
 
 
 def relative(got, want):
-    """The largest difference, in parts of the largest logit."""
+    """The largest difference, relative to the largest logit."""
     return float(numpy.abs(numpy.asarray(got) - want).max() / numpy.abs(want).max())
 
 

@@ -96,7 +96,7 @@ class Peer:
         return self.llama.tokenize(text.encode(), add_bos=True, special=False)
 
     def answer(self, ids):
-        """The greedy ids, and the log-probabilities that each was chosen from."""
+        """The greedy ids, and the log-probabilities from which each was chosen."""
         self.llama.reset()
         self.llama.eval(ids)
         tokens, rows = [], []
@@ -154,7 +154,7 @@ def divergence(row, top):
 
 
 def compare(theirs, ours):
-    """Position where they part (N_TOKENS: nowhere), the smaller margin there, and the divergences up to it."""
+    """The first position where they differ (N_TOKENS: none), the smaller margin there, and the divergences up to it."""
     tokens, rows = theirs
     mine, tops = ours
     n = next((i for i, (a, b) in enumerate(zip(tokens, mine)) if a != b), N_TOKENS)

@@ -24,7 +24,7 @@ QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 
 
 def byte_level(pattern):
-    """A byte-level BPE, cut as `pattern` says: Llama 3's takes whole words first, Qwen's composes characters."""
+    """A byte-level BPE that splits text by `pattern`: Llama 3's tries whole words first, Qwen's composes characters."""
     from tokenizers import trainers
     tokenizer = Tokenizer(models.BPE(ignore_merges=pattern == LLAMA3))
     if pattern != LLAMA3:
@@ -41,7 +41,7 @@ def byte_level(pattern):
 
 
 def sentence_piece(prefix_blank):
-    """SentencePiece's BPE with bytes to fall back on, in the form that the tokenizers library gives it."""
+    """SentencePiece's BPE with byte fallback, in the form of the tokenizers library."""
     blank = "\u2581"
     pieces = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % byte for byte in range(256)] + [blank]
     merges = []
@@ -111,7 +111,7 @@ MODELS = {
         **COMMON, "head_dim": 32, "num_hidden_layers": 5, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
         "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4,
         "rope_parameters": rope(10000.0, partial_rotary_factor=0.25)}), 100),
-    # Within its first context only: the short factors.
+    # The short factors: only within the first context.
     "phi3-longrope-short": ("Phi3", lambda: sentence_piece(True), lambda: config(
         "Phi3", max_position_embeddings=64, original_max_position_embeddings=64, sliding_window=None,
         rope_parameters=rope(
@@ -125,7 +125,7 @@ MODELS = {
 }
 
 CLASSES = {"Gemma3": "Gemma3ForCausalLM"}
-# Norms that multiply by one more than what is stored.
+# Norms that multiply by one more than the stored value.
 LESS_ONE = ("Gemma", "Qwen3_5")
 
 
@@ -150,7 +150,7 @@ def widen(model):
 
 
 def make(name, folder, dtype=torch.float32):
-    """Makes the model `name`, saves it below `folder` in `dtype`, and gives it as saved, ready to run in float32."""
+    """Makes the model `name`, saves it below `folder` in `dtype`, and returns the saved model in float32."""
     kind, words, settings, _ = MODELS[name]
     torch.manual_seed(1)
     made = settings()
@@ -158,7 +158,7 @@ def make(name, folder, dtype=torch.float32):
     cls = getattr(transformers, CLASSES.get(kind, kind + "ForCausalLM"))
     model = cls(made).eval()
     widen(model)
-    # Only what is saved is rounded: a whole model in half precision would round its frequencies as well.
+    # Only the saved tensors are rounded: a whole model in half precision would round its frequencies as well.
     for parameter in model.parameters():
         parameter.data = parameter.data.to(dtype).float()
     os.makedirs(folder, exist_ok=True)

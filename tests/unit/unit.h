@@ -1,5 +1,5 @@
 /*
- * What every unit test program has: one suite, run by the environment's rules, and where the truth lies.
+ * Unit: shared by all unit test programs: running one suite by the rules of the environment, and the files of truth.
  *
  * Check forks a process for each test, so a crash or a leak report fails that test alone.
  */
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Runs @suite and gives the exit code of main(). */
+/* Runs @suite and returns the exit code of main(). */
 static inline int unit_run(Suite *suite)
 {
     SRunner *runner = srunner_create(suite);
@@ -39,7 +39,7 @@ static inline bool unit_looks_for_races(void)
 
 /*
  * Path of @name below the folder of truth made by other programs, in @path (@cap bytes). False: it is not there.
- * Under CI (CI=true) that is a failure; in a stranger's clone the test says what it left out and passes.
+ * Under CI (CI=true) a missing file is a failure; elsewhere the test says what it left out and passes.
  */
 static inline bool unit_truth(const char *name, char *path, size_t cap)
 {

@@ -1,4 +1,4 @@
-"""What the scripts here share: where the built programs and the helpers of tests/e2e are, and how a table is written."""
+"""Shared by these scripts: paths of the built programs and of the helpers of tests/e2e, tables, percentiles."""
 import os
 import sys
 
@@ -9,7 +9,7 @@ sys.path[:0] = [HERE, os.path.join(TOP, "tests", "e2e"), os.path.join(BUILD, "te
 
 
 def machine_words():
-    """This machine, for whoever reads the figures: how many cores, and how busy they were with other things."""
+    """This machine: how many cores, and how busy they were with other things."""
     n_cores = len(os.sched_getaffinity(0))
     return f"{n_cores} cores that are shared with others (load average {os.getloadavg()[0]:.1f} at the end of the run)"
 
@@ -20,6 +20,6 @@ def table(head, rows):
 
 
 def part(values, permille):
-    """The value that so many permille of @values do not pass."""
+    """The value that @permille of @values do not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, len(ordered) * permille // 1000)] if ordered else 0

@@ -1,4 +1,4 @@
-"""A daemon on strings: the server's side of the protocol, played by the test, to see what clients make of it."""
+"""A fake daemon: a test speaks the server's side of the protocol, to see what clients make of it."""
 import os
 import shutil
 import socket
@@ -8,9 +8,9 @@ import tempfile
 import threading
 
 import sotto_pb2 as pb
+from tap import PATIENCE_S
 
 BUILD = os.environ["SOTTO_BUILD"]
-PATIENCE_S = 60
 
 
 class Peer:
@@ -36,7 +36,7 @@ class Peer:
 
     def greet(self):
         assert self.read().WhichOneof("body") == "hello"
-        self.send(welcome=pb.Welcome(version=1, server="puppet/1", limits=pb.Limits(frame_bytes=4 << 20)))
+        self.send(welcome=pb.Welcome(version=1, server="fake/1", limits=pb.Limits(frame_bytes=4 << 20)))
 
     def models(self, **facts):
         """Answers ListModels with one model that is ready."""
@@ -56,11 +56,11 @@ class Peer:
         self.send(stream, done=pb.Done(reason=reason, usage=usage))
 
 
-class Puppet:
-    """Listens in a folder of its own and plays script(peer) for each connection."""
+class FakeDaemon:
+    """Listens in a folder of its own and calls script(peer) for each connection."""
 
     def __init__(self, script):
-        self.folder = tempfile.mkdtemp(prefix="sotto-puppet-")
+        self.folder = tempfile.mkdtemp(prefix="sotto-fake-")
         self.path = os.path.join(self.folder, "s")
         self.script = script
         self.failure = None
@@ -75,7 +75,7 @@ class Puppet:
         return self
 
     def __exit__(self, kind, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); a mere close would let it hear the next puppet's
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept(); after close() alone it would accept for the next fake
         self.thread.join(PATIENCE_S)
         self.listener.close()
         shutil.rmtree(self.folder)

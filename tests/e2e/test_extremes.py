@@ -7,12 +7,12 @@ import time
 import sotto_pb2 as pb
 import tap
 from daemon import Daemon
-from plant import Loop, Talker, counter, place, request
-from tap import equal, fact, holds, note, within
-from tree import Tree
+from plant import Loop, Talker, processor, request
+from tap import fact, holds, note, within
+from machine_files import MachineFiles
 
 SLOW = "always do slow 5\n"
-SOON_S = 30
+
 LOAD = "fdinfo renderD128"
 ROUGH_S = 5
 # A mode holds for half a second before a freer one, at two places, and is left and entered.
@@ -24,8 +24,8 @@ MOST = {"target_c": 125, "frame_ms": 1000, "slice_ms": 100, "idle_slice_ms": 100
         "power_w": 1000, "heat_grace": "1min", "graphics_grace": "1min", "cores_share": True}
 
 
-class Machine(Tree):
-    """A board with a sensor and a device that somebody draws with."""
+class Machine(MachineFiles):
+    """A board with a sensor and a device that another program draws with."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Machine(Tree):
         daemon.configure(governor={"cores_share": True, **(governor or {})})
         daemon.start()
         daemon.wait_ready()
-        within(SOON_S, lambda: {"zone gpu-thermal", LOAD} <= readable(daemon), "the sensors are read")
+        within(lambda: {"zone gpu-thermal", LOAD} <= readable(daemon), "the sensors are read")
         return daemon
 
 
@@ -71,19 +71,19 @@ def rough(machine, daemon, period_s, *things):
     """Work while @things come in turns; afterwards the machine is quiet, and answers go on."""
     asked = [request("hello", pb.CLASS_INTERACTIVE, 30)]
     with Talker(daemon, asked) as talker:
-        within(SOON_S, lambda: talker.at, "it answers")
-        changes = counter(daemon.status(), "sotto_mode_changes_total")
+        within(lambda: talker.at, "it answers")
+        changes = daemon.counter("sotto_mode_changes_total")
         with Swinging(period_s, *things):
             until = time.monotonic() + ROUGH_S
             seen = []
             while time.monotonic() < until:
                 seen += list(daemon.status().governor)
                 time.sleep(0.02)
-        changes = counter(daemon.status(), "sotto_mode_changes_total") - changes
+        changes = daemon.counter("sotto_mode_changes_total") - changes
         machine.warm(45000)
         quiet = time.monotonic()
-        within(SOON_S, lambda: place(daemon.status()).duty_permille > 0, "it is quiet again")
-        within(SOON_S, lambda: talker.n_since(quiet) > 2, "and answers go on, with care after such heat")
+        within(lambda: processor(daemon.status()).duty_permille > 0, "it is quiet again")
+        within(lambda: talker.n_since(quiet) > 2, "and answers go on, with care after such heat")
     odd = [info for info in seen if not is_consistent(info)]
     holds(not odd, odd[:3])
     note(f"{changes} changes of mode in {ROUGH_S} s; {sorted({(info.mode, info.cause) for info in seen})}")
@@ -98,7 +98,7 @@ def a_temperature_of_0_and_110_degrees_in_turns_is_not_believed():
         seen = rough(machine, daemon, 0.05, lambda: machine.warm(0), lambda: machine.warm(110000))
         causes = {info.cause for info in seen}
         holds(causes & {"blind-heat", "trip"}, causes)
-        within(SOON_S, lambda: "zone gpu-thermal" in readable(daemon), "it is believed again")
+        within(lambda: "zone gpu-thermal" in readable(daemon), "it is believed again")
 
 
 @fact
@@ -128,9 +128,9 @@ def each_bound_of_the_governor_works():
         with Machine() as machine, machine.daemon(governor=row) as daemon:
             with Talker(daemon, [request("hello", pb.CLASS_REALTIME, 5)]) as talker:
                 if row is MOST:  # at 30 degrees a chip of 45 is too hot for anything
-                    within(SOON_S, lambda: len(talker.answers) > 2, "it answers")
+                    within(lambda: len(talker.answers) > 2, "it answers")
                 else:
-                    within(SOON_S, lambda: place(daemon.status()).mode != "full", "it is bound")
+                    within(lambda: processor(daemon.status()).mode != "full", "it is bound")
             holds(all(is_consistent(info) for info in daemon.status().governor), daemon.status().governor)
 
 
@@ -162,8 +162,8 @@ def reloads_under_load_change_bounds_and_no_token():
             daemon.configure(governor={"cores_share": True, "headroom": 2})
             daemon.process.send_signal(signal.SIGHUP)  # refused whole: nothing changes
             reloaded = time.monotonic()
-            within(SOON_S, lambda: "governor.headroom" in daemon.log(), "the log says why")
-            within(SOON_S, lambda: talker.n_since(reloaded) > 20, "answers go on")
+            within(lambda: "governor.headroom" in daemon.log(), "the log says why")
+            within(lambda: talker.n_since(reloaded) > 20, "answers go on")
         talker.judge(alone)
         holds(daemon.status().config_generation > 1, "generations are counted")
 

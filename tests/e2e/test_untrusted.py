@@ -3,20 +3,19 @@
 import os
 import socket
 import struct
-import sys
 import time
 
 import sotto_pb2 as pb
 import tap
 from client import Client, Gone, client_frame, generate, pack
-from daemon import Daemon, held, settle
+from daemon import Daemon, held, settle, thread_times
 from tap import equal, fact, holds, note, within
 
 DAEMON = None
 
 
 def hello():
-    return pack(client_frame(0, pb.Hello(version_min=1, version_max=1, client="stranger/1")))
+    return pack(client_frame(0, pb.Hello(version_min=1, version_max=1, client="other/1")))
 
 
 def last_words(client):
@@ -87,7 +86,7 @@ def a_request_on_stream_0_is_refused_and_the_connection_goes_on():
 
 
 @fact
-def a_version_that_nobody_speaks_is_refused():
+def a_version_that_is_not_spoken_is_refused():
     error = fatal(pack(client_frame(0, pb.Hello(version_min=7, version_max=9, client="x"))), greet=False)
 
     equal(error.code, pb.CODE_UNIMPLEMENTED)
@@ -193,7 +192,7 @@ def two_connections_may_use_one_label_and_a_cancel_does_not_cross():
 
 
 @fact
-def cancel_and_credit_for_nobody_are_ignored():
+def cancel_and_credit_for_no_stream_are_ignored():
     with DAEMON.client() as client:
         client.send(77, pb.Cancel())
         client.send(77, pb.Credit(tokens=5))
@@ -210,7 +209,7 @@ def queued_requests_are_cancelled_where_they_stand():
         before = held(daemon.status())
         runner, second, third, fourth, fifth = [daemon.client() for _ in range(5)]
         running = runner.ask(generate("long " * 100, max_tokens=20))
-        within(10, lambda: daemon.engine_of().sequences == 1, "it runs")
+        within(lambda: daemon.engine_of().sequences == 1, "it runs")
         asked = [(client, client.ask(generate(name, max_tokens=10)))
                  for client, name in ((second, "2"), (third, "3"), (fourth, "4"), (fifth, "5"))]
         second.send(asked[0][1], pb.Cancel())
@@ -218,10 +217,9 @@ def queued_requests_are_cancelled_where_they_stand():
         fourth.send(asked[2][1], pb.Cancel())
         fifth.socket.shutdown(socket.SHUT_WR)
         for client, stream in asked[0], asked[2]:
-            begun = time.monotonic()
             answer = client.answer(stream)
             equal((answer.reason, answer.tokens), ("FINISH_CANCELLED", []))
-            holds(time.monotonic() - begun < 0.5, "a queued one is cancelled at once")
+        equal(daemon.engine_of().sequences, 1, "the running one, for which the cancelled ones did not wait")
         begun = time.monotonic()
         runner.send(running, pb.Cancel())
         equal(runner.answer(running).reason, "FINISH_CANCELLED")
@@ -268,9 +266,9 @@ def endless_words_take_time_in_proportion():
         for letter in "a", "\u0301":
             times = []
             for n in 100000, 200000, 400000:
-                begun = time.monotonic()
+                before = thread_times([DAEMON.process.pid])[0]
                 answer = client.one(pb.Tokenize(text=(letter * n).encode()))
-                times.append(time.monotonic() - begun)
+                times.append(thread_times([DAEMON.process.pid])[0] - before)
                 holds(isinstance(answer, pb.Tokenized), answer)
             note(f"{letter!r}: " + ", ".join(f"{t * 1000:.0f} ms" for t in times))
             holds(times[2] < 10 * times[0] + 0.1, times)
@@ -312,7 +310,7 @@ def zero_tokens_of_answer_are_refused_and_too_many_are_capped():
         equal(client.generate("x", max_tokens=0).reason, "CODE_INVALID_ARGUMENT")
         answer = client.generate("x", max_tokens=2**31)
         holds(answer.accepted.max_tokens <= client.welcome.limits.answer_tokens, answer.accepted)
-        minus_one = client.generate("x", max_tokens=2**32 - 1)  # -1, to who takes it for signed
+        minus_one = client.generate("x", max_tokens=2**32 - 1)  # -1 for a reader that takes it for signed
         equal(minus_one.accepted.max_tokens, answer.accepted.max_tokens)
         none = client.ask(generate("x"))
         equal(client.answer(none).accepted.max_tokens, client.welcome.limits.answer_tokens)
@@ -321,7 +319,7 @@ def zero_tokens_of_answer_are_refused_and_too_many_are_capped():
 @fact
 def an_unknown_model_is_not_found_and_a_bad_name_is_refused():
     with DAEMON.client() as client:
-        equal(client.generate("x", model="nobody").reason, "CODE_NOT_FOUND")
+        equal(client.generate("x", model="none").reason, "CODE_NOT_FOUND")
         equal(client.generate("x", model="no body").reason, "CODE_INVALID_ARGUMENT")
         equal(client.generate("x", model="a" * 65).reason, "CODE_INVALID_ARGUMENT")
 

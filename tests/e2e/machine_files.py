@@ -1,4 +1,4 @@
-"""A machine made of files: what sotto-sense reads below its root."""
+"""A machine made of files, for sotto-sense to read below its root."""
 import os
 import shutil
 import tempfile
@@ -6,8 +6,8 @@ import tempfile
 SENSES = "sys/class/thermal"
 
 
-class Tree:
-    """with Tree() as tree: tree.zone("gpu-thermal", 45000) ..."""
+class MachineFiles:
+    """with MachineFiles() as tree: tree.zone("gpu-thermal", 45000) ..."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="sotto-tree-")
@@ -25,7 +25,7 @@ class Tree:
         return os.path.join(self.folder, path)
 
     def write(self, path, text):
-        """At once, as the kernel would: nobody sees half a file."""
+        """Replaces the file at once, as the kernel does: no reader sees half of it."""
         path = self.path(path)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path + ".new", "w", encoding="utf-8") as file:
@@ -79,7 +79,7 @@ class Tree:
                                            f"drm-client-id:\t{pid}\ndrm-engine-fragment:\t{ns} ns\n")
 
     def hang(self, path):
-        """Reading this file takes for ever: a pipe that nobody writes into."""
+        """Reading this file takes for ever: a pipe without a writer."""
         path = self.path(path)
         if os.path.exists(path):
             os.unlink(path)
