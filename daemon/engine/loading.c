@@ -7,12 +7,23 @@
 #include "engine/engine.h"
 
 #include "base/clock.h"
+#include "exec/exec.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The backends of this build. */
+static const struct exec_ops *const backends[] = {
+    &exec_cpu,
+    &exec_truth,
+#ifdef SOTTO_TESTS
+    &exec_fake,
+#endif
+    NULL,
+};
 
 /* Where Start says 0: enough for a head unit's apps at once, and rows for a step of about a frame's work. */
 #define DEFAULT_SEQUENCES 32
@@ -158,6 +169,7 @@ void engine_load(struct engine *engine, const Sotto__Engine__Start *start)
 {
     const struct model_setup setup = {
         .fd = (int)start->model_fd,
+        .backends = backends,
         .backend = start->backend,
         .cpu_mask = start->cpu_mask,
         .kv_format = start->kv_format[0] != '\0' ? start->kv_format : "f16",

@@ -359,38 +359,9 @@ static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *or
     engine_run_step(engine, begun, clock_mono_us());
 }
 
-void engine_send_withdrawn(struct engine *engine, uint64_t step, bool done)
-{
-    Sotto__Engine__Withdrawn withdrawn = SOTTO__ENGINE__WITHDRAWN__INIT;
-    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
-
-    withdrawn.step = step;
-    withdrawn.done = done;
-    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN;
-    message.withdrawn = &withdrawn;
-    engine_send(engine, &message);
-}
-
-void engine_withdraw(struct engine *engine, uint64_t step)
-{
-    struct begun *begun = engine_find_begun(engine, step);
-    bool done = begun && begun->is_fresh && step_withdraw(engine->model, step);
-
-    if (done) {
-        begun->is_there = false;
-    }
-    engine_send_withdrawn(engine, step, done);
-}
-
 static void on_withdraw(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
     engine_withdraw(engine, order->withdraw->step);
-}
-
-void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes)
-{
-    engine->limit_slice_us = slice_us;
-    model_limit_kv(engine->model, kv_bytes == 0 ? UINT64_MAX : kv_bytes);
 }
 
 static void on_limits(struct engine *engine, const Sotto__Engine__ToEngine *order)

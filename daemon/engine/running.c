@@ -26,6 +26,49 @@
 
 #define SLOW_LEAST_US 500 /* what was foretold to take less says nothing by taking more */
 
+/* ---- steps that are begun ---- */
+
+struct begun *engine_find_begun(struct engine *engine, uint64_t id)
+{
+    for (uint32_t i = 0; i < STEP_MAX; i++) {
+        if (engine->begun[i].is_there && engine->begun[i].id == id) {
+            return &engine->begun[i];
+        }
+    }
+    return NULL;
+}
+
+void engine_send_withdrawn(struct engine *engine, uint64_t step, bool done)
+{
+    Sotto__Engine__Withdrawn withdrawn = SOTTO__ENGINE__WITHDRAWN__INIT;
+    Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
+
+    withdrawn.step = step;
+    withdrawn.done = done;
+    message.body_case = SOTTO__ENGINE__FROM_ENGINE__BODY_WITHDRAWN;
+    message.withdrawn = &withdrawn;
+    engine_send(engine, &message);
+}
+
+void engine_withdraw(struct engine *engine, uint64_t step)
+{
+    struct begun *begun = engine_find_begun(engine, step);
+    bool done = begun && begun->is_fresh && step_withdraw(engine->model, step);
+
+    if (done) {
+        begun->is_there = false;
+    }
+    engine_send_withdrawn(engine, step, done);
+}
+
+void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes)
+{
+    engine->limit_slice_us = slice_us;
+    model_limit_kv(engine->model, kv_bytes == 0 ? UINT64_MAX : kv_bytes);
+}
+
+/* ---- between two parts ---- */
+
 /* Each is told of an order by its numbers, and says whether the order is done with. */
 typedef bool (*urgent_fn)(struct engine *engine, const struct peeked_order *peeked);
 
@@ -232,16 +275,6 @@ static bool is_prevented(struct engine *engine, struct begun *begun)
         send_suspended(engine, begun);
     }
     return engine->end != ENGINE_GOES_ON || !begun->is_there || engine->must_suspend;
-}
-
-struct begun *engine_find_begun(struct engine *engine, uint64_t id)
-{
-    for (uint32_t i = 0; i < STEP_MAX; i++) {
-        if (engine->begun[i].is_there && engine->begun[i].id == id) {
-            return &engine->begun[i];
-        }
-    }
-    return NULL;
 }
 
 void engine_run_step(struct engine *engine, struct begun *begun, uint64_t from_us)

@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "exec/cpu_plan.h"
-#include "kern/rope.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -81,22 +80,6 @@ static void facts(const struct exec *exec, struct exec_facts *ret_facts)
 bool cpu_may_import(const struct exec *exec, uint32_t type)
 {
     return elem_info(type)->computes;
-}
-
-/* Weights are used where the file is mapped. */
-static int import(struct exec *exec, struct exec_mem *mem)
-{
-    return 0;
-}
-
-void cpu_fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope)
-{
-    rope_table(&(struct rope_shape){ .n_rot = rope->n_rot,
-                                     .base = rope->base,
-                                     .scale = rope->scale,
-                                     .magnitude = rope->magnitude,
-                                     .divisors = rope->divisors },
-               0, rope->n_positions, (float *)(void *)mem->owned);
 }
 
 /* ---- sealing ---- */
@@ -187,8 +170,8 @@ void cpu_bind(struct exec_program *program)
 {
     struct cpu_plan *plan = program->private;
 
+    host_touch(program);
     cpu_bind_runs(program);
-
     for (uint32_t w = 0; w < plan->n_windows; w++) {
         for (uint32_t i = 0; i < program->batch.n_rows; i++) {
             uint32_t pos = program->batch.positions[i];
@@ -199,234 +182,6 @@ void cpu_bind(struct exec_program *program)
             };
         }
     }
-}
-
-/* ---- ops over a range of units ---- */
-
-static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_mem *weight = part->op->weight;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.unpack(weight->type, weight->bytes + part->program->batch.tokens[i] * weight->row_bytes,
-                               (uint32_t)weight->n_cols, exec_slot_row(part->program, part->op->out, i));
-    }
-}
-
-static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_op *op = part->op;
-
-    const float *weight = (const float *)(const void *)op->weight->bytes;
-    uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed by themselves: a row, or each of its heads */
-    uint32_t n_cols = part->program->slots[op->in].n_cols;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        float *out = exec_slot_row(part->program, op->out, i);
-        const float *in = exec_slot_row(part->program, op->in, i);
-
-        for (uint32_t at = 0; at < n_cols; at += n_alone) {
-            part->cpu->kern.rms_norm(out + at, in + at, weight, op->eps, n_alone);
-        }
-    }
-}
-
-void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_slot *in = &part->program->slots[part->op->in];
-    uint8_t *acts = part->program->exec->scratches[part->program->scratch].bytes + part->plan->acts;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        part->cpu->kern.quantise(part->plan->act, exec_slot_row(part->program, part->op->in, i), in->n_cols,
-                                 acts + i * part->plan->act_bytes);
-    }
-}
-
-static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    const struct kern_matmul product = {
-        .type = op->weight->type,
-        .n_cols = (uint32_t)op->weight->n_cols,
-        .weights = op->weight->bytes,
-        .weight_bytes = op->weight->row_bytes,
-        .acts = program->exec->scratches[program->scratch].bytes + part->plan->acts,
-        .act_bytes = part->plan->act_bytes,
-        .n_rows = exec_op_rows(program, op),
-        .out = exec_slot_row(program, op->out, 0),
-        .out_stride = program->slots[op->out].stride,
-    };
-
-    part->cpu->kern.matmul(&product, first, n);
-    for (uint32_t i = 0; op->bias && i < product.n_rows; i++) {
-        float *out = product.out + i * product.out_stride + first;
-
-        part->cpu->kern.add(out, out, (const float *)(const void *)op->bias->bytes + first, n);
-    }
-}
-
-static void run_rope(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_op *op = part->op;
-    const struct kern_rope rope = {
-        .order = op->pairs == EXEC_PAIRS_HALVES ? KERN_ROPE_HALVES : KERN_ROPE_ADJACENT,
-        .n_heads = op->n_heads,
-        .head_dim = op->head_dim,
-        .n_rot = (uint32_t)op->table->n_cols,
-        .table = (const float *)(const void *)op->table->bytes,
-        .pos = part->program->batch.positions,
-        .x = exec_slot_row(part->program, op->out, 0),
-        .stride = part->program->slots[op->out].stride,
-    };
-
-    part->cpu->kern.rope(&rope, first, n);
-}
-
-enum kern_kv cpu_kv(enum exec_kv_format format)
-{
-    static const enum kern_kv formats[EXEC_KV_FORMAT_COUNT] = {
-        [EXEC_KV_F16] = KERN_KV_F16,
-        [EXEC_KV_F32] = KERN_KV_F32,
-        [EXEC_KV_Q8] = KERN_KV_Q8,
-        [EXEC_KV_Q4] = KERN_KV_Q4,
-    };
-
-    assert(format > EXEC_KV_NONE && format < EXEC_KV_FORMAT_COUNT);
-    return formats[format];
-}
-
-static struct kern_kv_shape kv_shape(const struct exec_op *op)
-{
-    const enum kern_kv kv = cpu_kv(op->kv->kv.format);
-
-    return (struct kern_kv_shape){
-        .kv = kv,
-        .n_kv_heads = op->n_kv_heads,
-        .head_dim = op->head_dim,
-        .base = op->kv->owned,
-        .page_bytes = op->kv->row_bytes,
-        .layer_bytes = op->layer * kern_kv_page_bytes(kv, op->n_kv_heads, op->head_dim),
-    };
-}
-
-static void run_store(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_op *op = part->op;
-    const struct cpu_plan *plan = part->program->private;
-    const struct kern_store store = {
-        .shape = kv_shape(op),
-        .rows = plan->rows,
-        .k = exec_slot_row(part->program, op->in, 0),
-        .v = exec_slot_row(part->program, op->in2, 0),
-        .k_stride = part->program->slots[op->in].stride,
-        .v_stride = part->program->slots[op->in2].stride,
-    };
-
-    part->cpu->kern.store(&store, first, n);
-}
-
-static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_op *op = part->op;
-    const struct cpu_plan *plan = part->program->private;
-    const struct kern_attend attend = {
-        .shape = kv_shape(op),
-        .n_heads = op->n_heads,
-        .n_rows = part->program->batch.n_rows,
-        .rows = plan->rows + (size_t)part->plan->window * part->program->n_rows,
-        .scale = op->scale,
-        .cap = op->cap,
-        .q = exec_slot_row(part->program, op->in, 0),
-        .out = exec_slot_row(part->program, op->out, 0),
-        .q_stride = part->program->slots[op->in].stride,
-        .out_stride = part->program->slots[op->out].stride,
-    };
-
-    part->cpu->kern.attend(&attend, first, n);
-}
-
-static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    uint32_t n_cols = program->slots[op->out].n_cols;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        float *out = exec_slot_row(program, op->out, i);
-        const float *a = exec_slot_row(program, op->in, i);
-        const float *b = exec_slot_row(program, op->in2, i);
-
-        if (op->kind == EXEC_ADD) {
-            part->cpu->kern.add(out, a, b, n_cols);
-        } else if (op->gate == EXEC_GATE_SIGMOID) {
-            part->cpu->kern.sigmoid_mul(out, a, b, n_cols);
-        } else if (op->gate == EXEC_GATE_GELU) {
-            part->cpu->kern.gelu_mul(out, a, b, n_cols);
-        } else {
-            part->cpu->kern.silu_mul(out, a, b, n_cols);
-        }
-    }
-}
-
-static void run_single(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    uint32_t n_cols = program->slots[op->out].n_cols;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        float *out = exec_slot_row(program, op->out, i);
-        const float *in = exec_slot_row(program, op->in, i);
-
-        if (op->kind == EXEC_SCALE) {
-            part->cpu->kern.scale(out, in, op->scale, n_cols);
-        } else {
-            part->cpu->kern.cap(out, in, op->cap, n_cols);
-        }
-    }
-}
-
-static void run_unzip(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-    uint32_t n_out = program->slots[op->out].n_cols;
-    uint32_t step = program->slots[op->in].n_cols / n_out * op->head_dim;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        float *out = exec_slot_row(program, op->out, i);
-        const float *in = exec_slot_row(program, op->in, i) + (size_t)op->part * op->head_dim;
-
-        for (uint32_t run = 0; run < n_out / op->head_dim; run++) {
-            memcpy(out + (size_t)run * op->head_dim, in + (size_t)run * step, op->head_dim * sizeof(float));
-        }
-    }
-}
-
-static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    const struct exec_program *program = part->program;
-    const struct exec_op *op = part->op;
-
-    for (uint32_t i = first; i < first + n; i++) {
-        memcpy(exec_slot_row(program, op->out, i), exec_slot_row(program, op->in, program->batch.wanted[i]),
-               program->slots[op->out].n_cols * sizeof(float));
-    }
-}
-
-typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
-
-static const range_fn ranges[EXEC_OP_COUNT] = {
-    [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul, [EXEC_ROPE] = run_rope,
-    [EXEC_STORE] = run_store,     [EXEC_ATTEND] = run_attend, [EXEC_GLU] = run_pairwise,  [EXEC_ADD] = run_pairwise,
-    [EXEC_SCALE] = run_single,    [EXEC_CAP] = run_single,    [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
-    [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
-};
-
-void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n)
-{
-    ranges[part->op->kind](part, first, n);
 }
 
 int cpu_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
@@ -440,10 +195,14 @@ const struct exec_ops exec_cpu = {
     .close = cpu_close,
     .facts = facts,
     .may_import = cpu_may_import,
-    .import = import,
-    .fill_rope = cpu_fill_rope,
+    .import = host_import,
+    .alloc = host_alloc,
+    .free = host_free,
+    .write = host_write,
+    .copy_page = host_copy_page,
     .seal = cpu_seal,
     .bind = cpu_bind,
     .submit = cpu_submit,
     .wait = cpu_wait,
+    .fetch = host_fetch,
 };

@@ -4,8 +4,7 @@
 #ifndef SOTTO_EXEC_CPU_H
 #define SOTTO_EXEC_CPU_H
 
-#include "exec/backend.h"
-#include "kern/kern.h"
+#include "exec/host.h"
 #include "kern/pool.h"
 
 /* Kinds of parts whose speed is measured by itself: those of ops, rounding to 8 bits (in the place of products), and
@@ -19,13 +18,9 @@ struct cpu {
     uint64_t n_tickets;
 };
 
-/* The kernels' name of a format that is kept. */
-enum kern_kv cpu_kv(enum exec_kv_format format);
-
 int cpu_open(struct exec *exec, const struct exec_setup *setup, struct diag *diag);
 void cpu_close(struct exec *exec);
 bool cpu_may_import(const struct exec *exec, uint32_t type);
-void cpu_fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope);
 int cpu_seal(struct exec_program *program);
 void cpu_bind(struct exec_program *program);
 int cpu_submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket);

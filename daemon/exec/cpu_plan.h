@@ -38,7 +38,7 @@ struct cpu_part {
     uint32_t first; /* unit */
 };
 
-/* ---- cpu.c ---- */
+/* ---- cpu_ops.c ---- */
 
 /* Units of the part's op (of a product: weight rows); rows that a product rounds to 8 bits first. Any worker. */
 void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n);

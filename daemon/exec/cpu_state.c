@@ -23,7 +23,7 @@ void cpu_bind_runs(struct exec_program *program)
         if (i == 0 || batch->states[i] != batch->states[i - 1]) {
             plan->runs[plan->n_runs++] = (struct kern_run){
                 .first = i,
-                .state = program->states->owned + batch->states[i] * program->states->row_bytes,
+                .state = host_of(program->states)->owned + batch->states[i] * program->states->row_bytes,
                 .is_new = batch->positions[i] == 0,
             };
         }
@@ -75,9 +75,9 @@ void cpu_run_conv(const struct cpu_part *part, uint32_t first, uint32_t n)
         .state_at = exec_state_at(&op->states->state, op->layer),
         .n_channels = program->slots[op->in].n_cols,
         .n_taps = (uint32_t)op->weight->n_cols,
-        .weights = (const float *)(const void *)op->weight->bytes,
-        .in = exec_slot_row(program, op->in, 0),
-        .out = exec_slot_row(program, op->out, 0),
+        .weights = host_floats(op->weight),
+        .in = host_slot(program, op->in, 0),
+        .out = host_slot(program, op->out, 0),
         .in_stride = program->slots[op->in].stride,
         .out_stride = program->slots[op->out].stride,
     };
@@ -103,14 +103,14 @@ void cpu_run_delta(const struct cpu_part *part, uint32_t first, uint32_t n)
         .n_key_heads = op->n_kv_heads,
         .n_k = op->head_dim,
         .n_v = n_out / op->n_heads,
-        .rate = (const float *)(const void *)op->weight->bytes,
-        .bias = (const float *)(const void *)op->bias->bytes,
+        .rate = host_floats(op->weight),
+        .bias = host_floats(op->bias),
         .eps = op->eps,
         .scale = op->scale,
-        .x = exec_slot_row(program, op->in, 0),
-        .a = exec_slot_row(program, op->in2, 0),
-        .b = exec_slot_row(program, op->in3, 0),
-        .out = exec_slot_row(program, op->out, 0),
+        .x = host_slot(program, op->in, 0),
+        .a = host_slot(program, op->in2, 0),
+        .b = host_slot(program, op->in3, 0),
+        .out = host_slot(program, op->out, 0),
         .x_stride = program->slots[op->in].stride,
         .a_stride = program->slots[op->in2].stride,
         .b_stride = program->slots[op->in3].stride,

@@ -21,7 +21,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "exec/backend.h"
+#include "exec/host.h"
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -194,22 +194,9 @@ static bool may_import(const struct exec *exec, uint32_t type)
     return true;
 }
 
-static int import(struct exec *exec, struct exec_mem *mem)
-{
-    return 0;
-}
-
-static void fill_rope(struct exec *exec, struct exec_mem *mem, const struct exec_rope *rope)
-{
-}
-
 static int seal(struct exec_program *program)
 {
     return 0;
-}
-
-static void bind(struct exec_program *program)
-{
 }
 
 /* ---- rows ---- */
@@ -223,7 +210,7 @@ static uint32_t *token_at(const struct exec_program *program, uint32_t row, uint
         if (kv) {
             uint32_t page = program->batch.pages[row][position / EXEC_PAGE_TOK];
 
-            return (uint32_t *)(void *)(kv->owned + page * kv->row_bytes) + position % EXEC_PAGE_TOK;
+            return (uint32_t *)(void *)(host_of(kv)->owned + page * kv->row_bytes) + position % EXEC_PAGE_TOK;
         }
     }
     return NULL;
@@ -355,7 +342,30 @@ static void write_logits(const struct exec_program *program, uint32_t row, float
     out[best] = FAVOUR;
 }
 
-/* ---- parts: an op each; the rows' tokens are taken at the first one ---- */
+/* ---- parts: one op each ---- */
+
+/* Stores the rows' tokens, then lets the rules of these rows act. */
+static void run_embed(const struct exec_program *program)
+{
+    const struct exec_batch *batch = &program->batch;
+
+    for (uint32_t row = 0; row < batch->n_rows; row++) {
+        *token_at(program, row, batch->positions[row]) = batch->tokens[row];
+    }
+    for (uint32_t row = 0; row < batch->n_rows; row++) {
+        find_rule(program, row, true);
+    }
+}
+
+static void run_matmul(struct exec_program *program, const struct exec_op *op)
+{
+    const struct exec_slot *out = &program->slots[op->out];
+
+    for (uint32_t i = 0; out->rows == EXEC_ROWS_WANTED && i < program->batch.n_wanted; i++) {
+        write_logits(program, program->batch.wanted[i], host_slot(program, op->out, i), out->n_cols);
+    }
+    program->figures.weight_bytes += op->weight->row_bytes * out->n_cols;
+}
 
 static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound_us, uint64_t *ret_ticket)
 {
@@ -365,14 +375,10 @@ static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound
     for (uint32_t i = 0; i < n_parts && exec_is_left(program) && exec_phase(program) == phase; i++) {
         const struct exec_op *op = &program->ops[program->op];
 
-        for (uint32_t row = 0; op->kind == EXEC_EMBED && row < program->batch.n_rows; row++) {
-            *token_at(program, row, program->batch.positions[row]) = program->batch.tokens[row];
-        }
-        for (uint32_t row = 0; op->kind == EXEC_EMBED && row < program->batch.n_rows; row++) {
-            find_rule(program, row, true);
-        }
-        if (op->kind == EXEC_MATMUL) {
-            program->figures.weight_bytes += op->weight->row_bytes * program->slots[op->out].n_cols;
+        if (op->kind == EXEC_EMBED) {
+            run_embed(program);
+        } else if (op->kind == EXEC_MATMUL) {
+            run_matmul(program, op);
         }
         exec_advance(program, 0, true);
     }
@@ -382,16 +388,9 @@ static int submit(struct exec_program *program, uint32_t n_parts, uint32_t bound
 
 static int wait_for(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
 {
-    return EXEC_OK;
-}
+    const struct fake *fake = exec->private;
 
-static int read_logits(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n)
-{
-    if (program->slots[slot].rows != EXEC_ROWS_WANTED || row >= program->batch.n_wanted) {
-        return err_new(-EINVAL);
-    }
-    write_logits(program, program->batch.wanted[row], out, n);
-    return 0;
+    return ticket != 0 && ticket <= fake->n_tickets ? EXEC_OK : err_new(-EINVAL);
 }
 
 const struct exec_ops exec_fake = {
@@ -400,11 +399,14 @@ const struct exec_ops exec_fake = {
     .close = close_fake,
     .facts = facts,
     .may_import = may_import,
-    .import = import,
-    .fill_rope = fill_rope,
+    .import = host_import,
+    .alloc = host_alloc,
+    .free = host_free,
+    .write = host_write,
+    .copy_page = host_copy_page,
     .seal = seal,
-    .bind = bind,
+    .bind = host_touch,
     .submit = submit,
     .wait = wait_for,
-    .read = read_logits,
+    .fetch = host_fetch,
 };

@@ -179,7 +179,7 @@ static const char *check_weight(const struct exec_program *program, const struct
     const struct exec_slot *out = find_slot(program, op->out);
     const struct exec_mem *weight = op->weight;
 
-    if (!weight || weight->what != EXEC_MEM_WEIGHT) {
+    if (!weight || weight->kind != EXEC_MEM_WEIGHT) {
         return "has no weight";
     }
     if (op->kind == EXEC_NORM) {
@@ -213,12 +213,12 @@ static const char *check_heads(const struct exec_program *program, const struct 
         return "has heads of an impossible size";
     }
     if (op->kind == EXEC_ROPE) {
-        return op->table && op->table->what == EXEC_MEM_ROPE && op->table->n_cols <= op->head_dim &&
+        return op->table && op->table->kind == EXEC_MEM_ROPE && op->table->n_cols <= op->head_dim &&
                        op->in == op->out && in->n_cols == q_cols
                    ? NULL
                    : "does not fit its table";
     }
-    if (!op->kv || op->kv->what != EXEC_MEM_KV || op->layer >= op->kv->kv.n_layers ||
+    if (!op->kv || op->kv->kind != EXEC_MEM_KV || op->layer >= op->kv->kv.n_layers ||
         op->kv->kv.n_kv_heads != op->n_kv_heads || op->kv->kv.head_dim != op->head_dim ||
         (program->kv && program->kv != op->kv)) {
         return "does not fit its pages";
@@ -238,7 +238,7 @@ static const char *check_heads(const struct exec_program *program, const struct 
 /* F32, and one row of @n numbers. */
 static bool is_floats(const struct exec_mem *mem, uint32_t n)
 {
-    return mem && mem->what == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 && mem->n_cols == n;
+    return mem && mem->kind == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 && mem->n_cols == n;
 }
 
 static const char *check_conv(const struct exec_program *program, const struct exec_op *op)
@@ -246,7 +246,7 @@ static const char *check_conv(const struct exec_program *program, const struct e
     uint32_t n_cols = find_slot(program, op->in)->n_cols;
     const struct exec_mem *taps = op->weight;
 
-    if (!taps || taps->what != EXEC_MEM_WEIGHT || taps->type != ELEM_F32 || taps->n_rows != n_cols ||
+    if (!taps || taps->kind != EXEC_MEM_WEIGHT || taps->type != ELEM_F32 || taps->n_rows != n_cols ||
         taps->n_cols < 2 || taps->n_cols > EXEC_TAPS_MAX || find_slot(program, op->out)->n_cols != n_cols ||
         op->in == op->out) {
         return "does not fit its weight";
@@ -279,7 +279,7 @@ static const char *check_delta(const struct exec_program *program, const struct 
 
 static const char *check_states(const struct exec_program *program, const struct exec_op *op)
 {
-    if (!op->states || op->states->what != EXEC_MEM_STATES || op->layer >= op->states->state.n_layers ||
+    if (!op->states || op->states->kind != EXEC_MEM_STATES || op->layer >= op->states->state.n_layers ||
         (program->states && program->states != op->states)) {
         return "does not fit its states";
     }
@@ -353,23 +353,6 @@ static void note_bounds(struct exec_program *program, const struct exec_op *op)
     }
 }
 
-static int grow_scratch(struct exec_scratch *scratch, uint64_t n_bytes)
-{
-    uint8_t *bytes;
-
-    if (n_bytes <= scratch->n_bytes) {
-        return 0;
-    }
-    bytes = exec_map(n_bytes);
-    if (!bytes) {
-        return err_new(-ENOMEM);
-    }
-    mem_charge(MEM_SCRATCH, -(int64_t)scratch->n_charged);
-    exec_unmap(scratch->bytes, scratch->n_bytes);
-    *scratch = (struct exec_scratch){ .bytes = bytes, .n_bytes = n_bytes };
-    return 0;
-}
-
 int exec_seal(struct exec_program *program, struct diag *diag)
 {
     const char *wrong;
@@ -398,18 +381,13 @@ int exec_seal(struct exec_program *program, struct diag *diag)
     }
     r = program->exec->ops->seal(program);
     if (!r) {
-        r = grow_scratch(&program->exec->scratches[program->scratch], program->scratch_bytes);
+        r = exec_grow_scratch(program->exec, program->scratch, program->scratch_bytes);
     }
     if (r) {
         return err_up(r);
     }
     program->is_sealed = true;
     return EXEC_OK;
-}
-
-uint32_t exec_n_ops(const struct exec_program *program)
-{
-    return program->n_ops;
 }
 
 uint64_t exec_weight_bytes(const struct exec_program *program)

@@ -7,13 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-float *exec_slot_row(const struct exec_program *program, uint32_t slot, uint32_t row)
-{
-    const struct exec_slot *at = &program->slots[slot];
-
-    return (float *)(void *)(program->exec->scratches[program->scratch].bytes + at->offset) + (size_t)row * at->stride;
-}
-
 uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *op)
 {
     uint32_t slot = op->kind == EXEC_STORE ? op->in : op->out;
@@ -76,23 +69,6 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
     return true;
 }
 
-/* Counts the memory that this run is the first to touch. */
-static void charge(struct exec_program *program)
-{
-    struct exec_scratch *scratch = &program->exec->scratches[program->scratch];
-
-    if (program->scratch_bytes > scratch->n_charged) {
-        mem_charge(MEM_SCRATCH, (int64_t)(program->scratch_bytes - scratch->n_charged));
-        scratch->n_charged = program->scratch_bytes;
-    }
-    for (uint32_t i = 0; program->kv && i < program->batch.n_rows; i++) {
-        exec_touch_page(program->kv, page_of(&program->batch, i));
-    }
-    for (uint32_t i = 0; program->states && i < program->batch.n_rows; i++) {
-        exec_touch_page(program->states, program->batch.states[i]);
-    }
-}
-
 /* Ops over no rows (all that follows the gathering, when nothing is wanted) have no part. */
 static void skip_empty(struct exec_program *program)
 {
@@ -111,7 +87,6 @@ int exec_bind(struct exec_program *program, const struct exec_batch *batch)
     program->op = 0;
     program->unit = 0;
     program->figures = (struct exec_figures){ 0 };
-    charge(program);
     program->exec->ops->bind(program);
     skip_empty(program);
     return 0;
@@ -120,11 +95,6 @@ int exec_bind(struct exec_program *program, const struct exec_batch *batch)
 bool exec_is_left(const struct exec_program *program)
 {
     return program->is_bound && program->op < program->n_ops;
-}
-
-bool exec_is_begun(const struct exec_program *program)
-{
-    return program->is_bound && program->figures.n_parts > 0;
 }
 
 uint8_t exec_phase(const struct exec_program *program)
@@ -159,17 +129,12 @@ int exec_wait(struct exec *exec, uint64_t ticket, uint32_t timeout_ms)
     return err_pass(r);
 }
 
-int exec_read(struct exec_program *program, uint32_t slot, uint32_t row, float *out, uint32_t n)
+int exec_fetch(struct exec_program *program, uint32_t slot, struct exec_view *ret_view)
 {
-    if (!program->is_bound || slot >= program->n_slots || row >= program->slots[slot].n_rows ||
-        n > program->slots[slot].n_cols) {
+    if (!program->is_bound || exec_is_left(program) || slot >= program->n_slots) {
         return err_new(-EINVAL);
     }
-    if (program->exec->ops->read) {
-        return err_up(program->exec->ops->read(program, slot, row, out, n));
-    }
-    memcpy(out, exec_slot_row(program, slot, row), n * sizeof(*out));
-    return 0;
+    return err_up(program->exec->ops->fetch(program, slot, ret_view));
 }
 
 void exec_figures(const struct exec_program *program, struct exec_figures *ret_figures)

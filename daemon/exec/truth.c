@@ -1,9 +1,9 @@
 /*
- * Truth: weights as the floats that they stand for
+ * Truth: the cpu backend with unpacked weights
  *
- * The same programs over the same kernels as the cpu backend, but every weight is unpacked to F32 when it is
- * imported, and activations stay floats. So it is as close to the model on paper as a float engine gets, whatever
- * the file's format. For tests and for judging other numerics: it needs four bytes a parameter.
+ * It runs the same programs over the same kernels, but unpacks every weight to F32 when it is imported, and leaves
+ * activations as floats. So it is as close to the model on paper as a float engine gets, whatever the file's format.
+ * It serves tests and the judging of other numerics, and needs four bytes a parameter.
  */
 #include "base/err.h"
 #include "base/num.h"
@@ -19,31 +19,29 @@ static void facts(const struct exec *exec, struct exec_facts *ret_facts)
     };
 }
 
-static int import(struct exec *exec, struct exec_mem *mem)
+static int import(struct exec *exec, struct exec_mem *mem, const void *bytes)
 {
     const struct cpu *cpu = exec->private;
-    uint64_t row_bytes = mem->n_cols * sizeof(float);
-    uint64_t n_bytes;
+    const struct exec_mem packed = *mem;
+    int r;
 
     if (mem->type == ELEM_F32) {
-        return 0;
+        return err_up(host_import(exec, mem, bytes));
     }
-    if (!num_mul(row_bytes, mem->n_rows, &n_bytes)) {
-        return err_new(-ENOMEM);
-    }
-    mem->owned = exec_map(n_bytes);
-    if (!mem->owned) {
-        return err_new(-ENOMEM);
-    }
-    mem->n_bytes = n_bytes;
-    exec_charge(mem, n_bytes);
-    for (uint64_t i = 0; i < mem->n_rows; i++) {
-        cpu->kern.unpack(mem->type, mem->bytes + i * mem->row_bytes, (uint32_t)mem->n_cols,
-                         (float *)(void *)(mem->owned + i * row_bytes));
-    }
-    mem->bytes = mem->owned;
     mem->type = ELEM_F32;
-    mem->row_bytes = row_bytes;
+    mem->row_bytes = mem->n_cols * sizeof(float);
+    if (!num_mul(mem->row_bytes, mem->n_rows, &mem->n_bytes)) {
+        return err_new(-ENOMEM);
+    }
+    r = host_alloc(exec, mem);
+    if (r) {
+        return err_up(r);
+    }
+    host_charge(mem, mem->n_bytes);
+    for (uint64_t i = 0; i < mem->n_rows; i++) {
+        cpu->kern.unpack(packed.type, (const uint8_t *)bytes + i * packed.row_bytes, (uint32_t)mem->n_cols,
+                         (float *)(void *)(host_of(mem)->owned + i * mem->row_bytes));
+    }
     return 0;
 }
 
@@ -54,9 +52,13 @@ const struct exec_ops exec_truth = {
     .facts = facts,
     .may_import = cpu_may_import,
     .import = import,
-    .fill_rope = cpu_fill_rope,
+    .alloc = host_alloc,
+    .free = host_free,
+    .write = host_write,
+    .copy_page = host_copy_page,
     .seal = cpu_seal,
     .bind = cpu_bind,
     .submit = cpu_submit,
     .wait = cpu_wait,
+    .fetch = host_fetch,
 };

@@ -91,9 +91,11 @@ struct step {
     uint32_t n_made;                 /* entries whose results are made; */
     enum result_stage stage;         /* where the next one stands, */
     uint32_t n_pooled;               /* rows of it that were looked at for pooling, */
-    float *logits;                   /* [n_tokens], owned: its logits, */
-    struct sample_scratch *sampling; /* owned: and its draw, */
+    struct sample_scratch *sampling; /* owned: its draw, */
     struct sample_result drawn;      /* which ends here */
+    bool is_fetched;                 /* what the program gave is readable: */
+    struct exec_view logits;         /* [n_wanted][n_tokens] */
+    struct exec_view hidden;         /* [n_rows][n_embd], where an entry is pooled */
 
     struct step_report report;
 };

@@ -83,7 +83,8 @@ static int open_backend(struct model *model, const struct model_setup *setup, st
 {
     struct exec_facts facts;
     int r = exec_open(&model->exec,
-                      &(struct exec_setup){ .backend = setup->backend,
+                      &(struct exec_setup){ .backends = setup->backends,
+                                            .backend = setup->backend,
                                             .cpu_mask = setup->cpu_mask,
                                             .fake_script = setup->fake_script,
                                             .n_threads = setup->n_threads },

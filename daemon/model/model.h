@@ -10,20 +10,22 @@
 #include "base/diag.h"
 #include "base/mem.h"
 
+struct exec_ops;
 struct model;
 
 struct model_setup {
-    int fd;                  /* the model file; the caller keeps it */
-    const char *backend;     /* "cpu", "truth", "fake" */
-    const char *cpu_mask;    /* "", "scalar", "avx2": the best kernel set that may be used */
-    const char *kv_format;   /* "f16", "f32", "q8", "q4" */
-    const char *fake_script; /* with "fake" */
-    uint32_t n_threads;      /* 0: from affinity and quota */
-    uint32_t n_context;      /* tokens of one sequence, at most as trained; 0: as trained up to 8192 */
-    uint32_t n_sequences;    /* at most; 0: 32 */
-    uint32_t n_rows;         /* of a step, at most; 0: 512 */
-    uint64_t kv_bytes;       /* ceiling of the page pool; 0: one full context for each of 4 sequences */
-    uint32_t n_parts;        /* of one submission, at most; 0: as many as take about a millisecond */
+    int fd;                                 /* the model file; the caller keeps it */
+    const struct exec_ops *const *backends; /* as in struct exec_setup */
+    const char *backend;                    /* name of one of them */
+    const char *cpu_mask;                   /* "", "scalar", "avx2": the best kernel set that may be used */
+    const char *kv_format;                  /* "f16", "f32", "q8", "q4" */
+    const char *fake_script;                /* with "fake" */
+    uint32_t n_threads;                     /* 0: from affinity and quota */
+    uint32_t n_context;                     /* tokens of one sequence, at most as trained; 0: as trained up to 8192 */
+    uint32_t n_sequences;                   /* at most; 0: 32 */
+    uint32_t n_rows;                        /* of a step, at most; 0: 512 */
+    uint64_t kv_bytes;                      /* ceiling of the page pool; 0: one full context for each of 4 sequences */
+    uint32_t n_parts;                       /* of one submission, at most; 0: as many as take about a millisecond */
 
     /* Tests: finds pages of equal prefixes (chain.h). NULL: the usual one. */
     uint64_t (*prefix_hash)(const void *bytes, size_t n, uint64_t salt);

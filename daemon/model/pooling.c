@@ -2,14 +2,14 @@
 #include "base/mem.h"
 #include <math.h>
 
-struct pooling *pooling_create(enum pooling_kind pooling, uint32_t n_values)
+struct pooling *pooling_create(enum pooling_kind kind, uint32_t n_values)
 {
     struct pooling *pooling = mem_calloc(MEM_SCRATCH, 1, sizeof(*pooling));
 
     if (!pooling) {
         return NULL;
     }
-    pooling->pooling = pooling;
+    pooling->kind = kind;
     pooling->n_values = n_values;
     pooling->sums = mem_calloc(MEM_SCRATCH, n_values, sizeof(*pooling->sums));
     pooling->values = mem_calloc(MEM_SCRATCH, n_values, sizeof(*pooling->values));
@@ -31,7 +31,7 @@ void pooling_destroy(struct pooling *pooling)
 
 bool pooling_wants(const struct pooling *pooling, uint32_t position, uint32_t last)
 {
-    switch (pooling->pooling) {
+    switch (pooling->kind) {
     case POOLING_MEAN:
         return true;
     case POOLING_FIRST:
@@ -44,16 +44,16 @@ bool pooling_wants(const struct pooling *pooling, uint32_t position, uint32_t la
     return false;
 }
 
-void pooling_add(struct pooling *pooling)
+void pooling_add(struct pooling *pooling, const float *row)
 {
     for (uint32_t i = 0; i < pooling->n_values; i++) {
-        pooling->sums[i] += (double)pooling->values[i];
+        pooling->sums[i] += (double)row[i];
     }
     pooling->n_rows++;
 }
 
 /* One row alone comes out as it went in: a float is exact in float64, and so is its quotient by 1. */
-bool pooling_pool(struct pooling *pooling)
+bool pooling_end(struct pooling *pooling)
 {
     bool is_finite = pooling->n_rows > 0;
 

@@ -1,15 +1,15 @@
 /*
- * Gist: the hidden states of a text's rows, pooled into one
+ * Pooling: the hidden states of a text's rows become one
  *
- * A hidden state is what the stream of a row is behind the model's last norm. How those of a text become one stands
- * in its file (key ARCH.pooling_type), and is computed like this, so that the bits depend on the text alone:
+ * A hidden state is the residual stream of a row behind the model's last norm. The file says how those of a text are
+ * pooled (key ARCH.pooling_type). The arithmetic is fixed, so that the bits depend on the text alone:
  *
  *     mean     sum = 0; for each row in the order of positions: sum = sum + row, in float64; then sum / rows, rounded
  *              to float32 once
  *     first    the row of position 0 as it is
  *     last     the row of the last position as it is
  *
- * Rows may come in as many pieces as one likes. Nothing is allocated after pooling_create().
+ * Rows may come in any number of pieces. Nothing is allocated after pooling_create().
  */
 #ifndef SOTTO_MODEL_POOLING_H
 #define SOTTO_MODEL_POOLING_H
@@ -25,28 +25,28 @@ enum pooling_kind {
     POOLING_LAST = 3,
 };
 
-/* More values than any model's; 256 sequences of them fit into one answer of an engine. */
+/* More values than any model has; 256 sequences of them fit into one answer of an engine. */
 #define POOLING_VALUES_MAX 12288u
 
 struct pooling {
-    enum pooling_kind pooling;
+    enum pooling_kind kind;
     uint32_t n_values;
-    uint32_t n_rows; /* that were added */
+    uint32_t n_rows; /* added so far */
     double *sums;    /* [n_values], owned */
-    float *values;   /* [n_values], owned: a row on its way in, at last the pooled state */
+    float *values;   /* [n_values], owned: the pooled state, after pooling_end() */
 };
 
-/* @pooling is not POOLING_NONE. NULL: no memory. */
-struct pooling *pooling_create(enum pooling_kind pooling, uint32_t n_values);
+/* @kind is not POOLING_NONE. Returns NULL if there is no memory. */
+struct pooling *pooling_create(enum pooling_kind kind, uint32_t n_values);
 void pooling_destroy(struct pooling *pooling);
 
-/* True if the row of @position counts, of a text whose last row is that of @last. */
+/* Returns true if the row of @position counts, in a text whose last row is at @last. */
 bool pooling_wants(const struct pooling *pooling, uint32_t position, uint32_t last);
 
-/* Takes the row in gist->values: the next that counts, positions ascending. */
-void pooling_add(struct pooling *pooling);
+/* Adds the next row that counts, [n_values]; positions ascend. */
+void pooling_add(struct pooling *pooling, const float *row);
 
-/* Pools what was added into gist->values. False: a value is not finite. Once it is called no row may be added. */
-bool pooling_pool(struct pooling *pooling);
+/* Pools the added rows into pooling->values. Returns false if a value is not finite. No row may be added later. */
+bool pooling_end(struct pooling *pooling);
 
 #endif

@@ -12,56 +12,74 @@
 
 #define PIECE_US 2000 /* where nobody set a bound: as a submission */
 
-static int show_watched(struct model *model, const struct step *step, const struct step_share *share)
+static bool pools(const struct step *step)
+{
+    for (uint32_t i = 0; i < step->n_entries; i++) {
+        if (step->shares[i].n_rows > 0 && step->shares[i].seq->pooling) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Makes readable what the program gave: logits and hidden states of all rows, one call each. Once for a step. */
+static int fetch(struct step *step)
+{
+    const struct model_program *program = step->program;
+    int r = 0;
+
+    if (step->is_fetched || !program) {
+        return 0;
+    }
+    step->is_fetched = true;
+    if (step->n_wanted > 0) {
+        r = exec_fetch(program->exec, program->logits, &step->logits);
+    }
+    if (r == 0 && pools(step)) {
+        r = exec_fetch(program->exec, program->hidden, &step->hidden);
+    }
+    return err_up(r);
+}
+
+static void show_watched(const struct model *model, const struct step *step, const struct step_share *share)
 {
     uint32_t first = share->seq->n_done - share->n_watched; /* position */
 
     for (uint32_t i = 0; i < share->n_watched; i++) {
-        int r = exec_read(step->program->exec, step->program->logits, share->watched + i, step->logits,
+        share->seq->watch(share->seq->watcher, first + i, exec_view_row(&step->logits, share->watched + i),
                           model->params.n_tokens);
-
-        if (r) {
-            return err_up(r);
-        }
-        share->seq->watch(share->seq->watcher, first + i, step->logits, model->params.n_tokens);
     }
-    return 0;
 }
 
 /* The rows are part of the sequence now. */
-static int take_rows(struct model *model, struct step *step, const struct step_share *share, bool computed)
+static void take_rows(struct model *model, struct step *step, const struct step_share *share, bool computed)
 {
     struct seq *seq = share->seq;
 
     if (!seq || share->n_rows == 0) {
-        return 0;
+        return;
     }
     if (!computed) {
         if (model->states.mem) {
             seq_go_back(model, seq, 0); /* its state is somewhere among these rows */
         }
-        return 0;
+        return;
     }
     seq->n_done += share->n_rows;
     step->results[step->n_made].n_rows = share->n_rows;
-    return err_up(show_watched(model, step, share));
+    show_watched(model, step, share);
 }
 
 /* ---- drawing a token */
 
-static int begin_draw(struct model *model, struct step *step, const struct step_share *share)
+static void begin_draw(struct model *model, struct step *step, const struct step_share *share)
 {
     struct seq *seq = share->seq;
-    int r = exec_read(step->program->exec, step->program->logits, share->wanted, step->logits, model->params.n_tokens);
 
-    if (r) {
-        return err_up(r);
-    }
     step->drawn = (struct sample_result){ .top_ids = seq->top_ids, .top_logprobs = seq->top_logprobs };
-    sample_begin(step->sampling, &seq->params, step->logits, model->params.n_tokens, seq->tokens, seq->n_known,
-                 seq->n_known + seq->n_slid - seq->n_prompt, &step->drawn);
+    sample_begin(step->sampling, &seq->params, exec_view_row(&step->logits, share->wanted), model->params.n_tokens,
+                 seq->tokens, seq->n_known, seq->n_known + seq->n_slid - seq->n_prompt, &step->drawn);
     step->stage = RESULT_SAMPLES;
-    return 0;
 }
 
 static void end_draw(struct model *model, struct step *step, struct step_share *share, int outcome)
@@ -106,84 +124,74 @@ static bool draw_some(struct model *model, struct step *step, struct step_share 
 
 /* Takes the rows that count, for about as long as a piece may be. True: all are taken; behind the last of the text,
  * what they come to is the result. */
-static int pool_some(struct model *model, struct step *step, struct step_share *share, bool *ret_made)
+static bool pool_some(const struct model *model, struct step *step, struct step_share *share)
 {
-    const struct model_program *program = step->program;
     struct step_result *result = &step->results[step->n_made];
     struct seq *seq = share->seq;
     uint64_t until_us = clock_mono_us() + (model->bound_us ? model->bound_us / 2 : PIECE_US);
     uint32_t first = seq->n_done - share->n_rows; /* position */
 
     for (; step->n_pooled < share->n_rows && clock_mono_us() <= until_us; step->n_pooled++) {
-        int r;
-
-        if (!pooling_wants(seq->pooling, first + step->n_pooled, seq->n_known - 1)) {
-            continue;
+        if (pooling_wants(seq->pooling, first + step->n_pooled, seq->n_known - 1)) {
+            pooling_add(seq->pooling, exec_view_row(&step->hidden, share->first + step->n_pooled));
         }
-        r = exec_read(program->exec, program->hidden, share->first + step->n_pooled, seq->pooling->values,
-                      seq->pooling->n_values);
-        if (r) {
-            return err_up(r);
-        }
-        pooling_add(seq->pooling);
     }
-    *ret_made = step->n_pooled == share->n_rows;
-    if (!*ret_made || share->n_rows == 0 || seq->n_done < seq->n_known) {
-        return 0;
+    if (step->n_pooled < share->n_rows) {
+        return false;
     }
-    if (!pooling_pool(seq->pooling)) {
+    if (share->n_rows == 0 || seq->n_done < seq->n_known) {
+        return true;
+    }
+    if (!pooling_end(seq->pooling)) {
         share->outcome = STEP_ENTRY_NUMERIC;
-        return 0;
+        return true;
     }
     result->n_hidden = seq->pooling->n_values;
     result->hidden = seq->pooling->values;
-    return 0;
+    return true;
 }
 
 /* ---- */
 
-/* The first piece: rows become part of the sequence, and what has to be done with them is begun. */
-static int begin_result(struct model *model, struct step *step, struct step_share *share, bool computed, bool *ret_made)
+/* The first piece: rows become part of the sequence, and what has to be done with them is begun. True: the result is
+ * made. */
+static bool begin_result(struct model *model, struct step *step, struct step_share *share, bool computed)
 {
-    int r = take_rows(model, step, share, computed);
-
-    if (r) {
-        return err_up(r);
-    }
+    take_rows(model, step, share, computed);
     if (share->seq && share->seq->is_stopped) {
-        return 0; /* is dealt with below */
+        return false; /* result_go() deals with it */
     }
     if (share->seq && share->seq->pooling) {
         step->stage = RESULT_POOLS;
         step->n_pooled = 0;
-        return pool_some(model, step, share, ret_made);
+        return pool_some(model, step, share);
     }
     if (share->wanted != STEP_NOT_WANTED) {
-        return err_up(begin_draw(model, step, share));
+        begin_draw(model, step, share);
+        return false;
     }
-    *ret_made = true;
-    return 0;
+    return true;
 }
 
 int result_go(struct model *model, struct step *step, bool computed, bool *ret_made)
 {
     struct step_share *share = &step->shares[step->n_made];
     bool is_made = false;
-    int r = 0;
+    int r = computed ? fetch(step) : 0;
 
+    if (r) {
+        return err_up(r);
+    }
     switch (step->stage) {
     case RESULT_NEW:
-        r = begin_result(model, step, share, computed, &is_made);
+        is_made = begin_result(model, step, share, computed);
         break;
     case RESULT_POOLS:
-        r = pool_some(model, step, share, &is_made);
+        is_made = pool_some(model, step, share);
         break;
     case RESULT_SAMPLES:
         is_made = !share->seq->is_stopped && draw_some(model, step, share);
         break;
-    }
-    if (r) {
-        return err_up(r);
     }
     if (!is_made && share->seq && share->seq->is_stopped) {
         share->outcome = STEP_ENTRY_STOPPED;

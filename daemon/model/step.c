@@ -53,10 +53,9 @@ int step_create(struct model *model, struct step *step)
     step->pages = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->pages));
     step->states = mem_calloc(MEM_SCRATCH, model->n_rows, sizeof(*step->states));
     step->wanted = mem_calloc(MEM_SCRATCH, model->n_sequences, sizeof(*step->wanted));
-    step->logits = mem_calloc(MEM_SCRATCH, model->params.n_tokens, sizeof(*step->logits));
     step->n_parts = 1;
-    if (!step->logits || !step->shares || !step->results || !step->tokens || !step->positions || !step->pages ||
-        !step->states || !step->wanted) {
+    if (!step->shares || !step->results || !step->tokens || !step->positions || !step->pages || !step->states ||
+        !step->wanted) {
         return err_new(-ENOMEM);
     }
     return err_up(sample_scratch_create(&step->sampling, model->params.n_tokens));
@@ -65,7 +64,6 @@ int step_create(struct model *model, struct step *step)
 void step_finish(struct step *step)
 {
     sample_scratch_destroy(step->sampling);
-    mem_free(step->logits);
     mem_free(step->shares);
     mem_free(step->results);
     mem_free(step->tokens);
@@ -214,6 +212,7 @@ static int take_entries(struct model *model, struct step *step, const struct ste
     step->n_wanted = 0;
     step->n_made = 0;
     step->stage = RESULT_NEW;
+    step->is_fetched = false;
     for (uint32_t i = 0; i < n_entries; i++) {
         struct step_share *share = &step->shares[i];
 

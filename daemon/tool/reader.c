@@ -1,11 +1,14 @@
 #include "tool/reader.h"
 #include "base/err.h"
 #include "base/num.h"
+#include "exec/exec.h"
 #include "model/model.h"
 #include "model/step.h"
 
 #define SEQ_ID 1
 #define ROWS   512 /* of a step, where nobody looks at them */
+
+static const struct exec_ops *const backends[] = { &exec_cpu, &exec_truth, NULL };
 
 int reader_open(struct reader *reader, const struct reader_setup *setup, struct diag *diag)
 {
@@ -16,6 +19,7 @@ int reader_open(struct reader *reader, const struct reader_setup *setup, struct 
     if (!r) {
         r = model_open(&reader->model,
                        &(struct model_setup){ .fd = reader->file.fd,
+                                              .backends = backends,
                                               .backend = setup->backend,
                                               .cpu_mask = "",
                                               .kv_format = setup->kv_format,

@@ -52,11 +52,14 @@ static void weigh(struct survey *survey)
 /* Binds the tensors to the backend that would run them: names, shapes and types are looked at, not their data. */
 static int try_bind(struct survey *survey, const uint8_t *map)
 {
+    static const struct exec_ops *const backends[] = { &exec_cpu, NULL };
     struct diag *diag = &survey->refusals[SURVEY_TENSORS];
     struct arch_weights weights = { .layers = NULL };
     struct exec_facts facts;
     struct exec *exec;
-    int r = exec_open(&exec, &(struct exec_setup){ .backend = "cpu", .cpu_mask = "", .n_threads = 1 }, diag);
+    int r =
+        exec_open(&exec, &(struct exec_setup){ .backends = backends, .backend = "cpu", .cpu_mask = "", .n_threads = 1 },
+                  diag);
 
     if (r) {
         return r < 0 ? err_up(r) : 0;

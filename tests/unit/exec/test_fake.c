@@ -1,7 +1,6 @@
 /* The scripted backend: rules in order, and an answer that is a function of all tokens so far. */
 #include "base/clean.h"
-#include "exec/exec.h"
-#include "tensor/type.h"
+#include "fixture.h"
 #include "unit.h"
 #include <math.h>
 #include <signal.h>
@@ -12,7 +11,7 @@
 
 static float weights[N_COLS * N_VOCAB];
 
-struct fixture {
+struct setting {
     struct exec *exec;
     struct exec_program *program;
     uint32_t logits;
@@ -32,17 +31,7 @@ static const char *script_of(const char *text)
     return path;
 }
 
-static struct exec_mem *import(struct exec *exec)
-{
-    struct exec_mem *mem = NULL;
-    struct diag diag = DIAG_INIT;
-    const struct exec_tensor tensor = { .name = "w", .n_cols = N_COLS, .n_rows = N_VOCAB, .bytes = weights };
-
-    ck_assert_int_eq(exec_import(exec, &tensor, &mem, &diag), EXEC_OK);
-    return mem;
-}
-
-static void set_up(struct fixture *fixture, const char *script)
+static void set_up(struct setting *setting, const char *script)
 {
     const struct exec_kv_shape shape = {
         .n_layers = 1, .n_kv_heads = 1, .head_dim = N_COLS, .n_pages = 4, .format = EXEC_KV_F16
@@ -53,46 +42,40 @@ static void set_up(struct fixture *fixture, const char *script)
     uint32_t x;
     uint32_t last;
 
-    ck_assert_msg(exec_open(&fixture->exec, &(struct exec_setup){ .backend = "fake", .fake_script = script }, &diag) ==
-                      EXEC_OK,
-                  "%s", diag.text);
-    ck_assert_int_eq(exec_program_create(fixture->exec, 0, 4, 4, &fixture->program), 0);
-    ck_assert_int_eq(exec_alloc_kv(fixture->exec, &shape, &kv, &diag), EXEC_OK);
-    weight = import(fixture->exec);
-    x = exec_slot(fixture->program, "x", N_COLS, EXEC_ROWS_ALL);
-    last = exec_slot(fixture->program, "last", N_COLS, EXEC_ROWS_WANTED);
-    fixture->logits = exec_slot(fixture->program, "logits", N_VOCAB, EXEC_ROWS_WANTED);
-    exec_record(fixture->program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = weight });
-    exec_record(fixture->program,
+    ck_assert_msg(fixture_try(&setting->exec, "fake", script, &diag) == EXEC_OK, "%s", diag.text);
+    ck_assert_int_eq(exec_program_create(setting->exec, 0, 4, 4, &setting->program), 0);
+    ck_assert_int_eq(exec_alloc_kv(setting->exec, &shape, &kv, &diag), EXEC_OK);
+    weight = fixture_import(setting->exec, weights, N_COLS, N_VOCAB);
+    x = exec_slot(setting->program, "x", N_COLS, EXEC_ROWS_ALL);
+    last = exec_slot(setting->program, "last", N_COLS, EXEC_ROWS_WANTED);
+    setting->logits = exec_slot(setting->program, "logits", N_VOCAB, EXEC_ROWS_WANTED);
+    exec_record(setting->program, &(struct exec_op){ .kind = EXEC_EMBED, .out = x, .weight = weight });
+    exec_record(setting->program,
                 &(struct exec_op){
                     .kind = EXEC_STORE, .in = x, .in2 = x, .kv = kv, .n_kv_heads = 1, .head_dim = N_COLS });
-    exec_record(fixture->program, &(struct exec_op){ .kind = EXEC_GATHER, .in = x, .out = last });
-    exec_record(fixture->program,
-                &(struct exec_op){ .kind = EXEC_MATMUL, .in = last, .out = fixture->logits, .weight = weight });
-    ck_assert_msg(exec_seal(fixture->program, &diag) == EXEC_OK, "%s", diag.text);
+    exec_record(setting->program, &(struct exec_op){ .kind = EXEC_GATHER, .in = x, .out = last });
+    exec_record(setting->program,
+                &(struct exec_op){ .kind = EXEC_MATMUL, .in = last, .out = setting->logits, .weight = weight });
+    ck_assert_msg(exec_seal(setting->program, &diag) == EXEC_OK, "%s", diag.text);
 }
 
 /* Runs @tokens as one sequence and gives the logits after the last. */
-static void run(struct fixture *fixture, const uint32_t *tokens, uint32_t n, float *logits)
+static void run(struct setting *setting, const uint32_t *tokens, uint32_t n, float *logits)
 {
     static const uint32_t table[] = { 2 };
     static const uint32_t positions[] = { 0, 1, 2, 3 };
     const uint32_t *pages[] = { table, table, table, table };
     const uint32_t wanted[] = { n - 1 };
-    uint64_t ticket;
 
-    ck_assert_int_eq(exec_bind(fixture->program, &(struct exec_batch){ .n_rows = n,
+    ck_assert_int_eq(exec_bind(setting->program, &(struct exec_batch){ .n_rows = n,
                                                                        .tokens = tokens,
                                                                        .positions = positions,
                                                                        .pages = pages,
                                                                        .n_wanted = 1,
                                                                        .wanted = wanted }),
                      0);
-    while (exec_is_left(fixture->program)) {
-        ck_assert_int_eq(exec_submit(fixture->program, 1, 0, &ticket), 0);
-        ck_assert_int_eq(exec_wait(fixture->exec, ticket, 1000), EXEC_OK);
-    }
-    ck_assert_int_eq(exec_read(fixture->program, fixture->logits, 0, logits, N_VOCAB), 0);
+    fixture_run(setting->exec, setting->program);
+    fixture_read(setting->program, setting->logits, 0, logits, N_VOCAB);
 }
 
 static uint32_t best_of(const float *logits)
@@ -125,15 +108,15 @@ static const struct rule_row {
 START_TEST(the_first_rule_that_holds_decides)
 {
     const struct rule_row *row = &rule_rows[_i];
-    struct fixture fixture;
+    struct setting setting;
     float logits[N_VOCAB];
 
-    set_up(&fixture, script_of(row->script));
+    set_up(&setting, script_of(row->script));
 
-    run(&fixture, row->tokens, 3, logits);
+    run(&setting, row->tokens, 3, logits);
 
     ck_assert_uint_eq(best_of(logits), row->best);
-    exec_close(fixture.exec);
+    exec_close(setting.exec);
 }
 END_TEST
 
@@ -141,53 +124,53 @@ START_TEST(without_rules_every_token_counts)
 {
     const uint32_t one[] = { 1, 2, 3 };
     const uint32_t other[] = { 4, 2, 3 };
-    struct fixture fixture;
+    struct setting setting;
     float first[N_VOCAB];
     float second[N_VOCAB];
 
-    set_up(&fixture, NULL);
+    set_up(&setting, NULL);
 
-    run(&fixture, one, 3, first);
-    run(&fixture, one, 3, second);
+    run(&setting, one, 3, first);
+    run(&setting, one, 3, second);
     ck_assert_mem_eq(first, second, sizeof(first));
-    run(&fixture, other, 3, second);
+    run(&setting, other, 3, second);
     ck_assert_mem_ne(first, second, sizeof(first));
-    exec_close(fixture.exec);
+    exec_close(setting.exec);
 }
 END_TEST
 
 START_TEST(numbers_can_go_wrong_on_order)
 {
     const uint32_t tokens[] = { 1 };
-    struct fixture fixture;
+    struct setting setting;
     float logits[N_VOCAB];
 
-    set_up(&fixture, script_of("after 1 nan\n"));
-    run(&fixture, tokens, 1, logits);
+    set_up(&setting, script_of("after 1 nan\n"));
+    run(&setting, tokens, 1, logits);
     ck_assert(isnan(logits[0]) && isnan(logits[N_VOCAB - 1]));
-    exec_close(fixture.exec);
+    exec_close(setting.exec);
 
-    set_up(&fixture, script_of("after 1 -inf\n"));
-    run(&fixture, tokens, 1, logits);
+    set_up(&setting, script_of("after 1 -inf\n"));
+    run(&setting, tokens, 1, logits);
     ck_assert(isinf(logits[3]) && logits[3] < 0);
-    exec_close(fixture.exec);
+    exec_close(setting.exec);
 
-    set_up(&fixture, script_of("after 1 equal\n"));
-    run(&fixture, tokens, 1, logits);
+    set_up(&setting, script_of("after 1 equal\n"));
+    run(&setting, tokens, 1, logits);
     ck_assert_float_eq(logits[0], logits[31]);
-    exec_close(fixture.exec);
+    exec_close(setting.exec);
 }
 END_TEST
 
 START_TEST(a_crash_comes_when_the_row_is_computed)
 {
     const uint32_t tokens[] = { 1, 9, 3 };
-    struct fixture fixture;
+    struct setting setting;
     float logits[N_VOCAB];
 
-    set_up(&fixture, script_of("after 9 crash\n"));
+    set_up(&setting, script_of("after 9 crash\n"));
 
-    run(&fixture, tokens, 3, logits);
+    run(&setting, tokens, 3, logits);
 }
 END_TEST
 
@@ -200,11 +183,21 @@ START_TEST(a_script_that_cannot_be_played_is_refused_with_its_line)
 {
     struct exec *exec;
     struct diag diag = DIAG_INIT;
-    const struct exec_setup setup = { .backend = "fake", .fake_script = script_of(bad_scripts[_i]) };
 
-    ck_assert_int_eq(exec_open(&exec, &setup, &diag), EXEC_REFUSED);
+    ck_assert_int_eq(fixture_try(&exec, "fake", script_of(bad_scripts[_i]), &diag), EXEC_REFUSED);
 
     ck_assert_msg(strstr(diag.text, _i == 5 ? ":2:" : ":1:"), "%s", diag.text);
+}
+END_TEST
+
+START_TEST(a_backend_that_was_not_handed_in_is_refused_with_the_names_of_those_that_were)
+{
+    struct exec *exec;
+    struct diag diag = DIAG_INIT;
+
+    ck_assert_int_eq(fixture_try(&exec, "gpu", NULL, &diag), EXEC_REFUSED);
+
+    ck_assert_str_eq(diag.text, "backend \"gpu\" is not known here; there are cpu, truth, far, fake");
 }
 END_TEST
 
@@ -213,9 +206,7 @@ START_TEST(a_script_that_is_not_there_is_refused)
     struct exec *exec;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(exec_open(&exec, &(struct exec_setup){ .backend = "fake", .fake_script = "/nowhere/script" },
-                               &diag),
-                     EXEC_REFUSED);
+    ck_assert_int_eq(fixture_try(&exec, "fake", "/nowhere/script", &diag), EXEC_REFUSED);
 
     ck_assert_msg(strstr(diag.text, "/nowhere/script"), "%s", diag.text);
 }
@@ -231,6 +222,7 @@ int main(void)
     tcase_add_test(tcase, numbers_can_go_wrong_on_order);
     tcase_add_test_raise_signal(tcase, a_crash_comes_when_the_row_is_computed, SIGABRT);
     tcase_add_loop_test(tcase, a_script_that_cannot_be_played_is_refused_with_its_line, 0, (int)COUNTOF(bad_scripts));
+    tcase_add_test(tcase, a_backend_that_was_not_handed_in_is_refused_with_the_names_of_those_that_were);
     tcase_add_test(tcase, a_script_that_is_not_there_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "../exec/far.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <jansson.h>
@@ -10,6 +11,12 @@ const bool fixture_has_one_hash = true;
 #else
 const bool fixture_has_one_hash = false;
 #endif
+
+#ifndef FIXTURE_BACKEND
+#define FIXTURE_BACKEND "cpu"
+#endif
+
+static const struct exec_ops *const backends[] = { &exec_cpu, &exec_truth, &exec_fake, &exec_far, NULL };
 
 static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
 {
@@ -24,7 +31,8 @@ int fixture_try(struct model **ret_model, const char *path, const struct fixture
     ck_assert_msg(fd >= 0, "cannot open %s", path);
     r = model_open(ret_model,
                    &(struct model_setup){ .fd = fd,
-                                          .backend = setup->backend ? setup->backend : "cpu",
+                                          .backends = backends,
+                                          .backend = setup->backend ? setup->backend : FIXTURE_BACKEND,
                                           .cpu_mask = setup->cpu_mask ? setup->cpu_mask : "",
                                           .kv_format = setup->kv_format ? setup->kv_format : "f32",
                                           .fake_script = setup->script,

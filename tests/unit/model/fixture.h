@@ -11,7 +11,7 @@
 #define FIXTURE_VOCAB  512 /* of the stories260K files */
 
 struct fixture_setup {
-    const char *backend;   /* NULL: "cpu" */
+    const char *backend;   /* NULL: FIXTURE_BACKEND, or "cpu" */
     const char *cpu_mask;  /* NULL: "" */
     const char *kv_format; /* NULL: "f32" */
     const char *script;

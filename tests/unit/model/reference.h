@@ -1,10 +1,10 @@
 /*
- * Paper: a tiny random model of any family, as a file and as its paper's formulas
+ * Reference: a tiny random model of any family, as a file and as its paper's formulas
  *
- * reference_make() writes the file that sotto opens; reference_logits() computes what it stands for in float64, from the same
- * numbers and from nothing else: whole sequences, no pages, no kernels, one loop a formula, written from the published
- * definitions (the papers that the heads of arch_*.c name, and the models' reference implementation for what papers
- * leave open: a window counts the row's own position; the mixed zone of YaRN lies between whole pairs).
+ * reference_make() writes the file that sotto opens. reference_logits() computes what the file stands for in float64,
+ * from the same numbers and nothing else: whole sequences, no pages, no kernels, one loop a formula. It is written from
+ * the published definitions: the papers that the heads of arch_*.c name, and the models' own implementations for what
+ * papers leave open (a window counts the row's own position; the mixed zone of YaRN lies between whole pairs).
  */
 #ifndef SOTTO_MODEL_REFERENCE_H
 #define SOTTO_MODEL_REFERENCE_H
@@ -20,12 +20,12 @@
 #define REFERENCE_CONTEXT  128
 #define REFERENCE_TENSORS  700
 
-/* What differs between families, in their papers' terms. Zero where a family has nothing of it. */
+/* What differs between families, in their papers' terms. Zero: the family does not have it. */
 struct reference {
     const char *name; /* for messages */
     const char *family;
     uint32_t n_layers;
-    uint32_t n_rot;          /* of a head; 0: all */
+    uint32_t n_rot;          /* rotated elements of a head; 0: all */
     bool turns_neighbours;   /* pairs (0, 1), (2, 3), ...; else (0, n / 2), ... */
     uint32_t unturned_every; /* layers */
     bool has_biases;         /* of q, k, v */
@@ -35,7 +35,7 @@ struct reference {
     bool is_gemma;           /* GELU, and an embedding scaled by the root of its width */
     uint32_t window;         /* 0: none */
     uint32_t global_every;   /* layers without the window; 0: none */
-    uint32_t pattern_key;    /* the file says so: 1 as a number, 2 as an array, 3 as one too long */
+    uint32_t pattern_key;    /* form of global_every in the file: 1 a number, 2 an array, 3 an array that is too long */
     float attn_cap, logit_cap;
     float attn_scale; /* 0: 1 / sqrt(head) */
     float base;       /* 0: 10000, and no key */
@@ -48,9 +48,9 @@ struct reference {
     bool has_lists;         /* rope_factors_long.weight and _short.weight */
     const char *omits[4];   /* tensors that the file lacks; only for refusals */
     float magnitude;        /* 0: 1, and no key */
-    uint32_t attends_every; /* layers, the others are gated delta nets; 0: all attend */
-    bool lists_layers;      /* the file says layer by layer which recur */
-    uint32_t n_ahead;       /* layers behind the last that guess ahead, of which the file has nothing */
+    uint32_t attends_every; /* every n-th layer attends, the others are gated delta nets; 0: all attend */
+    bool lists_layers;      /* the file lists the recurrent layers */
+    uint32_t n_ahead;       /* multi-token-prediction layers behind the last; the file has no tensors of them */
     uint32_t pooling;       /* 0: none */
     uint32_t n_values;      /* heads of values; 0: as many as the sizes in reference_parts.h say */
 };

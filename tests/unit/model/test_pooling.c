@@ -1,6 +1,6 @@
 /*
- * Gists: what the rows of a text come to, by the written definition, against the papers' formulas in float64, and with
- * the same bits however the text is served.
+ * Pooled hidden states of a text: as the definition says, as the papers' formulas say in float64, and with the same
+ * bits however the text is served.
  */
 #include "base/clean.h"
 #include "model/pooling.h"
@@ -23,8 +23,7 @@ static void add_rows(struct pooling *pooling)
 {
     for (uint32_t i = 0; i < COUNTOF(rows); i++) {
         if (pooling_wants(pooling, i, COUNTOF(rows) - 1)) {
-            memcpy(pooling->values, rows[i], sizeof(rows[i]));
-            pooling_add(pooling);
+            pooling_add(pooling, rows[i]);
         }
     }
 }
@@ -35,7 +34,7 @@ START_TEST(a_mean_is_summed_in_float64_and_rounded_once)
 
     add_rows(pooling);
 
-    ck_assert(pooling_pool(pooling));
+    ck_assert(pooling_end(pooling));
     ck_assert(pooling->values[0] == (float)(((double)1.0f + (double)0.1f + (double)0.2f) / 3));
     ck_assert(pooling->values[1] == (float)(1.0 / 3));
     pooling_destroy(pooling);
@@ -50,7 +49,7 @@ START_TEST(the_first_and_the_last_row_come_out_as_they_are)
     add_rows(first);
     add_rows(last);
 
-    ck_assert(pooling_pool(first) && pooling_pool(last));
+    ck_assert(pooling_end(first) && pooling_end(last));
     ck_assert_mem_eq(first->values, rows[0], sizeof(rows[0]));
     ck_assert_mem_eq(last->values, rows[2], sizeof(rows[2]));
     pooling_destroy(first);
@@ -58,15 +57,14 @@ START_TEST(the_first_and_the_last_row_come_out_as_they_are)
 }
 END_TEST
 
-START_TEST(what_is_not_finite_is_no_gist)
+START_TEST(a_value_that_is_not_finite_is_refused)
 {
     struct pooling *pooling = pooling_create(POOLING_MEAN, 2);
 
     add_rows(pooling);
-    pooling->values[1] = NAN;
-    pooling_add(pooling);
+    pooling_add(pooling, (const float[]){ 0.0f, NAN });
 
-    ck_assert(!pooling_pool(pooling));
+    ck_assert(!pooling_end(pooling));
     pooling_destroy(pooling);
     pooling_destroy(NULL);
 }
@@ -371,7 +369,7 @@ int main(void)
     tcase_set_timeout(facts, 120);
     tcase_add_test(facts, a_mean_is_summed_in_float64_and_rounded_once);
     tcase_add_test(facts, the_first_and_the_last_row_come_out_as_they_are);
-    tcase_add_test(facts, what_is_not_finite_is_no_gist);
+    tcase_add_test(facts, a_value_that_is_not_finite_is_refused);
     tcase_add_loop_test(facts, a_gist_is_that_of_the_papers_hidden_states, 0, 3 * n_references);
     tcase_add_test(facts, a_gist_has_the_same_bits_however_it_is_served);
     tcase_add_test(facts, a_model_for_embedding_answers_with_the_bits_that_it_had);

@@ -49,6 +49,8 @@ static const struct row {
     { "stories260K-as-gemma-f32", "cpu", "f32", BOUND_F32, BOUND_F32 },
     { "stories260K-as-gemma-f32", "cpu", "f16", BOUND_F16_KV, BOUND_F16_KV },
     { "stories260K-wide-q4_k_m", "truth", "f16", BOUND_F16_KV, BOUND_F16_KV },
+    { "stories260K-f32", "far", "f32", BOUND_F32, BOUND_F32 },
+    { "stories260K-q4_0", "far", "f16", BOUND_8BIT, BOUND_8BIT },
 };
 
 static double largest_difference(const double *logits, const float *logprobs)

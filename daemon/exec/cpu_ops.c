@@ -1,0 +1,222 @@
+/*
+ * Cpu_ops: each kind of op over a range of its units
+ *
+ * A unit is what no bit depends on: a weight row of a product, a (head, row) pair of attention, a row of everything
+ * else. Any worker runs any range.
+ */
+#include "exec/cpu_plan.h"
+#include <string.h>
+
+static void run_embed(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_mem *weight = part->op->weight;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        part->cpu->kern.unpack(weight->type,
+                               host_of(weight)->bytes + part->program->batch.tokens[i] * weight->row_bytes,
+                               (uint32_t)weight->n_cols, host_slot(part->program, part->op->out, i));
+    }
+}
+
+static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+
+    const float *weight = host_floats(op->weight);
+    uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed by themselves: a row, or each of its heads */
+    uint32_t n_cols = part->program->slots[op->in].n_cols;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = host_slot(part->program, op->out, i);
+        const float *in = host_slot(part->program, op->in, i);
+
+        for (uint32_t at = 0; at < n_cols; at += n_alone) {
+            part->cpu->kern.rms_norm(out + at, in + at, weight, op->eps, n_alone);
+        }
+    }
+}
+
+void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_slot *in = &part->program->slots[part->op->in];
+    uint8_t *acts = host_scratch(part->program) + part->plan->acts;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        part->cpu->kern.quantise(part->plan->act, host_slot(part->program, part->op->in, i), in->n_cols,
+                                 acts + i * part->plan->act_bytes);
+    }
+}
+
+static void run_matmul(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    const struct kern_matmul product = {
+        .type = op->weight->type,
+        .n_cols = (uint32_t)op->weight->n_cols,
+        .weights = host_of(op->weight)->bytes,
+        .weight_bytes = op->weight->row_bytes,
+        .acts = host_scratch(program) + part->plan->acts,
+        .act_bytes = part->plan->act_bytes,
+        .n_rows = exec_op_rows(program, op),
+        .out = host_slot(program, op->out, 0),
+        .out_stride = program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.matmul(&product, first, n);
+    for (uint32_t i = 0; op->bias && i < product.n_rows; i++) {
+        float *out = product.out + i * product.out_stride + first;
+
+        part->cpu->kern.add(out, out, host_floats(op->bias) + first, n);
+    }
+}
+
+static void run_rope(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct kern_rope rope = {
+        .order = op->pairs == EXEC_PAIRS_HALVES ? KERN_ROPE_HALVES : KERN_ROPE_ADJACENT,
+        .n_heads = op->n_heads,
+        .head_dim = op->head_dim,
+        .n_rot = (uint32_t)op->table->n_cols,
+        .table = host_floats(op->table),
+        .pos = part->program->batch.positions,
+        .x = host_slot(part->program, op->out, 0),
+        .stride = part->program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.rope(&rope, first, n);
+}
+
+static struct kern_kv_shape kv_shape(const struct exec_op *op)
+{
+    const enum kern_kv kv = exec_kern_kv(op->kv->kv.format);
+
+    return (struct kern_kv_shape){
+        .kv = kv,
+        .n_kv_heads = op->n_kv_heads,
+        .head_dim = op->head_dim,
+        .base = host_of(op->kv)->owned,
+        .page_bytes = op->kv->row_bytes,
+        .layer_bytes = op->layer * kern_kv_page_bytes(kv, op->n_kv_heads, op->head_dim),
+    };
+}
+
+static void run_store(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct cpu_plan *plan = part->program->private;
+    const struct kern_store store = {
+        .shape = kv_shape(op),
+        .rows = plan->rows,
+        .k = host_slot(part->program, op->in, 0),
+        .v = host_slot(part->program, op->in2, 0),
+        .k_stride = part->program->slots[op->in].stride,
+        .v_stride = part->program->slots[op->in2].stride,
+    };
+
+    part->cpu->kern.store(&store, first, n);
+}
+
+static void run_attend(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_op *op = part->op;
+    const struct cpu_plan *plan = part->program->private;
+    const struct kern_attend attend = {
+        .shape = kv_shape(op),
+        .n_heads = op->n_heads,
+        .n_rows = part->program->batch.n_rows,
+        .rows = plan->rows + (size_t)part->plan->window * part->program->n_rows,
+        .scale = op->scale,
+        .cap = op->cap,
+        .q = host_slot(part->program, op->in, 0),
+        .out = host_slot(part->program, op->out, 0),
+        .q_stride = part->program->slots[op->in].stride,
+        .out_stride = part->program->slots[op->out].stride,
+    };
+
+    part->cpu->kern.attend(&attend, first, n);
+}
+
+static void run_pairwise(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_cols = program->slots[op->out].n_cols;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = host_slot(program, op->out, i);
+        const float *a = host_slot(program, op->in, i);
+        const float *b = host_slot(program, op->in2, i);
+
+        if (op->kind == EXEC_ADD) {
+            part->cpu->kern.add(out, a, b, n_cols);
+        } else if (op->gate == EXEC_GATE_SIGMOID) {
+            part->cpu->kern.sigmoid_mul(out, a, b, n_cols);
+        } else if (op->gate == EXEC_GATE_GELU) {
+            part->cpu->kern.gelu_mul(out, a, b, n_cols);
+        } else {
+            part->cpu->kern.silu_mul(out, a, b, n_cols);
+        }
+    }
+}
+
+static void run_single(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_cols = program->slots[op->out].n_cols;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = host_slot(program, op->out, i);
+        const float *in = host_slot(program, op->in, i);
+
+        if (op->kind == EXEC_SCALE) {
+            part->cpu->kern.scale(out, in, op->scale, n_cols);
+        } else {
+            part->cpu->kern.cap(out, in, op->cap, n_cols);
+        }
+    }
+}
+
+static void run_unzip(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+    uint32_t n_out = program->slots[op->out].n_cols;
+    uint32_t step = program->slots[op->in].n_cols / n_out * op->head_dim;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        float *out = host_slot(program, op->out, i);
+        const float *in = host_slot(program, op->in, i) + (size_t)op->part * op->head_dim;
+
+        for (uint32_t run = 0; run < n_out / op->head_dim; run++) {
+            memcpy(out + (size_t)run * op->head_dim, in + (size_t)run * step, op->head_dim * sizeof(float));
+        }
+    }
+}
+
+static void run_gather(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    const struct exec_program *program = part->program;
+    const struct exec_op *op = part->op;
+
+    for (uint32_t i = first; i < first + n; i++) {
+        memcpy(host_slot(program, op->out, i), host_slot(program, op->in, program->batch.wanted[i]),
+               program->slots[op->out].n_cols * sizeof(float));
+    }
+}
+
+typedef void (*range_fn)(const struct cpu_part *part, uint32_t first, uint32_t n);
+
+static const range_fn ranges[EXEC_OP_COUNT] = {
+    [EXEC_EMBED] = run_embed,     [EXEC_NORM] = run_norm,     [EXEC_MATMUL] = run_matmul, [EXEC_ROPE] = run_rope,
+    [EXEC_STORE] = run_store,     [EXEC_ATTEND] = run_attend, [EXEC_GLU] = run_pairwise,  [EXEC_ADD] = run_pairwise,
+    [EXEC_SCALE] = run_single,    [EXEC_CAP] = run_single,    [EXEC_UNZIP] = run_unzip,   [EXEC_CONV] = cpu_run_conv,
+    [EXEC_DELTA] = cpu_run_delta, [EXEC_GATHER] = run_gather,
+};
+
+void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n)
+{
+    ranges[part->op->kind](part, first, n);
+}
