@@ -1,5 +1,6 @@
 #include "govern/governor.h"
 #include <math.h>
+#include <stddef.h>
 
 #define COLDEST_MC       (-60000) /* a car in Siberia; below is an error code */
 #define HOTTEST_MC       150000   /* no silicon computes there */

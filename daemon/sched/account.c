@@ -1,7 +1,7 @@
 /*
- * The budget is a bucket told from its other side: what was spent leaks away at the rate of the limit, and a request
- * may spend while less than a minute's worth has not leaked. So the limit may change from one request to the next
- * (a reload) without a bucket to convert.
+ * The budget is a bucket seen from its other side: spent tokens leak away at the rate of the limit, and a request may
+ * spend while less than a minute's worth is left in the bucket. So the limit may change from one request to the next (a
+ * reload) without a bucket to convert.
  */
 #include "sched/account.h"
 #include "base/clean.h"
@@ -60,7 +60,7 @@ int accounts_get(struct accounts *accounts, uint32_t uid, struct account **ret_a
     return 0;
 }
 
-/* What has not leaked away of @account's spending. */
+/* Returns the part of @account's spending that has not leaked away, in millionths of a token. */
 static uint64_t unleaked(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us)
 {
     uint64_t past_us = boot_us > account->spent_us ? boot_us - account->spent_us : 0;
@@ -83,7 +83,7 @@ void accounts_sweep(struct accounts *accounts, uint64_t now_us, uint64_t boot_us
         struct account *account = entry->value.pointer;
         bool quiet = account->n_live == 0 && account->bytes == 0 && account->suspect_us <= now_us;
 
-        /* Whatever the limit: a debt of one step is gone after some minutes. */
+        /* Whatever the limit is, a debt of one step is gone after some minutes. */
         if (quiet && boot_us - account->spent_us > 10 * (uint64_t)MINUTE_US) {
             map_remove(&accounts->by_uid, account->uid);
             mem_free(account);
@@ -110,7 +110,7 @@ uint64_t account_until_us(const struct account *account, uint32_t tokens_a_minut
 
 uint64_t account_wait_us(const struct account *account, uint32_t tokens_a_minute, uint64_t boot_us)
 {
-    /* One whole token must have room: waking for less would be for nothing. */
+    /* One whole token must have room; waking for less would be in vain. */
     return account_until_us(account, tokens_a_minute, 1, boot_us);
 }
 

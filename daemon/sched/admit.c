@@ -1,57 +1,53 @@
 /*
- * What is foretold (foretell.c), with what may go wrong, against what is wanted. It is asked for the request
- * itself, and for each promise that was made before with the request beside it.
+ * The estimate (estimate.c) plus a margin, against the deadlines. It is made for the request itself, and for each
+ * earlier promise with the request beside it.
  */
 #include "sched/admit.h"
 #include "base/num.h"
 #include "sched/estimate.h"
 
-/* What is foretold may be wrong by a quarter (cost.h), and a promise is to hold. */
+/* An estimate may be wrong by a quarter (cost.h), and a promise must hold. */
 #define ADMIT_MARGIN 1.25
 
-/* Before an engine's cost is learnt it is what a warm-up said. */
+/* Before the cost of an engine is learnt, only the warm-up's figures are known. */
 #define ADMIT_MARGIN_YOUNG 2.0
 
-/* Arrivals of each higher class that are reckoned with. */
+/* Arrivals of each higher class that a promise allows for. */
 #define ADMIT_BURSTS 2.0
 
-/* While the gate or a pause keeps the class out nothing can be foretold: come again when that may have
- * changed. */
+/* While the gate or a pause keeps the class out nothing can be estimated. The client is asked to come again when
+ * that may have changed. */
 #define ADMIT_GATED_US 5000000u
 
-/* What is foretold further ahead is worth little: by then others have come and gone. Ask again after that. */
+/* An estimate further ahead is worth little, because requests come and go until then. The client asks again after
+ * this. */
 #define ADMIT_RETRY_MOST_US 60000000u
 
-/* Tokens that the account's other requests may spend of its budget before @job's. */
-static uint64_t siblings_tok(const struct view *view, const struct job *job)
+/* Returns the tokens that other requests of the account may spend of its budget before @job. */
+static uint64_t siblings_tok(const struct estimate_view *view, const struct job *job)
 {
     uint64_t n = 0;
-    struct list *link;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &view->queue->jobs[i]) {
-            const struct job *other = container_of(link, struct job, link);
+    for (const struct job *other = queue_first(view->queue); other; other = queue_next(view->queue, other)) {
+        if (other != job && other->account == job->account && estimate_counts(other)) {
+            uint32_t n_tok = job_tokens_left(other);
 
-            if (other != job && other->account == job->account && estimate_counts(other)) {
-                uint32_t n_tok = job_tokens_left(other);
-
-                n += job_rows_left(other) + (n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok);
-            }
+            n += job_rows_left(other) + (n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok);
         }
     }
     return n;
 }
 
-/* A compositor draws until then. */
-static double busy_us(const struct view *view, const struct job *job)
+/* Returns how long a compositor will go on drawing, as it announced. */
+static double busy_us(const struct estimate_view *view, const struct job *job)
 {
     uint64_t until_us = view->limits[job->eq->processor].busy_until_us;
 
     return (double)(until_us - num_min(until_us, view->boot_us));
 }
 
-/* With what may go wrong, and what the account may spend. */
-static void foretell_surely(const struct view *view, const struct job *job, struct estimate *ret_estimate)
+/* Estimates with the margin, and with the budget of the account. */
+static void estimate_safely(const struct estimate_view *view, const struct job *job, struct estimate *ret_estimate)
 {
     bool young = job->eq->cost.n_learnt < COST_YOUNG;
     double margin = young ? ADMIT_MARGIN_YOUNG : ADMIT_MARGIN;
@@ -65,7 +61,7 @@ static void foretell_surely(const struct view *view, const struct job *job, stru
     ret_estimate->finish_us = ret_estimate->finish_us * margin + ret_estimate->step_us;
     ret_estimate->first_us += busy_us(view, job);
     ret_estimate->finish_us += busy_us(view, job);
-    /* What waits for its budget has a step to go then. */
+    /* A job that waits for its budget has one step to go after that. */
     first_us += first_us > 0.0 ? ret_estimate->step_us : 0.0;
     finish_us += finish_us > 0.0 ? ret_estimate->step_us : 0.0;
     ret_estimate->first_us = first_us > ret_estimate->first_us ? first_us : ret_estimate->first_us;
@@ -95,7 +91,7 @@ static bool is_kept_out(const struct job *job, const struct governor_limits *lim
     return !governor_lets_run(&limits[job->eq->processor], job->priority);
 }
 
-/* By how much @estimate misses @job's deadlines; 0 or below: not at all. */
+/* Returns by how much @estimate misses the deadlines of @job; 0 or below: it misses none. */
 static double late_us(const struct job *job, const struct estimate *estimate, uint64_t boot_us)
 {
     double first_us = estimate->first_us - ((double)job->first_by_us - (double)boot_us);
@@ -109,51 +105,43 @@ static double late_us(const struct job *job, const struct estimate *estimate, ui
 
 void admit_mark_urgent(struct queue *queue, const struct governor_limits *limits, uint64_t boot_us)
 {
-    const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_FAIR };
-    struct list *link;
+    const struct estimate_view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_FAIR };
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-            struct estimate estimate;
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        struct estimate estimate;
 
-            job->urgent = false;
-            job->due_boot_us = queue_deadline_us(job);
-            if (job->due_boot_us > 0 && estimate_counts(job)) {
-                foretell_surely(&view, job, &estimate);
-                job->urgent = late_us(job, &estimate, boot_us) > 0.0;
-            }
+        job->urgent = false;
+        job->due_boot_us = queue_deadline_us(job);
+        if (job->due_boot_us > 0 && estimate_counts(job)) {
+            estimate_safely(&view, job, &estimate);
+            job->urgent = late_us(job, &estimate, boot_us) > 0.0;
         }
     }
 }
 
-/* By how much @job would make the worst of the promises late that hold without it. */
-static double breaks_us(const struct view *view, const struct job *job)
+/* Returns by how much @job would delay the worst of the promises that hold without it. */
+static double breaks_us(const struct estimate_view *view, const struct job *job)
 {
     const struct queue *queue = view->queue;
-    struct view with_job = *view;
+    struct estimate_view with_job = *view;
     double worst_us = 0.0;
-    struct list *link;
 
     with_job.extra = job;
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *other = container_of(link, struct job, link);
-            struct estimate with;
-            struct estimate without;
-            double late;
+    for (const struct job *other = queue_first(queue); other; other = queue_next(queue, other)) {
+        struct estimate with;
+        struct estimate without;
+        double late;
 
-            if (other == job || !estimate_counts(other) || queue_deadline_us(other) == 0) {
-                continue;
-            }
-            foretell_surely(&with_job, other, &with);
-            late = late_us(other, &with, view->boot_us);
-            if (late <= worst_us) {
-                continue;
-            }
-            foretell_surely(view, other, &without);
-            worst_us = late_us(other, &without, view->boot_us) <= 0.0 ? late : worst_us;
+        if (other == job || !estimate_counts(other) || queue_deadline_us(other) == 0) {
+            continue;
         }
+        estimate_safely(&with_job, other, &with);
+        late = late_us(other, &with, view->boot_us);
+        if (late <= worst_us) {
+            continue;
+        }
+        estimate_safely(view, other, &without);
+        worst_us = late_us(other, &without, view->boot_us) <= 0.0 ? late : worst_us;
     }
     return worst_us;
 }
@@ -181,39 +169,40 @@ static int never(const struct job *job, struct admit_verdict *ret_verdict)
     return ADMIT_OK;
 }
 
-/* @us as a whole number that fits. */
+/* Returns @us as a whole number that fits. */
 static uint64_t whole_us(double us)
 {
     return us < (double)(UINT64_MAX / 2) ? (uint64_t)(us > 0.0 ? us : 0.0) : ADMIT_NO_TIME;
 }
 
-/* The refusal: which deadline, and when it could be met. */
+/* Fills in the refusal: the deadline that is missed, and when it could be met. */
 static int refuse(const struct job *job, const struct governor_limits *limits, double late, uint64_t boot_us,
                   struct admit_verdict *ret_verdict)
 {
-    struct queue nobody = { 0 };
-    const struct view view = { .queue = &nobody, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
+    struct queue empty = { 0 };
+    const struct estimate_view view = { .queue = &empty, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     uint64_t first_by_us = job->first_by_us > boot_us ? job->first_by_us - boot_us : 0;
     uint64_t finish_by_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
     struct estimate alone;
 
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_init(&nobody.jobs[i]);
+        list_init(&empty.jobs[i]);
     }
-    list_init(&nobody.retained);
+    list_init(&empty.retained);
     ret_verdict->is_first = job->first_by_us > 0 && ret_verdict->first_us > first_by_us;
     ret_verdict->deadline_us = ret_verdict->is_first || job->finish_by_us == 0 ? first_by_us : finish_by_us;
     if (is_kept_out(job, limits)) {
         ret_verdict->retry_us = ADMIT_GATED_US;
         return ADMIT_LATE;
     }
-    foretell_surely(&view, job, &alone);
-    /* What is ahead is worked off meanwhile, at the speed of the clock. */
+    estimate_safely(&view, job, &alone);
+    /* Meanwhile the work ahead of it is done, at the speed of the clock. */
     ret_verdict->retry_us = late_us(job, &alone, boot_us) > 0.0 ? 0 : num_min(whole_us(late) + 1, ADMIT_RETRY_MOST_US);
     return ADMIT_LATE;
 }
 
-/* Somebody of a higher class may come when it has been promised, and goes first: as much as such a one had lately. */
+/* Returns the time of requests of higher classes that may still arrive and go first: as much as the largest had
+ * lately. */
 static double burst_us(const struct queue *queue, const struct job *job, const struct governor_limits *limits)
 {
     uint32_t duty = limits[job->eq->processor].duty_permille;
@@ -221,7 +210,7 @@ static double burst_us(const struct queue *queue, const struct job *job, const s
 
     for (size_t i = (size_t)job->priority + 1; i < PRIORITY_COUNT; i++) {
         ns += queue->burst_ns[i];
-        ns += queue->burst_lane[i] != job->eq ? queue->burst_answer_ns[i] : 0.0;
+        ns += queue->burst_eq[i] != job->eq ? queue->burst_answer_ns[i] : 0.0;
     }
     return ADMIT_BURSTS * ns / (duty > 0 ? duty : 1);
 }
@@ -229,13 +218,13 @@ static double burst_us(const struct queue *queue, const struct job *job, const s
 int admit_check(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
                 uint64_t boot_us, struct admit_verdict *ret_verdict)
 {
-    const struct view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
+    const struct estimate_view view = { .queue = queue, .limits = limits, .boot_us = boot_us, .order = ORDER_URGENT };
     struct estimate estimate;
     double late = 0.0;
 
     *ret_verdict = (struct admit_verdict){ 0 };
     if (!job->eq || job->eq->page_tokens == 0) {
-        return ADMIT_OK; /* its engine is not there yet: nothing is known */
+        return ADMIT_OK; /* its engine is not ready: nothing is known */
     }
     if (never(job, ret_verdict)) {
         return ADMIT_NEVER;
@@ -245,12 +234,12 @@ int admit_check(const struct queue *queue, const struct job *job, const struct g
         ret_verdict->finish_us = ADMIT_NO_TIME;
         return queue_deadline_us(job) ? refuse(job, limits, 0.0, boot_us, ret_verdict) : ADMIT_OK;
     }
-    foretell_surely(&view, job, &estimate);
+    estimate_safely(&view, job, &estimate);
     if (queue_deadline_us(job) > 0) {
         double broken = breaks_us(&view, job);
         double burst = burst_us(queue, job, limits);
 
-        /* Promised to others: it would have to come after them. */
+        /* The promises of others would be broken, so it would have to come after them. */
         estimate.first_us = (estimate.first_us + broken + burst) * queue->caution[job->priority];
         estimate.finish_us = (estimate.finish_us + broken + burst) * queue->caution[job->priority];
         late = late_us(job, &estimate, boot_us);

@@ -1,44 +1,43 @@
 /*
  * Recursive least squares with forgetting (Plackett 1950; Ljung 1999, chapter 11), on relative errors: a step of one
- * answer counts as much as one of a long prompt, and one that was interrupted, and so took many times as long, hardly
- * counts. Loads differ by orders of magnitude between parts (1 fixed part, thousands of pages), so each part is learnt
- * in units of its first value. Errors are clipped (Huber 1964), so that one bad step teaches no more than a large
- * error would; nor can the covariance grow without bound while loads are all alike (wind-up).
+ * answer counts as much as one with a long prompt, and a step that was interrupted, and so took many times as long,
+ * hardly counts. Loads differ between parts by orders of magnitude (1 fixed part, thousands of pages), so each part is
+ * learnt in units of its first value. Errors are clipped (Huber 1964), so one bad step teaches no more than a large
+ * error would. The covariance is bounded, so it can't grow without end while all loads are alike (wind-up).
  *
- * Least squares are slow to follow a change of the chip's clock, and would blame it on whatever part was large then.
- * So the ratio of measured and foretold is watched: if the median of the last few is far from 1, it is taken into the
- * speed in common at once. A median forgives almost half of its steps being interrupted.
+ * Least squares follow a change of the chip's clock slowly, and blame it on whichever part was large then. So the ratio
+ * of measured to estimated time is watched: if the median of the last few is far from 1, it goes into the common speed
+ * at once. A median tolerates almost half of its steps being interrupted.
  *
- * Widrow and Hoff's rule (normalised LMS), which is simpler, was tried: it follows a clock in tens of steps, or is led
- * by noise, and leaves parts that are rarely large where they began.
+ * Widrow and Hoff's rule (normalised LMS), which is simpler, was tried and rejected: it follows a clock in tens of
+ * steps or is misled by noise, and leaves parts that are rarely large where they began.
  */
 #include "sched/cost.h"
 #include <assert.h>
 
-/* Of what was learnt so much is kept with each step: some hundred steps are remembered. Shorter and noise
- * of 5 % shows; longer and a machine that is not quite linear is followed too late when its work changes
- * in kind. */
+/* Weight that earlier steps keep with each new one: some hundred steps are remembered. A shorter memory shows noise
+ * of 5 %; a longer one follows a machine that is not quite linear too late when its kind of work changes. */
 #define COST_KEEP 0.99
 
-/* Doubt at first: a part may be several times its first value. It never grows beyond. */
+/* Initial doubt, which is never exceeded: a part may be several times its first value. */
 #define COST_DOUBT 10.0
 
-/* The engine's values may be far off, so errors of the first steps are believed. Then a step teaches no
- * more than that it was a quarter faster or slower: the error that a plan must bear. */
+/* The engine's values may be far off, so the errors of the first steps are believed. Later a step teaches at most
+ * that it was a quarter faster or slower, the error that a plan must bear. */
 #define COST_CLIP       0.25
 #define COST_CLIP_YOUNG 100.0
 
-/* Nothing is taken for a change of speed below: the median of seven steps with 5 % noise is within 6 %. */
+/* Below this factor nothing counts as a change of speed: the median of seven steps with 5 % noise is within 6 %. */
 #define COST_JUMP 1.12
 
-/* A part is between a thousandth and a thousand times its first value, apart from speed: what loads can't
- * tell apart stays sane. */
+/* Apart from speed, a part stays between 1/1024 and 1024 times its first value, so parts that the loads can't tell
+ * apart stay sane. */
 #define COST_BOUND 1024.0
 
-/* Speed is no number to overflow with. */
+/* Keeps speed from overflowing. */
 #define COST_SPEED_MOST 1e12
 
-/* A part that the engine did not measure: a small model on small cores. */
+/* Values for parts that the engine did not measure: a small model on small cores. */
 static const double guesses_ns[COST_PART_COUNT] = {
     [COST_FIXED] = 1e7,
     [COST_PREFILL_ROW] = 1e6,
@@ -51,7 +50,7 @@ static double within(double x, double least, double most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* What cost_of() reads. */
+/* Updates the figures that cost_of() reads. */
 static void publish(struct cost *cost)
 {
     for (size_t i = 0; i < COST_PART_COUNT; i++) {
@@ -82,7 +81,8 @@ double cost_of(const struct cost *cost, const struct cost_load *load)
     return ns;
 }
 
-/* The middle of those since the last change, of an even number that nearer to 1; 1 while they are too few. */
+/* Returns the median of the steps since the last change; of two middle ones that nearer to 1; 1 while there are too
+ * few. */
 static double median(const struct cost *cost)
 {
     double sorted[COST_RECENT];
@@ -115,7 +115,7 @@ static void follow_speed(struct cost *cost, double ratio)
     cost->n_recent = 0;
 }
 
-/* The shares move along @x by what is left of the error of 1 = x * share. */
+/* Moves the shares along @x by what remains of the error of 1 = x * share. */
 static void follow_shares(struct cost *cost, const double x[COST_PART_COUNT])
 {
     double clip = cost->n_learnt < COST_YOUNG ? COST_CLIP_YOUNG : COST_CLIP;
@@ -139,7 +139,7 @@ static void follow_shares(struct cost *cost, const double x[COST_PART_COUNT])
     }
 }
 
-/* A row and its column shrink together, which leaves a covariance one. */
+/* A row and its column shrink together, so the matrix stays a covariance. */
 static void bound_doubt(struct cost *cost)
 {
     for (size_t i = 0; i < COST_PART_COUNT; i++) {

@@ -1,7 +1,7 @@
 /*
- * One decision at a time, so that each is made on what the one before has changed. What runs is looked at first:
- * must it stand still, is what waits behind it still right, may something wait behind it? If nothing runs, the best
- * of what stands still is held against the best of what could begin.
+ * One decision at a time, each made on what the one before has changed. A running step is looked at first: must it be
+ * suspended, is the step waiting behind it still right, may one wait? If none runs, the best suspended step is compared
+ * with the best that could begin.
  */
 #include "sched/dispatch.h"
 #include "base/num.h"
@@ -17,9 +17,9 @@ void dispatch_init(struct dispatch *dispatch)
     }
 }
 
-/* ---- what the jobs of a step count */
+/* ---- counters of the jobs of a step */
 
-static void lend(struct dispatch_step *step)
+static void count_sent(struct dispatch_step *step)
 {
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         struct plan_entry *entry = &step->plan.entries[i];
@@ -30,7 +30,7 @@ static void lend(struct dispatch_step *step)
 
 /* ---- orders */
 
-/* The slice that a step of @processor is told: the place's, and no longer than a gift may be. */
+/* Returns the slice of a step on @processor: the processor's, and no longer than a boost may be. */
 static uint32_t slice_of(const struct dispatch_view *view, enum processor processor, bool is_boost)
 {
     return is_boost ? dispatch_patience_us(view, processor) : view->in->limits[processor].slice_us;
@@ -66,8 +66,8 @@ static void go_on(const struct dispatch_view *view, struct dispatch_step *step, 
     order(ret_order, DISPATCH_CONTINUE, step);
 }
 
-/* The highest class of those in @plan that still want its result. */
-static enum priority class_of_plan(const struct plan *plan)
+/* Returns the highest class of the jobs in @plan that are still live. */
+static enum priority priority_of_plan(const struct plan *plan)
 {
     enum priority priority = PRIORITY_BACKGROUND;
 
@@ -88,29 +88,29 @@ static void begin(struct dispatch *dispatch, const struct dispatch_view *view, s
 
     step->eq = step->plan.eq;
     step->id = ++dispatch->last_id;
-    step->priority = class_of_plan(&step->plan);
+    step->priority = priority_of_plan(&step->plan);
     step->is_boost = (int)step->priority < wanted;
     step->slice_us = slice_of(view, step->eq->processor, step->is_boost);
     step->sent_us = in->now_us;
     step->from_us = in->now_us;
     step->awaited_us = 0;
     step->held_us = 0;
-    step->stood_at_us = 0;
+    step->suspended_at_us = 0;
     step->n_leaving = 0;
-    lend(step);
+    count_sent(step);
     dispatch_move(step, state);
     order(ret_order, DISPATCH_STEP, step);
 }
 
-/* ---- something runs */
+/* ---- a step runs */
 
-/* Brings *wake_us forward to @at_us. */
+/* Moves *wake_us forward to @at_us. */
 static void wake_at(uint64_t *wake_us, uint64_t at_us)
 {
     *wake_us = *wake_us ? num_min(*wake_us, at_us) : at_us;
 }
 
-/* A step that stands still and would be told to go on before any of the class of @step. */
+/* True if a suspended step would go on before one of the class of @step. */
 static bool is_passed_by(const struct dispatch_view *view, const struct dispatch_step *step, bool or_equal)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
@@ -119,14 +119,14 @@ static bool is_passed_by(const struct dispatch_view *view, const struct dispatch
         if (other->state != DISPATCH_SUSPENDED || dispatch_is_gated(view, other)) {
             continue;
         }
-        if (dispatch_class_of(view, other) >= (int)step->priority + !or_equal) {
+        if (dispatch_priority_of(view, other) >= (int)step->priority + !or_equal) {
             return true;
         }
     }
     return false;
 }
 
-static bool somebody_starves(const struct dispatch_view *view)
+static bool any_starves(const struct dispatch_view *view)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &view->dispatch->steps[i];
@@ -139,8 +139,8 @@ static bool somebody_starves(const struct dispatch_view *view)
 }
 
 /*
- * Somebody of a higher class waits for @step's end. True if that takes too long: more than patience is left of it,
- * or it was waited for that long. Else the turn looks again then.
+ * A job of a higher class waits for the end of @step. Returns true if that takes too long: more than the patience is
+ * left of it, or it has been awaited for that long. Otherwise sets the time to look again.
  */
 static bool is_waited_for_too_long(const struct dispatch_view *view, struct dispatch_step *step,
                                    struct dispatch_order *ret_order)
@@ -161,7 +161,7 @@ static bool is_waited_for_too_long(const struct dispatch_view *view, struct disp
     return false;
 }
 
-static bool must_stand(const struct dispatch_view *view, struct dispatch_step *step, struct dispatch_order *ret_order)
+static bool must_stop(const struct dispatch_view *view, struct dispatch_step *step, struct dispatch_order *ret_order)
 {
     uint32_t slice_us = view->in->limits[step->eq->processor].slice_us;
     uint64_t ran_us = view->in->now_us - num_min(view->in->now_us, step->from_us);
@@ -183,41 +183,29 @@ static bool must_stand(const struct dispatch_view *view, struct dispatch_step *s
     return false;
 }
 
-/* May a step like @step wait, or go on waiting, behind the one that runs? */
+/* True if a step like @step may wait, or go on waiting, behind the running one. */
 static bool may_wait(const struct dispatch_view *view, const struct dispatch_step *step)
 {
-    return dispatch_is_free(view, step->eq->processor) && !dispatch_is_gated(view, step) && !somebody_starves(view) &&
-           dispatch_highest(view, DISPATCH_NOBODY, dispatch_displaces, step) == DISPATCH_NOBODY &&
+    return dispatch_is_free(view, step->eq->processor) && !dispatch_is_gated(view, step) && !any_starves(view) &&
+           dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_displaces, step) == DISPATCH_NO_PRIORITY &&
            !is_passed_by(view, step, true);
 }
 
-/* Whether a lane has something to begin is told to the planner by engine_queue::stopped. */
+/* engine_queue::stopped tells the planner which engines may begin a step. */
 static void stop_all(const struct dispatch_view *view)
 {
-    struct list *link;
-
-    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
-        list_for_each (link, &view->queue->jobs[priority]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (job->eq) {
-                job->eq->stopped = true;
-            }
+    for (struct job *job = queue_first(view->queue); job; job = queue_next(view->queue, job)) {
+        if (job->eq) {
+            job->eq->stopped = true;
         }
     }
 }
 
 static void let_begin(const struct dispatch_view *view)
 {
-    struct list *link;
-
-    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
-        list_for_each (link, &view->queue->jobs[priority]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (dispatch_is_in_line(view, job)) {
-                job->eq->stopped = false;
-            }
+    for (struct job *job = queue_first(view->queue); job; job = queue_next(view->queue, job)) {
+        if (dispatch_is_in_line(view, job)) {
+            job->eq->stopped = false;
         }
     }
 }
@@ -230,16 +218,16 @@ static struct plan_input plan_input_of(const struct dispatch_view *view, enum pl
     return in;
 }
 
-/* The next step, behind @runner or on its own, is to bring somebody's first token as soon as can be. Who has aged is in
- * it all the same: the plan gives those a small part. */
+/* True if the next step, behind @runner or on its own, should bring a first token as soon as possible. Not so if a
+ * job has aged: the plan gives that one a small part. */
 static bool is_for_first(const struct dispatch_view *view, const struct dispatch_step *runner)
 {
-    return dispatch_highest(view, DISPATCH_NOBODY, dispatch_is_first, runner) > DISPATCH_NOBODY &&
-           dispatch_highest(view, DISPATCH_NOBODY, dispatch_has_aged, runner) == DISPATCH_NOBODY;
+    return dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_is_first, runner) > DISPATCH_NO_PRIORITY &&
+           dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_has_aged, runner) == DISPATCH_NO_PRIORITY;
 }
 
-/* The lowest class of which a step of @eq may begin beside what stands still there: rows that follow rows in it can't
- * come first. */
+/* Returns the lowest class that may begin a step of @eq beside its suspended ones: rows that depend on rows in those
+ * can't come first. */
 static int least_beside(const struct dispatch *dispatch, const struct engine_queue *eq)
 {
     int least = PRIORITY_BACKGROUND;
@@ -254,11 +242,11 @@ static int least_beside(const struct dispatch *dispatch, const struct engine_que
     return least;
 }
 
-/* Lets the lane's next step wait behind @runner, if there is one and it may. */
+/* Sends the next step of the engine to wait behind @runner, if there is one and it may. */
 static void pipeline(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
                      struct dispatch_step *runner, struct dispatch_order *ret_order)
 {
-    struct dispatch_step *step = dispatch_slot(dispatch);
+    struct dispatch_step *step = dispatch_free_step(dispatch);
     int least = least_beside(dispatch, runner->eq);
     struct plan_input in;
 
@@ -276,7 +264,7 @@ static void pipeline(struct dispatch *dispatch, const struct dispatch_view *view
     plan_make(planner, view->queue, &in, &step->plan);
     if (step->plan.eq) {
         dispatch->n_pipelined++;
-        begin(dispatch, view, step, DISPATCH_NOBODY, DISPATCH_WAITING, ret_order);
+        begin(dispatch, view, step, DISPATCH_NO_PRIORITY, DISPATCH_WAITING, ret_order);
     }
 }
 
@@ -284,38 +272,38 @@ static void attend_runner(struct dispatch *dispatch, const struct dispatch_view 
                           struct dispatch_step *runner, struct dispatch_order *ret_order)
 {
     struct dispatch_step *waiter = dispatch_waiter(dispatch);
-    bool stands = runner->state == DISPATCH_RUNNING && must_stand(view, runner, ret_order);
+    bool stops = runner->state == DISPATCH_RUNNING && must_stop(view, runner, ret_order);
 
     if (waiter && waiter->state == DISPATCH_WAITING &&
-        (stands || dispatch_is_pointless(waiter) || !may_wait(view, waiter))) {
+        (stops || dispatch_is_pointless(waiter) || !may_wait(view, waiter))) {
         withdraw(dispatch, waiter, ret_order);
-    } else if (stands) {
+    } else if (stops) {
         suspend(dispatch, runner, ret_order);
     } else if (!waiter) {
         pipeline(dispatch, view, planner, runner, ret_order);
     }
 }
 
-/* ---- nothing runs */
+/* ---- no step runs */
 
-/* True if @a is to go on before @b. */
+/* True if @a goes on before @b. */
 static bool goes_before(const struct dispatch_view *view, const struct dispatch_step *a, const struct dispatch_step *b)
 {
-    int class_a = dispatch_class_of(view, a);
-    int class_b = dispatch_class_of(view, b);
+    int priority_a = dispatch_priority_of(view, a);
+    int priority_b = dispatch_priority_of(view, b);
 
-    if (class_a != class_b) {
-        return class_a > class_b;
+    if (priority_a != priority_b) {
+        return priority_a > priority_b;
     }
     if (dispatch_is_pointless(a) != dispatch_is_pointless(b)) {
-        return dispatch_is_pointless(a); /* it ends with a part */
+        return dispatch_is_pointless(a); /* it ends within a part */
     }
     return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
 }
 
-/* The best of those that stand still and may go on now; with @starving: of those that starve. */
-static struct dispatch_step *best_standing(struct dispatch *dispatch, const struct dispatch_view *view, bool starving,
-                                           struct dispatch_order *ret_order)
+/* Returns the best of the suspended steps that may go on now; with @starving, of those that starve. */
+static struct dispatch_step *best_suspended(struct dispatch *dispatch, const struct dispatch_view *view, bool starving,
+                                            struct dispatch_order *ret_order)
 {
     struct dispatch_step *best = NULL;
 
@@ -339,43 +327,38 @@ static struct dispatch_step *best_standing(struct dispatch *dispatch, const stru
     return best;
 }
 
-/* Somebody would begin, were its place rested, or its account's minute over. */
+/* Sets the time to look again: when a processor has rested, or a budget has room. */
 static void wake_later(const struct dispatch_view *view, struct dispatch_order *ret_order)
 {
-    struct list *link;
+    for (struct job *job = queue_first(view->queue); job; job = queue_next(view->queue, job)) {
+        uint64_t wait_us;
 
-    for (size_t priority = 0; priority < PRIORITY_COUNT; priority++) {
-        list_for_each (link, &view->queue->jobs[priority]) {
-            struct job *job = container_of(link, struct job, link);
-            uint64_t wait_us;
-
-            if (dispatch_wants(view, job)) {
-                if (!dispatch_is_rested(view, job->eq->processor)) {
-                    wake_at(&ret_order->wake_us, dispatch_rested_at_us(view->dispatch, job->eq->processor));
-                }
-                continue;
+        if (dispatch_wants(view, job)) {
+            if (!dispatch_is_rested(view, job->eq->processor)) {
+                wake_at(&ret_order->wake_us, dispatch_rested_at_us(view->dispatch, job->eq->processor));
             }
-            wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us);
-            if (wait_us > 0 && (job->state == JOB_ASSIGNED || job->state == JOB_WAITING) && !job->parked) {
-                wake_at(&ret_order->wake_boot_us, view->in->boot_us + wait_us);
-            }
+            continue;
+        }
+        wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us);
+        if (wait_us > 0 && (job->state == JOB_ASSIGNED || job->state == JOB_WAITING) && !job->parked) {
+            wake_at(&ret_order->wake_boot_us, view->in->boot_us + wait_us);
         }
     }
 }
 
-/* Plans what could begin above class @above, @wanted being the highest class of that. Nothing: tells when to ask
- * again. */
+/* Plans a step of a class above @above; @wanted is the highest class that could begin one. Without a step it sets
+ * the time to look again. */
 static void begin_new(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner, int above,
                       int wanted, struct dispatch_order *ret_order)
 {
-    struct dispatch_step *step = dispatch_slot(dispatch);
-    bool overtakes = dispatch_highest(view, DISPATCH_NOBODY, dispatch_overtakes, NULL) > DISPATCH_NOBODY;
+    struct dispatch_step *step = dispatch_free_step(dispatch);
+    bool overtakes = dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_overtakes, NULL) > DISPATCH_NO_PRIORITY;
     struct plan_input in = plan_input_of(view, overtakes ? PLAN_OVERTAKE : PLAN_NEXT);
 
-    /* At each place one step of each class stands still at most, since a new one begins above them only. */
+    /* At most one step of each class is suspended on each processor, since a new one begins only above them. */
     assert(step);
     if (overtakes || is_for_first(view, NULL)) {
-        in.min_priority = (enum priority)wanted; /* rows of others beside it would keep it waiting */
+        in.min_priority = (enum priority)wanted; /* rows of other jobs would make it longer */
     } else {
         in.min_priority = (enum priority)(above + 1);
     }
@@ -389,22 +372,22 @@ static void begin_new(struct dispatch *dispatch, const struct dispatch_view *vie
     }
 }
 
-static void attend_nobody(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
-                          struct dispatch_order *ret_order)
+static void attend_idle(struct dispatch *dispatch, const struct dispatch_view *view, struct planner *planner,
+                        struct dispatch_order *ret_order)
 {
-    int opening = dispatch_highest(view, DISPATCH_NOBODY, dispatch_is_opening, NULL);
-    int wanted = dispatch_highest(view, DISPATCH_NOBODY, dispatch_begins, NULL);
-    struct dispatch_step *standing = best_standing(dispatch, view, false, ret_order);
-    struct dispatch_step *starving = best_standing(dispatch, view, true, ret_order);
-    int priority = standing ? dispatch_class_of(view, standing) : DISPATCH_NOBODY;
+    int opening = dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_is_opening, NULL);
+    int wanted = dispatch_highest(view, DISPATCH_NO_PRIORITY, dispatch_begins, NULL);
+    struct dispatch_step *suspended = best_suspended(dispatch, view, false, ret_order);
+    struct dispatch_step *starving = best_suspended(dispatch, view, true, ret_order);
+    int priority = suspended ? dispatch_priority_of(view, suspended) : DISPATCH_NO_PRIORITY;
     int top = priority > wanted ? priority : wanted;
 
-    if (starving && dispatch_class_of(view, starving) < top) {
+    if (starving && dispatch_priority_of(view, starving) < top) {
         go_on(view, starving, true, ret_order);
     } else if (opening > top) {
-        return; /* its answer comes at once, and it goes first */
-    } else if (standing && priority >= wanted) {
-        go_on(view, standing, false, ret_order);
+        return; /* the answer comes at once, and its job goes first */
+    } else if (suspended && priority >= wanted) {
+        go_on(view, suspended, false, ret_order);
     } else {
         begin_new(dispatch, view, planner, priority, wanted, ret_order);
     }
@@ -423,13 +406,13 @@ void dispatch_next(struct dispatch *dispatch, struct queue *queue, struct planne
             dispatch_move(&dispatch->steps[i], DISPATCH_FREE);
         }
         if (dispatch->steps[i].state != DISPATCH_FREE) {
-            dispatch->steps[i].priority = class_of_plan(&dispatch->steps[i].plan);
+            dispatch->steps[i].priority = priority_of_plan(&dispatch->steps[i].plan);
         }
     }
     runner = dispatch_runner(dispatch);
     if (runner) {
         attend_runner(dispatch, &view, planner, runner, ret_order);
-    } else if (!dispatch_waiter(dispatch)) { /* else it is being withdrawn, or has begun */
-        attend_nobody(dispatch, &view, planner, ret_order);
+    } else if (!dispatch_waiter(dispatch)) { /* otherwise it is being withdrawn, or has begun */
+        attend_idle(dispatch, &view, planner, ret_order);
     }
 }

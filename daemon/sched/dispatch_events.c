@@ -1,5 +1,5 @@
 /*
- * What came of an order: how a step moves on, what it gives back, and what rest its slices cost.
+ * The results of orders: how a step moves on, what it gives back, and how much rest its slices cost.
  */
 #include "base/num.h"
 #include "sched/dispatch_pick.h"
@@ -7,7 +7,7 @@
 
 #define TO(state) (1u << (state))
 
-/* Every legal move of a step. */
+/* The legal moves of a step. */
 static const uint32_t moves[DISPATCH_STATE_COUNT] = {
     [DISPATCH_FREE] = TO(DISPATCH_WAITING) | TO(DISPATCH_RUNNING),
     [DISPATCH_WAITING] = TO(DISPATCH_WITHDRAWING) | TO(DISPATCH_RUNNING) | TO(DISPATCH_ENDED),
@@ -42,7 +42,7 @@ static void settle(struct dispatch_step *step)
     }
 }
 
-/* ---- what came of it */
+/* ---- steps in progress */
 
 static bool is_under_way(const struct dispatch_step *step)
 {
@@ -61,10 +61,10 @@ struct dispatch_step *dispatch_find(struct dispatch *dispatch, const struct engi
     return NULL;
 }
 
-/* Some tens of slices are remembered: a second beside frames. */
+/* Some tens of slices are remembered: about a second beside frames. */
 #define PACE_KEEPS (31.0 / 32.0)
 
-/* Less than this is lost to words on their way, which foretold times do not hold. */
+/* Down to this share the loss is that of messages on their way, which estimates do not include. */
 #define PACE_FULL 0.9
 
 static void keep_pace(struct dispatch_pace *pace, uint64_t held_us, uint64_t ran_us)
@@ -83,7 +83,8 @@ void dispatch_real_limits(const struct dispatch *dispatch, const struct governor
 
         ret_limits[i] = limits[i];
         if (share < PACE_FULL && share > 0.0 && duty > 0.0) {
-            /* For a slice of 1 it runs 1 / share and rests 1 / duty - 1. None at all would stop what runs slowly. */
+            /* For a slice of 1 it runs for 1 / share and rests for 1 / duty - 1. A duty of 0 would stop a slow step
+             * for good. */
             double real = 1000.0 / (1.0 / share + 1.0 / duty - 1.0);
 
             ret_limits[i].duty_permille = (uint32_t)(real > 1.0 ? real : 1.0);
@@ -91,8 +92,8 @@ void dispatch_real_limits(const struct dispatch *dispatch, const struct governor
     }
 }
 
-/* One slice is over: its place is owed rest for it, and the other place what both have in common. What a
- * place still rests goes on. An engine is believed no more than the clock: one gone mad could owe rest for ever. */
+/* Charges a finished slice: its processor owes rest for it, and the other one the part that both have in common.
+ * Rest still owed goes on. An engine's figure is limited by the clock, or a faulty one could cause rest without end. */
 static void owe(struct dispatch *dispatch, struct dispatch_step *step, uint64_t held_us, uint64_t now_us)
 {
     held_us = num_min(held_us, now_us - num_min(now_us, step->sent_us));
@@ -114,7 +115,7 @@ static void owe(struct dispatch *dispatch, struct dispatch_step *step, uint64_t 
     }
 }
 
-/* The engine goes on with what waited behind the step that ended. */
+/* The engine goes on with the step that waited behind the one that ended. */
 static void advance(struct dispatch *dispatch, const struct engine_queue *eq, uint64_t now_us)
 {
     struct dispatch_step *step = dispatch_waiter(dispatch);
@@ -137,7 +138,7 @@ static bool has_leaving(const struct dispatch_step *step, uint64_t number)
     return false;
 }
 
-/* True if a step before the one at @at keeps it, too: it is counted there. */
+/* True if a step before index @at holds the sequence too, and it is counted there. */
 static bool is_counted(const struct dispatch *dispatch, size_t at, uint64_t number)
 {
     for (size_t i = 0; i < at; i++) {
@@ -148,7 +149,7 @@ static bool is_counted(const struct dispatch *dispatch, size_t at, uint64_t numb
     return false;
 }
 
-/* Keeps engine_queue::n_leaving and n_pages_leaving. */
+/* Updates engine_queue::n_leaving and n_pages_leaving. */
 static void count_leaving(const struct dispatch *dispatch, struct engine_queue *eq)
 {
     eq->n_leaving = 0;
@@ -191,7 +192,8 @@ struct dispatch_step *dispatch_on_done(struct dispatch *dispatch, const struct e
     return step;
 }
 
-/* A gift that waited for a frame most of its slice: it is given again, or it would always meet the same frame. */
+/* True if a boosted step spent most of its slice waiting for a frame. It is boosted again, or it would always meet
+ * the same frame. */
 static bool is_boost_unused(const struct dispatch_step *step, uint64_t held_us)
 {
     return step->is_boost && 2 * held_us < step->slice_us;
@@ -208,7 +210,7 @@ bool dispatch_on_suspended(struct dispatch *dispatch, const struct engine_queue 
     owe(dispatch, step, held_us, now_us);
     step->from_us = now_us;
     if (!is_boost_unused(step, held_us)) {
-        step->stood_at_us = dispatch->held_us;
+        step->suspended_at_us = dispatch->held_us;
     }
     dispatch_move(step, DISPATCH_SUSPENDED);
     advance(dispatch, eq, now_us);
@@ -221,21 +223,21 @@ bool dispatch_on_withdrawn(struct dispatch *dispatch, const struct engine_queue 
     struct dispatch_step *step = dispatch_find(dispatch, eq, id);
 
     if (!step || step->state == DISPATCH_SUSPENDED || (!done && step->state != DISPATCH_WITHDRAWING)) {
-        return !done && id > 0 && id <= dispatch->last_id; /* it ended before it was asked back */
+        return !done && id > 0 && id <= dispatch->last_id; /* it had ended before the order arrived */
     }
     if (done) {
         end_step(dispatch, step);
         return true;
     }
     if (dispatch_runner(dispatch)) {
-        return false; /* what waits behind a step that runs has not begun */
+        return false; /* a step that waits behind a running one has not begun */
     }
     step->from_us = now_us;
     dispatch_move(step, DISPATCH_RUNNING);
     return true;
 }
 
-/* How long @step has held its place by now; an engine that hangs is not believed to compute. */
+/* Returns how long @step has held its processor by now. An engine that hangs is not taken to compute. */
 static uint64_t held_by_now_us(const struct dispatch_step *step, uint64_t now_us)
 {
     double estimated_us = step->plan.estimated_ns / 1000.0;

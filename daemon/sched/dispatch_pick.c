@@ -1,5 +1,5 @@
 /*
- * Everything is a walk over at most DISPATCH_STEPS steps, or over the jobs of the higher classes.
+ * Everything is a walk over DISPATCH_STEPS steps, or over the jobs of the higher classes.
  */
 #include "sched/dispatch_pick.h"
 #include "base/num.h"
@@ -9,7 +9,7 @@ static bool has_begun(const struct dispatch_step *step)
     return step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING || step->state == DISPATCH_SUSPENDED;
 }
 
-/* ---- places */
+/* ---- processors */
 
 static uint64_t rest_of(uint64_t held_us, uint32_t duty_permille)
 {
@@ -79,7 +79,7 @@ struct dispatch_step *dispatch_waiter(const struct dispatch *dispatch)
     return NULL;
 }
 
-struct dispatch_step *dispatch_slot(struct dispatch *dispatch)
+struct dispatch_step *dispatch_free_step(struct dispatch *dispatch)
 {
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         if (dispatch->steps[i].state == DISPATCH_FREE) {
@@ -108,7 +108,7 @@ bool dispatch_is_gated(const struct dispatch_view *view, const struct dispatch_s
     if (!is_open(view, processor, PRIORITY_REALTIME)) {
         return true;
     }
-    /* A suspect's step would keep everybody out of its lane. */
+    /* The step of a suspect would keep all other jobs out of its engine. */
     return !is_open(view, processor, step->priority) && !step->plan.alone && !dispatch_is_pointless(step);
 }
 
@@ -152,8 +152,8 @@ bool dispatch_is_opening(const struct dispatch_view *view, const struct job *job
     return job->state == JOB_OPENING && job->eq->open && is_open(view, job->eq->processor, job->priority);
 }
 
-/* The begun steps of its lane let it in: none is there, or one that it may pass and that is no suspect's. */
-static bool lane_lets_in(const struct dispatch_view *view, const struct job *job)
+/* True if the begun steps of its engine admit @job: there is none, or one that it may pass and that is no suspect's. */
+static bool engine_lets_in(const struct dispatch_view *view, const struct job *job)
 {
     uint32_t n = 0;
 
@@ -177,7 +177,7 @@ static bool lane_lets_in(const struct dispatch_view *view, const struct job *job
 bool dispatch_is_in_line(const struct dispatch_view *view, const struct job *job)
 {
     return (dispatch_wants(view, job) || dispatch_is_opening(view, job, NULL)) &&
-           dispatch_is_rested(view, job->eq->processor) && lane_lets_in(view, job);
+           dispatch_is_rested(view, job->eq->processor) && engine_lets_in(view, job);
 }
 
 bool dispatch_begins(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
@@ -222,23 +222,23 @@ bool dispatch_is_first(const struct dispatch_view *view, const struct job *job, 
 bool dispatch_preempts(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
     return job->priority > step->priority && (dispatch_wants(view, job) || dispatch_is_opening(view, job, step)) &&
-           lane_lets_in(view, job);
+           engine_lets_in(view, job);
 }
 
-/* Neither its client, nor the gate, nor its account's budget holds it back. */
+/* True if its client, the gate and its account's budget all let @job run. */
 static bool is_let(const struct dispatch_view *view, const struct job *job)
 {
     return !job->parked && is_open(view, job->eq->processor, job->priority) &&
            account_wait_us(job->account, job->limits.tokens_a_minute, view->in->boot_us) == 0;
 }
 
-/* Waits for a seat of a lane whose steps must end before one can be taken from somebody. */
-static bool seeks_seat(const struct dispatch_view *view, const struct job *job, const struct engine_queue *eq)
+/* True if @job waits for a slot of an engine whose steps must end before one comes free. */
+static bool seeks_slot(const struct dispatch_view *view, const struct job *job, const struct engine_queue *eq)
 {
     return job->state == JOB_WAITING && job->eq == eq && is_let(view, job);
 }
 
-/* Waits for the end of @step, in which the earlier turn of its session still stands. */
+/* True if @job waits for the end of @step, which holds the earlier turn of its session. */
 static bool seeks_end(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
     if (!job->behind || job->eq != step->eq || !is_let(view, job)) {
@@ -254,19 +254,19 @@ static bool seeks_end(const struct dispatch_view *view, const struct job *job, c
 
 bool dispatch_is_blocked(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
-    if (step->n_leaving > 0 && seeks_seat(view, job, step->eq)) {
-        return true; /* for the seat of one that leaves with the step */
+    if (step->n_leaving > 0 && seeks_slot(view, job, step->eq)) {
+        return true; /* for the slot of a sequence that leaves with the step */
     }
     if (seeks_end(view, job, step)) {
         return true;
     }
     return job->eq == step->eq && (dispatch_wants(view, job) || dispatch_is_opening(view, job, step)) &&
-           !lane_lets_in(view, job);
+           !engine_lets_in(view, job);
 }
 
 bool dispatch_displaces(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
-    if ((job->priority > step->priority && seeks_seat(view, job, step->eq)) || seeks_end(view, job, step)) {
+    if ((job->priority > step->priority && seeks_slot(view, job, step->eq)) || seeks_end(view, job, step)) {
         return true;
     }
     if (!dispatch_wants(view, job) && !dispatch_is_opening(view, job, step)) {
@@ -278,7 +278,7 @@ bool dispatch_displaces(const struct dispatch_view *view, const struct job *job,
     return queue_rank(job, view->in->now_us) >= step->priority;
 }
 
-/* A realtime request whose first token somebody waits for. */
+/* True if @job is realtime and a client waits for its first token. */
 static bool is_awaited(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
     (void)step;
@@ -288,14 +288,15 @@ static bool is_awaited(const struct dispatch_view *view, const struct job *job, 
 
 bool dispatch_is_starving(const struct dispatch_view *view, const struct dispatch_step *step)
 {
-    uint64_t others_us = view->dispatch->held_us - step->stood_at_us;
-    uint64_t n = dispatch_highest(view, DISPATCH_NOBODY, is_awaited, NULL) > DISPATCH_NOBODY ? DISPATCH_STARVE_FIRST
-                                                                                             : DISPATCH_STARVE_SLICES;
+    uint64_t others_us = view->dispatch->held_us - step->suspended_at_us;
+    uint64_t n = dispatch_highest(view, DISPATCH_NO_PRIORITY, is_awaited, NULL) > DISPATCH_NO_PRIORITY
+                     ? DISPATCH_STARVE_FIRST
+                     : DISPATCH_STARVE_SLICES;
 
     return others_us >= n * dispatch_patience_us(view, step->eq->processor);
 }
 
-int dispatch_class_of(const struct dispatch_view *view, const struct dispatch_step *step)
+int dispatch_priority_of(const struct dispatch_view *view, const struct dispatch_step *step)
 {
     if (dispatch_is_pointless(step)) {
         return PRIORITY_REALTIME;
@@ -303,17 +304,17 @@ int dispatch_class_of(const struct dispatch_view *view, const struct dispatch_st
     return dispatch_highest(view, step->priority, dispatch_is_blocked, step);
 }
 
-/* ---- who gives way */
+/* ---- preemption */
 
-/* It waits for its first token at the lane of @step, whose begun steps keep it out; or for its session's sequence,
- * which nobody else can give it. */
+/* True if @job waits for its first token and the begun steps of its engine keep it out, or if it waits for the
+ * sequence of its session, which nothing else can give it. */
 static bool is_kept_out(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step)
 {
     return (job->priority == PRIORITY_REALTIME && !job->has_first && dispatch_is_blocked(view, job, step)) ||
            seeks_end(view, job, step);
 }
 
-/* Of those in it that still ask. */
+/* Returns the first live request of @step, or NULL. */
 static struct job *first_of(const struct dispatch_step *step)
 {
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
@@ -334,7 +335,7 @@ struct job *dispatch_find_victim(const struct dispatch *dispatch, struct queue *
         const struct dispatch_step *step = &dispatch->steps[i];
 
         if (step->state == DISPATCH_SUSPENDED && dispatch_is_gated(&view, step) &&
-            dispatch_highest(&view, DISPATCH_NOBODY, is_kept_out, step) > DISPATCH_NOBODY) {
+            dispatch_highest(&view, DISPATCH_NO_PRIORITY, is_kept_out, step) > DISPATCH_NO_PRIORITY) {
             return first_of(step);
         }
     }

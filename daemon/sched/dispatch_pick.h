@@ -1,8 +1,9 @@
 /*
- * Turn pick: what the turn asks before it decides
+ * Dispatch pick: the questions behind a decision
  *
- * Who wants a step, who may begin one, which step must make way for whom, and how long a place rests. For the turn's
- * own files: turn.c decides, dispatch_pick.c answers these questions and changes nothing, dispatch_told.c moves steps on. Pure.
+ * Which jobs want a step, which may begin one, which step makes way for which job, and how long a processor rests. For
+ * the files of the dispatch only: dispatch.c decides, dispatch_pick.c answers these questions and changes nothing,
+ * dispatch_events.c moves steps on. Pure.
  */
 #ifndef SOTTO_SCHED_DISPATCH_PICK_H
 #define SOTTO_SCHED_DISPATCH_PICK_H
@@ -10,99 +11,101 @@
 #include "sched/dispatch.h"
 
 /* Below every class. */
-#define DISPATCH_NOBODY (-1)
+#define DISPATCH_NO_PRIORITY (-1)
 
-/* What a question is asked about. */
+/* What a question refers to. */
 struct dispatch_view {
     const struct dispatch *dispatch;
     struct queue *queue;
     const struct dispatch_input *in;
 };
 
-/* True if @job fits the question; @step is what it is about, or NULL. */
+/* True if @job fits the question, which is about @step or, if NULL, about any. */
 typedef bool (*dispatch_fits_fn)(const struct dispatch_view *view, const struct job *job,
                                  const struct dispatch_step *step);
 
-/* The highest class above @above of a job that fits, or @above. */
+/* Returns the highest class above @above of a job that fits, or @above. */
 int dispatch_highest(const struct dispatch_view *view, int above, dispatch_fits_fn fits,
                      const struct dispatch_step *step);
 
 /* ---- jobs: dispatch_fits_fn */
 
-/* A new step could begin with it now: it has a sequence and rows, its place is open and has rested, its lane is free
- * for it. */
+/* True if a new step could begin with @job now: it has a sequence and rows, its processor is open and rested, and
+ * its engine admits it. */
 bool dispatch_begins(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* The same, past a step of its lane that stands still. */
+/* True if dispatch_begins(), and a step of its engine is suspended. */
 bool dispatch_overtakes(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It waits for its first token, is realtime, and could stand in a step now (of the lane of @step): no rows of lower
- * classes are put beside it. */
+/* True if @job is realtime, waits for its first token, and could be in a step now (of the engine of @step): no rows
+ * of lower classes are put beside it. */
 bool dispatch_is_first(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It is of a lower class and counts as realtime by now. */
+/* True if @job is of a lower class and counts as realtime by age. */
 bool dispatch_has_aged(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It is of a higher class than @step, which runs, and would run if that stood still. */
+/* True if @job is of a higher class than the running @step, and would run if that were suspended. */
 bool dispatch_preempts(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It makes it wrong that @step waits behind the one that runs, or to let it. */
+/* True if @job makes it wrong that @step waits behind the running step. */
 bool dispatch_displaces(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It is of the lane of @step and can't begin because of the steps that stand still there, or before @step has ended. */
+/* True if @job belongs to the engine of @step and can't begin because of suspended steps there, or before @step has
+ * ended. */
 bool dispatch_is_blocked(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It is being opened: its class holds lower ones back for the microseconds that this takes. */
+/* True if the sequence of @job is being opened: its class holds back lower ones for the microseconds that this
+ * takes. */
 bool dispatch_is_opening(const struct dispatch_view *view, const struct job *job, const struct dispatch_step *step);
 
-/* It has a sequence and rows, stands in no step, and its place is open: it could be served, were there a step. */
+/* True if @job has a sequence and rows, is in no step, and its processor is open: it needs only a step. */
 bool dispatch_wants(const struct dispatch_view *view, const struct job *job);
 
-/* A new step could begin with it now, or once its lane has opened who is being opened there. */
+/* True if a new step could begin with @job now, or as soon as its engine has opened a sequence. */
 bool dispatch_is_in_line(const struct dispatch_view *view, const struct job *job);
 
 /* ---- steps */
 
-/* The one that runs, or runs on until its part ends; NULL: none. */
+/* Returns the running step, including one that is being suspended; NULL: none. */
 struct dispatch_step *dispatch_runner(const struct dispatch *dispatch);
 
-/* The one that waits or is being withdrawn; NULL: none. */
+/* Returns the step that waits or is being withdrawn; NULL: none. */
 struct dispatch_step *dispatch_waiter(const struct dispatch *dispatch);
 
-/* A slot for one more step; NULL: none is free. */
-struct dispatch_step *dispatch_slot(struct dispatch *dispatch);
+/* Returns an unused step; NULL: there is none. */
+struct dispatch_step *dispatch_free_step(struct dispatch *dispatch);
 
-/* The class that it counts as: its own, or a higher one that it keeps out of its lane. */
-int dispatch_class_of(const struct dispatch_view *view, const struct dispatch_step *step);
+/* Returns the class that @step counts as: its own, or a higher one that it keeps out of its engine. */
+int dispatch_priority_of(const struct dispatch_view *view, const struct dispatch_step *step);
 
-/* The gate, a paused place or sleep make it stand still. */
+/* True if the gate, a paused processor or sleep suspends @step. */
 bool dispatch_is_gated(const struct dispatch_view *view, const struct dispatch_step *step);
 
-/* All its requests have ended. */
+/* True if all its requests have ended. */
 bool dispatch_is_pointless(const struct dispatch_step *step);
 
-/* Others had so much since it stands still that it gets a slice. */
+/* True if others had so much time since its suspension that it gets a slice. */
 bool dispatch_is_starving(const struct dispatch_view *view, const struct dispatch_step *step);
 
-/* Foretold time of it that is left, in us; below 0: it takes longer than foretold, by so much. */
+/* Returns the estimated time that is left of @step, in us; below 0: by how much it exceeds the estimate. */
 int64_t dispatch_left_us(const struct dispatch_step *step, uint64_t now_us);
 
-/* ---- places */
+/* ---- processors */
 
-/* When @processor has rested enough, monotonic; 0: it owes nothing. */
+/* Returns when @processor has rested enough, monotonic; 0: it owes no rest. */
 uint64_t dispatch_rested_at_us(const struct dispatch *dispatch, enum processor processor);
 
 bool dispatch_is_rested(const struct dispatch_view *view, enum processor processor);
 
-/* Nothing bounds the place: steps run through, one may wait behind another. */
+/* True if @processor has no bound: steps run through, and one may wait behind another. */
 bool dispatch_is_free(const struct dispatch_view *view, enum processor processor);
 
-/* How long an arrival waits for the end of a step, or the length of a gift. */
+/* Returns how long a job waits for the end of a step, which is also the length of a boost. */
 uint32_t dispatch_patience_us(const struct dispatch_view *view, enum processor processor);
 
-/* ---- dispatch_told.c */
+/* ---- dispatch_events.c */
 
-/* Asserts that the move is legal. */
+/* Moves @step to @to; asserts that the move is legal. */
 void dispatch_move(struct dispatch_step *step, enum dispatch_state to);
 
 #endif

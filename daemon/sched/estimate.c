@@ -1,10 +1,10 @@
 /*
- * Generalised processor sharing (Parekh and Gallager 1993): prompts of the class are computed at once, each
- * account's at the speed of its weight, until they are through; so what others have before mine is through is the
- * lesser of all that they have and my own times the ratio of the weights. Answers under way take their rows out of
- * each step, and what they leave is for prompts. Of deadlines in one class the earliest comes first, and all work
- * due before counts (the processor demand of Baruah, Mok and Rosier 1990; Liu and Layland 1973). Seats are counted
- * as they come free: who wants one first, who gives one now, and when the answers of the others end.
+ * Generalised processor sharing (Parekh and Gallager 1993): the prompts of a class are computed at once, each account's
+ * at the speed of its weight, until they are done. So what another account computes before mine is done is all that it
+ * has, or my own time multiplied by the ratio of the weights, whichever is less. Answers in progress take their rows
+ * out of each step and leave the rest to prompts. Of the deadlines of a class the earliest comes first, and all work
+ * due before counts (the processor demand of Baruah, Mok and Rosier 1990; Liu and Layland 1973). Slots are counted as
+ * they come free: which jobs want one first, which give one now, and when the answers of the others end.
  *
  * It walks the jobs, some hundreds at most.
  */
@@ -13,34 +13,35 @@
 #include "sched/fill.h"
 #include <float.h>
 
-/* Lanes and seats that are looked at; of more the rest counts as never free. */
-#define ADMIT_LANES 16u
-#define ADMIT_SEATS 64u
+/* Bounds on the engines and slots that are looked at. Any beyond count as never free. */
+#define ESTIMATE_ENGINES 16u
+#define ESTIMATE_SLOTS   64u
 
-/* One who keeps its seat until its answer ends. */
-struct slot {
+/* A slot that is kept until its answer ends. */
+struct busy_slot {
     double ns;    /* of its prompt */
     double n_tok; /* of its answer, at most */
     double n_pages;
 };
 
-/* All that stands between a job and its tokens; times in ns on the chip. */
+/* Everything between a job and its tokens; times in ns on the chip. */
 struct outlook {
-    double before;    /* prompts that come first in any case: higher classes, promised deadlines, elder ones */
-    double mine;      /* its account's part of that, and its own prompt */
-    double others;    /* what the other accounts of its class get meanwhile */
-    double rest;      /* all prompts of its class but its own */
-    double answers;   /* rows of answers in each step of its lane */
-    double turns;     /* a step of each other lane that has answers of its class */
-    double elsewhere; /* answers of higher classes at other lanes: those come first to the last token */
-    double limit;     /* of a step of its lane */
-    double paced;     /* the same, as answers with near deadlines need it, */
-    double paced_ns;  /* and until those are over */
+    /* prompts that come first in any case: of higher classes, with promised deadlines, older ones */
+    double before;
+    double mine;        /* its account's part of that, and its own prompt */
+    double others;      /* what the other accounts of its class compute meanwhile */
+    double rest;        /* all prompts of its class but its own */
+    double answers;     /* rows of answers in each step of its engine */
+    double other_steps; /* a step of each other engine that has answers of its class */
+    double elsewhere;   /* answers of higher classes at other engines, which come before its last token */
+    double limit;       /* of a step of its engine */
+    double paced;       /* the same where answers with near deadlines need shorter steps */
+    double paced_ns;    /* and how long they do */
 
-    /* Until it has a seat. */
-    int64_t n_slots; /* that it lacks: those who come first, and itself, less those free or given; 0 or below: none */
-    double n_pages;  /* likewise */
-    struct slot slots[ADMIT_SEATS]; /* that come free when their answers end */
+    /* What it waits for until it has a slot. */
+    int64_t n_slots; /* slots lacking: those wanted first and its own, less free and given ones; 0 or below: none */
+    double n_pages;  /* pages lacking */
+    struct busy_slot slots[ESTIMATE_SLOTS]; /* which come free when their answers end */
     uint32_t n_ends;
 };
 
@@ -60,7 +61,7 @@ static double prompt_ns(const struct job *job)
     return n_rows * ns[COST_PREFILL_ROW] + plan_pages(job, n_rows, job->eq->page_tokens) * ns[COST_ATTEND_PAGE];
 }
 
-/* One row of its answer, when the answer has come halfway. */
+/* Returns the time of one row of its answer, taken halfway through the answer. */
 static double answer_ns(const struct job *job)
 {
     const double *ns = job->eq->cost.ns;
@@ -70,12 +71,12 @@ static double answer_ns(const struct job *job)
         n_tok = job->n_known;
     }
     if (job->eq->n_context > 0 && n_tok > job->eq->n_context) {
-        n_tok = job->eq->n_context; /* it slides */
+        n_tok = job->eq->n_context; /* the context slides */
     }
     return ns[COST_DECODE_ROW] + n_tok / job->eq->page_tokens * ns[COST_ATTEND_PAGE];
 }
 
-/* All of its answer, alone. */
+/* Returns the time of its whole answer, computed alone. */
 static double whole_answer_ns(const struct job *job)
 {
     uint32_t n_tok = job_tokens_left(job);
@@ -92,8 +93,9 @@ static bool is_promised(const struct job *other, const struct job *job)
     return other_us > 0 && (job_us == 0 || other_us <= job_us);
 }
 
-/* Adds @other's prompt to where it belongs; what is shared goes into its account's sum. */
-static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other, enum order order)
+/* Adds @other's prompt to the sum that it belongs to. What is shared by weight goes into its account's sum. */
+static void add_prompt(struct outlook *outlook, const struct job *job, const struct job *other,
+                       enum estimate_order order)
 {
     double ns = prompt_ns(other);
 
@@ -116,7 +118,7 @@ static void add_prompt(struct outlook *outlook, const struct job *job, const str
     }
 }
 
-/* That @job needs, or what its sequence was told to. */
+/* Returns the pages that @job needs, or that the engine reported for its sequence. */
 static double pages_of(const struct job *job)
 {
     uint64_t n_tok = job->n_most ? job->n_most : job->n_known;
@@ -124,16 +126,16 @@ static double pages_of(const struct job *job)
     return job->n_pages > 0 ? job->n_pages : (double)num_div_up(n_tok, job->eq->page_tokens);
 }
 
-/* What @other's seat means to one who wants one: it is given now, or comes free with its answer. */
+/* Counts @other's slot: it is given to @job now, or comes free when its answer ends. */
 static void add_end(struct outlook *outlook, const struct job *job, const struct job *other)
 {
     if (queue_gives_slot(job, other)) {
         outlook->n_slots--;
         outlook->n_pages -= other->n_pages;
-    } else if (outlook->n_ends < ADMIT_SEATS) {
+    } else if (outlook->n_ends < ESTIMATE_SLOTS) {
         uint32_t n_tok = job_tokens_left(other);
 
-        outlook->slots[outlook->n_ends++] = (struct slot){
+        outlook->slots[outlook->n_ends++] = (struct busy_slot){
             .ns = prompt_ns(other),
             .n_tok = n_tok == JOB_NO_END ? QUEUE_SLOT_TOK : n_tok,
             .n_pages = other->n_pages,
@@ -141,8 +143,8 @@ static void add_end(struct outlook *outlook, const struct job *job, const struct
     }
 }
 
-/* @other wants a seat, and gets it before @job. */
-static bool is_seated_first(const struct job *job, const struct job *other, enum order order)
+/* True if @other, which wants a slot, gets it before @job. */
+static bool is_assigned_first(const struct job *job, const struct job *other, enum estimate_order order)
 {
     if (other->priority != job->priority) {
         return other->priority > job->priority;
@@ -150,16 +152,17 @@ static bool is_seated_first(const struct job *job, const struct job *other, enum
     return order == ORDER_FAIR || is_promised(other, job);
 }
 
-/* Until @other's deadline, on the chip. By then it is over in any case. */
-static double left_ns(const struct job *other, const struct view *view)
+/* Returns the time on the chip until @other's deadline, when it is over in any case. */
+static double left_ns(const struct job *other, const struct estimate_view *view)
 {
     uint64_t left_us = other->finish_by_us - num_min(other->finish_by_us, view->boot_us);
 
     return (double)left_us * view->limits[other->eq->processor].duty_permille;
 }
 
-/* Adds what @other's seat and answer mean to @job. */
-static void add_seat(struct outlook *outlook, const struct job *job, const struct job *other, const struct view *view)
+/* Adds what @other's slot and answer mean to @job. */
+static void add_slot(struct outlook *outlook, const struct job *job, const struct job *other,
+                     const struct estimate_view *view)
 {
     bool gives_way = other->parked || other->yields;
 
@@ -169,8 +172,8 @@ static void add_seat(struct outlook *outlook, const struct job *job, const struc
     if (other->state == JOB_ASSIGNED) {
         outlook->answers += !gives_way && job_tokens_left(other) > 0 ? answer_ns(other) : 0.0;
         add_end(outlook, job, other);
-    } else if (!gives_way && is_seated_first(job, other, view->order)) {
-        outlook->n_slots += other->state != JOB_OPENING && !other->owns_slot; /* those count as taken */
+    } else if (!gives_way && is_assigned_first(job, other, view->order)) {
+        outlook->n_slots += other->state != JOB_OPENING && !other->owns_slot; /* they count as taken */
         outlook->n_pages += pages_of(other);
     }
     if (!gives_way && other->priority >= job->priority && other->finish_by_us > 0) {
@@ -187,10 +190,10 @@ static void add_seat(struct outlook *outlook, const struct job *job, const struc
     }
 }
 
-/* A step of each lane but @job's that has answers of its class. */
-static double turns_of(const struct queue *queue, const struct job *job)
+/* Returns the time of one step of each engine, apart from @job's, that has answers of its class. */
+static double other_steps_of(const struct queue *queue, const struct job *job)
 {
-    const struct engine_queue *lanes[ADMIT_LANES];
+    const struct engine_queue *eqs[ESTIMATE_ENGINES];
     double ns = 0.0;
     struct list *link;
     uint32_t n = 0;
@@ -203,18 +206,19 @@ static double turns_of(const struct queue *queue, const struct job *job)
             continue;
         }
         ns += answer_ns(other);
-        while (at < n && lanes[at] != other->eq) {
+        while (at < n && eqs[at] != other->eq) {
             at++;
         }
-        if (at == n && n < ADMIT_LANES) {
-            lanes[n++] = other->eq;
+        if (at == n && n < ESTIMATE_ENGINES) {
+            eqs[n++] = other->eq;
             ns += other->eq->cost.ns[COST_FIXED];
         }
     }
     return ns;
 }
 
-/* A higher class at another lane has the chip to the end of its answers, each in a step of its own at worst. */
+/* Returns the time of higher classes at other engines, to the end of their answers; each has a step of its own at
+ * worst. */
 static double elsewhere_of(const struct queue *queue, const struct job *job)
 {
     double ns = 0.0;
@@ -232,8 +236,8 @@ static double elsewhere_of(const struct queue *queue, const struct job *job)
     return ns;
 }
 
-/* While @outlook->mine is computed the others of the class get as much as their weights say, or all they
- * have. */
+/* Returns what the other accounts of the class compute while @mine is computed: as much as their weights give them,
+ * or all that they have. */
 static double shares_of(const struct queue *queue, const struct job *job, double mine)
 {
     double unit = (double)account_unit(&job->limits);
@@ -257,31 +261,31 @@ static void outlook_clear(struct outlook *outlook, double limit_ns)
     *outlook = (struct outlook){ .limit = limit_ns, .paced = limit_ns };
 }
 
-static bool has_seat(const struct job *job)
+static bool has_slot(const struct job *job)
 {
     return job->state == JOB_ASSIGNED || job->state == JOB_OPENING || job->owns_slot;
 }
 
-static void outlook_init(struct outlook *outlook, const struct view *view, const struct job *job)
+static void outlook_init(struct outlook *outlook, const struct estimate_view *view, const struct job *job)
 {
     const struct engine_queue *eq = job->eq;
     const struct governor_limits *limits = &view->limits[eq->processor];
-    uint64_t n_pages_kept = 0; /* of sessions, that would be given up */
-    uint32_t n_kept = queue_count_retained(view->queue, eq, &n_pages_kept);
+    uint64_t n_pages_retained = 0; /* of idle sessions, which would give them up */
+    uint32_t n_retained = queue_count_retained(view->queue, eq, &n_pages_retained);
     double n_free =
         (double)eq->n_pages * limits->kv_permille / 1000.0 - (double)eq->n_pages_promised + (double)eq->n_pages_shared;
 
     outlook_clear(outlook, plan_target_ns(eq, limits));
-    if (!has_seat(job)) {
-        outlook->n_slots = 1 - (int64_t)(eq->n_slots - eq->n_taken) - n_kept;
-        outlook->n_pages = pages_of(job) - n_free - (double)n_pages_kept;
+    if (!has_slot(job)) {
+        outlook->n_slots = 1 - (int64_t)(eq->n_slots - eq->n_taken) - n_retained;
+        outlook->n_pages = pages_of(job) - n_free - (double)n_pages_retained;
     }
     if (eq->n_pages == 0) {
         outlook->n_pages = -DBL_MAX;
     }
 }
 
-static void look_out(const struct view *view, const struct job *job, struct outlook *ret_outlook)
+static void look_out(const struct estimate_view *view, const struct job *job, struct outlook *ret_outlook)
 {
     const struct queue *queue = view->queue;
     const struct job *extra = view->extra;
@@ -294,35 +298,32 @@ static void look_out(const struct view *view, const struct job *job, struct outl
     if (extra) {
         extra->account->sum_ns = 0.0;
         add_prompt(ret_outlook, job, extra, view->order);
-        add_seat(ret_outlook, job, extra, view);
+        add_slot(ret_outlook, job, extra, view);
         ret_outlook->answers += extra->eq == job->eq ? answer_ns(extra) : 0.0;
     }
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *other = container_of(link, struct job, link);
-
-            if (other == job || other == extra || other->state == JOB_ENDED || !other->eq) {
-                continue;
-            }
-            add_seat(ret_outlook, job, other, view);
-            if (!other->parked && !other->yields) {
-                add_prompt(ret_outlook, job, other, view->order);
-            }
+    for (const struct job *other = queue_first(queue); other; other = queue_next(queue, other)) {
+        if (other == job || other == extra || other->state == JOB_ENDED || !other->eq) {
+            continue;
+        }
+        add_slot(ret_outlook, job, other, view);
+        if (!other->parked && !other->yields) {
+            add_prompt(ret_outlook, job, other, view->order);
         }
     }
     ret_outlook->mine += prompt_ns(job);
     ret_outlook->others = shares_of(queue, job, ret_outlook->mine);
-    ret_outlook->turns = turns_of(queue, job);
+    ret_outlook->other_steps = other_steps_of(queue, job);
     ret_outlook->elsewhere = elsewhere_of(queue, job);
 }
 
-static double end_ns(const struct slot *slot, double step_ns)
+static double end_ns(const struct busy_slot *slot, double step_ns)
 {
     return slot->ns + slot->n_tok * step_ns;
 }
 
-/* Until as many answers have ended as there are seats and pages lacking; each goes on in every step. */
-static double seat_ns(struct outlook *outlook, double step_ns)
+/* Returns the time until enough answers have ended for the slots and pages that are lacking. Each answer goes on in
+ * every step. */
+static double slot_ns(struct outlook *outlook, double step_ns)
 {
     double ns = 0.0;
     double all_ns = 0.0;
@@ -340,11 +341,11 @@ static double seat_ns(struct outlook *outlook, double step_ns)
         outlook->n_pages -= outlook->slots[next].n_pages;
         outlook->slots[next] = outlook->slots[n];
     }
-    /* More than one for each: behind those the next ones, which take as long. */
+    /* More are lacking than there are slots: the next answers are taken to last as long as these. */
     return outlook->n_slots > 0 && n > 0 ? ns + (double)outlook->n_slots / n * all_ns / n : ns;
 }
 
-/* The rest of @job's answer behind its first token. */
+/* Returns the time of @job's answer after its first token. */
 static double answer_time_ns(const struct outlook *outlook, const struct job *job, double step_ns, double piece_ns,
                              double target_ns)
 {
@@ -359,17 +360,18 @@ static double answer_time_ns(const struct outlook *outlook, const struct job *jo
         n_full = n_more;
     }
     beside_ns = alone_ns + n_full * (target_ns - step_ns > 0.0 ? target_ns - step_ns : 0.0);
-    /* A deadline that is near keeps those pieces small (plan.c), down to an even share of the time. */
+    /* A near deadline keeps those pieces small (plan.c), down to an even share of the time. */
     return beside_ns < alone_ns + rest_ns ? beside_ns : alone_ns + rest_ns;
 }
 
-/* Time for prompts of @ns in pieces of @piece_ns, each in a step with all answers. */
+/* Returns the time for prompts of @ns in pieces of @piece_ns, each in a step with all answers. */
 static double prompts_ns(double ns, double piece_ns, double step_ns)
 {
     return ns + ((double)(uint64_t)(ns / piece_ns) + 1.0) * step_ns;
 }
 
-/* What @limit_ns of a step leaves to prompts. The first in line has its rows, however many answers there are. */
+/* Returns what @limit_ns of a step leaves to prompts. The first prompt in the order has its @n_rows however many
+ * answers there are. */
 static double piece_of(const struct outlook *outlook, const struct engine_queue *eq, double limit_ns, double n_rows)
 {
     double ns = limit_ns - eq->cost.ns[COST_FIXED] - outlook->answers;
@@ -378,7 +380,7 @@ static double piece_of(const struct outlook *outlook, const struct engine_queue 
     return ns > least_ns ? ns : least_ns;
 }
 
-void estimate_job(const struct view *view, const struct job *job, struct estimate *ret_estimate)
+void estimate_job(const struct estimate_view *view, const struct job *job, struct estimate *ret_estimate)
 {
     const struct engine_queue *eq = job->eq;
     const struct governor_limits *bounds = &view->limits[eq->processor];
@@ -391,12 +393,13 @@ void estimate_job(const struct view *view, const struct job *job, struct estimat
     double finish_ns;
 
     look_out(view, job, &outlook);
-    step_ns = eq->cost.ns[COST_FIXED] + outlook.answers + outlook.turns;
+    step_ns = eq->cost.ns[COST_FIXED] + outlook.answers + outlook.other_steps;
     ns = outlook.before + outlook.others + prompt_ns(job);
-    /* While answers hurry, in the pieces that they leave; or behind them in full ones, if that is sooner. */
+    /* Either in the small pieces that hurried answers leave, or after those answers in full pieces, whichever is
+     * sooner. */
     paced_ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.paced, 1.0), step_ns);
     ns = prompts_ns(ns, piece_of(&outlook, eq, outlook.limit, n_least), step_ns) + outlook.paced_ns;
-    ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + seat_ns(&outlook, step_ns);
+    ns = (ns < paced_ns ? ns : paced_ns) + outlook.elsewhere + slot_ns(&outlook, step_ns);
     if (job->has_first) {
         ns = 0.0;
     }

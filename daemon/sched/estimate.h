@@ -1,9 +1,9 @@
 /*
- * Foretell: how long until a request's first and last token
+ * Estimate: how long until a request's first and last token
  *
- * As the cost model, the limits in force and all other work have it, in the manner of a fluid. No margin: that is
- * admission's (admit.c). It is asked once for each request with a deadline, and for each such that is live once a
- * plan.
+ * It follows from the cost model, the limits in force and all other work, treated as a fluid. It has no margin;
+ * admission adds that (admit.c). It is made once for each request with a deadline, and again for each live one with
+ * every plan.
  *
  * Pure.
  */
@@ -12,31 +12,31 @@
 
 #include "sched/queue.h"
 
-/* Whether a sibling or a stranger is before it: in the fair order, or as one whose deadline is near. */
-enum order {
+/* What decides whether another job comes first: the fair order, or deadlines that are near. */
+enum estimate_order {
     ORDER_FAIR,
     ORDER_URGENT,
 };
 
-/* What is asked about. */
-struct view {
+/* What the estimate depends on. */
+struct estimate_view {
     const struct queue *queue;
-    const struct governor_limits *limits; /* of both places */
+    const struct governor_limits *limits; /* of all processors */
     uint64_t boot_us;
     const struct job *extra; /* one more job that is not in the queue, or NULL */
-    enum order order;
+    enum estimate_order order;
 };
 
 struct estimate {
     double first_us;
     double finish_us;
-    double step_us; /* how long one step may take that is under way */
+    double step_us; /* longest step that may be in progress */
 };
 
-/* Live, and not parked: it has work that counts. */
+/* True if @job is live and not parked, so its work counts. */
 bool estimate_counts(const struct job *job);
 
-/* Walks all jobs; writes sums into their accounts that mean nothing afterwards. */
-void estimate_job(const struct view *view, const struct job *job, struct estimate *ret_estimate);
+/* Estimates the times of @job. Walks all jobs and uses account::sum_ns as scratch. */
+void estimate_job(const struct estimate_view *view, const struct job *job, struct estimate *ret_estimate);
 
 #endif

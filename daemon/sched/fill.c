@@ -1,15 +1,15 @@
 /*
- * Halving is used throughout: what fits is told by the cost model alone, and more never costs less.
+ * Sizes are found by halving: only the cost model says what fits, and more rows never cost less.
  */
 #include "sched/fill.h"
 #include "base/num.h"
 
-/* An answer with a deadline that is near keeps so much of its shortest steps in hand, and so many steps:
- * what is left at the end, however long each step was that it allowed. */
+/* An answer with a near deadline keeps this much of its shortest steps in reserve, and this many steps. It is what
+ * remains at the end, however long the steps were that it allowed. */
 #define FILL_SPARE       0.25
 #define FILL_SPARE_STEPS 2.0
 
-/* Halvings to find a level: from any distance of virtual times down to one unit. */
+/* Halvings that find a level: from any distance of virtual times down to one unit. */
 #define FILL_HALVINGS 64u
 
 uint64_t fill_start(const struct job *job)
@@ -27,8 +27,8 @@ bool fill_is_share(const struct job *a, const struct job *b, uint64_t now_us)
 
 uint32_t plan_pages(const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
-    /* Rows at positions first .. first + n_rows - 1, each looking at position / page_tokens pages: an
-     * arithmetic series, rounded down once. */
+    /* Rows at positions first .. first + n_rows - 1 look at position / page_tokens pages each: an arithmetic series,
+     * rounded down once. */
     uint64_t first = (uint64_t)job->n_done + job->n_sent;
     uint64_t positions = first * n_rows + (uint64_t)n_rows * (n_rows ? n_rows - 1 : 0) / 2;
 
@@ -53,28 +53,28 @@ double fill_pace_ns(const struct job *job, const struct governor_limits *limits,
     uint64_t left_us = job->finish_by_us > boot_us ? job->finish_by_us - boot_us : 0;
     double n = n_tok > 0 ? n_tok : 1;
 
-    /* A thousandth of a microsecond on the wall is one ns of the chip at full duty. */
+    /* A thousandth of a microsecond on the clock is one ns of the chip at full duty. */
     return (double)left_us * limits[job->eq->processor].duty_permille / n -
            (FILL_SPARE + FILL_SPARE_STEPS / n) * least_ns;
 }
 
-/* @n_rows of @job more: of a prompt, or the one of its answer. */
+/* Adds @n_rows of @job to @load: of its prompt, or the one of its answer. */
 static void add_load(struct cost_load *load, const struct job *job, uint32_t n_rows, uint32_t page_tokens)
 {
     load->n[job_decodes(job) ? COST_DECODE_ROW : COST_PREFILL_ROW] += n_rows;
     load->n[COST_ATTEND_PAGE] += plan_pages(job, n_rows, page_tokens);
 }
 
-/* ---- what a step may hold, as it fills */
+/* ---- a step as it fills */
 
 struct room {
     struct plan *plan;
     const struct plan_input *in;
-    uint32_t n_rows;    /* in all */
-    double limit_ns;    /* the whole step */
-    uint32_t kept_rows; /* answers leave them free for the first prompt: rows, and the time they take */
-    double kept_ns;
-    double aged_ns; /* until then who has aged may fill it */
+    uint32_t n_rows;        /* in all */
+    double limit_ns;        /* the whole step */
+    uint32_t reserved_rows; /* rows that answers leave free for the first prompt, and their time */
+    double reserved_ns;
+    double aged_ns; /* aged jobs may fill the step up to here */
 };
 
 static void take(struct room *room, struct job *job, uint32_t n_rows)
@@ -98,7 +98,7 @@ static bool is_full(const struct room *room)
     return room->plan->n_rows >= room->n_rows || room->plan->n_entries == PLAN_ENTRIES;
 }
 
-/* The step with @n_rows of @job more. */
+/* Returns the time of the step with @n_rows of @job added. */
 static double cost_with(const struct room *room, const struct job *job, uint32_t n_rows)
 {
     const struct engine_queue *eq = room->plan->eq;
@@ -108,8 +108,7 @@ static double cost_with(const struct room *room, const struct job *job, uint32_t
     return cost_of(&eq->cost, &load);
 }
 
-/* Rows of @job's prompt that fit into @most rows and a step of @limit_ns, found by halving; @least if
- * fewer would. */
+/* Returns the rows of @job's prompt that fit into @most rows and a step of @limit_ns, but at least @least. */
 static uint32_t piece(const struct room *room, const struct job *job, uint32_t most, uint32_t least, double limit_ns)
 {
     uint32_t high = (uint32_t)num_min(job_rows_left(job), most);
@@ -127,17 +126,17 @@ static uint32_t piece(const struct room *room, const struct job *job, uint32_t m
     return low;
 }
 
-/* What answers must leave free for @prompt. */
-static void keep_free(struct room *room, const struct job *prompt)
+/* Reserves what answers must leave free for @prompt. */
+static void reserve(struct room *room, const struct job *prompt)
 {
     struct cost_load load = { 0 };
 
     if (room->n_rows < 2) {
         return;
     }
-    room->kept_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, job_rows_left(prompt)), room->n_rows - 1);
-    add_load(&load, prompt, room->kept_rows, room->plan->eq->page_tokens);
-    room->kept_ns = cost_of(&room->plan->eq->cost, &load);
+    room->reserved_rows = (uint32_t)num_min(num_min(PLAN_PIECE_ROWS, job_rows_left(prompt)), room->n_rows - 1);
+    add_load(&load, prompt, room->reserved_rows, room->plan->eq->page_tokens);
+    room->reserved_ns = cost_of(&room->plan->eq->cost, &load);
 }
 
 static void room_init(struct room *room, struct plan *plan, struct job *const *jobs, uint32_t n,
@@ -157,15 +156,15 @@ static void room_init(struct room *room, struct plan *plan, struct job *const *j
     room->aged_ns = cost_of(&plan->eq->cost, &plan->load) + room->limit_ns / QUEUE_AGED_PART;
     for (uint32_t i = 0; i < n; i++) {
         if (jobs[i]->eq == plan->eq && !job_decodes(jobs[i])) {
-            keep_free(room, jobs[i]);
+            reserve(room, jobs[i]);
             return;
         }
     }
 }
 
-/* ---- one after the other */
+/* ---- job by job */
 
-/* An answer whose deadline is near needs its steps to be short: others' pieces give way. */
+/* Shortens the step for an answer whose deadline is near: the pieces of other jobs give way. */
 static void keep_pace(struct room *room, const struct job *job)
 {
     double least_ns = cost_of(&room->plan->eq->cost, &room->plan->load);
@@ -176,16 +175,16 @@ static void keep_pace(struct room *room, const struct job *job)
     }
     if (pace < room->limit_ns) {
         room->limit_ns = pace;
-        room->kept_rows = 0; /* prompts have what is left, if anything */
-        room->kept_ns = 0.0;
+        room->reserved_rows = 0; /* prompts get what is left, if anything */
+        room->reserved_ns = 0.0;
     }
 }
 
 static void fill_answer(struct room *room, struct job *job)
 {
     struct plan *plan = room->plan;
-    bool fits =
-        plan->n_rows + 1 + room->kept_rows <= room->n_rows && cost_with(room, job, 1) + room->kept_ns <= room->limit_ns;
+    bool fits = plan->n_rows + 1 + room->reserved_rows <= room->n_rows &&
+                cost_with(room, job, 1) + room->reserved_ns <= room->limit_ns;
 
     if (fits || plan->n_entries == 0) {
         take(room, job, 1);
@@ -193,8 +192,8 @@ static void fill_answer(struct room *room, struct job *job)
     }
 }
 
-/* What is left of a prompt behind @n_rows would take less than the reading of the weights that a step of its own costs,
- * and somebody waits to hear the first word: it is taken along. Nobody else stands in such a step. */
+/* True if the rest of a prompt is taken along. Behind @n_rows it would take less than the reading of the weights
+ * that a step of its own costs, and a person waits for the first word. No other job is in such a step. */
 static bool takes_rest(const struct room *room, const struct job *job, uint32_t n_rows, uint32_t most)
 {
     uint32_t n_all = job_rows_left(job);
@@ -203,11 +202,11 @@ static bool takes_rest(const struct room *room, const struct job *job, uint32_t 
            cost_with(room, job, n_all) <= room->limit_ns + room->plan->eq->cost.ns[COST_FIXED];
 }
 
-/* @aged: others wait behind who has aged; it gets a part of the step. */
+/* @aged: jobs of the step's own class wait behind this aged one, so it gets only a part of the step. */
 static void fill_prompt(struct room *room, struct job *job, bool aged)
 {
     uint32_t most = room->n_rows - room->plan->n_rows;
-    bool first = aged || room->kept_rows > 0 || room->plan->n_entries == 0;
+    bool first = aged || room->reserved_rows > 0 || room->plan->n_entries == 0;
     uint32_t n = piece(room, job, most, first ? PLAN_PIECE_ROWS : 0, aged ? room->aged_ns : room->limit_ns);
 
     if (takes_rest(room, job, n, most)) {
@@ -216,8 +215,8 @@ static void fill_prompt(struct room *room, struct job *job, bool aged)
     if (n > 0) {
         take(room, job, n);
     }
-    room->kept_rows = 0;
-    room->kept_ns = 0.0;
+    room->reserved_rows = 0;
+    room->reserved_ns = 0.0;
 }
 
 static void fill_one(struct room *room, struct job *job, bool others)
@@ -237,7 +236,7 @@ static void fill_one(struct room *room, struct job *job, bool others)
 
 /* ---- accounts of one class, to one level */
 
-/* Sets n_planned of each as if all were raised to @level of virtual time; true if the step holds that. */
+/* Sets n_planned of each job as if all were raised to @level of virtual time. Returns true if the step holds that. */
 static bool try_level(const struct room *room, struct job *const *jobs, uint32_t n, uint64_t level)
 {
     const struct engine_queue *eq = room->plan->eq;
@@ -246,7 +245,7 @@ static bool try_level(const struct room *room, struct job *const *jobs, uint32_t
     uint32_t n_entries = room->plan->n_entries;
 
     for (uint32_t i = 0; i < n; i++) {
-        jobs[i]->account->level = 0; /* what it has been given by this */
+        jobs[i]->account->level = 0; /* virtual time given so far */
     }
     for (uint32_t i = 0; i < n; i++) {
         struct job *job = jobs[i];
@@ -265,7 +264,7 @@ static bool try_level(const struct room *room, struct job *const *jobs, uint32_t
     return n_rows <= room->n_rows && n_entries <= PLAN_ENTRIES && cost_of(&eq->cost, &load) <= room->limit_ns;
 }
 
-/* The greatest level that the step holds; 0: not even one row. */
+/* Returns the greatest level that the step holds; 0: not even one row. */
 static uint64_t find_level(const struct room *room, struct job *const *jobs, uint32_t n)
 {
     uint64_t low = 0;
@@ -288,7 +287,7 @@ static uint64_t find_level(const struct room *room, struct job *const *jobs, uin
     return low;
 }
 
-/* @jobs stand in a row in the line, and only shares tell them apart. */
+/* Fills in @jobs, which follow each other in the line and differ only in their shares. */
 static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
 {
     uint32_t n_before = room->plan->n_entries;
@@ -302,10 +301,10 @@ static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
         }
     }
     if (room->plan->n_entries > n_before) {
-        room->kept_rows = 0;
-        room->kept_ns = 0.0;
+        room->reserved_rows = 0;
+        room->reserved_ns = 0.0;
     }
-    /* What is left is less than a row for each; nothing at all is taken as one after the other. */
+    /* What is left is less than a row for each. If nothing was planned at all, this takes them one after the other. */
     for (uint32_t i = 0; i < n; i++) {
         if (planned[i] == 0) {
             fill_one(room, jobs[i], false);
@@ -313,8 +312,8 @@ static void fill_level(struct room *room, struct job *const *jobs, uint32_t n)
     }
 }
 
-/* How many of @jobs, from the first on, may be raised to one level: of the plan's lane, more than one
- * account and a prompt among them. */
+/* Returns how many of @jobs, from the first on, may be raised to one level. There must be more than one account and
+ * a prompt among them. */
 static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
 {
     bool accounts = false;
@@ -328,7 +327,7 @@ static uint32_t level_of(struct job *const *jobs, uint32_t n, uint64_t now_us)
     return accounts && prompts && queue_rank(jobs[0], now_us) == jobs[0]->priority ? i : 0;
 }
 
-/* Somebody has the right to this step by class, not by age. */
+/* True if a job has the right to this step by its class, not by age. */
 static bool has_native(struct job *const *jobs, uint32_t n, uint64_t now_us)
 {
     for (uint32_t i = 0; i < n; i++) {

@@ -4,7 +4,7 @@
 
 #define TO(state) (1u << (state))
 
-/* Every legal move of a job. A row without entries is a final state. */
+/* The legal moves of a job. A row without entries is a final state. */
 static const uint32_t moves[JOB_STATE_COUNT] = {
     [JOB_HELD] = TO(JOB_WAITING) | TO(JOB_ENDED),
     [JOB_WAITING] = TO(JOB_OPENING) | TO(JOB_HELD) | TO(JOB_ENDED),
@@ -19,13 +19,13 @@ bool job_may_move(const struct job *job, enum job_state to)
     return (moves[job->state] & (1u << to)) != 0;
 }
 
-/* Counts against the limit of waiting requests: everything live that holds no sequence. */
+/* True if a job in @state counts against the limit of waiting requests: it is live and has no sequence. */
 static bool waits(enum job_state state)
 {
     return state == JOB_HELD || state == JOB_WAITING || state == JOB_OPENING;
 }
 
-static bool holds_seat(enum job_state state)
+static bool holds_slot(enum job_state state)
 {
     return state == JOB_OPENING || state == JOB_ASSIGNED;
 }
@@ -51,7 +51,7 @@ static void keep_spare(struct engine_queue_spare *spare, uint32_t n_pages)
     spare->n++;
 }
 
-/* What its lane has given away of its pages. */
+/* Updates the pages that the engine has given away. */
 static void move_pages(struct job *job, enum job_state to)
 {
     struct engine_queue *eq = job->eq;
@@ -66,16 +66,16 @@ static void move_pages(struct job *job, enum job_state to)
     }
 }
 
-/* Who of its class is at its lane, with a seat and without. */
-static void count_places(struct job *job, enum job_state to, uint64_t now_us)
+/* Updates the counts of the job's class at its engine, with and without a slot. */
+static void count_slots(struct job *job, enum job_state to, uint64_t now_us)
 {
     struct engine_queue *eq = job->eq;
 
     if (eq->n_held[job->priority] + eq->n_waiting[job->priority] == 0) {
         eq->asked_us[job->priority] = now_us;
     }
-    eq->n_held[job->priority] -= holds_seat(job->state);
-    eq->n_held[job->priority] += holds_seat(to);
+    eq->n_held[job->priority] -= holds_slot(job->state);
+    eq->n_held[job->priority] += holds_slot(to);
     eq->n_waiting[job->priority] -= job->state == JOB_WAITING;
     eq->n_waiting[job->priority] += to == JOB_WAITING;
 }
@@ -91,18 +91,18 @@ void job_move(struct job *job, enum job_state to, uint64_t now_us)
     }
     job->account->n_waiting -= waits(job->state);
     job->account->n_waiting += waits(to);
-    job->account->n_held[job->priority] -= holds_seat(job->state);
-    job->account->n_held[job->priority] += holds_seat(to);
+    job->account->n_held[job->priority] -= holds_slot(job->state);
+    job->account->n_held[job->priority] += holds_slot(to);
     if (job->eq) {
-        count_places(job, to, now_us);
+        count_slots(job, to, now_us);
         move_pages(job, to);
     }
     job->state = to;
     job->since_us = now_us;
 }
 
-/* Rows of @job that are under way count as served until they are: its account would else have two steps in
- * a row. */
+/* Counts the rows of @job that are in progress as served until they are; otherwise its account would get two steps
+ * in a row. */
 static void count_ahead(struct job *job, uint32_t n_more, uint32_t n_less)
 {
     uint64_t unit = account_unit(&job->limits);

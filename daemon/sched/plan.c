@@ -4,7 +4,7 @@
 #include "sched/fill.h"
 #include <assert.h>
 
-/* Those who could run, in their order. */
+/* The jobs that could run, in their order. */
 struct line {
     struct job *jobs[PLAN_ENTRIES];
     uint32_t n;
@@ -25,7 +25,7 @@ static bool goes_first(const struct job *a, const struct job *b, uint64_t now_us
     return job_decodes(a) != job_decodes(b) ? job_decodes(a) : a->order < b->order;
 }
 
-/* Puts @job in its place; a line that is full loses its last. */
+/* Inserts @job at its position. A full line loses its last job. */
 static void line_up(struct line *line, struct job *job, uint64_t now_us)
 {
     uint32_t at = line->n;
@@ -45,7 +45,7 @@ static void line_up(struct line *line, struct job *job, uint64_t now_us)
     line->jobs[at] = job;
 }
 
-/* True if this plan looks at everybody: then it says who is left waiting. */
+/* True if the plan considers all jobs, and so decides which accounts are left waiting. */
 static bool is_whole(const struct plan_input *in)
 {
     bool everywhere = in->kind == PLAN_BEHIND || (in->kind == PLAN_NEXT && !in->eq);
@@ -53,7 +53,7 @@ static bool is_whole(const struct plan_input *in)
     return everywhere && in->min_priority == PRIORITY_BACKGROUND;
 }
 
-/* Wants service, and nothing but the order keeps it from it. */
+/* True if @job wants service and only the order keeps it from it. */
 static bool is_ready(const struct job *job, const struct plan_input *in)
 {
     if ((job->state != JOB_ASSIGNED && job->state != JOB_WAITING && job->state != JOB_OPENING) || job->parked ||
@@ -63,7 +63,8 @@ static bool is_ready(const struct job *job, const struct plan_input *in)
     return governor_lets_run(&in->limits[job->eq->processor], job->priority);
 }
 
-/* May stand in this step, or could if its lane had opened it: it has its place in the line all the same. */
+/* True if @job may be in this step, or could if its engine had opened it: it has its position in the line in both
+ * cases. */
 static bool may_run(const struct job *job, const struct plan_input *in)
 {
     bool here = !in->eq || in->eq == job->eq || in->kind == PLAN_BEHIND;
@@ -78,37 +79,34 @@ static void wake_by(uint64_t *wake_us, uint64_t at_us)
 }
 
 /*
- * Lines up who may run: suspects in @ret_alone, the rest in @ret_rest. Who is out of budget wakes the plan later.
+ * Lines up the jobs that may run: suspects in @ret_alone, others in @ret_rest. A job without budget lets the plan wake
+ * up later.
  */
 static void gather(const struct queue *queue, const struct plan_input *in, struct line *ret_alone,
                    struct line *ret_rest, uint64_t *ret_wake_us)
 {
     uint64_t due_us = queue_next_deadline_us(queue);
-    struct list *link;
 
     ret_alone->n = 0;
     ret_rest->n = 0;
     *ret_wake_us = due_us ? num_max(due_us, in->boot_us + 1) : 0;
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-            uint64_t wait_us;
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        uint64_t wait_us;
 
-            job->n_planned = 0;
-            if (!is_ready(job, in)) {
-                continue;
-            }
-            wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us);
-            if (wait_us > 0) {
-                wake_by(ret_wake_us, in->boot_us + wait_us);
-            } else if (may_run(job, in)) {
-                line_up(job->alone ? ret_alone : ret_rest, job, in->now_us);
-            }
+        job->n_planned = 0;
+        if (!is_ready(job, in)) {
+            continue;
+        }
+        wait_us = account_wait_us(job->account, job->limits.tokens_a_minute, in->boot_us);
+        if (wait_us > 0) {
+            wake_by(ret_wake_us, in->boot_us + wait_us);
+        } else if (may_run(job, in)) {
+            line_up(job->alone ? ret_alone : ret_rest, job, in->now_us);
         }
     }
 }
 
-/* The greatest start of those of @priority in @plan. */
+/* Returns the greatest start of the jobs of @priority in @plan. */
 static uint64_t latest_start(const struct plan *plan, enum priority priority)
 {
     uint64_t most = 0;
@@ -121,12 +119,13 @@ static uint64_t latest_start(const struct plan *plan, enum priority priority)
     return most;
 }
 
-/* Who could do with more than @plan gives is left waiting. If nobody is, all begin anew together. */
+/* Marks the accounts that could use more than @plan gives them as left waiting. If there are none, all of the class
+ * start equal. */
 static void leave_out(struct queue *queue, const struct plan *plan, const struct plan_input *in)
 {
     struct list *link;
 
-    queue->dispatch++;
+    queue->round++;
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         bool anybody = false;
 
@@ -146,20 +145,20 @@ static void leave_out(struct queue *queue, const struct plan *plan, const struct
     }
 }
 
-/* Whose lane has the turn: the first in line, or who ties with it and whose lane waited longer. */
-static struct engine_queue *dispatch_of(const struct line *line, uint64_t now_us)
+/* Returns the engine of the first job in the line, or of one that ties with it and whose engine has waited longer. */
+static struct engine_queue *next_engine(const struct line *line, uint64_t now_us)
 {
     struct job *best = line->jobs[0];
 
     for (uint32_t i = 1; i < line->n && queue_ties(line->jobs[i], best, now_us); i++) {
-        if (line->jobs[i]->eq->dispatch < best->eq->dispatch) {
+        if (line->jobs[i]->eq->round < best->eq->round) {
             best = line->jobs[i];
         }
     }
     return best->eq;
 }
 
-/* Whether a suspect has the step: in turns with the rest, but not before a higher class. */
+/* True if a suspect gets the step: it alternates with the rest, but does not go before a higher class. */
 static bool is_suspects_turn(const struct planner *planner, const struct line *alone, const struct line *rest,
                              uint64_t now_us)
 {
@@ -169,18 +168,12 @@ static bool is_suspects_turn(const struct planner *planner, const struct line *a
     return !planner->last_alone && queue_rank(alone->jobs[0], now_us) >= queue_rank(rest->jobs[0], now_us);
 }
 
-/* A step of a suspect is under way. */
+/* True if a step of a suspect is in progress. */
 static bool is_suspect_under_way(const struct queue *queue)
 {
-    struct list *link;
-
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *job = container_of(link, struct job, link);
-
-            if (job->alone && job->n_steps > 0) {
-                return true;
-            }
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        if (job->alone && job->n_steps > 0) {
+            return true;
         }
     }
     return false;
@@ -217,7 +210,7 @@ void plan_make(struct planner *planner, struct queue *queue, const struct plan_i
     if (ret_plan->alone) {
         line->n = 1;
     }
-    eq = dispatch_of(line, in->now_us);
+    eq = next_engine(line, in->now_us);
     if (queue_is_opening(queue, eq) ||
         (in->kind == PLAN_BEHIND && (ret_plan->alone || eq != in->eq || is_suspect_under_way(queue)))) {
         ret_plan->alone = false;
@@ -226,7 +219,7 @@ void plan_make(struct planner *planner, struct queue *queue, const struct plan_i
     ret_plan->eq = eq;
     fill_step(ret_plan, line->jobs, line->n, in);
     planner->last_alone = ret_plan->alone;
-    eq->dispatch = ++planner->n_turns;
+    eq->round = ++planner->n_rounds;
     if (is_whole(in)) {
         leave_out(queue, ret_plan, in);
     }

@@ -1,6 +1,6 @@
 /*
- * A few hundred jobs at most (proto/limit.h), so everything here is a walk; an order that ages with time would make
- * any sorted structure stale.
+ * There are a few hundred jobs at most (proto/limit.h), so everything here is a walk; any sorted structure would be
+ * stale, as the order changes with time.
  */
 #include "sched/queue.h"
 #include "base/num.h"
@@ -8,7 +8,7 @@
 
 void queue_init(struct queue *queue)
 {
-    *queue = (struct queue){ .dispatch = 1 }; /* no account was left waiting by it */
+    *queue = (struct queue){ .round = 1 }; /* no account was left waiting by round 0 */
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
         list_init(&queue->jobs[i]);
         queue->caution[i] = 1.0;
@@ -43,18 +43,15 @@ void queue_add(struct queue *queue, struct job *job, uint64_t now_us)
 
 static uint32_t count_waiting(const struct queue *queue)
 {
-    struct list *link;
     uint32_t n = 0;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            n += container_of(link, struct job, link)->state != JOB_ASSIGNED;
-        }
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        n += job->state != JOB_ASSIGNED;
     }
     return n;
 }
 
-/* An end says how fast we are only while others wait for it. */
+/* Records the end of @job. An end tells how fast the service is only while others wait for it. */
 static void note_end(struct queue *queue, const struct job *job, uint64_t now_us)
 {
     struct account *account = job->account;
@@ -69,7 +66,7 @@ static void note_end(struct queue *queue, const struct job *job, uint64_t now_us
     }
 }
 
-/* How promises go: quantile tracking by unequal steps (Robbins and Monro 1951). */
+/* Adjusts the safety factor of the class: quantile tracking by unequal steps (Robbins and Monro 1951). */
 static void note_promise(struct queue *queue, const struct job *job)
 {
     double *caution = &queue->caution[job->priority];
@@ -123,10 +120,9 @@ uint32_t queue_count_retained(const struct queue *queue, const struct engine_que
     return n;
 }
 
-/* Brings the virtual time of @priority up to now: the least start of those who hold seats and were left
- * waiting, with what is under way for them, so that nobody is put behind for what it had while it was
- * alone. */
-static void tell_time(struct queue *queue, enum priority priority)
+/* Advances the virtual time of @priority: to the least start of the accounts with slots that were left waiting,
+ * including rows in progress. So no account falls behind for what it had while it was alone. */
+static void advance_time(struct queue *queue, enum priority priority)
 {
     uint64_t least = UINT64_MAX;
     struct list *link;
@@ -134,7 +130,7 @@ static void tell_time(struct queue *queue, enum priority priority)
     list_for_each (link, &queue->jobs[priority]) {
         const struct job *job = container_of(link, struct job, link);
 
-        if (job->account->short_turn[priority] == queue->dispatch && job->account->n_held[priority] > 0) {
+        if (job->account->short_round[priority] == queue->round && job->account->n_held[priority] > 0) {
             least = num_min(least, job_start(job));
         }
     }
@@ -143,12 +139,13 @@ static void tell_time(struct queue *queue, enum priority priority)
     }
 }
 
-/* No credit for the past: who was not left waiting had all that it wanted. Who was keeps what it is owed, also
- * without a seat: a share that is cut into whole requests evens out over many of them, and only so. */
+/* Lifts the account of @job to the virtual time. There is no credit for the past: an account that was not left
+ * waiting had all it wanted. One that was keeps what it is owed, also without a slot, since a share that is cut into
+ * whole requests evens out only over many of them. */
 static void lift(const struct queue *queue, const struct job *job)
 {
     struct account *account = job->account;
-    bool was_short = account->short_turn[job->priority] == queue->dispatch;
+    bool was_short = account->short_round[job->priority] == queue->round;
     uint64_t now = queue->virtual_time[job->priority];
     uint64_t start = job_start(job);
 
@@ -163,7 +160,7 @@ void queue_lift(struct queue *queue)
     struct list *link;
 
     for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        tell_time(queue, (enum priority)i);
+        advance_time(queue, (enum priority)i);
         list_for_each (link, &queue->jobs[i]) {
             lift(queue, container_of(link, struct job, link));
         }
@@ -172,13 +169,13 @@ void queue_lift(struct queue *queue)
 
 void queue_leave_out(struct queue *queue, const struct job *job)
 {
-    job->account->short_turn[job->priority] = queue->dispatch;
+    job->account->short_round[job->priority] = queue->round;
 }
 
-/* One that was large is half forgotten after ten others. */
+/* A large prompt is half forgotten after ten others. */
 #define QUEUE_BURST_KEEPS 0.93
 
-/* The largest of the last prompts of its class, and of the last answers. */
+/* Records the largest of the recent prompts and answers of the class of @job. */
 static void note_burst(struct queue *queue, const struct job *job)
 {
     double *burst_ns = &queue->burst_ns[job->priority];
@@ -198,7 +195,7 @@ static void note_burst(struct queue *queue, const struct job *job)
     queue->burst_answer_ns[job->priority] *= QUEUE_BURST_KEEPS;
     if (answer_ns > queue->burst_answer_ns[job->priority]) {
         queue->burst_answer_ns[job->priority] = answer_ns;
-        queue->burst_lane[job->priority] = job->eq;
+        queue->burst_eq[job->priority] = job->eq;
     }
     *burst_ns = *burst_ns * QUEUE_BURST_KEEPS > ns ? *burst_ns * QUEUE_BURST_KEEPS : ns;
 }
@@ -208,7 +205,7 @@ void queue_want(struct queue *queue, struct job *job, uint64_t now_us)
     if (!job->yields) {
         note_burst(queue, job);
     }
-    tell_time(queue, job->priority);
+    advance_time(queue, job->priority);
     lift(queue, job);
     job_move(job, JOB_WAITING, now_us);
 }
@@ -222,7 +219,7 @@ enum priority queue_rank(const struct job *job, uint64_t now_us)
         return job->priority; /* however long it waits */
     }
     if (job->state == JOB_ASSIGNED && job->assigned_by_age && job->n_paid == job->n_paid_at_slot) {
-        return PRIORITY_REALTIME; /* its class has waited long enough before it had that seat */
+        return PRIORITY_REALTIME; /* its class had already waited long enough for that slot */
     }
     if (eq && job->state == JOB_ASSIGNED) {
         uint64_t since_us = num_max(job->since_us, eq->served_us[job->priority]);
@@ -236,7 +233,8 @@ enum priority queue_rank(const struct job *job, uint64_t now_us)
     return (enum priority)num_min(PRIORITY_REALTIME, job->priority + spells);
 }
 
-/* Where @job stands in the fair order of its class. Who waits for a seat is charged for those that it has. */
+/* Returns where @job stands in the fair order of its class. While it waits for a slot its account is charged for the
+ * slots that it has. */
 static uint64_t fair_start(const struct job *job)
 {
     uint64_t start = job_start(job);
@@ -247,7 +245,7 @@ static uint64_t fair_start(const struct job *job)
     return start + (uint64_t)job->account->n_held[job->priority] * QUEUE_SLOT_TOK * account_unit(&job->limits);
 }
 
-/* Below 0: @a has the better claim; above: @b; 0: equal but for arrival. */
+/* Returns below 0 if @a comes first, above 0 if @b does, and 0 if only arrival decides. */
 static int compare(const struct job *a, const struct job *b, uint64_t now_us)
 {
     int ranks = (int)queue_rank(b, now_us) - (int)queue_rank(a, now_us);
@@ -260,8 +258,8 @@ static int compare(const struct job *a, const struct job *b, uint64_t now_us)
     if (ranks != 0) {
         return ranks;
     }
-    /* Aged into this rank: first, or the rank's own work would always be before it. It gets one service,
-     * then its age begins anew. */
+    /* The job aged into this rank and goes first, or the rank's own jobs would always be before it. It gets one
+     * service, then its age starts again. */
     if (a->priority != b->priority) {
         return (int)a->priority - (int)b->priority;
     }
@@ -288,32 +286,22 @@ bool queue_ties(const struct job *a, const struct job *b, uint64_t now_us)
 
 uint32_t queue_position(const struct queue *queue, const struct job *job, uint64_t now_us)
 {
-    struct list *link;
     uint32_t n = 0;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *other = container_of(link, struct job, link);
-            bool before_us =
-                other->state == JOB_OPENING || (other->state == JOB_WAITING && queue_before(other, job, now_us));
+    for (const struct job *other = queue_first(queue); other; other = queue_next(queue, other)) {
+        bool goes_first =
+            other->state == JOB_OPENING || (other->state == JOB_WAITING && queue_before(other, job, now_us));
 
-            n += other != job && other->eq == job->eq && !other->parked && before_us;
-        }
+        n += other != job && other->eq == job->eq && !other->parked && goes_first;
     }
     return n;
 }
 
 bool queue_is_opening(const struct queue *queue, const struct engine_queue *eq)
 {
-    struct list *link;
-
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *job = container_of(link, struct job, link);
-
-            if (job->eq == eq && job->state == JOB_OPENING) {
-                return true;
-            }
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        if (job->eq == eq && job->state == JOB_OPENING) {
+            return true;
         }
     }
     return false;
@@ -338,17 +326,12 @@ uint64_t queue_deadline_us(const struct job *job)
 
 struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
 {
-    struct list *link;
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        uint64_t due_us = queue_deadline_us(job);
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-            uint64_t due_us = queue_deadline_us(job);
-
-            if (due_us > 0 && due_us <= boot_us) {
-                job->late = true;
-                return job;
-            }
+        if (due_us > 0 && due_us <= boot_us) {
+            job->late = true;
+            return job;
         }
     }
     return NULL;
@@ -357,15 +340,12 @@ struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us)
 uint64_t queue_next_deadline_us(const struct queue *queue)
 {
     uint64_t next_us = 0;
-    struct list *link;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            uint64_t due_us = queue_deadline_us(container_of(link, struct job, link));
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        uint64_t due_us = queue_deadline_us(job);
 
-            if (due_us > 0 && (next_us == 0 || due_us < next_us)) {
-                next_us = due_us;
-            }
+        if (due_us > 0 && (next_us == 0 || due_us < next_us)) {
+            next_us = due_us;
         }
     }
     return next_us;
@@ -386,7 +366,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
         job->n_paid = n_due;
     }
     job->has_first = job->has_first || n_tok > 0;
-    if (n_new > 0) { /* what is computed once more is no service: it stays as old as it is */
+    if (n_new > 0) { /* what is computed again is no service: the job stays as old as it is */
         job->since_us = now_us;
     }
     if (n_new > 0 && !job->yields) {
@@ -394,7 +374,7 @@ void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_
     }
 }
 
-/* A request's time on the chip, its answer beside the others of its lane. */
+/* Returns the time of a request on the chip, its answer computed beside the others of its engine. */
 static double work_us(const struct job *job, const struct governor_limits *limits)
 {
     const struct engine_queue *eq = job->eq;
@@ -411,20 +391,15 @@ double queue_estimate_us(const struct queue *queue, const struct account *accoun
                          const struct governor_limits *limits, double *ret_first_us)
 {
     uint32_t n_live = account ? account->n_live : queue->n_live;
-    bool is_behind = false; /* a higher class has more than there are seats */
+    bool is_behind = false; /* a higher class waits for slots */
     double all_us = 0.0;
-    struct list *link;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *job = container_of(link, struct job, link);
-
-            all_us += job->eq && !job->parked ? work_us(job, limits) : 0.0;
-            is_behind = is_behind || (job->priority > priority && job->state == JOB_WAITING);
-        }
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        all_us += job->eq && !job->parked ? work_us(job, limits) : 0.0;
+        is_behind = is_behind || (job->priority > priority && job->state == JOB_WAITING);
     }
     all_us *= is_behind ? QUEUE_AGED_PART : 1.0;
-    /* Who came last is through with all of it; its account's part of the ends is its part of the requests. */
+    /* The last arrival ends after all of it; the account's share of the ends is its share of the requests. */
     *ret_first_us = all_us;
     return n_live > 0 ? all_us / n_live : 0.0;
 }

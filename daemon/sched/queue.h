@@ -1,206 +1,240 @@
 /*
- * Queue: all jobs, and who comes before whom
+ * Queue: all jobs, and their order
  *
- * Strict order between classes, with ageing, so that each class moves on: at a lane where none of a class was
- * served for a spell its seated jobs count as one class higher for each, and where it holds no seat so do those
- * that wait for one. Inside a class, weighted fair queueing over accounts by tokens served (start-time fair
- * queueing: Goyal, Vin and Cheng 1996; by tokens, as Sheng et al. 2024 count them). Inside an account, by arrival.
- * A job that would miss its deadline in that order goes before its class, the earliest deadline first; its tokens
- * are charged as any others.
+ * - Between classes the order is strict, with ageing, so that each class moves on: if an engine has served no job of a
+ *   class for a period, the class's jobs with slots count as one class higher for each such period; if the class has no
+ *   slot there, its waiting jobs do.
+ * - Within a class there is weighted fair queueing over accounts by tokens served (start-time fair queueing: Goyal, Vin
+ *   and Cheng 1996; tokens are counted as by Sheng et al. 2024).
+ * - Within an account the order is that of arrival.
+ * - A job that would miss its deadline in that order goes before its class, the earliest deadline first. Its tokens are
+ *   charged as any others.
+ * - The daemon's own work (job::yields) comes last and never ages. At a full engine its slot is the first to be taken,
+ *   and it takes only pages that are free even if none are shared.
  *
- * Work of the daemon's own (job::yields) comes behind all that, and never ages: who waits at a full lane takes its
- * seat first of all. It takes only pages that are free whatever others share.
+ * Fair means: of two accounts that are left waiting, each gets tokens by its weight. An account that gets all it can
+ * use (one answer can't go faster than a token a step) is not waiting, and saves nothing up, neither by being idle nor
+ * by wanting little.
  *
- * Fair means: of two accounts that are left waiting, each gets tokens by its weight. Who gets all that it can use
- * (one answer can't go faster than a token a step) is not waiting, and saves nothing up: neither by idling nor by
- * wanting little.
- *
- * One queue over all models: a lane is the engine of one of them. Pure: time is an argument.
+ * There is one queue for all models; an engine queue describes the engine of one of them. Pure: time is an argument.
  */
 #ifndef SOTTO_SCHED_QUEUE_H
 #define SOTTO_SCHED_QUEUE_H
 
-#include "govern/governor.h"
+#include "govern/limits.h"
 #include "sched/cost.h"
 #include "sched/job.h"
 
-/* A class with seated jobs and without service this long counts as one up: background moves at least once
- * in twice this and the two steps that may be under way, which is well within the five seconds that are
- * promised. */
+/* A class that has slots and no service for this long counts as one class higher. So background moves at least once
+ * in twice this plus two steps in progress, which is well within the promised five seconds. */
 #define QUEUE_AGE_ASSIGNED_US 1000000u
 
-/* The same for a class without a seat, from when the first of it came or the last of it was computed for. Twice
- * this, an opening and a step are less than five seconds. */
+/* The same for a class without a slot, from the arrival of its first job or its last service. Twice this, an opening
+ * and a step are less than five seconds. */
 #define QUEUE_AGE_WAITING_US 1500000u
 
-/* Of a step, what all who have aged get together, if others wait: so strict order is bent by an eighth at most. */
+/* The part of a step that all aged jobs together get if others wait: it bends the strict order by an eighth at most. */
 #define QUEUE_AGED_PART 8u
 
-/* An account without a seat waits so long for one to come free before it takes one from an account with
- * several: no longer than two steps, or who came first would have all until then. */
+/* An account without a slot waits this long for one to come free before it takes one from an account with several.
+ * It is no longer than two steps, or the account that came first would have all slots until then. */
 #define QUEUE_PATIENCE_US 100000u
 
-/* A lane with so many seats leaves each class its last one: it moves on without being recomputed again and
- * again. With fewer that would be too much of them for a class that others come before. */
+/* An engine with at least this many slots leaves each class its last one, so the class moves on without being
+ * recomputed again and again. Of fewer slots that would be too many for a class that others precede. */
 #define QUEUE_MANY_SLOTS 4u
 
-/* That seat may hold a quarter of the pages while others are refused some. */
+/* That last slot may hold a quarter of the pages while other requests are refused some. */
 #define QUEUE_LAST_PART 4u
 
-/* At a lane with few seats, who got one by age keeps it until it has got further than ever, and no longer
- * than this for each time it was put aside, and once more: so it ends after whatever number of those. */
+/* At an engine with few slots, a job that got one by age keeps it until it has got further than before, but at most
+ * for this long times (1 + times preempted). So it ends, however often it is preempted. */
 #define QUEUE_TENURE_US 500000u
 
-/* A promise that was not kept makes those of its class more careful by half, one that was kept less so by
- * 1/2500: which rests where one in a thousand is not. */
+/* A missed deadline multiplies the class's safety factor by 1.5, a met one by 0.9996. It rests where about one in a
+ * thousand is missed. */
 #define QUEUE_CAUTION_MOST 8.0
 #define QUEUE_CAUTION_UP   1.5
 #define QUEUE_CAUTION_DOWN 0.9996
 
-/* Tokens that a seat is taken to be good for when seats are shared out: some seconds of an answer. What it
- * really brings is charged as it comes. */
+/* Tokens that a slot is taken to be worth when slots are shared out: some seconds of an answer. What it really
+ * yields is charged as it comes. */
 #define QUEUE_SLOT_TOK 256u
 
-/* An engine has so many sequences more than its lane has seats. One that is given back while it stands in a step is
- * kept by the engine until that step ends: who comes in realtime does not wait for that. One is enough unless two
- * come within a step; it costs a row in a table, and in families that recur one more state. */
+/* Sequences that an engine has beyond its slots. A sequence closed while it is in a step stays with the engine until
+ * that step ends, and a realtime job does not wait for that. One is enough unless two arrive within a step; it costs
+ * a row in a table, and one more state in recurrent families. */
 #define ENGINE_QUEUE_SPARE 1u
 
-/* The pages that a realtime sequence needs are kept free of lower classes, for the same reason: as many as the largest
- * of the last 32 to 64 had, and no more than a quarter of all. */
+/* For the same reason the pages of a realtime sequence are kept free of lower classes: as many as the largest of the
+ * last 32 to 64 had, and at most a quarter of all. */
 #define ENGINE_QUEUE_SPARE_PART 4u
 #define ENGINE_QUEUE_SPARE_LAST 32u
 
-/* The pages of the largest realtime sequence: of the last some, and of ENGINE_QUEUE_SPARE_LAST before them. */
+/* The pages of the largest realtime sequence: of the last @n, and of the ENGINE_QUEUE_SPARE_LAST before them. */
 struct engine_queue_spare {
     uint32_t n_pages;
     uint32_t n_pages_before;
-    uint32_t n; /* of the last some */
+    uint32_t n; /* counted since the others began */
 };
 
-/* What an engine takes. Belongs to whoever keeps the engine. */
+/* Engine queue: what an engine can take, and has. It belongs to the owner of the engine. job_move() keeps the counts
+ * of slots, pages and waiting jobs, the dispatch those that end in _leaving. */
 struct engine_queue {
     enum processor processor;
-    uint32_t n_slots;                /* sequences at most */
+    uint32_t n_slots;                /* sequences that may be open */
     uint32_t n_taken;                /* sequences open or being opened */
-    uint32_t n_leaving;              /* given back, and kept by the engine until a step ends; the turn keeps it */
-    uint32_t n_rows;                 /* of a step at most */
+    uint32_t n_leaving;              /* closed, but held by the engine until a step ends */
+    uint32_t n_rows;                 /* of a step, at most */
     uint32_t n_context;              /* tokens of one sequence; 0: not known */
     uint32_t page_tokens;            /* above 0 */
-    uint32_t n_pages;                /* of the pool; 0: not known */
-    uint32_t n_pages_promised;       /* to open sequences, added up (job::n_pages); job_move() keeps it */
+    uint32_t n_pages;                /* in the pool; 0: not known */
+    uint32_t n_pages_promised;       /* sum of job::n_pages of open sequences */
     uint32_t n_pages_shared;         /* of those, counted more than once: promised less what the engine says it holds */
-    uint32_t n_pages_leaving;        /* of those that leave (n_leaving); the turn keeps it */
-    uint32_t n_pages_asked;          /* of those being opened, as far as they may come; job_move() keeps it */
-    struct engine_queue_spare spare; /* what realtime sequences needed lately; job_move() keeps it */
+    uint32_t n_pages_leaving;        /* held by closed sequences (n_leaving) */
+    uint32_t n_pages_asked;          /* of sequences being opened, at their longest */
+    struct engine_queue_spare spare; /* what realtime sequences needed recently */
     struct cost cost;
-    uint64_t dispatch;                  /* number of its last turn, of all lanes' */
-    uint64_t served_us[PRIORITY_COUNT]; /* when a job of the class was last computed for */
-    uint32_t n_held[PRIORITY_COUNT];    /* of n_taken, by class; job_move() keeps it */
-    uint32_t n_waiting[PRIORITY_COUNT]; /* JOB_WAITING here; job_move() keeps it */
-    uint64_t asked_us[PRIORITY_COUNT];  /* since when some wait or are seated here; job_move() keeps it */
+    uint64_t round;                     /* number of its last step, counted over all engines */
+    uint64_t served_us[PRIORITY_COUNT]; /* when a job of the class was last computed */
+    uint32_t n_held[PRIORITY_COUNT];    /* slots, by class */
+    uint32_t n_waiting[PRIORITY_COUNT]; /* jobs that are JOB_WAITING here */
+    uint64_t asked_us[PRIORITY_COUNT];  /* since when the class has jobs that wait or have slots here */
     bool open;                          /* the engine takes orders */
-    bool stopped; /* it begins nothing now (it rests, or its begun steps let nobody in): left out of plans */
-    bool no_room; /* refused a sequence for want of pages; until one is closed nobody is seated */
+    bool stopped; /* begins nothing now (it rests, or its begun steps admit no other): left out of plans */
+    bool no_room; /* refused a sequence for want of pages: gives no slot until a sequence is closed */
 };
 
 struct queue {
     struct list jobs[PRIORITY_COUNT]; /* job::link, in order of arrival */
-    struct list retained;             /* job::link of queue_retain(), the longest kept first */
+    struct list retained;             /* job::link of queue_retain(), the one retained longest first */
     struct accounts accounts;
-    struct service service; /* of all, while somebody waits */
+    struct service service; /* of all requests, while some wait */
     uint32_t n_live;
     uint64_t n_arrived;
 
-    /* Virtual time of each class: the least start of an account that the last turn left waiting. Who was
-     * not left waiting starts here. */
+    /* Virtual time of each class: the least start of an account that the last round left waiting. An account that
+     * was not left waiting starts here. */
     uint64_t virtual_time[PRIORITY_COUNT];
-    double burst_ns[PRIORITY_COUNT];                       /* the largest prompt lately: what may come at any time */
-    double burst_answer_ns[PRIORITY_COUNT];                /* likewise an answer, */
-    const struct engine_queue *burst_lane[PRIORITY_COUNT]; /* and its lane: compared, and may be gone */
-    double caution[PRIORITY_COUNT]; /* more time than foretold is promised by this, as promises went */
-    uint64_t dispatch;              /* number of the last plan that looked at everybody */
+    double burst_ns[PRIORITY_COUNT];        /* largest recent prompt: one like it may arrive at any time */
+    double burst_answer_ns[PRIORITY_COUNT]; /* the same for answers, */
+    /* and the engine of that answer: only compared, as it may be gone */
+    const struct engine_queue *burst_eq[PRIORITY_COUNT];
+    double caution[PRIORITY_COUNT]; /* safety factor of estimates that are promised; see QUEUE_CAUTION_MOST */
+    uint64_t round;                 /* number of the last plan that considered all jobs */
 };
 
-void queue_init(struct queue *queue);
-void queue_finish(struct queue *queue); /* the jobs are not the queue's */
+/* Returns the first job of @priority or of a higher class, or NULL. */
+static inline struct job *queue_first_from(const struct queue *queue, size_t priority)
+{
+    for (; priority < PRIORITY_COUNT; priority++) {
+        if (!list_is_empty(&queue->jobs[priority])) {
+            return container_of(queue->jobs[priority].next, struct job, link);
+        }
+    }
+    return NULL;
+}
 
-/* Takes in @job (zeroed but for account, limits, class, lane, n_prompt, n_known, n_most and deadlines) as
- * JOB_HELD. Its n_left is JOB_NO_END until the stream says more. */
+/* Walks all jobs, the lowest class first and each class by arrival: queue_first() begins, and queue_next() returns
+ * the job after @job, or NULL. */
+static inline struct job *queue_first(const struct queue *queue)
+{
+    return queue_first_from(queue, 0);
+}
+
+static inline struct job *queue_next(const struct queue *queue, const struct job *job)
+{
+    if (job->link.next != &queue->jobs[job->priority]) {
+        return container_of(job->link.next, struct job, link);
+    }
+    return queue_first_from(queue, (size_t)job->priority + 1);
+}
+
+void queue_init(struct queue *queue);
+void queue_finish(struct queue *queue); /* leaves the jobs alone; the caller owns them */
+
+/* Adds @job as JOB_HELD. It is zeroed but for account, limits, priority, eq, n_prompt, n_known, n_most and
+ * deadlines. Its n_left is JOB_NO_END until the stream sets it. */
 void queue_add(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* Ends and forgets @job. */
+/* Ends @job and removes it. */
 void queue_remove(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* Takes in @job (zeroed but for lane and n_pages), which stands for a sequence that stays open between the requests of
- * a session. It is no request: it counts for nobody, is in no step, and is the first to go where somebody wants its
- * seat or its pages. */
+/* Adds @job (zeroed but for eq and n_pages), which stands for the open sequence of an idle session. It is not a
+ * request: it is counted for no account, is in no step, and is the first to be closed when another job wants its
+ * slot or pages. */
 void queue_retain(struct queue *queue, struct job *job);
 void queue_release(struct job *job);
 
-/* How many there are at @eq; adds their pages to *n_pages. */
+/* Returns how many idle sessions there are at @eq, and adds their pages to *n_pages. */
 uint32_t queue_count_retained(const struct queue *queue, const struct engine_queue *eq, uint64_t *n_pages);
 
-/* JOB_HELD (or a lost seat) to JOB_WAITING: lifts its account to the class's virtual time, unless it was
- * left waiting. */
+/* Moves @job from JOB_HELD (or from a lost slot) to JOB_WAITING. Lifts its account to the class's virtual time,
+ * unless it was left waiting. */
 void queue_want(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* Jobs that will be seated before @job, all of its lane: its place. */
+/* Returns how many jobs of its engine will get a slot before @job. */
 uint32_t queue_position(const struct queue *queue, const struct job *job, uint64_t now_us);
 
-/* Somebody is being opened at @eq. */
+/* True if a sequence is being opened at @eq. */
 bool queue_is_opening(const struct queue *queue, const struct engine_queue *eq);
 
-/* The waiting job that a free seat of any open lane belongs to, or NULL. @limits of both places: lower
- * classes than the gate wait, and pages that the governor has taken back are no room. */
+/* Returns the waiting job that gets the next free slot of any open engine, or NULL. @limits are those of all
+ * processors: classes below the gate wait, and pages that the governor has taken back don't count as free. */
 struct job *queue_next_slot(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                             uint64_t boot_us);
 
 /*
- * The job whose sequence is to be closed, or NULL; to be asked again until then. With queue_preempt() it waits once
- * more and is recomputed later; its pages may stay (Close with keep). It may stand in steps that are under way: what
- * those say of it is dropped. Who may take a seat or pages of a full lane, the first of these that helps:
- * - anybody, from work of the daemon's own (job::yields), which takes a seat from nobody;
- * - anybody, from a session that has no request now (job::kept): that which has been so longest;
- * - anybody, from a parked job: that which has been so longest;
- * - anybody, from one whose account rests (tokens or energy a minute) for longer than it takes to compute it anew, in
- *   no step and without a deadline: it takes a seat back by its order when it may spend again;
- * - a higher class from a lower one, without ageing: from the lowest, and there from whom loses least;
- * - one whose deadline would be missed, from one of its class without one, or whose own is met;
- * - an account that has had less, from one of its class with at least two seats: if it holds none, or by weight fewer
- *   even with that one more than the other without it. So one user's requests don't shut another's out, and nobody
- *   takes back and forth;
- * - a class that holds no seat and has waited long, from a higher class, but not before its first token.
- * The last seat of a class is not taken where there are many; where there are few, who got one by age keeps it until it
- * has got further than it was.
- * Where pages are short nobody is closed unless the pages of all who could be closed are enough. While a sequence
- * leaves a lane none is closed there: its seat and its pages are to come.
+ * Returns the job whose sequence is to be closed to make room, or NULL; to be called again until then. After
+ * queue_preempt() it waits again and is recomputed later; its pages may stay cached (Close with keep). It may be in
+ * steps in progress, whose results for it are dropped. At a full engine a slot or pages are taken by the first of these
+ * rules that helps:
+ *
+ * - By any job from the daemon's own work (job::yields), which itself takes a slot from no job.
+ * - By any job from an idle session (job::retained), the one idle longest.
+ * - By any job from a parked job, the one parked longest.
+ * - By any job from one whose account is out of budget (tokens or energy a minute) for longer than computing it again
+ *   takes, if it is in no step and has no deadline. It takes a slot back by its order when it may spend again.
+ * - By a higher class from a lower one, without ageing: from the lowest class, and there from the job that loses least.
+ * - By a job that would miss its deadline, from one of its class without a deadline, or whose deadline is met.
+ * - By an account that has had less, from one of its class with at least two slots: if it has none, or by weight fewer
+ *   even with one more than the other with one less. So one user's requests don't shut out another's, and no slot is
+ *   taken back and forth.
+ * - By a class that has no slot and has waited long, from a higher class, but not before the first token of that job.
+ *
+ * The last slot of a class is not taken where there are many slots. Where there are few, a job that got its slot by age
+ * keeps it until it has got further than before. If pages are short, no job is closed unless the pages of all that
+ * could be closed are enough. While a sequence is leaving an engine none is closed there: its slot and pages are about
+ * to come free.
  */
 struct job *queue_find_victim(const struct queue *queue, const struct governor_limits *limits, uint64_t now_us,
                               uint64_t boot_us);
 
-/* True if @job may have the seat of @from by its class, whenever it wants. */
+/* True if @job may take the slot of @from by its class, at any time. */
 bool queue_gives_slot(const struct job *job, const struct job *from);
 
-/* Its seat was taken: forgets what was computed, and waits again with its old place among its account's. */
+/* Preempts @job, whose slot was taken: what was computed is forgotten, and it waits again at its old position among
+ * the jobs of its account. */
 void queue_preempt(struct queue *queue, struct job *job, uint64_t now_us);
 
-/* The deadline of @job that is not met yet (boot clock); 0: none. */
+/* Returns the deadline of @job that is not met yet (boot clock); 0: none. */
 uint64_t queue_deadline_us(const struct job *job);
 
-/* A job whose deadline has passed unmet, or NULL. To be ended (queue_remove), then asked again. */
+/* Returns a job whose deadline has passed unmet and marks it late, or NULL. The caller ends it (queue_remove) and
+ * calls again. */
 struct job *queue_next_expired(const struct queue *queue, uint64_t boot_us);
 
-/* The next deadline of all that is not met yet (boot clock); 0: none. */
+/* Returns the next deadline of all that is not met yet (boot clock); 0: none. */
 uint64_t queue_next_deadline_us(const struct queue *queue);
 
-/* How long a place of @account, or with NULL any, takes to come free for one of @priority, as foretold from the work of
- * those who are live: while there is nothing to measure. *ret_first_us: until the first. */
+/* Returns how long it takes until one request of @account, or with NULL of any account, ends and leaves room for one
+ * of @priority. It is estimated from the work of the live requests, for use while there is nothing to measure.
+ * *ret_first_us: until the first. */
 double queue_estimate_us(const struct queue *queue, const struct account *account, enum priority priority,
                          const struct governor_limits *limits, double *ret_first_us);
 
-/* Charges what a step computed and sampled for @job: @n_rows rows, counted in its n_done already, and
- * @n_tok tokens behind them. What was charged once, before an engine was lost, is not charged again. */
+/* Charges what a step computed and sampled for @job: @n_rows rows, already counted in its n_done, and @n_tok tokens
+ * after them. What was charged before an engine was lost is not charged again. */
 void queue_charge(struct queue *queue, struct job *job, uint32_t n_rows, uint32_t n_tok, uint64_t now_us,
                   uint64_t boot_us);
 
@@ -212,21 +246,21 @@ struct queue_counts {
 
 void queue_count(const struct queue *queue, enum priority priority, struct queue_counts *ret_counts);
 
-/* Lifts every account with live work that the last turn did not leave waiting. Before a plan that looks at
- * everybody. */
+/* Lifts every account with live work that the last round did not leave waiting. It comes before a plan that
+ * considers all jobs. */
 void queue_lift(struct queue *queue);
 
-/* After it, for each job that could do with more than the plan gives it: its account is left waiting by
- * @queue->turn. */
+/* Marks the account of @job as left waiting by @queue->round. It comes after the plan, for each job that could use
+ * more than the plan gives it. */
 void queue_leave_out(struct queue *queue, const struct job *job);
 
-/* The order: class with ageing. */
+/* Returns the class of @job with ageing, which is the order. */
 enum priority queue_rank(const struct job *job, uint64_t now_us);
 
-/* True if @a comes before @b, both of the same kind (waiting, or seated). */
+/* True if @a comes before @b, both waiting or both with slots. */
 bool queue_before(const struct job *a, const struct job *b, uint64_t now_us);
 
-/* True if nothing but the order of arrival tells who comes first. */
+/* True if only the order of arrival decides which comes first. */
 bool queue_ties(const struct job *a, const struct job *b, uint64_t now_us);
 
 #endif

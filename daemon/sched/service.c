@@ -17,7 +17,7 @@ void service_begin(struct service *service, uint64_t now_us)
     service_end(service, now_us);
 }
 
-/* The @nth of those that are remembered, the oldest first. */
+/* Returns the @nth entry that is remembered, the oldest first. */
 static uint64_t nth(const struct service *service, uint64_t nth)
 {
     uint64_t first = service->n > SERVICE_ENDS ? service->n - SERVICE_ENDS : 0;
@@ -35,7 +35,7 @@ double service_wait_us(const struct service *service, double n, uint64_t now_us)
         return 0.0;
     }
     n_gaps = num_min(n_gaps, num_max(1, n_known - 1));
-    /* The last gap is not over: it is at least as long as it has been. */
+    /* The last gap is still open: it is at least as long as it has been. */
     for (uint64_t i = 0; i + n_gaps <= n_known; i++) {
         uint64_t to_us = i + n_gaps < n_known ? nth(service, i + n_gaps) : num_max(now_us, nth(service, i));
 

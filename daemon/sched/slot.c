@@ -1,75 +1,76 @@
 /*
- * Who gets a seat, and who gives one up: those parts of queue.h
+ * Slot: which job gets a sequence slot, and which gives one up (queue_next_slot() and queue_find_victim() of queue.h)
  *
- * Two questions that must not contradict each other, or a seat that was taken for one would go to another, and be
- * taken again. So a seat is only ever taken for who would be seated next, and whoever it is taken from waits behind
- * that one: it is of a lower class, or of an account that has had more, or has just begun to age.
+ * The two answers must agree, or a slot that was freed for one job would go to another and be taken again. So a slot is
+ * only taken for the job that would get it next, and the job that loses it waits behind that one: it is of a lower
+ * class, or of an account that has had more, or its class has just been served by age.
  */
 #include "base/num.h"
 #include "sched/queue.h"
 
-/* Lanes that are looked at in one go; with more the rest has its turn when these have room. */
+/* Engines that one walk looks at; any further ones are served when these have room. */
 #define SLOT_ENGINES 16u
 
-/* What opening a sequence anew costs at least, in rows: an even choice between two who have computed next
- * to nothing. */
+/* Least cost of opening a sequence again, in rows. It makes the choice between two jobs that have computed next to
+ * nothing an even one. */
 #define SLOT_LOSS_ROWS 64u
 
-/* Pages that open sequences may hold, as the governor has it. */
-static uint32_t pages_of(const struct engine_queue *eq, const struct governor_limits *limits)
-{
-    return (uint32_t)((uint64_t)eq->n_pages * limits[eq->processor].kv_permille / 1000);
-}
+/* ---- room */
 
-/* That they hold, with those that leave: a page that two share counts once. */
-static uint64_t pages_held(const struct engine_queue *eq)
-{
-    uint64_t n = (uint64_t)eq->n_pages_promised + eq->n_pages_leaving;
+/* The pages of a job's engine. */
+struct pages {
+    uint64_t allowed;  /* to sequences, by the governor */
+    uint64_t promised; /* to open, closing and opening sequences; a shared page counts for each of them */
+    uint64_t used;     /* the same, with shared pages counted once */
+    uint64_t reserved; /* for realtime: a job of a lower class must leave these free */
+};
 
-    return n - num_min(n, eq->n_pages_shared);
-}
-
-/* With those that are asked for now. */
-static uint64_t pages_spoken_for(const struct engine_queue *eq)
-{
-    return pages_held(eq) + eq->n_pages_asked;
-}
-
-/* That are kept free of it for realtime; of what it would leave, so that whoever fits alone does so. */
-static uint64_t pages_kept(const struct job *job, const struct governor_limits *limits)
+static struct pages pages_for(const struct job *job, const struct governor_limits *limits)
 {
     const struct engine_queue *eq = job->eq;
-    uint64_t has = pages_of(eq, limits);
-    uint64_t most = num_max(eq->spare.n_pages, eq->spare.n_pages_before);
+    uint64_t open = (uint64_t)eq->n_pages_promised + eq->n_pages_leaving;
+    uint64_t largest = num_max(eq->spare.n_pages, eq->spare.n_pages_before);
+    struct pages pages = {
+        .allowed = (uint64_t)eq->n_pages * limits[eq->processor].kv_permille / 1000,
+        .promised = open + eq->n_pages_asked,
+        .used = open - num_min(open, eq->n_pages_shared) + eq->n_pages_asked,
+    };
 
-    most = num_min(most, eq->n_pages / ENGINE_QUEUE_SPARE_PART);
-    return job->priority < PRIORITY_REALTIME ? num_min(most, has - num_min(has, job_pages(job))) : 0;
+    if (job->priority < PRIORITY_REALTIME) {
+        /* Never more than @job would leave: a job that fits alone is always let in. */
+        uint64_t left = pages.allowed - num_min(pages.allowed, job_pages(job));
+
+        pages.reserved = num_min(num_min(largest, eq->n_pages / ENGINE_QUEUE_SPARE_PART), left);
+    }
+    return pages;
 }
 
-/* Only where the governor took pages back: an engine that has all its pages opens no more than it can hold, and what
- * is promised above that is shared. */
-static bool is_over_promised(const struct engine_queue *eq, const struct governor_limits *limits)
-{
-    return limits[eq->processor].kv_permille < 1000 && eq->n_pages > 0 && eq->n_taken > 1 && eq->n_leaving == 0 &&
-           pages_held(eq) > pages_of(eq, limits);
-}
-
-/* Pages that @job lacks, at most: some of them it may share. 0 if nothing is known of it or kept from it; alone on its
- * lane it lacks none: the engine says if it can ever fit. */
+/* Returns how many pages @job lacks at most, as it may share some. 0 if neither its need nor a reserve is known, and if
+ * it is alone at its engine, which then says whether it can fit at all. */
 static uint32_t pages_short(const struct job *job, const struct governor_limits *limits)
 {
     const struct engine_queue *eq = job->eq;
-    uint64_t retained = eq->n_pages > 0 ? pages_kept(job, limits) : 0;
-    uint64_t needs = pages_spoken_for(eq) + job_pages(job) + retained;
-    uint32_t has = pages_of(eq, limits);
+    const struct pages pages = pages_for(job, limits);
+    uint64_t needs = pages.used + job_pages(job) + pages.reserved;
 
-    if (eq->n_pages == 0 || (job->n_pages == 0 && retained == 0) || eq->n_taken == 0) {
+    if (eq->n_pages == 0 || (job->n_pages == 0 && pages.reserved == 0) || eq->n_taken == 0) {
         return 0;
     }
-    return needs > has ? (uint32_t)num_min(needs - has, UINT32_MAX) : 0;
+    return needs > pages.allowed ? (uint32_t)num_min(needs - pages.allowed, UINT32_MAX) : 0;
 }
 
-/* Wants a seat, and could use it. */
+/* True if the governor has taken back pages that sequences hold. With all its pages an engine opens no more than it can
+ * hold, and what is promised beyond that is shared. */
+static bool is_over_promised(const struct job *job, const struct governor_limits *limits)
+{
+    const struct engine_queue *eq = job->eq;
+    const struct pages pages = pages_for(job, limits);
+
+    return limits[eq->processor].kv_permille < 1000 && eq->n_pages > 0 && eq->n_taken > 1 && eq->n_leaving == 0 &&
+           pages.used - eq->n_pages_asked > pages.allowed;
+}
+
+/* True if @job wants a slot and may use one now. */
 static bool seeks(const struct job *job, const struct governor_limits *limits, uint64_t boot_us)
 {
     return job->state == JOB_WAITING && !job->parked && !job->passed_over && job->eq && job->eq->open &&
@@ -77,78 +78,65 @@ static bool seeks(const struct job *job, const struct governor_limits *limits, u
            account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) == 0;
 }
 
-/* A lane has refused somebody for want of pages. Who was not refused may still ask, if by its length it would fit. */
-static bool fits_beside(const struct job *job, const struct governor_limits *limits)
-{
-    const struct engine_queue *eq = job->eq;
-    uint64_t needs = num_div_up(job->n_most, eq->page_tokens);
-
-    return job->n_pages == 0 && job->n_most > 0 && eq->n_pages > 0 &&
-           pages_spoken_for(eq) + needs <= pages_of(eq, limits);
-}
-
-/* A sequence that leaves has its seat until it is gone; only realtime comes in meanwhile (ENGINE_QUEUE_SPARE). Who is known to
- * need pages waits for those, too. */
-static bool finds_seat(const struct job *job)
-{
-    const struct engine_queue *eq = job->eq;
-    uint32_t n_spare = job->priority == PRIORITY_REALTIME ? ENGINE_QUEUE_SPARE : 0;
-
-    if (eq->n_leaving == 0) {
-        return eq->n_taken < eq->n_slots;
-    }
-    return job->n_pages == 0 && eq->n_taken < eq->n_slots && eq->n_taken + eq->n_leaving < eq->n_slots + n_spare;
-}
-
-/* Even if nothing that was promised is shared: the engine will not refuse it, and no request waits for pages by it. */
-static bool fits_in_any_case(const struct job *job, const struct governor_limits *limits)
-{
-    const struct engine_queue *eq = job->eq;
-    uint64_t n = (uint64_t)eq->n_pages_promised + eq->n_pages_leaving + eq->n_pages_asked;
-
-    return eq->n_pages == 0 || n + job_pages(job) + pages_kept(job, limits) <= pages_of(eq, limits);
-}
-
-/* Whether there are pages the engine knows best, and is asked; but of pages that the governor took back it may know
- * later than we do, and of those that are kept for realtime it knows nothing. */
+/* True if @job finds a slot and pages. The engine knows its pages best and is asked, except for pages that the governor
+ * took back, of which it learns later, and for those reserved for realtime, of which it knows nothing. */
 static bool finds_room(const struct job *job, const struct governor_limits *limits)
 {
     const struct engine_queue *eq = job->eq;
+    const struct pages pages = pages_for(job, limits);
+    /* A closing sequence has its slot until it is gone. Only a realtime job comes in meanwhile (ENGINE_QUEUE_SPARE),
+     * and none that is known to need pages. */
+    uint32_t n_spare = job->priority == PRIORITY_REALTIME ? ENGINE_QUEUE_SPARE : 0;
+    bool has_slot = eq->n_taken < eq->n_slots &&
+                    (eq->n_leaving == 0 || (job->n_pages == 0 && eq->n_taken + eq->n_leaving < eq->n_slots + n_spare));
+    /* Even if none of its pages is shared: then the engine will not refuse it, and no request waits for its pages. */
+    bool fits_unshared = eq->n_pages == 0 || pages.promised + job_pages(job) + pages.reserved <= pages.allowed;
+    /* The engine has refused another job. One that was never refused may still ask, if by its length it would fit. */
+    bool fits_beside = job->n_pages == 0 && job->n_most > 0 && eq->n_pages > 0 &&
+                       pages.used + num_div_up(job->n_most, eq->page_tokens) <= pages.allowed;
+    bool engine_decides = limits[eq->processor].kv_permille >= 1000 && pages.reserved == 0;
 
     if (job->owns_slot) {
         return true;
     }
-    if (job->yields && !fits_in_any_case(job, limits)) {
+    if (!has_slot || (job->yields && !fits_unshared) || (eq->no_room && !fits_beside)) {
         return false;
     }
-    if (!finds_seat(job) || (eq->no_room && !fits_beside(job, limits))) {
-        return false;
-    }
-    return (limits[eq->processor].kv_permille >= 1000 && pages_kept(job, limits) == 0) || pages_short(job, limits) == 0;
+    return engine_decides || pages_short(job, limits) == 0;
 }
 
-/* ---- who gives one up */
+/* ---- which job gives a slot up */
 
-/* Why a seat may be taken, the best reason first. */
+/* Why a slot may be taken, the best reason first. */
 enum reason {
     REASON_YIELDS,
-    REASON_KEPT,
+    REASON_RETAINED,
     REASON_PARKED,
     REASON_RESTS,
-    REASON_CLASS,
+    REASON_PRIORITY,
     REASON_URGENT,
     REASON_SHARE,
     REASON_AGE,
     REASON_NONE,
 };
 
-/* It holds no more than what the last of its class may when pages are short. */
+/* What a choice is made for: a job without room, and the moment. */
+struct want {
+    const struct queue *queue;
+    const struct job *job;
+    bool is_short; /* of pages */
+    uint64_t now_us;
+    uint64_t boot_us;
+};
+
+/* True if @job holds no more pages than the last sequence of a class may hold when pages are short. */
 static bool is_small(const struct job *job)
 {
     return (uint64_t)job->n_pages * QUEUE_LAST_PART <= job->eq->n_pages;
 }
 
-/* Of many seats a class keeps its last one, unless pages are short and it holds more than its part of those. */
+/* True if @job has the last slot of its class, which it keeps where there are many, unless pages are short and it holds
+ * more than its part of them. */
 static bool is_last_of_class(const struct job *job, bool is_short)
 {
     const struct engine_queue *eq = job->eq;
@@ -162,7 +150,7 @@ bool queue_gives_slot(const struct job *job, const struct job *from)
            (from->priority < job->priority && !is_last_of_class(from, false) && !from->assigned_by_age);
 }
 
-/* True if @job may not be put aside while it runs. */
+/* True if @job may not be preempted while it runs. */
 static bool has_tenure(const struct job *job, bool is_short, uint64_t now_us)
 {
     uint64_t until_us = job->assigned_us + (uint64_t)QUEUE_TENURE_US * (1 + (uint64_t)job->n_preempted);
@@ -171,66 +159,61 @@ static bool has_tenure(const struct job *job, bool is_short, uint64_t now_us)
     return is_last_of_class(job, is_short) || (job->assigned_by_age && !got_further && now_us < until_us);
 }
 
-/* Seats of @account at @eq in @priority. */
-static uint32_t seats_of(const struct queue *queue, const struct account *account, const struct engine_queue *eq,
-                         enum priority priority)
+/* Returns how many slots the account of @job has at its engine in its class. */
+static uint32_t count_slots(const struct queue *queue, const struct job *job)
 {
     struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &queue->jobs[priority]) {
-        const struct job *job = container_of(link, struct job, link);
+    list_for_each (link, &queue->jobs[job->priority]) {
+        const struct job *other = container_of(link, struct job, link);
 
-        n += job->account == account && job->eq == eq && (job->state == JOB_ASSIGNED || job->state == JOB_OPENING);
+        n += other->account == job->account && other->eq == job->eq &&
+             (other->state == JOB_ASSIGNED || other->state == JOB_OPENING);
     }
     return n;
 }
 
-/* One user's requests shut another's out: it has none, or by weight fewer even with that one more than the
- * other without it. So nobody takes one back. */
-static bool may_share(const struct queue *queue, const struct job *for_job, const struct job *from, uint64_t now_us)
+/* True if requests of @from's account shut out that of @want: it has no slot, or by weight fewer even with one more
+ * than the other with one less. So neither takes a slot back from the other. */
+static bool may_share(const struct want *want, const struct job *from)
 {
+    const struct job *job = want->job;
     uint64_t n_for;
     uint64_t n_from;
 
-    if (for_job->priority != from->priority || for_job->account == from->account || from->urgent ||
-        now_us < for_job->since_us + QUEUE_PATIENCE_US || job_start(for_job) > job_start(from)) {
+    if (job->priority != from->priority || job->account == from->account || from->urgent ||
+        want->now_us < job->since_us + QUEUE_PATIENCE_US || job_start(job) > job_start(from)) {
         return false;
     }
-    n_for = seats_of(queue, for_job->account, for_job->eq, for_job->priority);
-    n_from = seats_of(queue, from->account, from->eq, from->priority);
+    n_for = count_slots(want->queue, job);
+    n_from = count_slots(want->queue, from);
     return n_from >= 2 &&
-           (n_for == 0 || (n_for + 1) * account_unit(&for_job->limits) <= (n_from - 1) * account_unit(&from->limits));
+           (n_for == 0 || (n_for + 1) * account_unit(&job->limits) <= (n_from - 1) * account_unit(&from->limits));
 }
 
-/* A deadline that was promised would be missed, and to who has the seat nothing is promised, or nothing any more. It
- * takes nothing back: what it waits for then is no deadline. */
-static bool may_hurry(const struct job *for_job, const struct job *from)
-{
-    return for_job->urgent && for_job->priority == from->priority && queue_deadline_us(from) == 0;
-}
-
-/* What putting @job aside costs: its rows, and more each time, or it would always be the same one. */
+/* Returns the cost of preempting @job, in rows. It grows with each time, or it would always be the same job. */
 static uint64_t loss_of(const struct job *job)
 {
     return ((uint64_t)job->n_done + job->n_sent + SLOT_LOSS_ROWS) * (1 + (uint64_t)job->n_preempted);
 }
 
-/* It may spend no token for longer than it takes to compute it anew, and no step or promise needs its seat. Else who
- * spends its budget token by token would be put aside for each. */
+/* True if the account of @job is out of budget for longer than computing the job again takes, and no step or deadline
+ * needs its slot. Otherwise a job that spends its budget token by token would be preempted for each. */
 static bool rests(const struct job *job, uint64_t boot_us)
 {
-    double anew_ns = (double)loss_of(job) * job->eq->cost.ns[COST_PREFILL_ROW];
+    double again_ns = (double)loss_of(job) * job->eq->cost.ns[COST_PREFILL_ROW];
 
     return job->n_steps == 0 && queue_deadline_us(job) == 0 &&
-           1000.0 * (double)account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) > anew_ns;
+           1000.0 * (double)account_wait_us(job->account, job->limits.tokens_a_minute, boot_us) > again_ns;
 }
 
-/* Why @for_job may take the seat of @from; @is_short: of pages. */
-static enum reason reason_of(const struct queue *queue, const struct job *for_job, const struct job *from,
-                             bool is_short, uint64_t now_us, uint64_t boot_us)
+/* Returns why the job of @want may take the slot of @from. */
+static enum reason reason_of(const struct want *want, const struct job *from)
 {
-    if (from->state != JOB_ASSIGNED || from->eq != for_job->eq) {
+    const struct job *job = want->job;
+
+    if (from->state != JOB_ASSIGNED || from->eq != job->eq) {
         return REASON_NONE;
     }
     if (from->yields) {
@@ -239,28 +222,30 @@ static enum reason reason_of(const struct queue *queue, const struct job *for_jo
     if (from->parked) {
         return from->n_sent == 0 ? REASON_PARKED : REASON_NONE;
     }
-    if (rests(from, boot_us)) {
+    if (rests(from, want->boot_us)) {
         return REASON_RESTS;
     }
-    if (has_tenure(from, is_short, now_us)) {
+    if (has_tenure(from, want->is_short, want->now_us)) {
         return REASON_NONE;
     }
-    if (for_job->priority > from->priority) {
-        return REASON_CLASS;
+    if (job->priority > from->priority) {
+        return REASON_PRIORITY;
     }
-    if (may_hurry(for_job, from)) {
+    /* A promised deadline would be missed, and @from has none, or none left. It takes nothing back: what it waits for
+     * then is no deadline. */
+    if (job->urgent && job->priority == from->priority && queue_deadline_us(from) == 0) {
         return REASON_URGENT;
     }
-    if (may_share(queue, for_job, from, now_us)) {
+    if (may_share(want, from)) {
         return REASON_SHARE;
     }
-    if (for_job->priority < from->priority && queue_rank(for_job, now_us) >= from->priority && from->has_first) {
+    if (job->priority < from->priority && queue_rank(job, want->now_us) >= from->priority && from->has_first) {
         return REASON_AGE;
     }
     return REASON_NONE;
 }
 
-/* Who of two, both for the same reason, gives its seat up. */
+/* True if @a gives its slot up before @b, both for the same reason. */
 static bool gives_first(const struct job *a, const struct job *b)
 {
     if (a->yields != b->yields) {
@@ -270,7 +255,7 @@ static bool gives_first(const struct job *a, const struct job *b)
         return a->parked;
     }
     if (a->parked) {
-        return a->since_us < b->since_us; /* that which has been so longest */
+        return a->since_us < b->since_us; /* parked for longer */
     }
     if (a->priority != b->priority) {
         return a->priority < b->priority;
@@ -284,8 +269,8 @@ static bool gives_first(const struct job *a, const struct job *b)
     return a->order > b->order;
 }
 
-/* What a session keeps open at @eq without a request, the longest kept of them, or NULL. Adds up the pages of all. */
-static struct job *find_kept(const struct queue *queue, const struct engine_queue *eq, uint64_t *n_pages)
+/* Returns the idle session at @eq that was retained longest, or NULL, and adds the pages of all of them to *n_pages. */
+static struct job *find_retained(const struct queue *queue, const struct engine_queue *eq, uint64_t *n_pages)
 {
     struct job *first = NULL;
     struct list *link;
@@ -301,59 +286,70 @@ static struct job *find_kept(const struct queue *queue, const struct engine_queu
     return first;
 }
 
-/* Pages of those of one class that could be put aside. */
-struct class_pages {
+/* The best victim so far, and the pages that all victims together would free. */
+struct choice {
+    struct job *victim;
+    enum reason reason;
     uint64_t n_pages;
-    uint32_t n_most; /* of one of them, that could stay as the last */
-    uint32_t n;
 };
 
-/* What they bring: if that is all of the class, one of them will stay, and none brings less. */
-static uint64_t brings(const struct class_pages *of, const struct engine_queue *eq, size_t priority)
+/* Looks at the jobs of one class. If all of them could go, one will stay as the last of its class, and the largest that
+ * may is taken to be that one. */
+static void choose_in_class(const struct want *want, size_t priority, struct choice *choice)
 {
-    bool one_stays = eq->n_slots >= QUEUE_MANY_SLOTS && of->n > 1 && of->n == eq->n_held[priority];
-
-    return of->n_pages - (one_stays ? of->n_most : 0);
-}
-
-/* Who gives @for_job its seat, or NULL. Nobody, if all pages that could be had are too few. */
-static struct job *victim_for(const struct queue *queue, const struct job *for_job,
-                              const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
-{
-    uint32_t n_short = pages_short(for_job, limits);
-    bool is_short = n_short > 0 || for_job->eq->no_room;
+    const struct engine_queue *eq = want->job->eq;
     uint64_t n_pages = 0;
-    struct job *victim = find_kept(queue, for_job->eq, &n_pages);
-    enum reason best = victim ? REASON_KEPT : REASON_NONE;
+    uint64_t n_largest = 0;
+    uint32_t n = 0;
     struct list *link;
 
-    if (for_job->yields) {
-        return NULL;
-    }
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        struct class_pages of = { 0 };
+    list_for_each (link, &want->queue->jobs[priority]) {
+        struct job *job = container_of(link, struct job, link);
+        enum reason reason = reason_of(want, job);
 
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-            enum reason reason = reason_of(queue, for_job, job, is_short, now_us, boot_us);
-
-            if (reason == REASON_NONE) {
-                continue;
-            }
-            of.n_pages += job->n_pages;
-            of.n_most = is_small(job) ? (uint32_t)num_max(of.n_most, job->n_pages) : of.n_most;
-            of.n++;
-            if (!victim || reason < best || (reason == best && gives_first(job, victim))) {
-                best = reason;
-                victim = job;
-            }
+        if (reason == REASON_NONE) {
+            continue;
         }
-        n_pages += brings(&of, for_job->eq, i);
+        n_pages += job->n_pages;
+        n_largest = is_small(job) ? num_max(n_largest, job->n_pages) : n_largest;
+        n++;
+        if (!choice->victim || reason < choice->reason ||
+            (reason == choice->reason && gives_first(job, choice->victim))) {
+            choice->reason = reason;
+            choice->victim = job;
+        }
     }
-    return n_pages >= n_short ? victim : NULL;
+    if (eq->n_slots >= QUEUE_MANY_SLOTS && n > 1 && n == eq->n_held[priority]) {
+        n_pages -= n_largest;
+    }
+    choice->n_pages += n_pages;
 }
 
-/* For one lane without room: who would be seated next, and who if nobody aged. */
+/* Returns the job that gives @job its slot, or NULL, also if all pages that could be freed are too few. */
+static struct job *victim_for(const struct queue *queue, const struct job *job, const struct governor_limits *limits,
+                              uint64_t now_us, uint64_t boot_us)
+{
+    uint32_t n_short = pages_short(job, limits);
+    const struct want want = {
+        .queue = queue,
+        .job = job,
+        .is_short = n_short > 0 || job->eq->no_room,
+        .now_us = now_us,
+        .boot_us = boot_us,
+    };
+    struct choice choice = { .reason = REASON_RETAINED };
+
+    if (job->yields) {
+        return NULL;
+    }
+    choice.victim = find_retained(queue, job->eq, &choice.n_pages);
+    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
+        choose_in_class(&want, i, &choice);
+    }
+    return choice.n_pages >= n_short ? choice.victim : NULL;
+}
+
+/* The jobs without room at one engine: the one that would get the next slot, and the one that would without ageing. */
 struct claim {
     const struct engine_queue *eq;
     struct job *first;
@@ -404,7 +400,7 @@ static uint32_t find_claims(const struct queue *queue, const struct governor_lim
     return n;
 }
 
-/* Pages were taken back from a lane: sessions without a request give theirs up, then the lowest class. */
+/* Returns the job to be closed because the governor took pages back: an idle session first, then the lowest class. */
 static struct job *over_promised(const struct queue *queue, const struct governor_limits *limits)
 {
     struct job *victim = NULL;
@@ -413,18 +409,13 @@ static struct job *over_promised(const struct queue *queue, const struct governo
     list_for_each (link, &queue->retained) {
         struct job *job = container_of(link, struct job, link);
 
-        if (is_over_promised(job->eq, limits)) {
+        if (is_over_promised(job, limits)) {
             return job;
         }
     }
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (job->state == JOB_ASSIGNED && is_over_promised(job->eq, limits) &&
-                (!victim || gives_first(job, victim))) {
-                victim = job;
-            }
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        if (job->state == JOB_ASSIGNED && is_over_promised(job, limits) && (!victim || gives_first(job, victim))) {
+            victim = job;
         }
     }
     return victim;
@@ -449,27 +440,21 @@ struct job *queue_find_victim(const struct queue *queue, const struct governor_l
     return victim;
 }
 
-/* ---- who gets one */
+/* ---- which job gets one */
 
-/* Somebody who was refused for want of pages asks again at @eq: nobody takes them meanwhile. */
+/* True if a job that was refused for want of pages asks again at @eq: no other job takes them meanwhile. */
 static bool is_asking_again(const struct queue *queue, const struct engine_queue *eq)
 {
-    struct list *link;
-
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            const struct job *job = container_of(link, struct job, link);
-
-            if (job->eq == eq && job->state == JOB_OPENING && job->n_pages > 0) {
-                return true;
-            }
+    for (const struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        if (job->eq == eq && job->state == JOB_OPENING && job->n_pages > 0) {
+            return true;
         }
     }
     return false;
 }
 
-/* Somebody before @job finds no room at its lane, and never would if others took what there is: of its
- * class, or with others' pages to come. */
+/* True if a job before @job finds no room at its engine, and never would if others took what there is: it is of the
+ * same class, or pages of others are to come. */
 static bool is_held_back(const struct queue *queue, const struct job *job, const struct claim *claims, uint32_t n,
                          const struct governor_limits *limits, uint64_t now_us, uint64_t boot_us)
 {
@@ -493,16 +478,11 @@ struct job *queue_next_slot(const struct queue *queue, const struct governor_lim
     struct claim claims[SLOT_ENGINES];
     uint32_t n = find_claims(queue, limits, now_us, boot_us, claims);
     struct job *best = NULL;
-    struct list *link;
 
-    for (size_t i = 0; i < PRIORITY_COUNT; i++) {
-        list_for_each (link, &queue->jobs[i]) {
-            struct job *job = container_of(link, struct job, link);
-
-            if (seeks(job, limits, boot_us) && finds_room(job, limits) && (!best || queue_before(job, best, now_us)) &&
-                !is_held_back(queue, job, claims, n, limits, now_us, boot_us)) {
-                best = job;
-            }
+    for (struct job *job = queue_first(queue); job; job = queue_next(queue, job)) {
+        if (seeks(job, limits, boot_us) && finds_room(job, limits) && (!best || queue_before(job, best, now_us)) &&
+            !is_held_back(queue, job, claims, n, limits, now_us, boot_us)) {
+            best = job;
         }
     }
     return best;

@@ -11,7 +11,7 @@
 
 static uint64_t now_ns(const struct client *client)
 {
-    return client->desk->agenda->now_ns;
+    return client->server->timeline->now_ns;
 }
 
 static uint32_t around(struct client *client, int64_t mean)
@@ -26,7 +26,7 @@ static bool has_session(const struct client *client)
 
 static void ask_later(struct client *client, uint64_t after_ns)
 {
-    agenda_enter(client->desk->agenda, &client->ask, now_ns(client) + after_ns);
+    timeline_enter(client->server->timeline, &client->ask, now_ns(client) + after_ns);
 }
 
 /* When it has something to ask again. */
@@ -35,28 +35,28 @@ static uint64_t pause_ns(struct client *client)
     switch ((enum pattern)client->family->pattern) {
     case PATTERN_VOICE:
     case PATTERN_CHAT:
-        return rng_wait(&client->rng, (uint64_t)client->family->think_ms * AGENDA_MS);
+        return rng_wait(&client->rng, (uint64_t)client->family->think_ms * TIMELINE_MS);
     case PATTERN_DOCUMENT:
     case PATTERN_SLOW:
-        return (uint64_t)rng_between(&client->rng, 1, 5) * AGENDA_MS;
+        return (uint64_t)rng_between(&client->rng, 1, 5) * TIMELINE_MS;
     case PATTERN_STORM:
-        return (uint64_t)rng_between(&client->rng, 1, 100) * 10 * AGENDA_US;
+        return (uint64_t)rng_between(&client->rng, 1, 100) * 10 * TIMELINE_US;
     case PATTERN_COUNT:
         break;
     }
-    return AGENDA_S;
+    return TIMELINE_S;
 }
 
-static void fill_ask(struct client *client, struct desk_ask *ask)
+static void fill_ask(struct client *client, struct request_spec *ask)
 {
     const struct scenario_clients *family = client->family;
 
-    *ask = (struct desk_ask){
+    *ask = (struct request_spec){
         .uid = client->uid,
         .weight = (uint32_t)family->weight,
         .tokens_a_minute = (uint32_t)family->tokens_a_minute,
         .priority = (enum priority)family->priority,
-        .eq = (uint32_t)family->eq,
+        .engine = (uint32_t)family->engine,
         .n_prompt = around(client, family->prompt),
         .n_answer = around(client, family->answer),
         .first_by_us = (uint64_t)family->first_by_ms * 1000,
@@ -88,27 +88,27 @@ static void on_ask(void *owner)
 {
     struct client *client = owner;
     struct request *request;
-    struct desk_ask ask;
+    struct request_spec ask;
     uint64_t retry_us = 0;
     bool again;
     int r;
 
-    if (client->desk->is_closed) {
+    if (client->server->is_closed) {
         return;
     }
     fill_ask(client, &ask);
     ask.key = client->number + CLIENTS_MAX * client->n_asked;
     ask.is_back = client->is_told;
-    r = desk_ask(client->desk, &ask, &request, &retry_us);
-    client->is_told = r == DESK_FULL;
+    r = server_submit(client->server, &ask, &request, &retry_us);
+    client->is_told = r == SERVER_FULL;
     if (r) {
-        uint64_t least_ns = client->family->pattern == PATTERN_STORM ? AGENDA_MS : 20 * AGENDA_MS;
-        uint64_t wait_ns = retry_us ? retry_us * AGENDA_US : GIVES_UP_MS * AGENDA_MS;
+        uint64_t least_ns = client->family->pattern == PATTERN_STORM ? TIMELINE_MS : 20 * TIMELINE_MS;
+        uint64_t wait_ns = retry_us ? retry_us * TIMELINE_US : GIVES_UP_MS * TIMELINE_MS;
 
-        if (r != DESK_FULL) {
-            wait_ns = num_min(wait_ns, GIVES_UP_MS * AGENDA_MS);
+        if (r != SERVER_FULL) {
+            wait_ns = num_min(wait_ns, GIVES_UP_MS * TIMELINE_MS);
         }
-        ask_later(client, num_max(least_ns, wait_ns) + (uint64_t)rng_between(&client->rng, 0, 5) * AGENDA_MS);
+        ask_later(client, num_max(least_ns, wait_ns) + (uint64_t)rng_between(&client->rng, 0, 5) * TIMELINE_MS);
         return;
     }
     client->n_asked++;
@@ -119,7 +119,7 @@ static void on_ask(void *owner)
     }
     again = client->n_open < (uint32_t)num_min((uint64_t)client->family->at_once, CLIENT_REQUESTS);
     if (again) {
-        ask_later(client, AGENDA_MS);
+        ask_later(client, TIMELINE_MS);
     }
 }
 
@@ -134,9 +134,9 @@ static void on_act(void *owner)
     }
     client->acts_on = NULL;
     if (client->family->pattern == PATTERN_VOICE) {
-        desk_cancel(client->desk, request);
+        server_cancel(client->server, request);
     } else {
-        desk_grant(client->desk, request, SLOW_TOK);
+        server_grant(client->server, request, SLOW_TOK);
     }
 }
 
@@ -146,15 +146,15 @@ void clients_on_token(void *owner, struct request *request)
     bool is_cut = client->cut_tok > 0 && request->n_tok == client->cut_tok;
     bool is_dry = client->family->pattern == PATTERN_SLOW && request->job.n_left == 0;
 
-    if (!client->desk->is_closed && (is_cut || is_dry)) {
-        uint64_t wait_ns = is_cut ? AGENDA_MS / 10 : (uint64_t)client->family->think_ms * AGENDA_MS;
+    if (!client->server->is_closed && (is_cut || is_dry)) {
+        uint64_t wait_ns = is_cut ? TIMELINE_MS / 10 : (uint64_t)client->family->think_ms * TIMELINE_MS;
 
         client->acts_on = request;
-        agenda_enter(client->desk->agenda, &client->act, now_ns(client) + wait_ns);
+        timeline_enter(client->server->timeline, &client->act, now_ns(client) + wait_ns);
     }
 }
 
-void clients_on_end(void *owner, struct request *request, enum desk_end how)
+void clients_on_end(void *owner, struct request *request, enum server_end how)
 {
     struct client *client = owner;
 
@@ -166,19 +166,19 @@ void clients_on_end(void *owner, struct request *request, enum desk_end how)
     }
     if (client->acts_on == request) {
         client->acts_on = NULL;
-        agenda_cancel(client->desk->agenda, &client->act);
+        timeline_cancel(client->server->timeline, &client->act);
     }
-    if (client->desk->is_closed) {
+    if (client->server->is_closed) {
         return;
     }
-    if (how == DESK_CANCELLED) {
-        ask_later(client, AGENDA_MS);
-    } else if (!agenda_has(&client->ask)) {
-        ask_later(client, how == DESK_NEVER ? GIVES_UP_MS * AGENDA_MS : pause_ns(client));
+    if (how == SERVER_CANCELLED) {
+        ask_later(client, TIMELINE_MS);
+    } else if (!timeline_has(&client->ask)) {
+        ask_later(client, how == SERVER_NEVER ? GIVES_UP_MS * TIMELINE_MS : pause_ns(client));
     }
 }
 
-void clients_init(struct clients *clients, struct desk *desk, const struct scenario *scenario)
+void clients_init(struct clients *clients, struct server *server, const struct scenario *scenario)
 {
     clients->n = 0;
     for (int64_t i = 0; i < scenario->n_clients; i++) {
@@ -187,13 +187,13 @@ void clients_init(struct clients *clients, struct desk *desk, const struct scena
         for (int64_t k = 0; k < family->n && clients->n < CLIENTS_MAX; k++) {
             struct client *client = &clients->all[clients->n];
 
-            *client = (struct client){ .desk = desk, .family = family, .number = clients->n };
+            *client = (struct client){ .server = server, .family = family, .number = clients->n };
             client->uid = (uint32_t)(family->first_uid + (family->n_uids > 0 ? k % family->n_uids : 0));
             rng_init(&client->rng, (uint64_t)scenario->run.seed * CLIENTS_MAX + clients->n, RNG_CLIENTS);
-            agenda_event_init(&client->ask, on_ask, client);
-            agenda_event_init(&client->act, on_act, client);
-            ask_later(client,
-                      (uint64_t)family->from_ms * AGENDA_MS + (uint64_t)rng_between(&client->rng, 0, 500) * AGENDA_MS);
+            timeline_event_init(&client->ask, on_ask, client);
+            timeline_event_init(&client->act, on_act, client);
+            ask_later(client, (uint64_t)family->from_ms * TIMELINE_MS +
+                                  (uint64_t)rng_between(&client->rng, 0, 500) * TIMELINE_MS);
             clients->n++;
         }
     }
@@ -204,10 +204,10 @@ void clients_leave(struct clients *clients)
     for (uint32_t i = 0; i < clients->n; i++) {
         struct client *client = &clients->all[i];
 
-        agenda_cancel(client->desk->agenda, &client->ask);
+        timeline_cancel(client->server->timeline, &client->ask);
         for (uint32_t k = 0; k < CLIENT_REQUESTS; k++) {
             if (client->requests[k]) {
-                desk_cancel(client->desk, client->requests[k]);
+                server_cancel(client->server, client->requests[k]);
             }
         }
     }
@@ -216,7 +216,7 @@ void clients_leave(struct clients *clients)
 void clients_finish(struct clients *clients)
 {
     for (uint32_t i = 0; i < clients->n; i++) {
-        agenda_cancel(clients->all[i].desk->agenda, &clients->all[i].ask);
-        agenda_cancel(clients->all[i].desk->agenda, &clients->all[i].act);
+        timeline_cancel(clients->all[i].server->timeline, &clients->all[i].ask);
+        timeline_cancel(clients->all[i].server->timeline, &clients->all[i].act);
     }
 }

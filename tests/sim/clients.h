@@ -6,13 +6,13 @@
 #ifndef SOTTO_SIM_CLIENTS_H
 #define SOTTO_SIM_CLIENTS_H
 
-#include "desk.h"
+#include "server.h"
 
 #define CLIENTS_MAX     256u
 #define CLIENT_REQUESTS 8u
 
 struct client {
-    struct desk *desk;
+    struct server *server;
     const struct scenario_clients *family;
     struct rng rng;
     uint32_t uid;
@@ -23,8 +23,8 @@ struct client {
     bool is_told;            /* to come again, for want of a place */
     uint32_t cut_tok;        /* tokens after which it speaks again; 0: it hears out */
     struct request *acts_on; /* what @act is about */
-    struct agenda_event ask;
-    struct agenda_event act; /* cuts short, or reads on */
+    struct timeline_event ask;
+    struct timeline_event act; /* cuts short, or reads on */
 };
 
 struct clients {
@@ -32,7 +32,7 @@ struct clients {
     uint32_t n;
 };
 
-void clients_init(struct clients *clients, struct desk *desk, const struct scenario *scenario);
+void clients_init(struct clients *clients, struct server *server, const struct scenario *scenario);
 
 /* They leave, with all that is under way. */
 void clients_leave(struct clients *clients);
@@ -40,6 +40,6 @@ void clients_finish(struct clients *clients);
 
 /* For the desk. */
 void clients_on_token(void *client, struct request *request);
-void clients_on_end(void *client, struct request *request, enum desk_end how);
+void clients_on_end(void *client, struct request *request, enum server_end how);
 
 #endif

@@ -283,9 +283,9 @@ static void make_models(struct scenario *scenario, struct rng *rng)
         scenario->sense.has_load = rng_chance(rng, 300); /* without, nothing bounds a slice */
     }
     add_voice(scenario, rng, 1);
-    add_documents(scenario, rng, rng_between(rng, 1, 4))->eq = 1;
+    add_documents(scenario, rng, rng_between(rng, 1, 4))->engine = 1;
     if (rng_chance(rng, 300)) {
-        add_chat(scenario, rng, 2)->eq = 1;
+        add_chat(scenario, rng, 2)->engine = 1;
     }
     scenario->run.lasts_ms = rng_between(rng, 6000, 12000);
 }
@@ -328,7 +328,7 @@ static void make_twins(struct scenario *scenario, struct rng *rng)
     add_engine(scenario, rng);
     make_roomy(&scenario->engines[1], rng);
     for (int64_t i = 0; i < scenario->n_clients; i++) {
-        scenario->clients[i].eq = i % 2;
+        scenario->clients[i].engine = i % 2;
     }
 }
 
@@ -353,7 +353,7 @@ static void make_share(struct scenario *scenario, struct rng *rng)
         clients->answer = rng_spread(rng, 1, 300);
         clients->at_once = 8;
         clients->weight = one_of(rng, weights, 4);
-        clients->eq = rng_between(rng, 0, scenario->n_engines - 1);
+        clients->engine = rng_between(rng, 0, scenario->n_engines - 1);
     }
     scenario->run.lasts_ms = 60000;
 }
@@ -433,11 +433,11 @@ static void make_fault(struct scenario *scenario, struct rng *rng)
             .kind = rng_chance(rng, 600) ? MISHAP_LOST : MISHAP_STALL,
             .at_ms = 2000 + 2000 * i + rng_between(rng, 0, 500),
             .lasts_ms = rng_between(rng, 50, 1000),
-            .eq = rng_between(rng, 0, scenario->n_engines - 1),
+            .engine = rng_between(rng, 0, scenario->n_engines - 1),
         };
     }
     for (int64_t i = 0; scenario->n_engines > 1 && i < scenario->n_clients; i++) {
-        scenario->clients[i].eq = i % 2;
+        scenario->clients[i].engine = i % 2;
     }
     scenario->run.lasts_ms = 12000;
 }

@@ -8,6 +8,7 @@
 #ifndef SOTTO_SIM_MUTANT_H
 #define SOTTO_SIM_MUTANT_H
 
+#include "govern/governor.h"
 #include "invariant.h"
 #include "sched/queue.h"
 

@@ -59,11 +59,11 @@ static const struct section sections[] = {
         COLUMN(policy, heat_grace_ms), COLUMN(policy, graphics_grace_ms) } },
     { MANY("clients", clients, clients),
       { COLUMN(clients, pattern), COLUMN(clients, n), COLUMN(clients, n_uids), COLUMN(clients, first_uid),
-        COLUMN(clients, priority), COLUMN(clients, weight), COLUMN(clients, eq), COLUMN(clients, prompt),
+        COLUMN(clients, priority), COLUMN(clients, weight), COLUMN(clients, engine), COLUMN(clients, prompt),
         COLUMN(clients, answer), COLUMN(clients, think_ms), COLUMN(clients, at_once), COLUMN(clients, first_by_ms),
         COLUMN(clients, finish_by_ms), COLUMN(clients, tokens_a_minute), COLUMN(clients, from_ms) } },
     { MANY("mishap", mishap, mishaps),
-      { COLUMN(mishap, kind), COLUMN(mishap, at_ms), COLUMN(mishap, lasts_ms), COLUMN(mishap, eq) } },
+      { COLUMN(mishap, kind), COLUMN(mishap, at_ms), COLUMN(mishap, lasts_ms), COLUMN(mishap, engine) } },
 };
 
 #undef ONE
@@ -173,7 +173,7 @@ static int read_line(struct scenario *scenario, char *line, int n, struct diag *
 static bool names_its_engines(const struct scenario *scenario)
 {
     for (int64_t i = 0; i < scenario->n_clients; i++) {
-        if (scenario->clients[i].eq < 0 || scenario->clients[i].eq >= scenario->n_engines) {
+        if (scenario->clients[i].engine < 0 || scenario->clients[i].engine >= scenario->n_engines) {
             return false;
         }
     }
@@ -227,7 +227,7 @@ static bool drop_row(struct scenario *scenario, const struct section *section, i
     memset(row_of(scenario, section, n - 1), 0, section->size);
     *number(scenario, section->count) = n - 1;
     for (int64_t i = 0; i < scenario->n_clients; i++) {
-        scenario->clients[i].eq -= scenario->clients[i].eq >= scenario->n_engines;
+        scenario->clients[i].engine -= scenario->clients[i].engine >= scenario->n_engines;
     }
     return true;
 }

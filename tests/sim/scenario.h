@@ -161,7 +161,7 @@ struct scenario_clients {
     int64_t first_uid;
     int64_t priority;
     int64_t weight;
-    int64_t eq;
+    int64_t engine;
     int64_t prompt;
     int64_t answer;
     int64_t think_ms;
@@ -176,7 +176,7 @@ struct scenario_mishap {
     int64_t kind;
     int64_t at_ms;
     int64_t lasts_ms;
-    int64_t eq;
+    int64_t engine;
 };
 
 struct scenario {

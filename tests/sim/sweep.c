@@ -79,8 +79,8 @@ static void print_tallies_json(const struct tallies *tallies)
 
 static int run_scenario(const struct scenario *scenario, const struct sweep_options *options)
 {
-    struct drawing *drawing = options->svg ? drawing_create(scenario) : NULL;
-    struct world_view view = { .drawing = drawing, .trace = options->trace ? stdout : NULL };
+    struct chart *chart = options->svg ? chart_create(scenario) : NULL;
+    struct world_view view = { .chart = chart, .trace = options->trace ? stdout : NULL };
     struct world_result result;
     enum invariant failed;
     bool is_drawn = true;
@@ -108,13 +108,13 @@ static int run_scenario(const struct scenario *scenario, const struct sweep_opti
                (unsigned long long)result.n_tok, (unsigned long long)result.n_mode_changes);
         print_tallies(&result.tallies, false);
     }
-    if (drawing) {
+    if (chart) {
         char title[160];
 
         snprintf(title, sizeof(title), "sotto-sim: %s%s", failed == INVARIANT_COUNT ? "all invariants hold" : "fails: ",
                  failed == INVARIANT_COUNT ? "" : invariants[failed].name);
-        is_drawn = drawing_write(drawing, options->svg, title);
-        drawing_destroy(drawing);
+        is_drawn = chart_write(chart, options->svg, title);
+        chart_destroy(chart);
     }
     if (!is_drawn) {
         fprintf(stderr, "sotto-sim: %s can't be written\n", options->svg);

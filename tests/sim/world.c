@@ -11,7 +11,7 @@
 
 /* A compositor that speaks to us does so at least this often, and names a heavy phase for so long at a
  * time. */
-#define HINT_NS (200 * AGENDA_MS)
+#define HINT_NS (200 * TIMELINE_MS)
 
 /* What the screen draws from here on is worth a word. */
 #define HEAVY_PERMILLE 100
@@ -25,25 +25,25 @@ struct world;
 struct turning {
     struct world *world;
     const struct scenario_mishap *row;
-    struct agenda_event begins;
-    struct agenda_event ends;
+    struct timeline_event begins;
+    struct timeline_event ends;
 };
 
 struct world {
     const struct scenario *scenario;
-    struct drawing *drawing;
-    struct agenda agenda;
+    struct chart *chart;
+    struct timeline timeline;
     struct gpu gpu;
     struct gpu alone;
-    struct engine engines[DESK_LANES];
-    struct warmth warmth;
+    struct engine engines[SERVER_ENGINES];
+    struct thermal thermal;
     struct sensors sensors;
-    struct desk desk;
-    struct watch watch;
+    struct server server;
+    struct monitor monitor;
     struct clients clients;
-    struct agenda_event tick;
-    struct agenda_event hint;
-    struct agenda_event change; /* of the load */
+    struct timeline_event tick;
+    struct timeline_event hint;
+    struct timeline_event change; /* of the load */
     struct turning turnings[SCENARIO_ROWS_MAX];
     double ours_ns; /* at the last tick */
     double screen_ns;
@@ -57,7 +57,7 @@ static double other_mw(const struct scenario *scenario, uint64_t now_ns)
     double mw = 0.0;
 
     for (int64_t i = 0; i < scenario->n_others; i++) {
-        if ((uint64_t)scenario->others[i].at_ms * AGENDA_MS <= now_ns) {
+        if ((uint64_t)scenario->others[i].at_ms * TIMELINE_MS <= now_ns) {
             mw = (double)scenario->others[i].mw;
         }
     }
@@ -67,7 +67,7 @@ static double other_mw(const struct scenario *scenario, uint64_t now_ns)
 static void on_tick(void *owner)
 {
     struct world *world = owner;
-    uint64_t now_ns = world->agenda.now_ns;
+    uint64_t now_ns = world->timeline.now_ns;
     const struct scenario_heat *family = &world->scenario->heat;
     double clock = (double)gpu_clock_permille(world->scenario, now_ns) / 1000.0;
     double screen_ns = gpu_busy_ns(&world->gpu, GPU_BASE) + gpu_busy_ns(&world->gpu, GPU_APP);
@@ -80,17 +80,17 @@ static void on_tick(void *owner)
         ours_ns += engine_held_ns(&world->engines[i]);
     }
     ours = (ours_ns - world->ours_ns) * clock;
-    warmth_advance(&world->warmth, now_ns, ours, drawn, others);
+    thermal_advance(&world->thermal, now_ns, ours, drawn, others);
     sensors_tick(&world->sensors, others + ((double)family->ours_mw * ours + (double)family->screen_mw * drawn) /
                                                (double)SENSORS_TICK_NS);
     world->ours_ns = ours_ns;
     world->screen_ns = screen_ns;
-    watch_heat(&world->watch);
-    watch_frames(&world->watch);
-    watch_serve(&world->watch);
-    drawing_heat(world->drawing, now_ns, world->warmth.now.die_mc, world->warmth.alone.die_mc, world->sensors.temp_mc);
-    drawing_load(world->drawing, now_ns, drawn / (double)SENSORS_TICK_NS);
-    agenda_enter(&world->agenda, &world->tick, now_ns + SENSORS_TICK_NS);
+    monitor_heat(&world->monitor);
+    monitor_frames(&world->monitor);
+    monitor_serve(&world->monitor);
+    chart_heat(world->chart, now_ns, world->thermal.now.die_mc, world->thermal.alone.die_mc, world->sensors.temp_mc);
+    chart_load(world->chart, now_ns, drawn / (double)SENSORS_TICK_NS);
+    timeline_enter(&world->timeline, &world->tick, now_ns + SENSORS_TICK_NS);
 }
 
 /* ---- the compositor's word */
@@ -103,7 +103,7 @@ static bool is_heavy(const struct scenario *scenario, uint64_t now_ns)
 
 static void take_earlier(uint64_t *next_ns, int64_t at_ms, uint64_t now_ns)
 {
-    uint64_t at_ns = (uint64_t)at_ms * AGENDA_MS;
+    uint64_t at_ns = (uint64_t)at_ms * TIMELINE_MS;
 
     if (at_ns > now_ns) {
         *next_ns = num_min(*next_ns, at_ns);
@@ -127,7 +127,7 @@ static uint64_t next_change_ns(const struct scenario *scenario, uint64_t now_ns)
 static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
 {
     for (int64_t i = 1; i < scenario->n_loads; i++) {
-        if ((uint64_t)scenario->loads[i].at_ms * AGENDA_MS == now_ns) {
+        if ((uint64_t)scenario->loads[i].at_ms * TIMELINE_MS == now_ns) {
             return is_heavy(scenario, now_ns);
         }
     }
@@ -138,11 +138,11 @@ static bool has_grown(const struct scenario *scenario, uint64_t now_ns)
 static void on_change(void *owner)
 {
     struct world *world = owner;
-    uint64_t next_ns = next_change_ns(world->scenario, world->agenda.now_ns);
+    uint64_t next_ns = next_change_ns(world->scenario, world->timeline.now_ns);
 
-    watch_frames(&world->watch);
+    monitor_frames(&world->monitor);
     if (next_ns < UINT64_MAX) {
-        agenda_enter(&world->agenda, &world->change, next_ns);
+        timeline_enter(&world->timeline, &world->change, next_ns);
     }
 }
 
@@ -150,14 +150,14 @@ static void on_change(void *owner)
 static void on_hint(void *owner)
 {
     struct world *world = owner;
-    uint64_t now_ns = world->agenda.now_ns;
+    uint64_t now_ns = world->timeline.now_ns;
     bool begins = has_grown(world->scenario, now_ns);
 
     if (now_ns == 0 || begins || world->n_missed > 0) {
-        desk_hint(&world->desk, begins ? now_ns + HINT_NS : 0, world->n_missed);
+        server_hint(&world->server, begins ? now_ns + HINT_NS : 0, world->n_missed);
         world->n_missed = 0;
     }
-    agenda_enter(&world->agenda, &world->hint, num_min(now_ns + HINT_NS, next_change_ns(world->scenario, now_ns)));
+    timeline_enter(&world->timeline, &world->hint, num_min(now_ns + HINT_NS, next_change_ns(world->scenario, now_ns)));
 }
 
 static void on_missed(void *owner)
@@ -165,16 +165,16 @@ static void on_missed(void *owner)
     struct world *world = owner;
 
     world->n_missed++;
-    watch_say(&world->watch, "a frame is missed");
-    drawing_missed(world->drawing, world->agenda.now_ns, true);
+    monitor_log(&world->monitor, "a frame is missed");
+    chart_missed(world->chart, world->timeline.now_ns, true);
 }
 
 static void on_missed_alone(void *owner)
 {
     struct world *world = owner;
 
-    watch_say(&world->watch, "a frame is missed without us");
-    drawing_missed(world->drawing, world->agenda.now_ns, false);
+    monitor_log(&world->monitor, "a frame is missed without us");
+    chart_missed(world->chart, world->timeline.now_ns, false);
 }
 
 /* ---- mishaps */
@@ -183,18 +183,18 @@ static void on_begins(void *owner)
 {
     struct turning *turning = owner;
     struct world *world = turning->world;
-    uint32_t eq = (uint32_t)turning->row->eq;
+    uint32_t engine = (uint32_t)turning->row->engine;
     enum mishap kind = (enum mishap)turning->row->kind;
 
     switch (kind) {
     case MISHAP_LOST:
-        if (world->engines[eq].is_alive) {
-            engine_die(&world->engines[eq]);
-            desk_on_lost(&world->desk, eq, (uint64_t)turning->row->lasts_ms * AGENDA_MS);
+        if (world->engines[engine].is_alive) {
+            engine_die(&world->engines[engine]);
+            server_on_lost(&world->server, engine, (uint64_t)turning->row->lasts_ms * TIMELINE_MS);
         }
         break;
     case MISHAP_STALL:
-        engine_stall(&world->engines[eq], true);
+        engine_stall(&world->engines[engine], true);
         break;
     case MISHAP_HEAT_GONE:
     case MISHAP_HEAT_FROZEN:
@@ -214,7 +214,7 @@ static void on_ends(void *owner)
     enum mishap kind = (enum mishap)turning->row->kind;
 
     if (kind == MISHAP_STALL) {
-        engine_stall(&turning->world->engines[turning->row->eq], false);
+        engine_stall(&turning->world->engines[turning->row->engine], false);
     } else if (kind != MISHAP_LOST) {
         sensors_mishap(&turning->world->sensors, kind, false);
     }
@@ -227,11 +227,11 @@ static void enter_mishaps(struct world *world)
 
         turning->world = world;
         turning->row = &world->scenario->mishaps[i];
-        agenda_event_init(&turning->begins, on_begins, turning);
-        agenda_event_init(&turning->ends, on_ends, turning);
-        agenda_enter(&world->agenda, &turning->begins, (uint64_t)turning->row->at_ms * AGENDA_MS);
-        agenda_enter(&world->agenda, &turning->ends,
-                     (uint64_t)(turning->row->at_ms + turning->row->lasts_ms) * AGENDA_MS);
+        timeline_event_init(&turning->begins, on_begins, turning);
+        timeline_event_init(&turning->ends, on_ends, turning);
+        timeline_enter(&world->timeline, &turning->begins, (uint64_t)turning->row->at_ms * TIMELINE_MS);
+        timeline_enter(&world->timeline, &turning->ends,
+                       (uint64_t)(turning->row->at_ms + turning->row->lasts_ms) * TIMELINE_MS);
     }
 }
 
@@ -241,56 +241,56 @@ static void on_engine_run(void *owner, struct engine *engine, uint64_t from_ns, 
 {
     struct world *world = owner;
 
-    watch_on_run(&world->watch, engine, from_ns, to_ns, part_ns);
+    monitor_on_run(&world->monitor, engine, from_ns, to_ns, part_ns);
 }
 
 static void on_engine_answer(void *owner, struct engine *engine, const struct engine_message *answer)
 {
     struct world *world = owner;
 
-    desk_on_answer(&world->desk, engine, answer);
+    server_on_answer(&world->server, engine, answer);
 }
 
 static void begin(struct world *world, const struct scenario *scenario, const struct world_view *view)
 {
     world->scenario = scenario;
-    world->drawing = view ? view->drawing : NULL;
-    agenda_init(&world->agenda);
-    gpu_init(&world->gpu, &world->agenda, scenario);
-    gpu_init(&world->alone, &world->agenda, scenario);
+    world->chart = view ? view->chart : NULL;
+    timeline_init(&world->timeline);
+    gpu_init(&world->gpu, &world->timeline, scenario);
+    gpu_init(&world->alone, &world->timeline, scenario);
     world->gpu.on_missed = on_missed;
     world->gpu.owner = world;
     world->alone.on_missed = on_missed_alone;
     world->alone.owner = world;
     for (int64_t i = 0; i < scenario->n_engines; i++) {
-        engine_init(&world->engines[i], &world->agenda, scenario, &world->gpu, (uint32_t)i);
+        engine_init(&world->engines[i], &world->timeline, scenario, &world->gpu, (uint32_t)i);
         world->engines[i].on_run = on_engine_run;
         world->engines[i].on_answer = on_engine_answer;
         world->engines[i].owner = world;
     }
-    warmth_init(&world->warmth, scenario);
-    sensors_init(&world->sensors, &world->agenda, scenario, &world->gpu, &world->warmth);
-    watch_init(&world->watch, &world->agenda, scenario);
-    desk_init(&world->desk, &world->agenda, scenario, world->engines, &world->sensors, &world->watch);
-    world->sensors.told = desk_on_sample;
-    world->sensors.owner = &world->desk;
-    world->desk.on_token = clients_on_token;
-    world->desk.on_end = clients_on_end;
-    world->watch.desk = &world->desk;
-    world->watch.gpu = &world->gpu;
-    world->watch.alone = &world->alone;
-    world->watch.warmth = &world->warmth;
-    world->watch.sensors = &world->sensors;
-    world->watch.drawing = world->drawing;
-    world->watch.trace = view ? view->trace : NULL;
-    clients_init(&world->clients, &world->desk, scenario);
-    agenda_event_init(&world->tick, on_tick, world);
-    agenda_event_init(&world->hint, on_hint, world);
-    agenda_event_init(&world->change, on_change, world);
-    agenda_enter(&world->agenda, &world->tick, SENSORS_TICK_NS);
-    agenda_enter(&world->agenda, &world->change, 0);
+    thermal_init(&world->thermal, scenario);
+    sensors_init(&world->sensors, &world->timeline, scenario, &world->gpu, &world->thermal);
+    monitor_init(&world->monitor, &world->timeline, scenario);
+    server_init(&world->server, &world->timeline, scenario, world->engines, &world->sensors, &world->monitor);
+    world->sensors.told = server_on_sample;
+    world->sensors.owner = &world->server;
+    world->server.on_token = clients_on_token;
+    world->server.on_end = clients_on_end;
+    world->monitor.server = &world->server;
+    world->monitor.gpu = &world->gpu;
+    world->monitor.alone = &world->alone;
+    world->monitor.thermal = &world->thermal;
+    world->monitor.sensors = &world->sensors;
+    world->monitor.chart = world->chart;
+    world->monitor.trace = view ? view->trace : NULL;
+    clients_init(&world->clients, &world->server, scenario);
+    timeline_event_init(&world->tick, on_tick, world);
+    timeline_event_init(&world->hint, on_hint, world);
+    timeline_event_init(&world->change, on_change, world);
+    timeline_enter(&world->timeline, &world->tick, SENSORS_TICK_NS);
+    timeline_enter(&world->timeline, &world->change, 0);
     if (scenario->screen.tells && scenario->screen.hz > 0) {
-        agenda_enter(&world->agenda, &world->hint, 0);
+        timeline_enter(&world->timeline, &world->hint, 0);
     }
     enter_mishaps(world);
 }
@@ -301,21 +301,21 @@ static void finish(struct world *world)
         engine_finish(&world->engines[i]);
     }
     clients_finish(&world->clients);
-    desk_finish(&world->desk);
-    agenda_finish(&world->agenda);
+    server_finish(&world->server);
+    timeline_finish(&world->timeline);
 }
 
 static void collect(const struct world *world, struct world_result *ret_result)
 {
     *ret_result = (struct world_result){
-        .tallies = world->watch.tallies,
-        .n_events = world->agenda.n_fired,
-        .n_asked = world->desk.n_asked,
-        .n_refused = world->desk.n_refused,
+        .tallies = world->monitor.tallies,
+        .n_events = world->timeline.n_fired,
+        .n_asked = world->server.n_asked,
+        .n_refused = world->server.n_refused,
         .n_frames = world->gpu.n_frames,
         .n_missed = world->gpu.n_missed,
         .n_missed_alone = world->alone.n_missed,
-        .n_mode_changes = world->desk.governor.n_changes,
+        .n_mode_changes = world->server.governor.n_changes,
     };
 }
 
@@ -324,10 +324,10 @@ static uint64_t run_until_they_leave(struct world *world)
 {
     uint64_t n_before;
 
-    agenda_run(&world->agenda, num_min(COUNTED_FROM_MS, (uint64_t)world->scenario->run.lasts_ms) * AGENDA_MS);
-    n_before = world->desk.n_rows + world->desk.n_tok;
-    agenda_run(&world->agenda, (uint64_t)world->scenario->run.lasts_ms * AGENDA_MS);
-    return world->desk.n_rows + world->desk.n_tok - n_before;
+    timeline_run(&world->timeline, num_min(COUNTED_FROM_MS, (uint64_t)world->scenario->run.lasts_ms) * TIMELINE_MS);
+    n_before = world->server.n_rows + world->server.n_tok;
+    timeline_run(&world->timeline, (uint64_t)world->scenario->run.lasts_ms * TIMELINE_MS);
+    return world->server.n_rows + world->server.n_tok - n_before;
 }
 
 /* What the chip gives to the same clients when nobody schedules them. */
@@ -338,7 +338,7 @@ static double unscheduled(const struct scenario *scenario)
 
     assert(world);
     begin(world, scenario, NULL);
-    world->desk.is_unscheduled = true;
+    world->server.is_unscheduled = true;
     n = (double)run_until_they_leave(world);
     finish(world);
     mem_free(world);
@@ -358,16 +358,16 @@ void world_run(const struct scenario *scenario, const struct world_view *view, s
     mem_read(MEM_SCHED, &before);
     begin(world, scenario, view);
     n_served = run_until_they_leave(world);
-    n_rows = world->desk.n_rows;
-    n_tok = world->desk.n_tok;
-    world->desk.is_closed = true;
+    n_rows = world->server.n_rows;
+    n_tok = world->server.n_tok;
+    world->server.is_closed = true;
     clients_leave(&world->clients);
-    agenda_run(&world->agenda, (uint64_t)(scenario->run.lasts_ms + DRAIN_MS) * AGENDA_MS);
-    watch_end(&world->watch);
+    timeline_run(&world->timeline, (uint64_t)(scenario->run.lasts_ms + DRAIN_MS) * TIMELINE_MS);
+    monitor_end(&world->monitor);
     finish(world);
     mem_read(MEM_SCHED, &after);
-    tally_add(&world->watch.tallies, INVARIANT_LEAK, (double)(after.blocks - before.blocks),
-              after.blocks != before.blocks, watch_now_s(&world->watch));
+    tally_add(&world->monitor.tallies, INVARIANT_LEAK, (double)(after.blocks - before.blocks),
+              after.blocks != before.blocks, monitor_now_s(&world->monitor));
     collect(world, ret_result);
     ret_result->n_rows = n_rows;
     ret_result->n_tok = n_tok;

@@ -4,9 +4,9 @@
 #ifndef SOTTO_SIM_WORLD_H
 #define SOTTO_SIM_WORLD_H
 
+#include "chart.h"
 #include "clients.h"
-#include "drawing.h"
-#include "watch.h"
+#include "monitor.h"
 
 struct world_result {
     struct tallies tallies;
@@ -23,7 +23,7 @@ struct world_result {
 
 /* Who looks on; each may be NULL. */
 struct world_view {
-    struct drawing *drawing;
+    struct chart *chart;
     FILE *trace; /* a line for each thing that happens */
 };
 

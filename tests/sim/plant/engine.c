@@ -7,7 +7,7 @@
 
 /* ---- mail: in order, each after its time on the way */
 
-static void post(struct engine *engine, struct engine_mail *mail, struct agenda_event *due,
+static void post(struct engine *engine, struct engine_mail *mail, struct timeline_event *due,
                  const struct engine_message *message)
 {
     struct engine_message *copy = mem_alloc(MEM_MISC, sizeof(*copy));
@@ -15,32 +15,32 @@ static void post(struct engine *engine, struct engine_mail *mail, struct agenda_
     assert(copy);
     *copy = *message;
     copy->next = NULL;
-    copy->at_ns = engine->agenda->now_ns + (uint64_t)engine->scenario->chip.latency_us * AGENDA_US;
+    copy->at_ns = engine->timeline->now_ns + (uint64_t)engine->scenario->chip.latency_us * TIMELINE_US;
     if (mail->last) {
         mail->last->next = copy;
     } else {
         mail->first = copy;
-        agenda_enter(engine->agenda, due, copy->at_ns);
+        timeline_enter(engine->timeline, due, copy->at_ns);
     }
     mail->last = copy;
 }
 
-static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
+static struct engine_message *collect(struct engine *engine, struct engine_mail *mail, struct timeline_event *due)
 {
     struct engine_message *message = mail->first;
 
     mail->first = message->next;
     if (mail->first) {
-        agenda_enter(engine->agenda, due, mail->first->at_ns);
+        timeline_enter(engine->timeline, due, mail->first->at_ns);
     } else {
         mail->last = NULL;
     }
     return message;
 }
 
-static void discard(struct engine *engine, struct engine_mail *mail, struct agenda_event *due)
+static void discard(struct engine *engine, struct engine_mail *mail, struct timeline_event *due)
 {
-    agenda_cancel(engine->agenda, due);
+    timeline_cancel(engine->timeline, due);
     while (mail->first) {
         struct engine_message *message = mail->first;
 
@@ -78,7 +78,7 @@ static void on_answer_due(void *owner)
 static void breach(struct engine *engine, const char *what)
 {
     engine->n_breaches++;
-    fprintf(stderr, "BREACH %s at %.3f\n", what, (double)engine->agenda->now_ns / 1e6);
+    fprintf(stderr, "BREACH %s at %.3f\n", what, (double)engine->timeline->now_ns / 1e6);
     engine->breach = what;
 }
 
@@ -197,7 +197,7 @@ double engine_true_ns(const struct scenario_engine *family, const struct cost_lo
 /* How fast work is done now: the clock, and what others leave of the memory for the weights. */
 static double rate_of(const struct engine *engine, const struct engine_step *step)
 {
-    uint64_t now_ns = engine->agenda->now_ns;
+    uint64_t now_ns = engine->timeline->now_ns;
     double whole = engine_true_ns(engine->family, &step->work->load);
     double fixed = (double)engine->family->fixed_us * 1000.0;
     double stretched = whole + fixed * (dram_stretch(engine->scenario, now_ns) - 1.0);
@@ -229,7 +229,7 @@ static void on_granted(void *owner)
     left_ns = step->left_ns / engine->run_rate;
     run_ns = left_ns;
     if (step->slice_us > 0) {
-        double waited_ns = (double)(engine->agenda->now_ns - engine->asked_ns);
+        double waited_ns = (double)(engine->timeline->now_ns - engine->asked_ns);
         double n_parts = ((double)step->slice_us * 1000.0 - waited_ns) / engine->part_ns;
         double whole = n_parts > 1.0 ? (double)(uint64_t)n_parts : 1.0;
 
@@ -239,9 +239,9 @@ static void on_granted(void *owner)
     if (engine->is_told_to_stop) {
         run_ns = run_ns < engine->part_ns ? run_ns : engine->part_ns;
     }
-    engine->run_from_ns = engine->agenda->now_ns;
+    engine->run_from_ns = engine->timeline->now_ns;
     engine->run_to_ns = engine->run_from_ns + (uint64_t)run_ns + 1;
-    agenda_enter(engine->agenda, &engine->run_end, engine->run_to_ns);
+    timeline_enter(engine->timeline, &engine->run_end, engine->run_to_ns);
     if (on_cores(engine)) {
         gpu_burden(engine->gpu, true);
     }
@@ -255,7 +255,7 @@ static void run(struct engine *engine, struct engine_step *step)
     }
     engine->running = step;
     engine->is_told_to_stop = false;
-    engine->asked_ns = engine->agenda->now_ns;
+    engine->asked_ns = engine->timeline->now_ns;
     step->begun = true;
     if (engine->is_stalled) {
         return;
@@ -279,7 +279,7 @@ static void let_go(struct engine *engine)
 /* The run that ends now, counted. Gives the time that it had. */
 static uint64_t account_run(struct engine *engine)
 {
-    uint64_t now_ns = engine->agenda->now_ns;
+    uint64_t now_ns = engine->timeline->now_ns;
     uint64_t held_ns = now_ns - engine->run_from_ns;
     struct engine_step *step = engine->running;
 
@@ -327,7 +327,7 @@ static void on_run_end(void *owner)
     struct engine_message reply = { .id = step->work->id };
     struct engine_step *next = NULL;
 
-    reply.held_us = account_run(engine) / AGENDA_US;
+    reply.held_us = account_run(engine) / TIMELINE_US;
     engine->running = NULL;
     if (step->left_ns < 1.0 * engine->run_rate + 1.0 || is_pointless(engine, step)) {
         compute(engine, step->work);
@@ -364,7 +364,7 @@ static struct engine_step *step_of(struct engine *engine, uint64_t id)
 
 static uint64_t sent_ns(const struct engine *engine, const struct engine_message *order)
 {
-    return order->at_ns - (uint64_t)engine->scenario->chip.latency_us * AGENDA_US;
+    return order->at_ns - (uint64_t)engine->scenario->chip.latency_us * TIMELINE_US;
 }
 
 static void take_step(struct engine *engine, struct engine_message *order)
@@ -402,13 +402,13 @@ static void take_step(struct engine *engine, struct engine_message *order)
 /* The present run ends with the part that it is in. */
 static void cut_run(struct engine *engine)
 {
-    double gone_ns = (double)(engine->agenda->now_ns - engine->run_from_ns);
+    double gone_ns = (double)(engine->timeline->now_ns - engine->run_from_ns);
     double n_parts = (double)((uint64_t)(gone_ns / engine->part_ns) + 1);
     uint64_t end_ns = engine->run_from_ns + (uint64_t)(n_parts * engine->part_ns);
 
     if (end_ns < engine->run_to_ns) {
         engine->run_to_ns = end_ns;
-        agenda_enter(engine->agenda, &engine->run_end, end_ns);
+        timeline_enter(engine->timeline, &engine->run_end, end_ns);
     }
 }
 
@@ -419,7 +419,7 @@ static void suspend(struct engine *engine, uint64_t id)
         return; /* the answer is on its way */
     }
     engine->is_told_to_stop = true;
-    if (!agenda_has(&engine->run_end)) {
+    if (!timeline_has(&engine->run_end)) {
         /* It waits for the device and has done nothing since. */
         struct engine_message reply = { .what = ENGINE_SUSPENDED, .id = id };
 
@@ -471,7 +471,7 @@ static void on_order_due(void *owner)
         break;
     case ENGINE_CLOSE:
         close_sequence(engine, order->sequence);
-        if (agenda_has(&engine->run_end) && is_pointless(engine, engine->running)) {
+        if (timeline_has(&engine->run_end) && is_pointless(engine, engine->running)) {
             cut_run(engine);
         }
         break;
@@ -501,20 +501,20 @@ static void on_order_due(void *owner)
 
 /* ---- life */
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+void engine_init(struct engine *engine, struct timeline *timeline, const struct scenario *scenario, struct gpu *gpu,
                  uint32_t number)
 {
     *engine = (struct engine){
-        .agenda = agenda,
+        .timeline = timeline,
         .scenario = scenario,
         .family = &scenario->engines[number],
         .gpu = gpu,
         .number = number,
     };
     rng_init(&engine->rng, (uint64_t)scenario->run.seed * SCENARIO_ROWS_MAX + number, RNG_CHIP);
-    agenda_event_init(&engine->order_due, on_order_due, engine);
-    agenda_event_init(&engine->answer_due, on_answer_due, engine);
-    agenda_event_init(&engine->run_end, on_run_end, engine);
+    timeline_event_init(&engine->order_due, on_order_due, engine);
+    timeline_event_init(&engine->answer_due, on_answer_due, engine);
+    timeline_event_init(&engine->run_end, on_run_end, engine);
     engine->guest = (struct gpu_guest){ .granted = on_granted, .owner = engine };
     engine_start(engine);
 }
@@ -532,8 +532,8 @@ void engine_start(struct engine *engine)
 void engine_die(struct engine *engine)
 {
     if (engine->running) {
-        if (agenda_has(&engine->run_end)) {
-            agenda_cancel(engine->agenda, &engine->run_end);
+        if (timeline_has(&engine->run_end)) {
+            timeline_cancel(engine->timeline, &engine->run_end);
             account_run(engine);
         }
         engine->running = NULL;
@@ -561,8 +561,8 @@ void engine_stall(struct engine *engine, bool is_stalled)
         return;
     }
     if (is_stalled) {
-        if (agenda_has(&engine->run_end)) {
-            agenda_cancel(engine->agenda, &engine->run_end);
+        if (timeline_has(&engine->run_end)) {
+            timeline_cancel(engine->timeline, &engine->run_end);
             account_run(engine);
         }
         let_go(engine);
@@ -580,7 +580,7 @@ void engine_finish(struct engine *engine)
 
 double engine_held_ns(const struct engine *engine)
 {
-    bool runs = engine->running && agenda_has(&engine->run_end);
+    bool runs = engine->running && timeline_has(&engine->run_end);
 
-    return engine->held_ns + (runs ? (double)(engine->agenda->now_ns - engine->run_from_ns) : 0.0);
+    return engine->held_ns + (runs ? (double)(engine->timeline->now_ns - engine->run_from_ns) : 0.0);
 }

@@ -91,7 +91,7 @@ struct engine_step {
 };
 
 struct engine {
-    struct agenda *agenda;
+    struct timeline *timeline;
     const struct scenario *scenario;
     const struct scenario_engine *family;
     struct gpu *gpu;
@@ -100,13 +100,13 @@ struct engine {
 
     struct engine_mail orders;
     struct engine_mail answers;
-    struct agenda_event order_due;
-    struct agenda_event answer_due;
+    struct timeline_event order_due;
+    struct timeline_event answer_due;
 
     struct engine_step steps[ENGINE_STEPS];
     struct engine_step *running; /* NULL: nothing runs or waits for the device */
     struct gpu_guest guest;
-    struct agenda_event run_end;
+    struct timeline_event run_end;
     uint64_t asked_ns; /* for the device */
     uint64_t run_from_ns;
     uint64_t run_to_ns;
@@ -132,7 +132,7 @@ struct engine {
     void *owner;
 };
 
-void engine_init(struct engine *engine, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
+void engine_init(struct engine *engine, struct timeline *timeline, const struct scenario *scenario, struct gpu *gpu,
                  uint32_t number);
 void engine_finish(struct engine *engine);
 

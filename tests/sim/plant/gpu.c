@@ -9,7 +9,7 @@ int64_t gpu_clock_permille(const struct scenario *scenario, uint64_t now_ns)
     int64_t permille = 1000;
 
     for (int64_t i = 0; i < scenario->n_clocks; i++) {
-        if ((uint64_t)scenario->clocks[i].at_ms * AGENDA_MS <= now_ns && scenario->clocks[i].permille > 0) {
+        if ((uint64_t)scenario->clocks[i].at_ms * TIMELINE_MS <= now_ns && scenario->clocks[i].permille > 0) {
             permille = scenario->clocks[i].permille;
         }
     }
@@ -23,7 +23,7 @@ int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum
     for (int64_t i = 0; i < scenario->n_loads; i++) {
         const struct scenario_load *load = &scenario->loads[i];
 
-        if ((uint64_t)load->at_ms * AGENDA_MS <= now_ns && now_ns < (uint64_t)scenario->run.lasts_ms * AGENDA_MS) {
+        if ((uint64_t)load->at_ms * TIMELINE_MS <= now_ns && now_ns < (uint64_t)scenario->run.lasts_ms * TIMELINE_MS) {
             permille = client == GPU_BASE ? load->base_permille : load->app_permille;
         }
     }
@@ -33,7 +33,7 @@ int64_t gpu_load_permille(const struct scenario *scenario, uint64_t now_ns, enum
 /* Brings work and busy times up to now, and goes on at the rate of now. */
 static void draw_on(struct gpu *gpu)
 {
-    uint64_t now_ns = gpu->agenda->now_ns;
+    uint64_t now_ns = gpu->timeline->now_ns;
     double gone_ns;
     double base_left;
 
@@ -51,7 +51,7 @@ static void draw_on(struct gpu *gpu)
     gpu->since_ns = now_ns;
     gpu->rate = (double)gpu_clock_permille(gpu->scenario, now_ns) / 1000.0 / (gpu->is_burdened ? BURDEN : 1.0);
     if (gpu->work_ns > 0.0) {
-        agenda_enter(gpu->agenda, &gpu->ready, now_ns + (uint64_t)(gpu->work_ns / gpu->rate) + 1);
+        timeline_enter(gpu->timeline, &gpu->ready, now_ns + (uint64_t)(gpu->work_ns / gpu->rate) + 1);
     }
 }
 
@@ -59,7 +59,7 @@ static void begin_frame(struct gpu *gpu)
 {
     gpu->is_due = false;
     gpu->is_drawn = true;
-    gpu->since_ns = gpu->agenda->now_ns;
+    gpu->since_ns = gpu->timeline->now_ns;
     gpu->rate = 1.0;
     draw_on(gpu);
 }
@@ -90,7 +90,7 @@ static void on_ready(void *owner)
     struct gpu *gpu = owner;
 
     draw_on(gpu);
-    agenda_cancel(gpu->agenda, &gpu->ready);
+    timeline_cancel(gpu->timeline, &gpu->ready);
     gpu->is_drawn = false;
     pass_on(gpu);
 }
@@ -99,7 +99,7 @@ static void on_ready(void *owner)
  * same. */
 static double next_work_ns(struct gpu *gpu, double *ret_base_share)
 {
-    uint64_t now_ns = gpu->agenda->now_ns;
+    uint64_t now_ns = gpu->timeline->now_ns;
     double base = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_BASE);
     double app = (double)gpu_load_permille(gpu->scenario, now_ns, GPU_APP);
     double jitter = (double)gpu->scenario->screen.jitter_permille / 1000.0 * (2.0 * rng_unit(&gpu->rng) - 1.0);
@@ -114,7 +114,7 @@ static void on_refresh(void *owner)
     double base_share;
     double work_ns = next_work_ns(gpu, &base_share);
 
-    agenda_enter(gpu->agenda, &gpu->refresh, gpu->agenda->now_ns + gpu->period_ns);
+    timeline_enter(gpu->timeline, &gpu->refresh, gpu->timeline->now_ns + gpu->period_ns);
     if (gpu->is_due || gpu->is_drawn) {
         gpu->n_frames++;
         gpu->n_missed++;
@@ -134,22 +134,22 @@ static void on_refresh(void *owner)
     pass_on(gpu);
 }
 
-void gpu_init(struct gpu *gpu, struct agenda *agenda, const struct scenario *scenario)
+void gpu_init(struct gpu *gpu, struct timeline *timeline, const struct scenario *scenario)
 {
-    *gpu = (struct gpu){ .agenda = agenda, .scenario = scenario };
+    *gpu = (struct gpu){ .timeline = timeline, .scenario = scenario };
     rng_init(&gpu->rng, (uint64_t)scenario->run.seed, RNG_SCREEN);
-    agenda_event_init(&gpu->refresh, on_refresh, gpu);
-    agenda_event_init(&gpu->ready, on_ready, gpu);
+    timeline_event_init(&gpu->refresh, on_refresh, gpu);
+    timeline_event_init(&gpu->ready, on_ready, gpu);
     if (scenario->screen.hz > 0) {
-        gpu->period_ns = AGENDA_S / (uint64_t)scenario->screen.hz;
-        agenda_enter(agenda, &gpu->refresh, 0);
+        gpu->period_ns = TIMELINE_S / (uint64_t)scenario->screen.hz;
+        timeline_enter(timeline, &gpu->refresh, 0);
     }
 }
 
 void gpu_finish(struct gpu *gpu)
 {
-    agenda_cancel(gpu->agenda, &gpu->refresh);
-    agenda_cancel(gpu->agenda, &gpu->ready);
+    timeline_cancel(gpu->timeline, &gpu->refresh);
+    timeline_cancel(gpu->timeline, &gpu->ready);
 }
 
 void gpu_ask(struct gpu *gpu, struct gpu_guest *guest)

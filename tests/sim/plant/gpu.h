@@ -14,9 +14,9 @@
 #ifndef SOTTO_SIM_GPU_H
 #define SOTTO_SIM_GPU_H
 
-#include "agenda.h"
 #include "rng.h"
 #include "scenario.h"
+#include "timeline.h"
 
 enum gpu_client {
     GPU_BASE, /* the compositor */
@@ -26,13 +26,13 @@ enum gpu_client {
 
 /* Who waits for the device, or has it. */
 struct gpu_guest {
-    agenda_fn granted;
+    timeline_fn granted;
     void *owner;
     bool waits;
 };
 
 struct gpu {
-    struct agenda *agenda;
+    struct timeline *timeline;
     const struct scenario *scenario;
     struct rng rng;
     uint64_t period_ns;
@@ -45,8 +45,8 @@ struct gpu {
     double base_share; /* of the work, the compositor's */
     double rate;       /* at which it is drawn since @since_ns */
     uint64_t since_ns;
-    struct agenda_event refresh;
-    struct agenda_event ready;
+    struct timeline_event refresh;
+    struct timeline_event ready;
 
     struct gpu_guest *holder; /* of ours, or NULL */
     struct gpu_guest *guests[4];
@@ -60,7 +60,7 @@ struct gpu {
     void *owner;
 };
 
-void gpu_init(struct gpu *gpu, struct agenda *agenda, const struct scenario *scenario);
+void gpu_init(struct gpu *gpu, struct timeline *timeline, const struct scenario *scenario);
 void gpu_finish(struct gpu *gpu);
 
 /* Calls @guest->granted as soon as the device is free, perhaps before this returns. */

@@ -6,13 +6,14 @@
 
 static bool is_there(const struct sensors *sensors, enum gpu_client client)
 {
-    return client == GPU_BASE || sensors->agenda->now_ns >= (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS;
+    return client == GPU_BASE ||
+           sensors->timeline->now_ns >= (uint64_t)sensors->scenario->screen.app_from_ms * TIMELINE_MS;
 }
 
 static void read_client(struct sensors *sensors, enum gpu_client which)
 {
     struct sensors_client *client = &sensors->clients[which];
-    uint64_t now_ns = sensors->agenda->now_ns;
+    uint64_t now_ns = sensors->timeline->now_ns;
     double busy_ns = gpu_busy_ns(sensors->gpu, which);
 
     if (now_ns > client->at_ns) {
@@ -26,7 +27,7 @@ static void read_client(struct sensors *sensors, enum gpu_client which)
 
 static void read_load(struct sensors *sensors)
 {
-    uint64_t now_ns = sensors->agenda->now_ns;
+    uint64_t now_ns = sensors->timeline->now_ns;
     bool walks = now_ns >= sensors->walk_ns;
 
     if (sensors->is_gone[MISHAP_LOAD_GONE]) {
@@ -44,7 +45,7 @@ static void read_load(struct sensors *sensors)
             /* What it did in its life so far is known at once: its counters began at 0. */
             client->known = true;
             client->at_ns = (uint64_t)num_max(now_ns - num_min(now_ns, SENSORS_BUSY_NS),
-                                              (uint64_t)sensors->scenario->screen.app_from_ms * AGENDA_MS);
+                                              (uint64_t)sensors->scenario->screen.app_from_ms * TIMELINE_MS);
             read_client(sensors, (enum gpu_client)i);
         } else if (client->known && now_ns >= client->at_ns + pace_ns) {
             read_client(sensors, (enum gpu_client)i);
@@ -67,24 +68,24 @@ static int32_t quantised(double mc, int64_t step_mc)
 static void read_heat(struct sensors *sensors)
 {
     const struct scenario_sense *family = &sensors->scenario->sense;
-    uint64_t now_ns = sensors->agenda->now_ns;
-    uint64_t late = (uint64_t)family->temp_delay_ms * AGENDA_MS / SENSORS_TICK_NS;
+    uint64_t now_ns = sensors->timeline->now_ns;
+    uint64_t late = (uint64_t)family->temp_delay_ms * TIMELINE_MS / SENSORS_TICK_NS;
 
     if (now_ns < sensors->temp_due_ns) {
         return;
     }
-    sensors->temp_due_ns = now_ns + (uint64_t)family->temp_period_ms * AGENDA_MS;
+    sensors->temp_due_ns = now_ns + (uint64_t)family->temp_period_ms * TIMELINE_MS;
     if (sensors->n_summed > 0) {
         sensors->mw = sensors->sum_mw / (double)sensors->n_summed;
         sensors->sum_mw = 0.0;
         sensors->n_summed = 0;
-        sensors->meter_us = now_ns / AGENDA_US;
+        sensors->meter_us = now_ns / TIMELINE_US;
     }
     if (sensors->is_gone[MISHAP_HEAT_GONE] || sensors->is_gone[MISHAP_HEAT_FROZEN] ||
         sensors->is_gone[MISHAP_HEAT_NONSENSE]) {
         return;
     }
-    sensors->temp_us = now_ns / AGENDA_US;
+    sensors->temp_us = now_ns / TIMELINE_US;
     if (sensors->is_gone[MISHAP_HEAT_STUCK]) {
         return;
     }
@@ -98,42 +99,42 @@ static void on_sample(void *owner)
 
     read_load(sensors);
     read_heat(sensors);
-    agenda_enter(sensors->agenda, &sensors->sample, sensors->agenda->now_ns + SENSORS_BUSY_NS);
+    timeline_enter(sensors->timeline, &sensors->sample, sensors->timeline->now_ns + SENSORS_BUSY_NS);
     if (sensors->told) {
         sensors->told(sensors->owner);
     }
 }
 
-void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
-                  const struct warmth *warmth)
+void sensors_init(struct sensors *sensors, struct timeline *timeline, const struct scenario *scenario, struct gpu *gpu,
+                  const struct thermal *thermal)
 {
     *sensors = (struct sensors){
-        .agenda = agenda,
+        .timeline = timeline,
         .scenario = scenario,
         .gpu = gpu,
-        .warmth = warmth,
+        .thermal = thermal,
     };
     rng_init(&sensors->rng, (uint64_t)scenario->run.seed, RNG_SENSORS);
     for (int i = 0; i < GPU_CLIENT_COUNT; i++) {
         sensors->clients[i].known = i == GPU_BASE || scenario->screen.app_from_ms == 0;
     }
     for (size_t i = 0; i < SENSORS_PAST; i++) {
-        sensors->past_mc[i] = warmth->now.die_mc;
+        sensors->past_mc[i] = thermal->now.die_mc;
     }
-    sensors->temp_mc = (int32_t)warmth->now.die_mc;
+    sensors->temp_mc = (int32_t)thermal->now.die_mc;
     sensors->walk_ns = (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_WALK_NS));
-    agenda_event_init(&sensors->sample, on_sample, sensors);
-    agenda_enter(agenda, &sensors->sample, (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
+    timeline_event_init(&sensors->sample, on_sample, sensors);
+    timeline_enter(timeline, &sensors->sample, (uint64_t)rng_between(&sensors->rng, 0, (int64_t)(SENSORS_BUSY_NS)));
 }
 
 void sensors_finish(struct sensors *sensors)
 {
-    agenda_cancel(sensors->agenda, &sensors->sample);
+    timeline_cancel(sensors->timeline, &sensors->sample);
 }
 
 void sensors_tick(struct sensors *sensors, double mw)
 {
-    sensors->past_mc[sensors->n_ticks++ % SENSORS_PAST] = sensors->warmth->now.die_mc;
+    sensors->past_mc[sensors->n_ticks++ % SENSORS_PAST] = sensors->thermal->now.die_mc;
     sensors->sum_mw += mw;
     sensors->n_summed++;
 }
@@ -159,8 +160,8 @@ static void fill_load(const struct sensors *sensors, struct governor_input *inpu
     }
     input->graphics.busy_permille = (uint32_t)num_min(input->graphics.busy_permille, 1000);
     input->graphics.sight = sensors->is_gone[MISHAP_LOAD_GONE] ? GOVERNOR_BLIND : GOVERNOR_SEEN;
-    input->graphics.at_us = at_ns / AGENDA_US;
-    input->graphics.cur_hz = GPU_MAX_HZ * (uint64_t)gpu_clock_permille(scenario, sensors->agenda->now_ns) / 1000;
+    input->graphics.at_us = at_ns / TIMELINE_US;
+    input->graphics.cur_hz = GPU_MAX_HZ * (uint64_t)gpu_clock_permille(scenario, sensors->timeline->now_ns) / 1000;
     input->graphics.max_hz = GPU_MAX_HZ;
 }
 

@@ -11,15 +11,15 @@
 
 #include "govern/governor.h"
 #include "plant/gpu.h"
-#include "plant/warmth.h"
+#include "plant/thermal.h"
 
-#define SENSORS_BUSY_NS AGENDA_MS * 50
-#define SENSORS_REST_NS AGENDA_MS * 250
-#define SENSORS_WALK_NS AGENDA_S * 2
+#define SENSORS_BUSY_NS TIMELINE_MS * 50
+#define SENSORS_REST_NS TIMELINE_MS * 250
+#define SENSORS_WALK_NS TIMELINE_S * 2
 
 /* Temperatures of so many past ticks are kept, for the delay. */
 #define SENSORS_PAST    128u
-#define SENSORS_TICK_NS (20 * AGENDA_MS)
+#define SENSORS_TICK_NS (20 * TIMELINE_MS)
 
 struct sensors_client {
     bool known; /* found by a walk */
@@ -29,14 +29,14 @@ struct sensors_client {
 };
 
 struct sensors {
-    struct agenda *agenda;
+    struct timeline *timeline;
     const struct scenario *scenario;
     struct gpu *gpu;
-    const struct warmth *warmth;
+    const struct thermal *thermal;
     struct rng rng;
     struct sensors_client clients[GPU_CLIENT_COUNT];
-    struct agenda_event sample; /* every 50 ms: what is due is read, and sottod is told */
-    uint64_t walk_ns;           /* the next walk */
+    struct timeline_event sample; /* every 50 ms: what is due is read, and sottod is told */
+    uint64_t walk_ns;             /* the next walk */
 
     double past_mc[SENSORS_PAST]; /* one each SENSORS_TICK_NS */
     uint64_t n_ticks;
@@ -53,11 +53,11 @@ struct sensors {
     void *owner;
 };
 
-void sensors_init(struct sensors *sensors, struct agenda *agenda, const struct scenario *scenario, struct gpu *gpu,
-                  const struct warmth *warmth);
+void sensors_init(struct sensors *sensors, struct timeline *timeline, const struct scenario *scenario, struct gpu *gpu,
+                  const struct thermal *thermal);
 void sensors_finish(struct sensors *sensors);
 
-/* Every SENSORS_TICK_NS, after warmth_advance(): @mw is the power of the chip since the last time. */
+/* Every SENSORS_TICK_NS, after thermal_advance(): @mw is the power of the chip since the last time. */
 void sensors_tick(struct sensors *sensors, double mw);
 
 /* Starts or ends a mishap of a sensor. */

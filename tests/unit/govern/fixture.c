@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "fixture.h"
 
 struct governor governor;
 struct governor_input in;
@@ -6,25 +6,25 @@ struct governor_input in;
 const struct governor_limits *const device = &governor.limits[PROCESSOR_GPU];
 const struct governor_limits *const cores = &governor.limits[PROCESSOR_CPU];
 
-void machine_begin(const struct governor_policy *policy)
+void fixture_begin(const struct governor_policy *policy)
 {
     governor_init(&governor, policy);
     in = (struct governor_input){ .now_us = 1000000 };
 }
 
-void machine_setup(void)
+void fixture_setup(void)
 {
     const struct governor_policy none = { 0 };
 
-    machine_begin(&none);
+    fixture_begin(&none);
 }
 
-bool machine_tick(uint32_t n)
+bool fixture_tick(uint32_t n)
 {
     bool changed = false;
 
     for (uint32_t i = 0; i < n; i++) {
-        in.now_us += MACHINE_TICK_US;
+        in.now_us += FIXTURE_TICK_US;
         if (in.graphics.sight == GOVERNOR_SEEN) {
             in.graphics.at_us = in.now_us;
         }
@@ -41,13 +41,13 @@ bool machine_tick(uint32_t n)
     return changed;
 }
 
-void machine_draw(uint32_t busy_permille)
+void fixture_draw(uint32_t busy_permille)
 {
     in.graphics.sight = GOVERNOR_SEEN;
     in.graphics.busy_permille = busy_permille;
 }
 
-void machine_heat(uint32_t i, int32_t temp_mc, int32_t passive_mc, int32_t critical_mc)
+void fixture_heat(uint32_t i, int32_t temp_mc, int32_t passive_mc, int32_t critical_mc)
 {
     in.zones[i] = (struct governor_zone){
         .sight = GOVERNOR_SEEN, .temp_mc = temp_mc, .passive_mc = passive_mc, .critical_mc = critical_mc

@@ -6,7 +6,7 @@
 
 #include "govern/governor.h"
 
-#define MACHINE_TICK_US 50000u
+#define FIXTURE_TICK_US 50000u
 
 extern struct governor governor;
 extern struct governor_input in;
@@ -14,18 +14,18 @@ extern const struct governor_limits *const device;
 extern const struct governor_limits *const cores;
 
 /* A new governor that knows nothing yet. */
-void machine_begin(const struct governor_policy *policy);
+void fixture_begin(const struct governor_policy *policy);
 
 /* The same without any policy. */
-void machine_setup(void);
+void fixture_setup(void);
 
 /* Ticks with what stands in `in`; what is seen is seen anew each time. True: something was worth an event. */
-bool machine_tick(uint32_t n);
+bool fixture_tick(uint32_t n);
 
 /* Others draw so much. */
-void machine_draw(uint32_t busy_permille);
+void fixture_draw(uint32_t busy_permille);
 
 /* A zone is seen. */
-void machine_heat(uint32_t i, int32_t temp_mc, int32_t passive_mc, int32_t critical_mc);
+void fixture_heat(uint32_t i, int32_t temp_mc, int32_t passive_mc, int32_t critical_mc);
 
 #endif

@@ -1,12 +1,12 @@
 /* What is known of the machine in, limits out: each reason alone, and which of them wins. */
-#include "machine.h"
+#include "fixture.h"
 #include "unit.h"
 
 /* ---- nothing to protect */
 
 START_TEST(a_machine_without_sensors_and_screen_is_ours)
 {
-    ck_assert(!machine_tick(1));
+    ck_assert(!fixture_tick(1));
 
     ck_assert_int_eq(device->mode, GOVERNOR_FULL);
     ck_assert_uint_eq(device->duty_permille, 1000);
@@ -21,11 +21,11 @@ END_TEST
 
 START_TEST(a_load_is_met_in_the_same_tick)
 {
-    machine_draw(0);
-    machine_tick(2);
-    machine_draw(600);
+    fixture_draw(0);
+    fixture_tick(2);
+    fixture_draw(600);
 
-    ck_assert(machine_tick(1));
+    ck_assert(fixture_tick(1));
 
     ck_assert_int_eq(device->mode, GOVERNOR_SHARED);
     ck_assert_int_eq(device->cause, GOVERNOR_GRAPHICS);
@@ -36,9 +36,9 @@ END_TEST
 
 START_TEST(the_slice_is_half_of_what_a_frame_leaves)
 {
-    machine_draw(850);
+    fixture_draw(850);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(device->slice_us, 1250); /* 0.15 of 16.667 ms, half */
 }
@@ -46,24 +46,24 @@ END_TEST
 
 START_TEST(a_load_that_falls_is_believed_over_100_ms)
 {
-    machine_draw(800);
-    machine_tick(1);
-    machine_draw(0);
+    fixture_draw(800);
+    fixture_tick(1);
+    fixture_draw(0);
 
-    machine_tick(1);
+    fixture_tick(1);
     ck_assert_uint_lt(device->duty_permille, 500);
-    machine_tick(9);
+    fixture_tick(9);
     ck_assert_uint_gt(device->duty_permille, 880);
 }
 END_TEST
 
 START_TEST(a_load_at_half_the_clock_is_half_a_load)
 {
-    machine_draw(800);
+    fixture_draw(800);
     in.graphics.cur_hz = 400000000;
     in.graphics.max_hz = 800000000;
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(device->duty_permille, 500);
 }
@@ -71,10 +71,10 @@ END_TEST
 
 START_TEST(a_share_that_may_not_be_seen_counts_as_busy)
 {
-    machine_draw(300);
+    fixture_draw(300);
     in.graphics.blind_permille = 400;
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_le(device->duty_permille, 200);
     ck_assert_uint_ge(device->duty_permille, 199);
@@ -83,9 +83,9 @@ END_TEST
 
 START_TEST(a_screen_that_stands_still_leaves_longer_slices_and_no_pause)
 {
-    machine_draw(0);
+    fixture_draw(0);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->mode, GOVERNOR_FULL);
     ck_assert_uint_eq(device->duty_permille, 1000);
@@ -97,9 +97,9 @@ START_TEST(no_policy_makes_a_slice_longer_than_a_fifth_of_a_hang)
 {
     const struct governor_policy policy = { .idle_slice_us = 900000, .max_slice_us = 900000 };
 
-    machine_begin(&policy);
-    machine_draw(0);
-    machine_tick(1);
+    fixture_begin(&policy);
+    fixture_draw(0);
+    fixture_tick(1);
 
     ck_assert_uint_eq(device->slice_us, 100000);
 }
@@ -107,9 +107,9 @@ END_TEST
 
 START_TEST(graphics_leave_the_cores_alone)
 {
-    machine_draw(900);
+    fixture_draw(900);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(cores->duty_permille, 1000);
     ck_assert_uint_eq(cores->slice_us, 0);
@@ -120,9 +120,9 @@ START_TEST(cores_that_share_the_memory_are_bound_as_the_device)
 {
     const struct governor_policy policy = { .cores_share = true };
 
-    machine_begin(&policy);
-    machine_draw(600);
-    machine_tick(1);
+    fixture_begin(&policy);
+    fixture_draw(600);
+    fixture_tick(1);
 
     ck_assert_uint_eq(cores->duty_permille, 300);
     ck_assert_uint_eq(cores->slice_us, 2000);
@@ -131,9 +131,9 @@ END_TEST
 
 START_TEST(a_full_screen_leaves_nothing)
 {
-    machine_draw(950);
+    fixture_draw(950);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
     ck_assert_uint_eq(device->duty_permille, 0);
@@ -144,9 +144,9 @@ START_TEST(a_least_share_is_for_realtime_alone)
 {
     const struct governor_policy policy = { .min_share_permille = 80 };
 
-    machine_begin(&policy);
-    machine_draw(940);
-    machine_tick(1);
+    fixture_begin(&policy);
+    fixture_draw(940);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->mode, GOVERNOR_THIN);
     ck_assert_uint_eq(device->duty_permille, 80);
@@ -156,11 +156,11 @@ END_TEST
 
 START_TEST(after_200_ms_without_room_the_cores_take_over)
 {
-    machine_draw(1000);
+    fixture_draw(1000);
 
-    machine_tick(4);
+    fixture_tick(4);
     ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->mode, GOVERNOR_CPU);
 }
@@ -168,10 +168,10 @@ END_TEST
 
 START_TEST(cores_that_are_too_hot_do_not_take_over)
 {
-    machine_draw(1000);
-    machine_heat(0, 96000, 95000, 110000);
+    fixture_draw(1000);
+    fixture_heat(0, 96000, 95000, 110000);
 
-    machine_tick(40);
+    fixture_tick(40);
 
     ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
 }
@@ -181,7 +181,7 @@ START_TEST(where_no_load_is_told_our_own_delay_tells)
 {
     in.delay_permille = 2500;
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(device->duty_permille, 300); /* 1 - 1/2.5 = 0.6 are others' */
 }
@@ -191,7 +191,7 @@ START_TEST(a_little_delay_is_no_load)
 {
     in.delay_permille = 1200;
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
@@ -199,13 +199,13 @@ END_TEST
 
 START_TEST(a_load_not_seen_any_more_is_busy_after_its_grace)
 {
-    machine_draw(100);
-    machine_tick(2);
+    fixture_draw(100);
+    fixture_tick(2);
     in.graphics.sight = GOVERNOR_BLIND;
 
-    machine_tick(15);
+    fixture_tick(15);
     ck_assert_uint_gt(device->duty_permille, 700);
-    machine_tick(10);
+    fixture_tick(10);
 
     ck_assert_uint_eq(device->duty_permille, 0);
     ck_assert_int_eq(device->cause, GOVERNOR_BLIND_GRAPHICS);
@@ -214,12 +214,12 @@ END_TEST
 
 START_TEST(within_its_grace_the_last_load_holds)
 {
-    machine_draw(600);
-    machine_tick(2);
+    fixture_draw(600);
+    fixture_tick(2);
     in.graphics.sight = GOVERNOR_BLIND;
     in.graphics.busy_permille = 0;
 
-    machine_tick(15);
+    fixture_tick(15);
 
     ck_assert_uint_eq(device->duty_permille, 300);
 }
@@ -230,9 +230,9 @@ START_TEST(a_load_that_is_on_the_way_is_neither_idle_nor_lost)
     in.graphics.sight = GOVERNOR_EARLY;
     in.graphics.at_us = in.now_us;
 
-    machine_tick(1);
+    fixture_tick(1);
     ck_assert_uint_eq(device->slice_us, 2000);
-    machine_tick(50); /* longer than the grace of one that is lost */
+    fixture_tick(50); /* longer than the grace of one that is lost */
 
     ck_assert_uint_eq(device->slice_us, 2000);
     ck_assert_uint_eq(device->duty_permille, 900);
@@ -244,10 +244,10 @@ START_TEST(what_does_not_come_is_lost)
 {
     in.graphics.sight = GOVERNOR_EARLY;
     in.graphics.at_us = in.now_us;
-    machine_tick(50);
+    fixture_tick(50);
     in.graphics.sight = GOVERNOR_BLIND;
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->cause, GOVERNOR_BLIND_GRAPHICS);
     ck_assert_uint_eq(device->duty_permille, 0);
@@ -259,7 +259,7 @@ START_TEST(a_load_that_was_never_read_is_not_idle_for_its_grace)
     in.graphics.sight = GOVERNOR_BLIND;
     in.graphics.at_us = in.now_us;
 
-    machine_tick(2);
+    fixture_tick(2);
 
     ck_assert_uint_eq(device->slice_us, 2000);
     ck_assert_uint_lt(device->duty_permille, 1000);
@@ -268,11 +268,11 @@ END_TEST
 
 START_TEST(a_load_that_hangs_is_as_one_not_seen)
 {
-    machine_draw(100);
-    machine_tick(2);
+    fixture_draw(100);
+    fixture_tick(2);
 
     for (int i = 0; i < 30; i++) {
-        in.now_us += MACHINE_TICK_US; /* seen, but of old */
+        in.now_us += FIXTURE_TICK_US; /* seen, but of old */
         governor_tick(&governor, &in);
     }
 
@@ -284,13 +284,13 @@ START_TEST(a_desk_trusts_what_it_does_not_see)
 {
     const struct governor_policy policy = { .trusts_blind = true };
 
-    machine_begin(&policy);
+    fixture_begin(&policy);
     in.graphics.sight = GOVERNOR_BLIND;
     in.zones[0] = (struct governor_zone){ .sight = GOVERNOR_BLIND,
                                           .passive_mc = GOVERNOR_NO_TRIP,
                                           .critical_mc = GOVERNOR_NO_TRIP };
     in.n_zones = 1;
-    machine_tick(100);
+    fixture_tick(100);
 
     ck_assert_uint_eq(device->duty_permille, 1000);
     ck_assert_uint_eq(cores->duty_permille, 1000);
@@ -301,31 +301,31 @@ END_TEST
 
 START_TEST(a_missed_frame_halves_slice_and_duty_at_once)
 {
-    machine_draw(500);
+    fixture_draw(500);
     in.hint.at_us = in.now_us;
-    machine_tick(1);
+    fixture_tick(1);
     in.hint.n_missed = 1;
-    machine_tick(1);
+    fixture_tick(1);
     in.hint.n_missed = 0;
 
     ck_assert_uint_eq(device->slice_us, 1000);
     ck_assert_uint_eq(device->duty_permille, 200);
-    machine_tick(10);
+    fixture_tick(10);
     ck_assert_int_eq(device->cause, GOVERNOR_HINT);
 }
 END_TEST
 
 START_TEST(courage_comes_back_slowly)
 {
-    machine_draw(500);
+    fixture_draw(500);
     in.hint.at_us = in.now_us;
     in.hint.n_missed = 8;
-    machine_tick(1);
+    fixture_tick(1);
     in.hint.n_missed = 0;
 
-    machine_tick(20);
+    fixture_tick(20);
     ck_assert_uint_lt(device->slice_us, 600);
-    machine_tick(1200);
+    fixture_tick(1200);
     ck_assert_uint_eq(device->slice_us, 2000);
 }
 END_TEST
@@ -336,14 +336,14 @@ START_TEST(busy_until_holds_until_then_and_what_comes_behind_it_is_not_trusted_a
     in.hint.at_us = in.now_us;
     in.hint.busy_until_us = in.now_us + 1000000;
 
-    machine_tick(1);
+    fixture_tick(1);
     ck_assert_uint_eq(device->duty_permille, 0);
-    machine_tick(21);
+    fixture_tick(21);
     ck_assert_uint_lt(device->duty_permille, 100);
-    machine_tick(19);
+    fixture_tick(19);
     ck_assert_uint_gt(device->duty_permille, 300);
     ck_assert_uint_lt(device->duty_permille, 600);
-    machine_tick(22);
+    fixture_tick(22);
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
 END_TEST
@@ -352,9 +352,9 @@ START_TEST(a_compositor_that_is_gone_before_its_busy_time_holds_nobody_longer)
 {
     in.hint.at_us = in.now_us;
     in.hint.busy_until_us = in.now_us + 60000000;
-    machine_tick(20);
+    fixture_tick(20);
     in.hint.busy_until_us = 0;
-    machine_tick(42); /* as after a busy time that is over */
+    fixture_tick(42); /* as after a busy time that is over */
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
 END_TEST
@@ -363,9 +363,9 @@ START_TEST(a_compositor_that_speaks_is_never_kept_waiting_for_more_than_half_a_f
 {
     in.hint.at_us = in.now_us;
     in.hint.frame_us = 11111;
-    machine_draw(0);
+    fixture_draw(0);
 
-    machine_tick(30);
+    fixture_tick(30);
 
     ck_assert_uint_eq(device->slice_us, 5555);
 }
@@ -376,17 +376,17 @@ END_TEST
 START_TEST(pressure_takes_pages_at_once_and_gives_them_back_in_steps)
 {
     in.pressure_permille = 600;
-    ck_assert(machine_tick(1));
+    ck_assert(fixture_tick(1));
     ck_assert_uint_eq(cores->kv_permille, 250);
     ck_assert_uint_eq(cores->n_rows, 32);
     ck_assert_int_eq(cores->cause, GOVERNOR_PRESSURE);
 
     in.pressure_permille = 0;
-    machine_tick(100);
+    fixture_tick(100);
     ck_assert_uint_eq(cores->kv_permille, 250);
-    machine_tick(102);
+    fixture_tick(102);
     ck_assert_uint_eq(cores->kv_permille, 500);
-    machine_tick(410);
+    fixture_tick(410);
     ck_assert_uint_eq(cores->kv_permille, 1000);
     ck_assert_uint_eq(cores->n_rows, 0);
     ck_assert_int_eq(cores->cause, GOVERNOR_FREE);
@@ -395,14 +395,14 @@ END_TEST
 
 START_TEST(asleep_nothing_runs_and_awake_all_does_at_once)
 {
-    machine_tick(1);
+    fixture_tick(1);
     in.is_asleep = true;
-    machine_tick(1);
+    fixture_tick(1);
     ck_assert_int_eq(cores->mode, GOVERNOR_PAUSED);
     ck_assert_int_eq(cores->cause, GOVERNOR_SLEEP);
 
     in.is_asleep = false;
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(cores->mode, GOVERNOR_FULL);
     ck_assert_uint_eq(cores->duty_permille, 1000);
@@ -411,10 +411,10 @@ END_TEST
 
 START_TEST(the_tightest_reason_names_the_cause)
 {
-    machine_draw(500); /* 400 are left */
-    machine_heat(0, 92000, 95000, 110000);
+    fixture_draw(500); /* 400 are left */
+    fixture_heat(0, 92000, 95000, 110000);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(device->cause, GOVERNOR_HEAT);
     ck_assert_uint_eq(device->duty_permille, 0);
@@ -432,7 +432,7 @@ static void add_graphics(Suite *suite)
 {
     TCase *facts = tcase_create("graphics");
 
-    tcase_add_checked_fixture(facts, machine_setup, NULL);
+    tcase_add_checked_fixture(facts, fixture_setup, NULL);
     tcase_add_test(facts, a_machine_without_sensors_and_screen_is_ours);
     tcase_add_test(facts, a_load_is_met_in_the_same_tick);
     tcase_add_test(facts, the_slice_is_half_of_what_a_frame_leaves);
@@ -470,7 +470,7 @@ int main(void)
     TCase *facts = tcase_create("modes");
 
     add_graphics(suite);
-    tcase_add_checked_fixture(facts, machine_setup, NULL);
+    tcase_add_checked_fixture(facts, fixture_setup, NULL);
     tcase_add_test(facts, pressure_takes_pages_at_once_and_gives_them_back_in_steps);
     tcase_add_test(facts, asleep_nothing_runs_and_awake_all_does_at_once);
     tcase_add_test(facts, the_tightest_reason_names_the_cause);

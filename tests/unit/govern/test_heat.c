@@ -1,14 +1,14 @@
 /* Heat and power: zones, trip points, what is not seen, and the ceiling of watts. */
-#include "machine.h"
+#include "fixture.h"
 #include "unit.h"
 
 /* ---- heat */
 
 START_TEST(a_chip_at_its_passive_trip_does_nothing_for_us)
 {
-    machine_heat(0, 95000, 95000, 110000);
+    fixture_heat(0, 95000, 95000, 110000);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_int_eq(cores->mode, GOVERNOR_PAUSED);
     ck_assert_int_eq(cores->cause, GOVERNOR_TRIP);
@@ -20,16 +20,16 @@ START_TEST(near_the_critical_trip_only_realtime_works)
 {
     const struct governor_policy policy = { .target_mc = 120000 };
 
-    machine_begin(&policy);
-    machine_heat(0, 60000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(1);
-    machine_heat(0, 100000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(1);
+    fixture_begin(&policy);
+    fixture_heat(0, 60000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(1);
+    fixture_heat(0, 100000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(1);
 
     ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
     ck_assert_uint_le(cores->duty_permille, 100);
-    machine_heat(0, 105000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(1);
+    fixture_heat(0, 105000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(1);
     ck_assert_uint_eq(cores->duty_permille, 0);
 }
 END_TEST
@@ -38,26 +38,26 @@ START_TEST(the_critical_gate_opens_only_well_below)
 {
     const struct governor_policy policy = { .target_mc = 120000 };
 
-    machine_begin(&policy);
-    machine_heat(0, 60000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(1);
-    machine_heat(0, 100000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(1);
-    machine_heat(0, 98000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(20);
+    fixture_begin(&policy);
+    fixture_heat(0, 60000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(1);
+    fixture_heat(0, 100000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(1);
+    fixture_heat(0, 98000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(20);
     ck_assert_int_eq(cores->class_gate, PRIORITY_REALTIME);
 
-    machine_heat(0, 96000, GOVERNOR_NO_TRIP, 110000);
-    machine_tick(20);
+    fixture_heat(0, 96000, GOVERNOR_NO_TRIP, 110000);
+    fixture_tick(20);
     ck_assert_int_lt(cores->class_gate, PRIORITY_REALTIME);
 }
 END_TEST
 
 START_TEST(an_unset_trip_is_no_limit_and_frost_is_fine)
 {
-    machine_heat(0, -30000, GOVERNOR_NO_TRIP, GOVERNOR_NO_TRIP);
+    fixture_heat(0, -30000, GOVERNOR_NO_TRIP, GOVERNOR_NO_TRIP);
 
-    machine_tick(10);
+    fixture_tick(10);
 
     ck_assert_uint_eq(cores->duty_permille, 1000);
 }
@@ -65,10 +65,10 @@ END_TEST
 
 START_TEST(the_zone_nearest_to_its_own_target_decides)
 {
-    machine_heat(0, 80000, 105000, GOVERNOR_NO_TRIP); /* hotter, and far from its trip */
-    machine_heat(1, 62000, 65000, GOVERNOR_NO_TRIP);
+    fixture_heat(0, 80000, 105000, GOVERNOR_NO_TRIP); /* hotter, and far from its trip */
+    fixture_heat(1, 62000, 65000, GOVERNOR_NO_TRIP);
 
-    machine_tick(1);
+    fixture_tick(1);
 
     ck_assert_uint_eq(cores->duty_permille, 0);
     ck_assert_int_eq(cores->cause, GOVERNOR_HEAT);
@@ -79,9 +79,9 @@ START_TEST(a_policy_cannot_aim_at_the_trip)
 {
     const struct governor_policy policy = { .target_mc = 200000 };
 
-    machine_begin(&policy);
-    machine_heat(0, 94000, 95000, GOVERNOR_NO_TRIP);
-    machine_tick(1);
+    fixture_begin(&policy);
+    fixture_heat(0, 94000, 95000, GOVERNOR_NO_TRIP);
+    fixture_tick(1);
 
     ck_assert_uint_eq(cores->duty_permille, 0);
 }
@@ -89,13 +89,13 @@ END_TEST
 
 START_TEST(a_zone_that_vanishes_is_hot_after_its_grace)
 {
-    machine_heat(0, 50000, 95000, 110000);
-    machine_tick(5);
+    fixture_heat(0, 50000, 95000, 110000);
+    fixture_tick(5);
     in.zones[0].sight = GOVERNOR_BLIND;
 
-    machine_tick(50);
+    fixture_tick(50);
     ck_assert_uint_eq(cores->duty_permille, 1000);
-    machine_tick(20);
+    fixture_tick(20);
 
     ck_assert_uint_le(cores->duty_permille, 100);
     ck_assert_int_eq(cores->cause, GOVERNOR_BLIND_HEAT);
@@ -104,25 +104,25 @@ END_TEST
 
 START_TEST(nonsense_is_as_not_seen)
 {
-    machine_heat(0, 50000, 95000, 110000);
-    machine_tick(5);
+    fixture_heat(0, 50000, 95000, 110000);
+    fixture_tick(5);
     in.zones[0].temp_mc = -650788984;
 
-    machine_tick(50);
+    fixture_tick(50);
     ck_assert_uint_eq(cores->duty_permille, 1000);
-    machine_tick(20);
+    fixture_tick(20);
     ck_assert_int_eq(cores->cause, GOVERNOR_BLIND_HEAT);
 }
 END_TEST
 
 START_TEST(a_zone_that_comes_back_is_believed)
 {
-    machine_heat(0, 50000, 95000, 110000);
+    fixture_heat(0, 50000, 95000, 110000);
     in.zones[0].sight = GOVERNOR_BLIND;
-    machine_tick(100);
+    fixture_tick(100);
     in.zones[0].sight = GOVERNOR_SEEN;
 
-    machine_tick(22);
+    fixture_tick(22);
 
     ck_assert_uint_eq(cores->duty_permille, 1000);
     ck_assert_int_eq(cores->mode, GOVERNOR_FULL);
@@ -134,12 +134,12 @@ static void throttle(enum governor_sight sight, uint32_t state, uint32_t most)
     in.throttle.sight = sight;
     in.throttle.state = state;
     in.throttle.most = most;
-    machine_tick(1);
+    fixture_tick(1);
 }
 
 START_TEST(a_gpu_that_the_kernel_slows_down_has_less_for_us_with_each_state)
 {
-    machine_heat(0, 50000, 95000, 110000);
+    fixture_heat(0, 50000, 95000, 110000);
     throttle(GOVERNOR_SEEN, 0, 4);
     ck_assert_uint_eq(cores->duty_permille, 1000);
 
@@ -171,11 +171,11 @@ START_TEST(a_throttle_that_is_not_seen_any_more_holds_save_at_a_desk)
 
     throttle(GOVERNOR_SEEN, 1, 2);
     throttle(GOVERNOR_BLIND, 1, 2);
-    machine_tick(200);
+    fixture_tick(200);
     ck_assert_uint_eq(device->duty_permille, 250);
 
     governor_configure(&governor, &desk);
-    machine_tick(1);
+    fixture_tick(1);
     ck_assert_uint_eq(device->duty_permille, 1000);
 }
 END_TEST
@@ -184,10 +184,10 @@ START_TEST(pauses_are_short_however_small_the_share)
 {
     const struct governor_policy policy = { .power_mw = 1000 };
 
-    machine_begin(&policy);
+    fixture_begin(&policy);
     in.power.sight = GOVERNOR_SEEN;
     in.power.mw = 3000;
-    machine_tick(40);
+    fixture_tick(40);
 
     ck_assert_uint_gt(cores->duty_permille, 0);
     ck_assert_uint_lt(cores->duty_permille, 500);
@@ -204,9 +204,9 @@ static void run_meter(uint32_t n, double others_mw, double ours_mw)
     for (uint32_t i = 0; i < n; i++) {
         double used = cores->duty_permille / 1000.0;
 
-        in.held_us[PROCESSOR_CPU] = (uint64_t)(used * MACHINE_TICK_US);
+        in.held_us[PROCESSOR_CPU] = (uint64_t)(used * FIXTURE_TICK_US);
         in.power.mw = (uint32_t)(others_mw + ours_mw * used);
-        machine_tick(1);
+        fixture_tick(1);
     }
 }
 
@@ -214,7 +214,7 @@ START_TEST(the_ceiling_of_power_is_held)
 {
     const struct governor_policy policy = { .power_mw = 5000 };
 
-    machine_begin(&policy);
+    fixture_begin(&policy);
     run_meter(400, 2000, 6000);
 
     ck_assert_uint_ge(cores->duty_permille, 480);
@@ -227,10 +227,10 @@ START_TEST(a_meter_that_is_gone_leaves_half)
 {
     const struct governor_policy policy = { .power_mw = 5000 };
 
-    machine_begin(&policy);
+    fixture_begin(&policy);
     run_meter(400, 2000, 6000);
     in.power.sight = GOVERNOR_BLIND;
-    machine_tick(70);
+    fixture_tick(70);
 
     ck_assert_uint_ge(cores->duty_permille, 240);
     ck_assert_uint_le(cores->duty_permille, 260);
@@ -248,7 +248,7 @@ START_TEST(the_watts_of_a_share_are_found_from_how_the_meter_follows)
     for (uint32_t i = 0; i < 400; i++) {
         double used = i / 40 % 2 ? 0.9 : 0.1;
 
-        in.now_us += MACHINE_TICK_US;
+        in.now_us += FIXTURE_TICK_US;
         in.power.at_us = in.now_us;
         in.power.mw = (uint32_t)(1500.0 + 4000.0 * watts.used);
         watts_tick(&watts, &policy, &in, 0.05, used, &bound);
@@ -264,7 +264,7 @@ int main(void)
     Suite *suite = suite_create("heat");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_checked_fixture(facts, machine_setup, NULL);
+    tcase_add_checked_fixture(facts, fixture_setup, NULL);
     tcase_add_test(facts, a_chip_at_its_passive_trip_does_nothing_for_us);
     tcase_add_test(facts, near_the_critical_trip_only_realtime_works);
     tcase_add_test(facts, the_critical_gate_opens_only_well_below);

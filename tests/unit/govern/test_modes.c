@@ -1,5 +1,5 @@
 /* Modes and gates in time: what dwells, what is told, and what is shown to who looks. */
-#include "machine.h"
+#include "fixture.h"
 #include "unit.h"
 
 START_TEST(who_looks_is_shown_what_holds_now)
@@ -7,16 +7,16 @@ START_TEST(who_looks_is_shown_what_holds_now)
     struct governor_limits shown;
     uint64_t since_us;
 
-    machine_heat(0, 70000, 95000, 105000);
-    machine_draw(500);
-    machine_tick(30);
+    fixture_heat(0, 70000, 95000, 105000);
+    fixture_draw(500);
+    fixture_tick(30);
     governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
     ck_assert_int_eq(shown.mode, GOVERNOR_SHARED);
     ck_assert_int_eq(shown.cause, GOVERNOR_GRAPHICS);
-    machine_draw(0);
-    machine_tick(30); /* the screen stands still: nothing bounds, and this is too young to be told */
+    fixture_draw(0);
+    fixture_tick(30); /* the screen stands still: nothing bounds, and this is too young to be told */
     for (int i = 0; i < 10 && device->duty_permille < 1000; i++) {
-        machine_tick(1);
+        fixture_tick(1);
     }
     ck_assert_uint_eq(device->duty_permille, 1000);
 
@@ -33,10 +33,10 @@ START_TEST(a_pause_that_is_over_is_not_shown_any_more)
     struct governor_limits shown;
     uint64_t since_us;
 
-    machine_draw(1000);
-    machine_tick(1);
-    machine_draw(100);
-    machine_tick(4); /* 200 ms: its word dwells, and work goes on */
+    fixture_draw(1000);
+    fixture_tick(1);
+    fixture_draw(100);
+    fixture_tick(4); /* 200 ms: its word dwells, and work goes on */
     ck_assert_int_eq(device->mode, GOVERNOR_PAUSED);
 
     governor_show(&governor, PROCESSOR_GPU, &shown, &since_us);
@@ -50,12 +50,12 @@ END_TEST
 
 START_TEST(what_is_told_of_a_mode_fits_it)
 {
-    machine_draw(950);
-    machine_tick(20);
-    machine_draw(0);
+    fixture_draw(950);
+    fixture_tick(20);
+    fixture_draw(0);
 
     for (int i = 0; i < 60; i++) { /* it is over, and its word dwells */
-        machine_tick(1);
+        fixture_tick(1);
         ck_assert(device->mode == GOVERNOR_FULL || device->cause != GOVERNOR_FREE);
     }
     ck_assert_int_eq(device->mode, GOVERNOR_FULL);
@@ -67,8 +67,8 @@ START_TEST(a_gate_does_not_flap_with_the_load)
     uint32_t n_open = 0;
 
     for (int i = 0; i < 100; i++) { /* 49 and 60 permille are left, in turns */
-        machine_draw(i % 2 ? 840 : 851);
-        machine_tick(1);
+        fixture_draw(i % 2 ? 840 : 851);
+        fixture_tick(1);
         n_open += i > 0 && device->class_gate == PRIORITY_BACKGROUND;
     }
 
@@ -78,14 +78,14 @@ END_TEST
 
 START_TEST(a_gate_opens_when_it_has_not_been_wanted_for_a_dwell)
 {
-    machine_draw(860);
-    machine_tick(1);
+    fixture_draw(860);
+    fixture_tick(1);
     ck_assert_int_eq(device->class_gate, PRIORITY_REALTIME);
-    machine_draw(840); /* 60 permille are left */
+    fixture_draw(840); /* 60 permille are left */
 
-    machine_tick(5);
+    fixture_tick(5);
     ck_assert_int_eq(device->class_gate, PRIORITY_REALTIME);
-    machine_tick(15);
+    fixture_tick(15);
 
     ck_assert_int_eq(device->class_gate, PRIORITY_BACKGROUND);
 }
@@ -93,11 +93,11 @@ END_TEST
 
 START_TEST(a_gate_opens_at_once_when_there_is_room)
 {
-    machine_draw(860);
-    machine_tick(1);
-    machine_draw(100);
+    fixture_draw(860);
+    fixture_tick(1);
+    fixture_draw(100);
 
-    machine_tick(2); /* the load falls over 100 ms */
+    fixture_tick(2); /* the load falls over 100 ms */
 
     ck_assert_int_eq(device->class_gate, PRIORITY_BACKGROUND);
 }
@@ -107,12 +107,12 @@ START_TEST(a_freer_mode_waits_for_its_dwell)
 {
     uint64_t n_changes;
 
-    machine_draw(950);
-    machine_tick(1);
+    fixture_draw(950);
+    fixture_tick(1);
     n_changes = governor.n_changes;
     for (int i = 0; i < 8; i++) { /* 400 ms of a load that flaps */
-        machine_draw(i % 2 ? 950 : 0);
-        machine_tick(1);
+        fixture_draw(i % 2 ? 950 : 0);
+        fixture_tick(1);
     }
 
     ck_assert_uint_eq(governor.n_changes, n_changes);
@@ -121,10 +121,10 @@ END_TEST
 
 START_TEST(a_change_is_told_once)
 {
-    machine_draw(500);
+    fixture_draw(500);
 
-    ck_assert(machine_tick(1));
-    ck_assert(!machine_tick(20));
+    ck_assert(fixture_tick(1));
+    ck_assert(!fixture_tick(20));
 }
 END_TEST
 
@@ -133,7 +133,7 @@ int main(void)
     Suite *suite = suite_create("modes");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_checked_fixture(facts, machine_setup, NULL);
+    tcase_add_checked_fixture(facts, fixture_setup, NULL);
     tcase_add_test(facts, who_looks_is_shown_what_holds_now);
     tcase_add_test(facts, a_pause_that_is_over_is_not_shown_any_more);
     tcase_add_test(facts, what_is_told_of_a_mode_fits_it);

@@ -6,7 +6,7 @@ struct dispatch dispatch;
 struct dispatch_input in;
 struct dispatch_order order;
 struct account *account;
-struct engine_queue lanes[2];
+struct engine_queue eqs[2];
 
 void setup(void)
 {
@@ -20,10 +20,10 @@ void setup(void)
         in.limits[i] = (struct governor_limits){ .duty_permille = 1000, .kv_permille = 1000 };
     }
     for (size_t i = 0; i < 2; i++) {
-        lanes[i] = (struct engine_queue){
+        eqs[i] = (struct engine_queue){
             .processor = PROCESSOR_CPU, .n_slots = 64, .n_rows = 128, .page_tokens = 16, .open = true
         };
-        cost_init(&lanes[i].cost, first_ns);
+        cost_init(&eqs[i].cost, first_ns);
     }
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &account), 0);
 }

@@ -1,5 +1,5 @@
 /*
- * Turn world: two lanes, jobs, and engines that are played by hand, for tests of the turn
+ * Turn world: two eqs, jobs, and engines that are played by hand, for tests of the turn
  */
 #ifndef SOTTO_SCHED_DISPATCH_FIXTURE_H
 #define SOTTO_SCHED_DISPATCH_FIXTURE_H
@@ -17,7 +17,7 @@ extern struct dispatch_order order;
 extern struct account *account;
 
 /* On the cores. A reading of the weights takes 10 ms, a prompt row 1 ms, an answer's row 0.1 ms. */
-extern struct engine_queue lanes[2];
+extern struct engine_queue eqs[2];
 
 void setup(void);
 void teardown(void);

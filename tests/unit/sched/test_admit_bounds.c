@@ -1,4 +1,4 @@
-/* Deadlines behind seats, other lanes, budgets and hints: what bounds a promise beside the work of others. */
+/* Deadlines behind seats, other eqs, budgets and hints: what bounds a promise beside the work of others. */
 #include "fixture.h"
 #include "unit.h"
 

@@ -70,10 +70,10 @@ static void send_plan(void)
     }
 }
 
-static void plan_of_kind(enum plan_kind kind, const struct engine_queue *of_lane)
+static void plan_of_kind(enum plan_kind kind, const struct engine_queue *of_engine)
 {
     in.kind = kind;
-    in.eq = of_lane;
+    in.eq = of_engine;
     plan_make(&planner, &queue, &in, &plan);
 }
 

@@ -1,4 +1,4 @@
-/* The turn of a chip that is ours alone: steps wait behind each other, and lanes take turns. */
+/* The turn of a chip that is ours alone: steps wait behind each other, and eqs take turns. */
 #include "dispatch_fixture.h"
 
 START_TEST(nothing_to_do_is_no_order)
@@ -16,7 +16,7 @@ START_TEST(the_next_step_waits_behind_the_one_that_runs)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     ck_assert_int_eq(first->state, DISPATCH_RUNNING);
     ck_assert_uint_eq(first->slice_us, 0);
@@ -39,7 +39,7 @@ START_TEST(nothing_waits_past_the_last_token)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     job.n_left = 1;
     step = expect(DISPATCH_STEP);
     expect(DISPATCH_NONE);
@@ -53,14 +53,14 @@ START_TEST(a_waiting_step_that_nobody_needs_is_withdrawn)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_STEP);
     step = expect(DISPATCH_STEP);
     end_job(&job);
 
     ck_assert_ptr_eq(expect(DISPATCH_WITHDRAW), step);
     expect(DISPATCH_NONE);
-    ck_assert(dispatch_on_withdrawn(&dispatch, &lanes[0], step->id, true, in.now_us));
+    ck_assert(dispatch_on_withdrawn(&dispatch, &eqs[0], step->id, true, in.now_us));
     ck_assert_uint_eq(job.n_steps, 1);
     ck_assert_uint_eq(job.n_sent, 1);
 }
@@ -72,15 +72,15 @@ START_TEST(what_had_begun_before_it_was_asked_back_runs)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
     end_job(&job);
     expect(DISPATCH_WITHDRAW);
-    ck_assert(!dispatch_on_withdrawn(&dispatch, &lanes[0], second->id, false, in.now_us)); /* the first still runs */
+    ck_assert(!dispatch_on_withdrawn(&dispatch, &eqs[0], second->id, false, in.now_us)); /* the first still runs */
     finish(first, 10 * MS);
     expect(DISPATCH_NONE);
-    ck_assert(dispatch_on_withdrawn(&dispatch, &lanes[0], second->id, false, in.now_us));
+    ck_assert(dispatch_on_withdrawn(&dispatch, &eqs[0], second->id, false, in.now_us));
     ck_assert_int_eq(second->state, DISPATCH_RUNNING);
     finish(second, 10 * MS);
     ck_assert_uint_eq(job.n_steps, 0);
@@ -94,7 +94,7 @@ START_TEST(an_answer_to_withdraw_may_come_after_the_steps_own)
     struct dispatch_step *second;
     uint64_t id;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
     id = second->id;
@@ -102,9 +102,9 @@ START_TEST(an_answer_to_withdraw_may_come_after_the_steps_own)
     expect(DISPATCH_WITHDRAW);
     finish(first, 10 * MS);
     finish(second, 10 * MS);
-    ck_assert(dispatch_on_withdrawn(&dispatch, &lanes[0], id, false, in.now_us));
-    ck_assert(!dispatch_on_withdrawn(&dispatch, &lanes[0], id, true, in.now_us));
-    ck_assert(!dispatch_on_withdrawn(&dispatch, &lanes[0], id + 1, false, in.now_us));
+    ck_assert(dispatch_on_withdrawn(&dispatch, &eqs[0], id, false, in.now_us));
+    ck_assert(!dispatch_on_withdrawn(&dispatch, &eqs[0], id, true, in.now_us));
+    ck_assert(!dispatch_on_withdrawn(&dispatch, &eqs[0], id + 1, false, in.now_us));
 }
 END_TEST
 
@@ -113,10 +113,10 @@ START_TEST(a_step_that_could_not_be_begun_is_as_if_it_had_not_been_sent)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     job.n_left = 1;
     step = expect(DISPATCH_STEP);
-    ck_assert(dispatch_on_withdrawn(&dispatch, &lanes[0], step->id, true, in.now_us));
+    ck_assert(dispatch_on_withdrawn(&dispatch, &eqs[0], step->id, true, in.now_us));
     ck_assert_uint_eq(job.n_steps + job.n_sent + job.n_due, 0);
     ck_assert_int_eq(expect(DISPATCH_STEP)->state, DISPATCH_RUNNING);
 }
@@ -128,17 +128,17 @@ START_TEST(answers_that_fit_no_step_are_nonsense)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
-    ck_assert_ptr_null(dispatch_on_done(&dispatch, &lanes[0], second->id, 1, in.now_us));
-    ck_assert_ptr_null(dispatch_on_done(&dispatch, &lanes[1], first->id, 1, in.now_us));
-    ck_assert_ptr_null(dispatch_on_done(&dispatch, &lanes[0], 77, 1, in.now_us));
-    ck_assert(!dispatch_on_suspended(&dispatch, &lanes[0], second->id, 1, in.now_us));
-    ck_assert(!dispatch_on_withdrawn(&dispatch, &lanes[0], 77, false, in.now_us));
+    ck_assert_ptr_null(dispatch_on_done(&dispatch, &eqs[0], second->id, 1, in.now_us));
+    ck_assert_ptr_null(dispatch_on_done(&dispatch, &eqs[1], first->id, 1, in.now_us));
+    ck_assert_ptr_null(dispatch_on_done(&dispatch, &eqs[0], 77, 1, in.now_us));
+    ck_assert(!dispatch_on_suspended(&dispatch, &eqs[0], second->id, 1, in.now_us));
+    ck_assert(!dispatch_on_withdrawn(&dispatch, &eqs[0], 77, false, in.now_us));
     stand(first, 1 * MS);
-    ck_assert_ptr_null(dispatch_on_done(&dispatch, &lanes[0], first->id, 1, in.now_us));
-    ck_assert(!dispatch_on_suspended(&dispatch, &lanes[0], first->id, 1, in.now_us));
+    ck_assert_ptr_null(dispatch_on_done(&dispatch, &eqs[0], first->id, 1, in.now_us));
+    ck_assert(!dispatch_on_suspended(&dispatch, &eqs[0], first->id, 1, in.now_us));
 }
 END_TEST
 
@@ -148,16 +148,16 @@ START_TEST(while_somebody_is_opened_its_lane_begins_nothing)
     struct job job;
     struct job other;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
-    add_opening(&opening, PRIORITY_INTERACTIVE, &lanes[0], 5);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
+    add_opening(&opening, PRIORITY_INTERACTIVE, &eqs[0], 5);
     expect(DISPATCH_NONE);
     account->served[PRIORITY_INTERACTIVE] += 100 * account_unit(&job.limits);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
-    add_answer(&other, PRIORITY_INTERACTIVE, &lanes[1]); /* its account has had less */
-    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &lanes[1]);
+    add_answer(&other, PRIORITY_INTERACTIVE, &eqs[1]); /* its account has had less */
+    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[1]);
     job_move(&opening, JOB_ASSIGNED, in.now_us);
     opening.n_left = 10;
-    finish(dispatch_find(&dispatch, &lanes[1], dispatch.last_id), 10 * MS);
+    finish(dispatch_find(&dispatch, &eqs[1], dispatch.last_id), 10 * MS);
     ck_assert(has(expect(DISPATCH_STEP), &opening));
 }
 END_TEST
@@ -168,17 +168,17 @@ START_TEST(a_lane_that_opens_a_sequence_keeps_its_turn)
     struct job job;
     struct job other;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
-    add_answer(&other, PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&other, PRIORITY_INTERACTIVE, &eqs[1]);
     account->served[PRIORITY_INTERACTIVE] += 100 * account_unit(&other.limits);
     ck_assert_int_eq(accounts_get(&queue.accounts, 1, &account), 0);
-    add_opening(&opening, PRIORITY_INTERACTIVE, &lanes[0], 5);
+    add_opening(&opening, PRIORITY_INTERACTIVE, &eqs[0], 5);
     expect(DISPATCH_NONE);
 
     job_move(&opening, JOB_ASSIGNED, in.now_us);
     opening.n_left = 10;
-    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &lanes[0]);
+    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[0]);
 }
 END_TEST
 
@@ -187,15 +187,15 @@ START_TEST(who_is_opened_on_an_idle_lane_has_its_place_in_line)
     struct job opening;
     struct job other;
 
-    add_answer(&other, PRIORITY_BACKGROUND, &lanes[1]);
+    add_answer(&other, PRIORITY_BACKGROUND, &eqs[1]);
     account->served[PRIORITY_BACKGROUND] += 100 * account_unit(&other.limits);
     ck_assert_int_eq(accounts_get(&queue.accounts, 2, &account), 0);
-    add_opening(&opening, PRIORITY_BACKGROUND, &lanes[0], 5);
+    add_opening(&opening, PRIORITY_BACKGROUND, &eqs[0], 5);
     expect(DISPATCH_NONE);
 
     job_move(&opening, JOB_WAITING, in.now_us); /* refused: there are no pages */
-    lanes[0].n_taken--;
-    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &lanes[1]);
+    eqs[0].n_taken--;
+    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[1]);
 }
 END_TEST
 
@@ -204,8 +204,8 @@ START_TEST(a_lower_class_begins_nothing_while_a_higher_one_is_opened_anywhere)
     struct job opening;
     struct job job;
 
-    add_answer(&job, PRIORITY_BACKGROUND, &lanes[1]);
-    add_opening(&opening, PRIORITY_REALTIME, &lanes[0], 5);
+    add_answer(&job, PRIORITY_BACKGROUND, &eqs[1]);
+    add_opening(&opening, PRIORITY_REALTIME, &eqs[0], 5);
     expect(DISPATCH_NONE);
     end_job(&opening);
     expect(DISPATCH_STEP);
@@ -217,8 +217,8 @@ START_TEST(lanes_of_one_class_take_turns_and_nothing_waits_behind_them)
     struct job jobs[2];
     struct dispatch_step *step;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     step = expect(DISPATCH_STEP);
     for (size_t i = 0; i < 6; i++) {
         const struct engine_queue *before = step->eq;
@@ -238,18 +238,18 @@ START_TEST(what_waits_is_withdrawn_when_another_lane_gets_work)
     struct dispatch_step *first;
     struct dispatch_step *waiter;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     waiter = expect(DISPATCH_STEP);
-    add_answer(&jobs[1], PRIORITY_BACKGROUND, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_BACKGROUND, &eqs[1]);
     expect(DISPATCH_NONE); /* it waits for the higher class */
     end_job(&jobs[1]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     ck_assert_ptr_eq(expect(DISPATCH_WITHDRAW), waiter);
     take_back(waiter);
     expect(DISPATCH_NONE);
     finish(first, 10 * MS);
-    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &lanes[1]);
+    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[1]);
 }
 END_TEST
 

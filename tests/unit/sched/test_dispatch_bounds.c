@@ -6,7 +6,7 @@ START_TEST(a_slice_is_followed_by_the_rest_that_duty_asks_for)
     struct job job;
     struct dispatch_step *step;
 
-    add_prompt(&job, PRIORITY_INTERACTIVE, &lanes[0], 100);
+    add_prompt(&job, PRIORITY_INTERACTIVE, &eqs[0], 100);
     bound(2 * MS, 250);
     step = expect(DISPATCH_STEP);
     ck_assert_uint_eq(step->slice_us, 2 * MS);
@@ -32,7 +32,7 @@ START_TEST(an_engine_is_believed_no_more_than_the_clock)
     struct job job;
     struct dispatch_step *step;
 
-    add_prompt(&job, PRIORITY_INTERACTIVE, &lanes[0], 100);
+    add_prompt(&job, PRIORITY_INTERACTIVE, &eqs[0], 100);
     bound(2 * MS, 250);
     step = expect(DISPATCH_STEP);
     pass(3 * MS);
@@ -49,8 +49,8 @@ START_TEST(duty_holds_for_the_sum_of_all_lanes)
     uint64_t from_us = in.now_us;
     uint64_t held_us = 0;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     bound(2 * MS, 300);
     while (in.now_us < from_us + 1000 * MS) {
         dispatch_next(&dispatch, &queue, &planner, &in, &order);
@@ -79,7 +79,7 @@ START_TEST(rest_follows_a_duty_that_changes)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     bound(2 * MS, 500);
     step = expect(DISPATCH_STEP);
     stand(step, 2 * MS);
@@ -96,14 +96,14 @@ START_TEST(a_busy_screen_does_not_make_the_cores_rest)
     struct job jobs[2];
     struct dispatch_step *step;
 
-    lanes[1].processor = PROCESSOR_GPU;
+    eqs[1].processor = PROCESSOR_GPU;
     in.limits[PROCESSOR_GPU].slice_us = 2 * MS;
     in.limits[PROCESSOR_GPU].duty_permille = 100;
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     step = expect(DISPATCH_STEP);
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     stand(step, 2 * MS);
-    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &lanes[0]);
+    ck_assert_ptr_eq(expect(DISPATCH_STEP)->eq, &eqs[0]);
 }
 END_TEST
 
@@ -112,11 +112,11 @@ START_TEST(heat_makes_both_places_rest_for_a_slice_on_one)
     struct job jobs[2];
     struct dispatch_step *step;
 
-    lanes[1].processor = PROCESSOR_GPU;
+    eqs[1].processor = PROCESSOR_GPU;
     bound(2 * MS, 500);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     step = expect(DISPATCH_STEP);
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     stand(step, 2 * MS);
     expect(DISPATCH_NONE);
     ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
@@ -129,7 +129,7 @@ START_TEST(a_bound_that_comes_stops_what_runs_without)
     struct dispatch_step *first;
     struct dispatch_step *waiter;
 
-    add_prompt(&job, PRIORITY_INTERACTIVE, &lanes[0], 100);
+    add_prompt(&job, PRIORITY_INTERACTIVE, &eqs[0], 100);
     first = expect(DISPATCH_STEP);
     waiter = expect(DISPATCH_STEP);
     bound(2 * MS, 500);
@@ -149,7 +149,7 @@ START_TEST(a_tighter_slice_reaches_a_step_with_a_longer_one)
     struct job job;
     struct dispatch_step *step;
 
-    add_prompt(&job, PRIORITY_INTERACTIVE, &lanes[0], 100);
+    add_prompt(&job, PRIORITY_INTERACTIVE, &eqs[0], 100);
     bound(100 * MS, 1000);
     step = expect(DISPATCH_STEP);
     bound(2 * MS, 1000);
@@ -163,7 +163,7 @@ START_TEST(the_class_gate_suspends_what_is_below_and_lets_it_go_on_later)
     struct job high;
     struct dispatch_step *step;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 100);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 100);
     low.n_left = 1;
     step = expect(DISPATCH_STEP);
     in.limits[PROCESSOR_CPU].class_gate = PRIORITY_INTERACTIVE;
@@ -177,7 +177,7 @@ START_TEST(the_class_gate_suspends_what_is_below_and_lets_it_go_on_later)
     stand(step, 1 * MS);
     expect(DISPATCH_NONE);
     ck_assert_uint_eq(order.wake_us, 0);
-    add_answer(&high, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&high, PRIORITY_INTERACTIVE, &eqs[0]);
     high.n_left = 1;
     finish(expect(DISPATCH_STEP), 10 * MS);
     expect(DISPATCH_NONE);
@@ -191,7 +191,7 @@ START_TEST(who_has_ended_behind_the_gate_is_let_through)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&job, PRIORITY_BACKGROUND, &eqs[0]);
     job.n_left = 1;
     step = expect(DISPATCH_STEP);
     in.limits[PROCESSOR_CPU].class_gate = PRIORITY_REALTIME;
@@ -208,7 +208,7 @@ START_TEST(a_paused_place_stops_every_class_and_sleep_both_places)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&job, PRIORITY_REALTIME, &eqs[0]);
     job.n_left = 1;
     step = expect(DISPATCH_STEP);
     in.limits[PROCESSOR_CPU].duty_permille = 0;
@@ -230,7 +230,7 @@ START_TEST(work_does_not_wait_for_a_mode_that_dwells)
 {
     struct job job;
 
-    add_answer(&job, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&job, PRIORITY_BACKGROUND, &eqs[0]);
     in.limits[PROCESSOR_CPU].mode = GOVERNOR_PAUSED; /* for half a second more */
     in.limits[PROCESSOR_CPU].duty_permille = 600;
 
@@ -243,20 +243,20 @@ START_TEST(what_a_lost_engine_held_is_rested_for)
     struct job jobs[2];
 
     bound(2 * MS, 500);
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_STEP);
     pass(1 * MS);
-    dispatch_on_lost(&dispatch, &lanes[0], in.now_us);
+    dispatch_on_lost(&dispatch, &eqs[0], in.now_us);
     job_forget(&jobs[0]);
     end_job(&jobs[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[1]);
     expect(DISPATCH_NONE);
     ck_assert_uint_eq(order.wake_us, in.now_us + 1 * MS);
     pass(1 * MS);
     expect(DISPATCH_STEP);
     pass(2000 * MS); /* it hangs: that is not time on the place */
-    dispatch_on_lost(&dispatch, &lanes[1], in.now_us);
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
+    dispatch_on_lost(&dispatch, &eqs[1], in.now_us);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_NONE);
     ck_assert_uint_eq(order.wake_us, in.now_us + 2 * MS);
 }
@@ -268,7 +268,7 @@ START_TEST(what_holds_its_place_for_next_to_nothing_goes_on)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
     for (uint32_t i = 0; i < 5; i++) {
         step = expect(DISPATCH_STEP);
         pass(10 * MS);

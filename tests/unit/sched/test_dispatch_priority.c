@@ -9,11 +9,11 @@ START_TEST(realtime_withdraws_suspends_and_lets_go_on)
     struct dispatch_step *waiter;
     struct dispatch_step *urgent;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 200);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
     first = expect(DISPATCH_STEP);
     waiter = expect(DISPATCH_STEP);
     pass(5 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     high.n_left = 1;
     ck_assert_ptr_eq(expect(DISPATCH_WITHDRAW), waiter);
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), first);
@@ -36,10 +36,10 @@ START_TEST(a_realtime_arrival_stops_a_step_so_that_it_can_be_opened)
     struct job high;
     struct dispatch_step *step;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     step = expect(DISPATCH_STEP);
-    add_opening(&high, PRIORITY_REALTIME, &lanes[0], 5);
+    add_opening(&high, PRIORITY_REALTIME, &eqs[0], 5);
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
     stand(step, 1 * MS);
     expect(DISPATCH_NONE); /* its answer comes, then it goes first */
@@ -55,11 +55,11 @@ START_TEST(a_step_that_is_about_to_end_is_not_suspended)
     struct job high;
     struct dispatch_step *step;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]); /* 10.1 ms */
     low.n_left = 1;
     step = expect(DISPATCH_STEP);
     pass(6 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     expect(DISPATCH_NONE);
     ck_assert_uint_gt(order.wake_us, in.now_us); /* unless it does not end */
     pass(10 * MS);
@@ -73,11 +73,11 @@ START_TEST(nobody_waits_longer_than_patience_for_a_step_that_should_have_ended)
     struct job high;
     struct dispatch_step *step;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]); /* 10.1 ms */
     low.n_left = 1;
     step = expect(DISPATCH_STEP);
     pass(9 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[1]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[1]);
     expect(DISPATCH_NONE);
     ck_assert_uint_eq(order.wake_us, in.now_us + DISPATCH_PATIENCE_US);
     pass(DISPATCH_PATIENCE_US);
@@ -91,10 +91,10 @@ START_TEST(slices_that_are_short_are_waited_for)
     struct job high;
     struct dispatch_step *step;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 200);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
     bound(2 * MS, 1000);
     step = expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     expect(DISPATCH_NONE);
     stand(step, 2 * MS);
     ck_assert_int_eq(expect(DISPATCH_STEP)->priority, PRIORITY_REALTIME);
@@ -108,15 +108,15 @@ START_TEST(realtime_on_one_lane_stops_background_on_the_other)
     struct dispatch_step *step;
     struct dispatch_step *urgent;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     step = expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[1]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[1]);
     high.n_left = 1;
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
     stand(step, 1 * MS);
     urgent = expect(DISPATCH_STEP);
-    ck_assert_ptr_eq(urgent->eq, &lanes[1]);
+    ck_assert_ptr_eq(urgent->eq, &eqs[1]);
     finish(urgent, 10 * MS);
     ck_assert_ptr_eq(expect(DISPATCH_CONTINUE), step);
 }
@@ -127,13 +127,13 @@ START_TEST(interactive_waits_for_the_step_of_its_own_lane_and_stops_another_lane
     struct job low;
     struct job high;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&high, PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_NONE);
     end_job(&high);
-    add_answer(&high, PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&high, PRIORITY_INTERACTIVE, &eqs[1]);
     expect(DISPATCH_SUSPEND);
 }
 END_TEST
@@ -147,17 +147,17 @@ START_TEST(who_stands_behind_the_gate_gives_realtime_its_place_at_the_engine)
     struct dispatch_step *second;
 
     /* A gate lets interactive pass a background step of its lane; then realtime comes, and finds two begun. */
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     first = expect(DISPATCH_STEP);
     in.limits[PROCESSOR_CPU].class_gate = PRIORITY_INTERACTIVE;
     expect(DISPATCH_SUSPEND);
     stand(first, 1 * MS);
-    add_answer(&middle, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&middle, PRIORITY_INTERACTIVE, &eqs[0]);
     middle.n_left = 1;
     second = expect(DISPATCH_STEP);
     ck_assert_ptr_null(dispatch_find_victim(&dispatch, &queue, &in));
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     high.n_left = 1;
     expect(DISPATCH_NONE);
     ck_assert_ptr_eq(dispatch_find_victim(&dispatch, &queue, &in), &low);
@@ -189,13 +189,13 @@ START_TEST(a_step_that_the_next_turn_of_a_session_waits_for_has_its_class)
     struct dispatch_step *first;
 
     bound(2 * MS, 1000);
-    add_answer(&earlier, PRIORITY_BACKGROUND, &lanes[0]);
-    add_answer(&beside, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&earlier, PRIORITY_BACKGROUND, &eqs[0]);
+    add_answer(&beside, PRIORITY_BACKGROUND, &eqs[0]);
     first = expect(DISPATCH_STEP);
     ck_assert(has(first, &earlier) && has(first, &beside));
     end_job(&earlier);
     stand(first, 2 * MS);
-    add_answer(&middle, PRIORITY_INTERACTIVE, &lanes[1]);
+    add_answer(&middle, PRIORITY_INTERACTIVE, &eqs[1]);
     add_behind(&next, PRIORITY_REALTIME, &earlier);
     ck_assert_ptr_eq(expect(DISPATCH_CONTINUE), first);
     finish(first, 2 * MS);
@@ -211,8 +211,8 @@ START_TEST(who_stands_behind_the_gate_with_the_earlier_turn_of_a_session_is_put_
     struct dispatch_step *first;
 
     bound(2 * MS, 1000);
-    add_answer(&earlier, PRIORITY_BACKGROUND, &lanes[0]);
-    add_answer(&beside, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&earlier, PRIORITY_BACKGROUND, &eqs[0]);
+    add_answer(&beside, PRIORITY_BACKGROUND, &eqs[0]);
     first = expect(DISPATCH_STEP);
     stand(first, 2 * MS);
     in.limits[PROCESSOR_CPU].class_gate = PRIORITY_INTERACTIVE;
@@ -237,8 +237,8 @@ START_TEST(a_step_that_waits_with_the_earlier_turn_of_a_session_is_withdrawn)
     struct job next;
     struct dispatch_step *second;
 
-    add_answer(&earlier, PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&beside, PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&earlier, PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&beside, PRIORITY_INTERACTIVE, &eqs[0]);
     expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
     ck_assert(has(second, &earlier) && has(second, &beside));
@@ -257,14 +257,14 @@ START_TEST(who_stands_in_the_way_of_a_higher_class_has_its_class)
     struct dispatch_step *first;
 
     /* A suspect's step shares its lane with nobody: realtime there is served by letting it end, before others. */
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     low.n_left = 1;
     low.alone = true;
     bound(2 * MS, 1000);
     first = expect(DISPATCH_STEP);
     ck_assert(first->plan.alone);
-    add_answer(&middle, PRIORITY_INTERACTIVE, &lanes[1]);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&middle, PRIORITY_INTERACTIVE, &eqs[1]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     stand(first, 2 * MS);
     ck_assert_ptr_eq(expect(DISPATCH_CONTINUE), first);
     finish(first, 2 * MS);
@@ -279,9 +279,9 @@ START_TEST(only_its_first_token_passes_a_step_of_its_own_lane)
     struct dispatch_step *first;
 
     bound(2 * MS, 1000);
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]);
     first = expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[0]);
     high.has_first = true;
 
     stand(first, 2 * MS);
@@ -300,10 +300,10 @@ START_TEST(a_step_that_starves_gets_a_slice_between_those_of_a_higher_class)
     uint64_t from_us;
     uint32_t n_gifts = 0;
 
-    add_answer(&low, PRIORITY_BACKGROUND, &lanes[0]); /* 10.1 ms */
+    add_answer(&low, PRIORITY_BACKGROUND, &eqs[0]); /* 10.1 ms */
     low.n_left = 1;
     first = expect(DISPATCH_STEP);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[1]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[1]);
     high.n_left = 100000;
     expect(DISPATCH_SUSPEND);
     stand(first, 1 * MS);
@@ -341,11 +341,11 @@ START_TEST(a_gift_that_waited_for_a_frame_is_given_again)
     struct job high;
     struct dispatch_step *first;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 100);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 100);
     bound(2 * MS, 500);
     first = expect(DISPATCH_STEP);
     stand(first, 2 * MS);
-    add_answer(&high, PRIORITY_REALTIME, &lanes[1]);
+    add_answer(&high, PRIORITY_REALTIME, &eqs[1]);
     high.has_first = true;
     pass(2 * MS);
     finish(expect(DISPATCH_STEP), 6 * MS); /* three slices of others */
@@ -368,8 +368,8 @@ START_TEST(a_put_aside_job_is_in_no_step)
     struct job jobs[2];
     struct dispatch_step *step;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
     step = expect(DISPATCH_STEP);
     expect(DISPATCH_STEP);
     dispatch_forget(&dispatch, &jobs[0]);
@@ -388,18 +388,18 @@ START_TEST(a_lost_engine_takes_its_steps_with_it_and_no_others)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&jobs[0], PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_BACKGROUND, &eqs[0]);
     jobs[0].n_left = 1;
     first = expect(DISPATCH_STEP);
-    add_answer(&jobs[1], PRIORITY_REALTIME, &lanes[1]);
+    add_answer(&jobs[1], PRIORITY_REALTIME, &eqs[1]);
     expect(DISPATCH_SUSPEND);
     stand(first, 1 * MS);
     second = expect(DISPATCH_STEP);
-    dispatch_on_lost(&dispatch, &lanes[0], in.now_us);
+    dispatch_on_lost(&dispatch, &eqs[0], in.now_us);
     ck_assert_uint_eq(jobs[0].n_steps + jobs[0].n_sent + jobs[0].n_due, 0);
     ck_assert_uint_ge(jobs[1].n_steps, 1);
-    ck_assert(!dispatch_is_busy(&dispatch, &lanes[0]) && dispatch_is_busy(&dispatch, &lanes[1]));
-    lanes[0].open = false;
+    ck_assert(!dispatch_is_busy(&dispatch, &eqs[0]) && dispatch_is_busy(&dispatch, &eqs[1]));
+    eqs[0].open = false;
     finish(second, 1 * MS);
 }
 END_TEST
@@ -409,17 +409,17 @@ START_TEST(only_what_runs_or_waits_is_awaited)
     struct job job;
     struct dispatch_step *step;
 
-    add_answer(&job, PRIORITY_INTERACTIVE, &lanes[0]);
-    ck_assert_double_lt(dispatch_awaited_ns(&dispatch, &lanes[0]), 0.0);
+    add_answer(&job, PRIORITY_INTERACTIVE, &eqs[0]);
+    ck_assert_double_lt(dispatch_awaited_ns(&dispatch, &eqs[0]), 0.0);
     step = expect(DISPATCH_STEP);
-    ck_assert_double_ge(dispatch_awaited_ns(&dispatch, &lanes[0]), 10e6);
+    ck_assert_double_ge(dispatch_awaited_ns(&dispatch, &eqs[0]), 10e6);
     expect(DISPATCH_STEP);
-    ck_assert_double_ge(dispatch_awaited_ns(&dispatch, &lanes[0]), 20e6);
+    ck_assert_double_ge(dispatch_awaited_ns(&dispatch, &eqs[0]), 20e6);
     bound(2 * MS, 500);
-    dispatch_on_withdrawn(&dispatch, &lanes[0], expect(DISPATCH_WITHDRAW)->id, true, in.now_us);
+    dispatch_on_withdrawn(&dispatch, &eqs[0], expect(DISPATCH_WITHDRAW)->id, true, in.now_us);
     expect(DISPATCH_SUSPEND);
     stand(step, 2 * MS);
-    ck_assert_double_lt(dispatch_awaited_ns(&dispatch, &lanes[0]), 0.0);
+    ck_assert_double_lt(dispatch_awaited_ns(&dispatch, &eqs[0]), 0.0);
 }
 END_TEST
 
@@ -439,8 +439,8 @@ START_TEST(a_step_counts_as_those_who_still_want_it)
     struct job jobs[2];
     struct dispatch_step *step;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 200);
-    add_answer(&jobs[0], PRIORITY_REALTIME, &lanes[0]);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
+    add_answer(&jobs[0], PRIORITY_REALTIME, &eqs[0]);
     jobs[0].has_first = true;
     jobs[0].n_left = 1;
     low.n_left = 1;
@@ -450,7 +450,7 @@ START_TEST(a_step_counts_as_those_who_still_want_it)
     while (dispatch_next(&dispatch, &queue, &planner, &in, &order), order.what != DISPATCH_NONE) {
     }
     end_job(&jobs[0]);
-    add_answer(&jobs[1], PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&jobs[1], PRIORITY_REALTIME, &eqs[0]);
     while (dispatch_next(&dispatch, &queue, &planner, &in, &order), order.what == DISPATCH_WITHDRAW) {
         take_back(order.step);
     }
@@ -466,8 +466,8 @@ START_TEST(nothing_lower_is_put_beside_a_first_token)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 200);
-    add_prompt(&high, PRIORITY_REALTIME, &lanes[0], 60); /* two steps of prompt */
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
+    add_prompt(&high, PRIORITY_REALTIME, &eqs[0], 60); /* two steps of prompt */
     high.n_left = 2;
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
@@ -488,8 +488,8 @@ START_TEST(a_short_prompt_of_realtime_has_its_step_to_itself)
     struct job low;
     struct job high;
 
-    add_prompt(&low, PRIORITY_BACKGROUND, &lanes[0], 200);
-    add_prompt(&high, PRIORITY_REALTIME, &lanes[0], 5);
+    add_prompt(&low, PRIORITY_BACKGROUND, &eqs[0], 200);
+    add_prompt(&high, PRIORITY_REALTIME, &eqs[0], 5);
     ck_assert_uint_eq(expect(DISPATCH_STEP)->plan.n_entries, 1);
     ck_assert_uint_gt(high.n_steps, 0);
 }
@@ -501,19 +501,19 @@ START_TEST(who_leaves_with_a_step_is_counted_until_it_ends)
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
     dispatch_leave(&dispatch, &jobs[0]);
     dispatch_forget(&dispatch, &jobs[0]);
     dispatch_leave(&dispatch, &jobs[0]); /* in no step any more */
-    ck_assert_uint_eq(lanes[0].n_leaving, 1);
-    ck_assert_uint_eq(lanes[1].n_leaving, 0);
+    ck_assert_uint_eq(eqs[0].n_leaving, 1);
+    ck_assert_uint_eq(eqs[1].n_leaving, 0);
     finish(first, 10 * MS);
-    ck_assert_uint_eq(lanes[0].n_leaving, 1);
+    ck_assert_uint_eq(eqs[0].n_leaving, 1);
     finish(second, 10 * MS);
-    ck_assert_uint_eq(lanes[0].n_leaving, 0);
+    ck_assert_uint_eq(eqs[0].n_leaving, 0);
     end_job(&jobs[0]);
 }
 END_TEST
@@ -524,8 +524,8 @@ START_TEST(who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_wit
     struct dispatch_step *first;
     struct dispatch_step *second;
 
-    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &lanes[0]);
-    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &lanes[0]);
+    add_answer(&jobs[0], PRIORITY_INTERACTIVE, &eqs[0]);
+    add_answer(&jobs[1], PRIORITY_INTERACTIVE, &eqs[0]);
     first = expect(DISPATCH_STEP);
     second = expect(DISPATCH_STEP);
     for (size_t i = 0; i < 2; i++) {
@@ -534,12 +534,12 @@ START_TEST(who_leaves_with_two_steps_is_kept_by_the_first_when_the_second_is_wit
         end_job(&jobs[i]);
     }
     expect(DISPATCH_WITHDRAW);
-    ck_assert_uint_eq(lanes[0].n_leaving, 2);
+    ck_assert_uint_eq(eqs[0].n_leaving, 2);
     take_back(second);
 
-    ck_assert_uint_eq(lanes[0].n_leaving, 2);
+    ck_assert_uint_eq(eqs[0].n_leaving, 2);
     finish(first, 10 * MS);
-    ck_assert_uint_eq(lanes[0].n_leaving, 0);
+    ck_assert_uint_eq(eqs[0].n_leaving, 0);
 }
 END_TEST
 

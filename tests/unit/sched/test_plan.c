@@ -320,19 +320,19 @@ static void check_step(uint64_t seed)
                   seed);
 }
 
-/* A mixture of classes, accounts, prompts, suspects and two lanes; all of it gets done. */
+/* A mixture of classes, accounts, prompts, suspects and two eqs; all of it gets done. */
 static void run_mixture(uint64_t seed)
 {
     struct job jobs[N_MIXED];
-    struct engine_queue lanes[2] = { eq, eq };
+    struct engine_queue eqs[2] = { eq, eq };
     uint64_t state = seed;
     uint32_t n_left = N_MIXED;
 
-    lanes[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
+    eqs[0].n_rows = 1 + (uint32_t)(draw(&state) % 64);
     for (uint32_t i = 0; i < N_MIXED; i++) {
         add_seated(&jobs[i], draw(&state) % 2 ? alice : bob, (enum priority)(draw(&state) % PRIORITY_COUNT),
                    1 + (uint32_t)(draw(&state) % 300));
-        jobs[i].eq = &lanes[draw(&state) % 2];
+        jobs[i].eq = &eqs[draw(&state) % 2];
         jobs[i].alone = draw(&state) % 8 == 0;
         jobs[i].limits.weight = 500 + (uint32_t)(draw(&state) % 2000);
     }

@@ -145,7 +145,7 @@ START_TEST(a_line_of_which_few_come_moves_faster)
     }
     before_us = told_us;
     retry_list_init(&retry_list);
-    retry_list.come = 0.1;
+    retry_list.return_rate = 0.1;
     for (uint64_t key = 1; key <= 20; key++) {
         ck_assert(!come(key));
     }
@@ -171,7 +171,7 @@ START_TEST(who_never_comes_is_learnt)
 {
     let_down(500);
     ck_assert(!come(1));
-    ck_assert_double_lt(retry_list.come, 0.2);
+    ck_assert_double_lt(retry_list.return_rate, 0.2);
 }
 END_TEST
 
@@ -181,7 +181,7 @@ START_TEST(a_storm_that_is_over_says_nothing_of_the_next)
     ask.own.n_free = 8;
     ck_assert(come(1));
 
-    ck_assert_double_eq(retry_list.come, 1.0);
+    ck_assert_double_eq(retry_list.return_rate, 1.0);
 }
 END_TEST
 

@@ -10,9 +10,9 @@ static struct job seated[N_SLOTS];
 /* All seats of the first lane are taken by background answers that stand in a running step. */
 static struct dispatch_step *crowd(void)
 {
-    lanes[0].n_slots = N_SLOTS;
+    eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS; i++) {
-        add_answer(&seated[i], PRIORITY_BACKGROUND, &lanes[0]);
+        add_answer(&seated[i], PRIORITY_BACKGROUND, &eqs[0]);
     }
     return expect(DISPATCH_STEP);
 }
@@ -20,7 +20,7 @@ static struct dispatch_step *crowd(void)
 static void add_waiting(struct job *job, enum priority priority, uint32_t n_prompt)
 {
     *job = (struct job){
-        .account = account, .priority = priority, .eq = &lanes[0], .n_prompt = n_prompt, .n_known = n_prompt
+        .account = account, .priority = priority, .eq = &eqs[0], .n_prompt = n_prompt, .n_known = n_prompt
     };
     queue_add(&queue, job, in.now_us);
     queue_want(&queue, job, in.now_us);
@@ -31,14 +31,14 @@ static void put_aside(struct job *job)
 {
     dispatch_leave(&dispatch, job);
     dispatch_forget(&dispatch, job);
-    lanes[0].n_taken--;
+    eqs[0].n_taken--;
     queue_preempt(&queue, job, in.now_us);
 }
 
 static void open_it(struct job *job, uint32_t n_pages)
 {
     job_move(job, JOB_OPENING, in.now_us);
-    lanes[0].n_taken++;
+    eqs[0].n_taken++;
     job->n_pages = n_pages;
     job_move(job, JOB_ASSIGNED, in.now_us);
     job->n_left = 1000;
@@ -61,7 +61,7 @@ START_TEST(realtime_comes_in_before_the_step_of_who_makes_room_has_ended)
 
     add_waiting(&high, PRIORITY_REALTIME, 5);
     put_aside(victim());
-    ck_assert_uint_eq(lanes[0].n_leaving, 1);
+    ck_assert_uint_eq(eqs[0].n_leaving, 1);
     ck_assert_ptr_eq(next_seat(), &high);
     open_it(&high, 0);
     ck_assert_ptr_eq(expect(DISPATCH_SUSPEND), step);
@@ -104,14 +104,14 @@ START_TEST(who_speaks_again_does_not_wait_for_its_cut_off_answer)
 {
     struct job high[2];
 
-    lanes[0].n_slots = N_SLOTS;
+    eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS - 1; i++) {
-        add_answer(&seated[i], PRIORITY_BACKGROUND, &lanes[0]);
+        add_answer(&seated[i], PRIORITY_BACKGROUND, &eqs[0]);
     }
-    add_answer(&high[0], PRIORITY_REALTIME, &lanes[0]);
+    add_answer(&high[0], PRIORITY_REALTIME, &eqs[0]);
     ck_assert(has(expect(DISPATCH_STEP), &high[0]));
     dispatch_leave(&dispatch, &high[0]);
-    lanes[0].n_taken--;
+    eqs[0].n_taken--;
     end_job(&high[0]);
     add_waiting(&high[1], PRIORITY_REALTIME, 5);
 
@@ -124,15 +124,15 @@ START_TEST(who_leaves_holds_its_pages_until_then)
 {
     struct dispatch_step *step;
 
-    add_answer(&seated[0], PRIORITY_BACKGROUND, &lanes[0]);
+    add_answer(&seated[0], PRIORITY_BACKGROUND, &eqs[0]);
     seated[0].n_pages = 7;
     step = expect(DISPATCH_STEP);
     dispatch_leave(&dispatch, &seated[0]);
-    ck_assert_uint_eq(lanes[0].n_pages_leaving, 7);
+    ck_assert_uint_eq(eqs[0].n_pages_leaving, 7);
     dispatch_forget(&dispatch, &seated[0]);
     finish(step, 10 * MS);
 
-    ck_assert_uint_eq(lanes[0].n_pages_leaving, 0);
+    ck_assert_uint_eq(eqs[0].n_pages_leaving, 0);
 }
 END_TEST
 
@@ -141,11 +141,11 @@ START_TEST(pages_that_realtime_needed_are_kept_free_of_lower_classes)
     struct job high;
     struct job low[2];
 
-    lanes[0].n_pages = N_PAGES;
+    eqs[0].n_pages = N_PAGES;
     add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
     end_job(&high);
-    lanes[0].n_taken--;
+    eqs[0].n_taken--;
     add_waiting(&low[0], PRIORITY_BACKGROUND, 50 * 16);
     open_it(next_seat(), 50);
     add_waiting(&low[1], PRIORITY_BACKGROUND, 31 * 16);
@@ -164,7 +164,7 @@ START_TEST(pages_of_those_being_opened_are_spoken_for)
     struct job high;
     struct job low[2];
 
-    lanes[0].n_pages = N_PAGES;
+    eqs[0].n_pages = N_PAGES;
     add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
     end_job(&high);
@@ -172,11 +172,11 @@ START_TEST(pages_of_those_being_opened_are_spoken_for)
         add_waiting(&low[i], PRIORITY_BACKGROUND, 50 * 16);
     }
     job_move(next_seat(), JOB_OPENING, in.now_us);
-    ck_assert_uint_eq(lanes[0].n_pages_asked, 50);
+    ck_assert_uint_eq(eqs[0].n_pages_asked, 50);
 
     ck_assert_ptr_null(next_seat());
     end_job(&low[0]);
-    ck_assert_uint_eq(lanes[0].n_pages_asked, 0);
+    ck_assert_uint_eq(eqs[0].n_pages_asked, 0);
 }
 END_TEST
 
@@ -185,13 +185,13 @@ START_TEST(who_needs_most_pages_has_them_when_it_is_alone)
     struct job high;
     struct job low;
 
-    lanes[0].n_pages = N_PAGES;
+    eqs[0].n_pages = N_PAGES;
     add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 20);
     add_waiting(&low, PRIORITY_BACKGROUND, 90 * 16); /* 10 are left to keep */
     ck_assert_ptr_null(next_seat());
     end_job(&high);
-    lanes[0].n_taken--;
+    eqs[0].n_taken--;
 
     ck_assert_ptr_eq(next_seat(), &low);
 }
@@ -203,8 +203,8 @@ START_TEST(nobody_is_put_aside_for_pages_that_the_last_of_its_class_will_keep)
     struct job low[2];
     struct job middle;
 
-    lanes[0].n_slots = N_SLOTS;
-    lanes[0].n_pages = N_PAGES;
+    eqs[0].n_slots = N_SLOTS;
+    eqs[0].n_pages = N_PAGES;
     add_waiting(&high, PRIORITY_REALTIME, 5);
     open_it(&high, 50);
     for (size_t i = 0; i < 2; i++) {
@@ -225,13 +225,13 @@ START_TEST(who_asks_again_is_not_robbed_by_who_is_behind_one_that_finds_no_room)
     struct job low[2];
     struct job middle[2];
 
-    lanes[0].n_pages = N_PAGES;
+    eqs[0].n_pages = N_PAGES;
     add_waiting(&low[0], PRIORITY_BACKGROUND, 5);
     open_it(&low[0], 10);
     add_waiting(&middle[0], PRIORITY_INTERACTIVE, 5);
     middle[0].n_pages = 20;
     job_move(&middle[0], JOB_OPENING, in.now_us); /* was refused once */
-    lanes[0].no_room = true;
+    eqs[0].no_room = true;
     add_waiting(&middle[1], PRIORITY_INTERACTIVE, 5);
     middle[1].n_pages = 110;
     add_waiting(&low[1], PRIORITY_BACKGROUND, 5);
@@ -245,7 +245,7 @@ START_TEST(who_would_miss_its_deadline_takes_the_seat_of_one_that_has_none)
 {
     struct job late;
 
-    lanes[0].n_slots = N_SLOTS;
+    eqs[0].n_slots = N_SLOTS;
     for (size_t i = 0; i < N_SLOTS; i++) {
         add_waiting(&seated[i], PRIORITY_INTERACTIVE, 5);
         seated[i].finish_by_us = in.boot_us + 1000 * MS;
@@ -275,7 +275,7 @@ START_TEST(who_has_computed_nothing_yet_loses_nothing)
     struct job low[2];
     struct job high[2];
 
-    lanes[0].n_slots = 2;
+    eqs[0].n_slots = 2;
     add_waiting(&low[0], PRIORITY_BACKGROUND, 40);
     open_it(&low[0], 0);
     step = expect(DISPATCH_STEP);
@@ -304,13 +304,13 @@ START_TEST(what_realtime_needed_once_is_forgotten_after_64_others)
     struct job high;
 
     for (uint32_t i = 0; i <= 2 * ENGINE_QUEUE_SPARE_LAST; i++) {
-        ck_assert_uint_eq(num_max(lanes[0].spare.n_pages, lanes[0].spare.n_pages_before), i == 0 ? 0 : 20);
+        ck_assert_uint_eq(num_max(eqs[0].spare.n_pages, eqs[0].spare.n_pages_before), i == 0 ? 0 : 20);
         add_waiting(&high, PRIORITY_REALTIME, 5);
         open_it(&high, i == 0 ? 20 : 3);
         end_job(&high);
     }
 
-    ck_assert_uint_eq(num_max(lanes[0].spare.n_pages, lanes[0].spare.n_pages_before), 3);
+    ck_assert_uint_eq(num_max(eqs[0].spare.n_pages, eqs[0].spare.n_pages_before), 3);
 }
 END_TEST
 

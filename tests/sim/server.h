@@ -6,8 +6,8 @@
  * are started anew; the governor is asked every 50 ms while there is work. It drives the daemon's own queue,
  * planner, turn, cost model, admission and governor, and has no rule of its own.
  */
-#ifndef SOTTO_SIM_DESK_H
-#define SOTTO_SIM_DESK_H
+#ifndef SOTTO_SIM_SERVER_H
+#define SOTTO_SIM_SERVER_H
 
 #include "mutant.h"
 #include "plant/engine.h"
@@ -16,14 +16,14 @@
 #include "sched/dispatch.h"
 #include "sched/retry.h"
 
-#define DESK_LANES 2u
+#define SERVER_ENGINES 2u
 
 /* The most that one uid may have under way, and waiting of it: as the daemon's defaults. */
-#define DESK_STREAMS 16u
-#define DESK_WAITING 16u
+#define SERVER_STREAMS 16u
+#define SERVER_WAITING 16u
 
 struct request {
-    struct list link; /* desk::requests; a request that is over stays while steps name it */
+    struct list link; /* server::requests; a request that is over stays while steps name it */
     struct job job;
     uint32_t sequence;    /* 0: none */
     uint32_t weight;      /* that policy gives its account */
@@ -44,25 +44,25 @@ struct request {
     void *client;
 };
 
-enum desk_end {
-    DESK_DONE,
-    DESK_CANCELLED,
-    DESK_EXPIRED, /* its deadline passed */
-    DESK_NEVER,   /* the engine has not the pages for it */
+enum server_end {
+    SERVER_DONE,
+    SERVER_CANCELLED,
+    SERVER_EXPIRED, /* its deadline passed */
+    SERVER_NEVER,   /* the engine has not the pages for it */
 };
 
-enum desk_outcome {
-    DESK_OK,
-    DESK_REFUSED, /* *ret_retry_us says for how long; 0: for ever */
-    DESK_FULL,    /* the same, for want of a place */
+enum server_outcome {
+    SERVER_OK,
+    SERVER_REFUSED, /* *ret_retry_us says for how long; 0: for ever */
+    SERVER_FULL,    /* the same, for want of a place */
 };
 
-struct desk_ask {
+struct request_spec {
     uint32_t uid;
     uint32_t weight;
     uint32_t tokens_a_minute;
     enum priority priority;
-    uint32_t eq;
+    uint32_t engine;
     uint32_t n_prompt;
     uint32_t n_cached;
     uint32_t n_answer;
@@ -75,14 +75,14 @@ struct desk_ask {
     void *client;
 };
 
-struct watch;
+struct monitor;
 
-struct desk {
-    struct agenda *agenda;
+struct server {
+    struct timeline *timeline;
     const struct scenario *scenario;
     struct engine *engines; /* of n_engines */
     struct sensors *sensors;
-    struct watch *watch;
+    struct monitor *monitor;
     enum mutant mutant;
     bool is_unscheduled; /* no governor, one class, one account: what the chip can give */
 
@@ -91,18 +91,18 @@ struct desk {
     struct planner planner;
     struct dispatch dispatch;
     struct governor governor;
-    struct engine_queue lanes[DESK_LANES];
-    uint32_t n_opening[DESK_LANES];
+    struct engine_queue eqs[SERVER_ENGINES];
+    uint32_t n_opening[SERVER_ENGINES];
     struct list requests;
     uint32_t n_live;
     uint32_t n_over; /* in the list, but ended */
     uint32_t last_sequence;
     bool is_closed; /* nobody may ask any more */
 
-    struct agenda_event run;
-    struct agenda_event wake;
-    struct agenda_event tick;
-    struct agenda_event restart[DESK_LANES];
+    struct timeline_event run;
+    struct timeline_event wake;
+    struct timeline_event tick;
+    struct timeline_event restart[SERVER_ENGINES];
     uint64_t held_us[PROCESSOR_COUNT]; /* since the last tick */
     double took_us;                    /* of steps since the last tick */
     double estimated_us;
@@ -114,7 +114,7 @@ struct desk {
 
     /* Told of each token and each end, once. */
     void (*on_token)(void *client, struct request *request);
-    void (*on_end)(void *client, struct request *request, enum desk_end how);
+    void (*on_end)(void *client, struct request *request, enum server_end how);
 
     uint64_t n_asked;
     uint64_t n_refused;
@@ -122,33 +122,34 @@ struct desk {
     uint64_t n_tok;
 };
 
-void desk_init(struct desk *desk, struct agenda *agenda, const struct scenario *scenario, struct engine *engines,
-               struct sensors *sensors, struct watch *watch);
-void desk_finish(struct desk *desk);
+void server_init(struct server *server, struct timeline *timeline, const struct scenario *scenario,
+                 struct engine *engines, struct sensors *sensors, struct monitor *monitor);
+void server_finish(struct server *server);
 
 /* Asks for an answer. DESK_OK: *ret_request lives until its end was told. */
-int desk_ask(struct desk *desk, const struct desk_ask *ask, struct request **ret_request, uint64_t *ret_retry_us);
+int server_submit(struct server *server, const struct request_spec *ask, struct request **ret_request,
+                  uint64_t *ret_retry_us);
 
-void desk_cancel(struct desk *desk, struct request *request);
+void server_cancel(struct server *server, struct request *request);
 
 /* The reader took what there is and grants @n_tok more. */
-void desk_grant(struct desk *desk, struct request *request, uint32_t n_tok);
+void server_grant(struct server *server, struct request *request, uint32_t n_tok);
 
 /* Readings have come: they are acted upon at once, not up to a period later. The owner is the desk. */
-void desk_on_sample(void *owner);
+void server_on_sample(void *owner);
 
 /* A compositor's word: frames of @frame_us, drawing hard until @busy_until_ns, @n_missed since the last. */
-void desk_hint(struct desk *desk, uint64_t busy_until_ns, uint32_t n_missed);
+void server_hint(struct server *server, uint64_t busy_until_ns, uint32_t n_missed);
 
-/* The engine of @eq is gone; a new one comes @after_ns later. */
-void desk_on_lost(struct desk *desk, uint32_t eq, uint64_t after_ns);
+/* The engine of @engine is gone; a new one comes @after_ns later. */
+void server_on_lost(struct server *server, uint32_t engine, uint64_t after_ns);
 
 /* The engine's answers; see engine.h. */
-void desk_on_answer(void *desk, struct engine *engine, const struct engine_message *answer);
+void server_on_answer(void *server, struct engine *engine, const struct engine_message *answer);
 
 /* The limits that our work is under now. */
-const struct governor_limits *desk_limits(const struct desk *desk);
+const struct governor_limits *server_limits(const struct server *server);
 
-enum processor desk_place(const struct desk *desk);
+enum processor server_processor(const struct server *server);
 
 #endif

@@ -3,7 +3,7 @@
  * over columns of COLUMN_PX; lines keep the least and the greatest of each column, so that nothing short is
  * lost.
  */
-#include "drawing.h"
+#include "chart.h"
 #include "base/mem.h"
 #include <assert.h>
 
@@ -39,7 +39,7 @@ struct change {
     enum governor_cause cause;
 };
 
-struct drawing {
+struct chart {
     struct scenario scenario;
     double column_ns;
     struct column lines[LINE_COUNT][COLUMNS];
@@ -58,31 +58,31 @@ struct panel {
     double high;
 };
 
-struct drawing *drawing_create(const struct scenario *scenario)
+struct chart *chart_create(const struct scenario *scenario)
 {
-    struct drawing *drawing = mem_calloc(MEM_MISC, 1, sizeof(*drawing));
+    struct chart *chart = mem_calloc(MEM_MISC, 1, sizeof(*chart));
 
-    assert(drawing);
-    drawing->scenario = *scenario;
-    drawing->column_ns = (double)scenario->run.lasts_ms * 1e6 / COLUMNS;
-    return drawing;
+    assert(chart);
+    chart->scenario = *scenario;
+    chart->column_ns = (double)scenario->run.lasts_ms * 1e6 / COLUMNS;
+    return chart;
 }
 
-void drawing_destroy(struct drawing *drawing)
+void chart_destroy(struct chart *chart)
 {
-    mem_free(drawing);
+    mem_free(chart);
 }
 
 /* ---- collecting */
 
-static bool column_of(const struct drawing *drawing, uint64_t at_ns, uint32_t *ret_column)
+static bool column_of(const struct chart *chart, uint64_t at_ns, uint32_t *ret_column)
 {
     uint32_t column;
 
-    if (!drawing) {
+    if (!chart) {
         return false;
     }
-    column = (uint32_t)((double)at_ns / drawing->column_ns);
+    column = (uint32_t)((double)at_ns / chart->column_ns);
     if (column >= COLUMNS) {
         return false;
     }
@@ -90,15 +90,15 @@ static bool column_of(const struct drawing *drawing, uint64_t at_ns, uint32_t *r
     return true;
 }
 
-static void add_point(struct drawing *drawing, enum line which, uint64_t at_ns, double value)
+static void add_point(struct chart *chart, enum line which, uint64_t at_ns, double value)
 {
     struct column *column;
     uint32_t i;
 
-    if (!column_of(drawing, at_ns, &i)) {
+    if (!column_of(chart, at_ns, &i)) {
         return;
     }
-    column = &drawing->lines[which][i];
+    column = &chart->lines[which][i];
     if (!column->is_set || value < column->low) {
         column->low = value;
     }
@@ -108,68 +108,68 @@ static void add_point(struct drawing *drawing, enum line which, uint64_t at_ns, 
     column->is_set = true;
 }
 
-void drawing_run(struct drawing *drawing, uint64_t from_ns, uint64_t to_ns, uint32_t eq)
+void chart_run(struct chart *chart, uint64_t from_ns, uint64_t to_ns, uint32_t engine)
 {
     uint32_t i;
 
-    while (column_of(drawing, from_ns, &i) && from_ns < to_ns) {
-        uint64_t end_ns = (uint64_t)(drawing->column_ns * (i + 1)) + 1;
+    while (column_of(chart, from_ns, &i) && from_ns < to_ns) {
+        uint64_t end_ns = (uint64_t)(chart->column_ns * (i + 1)) + 1;
 
         end_ns = end_ns < to_ns ? end_ns : to_ns;
-        drawing->held_ns[eq % 2][i] += (double)(end_ns - from_ns);
+        chart->held_ns[engine % 2][i] += (double)(end_ns - from_ns);
         from_ns = end_ns;
     }
 }
 
-void drawing_missed(struct drawing *drawing, uint64_t at_ns, bool is_ours)
+void chart_missed(struct chart *chart, uint64_t at_ns, bool is_ours)
 {
     uint32_t i;
 
-    if (column_of(drawing, at_ns, &i)) {
-        drawing->missed[is_ours ? 0 : 1][i]++;
+    if (column_of(chart, at_ns, &i)) {
+        chart->missed[is_ours ? 0 : 1][i]++;
     }
 }
 
-void drawing_limits(struct drawing *drawing, uint64_t at_ns, const struct governor_limits *limits)
+void chart_limits(struct chart *chart, uint64_t at_ns, const struct governor_limits *limits)
 {
     uint32_t i;
 
-    if (!column_of(drawing, at_ns, &i)) {
+    if (!column_of(chart, at_ns, &i)) {
         return;
     }
-    add_point(drawing, LINE_DUTY, at_ns, limits->duty_permille / 1000.0);
-    add_point(drawing, LINE_SLICE_US, at_ns, limits->slice_us);
-    if (drawing->n_changes < CHANGES &&
-        (drawing->n_changes == 0 || drawing->changes[drawing->n_changes - 1].mode != limits->mode ||
-         drawing->changes[drawing->n_changes - 1].cause != limits->cause)) {
-        drawing->changes[drawing->n_changes++] =
+    add_point(chart, LINE_DUTY, at_ns, limits->duty_permille / 1000.0);
+    add_point(chart, LINE_SLICE_US, at_ns, limits->slice_us);
+    if (chart->n_changes < CHANGES &&
+        (chart->n_changes == 0 || chart->changes[chart->n_changes - 1].mode != limits->mode ||
+         chart->changes[chart->n_changes - 1].cause != limits->cause)) {
+        chart->changes[chart->n_changes++] =
             (struct change){ .at_ns = at_ns, .mode = limits->mode, .cause = limits->cause };
     }
 }
 
-void drawing_heat(struct drawing *drawing, uint64_t at_ns, double real_mc, double alone_mc, double read_mc)
+void chart_heat(struct chart *chart, uint64_t at_ns, double real_mc, double alone_mc, double read_mc)
 {
-    add_point(drawing, LINE_REAL, at_ns, real_mc / 1000.0);
-    add_point(drawing, LINE_ALONE, at_ns, alone_mc / 1000.0);
-    add_point(drawing, LINE_READ, at_ns, read_mc / 1000.0);
+    add_point(chart, LINE_REAL, at_ns, real_mc / 1000.0);
+    add_point(chart, LINE_ALONE, at_ns, alone_mc / 1000.0);
+    add_point(chart, LINE_READ, at_ns, read_mc / 1000.0);
 }
 
-void drawing_load(struct drawing *drawing, uint64_t at_ns, double share)
+void chart_load(struct chart *chart, uint64_t at_ns, double share)
 {
-    add_point(drawing, LINE_LOAD, at_ns, share > 1.0 ? 1.0 : share);
+    add_point(chart, LINE_LOAD, at_ns, share > 1.0 ? 1.0 : share);
 }
 
-void drawing_queue(struct drawing *drawing, uint64_t at_ns, uint32_t n_live)
+void chart_queue(struct chart *chart, uint64_t at_ns, uint32_t n_live)
 {
-    add_point(drawing, LINE_QUEUE, at_ns, n_live);
+    add_point(chart, LINE_QUEUE, at_ns, n_live);
 }
 
-void drawing_tokens(struct drawing *drawing, uint64_t at_ns, uint32_t n, enum priority priority)
+void chart_tokens(struct chart *chart, uint64_t at_ns, uint32_t n, enum priority priority)
 {
     uint32_t i;
 
-    if (column_of(drawing, at_ns, &i)) {
-        drawing->tokens[priority][i] += n;
+    if (column_of(chart, at_ns, &i)) {
+        chart->tokens[priority][i] += n;
     }
 }
 
@@ -205,14 +205,14 @@ static void write_panel(FILE *out, const struct panel *panel, const char *name, 
     }
 }
 
-static void write_line(const struct drawing *drawing, FILE *out, const struct panel *panel, enum line which,
+static void write_line(const struct chart *chart, FILE *out, const struct panel *panel, enum line which,
                        const char *priority)
 {
     const struct column *before = NULL;
 
     fprintf(out, "<path class=\"%s\" d=\"", priority);
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        const struct column *column = &drawing->lines[which][i];
+        const struct column *column = &chart->lines[which][i];
 
         if (!column->is_set) {
             continue;
@@ -242,10 +242,10 @@ static void write_bars(FILE *out, const struct panel *panel, const double *value
 }
 
 /* Greatest of a line, and at least @least. */
-static double top_of(const struct drawing *drawing, enum line which, double least)
+static double top_of(const struct chart *chart, enum line which, double least)
 {
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        const struct column *column = &drawing->lines[which][i];
+        const struct column *column = &chart->lines[which][i];
 
         if (column->is_set && column->high > least) {
             least = column->high;
@@ -254,10 +254,10 @@ static double top_of(const struct drawing *drawing, enum line which, double leas
     return least;
 }
 
-static double bottom_of(const struct drawing *drawing, enum line which, double most)
+static double bottom_of(const struct chart *chart, enum line which, double most)
 {
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        const struct column *column = &drawing->lines[which][i];
+        const struct column *column = &chart->lines[which][i];
 
         if (column->is_set && column->low < most) {
             most = column->low;
@@ -274,14 +274,14 @@ static void write_key(FILE *out, double x, double y, const char *priority, const
             x, x + 18, y - 4, y - 4, priority, x + 23, y, text);
 }
 
-static void write_screen(const struct drawing *drawing, FILE *out, const struct panel *panel)
+static void write_screen(const struct chart *chart, FILE *out, const struct panel *panel)
 {
     write_panel(out, panel, "screen", "share of the device");
-    write_line(drawing, out, panel, LINE_LOAD, "load");
+    write_line(chart, out, panel, LINE_LOAD, "load");
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        if (drawing->missed[0][i] > drawing->missed[1][i]) {
+        if (chart->missed[0][i] > chart->missed[1][i]) {
             fprintf(out, "<path class=\"ours\" d=\"M%.1f %.1fv-12\"/>\n", x_of(i), panel->top + 14);
-        } else if (drawing->missed[1][i] > 0) {
+        } else if (chart->missed[1][i] > 0) {
             fprintf(out, "<path class=\"theirs\" d=\"M%.1f %.1fv-12\"/>\n", x_of(i), panel->top + 14);
         }
     }
@@ -290,33 +290,33 @@ static void write_screen(const struct drawing *drawing, FILE *out, const struct 
     write_key(out, LEFT_PX + 334, panel->top - 6, "theirs", "missed anyhow");
 }
 
-static void write_share(const struct drawing *drawing, FILE *out, const struct panel *panel)
+static void write_share(const struct chart *chart, FILE *out, const struct panel *panel)
 {
-    double scale = 1.0 / drawing->column_ns;
+    double scale = 1.0 / chart->column_ns;
 
     write_panel(out, panel, "our work", "share of time");
-    write_bars(out, panel, drawing->held_ns[0], NULL, scale, "first");
-    write_bars(out, panel, drawing->held_ns[1], drawing->held_ns[0], scale, "second");
-    write_line(drawing, out, panel, LINE_DUTY, "duty");
+    write_bars(out, panel, chart->held_ns[0], NULL, scale, "first");
+    write_bars(out, panel, chart->held_ns[1], chart->held_ns[0], scale, "second");
+    write_line(chart, out, panel, LINE_DUTY, "duty");
     write_key(out, LEFT_PX + 4, panel->top - 6, "duty", "duty allowed");
     write_key(out, LEFT_PX + 134, panel->top - 6, "first", "held by the first model");
     write_key(out, LEFT_PX + 314, panel->top - 6, "second", "by the second");
 }
 
-static void write_slices(const struct drawing *drawing, FILE *out, const struct panel *panel)
+static void write_slices(const struct chart *chart, FILE *out, const struct panel *panel)
 {
     write_panel(out, panel, "longest slice", "us (0: no bound)");
-    write_line(drawing, out, panel, LINE_SLICE_US, "duty");
+    write_line(chart, out, panel, LINE_SLICE_US, "duty");
 }
 
-static void write_heat(const struct drawing *drawing, FILE *out, const struct panel *panel)
+static void write_heat(const struct chart *chart, FILE *out, const struct panel *panel)
 {
-    double target = (double)drawing->scenario.heat.target_mc / 1000.0;
+    double target = (double)chart->scenario.heat.target_mc / 1000.0;
 
     write_panel(out, panel, "temperature", "degrees Celsius");
-    write_line(drawing, out, panel, LINE_ALONE, "alone");
-    write_line(drawing, out, panel, LINE_READ, "read");
-    write_line(drawing, out, panel, LINE_REAL, "real");
+    write_line(chart, out, panel, LINE_ALONE, "alone");
+    write_line(chart, out, panel, LINE_READ, "read");
+    write_line(chart, out, panel, LINE_REAL, "real");
     fprintf(out, "<line x1=\"%.0f\" x2=\"%.0f\" y1=\"%.1f\" y2=\"%.1f\" class=\"target\"/>\n", LEFT_PX,
             LEFT_PX + WIDE_PX, y_of(panel, target), y_of(panel, target));
     write_key(out, LEFT_PX + 4, panel->top - 6, "real", "the die's");
@@ -326,19 +326,19 @@ static void write_heat(const struct drawing *drawing, FILE *out, const struct pa
 }
 
 /* A band of modes, with the cause written where there is room. */
-static void write_modes(const struct drawing *drawing, FILE *out, const struct panel *panel)
+static void write_modes(const struct chart *chart, FILE *out, const struct panel *panel)
 {
     fprintf(out,
             "<text x=\"10\" y=\"%.0f\" class=\"name\">mode</text><text x=\"10\" y=\"%.0f\">and its "
             "cause</text>\n",
             panel->top + 14, panel->top + 30);
-    for (uint32_t i = 0; i < drawing->n_changes; i++) {
-        const struct change *change = &drawing->changes[i];
-        double from = LEFT_PX + WIDE_PX * (double)change->at_ns / (drawing->column_ns * COLUMNS);
+    for (uint32_t i = 0; i < chart->n_changes; i++) {
+        const struct change *change = &chart->changes[i];
+        double from = LEFT_PX + WIDE_PX * (double)change->at_ns / (chart->column_ns * COLUMNS);
         double to = LEFT_PX + WIDE_PX;
 
-        if (i + 1 < drawing->n_changes) {
-            to = LEFT_PX + WIDE_PX * (double)drawing->changes[i + 1].at_ns / (drawing->column_ns * COLUMNS);
+        if (i + 1 < chart->n_changes) {
+            to = LEFT_PX + WIDE_PX * (double)chart->changes[i + 1].at_ns / (chart->column_ns * COLUMNS);
         }
         fprintf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%.0f\" class=\"mode-%s\"/>\n", from,
                 panel->top, to > from ? to - from : 0.0, panel->height, governor_mode_name(change->mode));
@@ -350,9 +350,9 @@ static void write_modes(const struct drawing *drawing, FILE *out, const struct p
     }
 }
 
-static void write_tokens(const struct drawing *drawing, FILE *out, struct panel *panel)
+static void write_tokens(const struct chart *chart, FILE *out, struct panel *panel)
 {
-    double scale = 1e9 / drawing->column_ns;
+    double scale = 1e9 / chart->column_ns;
     double below[COLUMNS] = { 0.0 };
     static const char *const classes[] = { "background", "interactive", "realtime" };
 
@@ -361,15 +361,15 @@ static void write_tokens(const struct drawing *drawing, FILE *out, struct panel 
         double sum = 0.0;
 
         for (int priority = 0; priority < PRIORITY_COUNT; priority++) {
-            sum += drawing->tokens[priority][i] * scale;
+            sum += chart->tokens[priority][i] * scale;
         }
         panel->high = sum > panel->high ? sum : panel->high;
     }
     write_panel(out, panel, "tokens", "a second, computed");
     for (int priority = PRIORITY_COUNT - 1; priority >= 0; priority--) {
-        write_bars(out, panel, drawing->tokens[priority], below, scale, classes[priority]);
+        write_bars(out, panel, chart->tokens[priority], below, scale, classes[priority]);
         for (uint32_t i = 0; i < COLUMNS; i++) {
-            below[i] += drawing->tokens[priority][i];
+            below[i] += chart->tokens[priority][i];
         }
         write_key(out, LEFT_PX + 4 + 120 * (PRIORITY_COUNT - 1 - priority), panel->top - 6, classes[priority],
                   classes[priority]);
@@ -377,9 +377,9 @@ static void write_tokens(const struct drawing *drawing, FILE *out, struct panel 
 }
 
 /* Seconds below everything, at a round distance of at most twelve. */
-static void write_time(const struct drawing *drawing, FILE *out, double top, double bottom)
+static void write_time(const struct chart *chart, FILE *out, double top, double bottom)
 {
-    double lasts_s = (double)drawing->scenario.run.lasts_ms / 1000.0;
+    double lasts_s = (double)chart->scenario.run.lasts_ms / 1000.0;
     double step_s = 1.0;
 
     while (lasts_s / step_s > 12.0) {
@@ -409,18 +409,18 @@ static const char style[] =
     ".mode-full{fill:#bfe3c0}.mode-shared{fill:#f7e6a2}.mode-thin{fill:#f3b98a}.mode-cpu{fill:#b9c8ee}.mode-"
     "paused{fill:#e79a9a}\n";
 
-bool drawing_write(const struct drawing *drawing, const char *path, const char *title)
+bool chart_write(const struct chart *chart, const char *path, const char *title)
 {
-    double target = (double)drawing->scenario.heat.target_mc / 1000.0;
+    double target = (double)chart->scenario.heat.target_mc / 1000.0;
     struct panel panels[] = {
-        { .height = 90, .high = 1.0 },                                           /* screen */
-        { .height = 90, .high = 1.0 },                                           /* our share */
-        { .height = 50, .high = top_of(drawing, LINE_SLICE_US, 2000.0) * 1.05 }, /* slices */
-        { .height = 34 },                                                        /* modes */
+        { .height = 90, .high = 1.0 },                                         /* screen */
+        { .height = 90, .high = 1.0 },                                         /* our share */
+        { .height = 50, .high = top_of(chart, LINE_SLICE_US, 2000.0) * 1.05 }, /* slices */
+        { .height = 34 },                                                      /* modes */
         { .height = 130,
-          .low = bottom_of(drawing, LINE_ALONE, target) - 2.0,
-          .high = top_of(drawing, LINE_REAL, target) + 3.0 },
-        { .height = 60, .high = top_of(drawing, LINE_QUEUE, 1.0) },
+          .low = bottom_of(chart, LINE_ALONE, target) - 2.0,
+          .high = top_of(chart, LINE_REAL, target) + 3.0 },
+        { .height = 60, .high = top_of(chart, LINE_QUEUE, 1.0) },
         { .height = 90 },
     };
     double top = TOP_PX;
@@ -439,17 +439,17 @@ bool drawing_write(const struct drawing *drawing, const char *path, const char *
             "class=\"title\">%s</text>\n",
             LEFT_PX + WIDE_PX + 30, top + 10, style, title);
     fprintf(out, "<text x=\"10\" y=\"46\">family %s, seed %lld, %lld Hz, target %.0f degrees</text>\n",
-            family_name((enum family)drawing->scenario.run.family), (long long)drawing->scenario.run.seed,
-            (long long)drawing->scenario.screen.hz, target);
-    write_screen(drawing, out, &panels[0]);
-    write_share(drawing, out, &panels[1]);
-    write_slices(drawing, out, &panels[2]);
-    write_modes(drawing, out, &panels[3]);
-    write_heat(drawing, out, &panels[4]);
+            family_name((enum family)chart->scenario.run.family), (long long)chart->scenario.run.seed,
+            (long long)chart->scenario.screen.hz, target);
+    write_screen(chart, out, &panels[0]);
+    write_share(chart, out, &panels[1]);
+    write_slices(chart, out, &panels[2]);
+    write_modes(chart, out, &panels[3]);
+    write_heat(chart, out, &panels[4]);
     write_panel(out, &panels[5], "requests", "under way");
-    write_line(drawing, out, &panels[5], LINE_QUEUE, "queue");
-    write_tokens(drawing, out, &panels[6]);
-    write_time(drawing, out, TOP_PX, top - GAP_PX);
+    write_line(chart, out, &panels[5], LINE_QUEUE, "queue");
+    write_tokens(chart, out, &panels[6]);
+    write_time(chart, out, TOP_PX, top - GAP_PX);
     fprintf(out, "</svg>\n");
     return fclose(out) == 0;
 }

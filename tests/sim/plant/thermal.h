@@ -9,39 +9,39 @@
  * Explicit Euler steps well below the least time constant; sums and products alone, so it is the same
  * everywhere.
  */
-#ifndef SOTTO_SIM_WARMTH_H
-#define SOTTO_SIM_WARMTH_H
+#ifndef SOTTO_SIM_THERMAL_H
+#define SOTTO_SIM_THERMAL_H
 
 #include "scenario.h"
 
-struct warmth_state {
+struct thermal_state {
     double die_mc;
     double case_mc;
 };
 
-struct warmth {
+struct thermal {
     struct scenario_heat family;
-    struct warmth_state now;
-    struct warmth_state shadow; /* our power has been 0 since the fork */
-    struct warmth_state alone;  /* our power has been 0 since the beginning */
-    struct warmth_state full;   /* and all that it can be, since then */
+    struct thermal_state now;
+    struct thermal_state shadow; /* our power has been 0 since the fork */
+    struct thermal_state alone;  /* our power has been 0 since the beginning */
+    struct thermal_state full;   /* and all that it can be, since then */
     uint64_t at_ns;
     bool has_shadow;
 };
 
-void warmth_init(struct warmth *warmth, const struct scenario *scenario);
+void thermal_init(struct thermal *thermal, const struct scenario *scenario);
 
 /*
  * Goes on to @now_ns. In that time our work had the chip for @ours_ns (at the highest clock's power), frames
  * for @screen_ns, and everybody else took @other_mw.
  */
-void warmth_advance(struct warmth *warmth, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
+void thermal_advance(struct thermal *thermal, uint64_t now_ns, double ours_ns, double screen_ns, double other_mw);
 
 /* The shadow starts from the real temperature. */
-void warmth_fork(struct warmth *warmth);
-void warmth_join(struct warmth *warmth);
+void thermal_fork(struct thermal *thermal);
+void thermal_join(struct thermal *thermal);
 
 /* Where the die would rest with so much power. */
-double warmth_rest_mc(const struct scenario_heat *family, double mw);
+double thermal_rest_mc(const struct scenario_heat *family, double mw);
 
 #endif

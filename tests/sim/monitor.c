@@ -1,0 +1,358 @@
+#include "monitor.h"
+#include "base/num.h"
+#include "chart.h"
+#include <stdarg.h>
+
+/* Rounding of times that pass between sottod and an engine in microseconds. */
+#define ROUNDED_NS (3 * TIMELINE_US)
+
+/* After graphics grew, the governor's own filters settle within this. */
+#define SETTLED_NS TIMELINE_S
+
+double monitor_now_s(const struct monitor *monitor)
+{
+    return (double)monitor->timeline->now_ns / 1e9;
+}
+
+void monitor_log(const struct monitor *monitor, const char *format, ...)
+{
+    va_list words;
+
+    if (!monitor->trace) {
+        return;
+    }
+    fprintf(monitor->trace, "%12.3f ", (double)monitor->timeline->now_ns / 1e6);
+    va_start(words, format);
+    vfprintf(monitor->trace, format, words);
+    va_end(words);
+    fputc('\n', monitor->trace);
+}
+
+void monitor_init(struct monitor *monitor, struct timeline *timeline, const struct scenario *scenario)
+{
+    *monitor = (struct monitor){
+        .timeline = timeline,
+        .scenario = scenario,
+        .window.judges = INVARIANT_FRAMES,
+        .second_is_ours = true,
+    };
+    for (size_t i = 0; i < SERVER_ENGINES; i++) {
+        monitor->pace[i] = -1;
+    }
+}
+
+/* ---- limits */
+
+static bool are_alike(const struct governor_limits *a, const struct governor_limits *b)
+{
+    return a->mode == b->mode && a->slice_us == b->slice_us && a->duty_permille == b->duty_permille &&
+           a->class_gate == b->class_gate;
+}
+
+/* As many changes of mode as may be in ten seconds, and then one more. */
+static void count_mode(struct monitor *monitor)
+{
+    uint64_t now_ns = monitor->timeline->now_ns;
+    uint64_t *oldest = &monitor->modes_ns[monitor->n_modes % MONITOR_MODES];
+    uint64_t n = 1;
+
+    for (uint64_t i = 0; i < num_min(monitor->n_modes, MONITOR_MODES); i++) {
+        n += now_ns - monitor->modes_ns[i] < 10 * TIMELINE_S;
+    }
+    tally_add(&monitor->tallies, INVARIANT_FLAP, (double)n, n > MONITOR_MODES, monitor_now_s(monitor));
+    *oldest = now_ns;
+    monitor->n_modes++;
+}
+
+void monitor_on_limits(struct monitor *monitor, const struct governor_limits *limits)
+{
+    struct monitor_limits *last = &monitor->limits[(monitor->n_limits + MONITOR_LIMITS - 1) % MONITOR_LIMITS];
+
+    chart_limits(monitor->chart, monitor->timeline->now_ns, limits);
+    if (limits->slice_us > 0 || limits->duty_permille < 1000 || limits->class_gate > PRIORITY_BACKGROUND) {
+        monitor->second_is_ours = false;
+    }
+    if (monitor->n_limits > 0 && last->limits.mode != limits->mode) {
+        count_mode(monitor);
+    }
+    if (monitor->n_limits > 0 && are_alike(&last->limits, limits)) {
+        return;
+    }
+    monitor_log(monitor, "limits: %s, %s, slice %u us, duty %u, class %d and above", governor_mode_name(limits->mode),
+                governor_cause_name(limits->cause), limits->slice_us, limits->duty_permille, (int)limits->class_gate);
+    monitor->limits[monitor->n_limits++ % MONITOR_LIMITS] =
+        (struct monitor_limits){ .at_ns = monitor->timeline->now_ns, .limits = *limits };
+}
+
+static const struct monitor_limits *nth_back(const struct monitor *monitor, uint64_t n)
+{
+    return &monitor->limits[(monitor->n_limits - 1 - n) % MONITOR_LIMITS];
+}
+
+static uint64_t n_kept(const struct monitor *monitor)
+{
+    return num_min(monitor->n_limits, MONITOR_LIMITS);
+}
+
+const struct governor_limits *monitor_limits_at(const struct monitor *monitor, uint64_t at_ns)
+{
+    static const struct governor_limits none = { .duty_permille = 1000, .kv_permille = 1000 };
+    uint64_t n = n_kept(monitor);
+
+    for (uint64_t i = 0; i < n; i++) {
+        if (nth_back(monitor, i)->at_ns <= at_ns || (i + 1 == n && monitor->n_limits > MONITOR_LIMITS)) {
+            return &nth_back(monitor, i)->limits;
+        }
+    }
+    return &none;
+}
+
+/* ---- our time on the place */
+
+/* How long a word to the engine and its answer may take. */
+static uint64_t grace_ns(const struct monitor *monitor)
+{
+    return 2 * (uint64_t)monitor->scenario->chip.latency_us * TIMELINE_US + ROUNDED_NS;
+}
+
+/*
+ * Until when a run that began at @from_ns may last, apart from its last part. It was told its slice at @told_ns; a
+ * tighter one that came later holds from when it came.
+ */
+static uint64_t end_by_ns(const struct monitor *monitor, const struct monitor_limits *entry, uint64_t told_ns,
+                          uint64_t from_ns)
+{
+    uint64_t slice_ns = entry->limits.slice_us * TIMELINE_US;
+
+    if (slice_ns == 0) {
+        return UINT64_MAX / 2;
+    }
+    return entry->at_ns > told_ns ? num_max(entry->at_ns, from_ns) + grace_ns(monitor) + slice_ns : from_ns + slice_ns;
+}
+
+static void judge_slice(struct monitor *monitor, uint64_t told_ns, uint64_t from_ns, uint64_t to_ns, double part_ns)
+{
+    uint64_t until_ns = to_ns; /* until when the entry held */
+    double over_ns = -part_ns;
+
+    for (uint64_t i = 0; i < n_kept(monitor); i++) {
+        const struct monitor_limits *entry = nth_back(monitor, i);
+        uint64_t by_ns = end_by_ns(monitor, entry, told_ns, from_ns);
+
+        if (by_ns < until_ns && (double)(until_ns - by_ns) - part_ns > over_ns) {
+            over_ns = (double)(until_ns - by_ns) - part_ns;
+        }
+        until_ns = entry->at_ns;
+        if (entry->at_ns <= told_ns) {
+            break;
+        }
+    }
+    tally_add(&monitor->tallies, INVARIANT_SLICE, (over_ns + part_ns) / part_ns, over_ns > (double)ROUNDED_NS,
+              monitor_now_s(monitor));
+}
+
+/* The most that held between two moments: the duty that rest is judged by. */
+static uint32_t highest_duty(const struct monitor *monitor, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t duty = 0;
+
+    for (uint64_t i = 0; i < n_kept(monitor); i++) {
+        const struct monitor_limits *entry = nth_back(monitor, i);
+
+        if (entry->at_ns <= to_ns) {
+            duty = (uint32_t)num_max(duty, entry->limits.duty_permille);
+        }
+        if (entry->at_ns <= from_ns) {
+            return duty;
+        }
+    }
+    return 1000; /* older than what is remembered */
+}
+
+static void judge_rest(struct monitor *monitor, uint64_t from_ns)
+{
+    uint64_t held_ns = monitor->run_to_ns - monitor->run_from_ns;
+    uint64_t rest_ns = from_ns - monitor->run_to_ns;
+    uint32_t duty = highest_duty(monitor, monitor->run_to_ns, from_ns);
+    double owed_ns;
+
+    if (duty == 0 || duty >= 1000 || monitor->run_to_ns == 0) {
+        return;
+    }
+    owed_ns = (double)held_ns * (1000.0 / duty - 1.0);
+    tally_add(&monitor->tallies, INVARIANT_REST, owed_ns > 0.0 ? 1000.0 * (double)rest_ns / owed_ns : 1000.0,
+              (double)rest_ns < owed_ns * 0.99 - (double)ROUNDED_NS * 1000.0 / duty, monitor_now_s(monitor));
+}
+
+/* Nothing of a class that is shut out runs longer than until it is told, and its part. */
+static void judge_gate(struct monitor *monitor, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
+{
+    enum priority priority = engine->running->work->priority;
+    uint64_t until_ns = to_ns;
+
+    for (uint64_t i = 0; i < n_kept(monitor); i++) {
+        const struct monitor_limits *entry = nth_back(monitor, i);
+        uint64_t told_ns = num_max(from_ns, entry->at_ns + grace_ns(monitor));
+
+        if (!governor_lets_run(&entry->limits, priority) && until_ns > told_ns) {
+            /* It may end its part; but what was told to run behind the gate may run not at all, unless it is told to
+             * end because nobody waits for it any more. */
+            bool is_new = engine->running->told_ns > entry->at_ns && !engine_runs_for_nobody(engine);
+            double over_ns = (double)(until_ns - told_ns) - (is_new ? 0.0 : part_ns);
+
+            tally_add(&monitor->tallies, INVARIANT_GATE, (over_ns + part_ns) / part_ns, over_ns > (double)ROUNDED_NS,
+                      monitor_now_s(monitor));
+            return;
+        }
+        until_ns = entry->at_ns;
+        if (entry->at_ns <= from_ns) {
+            break;
+        }
+    }
+    tally_add(&monitor->tallies, INVARIANT_GATE, 0.0, false, monitor_now_s(monitor));
+}
+
+void monitor_on_run(struct monitor *monitor, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns)
+{
+    monitor_log(monitor, "engine %u: step %llu ran for %.3f ms (parts of %.3f ms)", engine->number,
+                (unsigned long long)engine->running->work->id, (double)(to_ns - from_ns) / 1e6, part_ns / 1e6);
+    chart_run(monitor->chart, from_ns, to_ns, engine->number);
+    if (engine->running->work->priority == PRIORITY_BACKGROUND) {
+        monitor->starved_s[engine->number] = 0.0;
+    }
+    judge_slice(monitor, engine->running->told_ns, from_ns, to_ns, part_ns);
+    judge_rest(monitor, from_ns);
+    judge_gate(monitor, engine, from_ns, to_ns, part_ns);
+    monitor->run_from_ns = from_ns;
+    monitor->run_to_ns = to_ns;
+}
+
+/* ---- frames */
+
+/* What frames need of their period at the clock of now, in permille. */
+static int64_t need_of(const struct scenario *scenario, uint64_t at_ns)
+{
+    int64_t load = gpu_load_permille(scenario, at_ns, GPU_BASE) + gpu_load_permille(scenario, at_ns, GPU_APP);
+
+    return load * 1000 / gpu_clock_permille(scenario, at_ns);
+}
+
+/* How late a growth that begins now is read: at the pace of a client that draws, of one that did not, or of a new one
+ * that nobody tells of. */
+static uint64_t read_within_ns(const struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+    uint64_t now_ns = monitor->timeline->now_ns;
+    uint64_t before_ns = now_ns - num_min(now_ns, TIMELINE_MS);
+    bool app_begins =
+        gpu_load_permille(scenario, before_ns, GPU_APP) == 0 && gpu_load_permille(scenario, now_ns, GPU_APP) > 0;
+    bool base_begins =
+        gpu_load_permille(scenario, before_ns, GPU_BASE) == 0 && gpu_load_permille(scenario, now_ns, GPU_BASE) > 0;
+
+    if (app_begins && (uint64_t)scenario->screen.app_from_ms * TIMELINE_MS == now_ns) {
+        return SENSORS_WALK_NS;
+    }
+    return app_begins || base_begins ? SENSORS_REST_NS : SENSORS_BUSY_NS;
+}
+
+/* The compositor tells of growing frames; of a clock that falls it knows nothing. */
+static bool is_told(const struct monitor *monitor)
+{
+    uint64_t at_ms = monitor->timeline->now_ns / TIMELINE_MS;
+    bool found = false;
+
+    for (int64_t i = 1; i < monitor->scenario->n_loads; i++) {
+        found = found || (uint64_t)monitor->scenario->loads[i].at_ms == at_ms;
+    }
+    return found && monitor->scenario->screen.tells;
+}
+
+/* Misses that a growth of graphics may cost: what a slice and a sampling period hold of frames. */
+static uint64_t allowed_misses(const struct monitor *monitor)
+{
+    const struct governor_limits *limits = monitor_limits_at(monitor, monitor->timeline->now_ns);
+
+    if (is_told(monitor)) {
+        return 1;
+    }
+    return num_div_up(read_within_ns(monitor) + limits->slice_us * TIMELINE_US +
+                          (uint64_t)monitor->scenario->chip.part_us * TIMELINE_US,
+                      monitor->gpu->period_ns);
+}
+
+static void close_window(struct monitor *monitor)
+{
+    struct monitor_window *window = &monitor->window;
+    int64_t ours = (int64_t)(monitor->gpu->n_missed - window->n_ours);
+    int64_t theirs = (int64_t)(monitor->alone->n_missed - window->n_theirs);
+    int64_t blame = ours - theirs;
+
+    if (window->judges < INVARIANT_COUNT && monitor->gpu->n_frames > 0) {
+        tally_add(&monitor->tallies, window->judges, (double)blame, blame > (int64_t)window->n_allowed,
+                  (double)window->from_ns / 1e9);
+    }
+    *window = (struct monitor_window){
+        .judges = INVARIANT_FRAMES,
+        .from_ns = monitor->timeline->now_ns,
+        .n_ours = monitor->gpu->n_missed,
+        .n_theirs = monitor->alone->n_missed,
+    };
+}
+
+/* Blind, or with a share that policy keeps for voice whatever the screen wants, frames are not promised. */
+static bool are_promised(const struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+
+    return scenario->sense.has_load && scenario->policy.min_share_permille == 0 &&
+           !monitor->sensors->is_gone[MISHAP_LOAD_GONE];
+}
+
+void monitor_frames(struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+    uint64_t now_ns = monitor->timeline->now_ns;
+    int64_t need = need_of(scenario, now_ns);
+    bool grows = need > monitor->need && now_ns > 0;
+
+    monitor->need = need;
+    if (!are_promised(monitor)) {
+        close_window(monitor);
+        monitor->window.judges = INVARIANT_COUNT;
+        return;
+    }
+    if (monitor->window.to_ns > 0 && now_ns >= monitor->window.to_ns) {
+        close_window(monitor);
+    }
+    if (grows) {
+        close_window(monitor);
+        monitor->window.judges = is_told(monitor) ? INVARIANT_HINT : INVARIANT_STEP;
+        monitor->window.n_allowed = allowed_misses(monitor);
+        monitor->window.to_ns = now_ns + SENSORS_WALK_NS + SETTLED_NS;
+    }
+}
+
+void monitor_end(struct monitor *monitor)
+{
+    const struct server *server = monitor->server;
+    uint64_t n_left = server->n_live;
+
+    close_window(monitor);
+    monitor_heat_end(monitor);
+    for (int64_t i = 0; i < monitor->scenario->n_engines; i++) {
+        n_left += server->engines[i].n_open;
+        n_left += server->eqs[i].n_taken;
+        n_left += dispatch_is_busy(&server->dispatch, &server->eqs[i]);
+        n_left += server->eqs[i].n_pages_promised;
+        monitor_log(monitor, "engine %lld at the end: %u open, %u taken, busy %d, %u pages promised", (long long)i,
+                    server->engines[i].n_open, server->eqs[i].n_taken,
+                    dispatch_is_busy(&server->dispatch, &server->eqs[i]), server->eqs[i].n_pages_promised);
+        if (server->engines[i].n_breaches > 0) {
+            monitor_log(monitor, "engine %lld: %s", (long long)i, server->engines[i].breach);
+        }
+        tally_add(&monitor->tallies, INVARIANT_CONTRACT, (double)server->engines[i].n_breaches,
+                  server->engines[i].n_breaches > 0, monitor_now_s(monitor));
+    }
+    n_left += !list_is_empty(&server->requests);
+    tally_add(&monitor->tallies, INVARIANT_LEAK, (double)n_left, n_left > 0, monitor_now_s(monitor));
+}

@@ -1,0 +1,150 @@
+/*
+ * Watch: looks on, and counts what breaks an invariant
+ *
+ * It sees both sides: the plant as it is (real temperature, frames with and without us, who has the device)
+ * and what sotto decided (limits, steps, answers). It changes nothing. monitor.c follows the device,
+ * monitor_heat.c the temperature, monitor_serve.c the requests.
+ */
+#ifndef SOTTO_SIM_MONITOR_H
+#define SOTTO_SIM_MONITOR_H
+
+#include "server.h"
+
+#define MONITOR_LIMITS   64u
+#define MONITOR_ACCOUNTS 32u
+#define MONITOR_MODES    20u /* changes in ten seconds at most: one each half second */
+#define MONITOR_SECONDS  11u /* a window of ten, and its beginning */
+
+struct monitor_limits {
+    uint64_t at_ns;
+    struct governor_limits limits;
+};
+
+/* Misses are counted between two moments. */
+struct monitor_window {
+    enum invariant judges; /* FRAMES, STEP or HINT; INVARIANT_COUNT: nobody */
+    uint64_t to_ns;        /* STEP and HINT */
+    uint64_t n_allowed;
+    uint64_t n_ours; /* at its beginning */
+    uint64_t n_theirs;
+    uint64_t from_ns;
+};
+
+#define MONITOR_SETTLED 512u /* seconds of which the temperature is kept: more than any family has */
+
+#define MONITOR_WARMING 10u /* seconds */
+
+/* Duty while others warm the chip, second by second. */
+struct monitor_curve {
+    double sum;                    /* of the present second's ticks */
+    double before;                 /* mean of the last one */
+    double alone[MONITOR_WARMING]; /* degrees of the chip without us at the ends of the last ones: a ring */
+    uint64_t n;                    /* whole seconds */
+};
+
+/* Tokens that one account was served, at each of the last seconds. */
+struct monitor_account {
+    uint32_t uid; /* 0: free */
+    uint32_t weight;
+    uint32_t engine;
+    uint32_t n_longest; /* tokens of its longest request */
+    uint64_t n_served;
+    uint64_t n_step;      /* of it, in the step that was done at @step_ns, */
+    uint64_t n_step_most; /* and in the largest of all */
+    uint64_t step_ns;
+    uint64_t past[MONITOR_SECONDS];
+};
+
+#define MONITOR_LEADS 8u
+
+/* How far one account was ahead of another, by weight. */
+struct monitor_lead {
+    double least;
+    double most;
+    bool has_begun;
+};
+
+struct chart;
+
+struct monitor {
+    struct timeline *timeline;
+    const struct scenario *scenario;
+    struct server *server;
+    struct gpu *gpu;
+    struct gpu *alone;
+    struct thermal *thermal;
+    struct sensors *sensors;
+    struct chart *chart; /* or NULL */
+    FILE *trace;         /* or NULL */
+    struct tallies tallies;
+
+    struct monitor_limits limits[MONITOR_LIMITS]; /* a ring */
+    uint64_t n_limits;
+    uint64_t modes_ns[MONITOR_MODES]; /* when the mode last changed: a ring */
+    uint64_t n_modes;
+    uint64_t run_from_ns; /* of our last time on the place */
+    uint64_t run_to_ns;
+    struct monitor_window window;
+    int64_t need; /* of frames now, in permille of their period */
+
+    bool was_cool;
+    bool was_over;    /* the last reading was above the target */
+    int64_t other_mw; /* of others, and the clock, when last looked at */
+    int64_t clock;
+    double settled_mc[MONITOR_SETTLED]; /* means of each second since settle_ms */
+    uint32_t n_settled;
+    double second_mc; /* sum of the present second */
+    double below_mc;  /* sum, below what could be used */
+    uint64_t n_mc;
+    uint64_t n_heat_ticks;
+    struct monitor_curve curve;
+
+    struct monitor_account accounts[MONITOR_ACCOUNTS];
+    struct monitor_lead leads[MONITOR_LEADS][MONITOR_LEADS];
+    uint64_t second;                  /* the next that is to be taken */
+    double starved_s[SERVER_ENGINES]; /* background could run, and did not */
+    double busy_ns;                   /* of our work, at the beginning of the present second */
+    bool second_is_ours;              /* there was work and no bound all along */
+    uint64_t n_steps[SERVER_ENGINES];
+    uint64_t n_since_change[SERVER_ENGINES]; /* steps since the clock or the memory changed */
+    int64_t pace[SERVER_ENGINES];            /* clock and traffic, as one number */
+    uint64_t n_realtime;                     /* requests under way */
+    uint64_t realtime_mixed_ns;              /* when last more than one of them was */
+    uint64_t troubled_until_ns;              /* engines are down: promises of time are off */
+    uint64_t disturbed_ns;                   /* when last something came or went */
+};
+
+void monitor_init(struct monitor *monitor, struct timeline *timeline, const struct scenario *scenario);
+
+/* ---- the device (monitor.c) */
+void monitor_on_run(struct monitor *monitor, struct engine *engine, uint64_t from_ns, uint64_t to_ns, double part_ns);
+void monitor_on_limits(struct monitor *monitor, const struct governor_limits *limits);
+void monitor_frames(struct monitor *monitor); /* every 20 ms */
+void monitor_end(struct monitor *monitor);    /* when everything should be over */
+
+/* The limits that held at @at_ns, or the oldest that is known. */
+const struct governor_limits *monitor_limits_at(const struct monitor *monitor, uint64_t at_ns);
+
+/* ---- the temperature (monitor_heat.c) */
+void monitor_heat(struct monitor *monitor); /* every 20 ms, after the readings */
+void monitor_heat_end(struct monitor *monitor);
+
+/* ---- the requests (monitor_serve.c) */
+void monitor_on_asked(struct monitor *monitor, const struct request *request);
+void monitor_on_back(struct monitor *monitor, const struct request_spec *ask, bool is_full);
+void monitor_on_refused(struct monitor *monitor, const struct request *request, uint64_t retry_us);
+void monitor_on_served(struct monitor *monitor, const struct request *request, uint32_t n);
+void monitor_on_token(struct monitor *monitor, const struct request *request);
+void monitor_on_end(struct monitor *monitor, const struct request *request, enum server_end how);
+void monitor_on_step(struct monitor *monitor, const struct engine *engine, const struct plan *plan, uint64_t took_us);
+void monitor_on_settled(struct monitor *monitor, const struct server *server);
+void monitor_on_nonsense(struct monitor *monitor);
+void monitor_serve(struct monitor *monitor); /* every 20 ms */
+
+/* A line of the trace, behind the time. */
+void monitor_log(const struct monitor *monitor, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Seconds of the run, for the tallies. */
+double monitor_now_s(const struct monitor *monitor);
+
+#endif

@@ -1,0 +1,214 @@
+/*
+ * Temperature, judged against two chips that have no work of ours: one since the beginning, and one since a
+ * reading first passed the target. The second is what the best of controllers could have done, given that
+ * sensor. When other heat or a clock rises while readings are not above the target, a new one starts at the next
+ * passing: nobody foresees that.
+ */
+#include "monitor.h"
+
+/* Beyond what no controller could help. */
+#define ABOVE_MC 2000.0
+/* Half of the way from turn to turn. */
+#define CYCLE_MC 500.0
+/* Means of a second: what slices and rests make of the die within one is not the controller's. */
+#define TICKS_A_SECOND 50
+#define CYCLE_WAYS     3u
+#define WIDEST_MC      65536.0
+/* A hot start against one without us: rounding. */
+#define HOT_MC 10.0
+/* So far below the target, settled, work is refused for nothing. */
+#define BELOW_MC 6000.0
+/* While others warm the chip by so many degrees a second, from half a degree below the target, the highest to be aimed
+ * at, to the two above that are borne: so long there is to give way, less what the sensor conceals by its steps
+ * (half of one) and by being late. In that time duty must be able to fall from all to nothing, and need not fall
+ * faster. */
+#define CURVE_DEGREES 2.5
+/* More than that from one reading to the next is a leap: how far it goes by the one after that, nobody can tell. */
+#define CURVE_LEAP 0.5
+/* What others add slowly is no reason for more than that, a second: nobody hears it. */
+#define CURVE_LEAST 0.1
+
+/* Watts of everybody else, of the row that holds now. */
+static int64_t others_mw(const struct scenario *scenario, uint64_t now_ns)
+{
+    int64_t mw = 0;
+
+    for (int64_t i = 0; i < scenario->n_others; i++) {
+        if ((uint64_t)scenario->others[i].at_ms * TIMELINE_MS <= now_ns) {
+            mw = scenario->others[i].mw;
+        }
+    }
+    return mw;
+}
+
+static void take_reading(struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+    bool is_over = monitor->sensors->temp_mc > scenario->heat.target_mc;
+    int64_t other_mw = others_mw(scenario, monitor->timeline->now_ns);
+    int64_t clock = gpu_clock_permille(scenario, monitor->timeline->now_ns);
+
+    if ((other_mw > monitor->other_mw || clock > monitor->clock) && !is_over) {
+        thermal_join(monitor->thermal);
+    }
+    monitor->other_mw = other_mw;
+    monitor->clock = clock;
+    if (is_over && !monitor->was_over && !monitor->thermal->has_shadow) {
+        thermal_fork(monitor->thermal);
+    }
+    monitor->was_over = is_over;
+}
+
+/*
+ * How often the settled temperature changes its way, if a way is one only that is longer than @least_mc: so a
+ * ripple on a slow cycle does not cut that into ways that are too short to count.
+ */
+static uint32_t count_ways(const struct monitor *monitor, double least_mc)
+{
+    double high = monitor->settled_mc[0];
+    double low = high;
+    bool may_rise = true;
+    bool may_fall = true;
+    uint32_t n = 0;
+
+    for (uint32_t i = 1; i < monitor->n_settled; i++) {
+        double now = monitor->settled_mc[i];
+
+        high = now > high ? now : high;
+        low = now < low ? now : low;
+        if ((may_rise && now - low > least_mc) || (may_fall && high - now > least_mc)) {
+            may_fall = may_rise && now - low > least_mc;
+            may_rise = !may_fall;
+            high = now;
+            low = now;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* The widest to and fro and to: what comes once is no cycle, and neither is a slow approach. Found by halving. */
+static double widest_cycle_mc(const struct monitor *monitor)
+{
+    double low = 0.0;
+    double high = WIDEST_MC;
+
+    while (high - low > 1.0) {
+        double middle = (low + high) / 2.0;
+
+        if (count_ways(monitor, middle) >= CYCLE_WAYS) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Settled, and with heat as what bounds our work. */
+static bool is_settled(const struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+
+    return scenario->run.settle_ms > 0 &&
+           monitor->timeline->now_ns >= (uint64_t)scenario->run.settle_ms * TIMELINE_MS &&
+           monitor->timeline->now_ns <= (uint64_t)scenario->run.lasts_ms * TIMELINE_MS;
+}
+
+/* Others warm the chip: how fast at most of late, in degrees a second. */
+static double warming(const struct monitor_curve *curve)
+{
+    double most = 0.0;
+
+    for (uint64_t i = curve->n - MONITOR_WARMING + 1; i < curve->n; i++) {
+        double rise = curve->alone[i % MONITOR_WARMING] - curve->alone[(i - 1) % MONITOR_WARMING];
+
+        most = rise > most ? rise : most;
+    }
+    return most;
+}
+
+/* The most that duty may fall within a second for the sake of that. */
+static double steepest(const struct scenario_sense *sense, double warming)
+{
+    double degrees = CURVE_DEGREES - (double)sense->temp_step_mc / 2000.0;
+    double late_s = (double)(sense->temp_delay_ms + sense->temp_period_ms) / 1000.0;
+    double left_s = degrees / warming - late_s;
+
+    if (left_s <= 1.0 || warming * (double)sense->temp_period_ms / 1000.0 > CURVE_LEAP) {
+        return 1.0;
+    }
+    return 1.0 / left_s < CURVE_LEAST ? CURVE_LEAST : 1.0 / left_s;
+}
+
+/* Worlds in which nothing but heat bounds us. */
+static void follow_curve(struct monitor *monitor)
+{
+    const struct scenario *scenario = monitor->scenario;
+    struct monitor_curve *curve = &monitor->curve;
+    double duty;
+
+    curve->sum += server_limits(monitor->server)->duty_permille / 1000.0;
+    if (++monitor->n_heat_ticks % TICKS_A_SECOND != 0) {
+        return;
+    }
+    duty = curve->sum / TICKS_A_SECOND;
+    curve->sum = 0.0;
+    curve->alone[curve->n++ % MONITOR_WARMING] = monitor->thermal->alone.die_mc / 1000.0;
+    monitor_log(monitor, "heat: die %.2f, without us %.2f, read %.1f, duty %.3f", monitor->thermal->now.die_mc / 1000.0,
+                monitor->thermal->alone.die_mc / 1000.0, monitor->sensors->temp_mc / 1000.0, duty);
+    if (curve->n > MONITOR_WARMING && scenario->n_others > 1 && scenario->screen.hz == 0 && scenario->n_mishaps == 0 &&
+        monitor->timeline->now_ns <= (uint64_t)scenario->run.lasts_ms * TIMELINE_MS && warming(curve) > 0.0) {
+        double fall = curve->before - duty;
+        double most = steepest(&scenario->sense, warming(curve));
+
+        tally_add(&monitor->tallies, INVARIANT_CURVE, fall / most, fall > most, monitor_now_s(monitor));
+    }
+    curve->before = duty;
+}
+
+void monitor_heat(struct monitor *monitor)
+{
+    const struct thermal *thermal = monitor->thermal;
+    double target = (double)monitor->scenario->heat.target_mc;
+    double now = thermal->now.die_mc;
+    double could = target;
+
+    take_reading(monitor);
+    follow_curve(monitor);
+    if (thermal->has_shadow && thermal->shadow.die_mc > target) {
+        could = thermal->shadow.die_mc;
+    }
+    if (now <= target) {
+        monitor->was_cool = true;
+    }
+    if (!monitor->was_cool) {
+        tally_add(&monitor->tallies, INVARIANT_HOT, (now - thermal->alone.die_mc) / 1000.0,
+                  now - thermal->alone.die_mc > HOT_MC, monitor_now_s(monitor));
+    } else if (now <= target || thermal->has_shadow) {
+        tally_add(&monitor->tallies, INVARIANT_HEAT, (now - could) / 1000.0, now - could > ABOVE_MC,
+                  monitor_now_s(monitor));
+    }
+    if (is_settled(monitor)) {
+        monitor->second_mc += now;
+        if ((monitor->n_mc + 1) % TICKS_A_SECOND == 0) {
+            if (monitor->n_settled < MONITOR_SETTLED) {
+                monitor->settled_mc[monitor->n_settled++] = monitor->second_mc / TICKS_A_SECOND;
+            }
+            monitor->second_mc = 0.0;
+        }
+        monitor->below_mc += (thermal->full.die_mc < target ? thermal->full.die_mc : target) - now;
+        monitor->n_mc++;
+    }
+}
+
+void monitor_heat_end(struct monitor *monitor)
+{
+    double swing = widest_cycle_mc(monitor) / 2.0;
+    double below = monitor->below_mc / (double)monitor->n_mc;
+
+    if (monitor->n_mc > 0) {
+        tally_add(&monitor->tallies, INVARIANT_CYCLE, swing / 1000.0, swing > CYCLE_MC, monitor_now_s(monitor));
+        tally_add(&monitor->tallies, INVARIANT_USE, below / 1000.0, below > BELOW_MC, monitor_now_s(monitor));
+    }
+}
