@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Sanitizers look into the process from outside when it ends. */
+/* Sanitizers inspect the process from outside when it ends. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
 #elif defined(__has_feature)
@@ -32,7 +32,9 @@
 
 #if defined(HOST_ARCH) && !defined(HAS_SANITIZER)
 
-/* Ways to run something, to write into others, or to reach files past the paths that are opened here. */
+/*
+ * System calls that run programs, write into other processes, or reach files by other means than the paths opened here.
+ */
 static const int forbidden[] = {
     __NR_execve,
     __NR_execveat,
