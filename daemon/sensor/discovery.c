@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "inventory/inventory.h"
-#include "load/load.h"
+#include "sysfs/gpu.h"
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Patterns that multiply may do so by a thousandth to a million: voltages in microvolts, whole degrees. */
+/* Multipliers range from a thousandth (voltages in microvolts) to a million (whole degrees). */
 #define SCALE_LEAST 0.001
 #define SCALE_MOST  1e6
 
-/* So many of each quantity are told before more of any: all of them together are less than may be told. */
+/* First this many of each quantity are reported, then more of any: all of them together stay below the maximum. */
 #define DISCOVERY_EACH (FINDER_SOURCES_MAX / READING_QUANTITY_COUNT)
 
 /* ---- policy from the command line */
@@ -39,7 +39,7 @@ static bool put_zones(struct discovery *discovery, const char *const *zones, siz
     return true;
 }
 
-/* "batt*=1000". The pattern is what stands before the last sign, in a copy that lives as long as the process. */
+/* Takes "batt*=1000". The pattern, up to the last '=', is copied; the copy lives as long as the process. */
 static bool put_scale(struct discovery *discovery, const char *text, struct diag *diag)
 {
     const char *equals = strrchr(text, '=');
@@ -70,7 +70,7 @@ static bool put_scale(struct discovery *discovery, const char *text, struct diag
     return true;
 }
 
-/* "renderD129", "card1". */
+/* Returns true for "renderD129", "card1". */
 static bool is_node_name(const char *name)
 {
     size_t n = strncmp(name, "renderD", 7) == 0 ? 7 : strncmp(name, "card", 4) == 0 ? 4 : 0;
@@ -88,8 +88,10 @@ static bool put_device(struct discovery *discovery, const char *device, struct d
     return true;
 }
 
-/* A path may be a link that keeps its name when numbers change ("/dev/dri/by-path/..."), so it is followed anew with
- * each scan. One that leads nowhere names no device: then none is ours, and its load is not seen. */
+/*
+ * Resolves the device's name at each scan, since it may be a link that stays when numbers change ("/dev/dri/by-
+ * path/..."). A dangling link names no device: then no GPU counts, and its load is unknown.
+ */
 static void find_node(struct discovery *discovery)
 {
     char real[PATH_MAX];
@@ -168,7 +170,7 @@ static void add_devices(const struct gpu *devices, uint32_t n, uint32_t ours, st
         struct device_facts *to = &scan_result->devices[scan_result->n_devices];
 
         if (devices[i].minor == GPU_NO_MINOR) {
-            continue; /* no DRM node: nothing to look for anew */
+            continue; /* no DRM node: nothing to look for */
         }
         to->minor = devices[i].minor;
         to->has_display = devices[i].has_display;
@@ -178,8 +180,10 @@ static void add_devices(const struct gpu *devices, uint32_t n, uint32_t ours, st
     }
 }
 
-/* In three turns: of each quantity @each that are wanted, then the other ones that are wanted, then what was passed
- * over; so that what is left out when there is too much is what is worth least. */
+/*
+ * Reports the sources in three passes: @each wanted source of each quantity, the other wanted ones, and those passed
+ * over; so if there are too many, the least useful are left out.
+ */
 static void add_sources(const struct list *sources, uint32_t each, struct scan_result *scan_result)
 {
     for (int turn = 0; turn < 3; turn++) {
@@ -232,7 +236,7 @@ static void clear(void *owner)
     inventory_clear(&discovery->sources);
 }
 
-/* A tree of files has no process of ours but its own. */
+/* A recorded tree contains no process but its own. */
 static void serve(void *owner, uint32_t pid)
 {
     struct discovery *discovery = owner;

@@ -4,7 +4,7 @@
 #include "proto/wire.h"
 #include <string.h>
 
-/* The numbers of the schema are those of the readings. */
+/* The schema and struct reading use the same numbers. */
 _Static_assert((int)READING_THROTTLE == (int)SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE, "quantities");
 _Static_assert((int)READING_TEMPERATURE == (int)SOTTO__SENSE__QUANTITY__QUANTITY_TEMPERATURE, "quantities");
 _Static_assert((int)READING_CLOCK == (int)SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK, "quantities");
@@ -27,7 +27,7 @@ void encoder_init(struct encoder *encoder)
     }
 }
 
-/* protobuf-c's strings are not const; packing leaves them alone. */
+/* protobuf-c's strings are not const; packing does not change them. */
 static char *packed(const char *text)
 {
     char *same;
@@ -99,7 +99,7 @@ int encoder_inventory(struct encoder *encoder, const struct sampler *sampler, bo
     return append(&message, out);
 }
 
-/* A load is a share: what rounds or races above the whole is the whole. */
+/* Limits a load, which rounding or races may lift above the whole. */
 static int64_t value_of(const struct channel *channel)
 {
     bool is_load = channel->facts.quantity == READING_GRAPHICS_LOAD || channel->facts.quantity == READING_COMPUTE_LOAD;

@@ -1,7 +1,7 @@
 /*
- * Paper: what is told to sottod, as messages
+ * Encoder: messages of sense.proto from readings
  *
- * The messages point into the gauges and live until the next one is written. One thread.
+ * Messages point into the channels and are valid until the next one is encoded. One thread.
  */
 #ifndef SOTTO_SENSOR_ENCODER_H
 #define SOTTO_SENSOR_ENCODER_H
@@ -23,16 +23,18 @@ struct encoder {
 
 void encoder_init(struct encoder *encoder);
 
-/* Appends the inventory, framed, to @out. @is_limited: processes of others can't be looked at. BUF_FULL or -ENOMEM. */
+/*
+ * Appends the framed inventory to @out. @is_limited: other users' processes can't be inspected. 0, BUF_FULL or -ENOMEM.
+ */
 int encoder_inventory(struct encoder *encoder, const struct sampler *sampler, bool is_limited, struct buf *out);
 
 enum encoder_scope {
-    ENCODER_NEW,     /* what is not told yet */
-    ENCODER_ALL,     /* everything that was read once: for one who has just come */
-    ENCODER_NOTHING, /* "I am here" */
+    ENCODER_NEW,     /* readings that were not reported yet */
+    ENCODER_ALL,     /* all readings: for a peer that has just connected */
+    ENCODER_NOTHING, /* no readings: a sign of life */
 };
 
-/* Appends a sample. Marks nothing as told. The same. */
+/* Appends a framed sample; marks no reading as reported. 0, BUF_FULL or -ENOMEM. */
 int encoder_sample(struct encoder *encoder, const struct sampler *sampler, enum encoder_scope scope, bool is_event,
                    uint64_t now_us, uint32_t took_us, struct buf *out);
 

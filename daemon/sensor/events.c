@@ -18,11 +18,11 @@ void events_open(struct events *events, bool hears_kernel)
     }
     if (netlink_open(&events->thermal, false)) {
         events->thermal.fd = -1;
-        log_debug("sensor", "no thermal events from this kernel: zones are looked at in turn");
+        log_debug("sensor", "this kernel sends no thermal events: zones are polled");
     }
     if (uevent_open(&events->uevent_fd)) {
         events->uevent_fd = -1;
-        log_debug("sensor", "no device events: devices are looked for once a minute");
+        log_debug("sensor", "no device events: devices are scanned once a minute");
     }
 }
 

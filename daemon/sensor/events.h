@@ -1,7 +1,7 @@
 /*
- * Events: what the kernel tells by itself, of heat and of devices
+ * Events: the kernel's notifications about temperatures and devices
  *
- * Both sockets may be missing (another kernel, a sandbox): then what they would tell is found by looking.
+ * Either socket may be missing (another kernel, a sandbox): then changes are found by polling.
  */
 #ifndef SOTTO_SENSOR_EVENTS_H
 #define SOTTO_SENSOR_EVENTS_H
@@ -14,7 +14,7 @@ struct events {
 };
 
 struct events_sink {
-    /* Something about heat; @changes_sources: zones, trips or cooling devices came, went or changed. */
+    /* A thermal event; @changes_sources: zones, trips or cooling devices came, went or changed. */
     void (*on_thermal)(void *owner, bool changes_sources);
     /* A device came, went or changed. */
     void (*on_device)(void *owner);
@@ -26,7 +26,7 @@ void events_close(struct events *events);
 int events_thermal_fd(const struct events *events);
 int events_uevent_fd(const struct events *events);
 
-/* Reads what has come on either. */
+/* Reads the pending events of both sockets. */
 void events_read(struct events *events, const struct events_sink *sink, void *owner);
 
 #endif

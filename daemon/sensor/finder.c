@@ -1,6 +1,7 @@
 #include "sensor/finder.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -30,7 +31,7 @@ void scan_result_add(struct scan_result *scan_result, struct source *source)
     memcpy(facts->name, source->name, sizeof(facts->name));
     memcpy(facts->path, source->path, sizeof(facts->path));
     if (source->is_aside) {
-        label_format(facts->why, sizeof(facts->why), "passed over: of a device that is not ours");
+        label_format(facts->why, sizeof(facts->why), "passed over: of another device");
     } else {
         memcpy(facts->why, source->why, sizeof(facts->why));
     }
@@ -54,7 +55,7 @@ static void scan(struct finder *finder)
     finder->work.n_devices = 0;
     r = finder->table->scan(finder->owner, &finder->work);
     if (r) {
-        log_warn("sensor", "the scan for sensors is not whole: %s", strerrordesc_np(-r));
+        log_warn("sensor", "the scan for sensors is incomplete: %s", strerrordesc_np(-r));
     }
 }
 
@@ -138,7 +139,7 @@ bool finder_close(struct finder *finder, bool clears)
     pthread_cond_destroy(&finder->wake);
     pthread_mutex_destroy(&finder->lock);
     if (clears) {
-        finder->table->clear(finder->owner); /* its thread is gone: now this one is the only one */
+        finder->table->clear(finder->owner); /* the finder's thread has ended, so this thread may clear */
     }
     return true;
 }

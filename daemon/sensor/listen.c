@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* By the convention of socket activation. */
+/* The first descriptor of socket activation (sd_listen_fds(3)). */
 #define FIRST_FD 3
 
 #define BACKLOG 8
@@ -41,7 +41,7 @@ static int try_bind(int fd, const struct sockaddr_un *address)
     return r;
 }
 
-/* A socket file without anybody behind it: connecting to it is refused. */
+/* Returns true for a socket file without a listener: connecting to it is refused. */
 static bool is_left_behind(const struct sockaddr_un *address)
 {
     cleanup(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

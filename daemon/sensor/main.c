@@ -1,8 +1,8 @@
 /*
- * sotto-sense: reads what the machine tells of load, heat, power and memory, for sottod
+ * sotto-sense: reads load, temperature, power and memory of the machine for sottod
  *
- * It is the one part that may look at other processes, and so it does little else: it takes no input but a rate, opens
- * what its build names below its root, and says what it reads to those who may know it.
+ * It is the only part that may look at other processes, so it does little else: it takes no input but a rate, opens
+ * only files below its root that are named in the program, and reports only to peers that may know.
  */
 #include "base/file.h"
 #include "base/log.h"
@@ -28,7 +28,7 @@ static bool is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 && type == SOCK_STREAM;
 }
 
-/* A client, or a place to wait for one. */
+/* Finds the peer's socket, or the one to listen on. */
 static bool find_socket(const struct options *options, struct sensor_config *config, struct diag *diag)
 {
     config->listen_fd = -1;
@@ -86,7 +86,7 @@ static int run(const struct options *options)
     config.owner = discovery;
     code = sensor_run(&config, &is_free);
     if (!is_free) {
-        _exit(code); /* a thread that the kernel holds keeps what it uses */
+        _exit(code); /* a thread inside the kernel still uses its memory */
     }
     discovery_close(discovery);
     mem_free(discovery);

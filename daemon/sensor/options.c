@@ -31,17 +31,16 @@ static const struct arg_row rows[OPTION_COUNT + 1] = {
     [OPTION_USER] = { "user", 'u', ARG_TEXT, "NAME", NULL,
                       "Let this user connect, beside root and the one that runs this program." },
     [OPTION_PERIOD] = { "period", 'p', ARG_UINT, "MS", NULL,
-                        "Read load no faster than every MS milliseconds (10 to 1000), whatever is asked." },
+                        "Read load no faster than every MS milliseconds (10 to 1000), whatever is requested." },
     [OPTION_ZONE] = { "zone", 'z', ARG_TEXT, "PATTERN", NULL,
-                      "Prefer temperature sensors of such a name; may be given often, the first is the "
-                      "best." },
+                      "Prefer temperature sensors with a matching name; may be repeated, the first is the best." },
     [OPTION_SCALE] = { "scale", 0, ARG_TEXT, "PATTERN=FACTOR", NULL,
-                       "Multiply what sensors of such a name say; may be given often." },
+                       "Multiply the values of sensors with a matching name; may be repeated." },
     [OPTION_DEVICE] = { "device", 'd', ARG_TEXT, "NODE", NULL,
-                        "The device whose load counts, as renderD128; without this option the one that "
-                        "drives the display, else the first that can draw." },
+                        "Device of which the load counts, such as renderD128; by default the one that drives "
+                        "the display, else the first that can draw." },
     [OPTION_FOREGROUND] = { "foreground", 'f', ARG_FLAG, NULL, NULL,
-                            "Log for a person: with times, and without the journal's prefixes." },
+                            "Log for a terminal: with times, without the journal's prefixes." },
     [OPTION_HELP] = { "help", 'h', ARG_FLAG, NULL, NULL, "Print this page." },
     [OPTION_VERSION] = { "version", 0, ARG_FLAG, NULL, NULL, "Print the version." },
 };
@@ -113,7 +112,7 @@ static int take(struct options *options, const struct arg_found *facts, FILE *ou
         return set_path(&options->socket, facts->text, "--socket", diag);
     case OPTION_FD:
         if (facts->number > 1023) {
-            diag_set(diag, "--fd: no descriptor has such a number");
+            diag_set(diag, "--fd: not a descriptor number");
             return OPTIONS_BAD;
         }
         options->fd = (int)facts->number;

@@ -54,7 +54,7 @@ static bool may_connect(struct peers *peers, int fd)
         }
         return true;
     }
-    log_warn("sensor", "user %u may not know what is read here", (unsigned)peer.uid);
+    log_warn("sensor", "user %u may not connect", (unsigned)peer.uid);
     return false;
 }
 
@@ -75,7 +75,7 @@ void peers_add(struct peers *peers, int fd)
     peers->n++;
 }
 
-/* Frames in @peer->in. False: bytes that are none. */
+/* Takes the frames in @peer->in. False: malformed bytes. */
 static bool take_frames(struct peers *peers, struct sense_peer *peer)
 {
     while (peer->in.n > 0) {
@@ -114,7 +114,7 @@ bool peers_receive(struct peers *peers, uint32_t i)
         return true;
     }
     if (n > 0) {
-        log_warn("sensor", "what a client says makes no sense: it is sent away");
+        log_warn("sensor", "a client sent a malformed message: disconnected");
     }
     peers_drop(peers, i);
     return false;
@@ -145,7 +145,7 @@ bool peers_flush(struct peers *peers, uint32_t i)
 void peers_send(struct peers *peers, uint32_t i, const void *frames, size_t n)
 {
     if (buf_append(&peers->all[i].out, frames, n)) {
-        log_warn("sensor", "a client does not take what it is told: it is sent away");
+        log_warn("sensor", "a client does not read its messages: disconnected");
         peers_drop(peers, i);
         return;
     }

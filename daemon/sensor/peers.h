@@ -1,9 +1,9 @@
 /*
- * Desk: those who are told
+ * Peers: the connected processes that receive readings
  *
- * One sottod, usually. Only those whom the kernel names as root, as our own user, or as the one that the command line
- * names may sit here. They may say how fast they want to know, and nothing else; who says other things, or does not
- * take what it is told, is sent away.
+ * Usually that is one sottod. Only root, our own user, and the user that the command line names may connect, by the
+ * kernel's credentials. A peer may set its rate and nothing else; one that sends anything else, or does not read what
+ * it is sent, is disconnected.
  */
 #ifndef SOTTO_SENSOR_PEERS_H
 #define SOTTO_SENSOR_PEERS_H
@@ -16,8 +16,8 @@
 #define PEERS_OUT_MAX (256u << 10)
 
 struct sense_peer {
-    int fd;        /* below 0: free */
-    bool is_fresh; /* was told nothing yet */
+    int fd;        /* below 0: unused */
+    bool is_fresh; /* has received nothing yet */
     uint32_t rate_ms;
     struct buf in;
     struct buf out;
@@ -26,29 +26,29 @@ struct sense_peer {
 struct peers {
     struct sense_peer all[PEERS_MAX];
     uint32_t n;
-    uid_t uid;           /* who may come, beside root and ourselves */
-    uint32_t served_pid; /* the last of this user who came, or of any where it is nobody's; 0: none, or not visible */
+    uid_t uid;           /* user that may connect, beside root and our own */
+    uint32_t served_pid; /* the last peer of @uid, or of any user if that is none; 0: none, or not visible */
     struct wire wire;
 };
 
 void peers_init(struct peers *peers, uid_t uid);
 void peers_finish(struct peers *peers);
 
-/* Takes @fd over; a stranger, or one too many, is closed and told of in the log. */
+/* Takes @fd over; a user that may not connect, or one peer too many, is closed and logged. */
 void peers_add(struct peers *peers, int fd);
 
-/* Reads what seat @i says. False: it has left, or was sent away. */
+/* Reads from peer @i. False: it has left, or was disconnected. */
 bool peers_receive(struct peers *peers, uint32_t i);
 
-/* Sends what waits for seat @i, as far as its socket takes it. False: it has left. */
+/* Sends what is queued for peer @i, as far as its socket takes it. False: it has left. */
 bool peers_flush(struct peers *peers, uint32_t i);
 
-/* Appends the @n bytes of whole frames for seat @i and sends; one who does not take them is sent away. */
+/* Queues the @n bytes of whole frames for peer @i and sends; a peer that does not read is disconnected. */
 void peers_send(struct peers *peers, uint32_t i, const void *frames, size_t n);
 
 void peers_drop(struct peers *peers, uint32_t i);
 
-/* The fastest rate that is asked for; 0: nobody is here. */
+/* Returns the shortest period that any peer requests; 0: there are no peers. */
 uint32_t peers_rate_ms(const struct peers *peers);
 
 #endif

@@ -6,16 +6,16 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* A reader's stack holds a few paths and a file's text. */
+/* A reader's stack holds a few paths and the text of a file. */
 #define STACK_BYTES ((size_t)256 << 10)
 
 struct reader {
     pthread_t thread;
     pthread_cond_t wake;
     struct readers *readers;
-    struct list queue;       /* job::link */
-    struct read_job *inside; /* the source it is reading; NULL: none */
-    bool is_shared;          /* takes more than one source */
+    struct list queue;       /* read_job::link */
+    struct read_job *inside; /* the job of the source that is being read; NULL: none */
+    bool is_shared;          /* serves several sources */
     bool is_ending;
 };
 
@@ -29,7 +29,7 @@ static void notify(int notify_fd)
     } while (n < 0 && errno == EINTR);
 }
 
-/* One source, without the lock. */
+/* Reads one source, without the lock. */
 static void read_source(struct read_job *job)
 {
     struct reading reading = { .state = READING_ABSENT };
@@ -39,7 +39,7 @@ static void read_source(struct read_job *job)
     if (job->clients) {
         n_clients = source_clients(job->source, job->clients, SOURCE_CLIENTS_MAX);
     }
-    job->reading = reading; /* nobody else looks at it before it is done */
+    job->reading = reading; /* no other thread looks at it before it is done */
     job->n_clients = n_clients;
 }
 
@@ -81,14 +81,14 @@ static int start_thread(struct reader *reader)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the main thread's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals go to the main thread */
     r = pthread_create(&reader->thread, &attr, run, reader);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
     return r ? err_new(-r) : 0;
 }
 
-/* One more reader; there is room for it. */
+/* Adds a reader; the caller has checked that there is room. */
 static int add_reader(struct readers *readers, struct reader **ret_reader)
 {
     struct reader *reader = mem_calloc(MEM_MISC, 1, sizeof(*reader));
@@ -150,7 +150,7 @@ bool readers_close(struct readers *readers)
     return true;
 }
 
-/* The last place is for all that find no reader of their own. */
+/* The last reader serves all sources without a reader of their own. */
 static int choose_reader(struct readers *readers, struct read_job *job)
 {
     struct reader *last = readers->all[readers->n - 1];
@@ -203,8 +203,8 @@ struct read_job *readers_take(struct readers *readers)
 }
 
 /*
- * The quick reader is inside a source that hangs: it becomes that source's own, and what waits behind it goes to a new
- * one. Without room for another the rest waits, and is stale.
+ * The quick reader is inside a source that hangs: it becomes that source's own, and a new reader takes over its queue.
+ * Without room for another reader, the queue waits and its sources become stale.
  */
 static void split(struct readers *readers)
 {

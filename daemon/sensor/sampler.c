@@ -2,10 +2,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <string.h>
 
-/* Near a trip point things move fast: within so much of it, read so often. */
+/* Temperatures within this distance of a trip point are read more often. */
 #define WARM_MC 10000
 #define HOT_MC  3000
 #define WARM_MS 250u
@@ -27,7 +28,7 @@ void sampler_finish(struct sampler *sampler)
     }
 }
 
-/* ---- what there is */
+/* ---- channels */
 
 static struct channel *find_gauge(struct sampler *sampler, const struct source *source)
 {
@@ -67,7 +68,7 @@ static bool is_passed_over(const struct channel *channel)
     return channel->facts.rank == SOURCE_PASSED_OVER;
 }
 
-/* Does watching sottod have to hear of the difference? */
+/* Returns true if sottod has to hear of the difference. */
 static bool differs(const struct source_facts *a, const struct source_facts *b)
 {
     return a->rank != b->rank || a->passive_mc != b->passive_mc || a->critical_mc != b->critical_mc ||
@@ -92,7 +93,7 @@ static bool same_devices(const struct sampler *sampler, const struct scan_result
     return true;
 }
 
-/* The gauge of @facts, new or known, at the end of the list. */
+/* Moves the channel of @facts, new or known, to the end of the list. */
 static int take_facts(struct sampler *sampler, const struct source_facts *facts, uint64_t now_us)
 {
     struct channel *channel = find_gauge(sampler, facts->source);
@@ -133,20 +134,20 @@ int sampler_take_scan(struct sampler *sampler, const struct scan_result *scan_re
     return r ? err_up(r) : 0;
 }
 
-/* ---- which one is in use */
+/* ---- choice of the source in use */
 
 static bool is_ok(const struct channel *channel)
 {
     return channel->was_read && channel->now.state == READING_OK;
 }
 
-/* May it be the one that decides? One that was never read may, as long as nobody is better. */
+/* Returns true if it may be in use. A source that was never read may, if there is no better one. */
 static bool is_candidate(const struct channel *channel, enum reading_quantity quantity)
 {
     return channel->facts.quantity == quantity && !is_passed_over(channel);
 }
 
-/* Better: first what is OK, then what at least is there, then the rank. */
+/* Ranks a channel: OK before existing, existing before absent. */
 static int standing(const struct channel *channel)
 {
     if (is_ok(channel)) {
@@ -164,8 +165,8 @@ static bool is_better(const struct channel *channel, const struct channel *than)
 }
 
 /*
- * The one in use stays for a while if it fails, and while a better one may fail again. In the beginning, when none has
- * been OK for long, the better one is taken at once: it needed its first interval.
+ * Returns true if the channel in use stays: it may have failed just for a while, or the better one may fail again. At
+ * first, when none has been OK for long, the better one is taken at once: it needed its first interval.
  */
 static bool is_settling(const struct channel *now, const struct channel *best, uint64_t now_us)
 {
@@ -193,7 +194,7 @@ static void choose_one(struct sampler *sampler, enum reading_quantity quantity, 
             best = channel;
         }
     }
-    best = best && standing(best) == 2 ? NULL : best; /* nothing is there */
+    best = best && standing(best) == 2 ? NULL : best; /* none of them exists */
     if (best == now) {
         return;
     }
@@ -229,7 +230,7 @@ static void choose(struct sampler *sampler, uint64_t now_us)
     }
 }
 
-/* ---- when */
+/* ---- times */
 
 static bool is_load(const struct channel *channel)
 {
@@ -248,7 +249,10 @@ static uint32_t heat_period_ms(const struct channel *channel)
     return room_mc > HOT_MC ? WARM_MS : HOT_MS;
 }
 
-/* Its first look was no interval yet: the second need not wait until somebody works, for whom it would come late. */
+/*
+ * Returns true after a first reading without an interval: the second one is due soon, since it would come too late once
+ * there is work.
+ */
 static bool is_early(const struct channel *channel)
 {
     return channel->was_read && !channel->is_overdue && channel->now.state == READING_STALE && channel->now.at_us == 0;
@@ -286,7 +290,7 @@ void sampler_set_rate(struct sampler *sampler, uint32_t rate_ms, uint64_t now_us
         struct channel *channel = container_of(link, struct channel, link);
         uint64_t period_us = period_ms(sampler, channel) * UINT64_C(1000);
 
-        /* Sooner if it shall be faster; a slower pace begins with the next reading. */
+        /* A faster rate applies at once; a slower one from the next reading on. */
         if (channel->due_us > now_us + period_us) {
             channel->due_us = now_us + period_us;
         }
@@ -318,7 +322,7 @@ void sampler_hurry(struct sampler *sampler, uint64_t now_us)
 
 /* ---- readings */
 
-/* It was asked and says nothing: what it said last grows old. */
+/* Marks a channel that did not answer in time: its last value becomes stale. */
 static void mark_overdue(struct channel *channel, uint64_t now_us)
 {
     if (channel->is_overdue) {
@@ -340,7 +344,7 @@ static void submit(struct sampler *sampler, struct channel *channel, uint64_t no
 
     channel->due_us += (behind / period_us + 1) * period_us;
     if (readers_submit(sampler->readers, &channel->job, now_us)) {
-        mark_overdue(channel, now_us); /* no thread for it */
+        mark_overdue(channel, now_us); /* there is no thread for it */
     }
 }
 

@@ -1,13 +1,13 @@
 /*
- * Sampler: which source is read when, which one decides, and what is new of it
+ * Sampler: which source is read when, which one is in use, and which readings are new
  *
- * Times lie on a grid, so that what is read once a second is read in one round. Load is read at the pace that is
- * asked for, heat faster near a trip point, all else once a second; nobody asks faster: nothing faster than that,
- * but for a load whose first look has told nothing yet. A source that is asked and does not answer is stale: its
- * value stays and grows old.
+ * Times lie on a grid, so that sources with a period of a second are read in one round. Load is read at the requested
+ * rate, temperatures faster near a trip point, everything else once a second. No source is read faster than requested,
+ * except a load that has no first interval yet. A source that does not answer in time becomes stale and keeps its last
+ * value.
  *
- * Of the sources of one quantity the one with the lowest rank that is OK is in use; it must have been better or
- * worse for a while, so that a flapping file does not make the choice flap. Of zones and cooling devices all count.
+ * Of the sources of one quantity the OK one with the lowest rank is in use; it must have been better or worse for a
+ * while, so that a file that comes and goes does not make the choice flap. All zones and cooling devices are in use.
  *
  * Time is an argument. One thread.
  */
@@ -20,65 +20,66 @@
 #define SAMPLER_IDLE_MS    1000u
 #define SAMPLER_FASTEST_MS 10u
 
-/* How long an answer may take. */
+/* Time in which a source has to answer. */
 #define SAMPLER_OVERDUE_US UINT64_C(1000000)
 
-/* A choice is changed for what has lasted so long. */
+/* A difference must last this long to change the choice. */
 #define SAMPLER_SETTLE_US UINT64_C(2000000)
 
 struct channel {
-    struct list link; /* sampler::gauges */
+    struct list link; /* sampler::channels */
     struct read_job job;
     struct source_facts facts;
     uint32_t id;
     uint64_t due_us;
     bool in_use;
-    bool is_new;       /* its reading is not told yet */
-    bool was_read;     /* once, or found overdue */
-    bool was_ok;       /* once */
-    bool is_overdue;   /* asked, and did not answer in time */
-    bool is_named;     /* by the last scan */
+    bool is_new;       /* its reading was not reported yet */
+    bool was_read;     /* at least once, or found overdue */
+    bool was_ok;       /* at least once */
+    bool is_overdue;   /* did not answer in time */
+    bool is_named;     /* found by the last scan */
     uint64_t since_us; /* when it became OK, or ceased to be */
     struct reading now;
     uint32_t n_clients;
-    struct source_client clients[]; /* SOURCE_CLIENTS_MAX, and as many for the job; none if it tells none apart */
+    /* SOURCE_CLIENTS_MAX, and as many for the job; none if it does not tell them apart */
+    struct source_client clients[];
 };
 
 struct sampler {
     struct readers *readers;
     struct list channels; /* channel::link, in the order of the last scan */
-    uint32_t n_ids;       /* given so far */
+    uint32_t n_ids;       /* assigned so far */
     uint32_t rate_ms;
-    uint32_t least_ms; /* nothing is read faster; 0: no bound of its own */
-    bool has_changed;  /* the inventory: sources, or which are in use */
+    uint32_t least_ms; /* minimum period; 0: none */
+    bool has_changed;  /* the inventory: the sources, or which are in use */
     struct device_facts devices[FINDER_DEVICES_MAX];
     uint32_t n_devices;
 };
 
 void sampler_init(struct sampler *sampler, struct readers *readers);
 
-/* Frees; sources are the finder's. All jobs must rest, or their readers be gone. */
+/* Frees all channels; the sources are the finder's. All jobs must be idle, or the readers closed. */
 void sampler_finish(struct sampler *sampler);
 
-/* Takes over what a scan found. 0 or -ENOMEM, with what fitted. */
+/* Takes the result of a scan. 0 or -ENOMEM, with those channels that fitted. */
 int sampler_take_scan(struct sampler *sampler, const struct scan_result *scan_result, uint64_t now_us);
 
-/* How fast somebody wants to know: 10 to 1000 ms. */
+/* Sets the rate: a period of 10 to 1000 ms. */
 void sampler_set_rate(struct sampler *sampler, uint32_t period_ms, uint64_t now_us);
 
-/* Everything is due now, as after a pause of all reading. */
+/* Makes all channels due, as after a pause. */
 void sampler_wake(struct sampler *sampler, uint64_t now_us);
 
-/* What a kernel event may be about is due now: heat, throttling and power. */
+/* Makes due what a kernel event may be about: temperature, throttling and power. */
 void sampler_hurry(struct sampler *sampler, uint64_t now_us);
 
-/* Asks for all that is due, and marks what is overdue. Gives the time when to call again. */
+/* Submits everything that is due, and marks what is overdue. Returns the time of the next call. */
 uint64_t sampler_step(struct sampler *sampler, uint64_t now_us);
 
-/* Takes what the readers have done. True if anything is new. */
+/* Takes the finished readings. True if there is any. */
 bool sampler_collect(struct sampler *sampler, uint64_t now_us);
 
-/* True if a job that is not overdue is still out: a round is not whole yet. */
+/* Returns true if a reading is pending and not overdue: the round is not complete. */
 bool sampler_is_pending(const struct sampler *sampler);
 
 #endif

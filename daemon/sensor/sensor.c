@@ -17,20 +17,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Sources come and go; the kernel tells of most of that, and once a minute is often enough for the rest. */
+/* The kernel announces most changes of sources; for the others, a scan once a minute is enough. */
 #define SCAN_US UINT64_C(60000000)
 
-/* After an event: others follow at once. And never more scans than one in so much. */
+/* Delay of a scan after an event, since others follow at once; and the minimum between two scans. */
 #define SCAN_SOON_US UINT64_C(200000)
 #define SCAN_REST_US UINT64_C(1000000)
 
-/* A kernel that tells of a trip again and again wakes us so often at most. */
+/* Minimum between two wakeups by a kernel that reports a trip again and again. */
 #define HURRY_REST_US UINT64_C(50000)
 
-/* A round whose last reading is late is told without it. */
+/* A sample waits this long for the last reading of its round. */
 #define LINGER_US UINT64_C(5000)
 
-/* Without news something is said all the same; a little later than the next round, which brings some. */
+/* A sample is sent at least this often; a little later than the next round, which usually has news. */
 #define BEAT_US UINT64_C(1500000)
 
 #define NEVER UINT64_MAX
@@ -43,25 +43,25 @@ struct sensor {
     struct peers peers;
     struct events events;
     struct encoder encoder;
-    struct scan_result scan_result; /* the last */
+    struct scan_result scan_result; /* of the last scan */
     struct buf out;
     int notify_fd;
     int signals;
-    bool has_scan;     /* of this time that somebody is here */
-    bool was_awake;    /* somebody was here at the last turn */
-    bool is_event;     /* what is new is so because of one */
-    uint64_t scan_us;  /* when to look again */
-    uint64_t asked_us; /* when the last scan was asked for */
-    uint64_t hurry_us; /* last event that was followed */
-    uint64_t new_us;   /* since when something is untold; 0: nothing is */
+    bool has_scan;     /* since a peer connected */
+    bool was_awake;    /* a peer was connected in the last iteration */
+    bool is_event;     /* the news was caused by an event */
+    uint64_t scan_us;  /* when to scan again */
+    uint64_t asked_us; /* when the last scan was requested */
+    uint64_t hurry_us; /* last event that caused readings */
+    uint64_t new_us;   /* since when there is unreported news; 0: there is none */
     uint64_t sent_us;
-    struct suspend suspend; /* of the machine */
+    struct suspend suspend;
     bool is_ending;
 };
 
 enum poll_index { POLL_SIGNALS, POLL_NOTIFY, POLL_LISTEN, POLL_THERMAL, POLL_UEVENT, POLL_PEERS };
 
-/* ---- telling */
+/* ---- sending */
 
 static void send_to(struct sensor *sensor, uint32_t i)
 {
@@ -94,7 +94,7 @@ static int write_sample(struct sensor *sensor, enum encoder_scope scope, bool is
     return encoder_sample(&sensor->encoder, &sensor->sampler, scope, is_event, now_us, (uint32_t)took_us, &sensor->out);
 }
 
-/* Those who have just come get the whole of it. */
+/* Sends the inventory and all readings to peers that have just connected. */
 static void send_to_new(struct sensor *sensor, uint64_t now_us)
 {
     for (uint32_t i = 0; i < PEERS_MAX; i++) {
@@ -122,15 +122,17 @@ static void mark_reported(struct sensor *sensor)
     sensor->is_event = false;
 }
 
-/* When the next sample shall be sent: at once if there is news and the round is whole, after a moment if it is not, and
- * a beat after the last in any case. */
+/*
+ * Returns when the next sample is due: at once if there is news and the round is complete, after LINGER_US if it is
+ * not, and BEAT_US after the last one in any case.
+ */
 static uint64_t sample_due_us(const struct sensor *sensor)
 {
     uint64_t next_us = sensor->sent_us + BEAT_US;
     uint64_t news_us = NEVER;
 
     if (!sensor->has_scan) {
-        return NEVER; /* nothing before the inventory */
+        return NEVER; /* the inventory comes first */
     }
     if (sensor->new_us) {
         news_us = sampler_is_pending(&sensor->sampler) ? sensor->new_us + LINGER_US : sensor->new_us;
@@ -161,7 +163,7 @@ static void send_due(struct sensor *sensor, uint64_t now_us)
     }
 }
 
-/* ---- hearing */
+/* ---- events */
 
 static void on_thermal(void *owner, bool changes_sources)
 {
@@ -210,7 +212,7 @@ static void on_notify(struct sensor *sensor, uint64_t now_us)
     }
 }
 
-/* A new client: if it is the daemon, its control groups are what bounds the memory. */
+/* Adds a peer. If it is the daemon, its control groups bound the memory. */
 static void peer(struct sensor *sensor, int fd)
 {
     const struct sensor_config *config = sensor->config;
@@ -269,7 +271,7 @@ static void scan_if_due(struct sensor *sensor, uint64_t now_us)
     }
 }
 
-/* Somebody is here again: what was known may be hours old. */
+/* Starts again after a time without peers: readings may be hours old. */
 static void wake(struct sensor *sensor, uint64_t now_us)
 {
     sensor->was_awake = true;
@@ -280,7 +282,7 @@ static void wake(struct sensor *sensor, uint64_t now_us)
     sampler_wake(&sensor->sampler, now_us);
 }
 
-/* The machine has slept: what was read before is of another day, whatever its time says. */
+/* Notices that the machine was suspended: readings from before are outdated, whatever their time. */
 static void notice_sleep(struct sensor *sensor, uint64_t now_us)
 {
     if (suspend_check(&sensor->suspend, now_us, clock_boot_us()) > 0) {
@@ -290,7 +292,7 @@ static void notice_sleep(struct sensor *sensor, uint64_t now_us)
     }
 }
 
-/* Does what is due. Gives the time of the next turn; NEVER: only a client can bring it. */
+/* Does everything that is due. Returns the time of the next call; NEVER: it waits for a peer. */
 static uint64_t step(struct sensor *sensor, uint64_t now_us)
 {
     uint32_t rate_ms = peers_rate_ms(&sensor->peers);
@@ -375,7 +377,7 @@ static void run(struct sensor *sensor)
     }
 }
 
-/* ---- beginning and end */
+/* ---- start and end */
 
 static int open_signals(void)
 {
@@ -418,7 +420,7 @@ static int open_all(struct sensor *sensor)
     return 0;
 }
 
-/* True if all threads are gone and all is freed. */
+/* Returns true if all threads have ended and everything is freed. */
 static bool close_all(struct sensor *sensor)
 {
     bool is_free;

@@ -1,6 +1,3 @@
-/*
- * Two clocks, one difference.
- */
 #include "sensor/suspend.h"
 
 uint64_t suspend_check(struct suspend *suspend, uint64_t mono_us, uint64_t boot_us)
@@ -8,7 +5,7 @@ uint64_t suspend_check(struct suspend *suspend, uint64_t mono_us, uint64_t boot_
     const uint64_t apart_us = boot_us > mono_us ? boot_us - mono_us : 0;
     uint64_t slept_us = 0;
 
-    /* A reader that was held up between the clocks sees them further apart than they are; the least is the truth. */
+    /* A thread that was delayed between the two clocks measures too large a difference; the smallest one is exact. */
     if (!suspend->has_apart || apart_us < suspend->apart_us) {
         suspend->apart_us = apart_us;
         suspend->has_apart = true;

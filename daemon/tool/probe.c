@@ -18,12 +18,12 @@
 /* Waits for the bell until @until_us. */
 static void wait_for_wakeup(struct probe *probe, uint64_t until_us)
 {
-    struct pollfd wakeup = { .fd = probe->wakeup, .events = POLLIN };
+    struct pollfd notify_fd = { .fd = probe->notify_fd, .events = POLLIN };
     uint64_t now_us = clock_mono_us();
     eventfd_t n;
 
-    if (now_us < until_us && poll(&wakeup, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
-        eventfd_read(probe->wakeup, &n);
+    if (now_us < until_us && poll(&notify_fd, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
+        eventfd_read(probe->notify_fd, &n);
     }
 }
 
@@ -46,16 +46,16 @@ static int begin(struct probe *probe, struct diag *diag)
 {
     int r;
 
-    probe->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (probe->wakeup < 0) {
+    probe->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (probe->notify_fd < 0) {
         return err_new(-errno);
     }
-    r = readers_open(&probe->readers, probe->wakeup);
+    r = readers_open(&probe->readers, probe->notify_fd);
     if (r) {
         return err_up(r);
     }
     sampler_init(&probe->sampler, &probe->readers);
-    r = finder_open(&probe->finder, &discovery_table, &probe->machine, probe->wakeup);
+    r = finder_open(&probe->finder, &discovery_table, &probe->discovery, probe->notify_fd);
     if (r) {
         return err_up(r);
     }
@@ -71,7 +71,7 @@ bool probe_open(struct probe *probe, const char *root, struct diag *diag)
     const struct discovery_setup setup = { 0 };
     int r;
 
-    if (!discovery_open(&probe->machine, root, &setup, diag)) {
+    if (!discovery_open(&probe->discovery, root, &setup, diag)) {
         return false;
     }
     r = begin(probe, diag);
@@ -102,8 +102,8 @@ bool probe_close(struct probe *probe)
         return false;
     }
     sampler_finish(&probe->sampler);
-    discovery_close(&probe->machine);
-    close(probe->wakeup);
+    discovery_close(&probe->discovery);
+    close(probe->notify_fd);
     return true;
 }
 

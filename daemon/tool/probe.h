@@ -15,7 +15,7 @@
 #define PROBE_USUAL_MS 700u
 
 struct probe {
-    struct machine machine;
+    struct discovery discovery;
     struct finder finder;
     struct readers readers;
     struct sampler sampler;

@@ -1,6 +1,6 @@
 /*
- * The table of chips. Sources: the drivers of Linux 7.2 (names, compatibles, timeouts, features), Mesa's device
- * tables (PowerVR cores). Where one column of a row is tighter than another row's, the row with more columns wins.
+ * Table of chips, from the drivers of Linux 7.2 (names, compatibles, timeouts, features) and Mesa's device tables
+ * (PowerVR cores). Of several rows that fit, the one with the most columns wins.
  */
 #include "drm/chip.h"
 
@@ -10,7 +10,7 @@
 
 #define Q(quirk) (1u << (quirk))
 
-/* What every PowerVR has in common, and what is added under the mainline driver. */
+/* Quirks of every PowerVR, and those of the mainline driver in addition. */
 #define VENDOR_POWERVR Q(CHIP_BARRIER_ALONE)
 #define POWERVR        (VENDOR_POWERVR | Q(CHIP_NO_LOAD) | Q(CHIP_NO_PRIORITY))
 
@@ -66,21 +66,21 @@ static const struct chip chips[] = {
 /* clang-format on */
 
 static const char *const quirk_texts[] = {
-    [CHIP_NO_LOAD] = "Q1: the driver tells no load at all",
+    [CHIP_NO_LOAD] = "Q1: the driver reports no load",
     [CHIP_LOAD_SWITCHED] = "Q2: load counters stay zero until the driver's profiling switch is set",
     [CHIP_ONE_ENGINE] = "Q3: one engine for all: graphics and compute can't be told apart",
     [CHIP_BARRIER_ALONE] = "Q4: a compute kernel with a barrier keeps graphics out while it runs",
     [CHIP_NO_OVERLAP] = "Q5: compute and graphics alternate, they never overlap",
-    [CHIP_NO_PRIORITY] = "Q6: low priority can't be asked for: short submissions are the only way to yield",
+    [CHIP_NO_PRIORITY] = "Q6: no low priority: short submissions are the only way to yield",
     [CHIP_NO_SYNCOBJ] = "Q7: no sync objects",
     [CHIP_BINARY_SYNCOBJ] = "Q8: no timeline sync objects",
     [CHIP_EXPERIMENTAL] = "Q9: the kernel driver takes it only with exp_hw_support=1",
     [CHIP_NO_COMPUTE] = "Q10: it can't compute",
-    [CHIP_SOFTWARE] = "Q11: no GPU, for tests",
-    [CHIP_DISPLAY_ONLY] = "Q12: shows pictures, draws none",
+    [CHIP_SOFTWARE] = "Q11: not a GPU: a virtual device for tests",
+    [CHIP_DISPLAY_ONLY] = "Q12: a display without a GPU",
 };
 
-/* True if @word is one of the @words with blanks between. */
+/* Returns true if @word is among @words, which are separated by blanks. */
 static bool word_is_among(const char *word, const char *words)
 {
     size_t n = strlen(word);
@@ -102,7 +102,7 @@ static bool is_core(const struct chip *chip, const struct pvr_core *core)
            core->config == chip->core[3];
 }
 
-/* Columns that agree; 0: the row does not fit. */
+/* Returns the number of columns that agree; 0: the row does not fit. */
 static uint32_t agreement(const struct chip *chip, const struct chip_signs *signs)
 {
     uint32_t n = 0;

@@ -1,23 +1,21 @@
-/*
- * First each device that can't serve gets its reason; whoever has none may be chosen.
- */
+/* Each device that can't serve gets its reason first; the others are candidates. */
 #include "drm/choice.h"
 
 #include "base/clean.h"
 #include <stdio.h>
 #include <string.h>
 
-/* Why @device can't compute, in @why; false: it can. */
+/* Returns true, with the reason in @why, if @device can't compute. */
 static bool is_unfit(const struct device *device, const struct choice_policy *policy, char *why, size_t cap)
 {
     struct diag diag = DIAG_INIT;
 
     if (device->render.access == NODE_NONE || chip_has(device->chip, CHIP_DISPLAY_ONLY)) {
-        snprintf(why, cap, "passed over: it shows pictures, and computes nothing");
+        snprintf(why, cap, "passed over: a display, it can't compute");
     } else if (chip_has(device->chip, CHIP_NO_COMPUTE)) {
         snprintf(why, cap, "passed over: %s", chip_quirk_text(CHIP_NO_COMPUTE));
     } else if (chip_has(device->chip, CHIP_SOFTWARE) && !policy->allow_software) {
-        snprintf(why, cap, "passed over: no GPU, and the configuration does not say allow_software_gpu");
+        snprintf(why, cap, "passed over: not a GPU, and the configuration does not set allow_software_gpu");
     } else if (device->render.access != NODE_OPENS && device->render.access != NODE_UNTRIED) {
         node_explain(&device->render, &diag);
         snprintf(why, cap, "not usable: %.140s", diag.text);
@@ -47,12 +45,13 @@ static int choose_named(const struct device *devices, uint32_t n, const struct c
         choice->chosen = i;
         return CHOICE_OK;
     }
-    diag_set(diag, "%s, which the configuration names, is no device of this machine: run \"sotto doctor\" to see them",
+    diag_set(diag,
+             "%s, which the configuration names, is not a device of this machine: run \"sotto doctor\" to list them",
              policy->node);
     return CHOICE_REFUSED;
 }
 
-/* The first that is fit and, if asked for, drives the display; @n: none. */
+/* Returns the first candidate, which drives the display if asked for; @n: none. */
 static uint32_t first_fit(const struct device *devices, uint32_t n, const struct choice *choice, bool displays)
 {
     uint32_t at = 0;

@@ -1,6 +1,4 @@
-/*
- * The lock is flock() on a file that stays: removing it would let two daemons lock two files of one name.
- */
+/* The lock is flock() on a file that is never removed: otherwise two daemons could lock two files of one name. */
 #include "drm/claim.h"
 
 #include "base/clean.h"
@@ -12,7 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* A file name out of a device's: what is no letter, digit or dot becomes a dash. */
+/* Makes a file name from a device's: anything but letters, digits and dots becomes a dash. */
 static void write_path(const char *folder, const char *device, char *path, size_t cap)
 {
     char name[128];
@@ -25,7 +23,7 @@ static void write_path(const char *folder, const char *device, char *path, size_
     snprintf(path, cap, "%s/claim-%s.lock", folder, name);
 }
 
-/* Name of the program of process @pid, or "". */
+/* Reads the name of the program of process @pid, or "". */
 static void read_comm(int pid, char *name, size_t cap)
 {
     char path[48];

@@ -1,8 +1,8 @@
 /*
- * One walk over /sys/class/drm for all that a file tells; libdrm for what only the kernel tells.
+ * Walks /sys/class/drm for what files contain; asks libdrm for the rest
  *
- * A device has up to two nodes with different numbers. They belong together by the link "device" beside them; in a
- * tree without links by PCI slot or device-tree name; else they are two devices.
+ * A device has up to two nodes with different numbers. They belong together if their links "device" agree; in a tree
+ * without links, if their PCI slots or device-tree names do; else they are two devices.
  */
 #include "drm/device.h"
 
@@ -11,7 +11,7 @@
 #include "base/num.h"
 #include "base/utf8.h"
 #include "drm/pvr.h"
-#include "load/load.h"
+#include "sysfs/gpu.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -30,15 +30,15 @@ const char *device_bus_name(enum device_bus bus)
     return bus_names[bus];
 }
 
-/* As much of @text as @into holds, as text on one line: names of files and drivers are strangers' bytes. */
+/* Copies as much of @text as fits, as one line of valid UTF-8: names from files and drivers are untrusted bytes. */
 static void copy(char *into, size_t cap, const char *text)
 {
     into[utf8_mend_line((const uint8_t *)text, strlen(text), (uint8_t *)into, cap - 1)] = '\0';
 }
 
-/* ---- what sysfs tells */
+/* ---- facts from sysfs */
 
-/* The value of @key in the lines KEY=VALUE of @text, in @value; false: there is none. */
+/* Finds the value of @key in the lines KEY=VALUE of @text; false: there is none. */
 static bool find_value(const char *text, const char *key, char *value, size_t cap)
 {
     size_t n = strlen(key);
@@ -84,7 +84,7 @@ static void read_pci_id(struct device *device, const char *uevent)
     }
 }
 
-/* The last part of a path. */
+/* Returns the last part of a path. */
 static const char *base_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -92,7 +92,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* What names the device behind the node's folder @folder, so that its other node is known by it. */
+/* Identifies the device of the node folder @folder, so that its other node is recognised. */
 static void identify(struct device *device, const struct root *root, const char *folder, const char *uevent)
 {
     char path[256];
@@ -132,7 +132,7 @@ static void read_driver(struct device *device, const struct root *root, const ch
     } else if (root_read_link(root, path, link, sizeof(link)) == 0) {
         copy(device->driver, sizeof(device->driver), gpu_drm_name(base_of(link)));
     } else {
-        /* Without a bus driver the parent's name is all there is: "vgem". */
+        /* Without a bus driver, the parent's name is the driver's: "vgem". */
         copy(device->driver, sizeof(device->driver), device->bus_name);
     }
 }
@@ -171,7 +171,7 @@ static struct device *same_device(struct found *found, const struct device *devi
     return NULL;
 }
 
-/* "renderD128" or "card1": its number; false: neither ("card1-HDMI-A-1", "version"). */
+/* Returns the number of "renderD128" or "card1"; false: another name ("card1-HDMI-A-1", "version"). */
 static bool node_number(const char *name, const char *prefix, uint32_t *ret_number)
 {
     size_t n = strlen(prefix);
@@ -211,7 +211,7 @@ static void add_node(struct found *found, const struct root *root, const char *n
     node->minor = minor;
 }
 
-/* A folder "card1-HDMI-A-1" belongs to the device of card1. */
+/* Adds a connector to its device: "card1-HDMI-A-1" belongs to card1. */
 static void add_connector(struct found *found, const struct root *root, const char *name)
 {
     char path[320];
@@ -233,7 +233,7 @@ static void add_connector(struct found *found, const struct root *root, const ch
     }
 }
 
-/* Calls @add for each entry of /sys/class/drm. 0 or a fault; no such folder is an empty one. */
+/* Calls @add for each entry of /sys/class/drm. 0 or a fault; a missing folder counts as empty. */
 static int walk(struct found *found, const struct root *root,
                 void (*add)(struct found *found, const struct root *root, const char *name))
 {
@@ -251,14 +251,14 @@ static int walk(struct found *found, const struct root *root,
     return 0;
 }
 
-/* ---- what the kernel tells */
+/* ---- facts from the kernel */
 
 static void query_bus(struct device *device, int fd)
 {
     drmDevicePtr info = NULL;
 
     if (drmGetDevice2(fd, 0, &info) != 0) {
-        return; /* sysfs knew it already */
+        return; /* sysfs had it already */
     }
     switch (info->bustype) {
     case DRM_BUS_PCI:
@@ -273,7 +273,7 @@ static void query_bus(struct device *device, int fd)
         device->bus = DEVICE_ON_HOST1X;
         break;
     default:
-        break; /* libdrm takes virtual ones for platform ones: sysfs tells them apart */
+        break; /* libdrm reports virtual devices as platform devices; sysfs tells them apart */
     }
     drmFreeDevice(&info);
 }
@@ -286,7 +286,7 @@ static void query_version(struct device *device, int fd)
         return;
     }
     if (version->name && version->name_len > 0) {
-        copy(device->driver, sizeof(device->driver), version->name); /* libdrm puts a 0 behind */
+        copy(device->driver, sizeof(device->driver), version->name); /* libdrm terminates it with a 0 */
     }
     device->version[0] = version->version_major;
     device->version[1] = version->version_minor;
@@ -358,7 +358,7 @@ static void set_name(struct device *device)
     }
 }
 
-/* Render nodes first, by number; then cards. */
+/* Sorts render nodes first, by number; then cards. */
 static int compare(const void *a, const void *b)
 {
     const struct device *x = a;

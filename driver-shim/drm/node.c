@@ -1,6 +1,4 @@
-/*
- * A missing group is the usual trouble: udev gives render nodes to group "render" and cards to "video".
- */
+/* Usually a group is missing: udev gives render nodes to group "render" and cards to "video". */
 #include "drm/node.h"
 
 #include "base/clean.h"
@@ -132,20 +130,19 @@ static void explain_forbidden(const struct node *node, struct diag *diag)
     group_name(node->gid, group, sizeof(group));
     user_name(user, sizeof(user));
     if (group_may && node->gid != 0 && !is_in_group(node->gid)) {
-        diag_set(diag,
-                 "%s belongs to group %s, and user %s is not in it: run \"usermod -aG %s %s\" and log in "
-                 "anew, or in a "
-                 "unit SupplementaryGroups=%s",
-                 node->path, group, user, group, user, group);
+        diag_set(
+            diag,
+            "%s belongs to group %s, and user %s is not in it: run \"usermod -aG %s %s\" and log in again, or in a "
+            "unit set SupplementaryGroups=%s",
+            node->path, group, user, group, user, group);
     } else if (group_may) {
         diag_set(diag,
-                 "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit "
+                 "%s may not be opened although its mode %04o allows it: a control group forbids it; in a unit set "
                  "DeviceAllow=char-drm rw and PrivateDevices=no",
                  node->path, (unsigned)node->mode);
     } else {
         diag_set(diag,
-                 "%s has mode %04o and group %s: give it to a group that %s is in (udev's rule is group "
-                 "render, mode "
+                 "%s has mode %04o and group %s: give it to a group that %s is in (udev's rule is group render, mode "
                  "0660)",
                  node->path, (unsigned)node->mode, group, user);
     }
@@ -155,17 +152,17 @@ void node_explain(const struct node *node, struct diag *diag)
 {
     switch (node->access) {
     case NODE_NONE:
-        diag_set(diag, "the device has no render node: it shows pictures, and computes nothing");
+        diag_set(diag, "the device has no render node: it is a display and can't compute");
         break;
     case NODE_FORBIDDEN:
         explain_forbidden(node, diag);
         break;
     case NODE_GONE:
-        diag_set(diag,
-                 "%s is not there although the kernel has the device: in a unit PrivateDevices=no; in a "
-                 "container, pass "
-                 "it in",
-                 node->path);
+        diag_set(
+            diag,
+            "%s does not exist although the kernel has the device: in a unit set PrivateDevices=no; to a container, "
+            "pass it in",
+            node->path);
         break;
     case NODE_BROKEN:
         diag_set(diag, "%s can't be opened: %s; look at what the kernel says (dmesg)", node->path,

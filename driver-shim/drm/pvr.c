@@ -16,7 +16,7 @@ static int query(int fd, enum pvr_query type, void *into, uint32_t size)
     return drmIoctl(fd, PVR_IOCTL_DEV_QUERY, &args) < 0 ? err_new(-errno) : 0;
 }
 
-/* The first ask is for the count alone: the list's memory is the caller's. */
+/* The first query returns only the count: the caller provides the list's memory. */
 static int query_quirks(int fd, struct pvr_core *core)
 {
     struct pvr_query_quirks list = { 0 };

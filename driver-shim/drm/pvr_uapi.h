@@ -1,11 +1,10 @@
 /*
- * PvrUapi: the part of the mainline powervr driver's interface that only asks
+ * Pvr uapi: the queries of the mainline powervr driver
  *
- * Our own definitions, after the kernel's include/uapi/drm/pvr_drm.h as of Linux 6.12 to 7.2: no distribution's
- * libdrm has them. Only queries: command streams can be made by the driver's own compiler alone, so sotto never
- * submits here.
+ * Our own definitions, after the kernel's include/uapi/drm/pvr_drm.h as of Linux 6.12 to 7.2, which no distribution's
+ * libdrm has. Only queries: just the driver's own compiler can make command streams, so sotto never submits here.
  *
- * All structures are padded to 64 bits and every padding must be zero. The kernel goes by the number of a request,
+ * All structures are padded to 64 bits, and all padding must be zero. The kernel dispatches by the number of a request,
  * not by its whole word, and copies the smaller of both sizes.
  */
 #ifndef SOTTO_DRM_PVR_UAPI_H
@@ -16,7 +15,7 @@
 
 struct pvr_query_args {
     uint32_t type;    /* enum pvr_query */
-    uint32_t size;    /* of what @pointer points to; with pointer 0 the kernel says how much it would fill */
+    uint32_t size;    /* bytes at @pointer; with pointer 0 the kernel returns how many it would fill */
     uint64_t pointer; /* user memory */
 };
 
@@ -39,13 +38,13 @@ struct pvr_query_runtime_info {
     uint32_t common_store_alloc_region_size; /* dwords, as the next three */
     uint32_t common_store_partition_space_size;
     uint32_t max_coeffs;
-    uint32_t cdm_max_local_mem_size_regs; /* ceiling of local memory of a compute kernel */
+    uint32_t cdm_max_local_mem_size_regs; /* maximum local memory of a compute kernel */
 };
 
 struct pvr_query_quirks {
     uint64_t quirks; /* uint32_t[], numbers of known hardware faults (BRN) */
     uint16_t count;
-    uint16_t musthave_count; /* of them, first in the list: what must be worked around */
+    uint16_t musthave_count; /* those at the beginning of the list that must be worked around */
     uint32_t padding;
 };
 

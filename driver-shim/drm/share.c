@@ -1,6 +1,4 @@
-/*
- * PRIME of libdrm, and the synchronisation of linux/dma-buf.h.
- */
+/* libdrm's PRIME calls, and the synchronisation of linux/dma-buf.h. */
 #include "drm/share.h"
 
 #include "base/err.h"
@@ -19,7 +17,7 @@ void share_init(struct share *share, int fd)
 
 static void close_handle(int fd, uint32_t handle)
 {
-    (void)drmCloseBufferHandle(fd, handle); /* of a lost device it fails, and is gone all the same */
+    (void)drmCloseBufferHandle(fd, handle); /* fails for a lost device, which has no handles any more */
 }
 
 void share_finish(struct share *share)
@@ -87,7 +85,7 @@ void share_drop(struct share *share, uint32_t handle)
     }
 }
 
-/* Repeats what a signal cut short. */
+/* Repeats an ioctl that a signal interrupted. */
 static int retry_ioctl(int fd, unsigned long request, void *arg)
 {
     int r;

@@ -1,6 +1,6 @@
 /*
- * Limits are absolute times of CLOCK_MONOTONIC in the kernel's interface. The eventfd's request is ours: libdrm
- * 2.4.114 has none.
+ * The kernel expects timeouts as absolute times of CLOCK_MONOTONIC. The eventfd request is defined here: libdrm 2.4.114
+ * has none.
  */
 #include "drm/syncobj.h"
 

@@ -1,9 +1,10 @@
 /*
  * Syncobj: the kernel's sync objects, where the driver has them
  *
- * A binary one is signalled or not; a timeline holds a number that rises. Work on a device signals them, the CPU
- * waits for them with a limit, always. Drivers without them answer -EOPNOTSUPP, and device.features says so
- * beforehand.
+ * A binary object is signalled or not; a timeline holds a number that rises. Work on a device signals them; the CPU
+ * always waits with a timeout. Drivers without them answer -EOPNOTSUPP, which device.features tells in advance.
+ *
+ * The Vulkan backend will use them; until then only tests and the vm probe do.
  */
 #ifndef SOTTO_DRM_SYNCOBJ_H
 #define SOTTO_DRM_SYNCOBJ_H
@@ -12,15 +13,15 @@
 #include <stdint.h>
 
 struct syncobj {
-    int fd;          /* of the node; the caller's */
+    int fd;          /* the node; the caller's */
     uint32_t handle; /* 0: none */
 };
 
-/* 0 or a fault: -EOPNOTSUPP (the driver has none), -ENODEV (lost). */
+/* Creates a sync object. 0 or a fault: -EOPNOTSUPP (the driver has none), -ENODEV (lost). */
 int syncobj_create(struct syncobj *ret_object, int fd, bool signalled);
 void syncobj_destroy(struct syncobj *object);
 
-/* Another process's or device's view of it: a descriptor, the caller's. */
+/* Exports to or imports from another process or device, as a descriptor, which is the caller's. */
 int syncobj_export(const struct syncobj *object, int *ret_fd);
 int syncobj_import(struct syncobj *ret_object, int fd, int object_fd);
 

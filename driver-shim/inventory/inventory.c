@@ -1,17 +1,21 @@
 #include "inventory/inventory.h"
 #include "base/clean.h"
 #include "base/err.h"
+#include "load/load.h"
+#include "memory/memory.h"
+#include "memory/psi.h"
+#include "power/power.h"
 #include <stdio.h>
 #include <string.h>
 
 typedef int (*scan_fn)(const struct root *root, const struct sensor_policy *policy, struct list *sources);
 
-/* Render nodes are numbered from here on. */
+/* Render nodes have minors from here on. */
 #define RENDER_MINOR 128u
 
 static bool can_draw(const struct gpu *device)
 {
-    /* Also one that has no DRM node at all; not the one that only shares buffers, for tests. */
+    /* True also for a device without a DRM node (kgsl); false for vgem, which only shares buffers in tests. */
     return device->minor >= RENDER_MINOR && strcmp(device->driver, "vgem") != 0;
 }
 
@@ -48,8 +52,9 @@ static uint32_t device_of(const struct source *source, const struct gpu *devices
 }
 
 /*
- * Load of a device that is not ours bounds nothing. What is ours may change when devices come and go. Sources of a
- * device that is gone count on as long as no other is ours: what was seen and is seen no more is not idle.
+ * Sets aside the load sources of all devices but ours, whose load bounds nothing. Which one is ours may change when
+ * devices come and go. Sources of a device that is gone keep counting while there is no other: a device that
+ * disappeared is not idle.
  */
 static void set_aside(struct list *sources, const struct gpu *devices, uint32_t n, uint32_t ours)
 {
@@ -65,7 +70,10 @@ static void set_aside(struct list *sources, const struct gpu *devices, uint32_t 
     }
 }
 
-/* A device is looked at once: its sources find out for themselves what works, and asking anew would disturb them. */
+/*
+ * A known device is not opened again: its sources find out for themselves what works, and a second look would disturb
+ * them.
+ */
 static int load_scan(const struct root *root, const struct sensor_policy *policy, struct list *sources)
 {
     struct gpu devices[GPUS_MAX];
@@ -87,19 +95,19 @@ static const scan_fn scans[] = {
 
 typedef bool (*is_behind_fn)(const struct source *a, const struct source *b);
 
-/* The order of the list: by quantity, then by rank. */
+/* Order of the list: by quantity, then by rank. */
 static bool is_listed_behind(const struct source *a, const struct source *b)
 {
     return a->quantity != b->quantity ? a->quantity > b->quantity : source_rank(a) > source_rank(b);
 }
 
-/* The order of what is worth keeping. */
+/* Order by worth, for sources that compete for room. */
 static bool is_worth_less(const struct source *a, const struct source *b)
 {
     return source_rank(a) > source_rank(b);
 }
 
-/* Puts the sources into an order; those that are equal stay as they were found. */
+/* Sorts the sources; stable. */
 static void sort(struct list *sources, is_behind_fn is_behind)
 {
     struct list sorted;
@@ -133,7 +141,7 @@ static uint32_t count(const struct list *sources)
     return n;
 }
 
-/* Keeps of the sources in @fresh, best first, those that @each quantity has room for, up to @n_room in all. */
+/* Moves the best of @fresh to @sources: at most @each of a quantity, and *n_room in all. */
 static void keep(struct list *sources, struct list *fresh, uint32_t each, uint32_t *n_room)
 {
     uint32_t n_of[READING_QUANTITY_COUNT] = { 0 };
@@ -152,8 +160,10 @@ static void keep(struct list *sources, struct list *fresh, uint32_t each, uint32
     }
 }
 
-/* Keeps the @n_old first, which somebody may be reading, and of those behind them the best, up to the bound: first some
- * of each quantity, so that none is crowded out by thousands of another one. */
+/*
+ * Keeps the first @n_old, which a reader may be reading, and the best of the others up to the bound: first some of each
+ * quantity, so that none is crowded out by thousands of another one.
+ */
 static void bound(struct list *sources, uint32_t n_old)
 {
     uint32_t n_room = INVENTORY_SOURCES_MAX > n_old ? INVENTORY_SOURCES_MAX - n_old : 0;

@@ -1,17 +1,15 @@
-/*
- * Three files of three vendors' making, and their forms.
- */
 #include "load/busy_percent.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "sysfs/label.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Figures of 101 % come from rounding of two clocks; above it's no percentage. */
+/* Rounding between two clocks makes 101 %; more is no percentage. */
 #define PERCENT_MAX 105u
 
 struct percent_source {
@@ -21,7 +19,7 @@ struct percent_source {
     struct reading last;
 };
 
-/* A number without sign at the beginning of *text, which then stands behind it. */
+/* Parses an unsigned number at *text, which is moved behind it. */
 static bool take_number(const char **text, uint64_t *ret_number)
 {
     char *end;
@@ -87,7 +85,7 @@ enum form {
     FORM_PAIR,
 };
 
-/* The first that is there is it. */
+/* Picks the first file that exists. */
 static bool file_of(const struct root *root, const struct gpu *device, char *path, size_t cap, enum form *ret_form)
 {
     const bool is_adreno = strcmp(device->driver, "kgsl") == 0 || strcmp(device->driver, "msm") == 0;
@@ -174,7 +172,7 @@ int busy_percent_open(struct source **ret_source, const struct root *root, const
     load_source_init(&percent->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_BUSY, device);
     label_format(percent->source.name, sizeof(percent->source.name), "busy %s", device->node);
     label_format(percent->source.path, sizeof(percent->source.path), "%s", path);
-    label_format(percent->source.why, sizeof(percent->source.why), "one figure by the device, ours in it");
+    label_format(percent->source.why, sizeof(percent->source.why), "one figure of the device, including our own load");
     percent->source.is_mixed = true;
     percent->source.may_block = true; /* the figure may come from firmware */
     *ret_source = &percent->source;

@@ -1,6 +1,6 @@
 /*
- * Counters into shares of time. All arithmetic of an interval is in permille times microseconds, whatever the counter
- * counts, so that what is carried over fits every kind.
+ * Converts counters into shares of time. All arithmetic of an interval is in permille times microseconds, whatever the
+ * counter's unit, so that every kind can be carried over.
  */
 #include "load/clients.h"
 #include "base/num.h"
@@ -12,7 +12,7 @@
 
 #define FULL_PERMILLE 1000u
 
-/* As many clients as most machines have; the table doubles. */
+/* Enough for most machines; the table doubles. */
 #define CAP_FIRST 32u
 
 void clients_init(struct clients *clients)
@@ -59,7 +59,7 @@ static uint8_t engine_index(struct clients *clients, const char *name)
     return (uint8_t)clients->n_engines++;
 }
 
-/* How far @counter went since the last look; 0 while it is behind its highest value. */
+/* Returns the counter's increase since the last reading; 0 while it is behind its highest value. */
 static uint64_t advance(struct client_counter *counter, uint64_t value, uint64_t now_us)
 {
     uint64_t step;
@@ -79,19 +79,18 @@ static uint64_t advance(struct client_counter *counter, uint64_t value, uint64_t
     return 0;
 }
 
-/* @part of @whole in permille, of an interval of @span_us: permille times us. */
+/* Returns @part of @whole, of an interval of @span_us, in permille times us. */
 static uint64_t share(uint64_t part, uint64_t whole, uint64_t span_us)
 {
     const double permille = (double)part * FULL_PERMILLE / (double)whole;
 
-    /* More than two intervals' worth is cut anyway. */
+    /* The caller cuts at two intervals' worth. */
     return permille >= 2 * FULL_PERMILLE ? 2 * FULL_PERMILLE * span_us : (uint64_t)(permille * (double)span_us);
 }
 
 /*
- * What an engine did in @span_us, in permille times us. Of the kinds of counters that it has, the one that says most
- * is believed: where a kind is switched off, it stands still. *ret_is_unmeasured: cycles went by, of a clock nobody
- * knows.
+ * Returns the work of an engine in @span_us, in permille times us. Of several kinds of counters the largest is
+ * believed, since a kind that is switched off stands still. *ret_is_unmeasured: cycles of a clock of unknown rate passed.
  */
 static uint64_t measure(struct client_engine *engine, const struct fdinfo_engine *now, uint64_t clock_hz,
                         uint64_t now_us, uint64_t span_us, bool *ret_moved, bool *ret_is_unmeasured)
@@ -110,7 +109,7 @@ static uint64_t measure(struct client_engine *engine, const struct fdinfo_engine
         return num_max(done, share(cycles, total * now->capacity, span_us));
     }
     if (hz > 0) {
-        /* Cycles that this clock makes in the interval; at least one. */
+        /* Cycles of this clock in the interval; at least one. */
         const uint64_t most = num_max((uint64_t)((double)hz * (double)span_us / 1e6), 1);
 
         return num_max(done, share(cycles, most * now->capacity, span_us));
@@ -138,7 +137,7 @@ static struct client_engine *engine_at(struct clients *clients, struct client *c
     }
     engine = &client->engines[client->n_engines++];
     *engine = (struct client_engine){ .engine = engine_index(clients, now->name) };
-    /* No interval yet: from here on it counts. */
+    /* No interval yet: counting starts here. */
     engine->ns.high = now->ns;
     engine->cycles.high = now->cycles;
     engine->total.high = now->total_cycles;
@@ -280,7 +279,7 @@ static uint64_t weight(const struct source_client *client)
     return (uint64_t)client->graphics_permille + client->compute_permille;
 }
 
-/* Puts @entry where it belongs among the @n of @list, busiest first. */
+/* Inserts @entry into the @n of @list, busiest first. */
 static void insert(struct source_client *list, uint32_t n, const struct source_client *entry)
 {
     while (n > 0 && weight(&list[n - 1]) < weight(entry)) {

@@ -1,12 +1,13 @@
 /*
- * Where the clock of a device stands, and three sources of it: the clock itself, the vendor's load, and a guess from
- * the time spent at each clock.
+ * The clock of a device, and three sources of it: the clock itself, the vendor's load, and an estimate from the time
+ * spent at each clock.
  */
 #include "load/devfreq.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "sysfs/label.h"
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,27 +17,27 @@
 
 #define DEVFREQ "/sys/class/devfreq"
 
-/* Rounding of two clocks makes 101 % of a busy device. */
+/* Rounding between two clocks makes 101 % of a busy device. */
 #define PERCENT_MAX 105u
 
 #define PAGE_BYTES 4097u
 
-/* Governors under which the clock follows the load. */
+/* Governors that let the clock follow the load. */
 static const char *const followers[] = { "simple_ondemand", "msm-adreno-tz", "mali_ondemand" };
 
 struct devfreq {
     struct source source;
     const struct root *root;
-    char cur[200]; /* file of the clock, of the load, or of the times */
+    char cur[200]; /* the file of the clock, the load, or the times */
     char governor[200];
-    uint64_t factor; /* kHz of one unit of @cur, or its inverse below */
+    uint64_t factor; /* kHz per unit of @cur, or its inverse below */
     uint64_t divisor;
     struct devfreq_times before;
     bool has_before;
     struct reading last;
 };
 
-/* Folders of devfreq are named after their device; a GPU beside its display device by what it is. */
+/* Devfreq folders are named after their device; that of a GPU next to a display device is recognised by its kind. */
 static int fit(const struct root *root, const struct gpu *device, const char *name)
 {
     static const char *const words[] = { ".gpu", "mali", "kgsl", "gpu", "img" };
@@ -80,7 +81,7 @@ bool devfreq_find(const struct root *root, const struct gpu *device, char *path,
     return best > 0 && (size_t)snprintf(path, cap, DEVFREQ "/%s", best_name) < cap;
 }
 
-/* The highest number in a list of them. */
+/* Returns the highest number of a list in @text. */
 static uint64_t highest_of(const char *text)
 {
     uint64_t highest = 0;
@@ -109,7 +110,7 @@ static uint64_t highest_in(const struct root *root, const char *folder)
     if (root_read(root, path, text, sizeof(text), &n) == 0 && highest_of(text) > 0) {
         return highest_of(text);
     }
-    /* What is allowed now, which heat or a user may have lowered; 0: not set. */
+    /* The current limit, which heat or a user may have lowered; 0: not set. */
     snprintf(path, sizeof(path), "%s/max_freq", folder);
     return root_read_fixed(root, path, &limit) == 0 && limit > 0 ? (uint64_t)limit : 0;
 }
@@ -191,7 +192,7 @@ static void read_load(struct source *source, uint64_t now_us, struct reading *re
     *ret_reading = devfreq->last;
 }
 
-/* "* 200000000:   0   5   12345": a clock, how often it went to each of the others, and the time spent there. */
+/* Parses "* 200000000:   0   5   12345": a clock, the transitions to each other clock, and the time spent there. */
 static bool parse_row(const char *line, uint64_t *ret_hz, uint64_t *ret_ms)
 {
     const char *text = line + strspn(line, " \t*");
@@ -304,7 +305,7 @@ static void read_guess(struct source *source, uint64_t now_us, struct reading *r
     } else if (devfreq->has_before) {
         reading_not(ret_reading, READING_ABSENT, now_us, "the times stand still or ran back");
     } else {
-        reading_early(ret_reading, "one look is no interval yet");
+        reading_early(ret_reading, "no interval yet: this was the first reading");
     }
     devfreq->before = now;
     devfreq->has_before = true;
@@ -336,7 +337,7 @@ static int make(struct devfreq **ret_devfreq, const struct root *root, const str
     return 0;
 }
 
-/* Files of drivers that have a clock but no devfreq; %u is the card. In MHz. */
+/* Files of drivers that report a clock in MHz but have no devfreq; %u is the card. */
 static const struct {
     const char *cur;
     const char *most;
@@ -421,7 +422,8 @@ int devfreq_load_open(struct source **ret_source, const struct root *root, const
     }
     devfreq->source.is_mixed = true;
     label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq load %s", device->node);
-    label_format(devfreq->source.why, sizeof(devfreq->source.why), "one figure by the clock's governor, ours in it");
+    label_format(devfreq->source.why, sizeof(devfreq->source.why),
+                 "one figure of the clock's governor, including our own load");
     *ret_source = &devfreq->source;
     return 0;
 }
@@ -447,7 +449,7 @@ int devfreq_guess_open(struct source **ret_source, const struct root *root, cons
     snprintf(devfreq->governor, sizeof(devfreq->governor), "%s/governor", folder);
     label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq clocks %s", device->node);
     label_format(devfreq->source.why, sizeof(devfreq->source.why),
-                 "mean clock: a load of at most about so much, ours in it");
+                 "mean clock: a rough upper bound, including our own load");
     *ret_source = &devfreq->source;
     return 0;
 }

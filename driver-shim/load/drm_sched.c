@@ -1,6 +1,6 @@
 /*
- * Sets the trace up step by step, each of which may already be as it should, and then reads it. What fails names
- * itself.
+ * Sets up the trace step by step, each of which may have been done before, and then reads it. A step that fails is
+ * named in the reading.
  */
 #include "load/drm_sched.h"
 #include "base/clean.h"
@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "load/job_trace.h"
 #include "load/pair.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,20 +19,20 @@
 
 #define INSTANCE "sotto"
 
-/* After a failure; somebody may have changed permissions or loaded a module. */
+/* Delay after a failure: permissions may change, or a module may be loaded. */
 #define AGAIN_US 10000000u
 
 #define PIECE_BYTES 65536u
 
-/* At one reading; the kernel's buffer keeps the rest, or says what it lost. */
+/* Pieces per reading; the kernel's buffer keeps the rest, or reports what it lost. */
 #define PIECES_MAX 16u
 
 static const char *const kobjects[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
-/* Which events there are tells how to read them. */
+/* The set of events of this kernel, which determines their format. */
 enum dialect {
     DIALECT_NONE,
-    DIALECT_OLD, /* no device and no client in them */
+    DIALECT_OLD, /* without device and client */
     DIALECT_NEW,
     DIALECT_PVR,
     DIALECT_COUNT,
@@ -45,27 +46,27 @@ static const char *const events[DIALECT_COUNT][4] = {
 
 static const char *const words[DIALECT_COUNT] = {
     [DIALECT_NONE] = "the DRM scheduler has no trace events here",
-    [DIALECT_OLD] = "when jobs ran, of all devices together, ours in it",
-    [DIALECT_NEW] = "when jobs ran, each client by itself; waiting in firmware counts",
-    [DIALECT_PVR] = "when jobs ran, 3D and compute apart; waiting in firmware counts",
+    [DIALECT_OLD] = "job times of all devices together, including our own",
+    [DIALECT_NEW] = "job times of each client; waiting in firmware counts",
+    [DIALECT_PVR] = "job times, 3D and compute apart; waiting in firmware counts",
 };
 
 struct tracer {
     const struct root *root;
     struct gpu device;
-    char base[40];   /* of the trace folders */
-    char folder[80]; /* of our instance */
+    char base[40];   /* the trace folders */
+    char folder[80]; /* our instance */
     enum dialect dialect;
     int pipe;       /* -1: not set up */
-    bool is_made;   /* the instance is ours to remove */
-    bool has_begun; /* an interval has */
+    bool is_made;   /* we made the instance and remove it */
+    bool has_begun; /* an interval has begun */
     uint64_t again_us;
-    struct reading failed; /* why it is not set up */
+    struct reading failed; /* the reason why it is not set up */
     struct job_trace trace;
     char *piece; /* owned, PIECE_BYTES */
 };
 
-/* Writes @text into a file of the machine; a tree of files is never changed. 0 or -errno. */
+/* Writes @text into a file of the machine; never into a recorded tree. 0 or -errno. */
 static int write_file(const struct root *root, const char *path, const char *text)
 {
     cleanup(fd_closep) int fd = -1;
@@ -82,7 +83,7 @@ static int write_file(const struct root *root, const char *path, const char *tex
     return n < 0 ? -errno : n == (ssize_t)strlen(text) ? 0 : -EIO;
 }
 
-/* Fills in why it can't be done; returns false for the caller's convenience. */
+/* Stores the reason of a failed setup; returns false for the caller's convenience. */
 static bool fail(struct tracer *tracer, uint64_t now_us, int fault, const char *what)
 {
     const bool is_forbidden = fault == -EACCES || fault == -EPERM || fault == -EROFS;
@@ -107,7 +108,7 @@ static bool ensure_instance(struct tracer *tracer, uint64_t now_us)
     return fault == 0 || fail(tracer, now_us, fault, "make instance " INSTANCE);
 }
 
-/* Times must be those of the monotonic clock: they are compared with it. */
+/* Selects the monotonic clock, with which the times are compared. */
 static bool ensure_clock(struct tracer *tracer, uint64_t now_us)
 {
     char path[sizeof(tracer->folder) + 16];
@@ -123,7 +124,7 @@ static bool ensure_clock(struct tracer *tracer, uint64_t now_us)
     return r == 0 || fail(tracer, now_us, r, "set trace_clock to mono");
 }
 
-/* The file @name of the instance begins with 1, or is made to. */
+/* Makes the file @name of the instance begin with 1, unless it does. */
 static bool ensure_on(struct tracer *tracer, uint64_t now_us, const char *name)
 {
     char path[sizeof(tracer->folder) + 80];
@@ -196,7 +197,10 @@ static void find_base(struct tracer *tracer)
     tracer->dialect = dialect_of(tracer->root, tracer->base, &tracer->device);
 }
 
-/* A GPU's own device may not be the one that its DRM node hangs on, so only what is surely another's is left out. */
+/*
+ * Leaves out the jobs of devices that certainly are not this GPU: its own device may differ from the one of its DRM
+ * node.
+ */
 static void leave_out_others(struct tracer *tracer)
 {
     struct gpu devices[GPUS_MAX];
@@ -233,7 +237,7 @@ static bool set_up(struct tracer *tracer, uint64_t now_us)
     return true;
 }
 
-/* What the kernel has for us. 0 or -errno. */
+/* Reads all pending events. 0 or -errno. */
 static int drain(struct tracer *tracer)
 {
     for (uint32_t i = 0; i < PIECES_MAX; i++) {
@@ -281,7 +285,7 @@ static void measure(void *body, uint64_t now_us, struct reading *ret_graphics, s
         reading_not(ret_graphics, READING_ABSENT, now_us, "events were lost");
         *ret_compute = *ret_graphics;
     } else {
-        reading_early(ret_graphics, "one look is no interval yet");
+        reading_early(ret_graphics, "no interval yet: this was the first reading");
         *ret_compute = *ret_graphics;
     }
     tracer->has_begun = true;
@@ -323,7 +327,7 @@ static const struct pair_table table = {
 static void describe(struct source *source, const struct tracer *tracer)
 {
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
-    /* powervr's own events tell what is compute, and so, what is ours. */
+    /* powervr's own events mark compute jobs, and so tell our own work apart. */
     const bool is_apart = tracer->dialect == DIALECT_NEW || (tracer->dialect == DIALECT_PVR && is_graphics);
 
     label_format(source->name, sizeof(source->name), "drm-sched %s%s", tracer->device.node,

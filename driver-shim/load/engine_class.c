@@ -1,6 +1,4 @@
-/*
- * Names of engines and rings as the kernel's drivers print them. Only what is surely no drawing stands here.
- */
+/* Names of engines and rings as the kernel's drivers print them; only those that certainly do not draw. */
 #include "load/engine_class.h"
 #include "base/clean.h"
 #include <ctype.h>
@@ -35,7 +33,7 @@ static const struct {
     { "cpu", ENGINE_OTHER }, /* v3d: runs on the CPU */
 };
 
-/* Rings carry their driver in front where fdinfo has none. */
+/* Rings have their driver's name in front where fdinfo has none. */
 #define RING_PREFIX "v3d_"
 
 enum engine_class engine_class_of(const char *name)
@@ -46,7 +44,7 @@ enum engine_class engine_class_of(const char *name)
         name += sizeof(RING_PREFIX) - 1;
     }
     n = strcspn(name, "0123456789");
-    /* "ccs0" is an instance; "video4linux" would be another word. */
+    /* "ccs0" is an instance; "video4linux" would be another engine. */
     if (name[n + strspn(name + n, "0123456789._")] != '\0') {
         n = strlen(name);
     }

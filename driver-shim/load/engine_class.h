@@ -1,7 +1,7 @@
 /*
- * Engine: which side of a device an engine (fdinfo) or ring (trace events) belongs to, by its name
+ * Engine class: the side of a device that an engine (fdinfo) or ring (trace events) belongs to, by its name
  *
- * A name never seen counts as graphics: what we don't know we don't call idle.
+ * An unknown name counts as graphics: what we don't know we don't call idle.
  */
 #ifndef SOTTO_LOAD_ENGINE_CLASS_H
 #define SOTTO_LOAD_ENGINE_CLASS_H
@@ -13,7 +13,7 @@ enum engine_class {
     ENGINE_CLASS_COUNT,
 };
 
-/* Numbers of instances at the end ("ccs0", "comp_1.0.0") don't matter. */
+/* Returns the class of the engine @name. Instance numbers at the end ("ccs0", "comp_1.0.0") are ignored. */
 enum engine_class engine_class_of(const char *name);
 
 #endif

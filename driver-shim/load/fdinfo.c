@@ -1,6 +1,4 @@
-/*
- * The turns of looking at a device's clients, and the verdict: what the sums are worth. In doubt nobody is idle.
- */
+/* Reads a device's clients, and judges what their sums are worth. In doubt the device is not idle. */
 #include "load/fdinfo.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -12,6 +10,7 @@
 #include "load/proc.h"
 #include "load/runtime_pm.h"
 #include "load/walk.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,19 +18,19 @@
 
 #define FULL_PERMILLE 1000u
 
-/* Descriptors that are kept open. A process may have 1024 by default; other sources need some, too. */
+/* Descriptors kept open. A process has 1024 by default; other sources need some, too. */
 #define KEPT_MAX 256u
 
-/* Counters that stand still for so long are looked at: is the device busy all the same? */
+/* Interval at which a device with counters that stand still is checked for work. */
 #define STILL_US 1000000u
 
-/* Under power for so much of that time means busy: drivers that count put an idle device to sleep within 50 ms. */
+/* Under power for this share of the interval means busy: drivers that count suspend an idle device within 50 ms. */
 #define STILL_POWER_PERMILLE 900u
 
-/* So much of the device's own figure means busy. */
+/* This share in the device's own figure means busy. */
 #define STILL_LOAD_PERMILLE 500u
 
-/* Drivers whose counters are off until somebody writes 1 to this file of their device. */
+/* Drivers with counters that are off until this file of their device is set to 1. */
 #define PROFILING_FILE "profiling"
 
 static const char *const profiled[] = { "panfrost", "panthor" };
@@ -42,17 +41,17 @@ struct watcher {
     struct proc *proc; /* owned */
     struct walk walk;
     struct clients clients;
-    struct proc_counts counts; /* of the last whole walk */
-    uint64_t now_us;           /* of this turn */
+    struct proc_counts counts; /* of the last complete walk */
+    uint64_t now_us;           /* of this reading */
     uint32_t n_kept;
-    uint32_t n_silent; /* descriptors of the walk under way, without a client id */
+    uint32_t n_silent; /* descriptors without a client id in the current walk */
     uint32_t n_silent_last;
-    uint32_t n_failed; /* clients that there was no memory for */
-    int fault;         /* of the last walk: /proc itself */
-    bool is_gone;      /* the device has no node any more */
+    uint32_t n_failed; /* clients dropped for want of memory */
+    int fault;         /* fault of /proc itself in the last walk */
+    bool is_gone;      /* the device's node is gone */
     bool is_off;       /* its profiling switch is off */
-    bool is_still;     /* counters stand while the device is busy */
-    uint64_t still_us; /* when power was looked at while they stood; 0: not */
+    bool is_still;     /* counters stand still while the device is busy */
+    uint64_t still_us; /* when power was last checked while they stood still; 0: not yet */
     struct runtime_pm still_pm;
     atomic_bool walk_soon;
 };
@@ -65,7 +64,7 @@ static void close_kept(struct watcher *watcher, struct client *client)
     }
 }
 
-/* What proc found in a walk. */
+/* Takes a descriptor that a walk found. */
 static void on_found(void *context, uint32_t pid, uint32_t fd, const char *text, size_t n)
 {
     struct watcher *watcher = context;
@@ -77,7 +76,7 @@ static void on_found(void *context, uint32_t pid, uint32_t fd, const char *text,
         watcher->n_silent++;
         return;
     }
-    /* The slot is surer than the name of a node, which a container may have given anew. */
+    /* The PCI slot is more reliable than the name of a node, which a container may reuse. */
     if (fdinfo.pdev[0] && watcher->device.is_pci && strcmp(fdinfo.pdev, watcher->device.name) != 0) {
         return;
     }
@@ -107,7 +106,6 @@ static bool is_profiled(const struct watcher *watcher)
     return false;
 }
 
-/* The switch stands in the device's folder. */
 static void check_profiling(struct watcher *watcher)
 {
     char path[sizeof(watcher->device.path) + 16];
@@ -146,8 +144,8 @@ static void set_nodes(struct watcher *watcher)
 }
 
 /*
- * A device that was unplugged and came back may have other numbers: those of old would show nobody, which is not
- * idle.
+ * Finds the nodes again of a device that was unplugged and came back: under its old numbers there would be no clients,
+ * which is not idle.
  */
 static void check_nodes(struct watcher *watcher)
 {
@@ -199,7 +197,7 @@ static void read_client(struct watcher *watcher, struct client *client)
 
     watcher->n_kept += (client->kept >= 0) - was_kept;
     if (r || !fdinfo_parse(&fdinfo, text, n) || !fdinfo.has_client || fdinfo.client != client->id) {
-        /* Ended, closed, or handed on: the next walk knows. */
+        /* It ended, was closed or passed on: the next walk finds out. */
         close_kept(watcher, client);
         clients_lose(client);
         watcher->walk.is_wanted = true;
@@ -223,7 +221,7 @@ static void update_clients(struct watcher *watcher)
     case WALK_STEP_KNOWN:
         break;
     }
-    /* Those that the walk has just read are not due. */
+    /* Clients that the walk has just read are not due. */
     for (uint32_t i = 0; i < watcher->clients.n; i++) {
         if (walk_is_due(&watcher->clients.all[i], watcher->now_us)) {
             read_client(watcher, &watcher->clients.all[i]);
@@ -231,7 +229,7 @@ static void update_clients(struct watcher *watcher)
     }
 }
 
-/* Was the device at work since the last such look? Each way that could tell is asked; none may be there. */
+/* Returns true if the device is known to have worked since the last check. It may offer none of these figures. */
 static bool has_worked(struct watcher *watcher)
 {
     const struct runtime_pm before = watcher->still_pm;
@@ -242,14 +240,14 @@ static bool has_worked(struct watcher *watcher)
         return true;
     }
     *pm = (struct runtime_pm){ 0 };
-    /* A display keeps its device under power whether anybody draws or not. */
+    /* A display keeps its device under power even when nothing is drawn. */
     if (watcher->device.has_display || runtime_pm_read(watcher->root, &watcher->device, pm) != 0) {
         return false;
     }
     return pm->can_sleep && runtime_pm_share(&before, pm, &permille) && permille >= STILL_POWER_PERMILLE;
 }
 
-/* Does the device work while nobody's counter moves? Then they don't count, or somebody is missing. */
+/* Checks whether the device works while no counter moves: then the counters don't count, or a client is missing. */
 static void check_stillness(struct watcher *watcher)
 {
     bool is_first;
@@ -266,7 +264,7 @@ static void check_stillness(struct watcher *watcher)
     }
 }
 
-/* The share that could not be seen: of processes, of descriptors, or of clients that can't be understood. */
+/* Returns the share that could not be seen: of processes, of descriptors, or of clients. */
 static uint32_t blind_permille(const struct watcher *watcher, const struct clients_sum *sum)
 {
     const struct proc_counts *counts = &watcher->counts;
@@ -290,7 +288,7 @@ static uint32_t blind_permille(const struct watcher *watcher, const struct clien
     return (uint32_t)blind;
 }
 
-/* Fills @reading and returns true if the load can't be known. */
+/* Fills in @reading and returns true if the load can't be known. */
 static bool is_unknown(const struct watcher *watcher, const struct clients_sum *sum, struct reading *reading)
 {
     const struct proc_counts *counts = &watcher->counts;
@@ -306,19 +304,19 @@ static bool is_unknown(const struct watcher *watcher, const struct clients_sum *
         reading_not(reading, READING_ABSENT, now_us, "there are no processes below /proc");
     } else if (counts->n_looked == 0 && (counts->is_hidden || counts->n_refused > 0)) {
         reading_not(reading, READING_FORBIDDEN, now_us,
-                    counts->is_hidden ? "other processes don't show (hidepid)"
+                    counts->is_hidden ? "other processes are hidden (hidepid)"
                                       : "no other process may be looked into: CAP_SYS_PTRACE is missing");
     } else if (watcher->is_off && watcher->clients.n + watcher->n_silent_last > 0) {
         reading_not(reading, READING_ABSENT, now_us, "%s counts nothing: its switch \"" PROFILING_FILE "\" is 0",
                     watcher->device.driver);
     } else if (watcher->n_silent_last > 0 && watcher->clients.n == 0) {
-        reading_not(reading, READING_ABSENT, now_us, "driver %s tells nothing in fdinfo", watcher->device.driver);
+        reading_not(reading, READING_ABSENT, now_us, "driver %s reports nothing in fdinfo", watcher->device.driver);
     } else if (sum->n_timeless > 0 && sum->n_timed + sum->n_new + sum->n_unmeasured == 0) {
-        reading_not(reading, READING_ABSENT, now_us, "driver %s tells no times in fdinfo", watcher->device.driver);
+        reading_not(reading, READING_ABSENT, now_us, "driver %s reports no times in fdinfo", watcher->device.driver);
     } else if (watcher->clients.n > 0 && sum->n_unmeasured == watcher->clients.n) {
-        reading_not(reading, READING_ABSENT, now_us, "cycles of a clock that nobody tells");
+        reading_not(reading, READING_ABSENT, now_us, "it counts cycles of a clock of unknown rate");
     } else if (sum->n_timed == 0 && sum->n_new > 0) {
-        reading_early(reading, "one look is no interval yet");
+        reading_early(reading, "no interval yet: this was the first reading");
     } else if (watcher->is_still) {
         reading_not(reading, READING_ABSENT, now_us, "the counters stand still while the device is busy");
     } else {
@@ -388,9 +386,9 @@ static void describe(struct source *source, const struct gpu *device)
 
     label_format(source->name, sizeof(source->name), "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
     label_format(source->path, sizeof(source->path), "/proc");
-    label_format(source->why, sizeof(source->why), "times of every client of %s by itself", device->driver);
+    label_format(source->why, sizeof(source->why), "times of each client of %s", device->driver);
     load_describe(source, LOAD_RANK_FDINFO, device);
-    source->may_block = true; /* drivers take locks to count, which a hung device may hold */
+    source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
 }
 
 int fdinfo_open(struct source **ret_graphics, struct source **ret_compute, const struct root *root,

@@ -1,13 +1,13 @@
 /*
- * A table of keys, and one pass over the lines. Each line costs at most a look at every engine seen so far, so the
- * cost of a file is bounded by its length.
+ * A table of keys, and one pass over the lines. Each line is compared with at most all engines seen so far, so the cost
+ * of a file is bounded by its length.
  */
 #include "load/fdinfo_parse.h"
 #include "base/clean.h"
 #include "base/num.h"
 #include <string.h>
 
-/* More engines behind one name than this is a mistake of somebody's, and would make a busy device look idle. */
+/* A higher capacity is a driver's mistake, and would make a busy device look idle. */
 #define CAPACITY_MAX 64u
 
 enum key {
@@ -30,7 +30,7 @@ enum unit_kind {
     UNIT_BYTES,
 };
 
-/* A key that begins another one stands behind it. */
+/* A key that is a prefix of another one comes after it. */
 static const struct {
     const char *prefix;
     enum unit_kind unit;
@@ -46,7 +46,7 @@ static const struct {
     [KEY_MEMORY] = { "drm-memory-", UNIT_BYTES },
 };
 
-/* A missing unit is the first of its kind. */
+/* The first unit of a kind is the default. */
 static const struct {
     enum unit_kind kind;
     const char *name;
@@ -69,7 +69,7 @@ static const struct {
     { UNIT_BYTES, "GiB", 1073741824 },
 };
 
-/* Bytes of the file, not ended by anything. */
+/* Bytes of the file, not 0-terminated. */
 struct slice {
     const char *bytes;
     size_t n;
@@ -102,7 +102,7 @@ static bool starts_with(struct slice slice, const char *word)
     return slice.n >= strlen(word) && memcmp(slice.bytes, word, strlen(word)) == 0;
 }
 
-/* "123 ns" in the smallest unit of its kind. */
+/* Parses "123 ns" into the smallest unit of its kind. */
 static bool read_value(struct slice text, enum unit_kind kind, uint64_t *ret_value)
 {
     uint64_t value = 0;
@@ -134,7 +134,7 @@ static void copy_word(char *to, size_t cap, struct slice from)
     to[n] = '\0';
 }
 
-/* The engine of that name, made if it is new; NULL: too many, or a name that is none. */
+/* Returns the engine of that name, added if it is new; NULL: too many, or no valid name. */
 static struct fdinfo_engine *engine_of(struct fdinfo *fdinfo, struct slice name)
 {
     struct fdinfo_engine *engine;
@@ -194,7 +194,7 @@ static void put_engine(struct fdinfo *fdinfo, struct fdinfo_engine *engine, enum
     }
 }
 
-/* Sums over all regions, for each of the three words that kernels have had for it. */
+/* Sums over all regions, for each of the three keys that kernels have used. */
 struct memory {
     bool has[KEY_COUNT];
     uint64_t bytes[KEY_COUNT];
@@ -229,7 +229,7 @@ static void put_prefixed(struct fdinfo *fdinfo, struct memory *memory, struct sl
     }
 }
 
-/* True: the line has a key of DRM's. */
+/* Takes one line. Returns true if it has a DRM key. */
 static bool put_line(struct fdinfo *fdinfo, struct memory *memory, struct slice line)
 {
     const char *colon = memchr(line.bytes, ':', line.n);
@@ -253,7 +253,7 @@ static bool put_line(struct fdinfo *fdinfo, struct memory *memory, struct slice 
     return true;
 }
 
-/* Leaves those that count something. */
+/* Removes engines without a counter. */
 static void keep_counters(struct fdinfo *fdinfo)
 {
     uint32_t n = 0;
@@ -271,7 +271,7 @@ bool fdinfo_parse(struct fdinfo *ret_fdinfo, const char *bytes, size_t n)
     struct memory memory = { 0 };
     bool is_drm = false;
 
-    /* All but the engines, which are filled as they come: this runs for each client at each turn. */
+    /* The engines are cleared as they come: this runs for each client at each reading. */
     memset(ret_fdinfo, 0, offsetof(struct fdinfo, engines));
     ret_fdinfo->n_engines = 0;
     ret_fdinfo->n_unparsed = 0;

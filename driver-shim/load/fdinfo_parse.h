@@ -1,9 +1,9 @@
 /*
- * Fdinfo: what the kernel says of one open file of a DRM device (Documentation/gpu/drm-usage-stats.rst)
+ * Fdinfo: parser of the fdinfo of an open DRM file (Documentation/gpu/drm-usage-stats.rst)
  *
- * Pure: bytes in, a struct out. Lines are "key: value [unit]" in any order. Names are compared whole; where one key
- * is the beginning of another ("drm-engine-" and "drm-engine-capacity-", "drm-total-" and "drm-total-cycles-"), the
- * longer one is asked for first. What can't be understood is counted, not guessed.
+ * Pure: bytes in, a struct out. Lines are "key: value [unit]" in any order. Names are compared whole; where one key is
+ * a prefix of another ("drm-engine-" and "drm-engine-capacity-", "drm-total-" and "drm-total-cycles-"), the longer one
+ * is tried first. Lines that can't be understood are counted, never guessed.
  */
 #ifndef SOTTO_LOAD_FDINFO_PARSE_H
 #define SOTTO_LOAD_FDINFO_PARSE_H
@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest file that is read at all; real ones have 1 or 2 kB. */
+/* Longest file that is read; real ones have 1 or 2 kB. */
 #define FDINFO_BYTES_MAX 65536u
 
-/* amdgpu has the most, 9; a file may say more (is_cut). */
+/* amdgpu has the most, 9; further ones set is_cut. */
 #define FDINFO_ENGINES_MAX 16u
 
 struct fdinfo_engine {
@@ -23,29 +23,29 @@ struct fdinfo_engine {
     bool has_ns;
     bool has_cycles;
     bool has_total;
-    uint64_t ns;           /* busy time of this client */
+    uint64_t ns;           /* busy time of the client */
     uint64_t cycles;       /* busy cycles */
-    uint64_t total_cycles; /* of the device, in the same clock */
-    uint64_t max_hz;       /* 0: not told */
-    uint64_t cur_hz;       /* 0: not told */
-    uint32_t capacity;     /* engines behind this name; 1 if not told */
+    uint64_t total_cycles; /* the device's, of the same clock */
+    uint64_t max_hz;       /* 0: unknown */
+    uint64_t cur_hz;       /* 0: unknown */
+    uint32_t capacity;     /* engines behind this name; 1 by default */
 };
 
 struct fdinfo {
     bool has_client;
     uint64_t client;    /* drm-client-id */
-    char driver[24];    /* "": no drm-driver line */
-    char pdev[24];      /* PCI slot; "": none told */
+    char driver[24];    /* "": no such line */
+    char pdev[24];      /* PCI slot; "": none */
     uint64_t memory_kb; /* of all regions: total, else resident, else the old "drm-memory-" */
     struct fdinfo_engine engines[FDINFO_ENGINES_MAX];
-    uint32_t n_engines;  /* with a counter of at least one kind */
-    uint32_t n_unparsed; /* lines of times that could not be understood */
+    uint32_t n_engines;  /* with at least one counter */
+    uint32_t n_unparsed; /* malformed lines of times */
     bool is_cut;         /* more engines than fit */
 };
 
 /*
- * False: no drm-* key is in it (a driver that tells nothing, or no DRM file at all); *ret_fdinfo is filled all the
- * same.
+ * Returns false if there is no drm-* key (the driver reports nothing, or it is no DRM file); *ret_fdinfo is valid in
+ * any case.
  */
 bool fdinfo_parse(struct fdinfo *ret_fdinfo, const char *bytes, size_t n);
 

@@ -1,6 +1,4 @@
-/*
- * Lines of the trace become beginnings and ends; a counter of open jobs for each side makes the union.
- */
+/* Turns trace lines into starts and ends of jobs; a counter of open jobs per side gives the union of their times. */
 #include "load/job_trace.h"
 #include "base/clean.h"
 #include "base/num.h"
@@ -12,7 +10,7 @@
 
 #define FULL_PERMILLE 1000u
 
-/* Shorter intervals are all jitter. */
+/* Shorter intervals are dominated by jitter. */
 #define INTERVAL_MIN_US 1000u
 
 enum key_form {
@@ -32,7 +30,7 @@ static const struct {
     { "pvr_job_done", JOB_EVENT_DONE, KEY_JOB },
 };
 
-/* Value of "name=value" or "name:value" in @text, up to a comma or blank. False: not in it. */
+/* Finds the value of "name=value" or "name:value" in @text, up to a comma or blank. False: it is not there. */
 static bool field(const char *text, const char *name, char *value, size_t cap)
 {
     const size_t n_name = strlen(name);
@@ -85,7 +83,7 @@ static void read_fields(struct job_line *line, const char *text, enum key_form f
     line->client = field(text, "client_id", value, sizeof(value)) ? strtoull(value, NULL, 10) : 0;
 }
 
-/* "123.456789" just before @end, in us. False: that is not there. */
+/* Parses "123.456789" just before @end, in us. False: it is not there. */
 static bool read_time(const char *text, const char *end, uint64_t *ret_us)
 {
     const char *begin = end;
@@ -122,7 +120,7 @@ void job_line_parse(struct job_line *ret_line, const char *bytes, size_t n)
         ret_line->event = JOB_EVENT_LOST;
         return;
     }
-    /* A process may be called anything, though not by a whole event; what stands behind a time is it. */
+    /* A process name may contain anything but a complete event, so the first name behind a time is the event. */
     for (const char *colon = strstr(text, ": "); colon; colon = strstr(colon + 1, ": ")) {
         const char *name = colon + 2;
         const size_t n_name = strcspn(name, ":");
@@ -214,7 +212,7 @@ static void end_job(struct job_trace *trace, struct traced_job *job, uint64_t at
     }
 }
 
-/* A free place; if there is none, that of the oldest, whose end was missed. */
+/* Returns a free entry; if there is none, the oldest one, of which the end was missed. */
 static struct traced_job *entry_for(struct job_trace *trace, uint64_t at_us)
 {
     struct traced_job *oldest = &trace->jobs[0];
@@ -246,7 +244,7 @@ static bool is_idle(const struct traced_client *client)
     return true;
 }
 
-/* Index of the client, made if need be in place of the one that was idle longest. */
+/* Returns the index of the client; a new one takes the entry that was idle longest if none is free. */
 static uint32_t client_of(struct job_trace *trace, uint64_t id, uint64_t at_us)
 {
     uint32_t oldest = JOB_TRACE_CLIENTS_MAX;
@@ -280,10 +278,10 @@ static void run_job(struct job_trace *trace, const struct job_line *line)
     enum engine_class class = engine_class_of(line->ring);
 
     if (job && job->is_running) {
-        return; /* told twice */
+        return; /* reported twice */
     }
     if (job) {
-        class = job->class; /* as it was created */
+        class = job->class; /* as created */
     } else {
         job = entry_for(trace, line->at_us);
     }
@@ -306,7 +304,7 @@ static void create_job(struct job_trace *trace, const struct job_line *line)
     struct traced_job *job = find_job(trace, line->key);
 
     if (job) {
-        end_job(trace, job, line->at_us); /* an address is used again: the old one is over */
+        end_job(trace, job, line->at_us); /* the address is reused: the old job is over */
     }
     job = entry_for(trace, line->at_us);
     *job = (struct traced_job){
@@ -318,7 +316,7 @@ static void create_job(struct job_trace *trace, const struct job_line *line)
     };
 }
 
-/* Nobody knows which jobs ended: all are forgotten. */
+/* Forgets all jobs: after lost events it is unknown which ones ended. */
 static void forget_all(struct job_trace *trace)
 {
     for (int i = 0; i < ENGINE_CLASS_COUNT; i++) {

@@ -1,6 +1,4 @@
-/*
- * Two sources and what they share, counted: the last one to go takes the body with it.
- */
+/* Both sources count as references to the shared body. */
 #include "load/pair.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -20,9 +18,9 @@ struct shared {
     struct source_table source_table;
     const struct pair_table *table;
     void *body;       /* owned */
-    uint32_t n_sides; /* that are left */
+    uint32_t n_sides; /* still open */
     uint64_t measured_us;
-    bool is_fresh[SIDE_COUNT]; /* not given out yet */
+    bool is_fresh[SIDE_COUNT]; /* not returned yet */
     struct reading readings[SIDE_COUNT];
 };
 

@@ -1,9 +1,10 @@
 /*
  * Pair: two sources, 3D and compute, of one measurement
  *
- * Some things are told together and may be asked for once only (the vendor's status covers "since the last read"), so
- * both sources share a body. Whichever is read first measures; the other gives the same measurement, unless it gave
- * it before or it is older than a period. The body goes with the last of them. A lock makes them safe on two threads.
+ * Some figures come together and may be read only once (the vendor's status covers "since the last read"), so both
+ * sources share a body. The source that is read first measures; the other returns the same measurement, unless it did
+ * so before or the measurement is older than a period. The last source frees the body. A lock makes them safe on two
+ * threads.
  */
 #ifndef SOTTO_LOAD_PAIR_H
 #define SOTTO_LOAD_PAIR_H
@@ -18,12 +19,12 @@ struct pair_table {
 };
 
 /*
- * Makes both. Name, path, rank, why and so on are the caller's to fill in. @body is theirs from now on.
- * -ENOMEM: @body stays the caller's.
+ * Makes both sources and takes @body over; the caller fills in name, path, rank, why and so on. -ENOMEM: @body stays
+ * the caller's.
  */
 int pair_open(struct source **ret_graphics, struct source **ret_compute, const struct pair_table *table, void *body);
 
-/* The body behind either source. */
+/* Returns the body of either source. */
 void *pair_body(const struct source *source);
 
 #endif

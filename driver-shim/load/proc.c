@@ -1,7 +1,7 @@
 /*
- * On the machine everything is opened from one descriptor of /proc, by short names; in a tree of files through its
- * root, which stages faults. Links of descriptors are read as text and never followed before the text names a DRM
- * node: stat() on a file of a dead server would hang.
+ * On the machine, files are opened relative to one descriptor of /proc; in a recorded tree, through its root, which
+ * imitates faults. Links of descriptors are read as text, and followed only if the text names a DRM node: stat() on a
+ * file of a dead file server would hang.
  */
 #include "load/proc.h"
 #include "base/clean.h"
@@ -23,15 +23,15 @@
 /* Flag of a kernel thread in /proc/PID/stat (PF_KTHREAD). */
 #define KERNEL_THREAD 0x00200000u
 
-/* As many processes as Linux allows by default. */
+/* Linux's default limit. */
 #define PIDS_MAX 32768u
 
 #define MINORS_MAX 4u
 
-/* What the kernel fills at one time when it lists a folder. */
+/* Buffer of getdents64(). */
 #define ENTRIES_BYTES 32768u
 
-/* "4194304/fdinfo/1048576" and the like. */
+/* Room for "4194304/fdinfo/1048576". */
 #define NAME_BYTES 64u
 
 enum {
@@ -42,24 +42,24 @@ enum {
 
 struct proc {
     const struct root *root;
-    int fd; /* of /proc; -1: not open */
+    int fd; /* /proc; -1: not open */
     uint32_t self;
     uint32_t minors[MINORS_MAX];
     uint32_t n_minors;
-    uint32_t *pids; /* owned; of the walk under way */
+    uint32_t *pids; /* owned; processes of the current walk */
     uint32_t n_pids;
     uint32_t cap_pids;
-    uint32_t at; /* next of them */
+    uint32_t at; /* index of the next one */
     struct proc_counts counts;
     char *entries; /* owned, ENTRIES_BYTES */
     char *text;    /* owned, FDINFO_BYTES_MAX + 1 */
 };
 
-/* Of a walk over one process. */
+/* State of a walk over one process. */
 struct look {
     struct proc *proc;
     uint32_t pid;
-    int fd; /* of its folder of descriptors */
+    int fd; /* /proc/PID/fd */
     uint32_t cost;
     uint32_t n_links;
     bool is_refused;
@@ -112,7 +112,7 @@ void proc_destroy(struct proc *proc)
     }
 }
 
-/* A descriptor of @name below /proc, or -errno. */
+/* Opens @name below /proc. Returns a descriptor or -errno. */
 static int open_name(struct proc *proc, const char *name, int flags)
 {
     char path[NAME_BYTES + sizeof("/proc/")];
@@ -128,7 +128,7 @@ static int open_name(struct proc *proc, const char *name, int flags)
     return r ? r : fd;
 }
 
-/* A number without anything else, or false. */
+/* Parses a name that is a number only. */
 static bool parse_id(const char *name, uint32_t *ret_id)
 {
     uint64_t id = 0;
@@ -148,7 +148,7 @@ static bool parse_id(const char *name, uint32_t *ret_id)
 
 typedef bool (*entry_fn)(void *context, const char *name);
 
-/* Every name in the folder @fd, until @entry says no. 0 or -errno. */
+/* Calls @entry for every name in the folder @fd until it returns false. 0 or -errno. */
 static int list(struct proc *proc, int fd, entry_fn entry, void *context)
 {
     for (;;) {
@@ -181,7 +181,7 @@ static bool add_pid(void *context, const char *name)
         uint32_t *pids = cap <= PIDS_MAX ? mem_realloc(MEM_MISC, proc->pids, cap * sizeof(*pids)) : NULL;
 
         if (!pids) {
-            proc->counts.n_refused++; /* one that nobody looks at */
+            proc->counts.n_refused++; /* not looked at */
             return true;
         }
         proc->pids = pids;
@@ -220,7 +220,7 @@ int proc_begin(struct proc *proc)
     return 0;
 }
 
-/* Whole of @fd from its beginning. 0, -EFBIG or -errno. */
+/* Reads the whole of @fd into proc->text. 0, -EFBIG or -errno. */
 static int read_all(struct proc *proc, int fd, size_t *ret_n)
 {
     size_t n = 0;
@@ -243,7 +243,7 @@ static int read_all(struct proc *proc, int fd, size_t *ret_n)
     return -EFBIG;
 }
 
-/* The process, or the descriptor, has gone in the meantime. */
+/* Maps faults of a process or descriptor that has gone meanwhile to -ENOENT. */
 static int map_gone(int r)
 {
     return r == -ESRCH ? -ENOENT : r;
@@ -267,14 +267,14 @@ int proc_read(struct proc *proc, uint32_t pid, uint32_t fd, int *kept, const cha
         return map_gone(r);
     }
     *ret_text = proc->text;
-    /* A tree's files are opened anew each time, so that it can change as a machine does. */
+    /* Files of a tree are reopened each time, so that a test can replace them. */
     if (kept && proc->root->is_machine) {
         *kept = fd_steal(&opened);
     }
     return 0;
 }
 
-/* The small file @name, ended by a 0, in proc->text. False: it can't be read. */
+/* Reads the small file @name into proc->text, 0-terminated. False: it can't be read. */
 static bool read_small(struct proc *proc, const char *name)
 {
     cleanup(fd_closep) int fd = open_name(proc, name, 0);
@@ -299,7 +299,7 @@ void proc_name(struct proc *proc, uint32_t pid, char *name, size_t cap)
     }
 }
 
-/* Kernel threads have no descriptors, and look as forbidden as anybody else. */
+/* Kernel threads have no descriptors, and opening their folders fails as for a forbidden process. */
 static bool is_kernel_thread(struct proc *proc, uint32_t pid)
 {
     const char *end;
@@ -310,11 +310,11 @@ static bool is_kernel_thread(struct proc *proc, uint32_t pid)
     if (!read_small(proc, path)) {
         return false;
     }
-    end = strrchr(proc->text, ')'); /* the name may have anything in it */
+    end = strrchr(proc->text, ')'); /* the name may contain anything */
     return end && sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && (flags & KERNEL_THREAD);
 }
 
-/* "/dev/dri/renderD128", below whatever a container sees as its /dev. */
+/* Parses "/dev/dri/renderD128", which a container may have below another prefix. */
 static bool parse_node(const char *text, uint32_t *ret_minor)
 {
     static const char *const heads[] = { "renderD", "card" };
@@ -352,7 +352,7 @@ static bool is_ours(const struct look *look, const char *name, const char *link)
     if (!parse_node(link, &node)) {
         return false;
     }
-    /* Names may lie (a container's own /dev); numbers don't. */
+    /* Names may mislead (a container's own /dev); device numbers don't. */
     if (proc->root->is_machine && fstatat(look->fd, name, &st, 0) == 0 && S_ISCHR(st.st_mode)) {
         if (major(st.st_rdev) != DRM_MAJOR) {
             return false;

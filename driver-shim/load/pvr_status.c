@@ -1,6 +1,6 @@
 /*
- * The parser goes line by line and knows which device it is in; rows of data masters belong to the last one. One read
- * of the file at each reading: the driver's figures begin anew with it.
+ * Parses line by line; rows of data masters belong to the device named last. Each reading reads the file once, since
+ * that restarts the driver's figures.
  */
 #include "load/pvr_status.h"
 #include "base/clean.h"
@@ -8,16 +8,17 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "load/pair.h"
+#include "sysfs/label.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Statistics of processes and memory may stand behind the figures; eight guests make rows of 60 bytes. */
+/* Room for statistics of processes and memory behind the figures; eight guests make rows of 60 bytes. */
 #define STATUS_BYTES 65536u
 
-/* Builds without debugfs put the driver's files into procfs. */
+/* Builds without debugfs use procfs. */
 static const char *const places[] = { "/sys/kernel/debug/pvr/status", "/proc/pvr/status" };
 
 enum line_kind {
@@ -25,10 +26,10 @@ enum line_kind {
     LINE_DEVICE,
     LINE_FIRMWARE,
     LINE_TOTAL,
-    LINE_ROWS, /* head of the rows: which guests there are */
+    LINE_ROWS, /* header of the rows, names the guests */
     LINE_TDM,
     LINE_2D,
-    LINE_GEOM, /* GEOM2 to GEOM4 of chips with several */
+    LINE_GEOM, /* also GEOM2 to GEOM4, of chips with several */
     LINE_3D,
     LINE_RAY,
     LINE_CDM,
@@ -54,7 +55,7 @@ static enum line_kind kind_of(const char *name, size_t n)
     for (enum line_kind kind = 0; kind < LINE_COUNT; kind++) {
         size_t n_plain = n;
 
-        /* Further ones of a kind are numbered: GEOM2. */
+        /* Further units of a kind are numbered: GEOM2. */
         while (kind == LINE_GEOM && n_plain > 0 && isdigit((unsigned char)name[n_plain - 1])) {
             n_plain--;
         }
@@ -65,7 +66,7 @@ static enum line_kind kind_of(const char *name, size_t n)
     return LINE_COUNT;
 }
 
-/* Columns of guests, "12%" or "-", added up. False: not one number among them. */
+/* Adds up the columns of guests, "12%" or "-". False: no number among them. */
 static bool add_columns(const char *text, uint32_t *ret_permille)
 {
     uint64_t permille = 0;
@@ -168,7 +169,7 @@ static void put_line(struct pvr_status *status, char *line)
             status->n_devices++;
         }
     } else if (status->n_devices == 0 && kind >= LINE_TOTAL && kind <= LINE_CDM) {
-        /* The oldest drivers have one device and no line for it. */
+        /* The oldest drivers have one device and no device line. */
         status->devices[status->n_devices++].minor = GPU_NO_MINOR;
         put_device(&status->devices[0], kind, text);
     } else if (status->n_devices > 0) {
@@ -215,7 +216,7 @@ struct pvr_source {
     struct reading last_compute;
 };
 
-/* The file's figures as readings. */
+/* Turns the file's figures into readings. */
 static void judge(struct pvr_source *pvr, uint64_t now_us, struct reading *graphics, struct reading *compute)
 {
     const struct pvr_device *now = &pvr->now;
@@ -228,13 +229,13 @@ static void judge(struct pvr_source *pvr, uint64_t now_us, struct reading *graph
         reading_set(compute, now->compute_permille, now_us);
     } else if (now->has_total && !now->has_rows) {
         reading_set(graphics, now->total_permille, now_us);
-        reading_not(compute, READING_ABSENT, now_us, "this driver tells one figure for everything");
+        reading_not(compute, READING_ABSENT, now_us, "this driver reports one figure for everything");
     } else if (now->has_total && now->total_permille == 0) {
-        /* No row has a number, and nothing ran. */
+        /* Nothing ran, so no row has a number. */
         reading_set(graphics, 0, now_us);
         reading_set(compute, 0, now_us);
     } else {
-        reading_not(graphics, READING_ABSENT, now_us, "the driver says \"-\": it does not know");
+        reading_not(graphics, READING_ABSENT, now_us, "the driver reports \"-\": it has no figure");
         *compute = *graphics;
     }
 }
@@ -254,7 +255,7 @@ static void measure(void *body, uint64_t now_us, struct reading *ret_graphics, s
     }
     device = pvr_status_parse(&status, pvr->text, n) ? pvr_status_device(&status, pvr->device.minor) : NULL;
     if (!device) {
-        reading_not(ret_graphics, READING_ABSENT, now_us, "pvr/status: no such device in it");
+        reading_not(ret_graphics, READING_ABSENT, now_us, "pvr/status does not list the device");
         *ret_compute = *ret_graphics;
         return;
     }
@@ -288,17 +289,19 @@ static const struct pair_table table = { .kind = "pvr-status", .measure = measur
 static void describe(struct source *source, const struct gpu *device, const char *path, bool is_one)
 {
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
-    const char *of = is_one ? "everything, ours in it" : is_graphics ? "3D alone" : "compute, ours in it";
+    const char *of = is_one        ? "everything, including our own load"
+                     : is_graphics ? "3D alone"
+                                   : "compute, including our own";
 
     label_format(source->name, sizeof(source->name), "pvr-status %s%s", device->node, is_graphics ? "" : " compute");
     label_format(source->path, sizeof(source->path), "%s", path);
     label_format(source->why, sizeof(source->why), "the vendor's figure of %s", of);
     load_describe(source, LOAD_RANK_VENDOR, device);
-    source->may_block = true; /* asks the firmware */
+    source->may_block = true; /* the driver asks its firmware */
     source->is_mixed = !is_graphics || is_one;
 }
 
-/* Older drivers have one figure for everything. */
+/* Returns true for older drivers, which have one figure for everything. */
 static bool has_one_figure(struct pvr_source *pvr)
 {
     const struct pvr_device *device;

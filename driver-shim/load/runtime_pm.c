@@ -1,15 +1,13 @@
-/*
- * Two counters in milliseconds, and the share of one between two looks.
- */
 #include "load/runtime_pm.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel counts in milliseconds: shorter intervals are all rounding. */
+/* The kernel counts milliseconds: shorter intervals are dominated by rounding. */
 #define INTERVAL_MIN_MS 20u
 
 struct pm_source {
@@ -105,17 +103,17 @@ static void read_pm(struct source *source, uint64_t now_us, struct reading *ret_
     if (!pm->has_before) {
         pm->before = now;
         pm->has_before = true;
-        reading_early(ret_reading, "one look is no interval yet");
+        reading_early(ret_reading, "no interval yet: this was the first reading");
         return;
     }
     if (pm->last.state == READING_OK && pm->last.at_us != 0 &&
         now.active_ms + now.suspended_ms - pm->before.active_ms - pm->before.suspended_ms < INTERVAL_MIN_MS) {
-        *ret_reading = pm->last; /* as old as it says */
+        *ret_reading = pm->last; /* with its own time */
         return;
     }
     if (!runtime_pm_share(&pm->before, &now, &permille)) {
         pm->before = now;
-        reading_not(ret_reading, READING_ABSENT, now_us, "the counters of power stand still or ran back");
+        reading_not(ret_reading, READING_ABSENT, now_us, "the power counters stand still or ran back");
         return;
     }
     pm->before = now;
@@ -148,7 +146,7 @@ int runtime_pm_open(struct source **ret_source, const struct root *root, const s
     load_source_init(&pm->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_POWER, device);
     label_format(pm->source.name, sizeof(pm->source.name), "power %s", device->node);
     label_format(pm->source.path, sizeof(pm->source.path), "%s/power", device->path);
-    label_format(pm->source.why, sizeof(pm->source.why), "time under power: at most so much, ours in it%s",
+    label_format(pm->source.why, sizeof(pm->source.why), "time under power: an upper bound, including our own load%s",
                  device->has_display ? ", and the display's" : "");
     pm->source.is_mixed = true;
     pm->source.is_bound = true;

@@ -1,10 +1,7 @@
-/*
- * The schedule of looking, as arithmetic on times.
- */
 #include "load/walk.h"
 #include "load/clients.h"
 
-/* Anybody who used at least so much since the last look is busy. */
+/* A client that used at least this much since its last reading is busy. */
 #define BUSY_PERMILLE 5u
 
 enum walk_step walk_step(const struct walk *walk, uint64_t now_us)

@@ -1,14 +1,13 @@
 /*
- * MemAvailable is the kernel's own estimate. For control groups there is none, so we make one: what is below the
- * limit, and the pages of files on the inactive list, which the kernel drops first when the group reaches its
- * limit.
+ * MemAvailable is the kernel's own estimate. There is none for control groups, so it is computed: what is left below
+ * the limit, plus the file pages on the inactive list, which the kernel drops first when the group reaches its limit.
  */
 #include "memory/memory.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/num.h"
-#include "inventory/inventory.h"
+#include "sysfs/label.h"
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -18,16 +17,16 @@
 
 #define MEMINFO_PATH "/proc/meminfo"
 
-/* meminfo has some 60 lines, memory.stat some 80 in a hierarchy of version 1 twice over. */
+/* meminfo has some 60 lines; memory.stat some 80, and twice that in a hierarchy of version 1. */
 #define TEXT_BYTES 16384u
 
-/* Version 1 writes the largest multiple of a page for "no limit"; nobody has half an exabyte. */
+/* Version 1 writes the largest multiple of a page for "no limit"; no machine has half an exabyte. */
 #define V1_NO_LIMIT (UINT64_C(1) << 60)
 
-/* How deep groups are followed. */
+/* Depth to which groups are followed. */
 #define LEVELS_MAX 64
 
-/* Unsigned digits, at most 19 of them. False: none. */
+/* Parses at most 19 digits. False: none. */
 static bool parse_digits(const char *text, uint64_t *ret_number)
 {
     char *end;
@@ -76,7 +75,7 @@ bool memory_parse_limit(const char *text, uint64_t *ret_bytes)
     return true;
 }
 
-/* True if the comma-separated @list of @n bytes names @word. */
+/* Returns true if the comma-separated @list of @n bytes contains @word. */
 static bool list_names(const char *list, size_t n, const char *word)
 {
     const size_t n_word = strlen(word);
@@ -116,11 +115,11 @@ bool memory_find_group(const char *text, const char *controller, char *path, siz
     return false;
 }
 
-/* What a version of control groups calls things. */
+/* Names that a version of control groups uses. */
 struct group_words {
     const char *controller; /* in /proc/PID/cgroup; "" is version 2's "0::" */
-    const char *mounts[3];  /* where it is mounted, the first that is there */
-    const char *limits[2];  /* files with limits */
+    const char *mounts[3];  /* mount points; the first that exists counts */
+    const char *limits[2];  /* limit files */
     const char *used;
     const char *inactive; /* key in memory.stat */
 };
@@ -142,7 +141,7 @@ static const struct group_words versions[] = {
     },
 };
 
-/* Bytes in the file @name of the group @folder; false: it isn't there, or holds none. */
+/* Reads the bytes in the file @name of the group @folder; false: it does not exist, or holds no number. */
 static bool read_bytes(const struct root *root, const char *folder, const char *name, uint64_t *ret_bytes)
 {
     char path[PATH_MAX];
@@ -152,7 +151,7 @@ static bool read_bytes(const struct root *root, const char *folder, const char *
            root_read_word(root, path, word, sizeof(word)) == 0 && memory_parse_limit(word, ret_bytes);
 }
 
-/* Bytes that the kernel drops first, 0 where it doesn't say. */
+/* Returns the bytes that the kernel drops first; 0: unknown. */
 static uint64_t read_droppable(const struct root *root, const char *folder, const char *key)
 {
     cleanup(mem_freep) char *text = mem_alloc(MEM_MISC, TEXT_BYTES);
@@ -167,7 +166,7 @@ static uint64_t read_droppable(const struct root *root, const char *folder, cons
     return bytes;
 }
 
-/* One group: lowers what is available in @memory if this one leaves less. */
+/* Takes one group: lowers what is available in @memory if this group leaves less. */
 static void take_group(const struct root *root, const char *folder, const struct group_words *words,
                        struct memory *memory)
 {
@@ -194,8 +193,10 @@ static void take_group(const struct root *root, const char *folder, const struct
     }
 }
 
-/* The group of the process and all above it, up to where the hierarchy is mounted. In a container the path may be one
- * of the machine's that can't be seen here; the levels that are not there bound nothing. */
+/*
+ * Takes the group of the process and all above it, up to the mount point. In a container the path may be one of the
+ * host's, which is not visible here; missing levels bound nothing.
+ */
 static void climb(const struct root *root, const struct group_words *words, const char *group, struct memory *memory)
 {
     for (size_t i = 0; words->mounts[i]; i++) {

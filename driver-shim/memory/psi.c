@@ -4,7 +4,7 @@
 #include "memory/psi.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "inventory/inventory.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 /* Two lines of some 70 bytes. */
 #define PSI_BYTES 512u
 
-/* "12.34" percent into 123 permille. False: it is no share. */
+/* Parses "12.34" percent into 123 permille. False: out of range. */
 static bool parse_percent(const char *text, uint32_t *ret_permille)
 {
     char *end;
@@ -35,7 +35,7 @@ static bool parse_percent(const char *text, uint32_t *ret_permille)
     return true;
 }
 
-/* The text behind @key in the line at @line, or NULL. */
+/* Returns the text behind @key in the line at @line, or NULL. */
 static const char *find_value(const char *line, const char *key)
 {
     const char *end = line + strcspn(line, "\n");
@@ -44,7 +44,7 @@ static const char *find_value(const char *line, const char *key)
     return at && at < end ? at + strlen(key) : NULL;
 }
 
-/* Where the line that begins with @word begins, or NULL. */
+/* Returns the line that begins with @word, or NULL. */
 static const char *find_line(const char *text, const char *word)
 {
     const size_t n = strlen(word);
@@ -134,7 +134,7 @@ int psi_scan(const struct root *root, const struct sensor_policy *policy, struct
     label_format(own->source.name, sizeof(own->source.name), "psi memory");
     label_format(own->source.id, sizeof(own->source.id), PSI_PATH);
     label_format(own->source.path, sizeof(own->source.path), PSI_PATH);
-    label_format(own->source.why, sizeof(own->source.why), "the machine's own account");
+    label_format(own->source.why, sizeof(own->source.why), "the kernel's own accounting");
     list_append(sources, &own->source.link);
     return 0;
 }

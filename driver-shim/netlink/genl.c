@@ -1,8 +1,7 @@
 /*
- * Messages of generic netlink: a netlink head, a family's head, attributes of 4 bytes' head and padded values.
- *
- * Numbers are in the machine's own order: they come from its kernel. The kernel's header of the day names fewer
- * events than later kernels send, so ours are numbers.
+ * Generic netlink messages: a netlink header, a family header, attributes with a header of 4 bytes and padded values.
+ * Integers are in host byte order: they come from this kernel. Build hosts' headers name fewer events than later
+ * kernels send, so unknown numbers are expected.
  */
 #include "netlink/genl.h"
 #include "base/clean.h"
@@ -47,13 +46,13 @@ static const char *const names[] = {
     [THERMAL_SAMPLED] = "sampled",
 };
 
-/* Bytes that are still to be read. */
+/* The bytes that were not parsed yet. */
 struct span {
     const uint8_t *bytes;
     size_t n;
 };
 
-/* Steps past @n bytes and their padding to four. */
+/* Skips @n bytes and their padding to a multiple of four. */
 static void skip(struct span *span, size_t n)
 {
     const size_t padded = (n + 3) & ~(size_t)3;
@@ -63,7 +62,7 @@ static void skip(struct span *span, size_t n)
     span->n -= step;
 }
 
-/* Takes the next message off @span. False: there is none that is whole. */
+/* Takes the next message off @span. False: no complete one is left. */
 static bool take_message(struct span *span, struct nlmsghdr *ret_head, struct span *ret_body)
 {
     if (span->n < sizeof(*ret_head)) {
@@ -79,7 +78,7 @@ static bool take_message(struct span *span, struct nlmsghdr *ret_head, struct sp
     return true;
 }
 
-/* Takes the next attribute off @span. False: there is none that is whole. */
+/* Takes the next attribute off @span. False: no complete one is left. */
 static bool take_attribute(struct span *span, uint16_t *ret_type, struct span *ret_value)
 {
     struct nlattr head;
@@ -98,7 +97,7 @@ static bool take_attribute(struct span *span, uint16_t *ret_type, struct span *r
     return true;
 }
 
-/* Takes the family's head off @body. */
+/* Takes the family's header off @body. */
 static bool take_family_head(struct span *body, struct genlmsghdr *ret_head)
 {
     if (body->n < sizeof(*ret_head)) {
@@ -119,7 +118,7 @@ static int32_t number_of(const struct span *value, int32_t otherwise)
     return number;
 }
 
-/* Copies the text in @value, which may lack its zero, cut to @cap. */
+/* Copies the text in @value, which may lack its terminating zero, cut to @cap. */
 static void copy_text(const struct span *value, char *text, size_t cap)
 {
     size_t n = strnlen((const char *)value->bytes, value->n);
@@ -189,7 +188,7 @@ uint32_t genl_parse_events(const void *bytes, size_t n, uint16_t family, bool is
     return n_events;
 }
 
-/* One group of the list: its number, if it is one of ours. */
+/* Stores the number of one multicast group, if it is one of ours. */
 static void take_group(struct span group, struct genl_family *family)
 {
     char name[GENL_NAMSIZ] = "";

@@ -1,6 +1,4 @@
-/*
- * The socket of the thermal family. Whoever else sends to it is not the kernel: those have a port of their own.
- */
+/* The socket of the thermal family. Messages that did not come from the kernel's port are ignored. */
 #include "netlink/netlink.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -13,7 +11,7 @@
 /* The kernel's messages are a few hundred bytes; its own ceiling for one is 8 KiB at 4 KiB a page. */
 #define DATAGRAM_BYTES 8192
 
-/* As many datagrams are read at once, then others have their turn. */
+/* Datagrams read at one time, before the loop's other work. */
 #define DATAGRAMS_MAX 64
 
 static int join(int fd, uint32_t group)
@@ -21,7 +19,7 @@ static int join(int fd, uint32_t group)
     return setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)) < 0 ? -errno : 0;
 }
 
-/* Asks the kernel for the family's numbers. Its answer is in the socket when the question has been sent. */
+/* Asks the kernel for the family's numbers. The answer is in the socket as soon as the request was sent. */
 static int resolve(int fd, struct genl_family *ret_family)
 {
     const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
@@ -60,7 +58,7 @@ int netlink_open(struct netlink *ret_netlink, bool with_samples)
     if (!family.event_group) {
         return -ENOENT;
     }
-    /* Which group a datagram came for stands beside it: in both, numbers begin at 0. */
+    /* The group of a datagram is in its control message: command numbers begin at 0 in both. */
     if (setsockopt(fd, SOL_NETLINK, NETLINK_PKTINFO, &on, sizeof(on)) < 0) {
         return -errno;
     }

@@ -1,6 +1,4 @@
-/*
- * A message is a head line and a row of texts. What it says twice, it says last.
- */
+/* A message is a header line and a list of texts; of two values of one key, the last counts. */
 #include "netlink/uevent.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -11,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* The kernel's own ceiling is 2 KiB of texts and a path. */
+/* The kernel's own maximum is 2 KiB of texts and a path. */
 #define DATAGRAM_BYTES 8192
 
 #define DATAGRAMS_MAX 64
@@ -29,7 +27,7 @@ static const char *const actions[] = {
     [UEVENT_UNBIND] = "unbind", [UEVENT_MOVE] = "move",     [UEVENT_ONLINE] = "online", [UEVENT_OFFLINE] = "offline",
 };
 
-/* The place of the @n bytes at @word in @table, or -1. */
+/* Returns the index of the @n bytes at @word in @table, or -1. */
 static int find_word(const char *const *table, size_t n_table, const char *word, size_t n)
 {
     for (size_t i = 0; i < n_table; i++) {
@@ -67,7 +65,7 @@ static bool parse_minor(const char *value, size_t n, int32_t *ret_minor)
     return true;
 }
 
-/* "add@/devices/platform/gpu". False: it isn't one. */
+/* Parses "add@/devices/platform/gpu". False: malformed. */
 static bool take_head(const char *text, size_t n, struct uevent *event, int *ret_action)
 {
     const char *at = memchr(text, '@', n);
@@ -84,7 +82,7 @@ static bool take_head(const char *text, size_t n, struct uevent *event, int *ret
     return true;
 }
 
-/* True if the @n bytes at @text are @key and '='; then @ret_value is what stands behind. */
+/* Returns true if the @n bytes at @text are @key and '='; *ret_value is what follows. */
 static bool is_key(const char *text, size_t n, const char *key, const char **ret_value, size_t *ret_n)
 {
     const size_t n_key = strlen(key);
@@ -97,7 +95,7 @@ static bool is_key(const char *text, size_t n, const char *key, const char **ret
     return true;
 }
 
-/* One KEY=VALUE. False: a value of ours that can't be true. */
+/* Takes one KEY=VALUE. False: a value that we use is malformed. */
 static bool take_pair(const char *text, size_t n, struct uevent *event, int *subsystem)
 {
     const char *value;

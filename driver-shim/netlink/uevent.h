@@ -1,8 +1,8 @@
 /*
- * Uevent: devices that come, go and change, as the kernel tells it
+ * Uevent: devices that come, go and change, as the kernel announces them
  *
- * "ACTION@PATH" and KEY=VALUE texts with zeros between. Those of the subsystems drm, thermal, hwmon, powercap and
- * devfreq matter here; a DRM device that lost its GPU says WEDGED= with the ways to get it back.
+ * A message is "ACTION@PATH" and KEY=VALUE texts, separated by zeros. Only the subsystems drm, thermal, hwmon, powercap
+ * and devfreq matter here; a DRM device that lost its GPU sends WEDGED= with the ways to recover it.
  */
 #ifndef SOTTO_NETLINK_UEVENT_H
 #define SOTTO_NETLINK_UEVENT_H
@@ -37,28 +37,30 @@ struct uevent {
     enum uevent_action action;
     char path[256];  /* below /sys */
     char name[64];   /* DEVNAME, "dri/renderD128"; or empty */
-    int32_t minor;   /* -1: it says none */
-    bool is_hotplug; /* of a screen: HOTPLUG=1 */
+    int32_t minor;   /* -1: none */
+    bool is_hotplug; /* HOTPLUG=1: a screen was plugged or unplugged */
     bool is_wedged;
-    char wedged[64]; /* ways out, as "rebind,bus-reset"; "none" */
+    char wedged[64]; /* ways to recover: "rebind,bus-reset"; "none" */
 };
 
 enum uevent_outcome {
     UEVENT_OK,
-    UEVENT_OTHER, /* well-formed, and of no subsystem of ours or no action that we know */
-    UEVENT_BAD,   /* no message of the kernel's */
+    UEVENT_OTHER, /* well-formed, of another subsystem or an unknown action */
+    UEVENT_BAD,   /* not a message of the kernel */
 };
 
-/* Pure, bounded: reads one datagram. A value that is too long makes the message BAD rather than wrong. */
+/* Parses one datagram; pure and bounded. A value that is too long makes the message BAD rather than wrong. */
 enum uevent_outcome uevent_parse(const void *bytes, size_t n, struct uevent *ret_uevent);
 
-/* A socket for the kernel's messages, non-blocking; wait for POLLIN. 0, or the fault of a socket call. */
+/* Opens a non-blocking socket for the kernel's messages; wait for POLLIN. 0, or the fault of a socket call. */
 int uevent_open(int *ret_fd);
 
 typedef void (*uevent_fn)(void *owner, const struct uevent *uevent);
 
-/* Reads what has come, and calls @fn for each message of ours that the kernel sent (nobody else is believed).
- * *ret_lost: some were lost, so look at everything anew. 0, or a fault after which the descriptor is to be closed. */
+/*
+ * Reads the pending messages and calls @fn for each of our subsystems; only the kernel's own messages count. *ret_lost:
+ * some were lost, so everything must be looked at again. 0, or a fault after which the descriptor is to be closed.
+ */
 int uevent_read(int fd, uevent_fn fn, void *owner, bool *ret_lost);
 
 const char *uevent_subsystem_name(enum uevent_subsystem subsystem); /* "drm" */

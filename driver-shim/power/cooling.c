@@ -1,22 +1,24 @@
 /*
- * Cooling devices of the GPU: above state 0 the kernel takes its clock away already, which is the strongest sign
- * there is to step back.
+ * Cooling devices of the GPU
+ *
+ * Above state 0 the kernel already lowers its clock, which is the strongest reason to step back.
  */
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "inventory/inventory.h"
+#include "power/power.h"
 #include "sysfs/kobject.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <string.h>
 
-/* No device has more states than this; sysfs would give any number. */
+/* Larger than any device's number of states; sysfs would give any number. */
 #define STATE_MAX 100000
 
 struct cooling {
     struct source source;
     const struct root *root;
-    struct kobject kobject; /* the reader's */
+    struct kobject kobject; /* the reading thread's */
     struct reading last;
 };
 
@@ -82,7 +84,7 @@ int cooling_scan(const struct root *root, const struct sensor_policy *policy, st
         int64_t most;
 
         if (rank == UINT32_MAX) {
-            continue; /* processors, fans: not about the GPU, and there may be dozens */
+            continue; /* processors and fans, of which there may be dozens */
         }
         kobject_id(&kobjects[i], id, sizeof(id));
         source = source_find(sources, cooling_table.kind, id);

@@ -1,23 +1,25 @@
 /*
- * Chips of hwmon: temperatures, power and energy, of those that the policy names. A chip that is only another face
- * of a thermal zone is passed over, so that nothing is counted twice.
+ * Chips of hwmon: temperatures, power and energy of those that the policy names
+ *
+ * A chip that only mirrors a thermal zone is passed over, so that nothing is counted twice.
  */
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "inventory/inventory.h"
 #include "power/meter.h"
+#include "power/power.h"
 #include "sense/plausible.h"
 #include "sysfs/kobject.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* How far the numbers of a chip's channels are tried; they have gaps. */
+/* Highest channel numbers that are tried; the numbers have gaps. */
 #define TEMPS_MAX  32u
 #define METERS_MAX 16u
 
-/* Sums stand behind true counters. */
+/* Summed power ranks after true counters. */
 #define RANK_SUM 1000u
 
 /* A chip during a scan. */
@@ -26,14 +28,14 @@ struct chip {
     const struct sensor_policy *policy;
     struct list *sources;
     const struct kobject *kobject;
-    const char *zone; /* type of the thermal zone that it shows, or NULL */
+    const char *zone; /* type of the thermal zone that it mirrors, or NULL */
     char id[160];
 };
 
 struct hwmon_temp {
     struct source source;
     const struct root *root;
-    struct kobject kobject; /* the reader's */
+    struct kobject kobject; /* the reading thread's */
     char file[24];
     struct plausible plausible;
 };
@@ -61,7 +63,7 @@ static void destroy_temp(struct source *source)
     mem_free(container_of(source, struct hwmon_temp, source));
 }
 
-/* Of the same kind as the meters of hwmon: one namespace of ids. */
+/* Temperatures and meters of hwmon share one kind, and so one namespace of ids. */
 static const struct source_table temp_table = { .kind = "hwmon", .read = read_temp, .destroy = destroy_temp };
 
 static bool has_file(const struct chip *chip, const char *file)
@@ -72,7 +74,7 @@ static bool has_file(const struct chip *chip, const char *file)
     return root_has(chip->root, path);
 }
 
-/* "chip/label", or "chip/temp1" where there is no label. */
+/* Makes "chip/label", or "chip/temp1" where there is no label. */
 static void read_label(const struct chip *chip, const char *channel, char *word, size_t cap)
 {
     char file[48];
@@ -87,7 +89,7 @@ static void read_label(const struct chip *chip, const char *channel, char *word,
     label_format(word, cap, "%s/%s", chip->kobject->name, label);
 }
 
-/* Rank by "chip/label" or by "chip", whichever comes first in the list. */
+/* Returns the rank of "chip/label" or "chip", whichever is better. */
 static uint32_t rank_of(const struct chip *chip, const struct policy_list *list, const char *word)
 {
     const uint32_t whole = policy_rank(list, word);
@@ -105,7 +107,7 @@ static void choose_temp(const struct chip *chip, const char *word, struct source
     if (chip->zone) {
         label_format(source->why, sizeof(source->why), "passed over: the same as zone %s", chip->zone);
     } else if (refused != UINT32_MAX) {
-        label_format(source->why, sizeof(source->why), "passed over: \"%s\" names what isn't wanted",
+        label_format(source->why, sizeof(source->why), "passed over: excluded by \"%s\"",
                      chip->policy->no_heat.patterns[refused]);
     } else if (rank == UINT32_MAX) {
         label_format(source->why, sizeof(source->why), "passed over: no pattern names it");
@@ -115,7 +117,7 @@ static void choose_temp(const struct chip *chip, const char *word, struct source
     }
 }
 
-/* The temperature at which the chip is in danger, where it tells. */
+/* Returns the chip's critical temperature; INT32_MAX: it has none. */
 static int32_t read_critical(const struct chip *chip, const char *channel)
 {
     char file[32];
@@ -145,7 +147,7 @@ static struct source *make_temp(const struct chip *chip, const char *word, const
                                policy_scale_permille(chip->policy, word));
     label_format(temp->source.id, sizeof(temp->source.id), "%s", id);
     label_format(temp->source.name, sizeof(temp->source.name), "hwmon %s", word);
-    temp->source.may_block = true; /* a bus with a slow sensor, or one that is stuck */
+    temp->source.may_block = true; /* the sensor's bus may be slow or stuck */
     return &temp->source;
 }
 
@@ -180,7 +182,7 @@ static int scan_temps(const struct chip *chip)
     return 0;
 }
 
-/* Adds the meter of @kind over @first and @second (may be ""), or finds it again. @word: "chip/label". */
+/* Adds the meter of @kind over the files @first and @second (may be ""), unless it is known. @word: "chip/label". */
 static int add_meter(const struct chip *chip, enum meter_kind kind, const char *word, const char *first,
                      const char *second)
 {
@@ -211,12 +213,12 @@ static int add_meter(const struct chip *chip, enum meter_kind kind, const char *
     } else {
         source->rank = rank + (is_sum ? RANK_SUM : 0);
         label_format(source->why, sizeof(source->why), "chosen by \"%s\"%s", chip->policy->power.patterns[rank],
-                     is_sum ? "; power summed over time" : "");
+                     is_sum ? "; power integrated over time" : "");
     }
     return 0;
 }
 
-/* Energy counters, and the power that they give where there is no power file. */
+/* Adds the energy counters, and power derived from them where there is no power file. */
 static int scan_energy(const struct chip *chip, bool has_power, bool *ret_has)
 {
     int r = 0;
@@ -242,7 +244,7 @@ static int scan_energy(const struct chip *chip, bool has_power, bool *ret_has)
     return r;
 }
 
-/* The file with the power of channel @i: what it draws now before what it drew on average. False: there is none. */
+/* Finds the power file of channel @i: current before average. False: there is none. */
 static bool find_power_file(const struct chip *chip, uint32_t i, char *file, size_t cap)
 {
     snprintf(file, cap, "power%u_input", i);
@@ -275,7 +277,7 @@ static int scan_power(const struct chip *chip, bool wants_sums)
     return r;
 }
 
-/* A shunt monitor without power files: volts times amperes of each of its channels. */
+/* Adds volts times amperes of each channel, for a shunt monitor without power files. */
 static int scan_pairs(const struct chip *chip, bool wants_sums)
 {
     int r = 0;
@@ -331,7 +333,10 @@ static int scan_meters(const struct chip *chip)
     return has_energy ? 0 : err_up(scan_pairs(chip, true));
 }
 
-/* The type of the zone that @chip shows: its device is the zone, or its name is the zone's with '_' for '-'. */
+/*
+ * Returns the type of the zone that @chip mirrors: its device is the zone, or its name is the zone's with '_' for '-'.
+ * NULL: none.
+ */
 static const char *find_zone(const struct kobject *chip, const struct kobject *zones, uint32_t n_zones)
 {
     const bool is_zones = strstr(chip->device, "/thermal_zone") != NULL;

@@ -1,26 +1,56 @@
 #include "power/meter.h"
 #include "base/clean.h"
 #include "base/mem.h"
-#include "power/energy.h"
 #include "sense/plausible.h"
 #include <errno.h>
 #include <stdio.h>
 
-/* Power out of two counts of energy needs time between them: counters move once a millisecond at best. */
+void energy_counter_init(struct energy_counter *counter, uint64_t range_uj)
+{
+    *counter = (struct energy_counter){ .range_uj = range_uj };
+}
+
+uint64_t energy_count(struct energy_counter *counter, uint64_t raw_uj)
+{
+    if (counter->has_raw && raw_uj >= counter->raw_uj) {
+        counter->total_uj += raw_uj - counter->raw_uj;
+    } else if (counter->has_raw && counter->range_uj >= counter->raw_uj) {
+        counter->total_uj += counter->range_uj - counter->raw_uj + raw_uj;
+    }
+    /* Otherwise it is the first value, or a restart at an unknown time. */
+    counter->raw_uj = raw_uj;
+    counter->has_raw = true;
+    return counter->total_uj;
+}
+
+uint64_t energy_integrate(struct energy_integral *integral, int64_t mw, uint64_t at_us)
+{
+    const int64_t used_mw = mw > 0 ? mw : 0;
+
+    if (integral->has_last && at_us > integral->at_us && at_us - integral->at_us <= ENERGY_GAP_US) {
+        integral->total_nj += (uint64_t)(used_mw + integral->mw) * (at_us - integral->at_us) / 2;
+    }
+    integral->mw = used_mw;
+    integral->at_us = at_us;
+    integral->has_last = true;
+    return integral->total_nj / 1000;
+}
+
+/* Power from two energy counts needs some time between them: counters change once a millisecond at best. */
 #define LEAST_US 10000u
 
-/* Counts that are further apart may have run round more than once. */
+/* Counts that are further apart may have wrapped more than once. */
 #define MOST_US 60000000u
 
 struct meter {
     struct source source;
     const struct root *root;
-    struct meter_spec where;    /* its number is the reader's */
-    struct plausible plausible; /* of power */
-    struct reading last;        /* of energy */
+    struct meter_spec where;    /* its number belongs to the reading thread */
+    struct plausible plausible; /* for power */
+    struct reading last;        /* the last good energy */
     struct energy_counter counter;
     struct energy_integral integral;
-    uint64_t counted_uj; /* total and time of the last count that gave power */
+    uint64_t counted_uj; /* total and time of the last count that yielded power */
     uint64_t counted_at_us;
 };
 
@@ -70,7 +100,7 @@ static int read_pair(struct meter *meter, int64_t *ret_mw)
     return 0;
 }
 
-/* -EPROTO for a count below 0. */
+/* Reads a count; -EPROTO if it is negative. */
 static int read_count(struct meter *meter, uint64_t *ret_uj)
 {
     int64_t raw;
@@ -95,7 +125,7 @@ static void give_power(struct meter *meter, int r, int64_t mw, uint64_t now_us, 
     }
 }
 
-/* mW since the last count that is far enough back, and near enough. */
+/* Gives the mean power in mW since the last count, if that is neither too recent nor too old. */
 static void give_rise(struct meter *meter, uint64_t now_us, struct reading *ret_reading)
 {
     const bool is_first = !meter->counter.has_raw;
@@ -113,9 +143,9 @@ static void give_rise(struct meter *meter, uint64_t now_us, struct reading *ret_
         return;
     }
     if (passed_us < LEAST_US || passed_us > MOST_US) {
-        reading_not(ret_reading, READING_ABSENT, now_us, "one count is no interval yet");
+        reading_not(ret_reading, READING_ABSENT, now_us, "no interval yet: this was the first count");
     } else {
-        /* uJ a us are W. */
+        /* uJ per us is W. */
         give_power(meter, 0, (int64_t)((double)(total_uj - meter->counted_uj) * 1000.0 / (double)passed_us), now_us,
                    ret_reading);
     }
@@ -125,7 +155,7 @@ static void give_rise(struct meter *meter, uint64_t now_us, struct reading *ret_
     }
 }
 
-/* Sums what is plausible: a meter's nonsense is not energy. */
+/* Integrates plausible values only. */
 static void give_sum(struct meter *meter, int r, int64_t mw, uint64_t now_us, struct reading *ret_reading)
 {
     give_power(meter, r, mw, now_us, ret_reading);

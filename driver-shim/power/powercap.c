@@ -1,11 +1,13 @@
 /*
- * Zones of powercap: an energy counter each, which runs round, and the power that it gives. The kernel keeps the
- * counter from all but root (0400), so these readings are often forbidden, and say so.
+ * Zones of powercap: each has an energy counter, which wraps, and the power derived from it
+ *
+ * The kernel lets only root read the counter (0400), so these readings are often FORBIDDEN.
  */
 #include "base/clean.h"
 #include "base/err.h"
-#include "inventory/inventory.h"
 #include "power/meter.h"
+#include "power/power.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +35,7 @@ static int compare_zones(const void *a, const void *b)
     return strcmp(((const struct cap_zone *)a)->folder, ((const struct cap_zone *)b)->folder);
 }
 
-/* Zones have a colon in their name; what has none is a kind of control. Sorted by folder. */
+/* Lists the zones, sorted by folder. Zones have a colon in their name; a name without one is a control type. */
 static uint32_t list_zones(const struct root *root, struct cap_zone *zones)
 {
     cleanup(close_dirp) DIR *dir = NULL;
@@ -68,7 +70,7 @@ static uint32_t depth_of(const struct cap_zone *zone)
     return n;
 }
 
-/* The zone before @at that counts the same: processors tell their package over two ways. NULL: none. */
+/* Returns the zone before @at that counts the same, or NULL: processors expose their package in two ways. */
 static const struct cap_zone *find_twin(const struct cap_zone *zones, uint32_t at)
 {
     for (uint32_t i = 0; i < at; i++) {

@@ -1,31 +1,32 @@
 /*
- * A zone is a place with a temperature; its source keeps to its type and device and finds itself again. Each zone
- * fails alone. Which zones are wanted is policy; one with a limit of its own is watched even if no pattern names
- * it, since the kernel will act on it.
+ * A source is bound to the type and device of its zone and finds it again under another number. Each zone fails alone.
+ * The policy chooses zones; one with a limit of its own is watched even if no pattern names it, since the kernel will
+ * act on it.
  */
 #include "power/thermal.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "inventory/inventory.h"
+#include "power/power.h"
 #include "sense/plausible.h"
 #include "sysfs/kobject.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Ranks behind all patterns. */
+/* Ranks after all patterns. */
 #define RANK_DISABLED 500u  /* added: the kernel doesn't guard this zone */
 #define RANK_UNNAMED  1000u /* no pattern, but limits */
 
-/* What may be a limit of silicon. An unused trip is -274000, some are 0, some 2147483647. */
+/* Range of limits of silicon. An unused trip is -274000, some are 0, some 2147483647. */
 #define LIMIT_LOW_MC  1000
 #define LIMIT_HIGH_MC 200000
 
 struct zone {
     struct source source;
     const struct root *root;
-    struct kobject kobject; /* the reader's */
+    struct kobject kobject; /* the reading thread's */
     struct plausible plausible;
 };
 
@@ -53,7 +54,7 @@ static bool is_limit(int64_t mc)
     return mc >= LIMIT_LOW_MC && mc <= LIMIT_HIGH_MC;
 }
 
-/* Where a kernel gives temperatures in another unit, trips may have that unit or the right one. */
+/* Where a kernel reports another unit, its trips may have that unit or the right one. */
 static void take_trip_temp(struct thermal_trip *trip, int64_t raw, int32_t scale_permille)
 {
     int64_t scaled;
@@ -103,7 +104,7 @@ uint32_t thermal_read_trips(const struct root *root, uint32_t zone, int32_t scal
     return n;
 }
 
-/* Fills the lowest passive, and the lowest hot or critical trip. */
+/* Stores the lowest passive, and the lowest hot or critical trip. */
 static void take_limits(struct source *source, const struct thermal_trip *trips, uint32_t n)
 {
     source->passive_mc = INT32_MAX;
@@ -139,7 +140,7 @@ static bool is_disabled(const struct root *root, const struct kobject *kobject)
     return root_read_word(root, path, word, sizeof(word)) == 0 && strcmp(word, "disabled") == 0;
 }
 
-/* Rank and why, from the type, the limits and the mode. */
+/* Sets rank and why from the type, the limits and the mode. */
 static void choose(const struct root *root, const struct sensor_policy *policy, const struct kobject *kobject,
                    struct source *source)
 {
@@ -149,7 +150,7 @@ static void choose(const struct root *root, const struct sensor_policy *policy, 
 
     if (refused != UINT32_MAX) {
         source->rank = SOURCE_PASSED_OVER;
-        label_format(source->why, sizeof(source->why), "passed over: \"%s\" names what isn't wanted",
+        label_format(source->why, sizeof(source->why), "passed over: excluded by \"%s\"",
                      policy->no_heat.patterns[refused]);
     } else if (rank != UINT32_MAX) {
         source->rank = rank;
@@ -169,7 +170,7 @@ static void choose(const struct root *root, const struct sensor_policy *policy, 
     }
 }
 
-/* What a scan finds out anew each time. */
+/* Updates what may change between two scans. */
 static void refresh(const struct root *root, const struct sensor_policy *policy, const struct kobject *kobject,
                     struct source *source)
 {
@@ -224,7 +225,7 @@ static struct source *make_zone(const struct root *root, const struct sensor_pol
     zone->kobject = *kobject;
     plausible_init_temperature(&zone->plausible, policy->low_mc, policy->high_mc,
                                policy_scale_permille(policy, kobject->name));
-    source->may_block = true; /* sensors behind a slow bus, or a driver that waits for a conversion */
+    source->may_block = true; /* the sensor's bus may be slow, or the driver waits for a conversion */
     label_format(source->id, sizeof(source->id), "%s", id);
     if (kobject->twin) {
         label_format(source->name, sizeof(source->name), "zone %s (%u)", kobject->name, kobject->twin + 1);

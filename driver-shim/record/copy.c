@@ -143,8 +143,7 @@ void copy_file(struct copy *copy, const char *path)
     }
 }
 
-/* Where @path lies itself: its folder without links, and its own name. False: too long, or its folder is not there.
- * */
+/* Resolves the folder of @path, but not @path itself. False: too long, or its folder does not exist. */
 static bool own_path(const struct copy *copy, const char *path, char *own, size_t cap)
 {
     const char *slash = strrchr(path, '/');

@@ -1,9 +1,8 @@
 /*
- * What is copied, as tables: a class of the kernel's, the files of each of its things, and what hangs on their
- * devices.
+ * Tables of what is copied: the classes of the kernel, the files of each of their objects, and those of their devices.
  *
- * A file that could name a person, a machine or a network is in no table: no serial numbers, no EDID, no addresses,
- * and of modules their names without where they lie.
+ * No file that could identify a person, a machine or a network is in a table: no serial numbers, no EDID, no addresses,
+ * and of modules only the names.
  */
 #include "record/record.h"
 #include "base/clean.h"
@@ -80,7 +79,7 @@ static const struct {
     { "/sys/class/drm", drm_files },           { "/sys/class/kgsl", kgsl_files },
 };
 
-/* Of the device that a DRM node hangs on. */
+/* Files of the device of a DRM node. */
 static const char *const gpu_files[] = {
     "vendor", "device",           "class",      "revision",        "modalias",
     "uevent", "gpu_busy_percent", "mem_info_*", "gpu_utilization", NULL,
@@ -103,7 +102,7 @@ static const char *const single_files[] = {
     "/sys/kernel/debug/pvr/status",
 };
 
-/* Which trace events a kernel has; of each its form. */
+/* Trace events, of which the format is copied. */
 static const char *const event_folders[] = {
     "/sys/kernel/tracing/events/gpu_scheduler",
     "/sys/kernel/tracing/events/pvr",
@@ -114,11 +113,11 @@ static const char *const event_folders[] = {
 static void join(char *path, size_t cap, const char *folder, const char *name)
 {
     if ((size_t)snprintf(path, cap, "%s/%s", folder, name) >= cap) {
-        snprintf(path, cap, "/-"); /* longer than any path that can be opened: there is no such thing */
+        snprintf(path, cap, "/-"); /* too long to be opened: such a file does not exist */
     }
 }
 
-/* The files of @name below the real path @folder. */
+/* Copies the files @name below the real path @folder. */
 static void copy_below(struct copy *copy, const char *folder, const char *name, const char *const *files)
 {
     char path[PATH_MAX];
@@ -127,7 +126,7 @@ static void copy_below(struct copy *copy, const char *folder, const char *name, 
     copy_matching(copy, path, files);
 }
 
-/* Firmware of boards describes a device in a folder of its own. */
+/* Copies the device tree node of a device. */
 static void copy_node(struct copy *copy, const char *folder)
 {
     char path[PATH_MAX];
@@ -140,7 +139,7 @@ static void copy_node(struct copy *copy, const char *folder)
     }
 }
 
-/* The device at the real path @folder, of a DRM node or of a clock. */
+/* Copies the device at the real path @folder, of a DRM node or of a clock. */
 static void copy_gpu(struct copy *copy, const char *folder)
 {
     char path[PATH_MAX];
@@ -156,13 +155,13 @@ static void copy_gpu(struct copy *copy, const char *folder)
     copy_node(copy, folder);
 }
 
-/* Peripherals' batteries have their address in their path and name. */
+/* Batteries of peripherals have an address in their path and name. */
 static bool is_private(const char *real)
 {
     return strstr(real, "/power_supply/") != NULL;
 }
 
-/* A link below /sys/dev/char leads from numbers to a node: libdrm goes that way. */
+/* Copies the link from a device number below /sys/dev/char to its node, which libdrm follows. */
 static void copy_number(struct copy *copy, const char *real)
 {
     char path[PATH_MAX];
@@ -176,7 +175,7 @@ static void copy_number(struct copy *copy, const char *real)
     }
 }
 
-/* One thing of a class. */
+/* Copies one object of a class. */
 static void copy_object(struct copy *copy, const char *folder, const char *name)
 {
     char path[PATH_MAX];
@@ -204,7 +203,7 @@ static void copy_object(struct copy *copy, const char *folder, const char *name)
     }
 }
 
-/* "powervr 131072 2 - Live 0x0": where the kernel put it is nobody's business. */
+/* Copies "powervr 131072 2 - Live 0x0" without the address, which is private to the kernel. */
 static void copy_modules(struct copy *copy)
 {
     size_t n;
@@ -220,7 +219,7 @@ static void copy_modules(struct copy *copy)
         int n_out =
             snprintf(line, sizeof(line), "%.*s 0 0 - Live 0x0\n", (int)(n_name < 64 ? n_name : 64), copy->text + at);
 
-        /* Lines only grow shorter: the rest of "name size uses by state address" is longer than ours. */
+        /* The output never overtakes the input: the rest of "name size uses by state address" is longer than ours. */
         if (n_name > 0 && (size_t)n_out <= n_line + 1) {
             memmove(copy->text + to, line, (size_t)n_out);
             to += (size_t)n_out;
@@ -254,7 +253,7 @@ static void copy_all(struct copy *copy)
     record_processes(copy);
 }
 
-/* RECORD_OK with *ret_fd, an empty folder; RECORD_REFUSED; or a fault. */
+/* Opens the empty folder @into. RECORD_OK with *ret_fd, RECORD_REFUSED, or a fault. */
 static int open_empty(const char *into, int *ret_fd, struct diag *diag)
 {
     cleanup(fd_closep) int fd = -1;
@@ -280,7 +279,7 @@ static int open_empty(const char *into, int *ret_fd, struct diag *diag)
     }
     closedir(dir);
     if (!is_empty) {
-        diag_set(diag, "%s: is there and not empty: name a new folder", into);
+        diag_set(diag, "%s exists and is not empty: name a new folder", into);
         return RECORD_REFUSED;
     }
     *ret_fd = fd_steal(&fd);

@@ -9,7 +9,7 @@
 /* Flag of a kernel thread in /proc/PID/stat (PF_KTHREAD). */
 #define KERNEL_THREAD 0x00200000lu
 
-/* Nodes of GPUs, as descriptors show them. */
+/* Prefixes of GPU nodes, as links of descriptors show them. */
 static const char *const nodes[] = { "/dev/dri/", "/dev/kgsl-3d0", "/dev/mali" };
 
 static bool is_gpu(const char *target)
@@ -22,7 +22,7 @@ static bool is_gpu(const char *target)
     return false;
 }
 
-/* Takes the lines that begin with @key out of @text. */
+/* Removes the lines that begin with @key from @text. Returns the new length. */
 static size_t drop_lines(char *text, size_t n, const char *key)
 {
     const size_t n_key = strlen(key);
@@ -57,7 +57,7 @@ static void copy_fdinfo(struct copy *copy, const char *path)
     copy_put(copy, path, copy->text, n);
 }
 
-/* One descriptor of the process at @folder ("/proc/77/fd"). */
+/* Copies one descriptor of the process at @folder ("/proc/77/fd"). */
 static void copy_descriptor(struct copy *copy, const char *folder, const char *name)
 {
     const size_t n_process = strlen(folder) - strlen("/fd");
@@ -87,7 +87,7 @@ static bool is_kernel_thread(const struct copy *copy, const char *process)
     if (root_read(copy->from, path, text, sizeof(text), &n) != 0) {
         return false;
     }
-    end = strrchr(text, ')'); /* the name before it may have anything in it */
+    end = strrchr(text, ')'); /* the name before it may contain anything */
     return end && sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && (flags & KERNEL_THREAD);
 }
 
@@ -124,12 +124,12 @@ void record_processes(struct copy *copy)
     copy_each(copy, "/proc", copy_process);
 }
 
-/* A version of control groups: where it is mounted, and which files tell of memory. */
+/* A version of control groups: where it is mounted, and its memory files. */
 static const struct {
     const char *controller; /* in /proc/PID/cgroup; "" is version 2 */
     const char *mounts[2];
     const char *files[4];
-    const char *line; /* head of the line that we write */
+    const char *line; /* beginning of the line that we write */
 } versions[] = {
     {
         .controller = "",
@@ -145,7 +145,7 @@ static const struct {
     },
 };
 
-/* The files of the group @from, put where the group is called @to. */
+/* Copies the files of the group @from to the group named @to. */
 static void copy_group(struct copy *copy, const char *from, const char *to, size_t version)
 {
     for (size_t i = 0; i < COUNTOF(versions[version].files) && versions[version].files[i]; i++) {
@@ -169,7 +169,7 @@ static void copy_group(struct copy *copy, const char *from, const char *to, size
     }
 }
 
-/* How many levels the group @path has: "/a/b" has two. */
+/* Returns the depth of the group @path: "/a/b" has 2. */
 static uint32_t depth_of(const char *path)
 {
     uint32_t n = 0;
@@ -180,7 +180,7 @@ static uint32_t depth_of(const char *path)
     return n;
 }
 
-/* All levels of @group below @mount; the one at depth 2 is called "/1/2". */
+/* Copies all levels of @group below @mount; the one at depth 2 becomes "/1/2". */
 static void copy_levels(struct copy *copy, const char *mount, const char *group, size_t version, char *name)
 {
     const size_t n_mount = strlen(mount);

@@ -1,11 +1,10 @@
-/*
- * One value after the other against what is known of its kind.
- */
+/* Each value is compared with the range and the last good value. */
 #include "sense/plausible.h"
 #include "sense/source.h"
+#include "sysfs/label.h"
 #include <errno.h>
 
-/* Thousandths of a degree that are degrees on a chip: what may be meant as -40 to 150 degrees. */
+/* Values that look like whole degrees of a chip: -40 to 150. */
 #define DEGREES_LOW  (-40)
 #define DEGREES_HIGH 150
 
@@ -18,7 +17,7 @@ void plausible_init_temperature(struct plausible *plausible, int64_t low_mc, int
         .high = high_mc,
         .jump = PLAUSIBLE_JUMP_MC,
         .scale = scale,
-        .suspects_degrees = scale == 1000, /* whoever gives a multiplier knows what the sensor says */
+        .suspects_degrees = scale == 1000, /* with a multiplier, the unit is known */
     };
 }
 
@@ -27,7 +26,7 @@ void plausible_init_power(struct plausible *plausible)
     *plausible = (struct plausible){ .low = -POWER_MAX_MW, .high = POWER_MAX_MW, .scale = 1000 };
 }
 
-/* The last good value with a state that says why it isn't a new one. */
+/* Fills in the last good value and a state that says why it is not a new one. */
 static void fill_last(const struct plausible *plausible, struct reading *ret_reading)
 {
     *ret_reading = (struct reading){ .state = READING_IMPLAUSIBLE };
@@ -42,7 +41,7 @@ static bool is_near(const struct plausible *plausible, int64_t a, int64_t b)
     return a - b <= plausible->jump && b - a <= plausible->jump;
 }
 
-/* False: what is read can't be multiplied without passing all bounds. */
+/* Multiplies by the scale. False: the product does not fit. */
 static bool scale_value(const struct plausible *plausible, int64_t value, int64_t *ret_value)
 {
     int64_t scaled;
@@ -80,7 +79,7 @@ void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, 
         plausible->has_aside = false;
         fill_last(plausible, ret_reading);
         label_format(ret_reading->why, sizeof(ret_reading->why),
-                     "%lld: whole degrees? a multiplier for this zone settles it", (long long)value);
+                     "%lld looks like whole degrees: set a multiplier for this zone", (long long)value);
         return;
     }
     if (plausible->jump && plausible->has_last && !is_near(plausible, scaled, plausible->last.value) &&

@@ -1,10 +1,10 @@
 /*
- * Plausible: may this value be believed?
+ * Plausible: whether a value may be believed
  *
- * Sensors give -650788984 now and then, or 85 degrees once among 45s, and some kernels give whole degrees where
- * thousandths are meant. A value outside the range is never believed. One that jumps is set aside until the next
- * agrees with it. Temperatures that look like whole degrees are not believed and not guessed at: a multiplier in
- * the policy is the cure. Around freezing, where 45 may well be 45 thousandths, they are believed beside a believed
+ * Sensors return -650788984 now and then, or 85 degrees once among 45s, and some kernels give whole degrees where
+ * thousandths are meant. A value outside the range is never believed. A value that jumps is set aside until the next
+ * one agrees with it. Temperatures that look like whole degrees are neither believed nor guessed at: a multiplier in
+ * the policy is the cure. Around freezing, where 45 may well be 45 thousandths, they are believed next to a believed
  * value.
  *
  * Pure: no clock, no file.
@@ -16,30 +16,29 @@
 #include <stdbool.h>
 
 struct plausible {
-    int64_t low; /* the range, both ends in it */
+    int64_t low; /* the range, inclusive */
     int64_t high;
     int64_t jump;          /* a larger step needs a second value that agrees; 0: any step is fine */
-    int32_t scale;         /* in permille: what is read is multiplied */
-    bool suspects_degrees; /* values that look like whole degrees */
+    int32_t scale;         /* permille; multiplies what is read */
+    bool suspects_degrees; /* reject values that look like whole degrees */
     bool has_last;
     bool has_aside;
     int64_t aside;       /* the value that jumped */
-    struct reading last; /* the last good one */
+    struct reading last; /* the last good value */
 };
 
-/* A step of 15 degrees between two readings is set aside: chips do it when a load begins, so the second is
- * believed. */
+/* Chips do step by 15 degrees when a load begins; the second such value is believed. */
 #define PLAUSIBLE_JUMP_MC 15000
 
 void plausible_init_temperature(struct plausible *plausible, int64_t low_mc, int64_t high_mc, int32_t scale);
 
-/* Up to two kilowatts, either way: a battery that is charged reads below 0. */
+/* Sets the range to two kilowatts, either way: a battery that is charged reads below 0. */
 void plausible_init_power(struct plausible *plausible);
 
 /* Turns @value, read at @at_us, into a reading: OK, or IMPLAUSIBLE with the last good value. */
 void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, struct reading *ret_reading);
 
-/* The same for a read that failed; a jump that was set aside before is forgotten. */
+/* Makes the reading of a read that failed with @fault; forgets a value set aside. */
 void plausible_fail(struct plausible *plausible, int fault, struct reading *ret_reading);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The default patterns, from public device trees and drivers.
+ * Default patterns, from public device trees and drivers
  *
- * GPU zones first; then what stands for the whole chip: the packages of desktops, the main domain of TI's chips
+ * GPU zones come first; then zones of the whole chip: the packages of desktops, the main domain of TI's chips
  * ("main0-thermal", "wkup0-thermal" of J7), Renesas' numbered sensors; then the cores, which share the silicon.
  */
 #include "sense/policy.h"
@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 static const char *const heat[] = {
-    "amdgpu/junction", /* the hottest place of the chip, before "edge" */
+    "amdgpu/junction", /* the hottest spot of the chip, before "edge" */
     "amdgpu/edge",
     "gpu*",
     "*gpu*",
@@ -39,14 +39,13 @@ static const char *const heat[] = {
     NULL,
 };
 
-/* Voltages, currents and states of charge (Qualcomm's "bcl" and "soc"); and parts of a package that is there whole.
- * */
+/* Voltages, currents and states of charge (Qualcomm's "bcl" and "soc"); parts of a package that is listed whole. */
 static const char *const no_heat[] = {
     "*volt*", "*vbat*", "*ibat*",    "*current*",       "*_curr*",       "*bcl*", "vph*",
     "vdd*",   "soc",    "*bat*soc*", "coretemp/core *", "k10temp/tccd*", NULL,
 };
 
-/* What a whole board draws, before the package, before rails. */
+/* Meters of a whole board, before the package, before rails. */
 static const char *const power[] = {
     "*/*total*", "*/vdd_in*", "*/*sys*", "psys",     "amdgpu/ppt", "amdgpu*",  "package-*", "xe/pkg", "xe*",
     "i915*",     "*/*gpu*",   "*/*soc*", "*/*core*", "ina2*",      "ina3221*", "scmi*",     NULL,
@@ -63,7 +62,7 @@ void policy_init(struct sensor_policy *policy)
         .no_heat = { no_heat },
         .power = { power },
         .throttle = { throttle },
-        .low_mc = -40000, /* the automotive range begins here */
+        .low_mc = -40000, /* the automotive range starts here */
         .high_mc = 150000,
     };
 }

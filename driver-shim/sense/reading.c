@@ -1,6 +1,4 @@
-/*
- * Words for states and quantities, and the one place that says what a fault means for a reading.
- */
+/* Names of states and quantities, and the mapping from faults to states. */
 #include "sense/reading.h"
 #include <assert.h>
 #include <errno.h>
@@ -100,8 +98,8 @@ void reading_fail(struct reading *ret_reading, int fault, const struct reading *
     static const char *const words[] = {
         [READING_OK] = "",
         [READING_STALE] = "can't be read now",
-        [READING_ABSENT] = "has nothing to say",
-        [READING_IMPLAUSIBLE] = "says something that is no value",
+        [READING_ABSENT] = "has no data",
+        [READING_IMPLAUSIBLE] = "holds no value",
         [READING_FORBIDDEN] = "may not be read",
     };
     enum reading_state state = state_of(fault);

@@ -1,11 +1,5 @@
-/*
- * What all sources have in common.
- */
 #include "sense/source.h"
-#include "base/clean.h"
-#include "base/utf8.h"
-#include <stdarg.h>
-#include <stdio.h>
+#include "sysfs/label.h"
 #include <string.h>
 
 void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity)
@@ -54,20 +48,6 @@ struct source *source_find(const struct list *sources, const char *kind, const c
         }
     }
     return NULL;
-}
-
-void label_format(char *text, size_t cap, const char *format, ...)
-{
-    char raw[1024];
-    va_list args;
-    size_t n;
-    int said;
-
-    va_start(args, format);
-    said = vsnprintf(raw, sizeof(raw), format, args);
-    va_end(args);
-    n = said < 0 ? 0 : strnlen(raw, sizeof(raw));
-    text[utf8_mend_line((const uint8_t *)raw, n, (uint8_t *)text, cap - 1)] = '\0';
 }
 
 uint32_t source_clients(const struct source *source, struct source_client *clients, uint32_t cap)

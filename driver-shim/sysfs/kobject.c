@@ -2,10 +2,10 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "sense/source.h"
-#include "sysfs/folder.h"
+#include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct kobject_class kobject_zones = { .folder = "/sys/class/thermal",
@@ -16,13 +16,79 @@ const struct kobject_class kobject_cooling = { .folder = "/sys/class/thermal",
                                                .name_file = "type" };
 const struct kobject_class kobject_chips = { .folder = "/sys/class/hwmon", .prefix = "hwmon", .name_file = "name" };
 
+static void close_dirp(DIR **dir)
+{
+    if (*dir) {
+        closedir(*dir);
+    }
+}
+
+/* Parses the number behind @prefix ("hwmon12"). False: the name is another one. */
+static bool parse_name(const char *name, const char *prefix, uint32_t *ret_number)
+{
+    const size_t n = strlen(prefix);
+    const char *digits = name + n;
+    uint64_t number = 0;
+
+    if (strncmp(name, prefix, n) != 0 || !*digits || (*digits == '0' && digits[1])) {
+        return false;
+    }
+    for (; *digits; digits++) {
+        if (*digits < '0' || *digits > '9') {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(*digits - '0');
+        if (number > UINT32_MAX) {
+            return false;
+        }
+    }
+    *ret_number = (uint32_t)number;
+    return true;
+}
+
+/* Inserts in ascending order; when the list is full, the largest number is dropped. */
+static void insert(struct kobject_numbers *list, uint32_t number)
+{
+    uint32_t at = list->n;
+
+    while (at > 0 && list->numbers[at - 1] > number) {
+        at--;
+    }
+    if (at == KOBJECT_NUMBERS_MAX) {
+        return;
+    }
+    if (list->n < KOBJECT_NUMBERS_MAX) {
+        list->n++;
+    }
+    memmove(&list->numbers[at + 1], &list->numbers[at], (list->n - 1 - at) * sizeof(list->numbers[0]));
+    list->numbers[at] = number;
+}
+
+void kobject_numbers_list(const struct root *root, const char *path, const char *prefix,
+                          struct kobject_numbers *ret_list)
+{
+    cleanup(close_dirp) DIR *dir = NULL;
+
+    ret_list->n = 0;
+    if (root_open_folder(root, path, &dir) != 0) {
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        uint32_t number;
+
+        if (parse_name(entry->d_name, prefix, &number)) {
+            insert(ret_list, number);
+        }
+    }
+}
+
 void kobject_path(const struct kobject *kobject, const char *file, char *path, size_t cap)
 {
     snprintf(path, cap, "%s/%s%u%s%s", kobject->class->folder, kobject->class->prefix, kobject->number,
              *file ? "/" : "", file);
 }
 
-/* Fills in what stands at place->number now. False: nothing that has a name. */
+/* Fills in the object that has kobject->number now. False: there is none with a name. */
 static bool read_kobject(const struct root *root, struct kobject *kobject)
 {
     char path[256];

@@ -1,14 +1,28 @@
 /*
- * Place: a numbered thing of the kernel's, known by its name
+ * Kobject: a numbered object in a class of the kernel, identified by its name
  *
- * "thermal_zone3" is another zone after the next start. What stays is the name that its driver gave it and the device
- * that it belongs to. Things with the same name and no device can't be told apart; the first of them is the one
- * with the lowest number, and so on.
+ * "thermal_zone3" may be another zone after the next start. What stays is the name that its driver gave it and the
+ * device that it belongs to. Objects with the same name and device are told apart only by their order: the first is the
+ * one with the lowest number.
  */
 #ifndef SOTTO_SYSFS_KOBJECT_H
 #define SOTTO_SYSFS_KOBJECT_H
 
 #include "sysfs/root.h"
+
+#define KOBJECT_NUMBERS_MAX 256u
+
+struct kobject_numbers {
+    uint32_t numbers[KOBJECT_NUMBERS_MAX]; /* ascending */
+    uint32_t n;
+};
+
+/*
+ * Lists the numbers of the entries of the folder @path that are named @prefix and a decimal number: "hwmon0",
+ * "hwmon1", ... A folder that is missing or unreadable has none. Beyond KOBJECT_NUMBERS_MAX the largest are left out.
+ */
+void kobject_numbers_list(const struct root *root, const char *path, const char *prefix,
+                          struct kobject_numbers *ret_list);
 
 struct kobject_class {
     const char *folder;    /* "/sys/class/thermal" */
@@ -23,23 +37,25 @@ extern const struct kobject_class kobject_chips;   /* hwmon */
 struct kobject {
     const struct kobject_class *class;
     char name[64];
-    char device[160]; /* real path below the root, or empty */
-    uint32_t twin;    /* how many of the same name and device come before it */
-    uint32_t number;  /* where it was last */
+    char device[160]; /* real path below the root, or "" */
+    uint32_t twin;    /* number of objects with the same name and device before it */
+    uint32_t number;  /* the last one known */
 };
 
-/* All of @class that have a name, by number. A block of MEM_MISC, mem_free(); NULL with *ret_n 0: there are none. 0
- * or -ENOMEM. */
+/*
+ * Lists the objects of @class that have a name, by number. *ret_kobjects is freed with mem_free() (MEM_MISC); it is
+ * NULL when there are none. 0 or -ENOMEM.
+ */
 int kobject_list(const struct root *root, const struct kobject_class *class, struct kobject **ret_places,
                  uint32_t *ret_n);
 
-/* True if @kobject is where it was, or was found under another number, which it has now. */
+/* Returns true if @kobject still has its number, or was found under another one, which is then stored in it. */
 bool kobject_find(const struct root *root, struct kobject *kobject);
 
-/* "/sys/class/thermal/thermal_zone3/temp". */
+/* Prints the path of a file of the object: "/sys/class/thermal/thermal_zone3/temp". */
 void kobject_path(const struct kobject *kobject, const char *file, char *path, size_t cap);
 
-/* Text that is equal for the same thing only, whatever its number. */
+/* Prints a text that identifies the object independently of its number. */
 void kobject_id(const struct kobject *kobject, char *id, size_t cap);
 
 #endif

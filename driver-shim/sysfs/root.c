@@ -1,6 +1,6 @@
 /*
- * A root keeps a descriptor of its folder; the kernel resolves paths below it (openat2). Where a kernel or a filter
- * of system calls has no openat2, we follow the links ourselves, as text.
+ * A root keeps a descriptor of its folder, and the kernel resolves paths below it (openat2). Where a kernel or a
+ * seccomp filter has no openat2, the links are followed here, as text.
  */
 #include "sysfs/root.h"
 #include "base/clean.h"
@@ -20,13 +20,13 @@
 
 #define ERRNO_SUFFIX ".sotto-errno"
 
-/* As many links as the kernel follows. */
+/* The kernel's own limit. */
 #define LINKS_MAX 40
 
-/* openat2() gives up with EAGAIN when anything on the machine is renamed while it walks over "..". */
+/* openat2() fails with EAGAIN when anything on the machine is renamed while it resolves "..". */
 #define RENAME_TRIES 8
 
-/* A file of one word, one number or one errno is a page at most: sysfs has no longer ones. */
+/* A file of one word, number or errno is one page at most: sysfs has no longer ones. */
 #define PAGE_BYTES 4096u
 
 #define NUMBER_BYTES 64u /* far more than any 64-bit number and its line end */
@@ -61,7 +61,7 @@ void root_close(struct root *root)
     }
 }
 
-/* Text of a path under way: what is followed already, and what is still to do. */
+/* A path being resolved: the part that was followed, and the rest. */
 struct walk {
     char done[PATH_MAX]; /* "" is the root; else "/sys/class" */
     char rest[PATH_MAX];
@@ -77,7 +77,7 @@ static void climb(struct walk *walk)
     }
 }
 
-/* Puts the text of a link, @target, in front of what is still to do. */
+/* Puts @target, the text of a link, in front of the rest. */
 static int put_in_front(struct walk *walk, const char *target)
 {
     char rest[PATH_MAX];
@@ -95,7 +95,7 @@ static int put_in_front(struct walk *walk, const char *target)
     return 0;
 }
 
-/* One step: takes the first @part off what is to do. @is_last: nothing comes behind it. */
+/* Follows one component, @part. @is_last: nothing comes behind it. */
 static int step(const struct root *root, struct walk *walk, const char *part, bool is_last, bool follow_last)
 {
     size_t n_done = strlen(walk->done);
@@ -118,7 +118,7 @@ static int step(const struct root *root, struct walk *walk, const char *part, bo
     }
     n = readlinkat(root->fd, walk->done + 1, target, sizeof(target) - 1);
     if (n < 0) {
-        return errno == EINVAL ? 0 : -errno; /* EINVAL: no link */
+        return errno == EINVAL ? 0 : -errno; /* EINVAL: not a link */
     }
     if (++walk->n_links > LINKS_MAX) {
         return -ELOOP;
@@ -127,7 +127,7 @@ static int step(const struct root *root, struct walk *walk, const char *part, bo
     return put_in_front(walk, target);
 }
 
-/* Follows links by hand. @walk->done is the answer. */
+/* Resolves @path in user space; the result is @walk->done. */
 static int follow(const struct root *root, const char *path, bool follow_last, struct walk *walk)
 {
     if (strlen(path) >= sizeof(walk->rest)) {
@@ -159,7 +159,7 @@ static int follow(const struct root *root, const char *path, bool follow_last, s
     }
 }
 
-/* Opens where there is no openat2(). */
+/* Opens without openat2(). */
 static int open_by_hand(const struct root *root, const char *path, int flags)
 {
     struct walk walk;
@@ -173,10 +173,10 @@ static int open_by_hand(const struct root *root, const char *path, int flags)
     return fd < 0 ? -errno : fd;
 }
 
-/* A descriptor, or -errno. Leaves no trail: that a file is not there is no fault yet. */
+/* Returns a descriptor, or -errno untraced: a missing file is no fault yet. */
 static int open_below(const struct root *root, const char *path, int flags)
 {
-    /* With O_PATH, openat2() refuses the flags that mean nothing then. */
+    /* openat2() refuses flags that O_PATH makes meaningless. */
     const int all = flags | O_CLOEXEC | (flags & O_PATH ? 0 : O_NOCTTY);
     const struct open_how how = {
         .flags = (uint64_t)all,
@@ -202,8 +202,10 @@ static int open_below(const struct root *root, const char *path, int flags)
     return -errno;
 }
 
-/* The same for what may not make its reader wait: a regular file, as all of the kernel's are. -EPROTO: it is another
- * thing, as a pipe in a tree that somebody made. */
+/*
+ * Like open_below(), but only for a regular file, which never blocks its reader; all files of the kernel are. -EPROTO:
+ * the path is something else, for example a pipe in a recorded tree.
+ */
 static int open_regular(const struct root *root, const char *path)
 {
     cleanup(fd_closep) int fd = open_below(root, path, O_RDONLY | O_NONBLOCK);
@@ -218,7 +220,7 @@ static int open_regular(const struct root *root, const char *path)
     return S_ISREG(stat.st_mode) ? fd_steal(&fd) : -EPROTO;
 }
 
-/* Reads up to the end, at most @cap bytes. */
+/* Reads to the end of the file, or @cap bytes. */
 static int read_fd(int fd, char *buf, size_t cap, size_t *ret_n)
 {
     size_t n = 0;
@@ -241,7 +243,7 @@ static int read_fd(int fd, char *buf, size_t cap, size_t *ret_n)
     return 0;
 }
 
-/* The whole of @text is one decimal number with white space around it. */
+/* Parses @text, one decimal number with white space around it. */
 static int parse_number(const char *text, size_t n, int64_t *ret_number)
 {
     char *end;
@@ -265,7 +267,7 @@ static int parse_number(const char *text, size_t n, int64_t *ret_number)
     return 0;
 }
 
-/* What the tree says of @path beforehand: 0, or the fault that opening it gives. */
+/* Returns the fault that the tree prescribes for opening @path, or 0. */
 static int staged_fault(const struct root *root, const char *path)
 {
     char name[PATH_MAX];
@@ -301,7 +303,7 @@ static int open_staged(const struct root *root, const char *path, int flags)
     return r ? r : open_below(root, path, flags);
 }
 
-/* The text behind @fd, which may be the fault that opening gave. */
+/* Reads the text of @fd, which may be the fault that opening returned. */
 static int read_text(int fd, char *buf, size_t cap, size_t *ret_n)
 {
     size_t n_more = 0;
@@ -446,7 +448,7 @@ int root_read_link(const struct root *root, const char *path, char *buf, size_t 
     }
     n = readlinkat(fd, "", buf, cap);
     if (n < 0) {
-        /* The kernel says ENOENT for an empty path where there is no link. */
+        /* The kernel returns ENOENT for an empty path where there is no link. */
         return errno == ENOENT ? -EINVAL : -errno;
     }
     if ((size_t)n >= cap) {

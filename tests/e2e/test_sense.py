@@ -130,7 +130,7 @@ def the_load_of_the_device_that_the_configuration_names_is_the_one_that_counts()
         with Daemon(sense=child(tree), device={"root": tree.folder, "node": "/dev/dri/renderD129"}) as daemon:
             within(lambda: "fdinfo renderD129" in sensors(daemon), "sources of both are named")
 
-            equal(sensors(daemon)["fdinfo renderD128"].why, "passed over: of a device that is not ours")
+            equal(sensors(daemon)["fdinfo renderD128"].why, "passed over: of another device")
             within(lambda: sensors(daemon)["fdinfo renderD129"].in_use, "ours is in use")
             holds(not sensors(daemon)["fdinfo renderD128"].in_use, sensors(daemon))
 

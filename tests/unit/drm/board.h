@@ -4,9 +4,9 @@
 #ifndef SOTTO_TESTS_DRM_BOARD_H
 #define SOTTO_TESTS_DRM_BOARD_H
 
-#include "../sense/tree.h"
 #include "drm/device.h"
 #include "fakedrm.h"
+#include "sysfs/tree.h"
 
 /* An empty machine, behind which libdrm sees the tree as well. */
 static inline struct root *board_make(void)

@@ -47,7 +47,7 @@ START_TEST(beside_a_display_that_computes_nothing_the_first_gpu_is_chosen)
     devices[1].render.access = NODE_NONE;
     ck_assert_int_eq(choose(2, &(struct choice_policy){ 0 }), CHOICE_OK);
     ck_assert_uint_eq(choice.chosen, 0);
-    ck_assert_ptr_nonnull(strstr(choice.why[1], "shows pictures"));
+    ck_assert_ptr_nonnull(strstr(choice.why[1], "a display"));
 }
 END_TEST
 

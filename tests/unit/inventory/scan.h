@@ -8,7 +8,7 @@
 
 #include "base/clean.h"
 #include "inventory/inventory.h"
-#include "tree.h"
+#include "sysfs/tree.h"
 
 static struct list scan_sources = LIST_INIT(scan_sources);
 static struct sensor_policy scan_policy;

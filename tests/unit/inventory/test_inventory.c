@@ -1,6 +1,6 @@
 /* All sources of a machine: found once, kept for good, in their order and within a bound. */
 #include "failed_alloc.h"
-#include "scan.h"
+#include "inventory/scan.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -8,7 +8,7 @@
 #define SOTTO_LOAD_GPU_H
 
 #include "load/load.h"
-#include "tree.h"
+#include "sysfs/tree.h"
 #include <inttypes.h>
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 /* One figure that the device measures. */
-#include "gpu.h"
 #include "load/busy_percent.h"
+#include "load/gpu.h"
 
 #define MS 1000ull
 

@@ -1,6 +1,6 @@
 /* Clocks of a device, and what they let us guess of its load. */
-#include "gpu.h"
 #include "load/devfreq.h"
+#include "load/gpu.h"
 
 #define MS   1000ull
 #define FREQ "/sys/class/devfreq/fd00000.gpu"

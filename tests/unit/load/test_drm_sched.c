@@ -1,7 +1,7 @@
 /* Setting up a trace of jobs where that may be done, and saying what is missing where it may not. */
 #include "failed_alloc.h"
-#include "gpu.h"
 #include "load/drm_sched.h"
+#include "load/gpu.h"
 #include <inttypes.h>
 
 #define MS       1000ull

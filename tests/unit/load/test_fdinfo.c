@@ -1,6 +1,6 @@
 /* A device's clients, found and read again and again, and what the sum of it is worth. */
 #include "failed_alloc.h"
-#include "watch.h"
+#include "load/watch.h"
 
 START_TEST(device_that_nobody_has_open_is_idle)
 {
@@ -184,7 +184,7 @@ START_TEST(driver_that_tells_nothing_is_absent_and_not_idle)
     look(1000 * MS);
 
     ck_assert_int_eq(reading.state, READING_ABSENT);
-    ck_assert_ptr_nonnull(strstr(reading.why, "tells nothing"));
+    ck_assert_ptr_nonnull(strstr(reading.why, "reports nothing"));
 }
 END_TEST
 

@@ -227,7 +227,7 @@ START_TEST(engines_belong_to_a_side_by_name)
 {
     static const struct {
         const char *name;
-        enum engine_class class;
+        enum engine_class priority;
     } rows[] = {
         { "gpu", ENGINE_GRAPHICS },
         { "panthor", ENGINE_GRAPHICS },
@@ -260,7 +260,7 @@ START_TEST(engines_belong_to_a_side_by_name)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        ck_assert_msg(engine_class_of(rows[i].name) == rows[i].class, "%s", rows[i].name);
+        ck_assert_msg(engine_class_of(rows[i].name) == rows[i].priority, "%s", rows[i].name);
     }
 }
 END_TEST

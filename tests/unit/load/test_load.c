@@ -1,6 +1,6 @@
 /* Which devices a machine has, and what each could be asked, best first. */
 #include "failed_alloc.h"
-#include "gpu.h"
+#include "load/gpu.h"
 #include "load/load.h"
 
 static struct gpu devices[GPUS_MAX];

@@ -1,6 +1,6 @@
 /* The walk over all processes: whose descriptors are found, and what may not be looked into. */
 #include "load/proc.h"
-#include "watch.h"
+#include "load/watch.h"
 
 #define FILE_BYTES 65537u
 

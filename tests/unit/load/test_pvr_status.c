@@ -1,6 +1,6 @@
 /* The vendor PowerVR driver's own figures, as its versions print them. */
 #include "failed_alloc.h"
-#include "gpu.h"
+#include "load/gpu.h"
 #include "load/pvr_status.h"
 
 #define MS     1000ull

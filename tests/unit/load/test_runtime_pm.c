@@ -1,5 +1,5 @@
 /* Time under power as a bound of the load. */
-#include "gpu.h"
+#include "load/gpu.h"
 #include "load/runtime_pm.h"
 
 #define MS 1000ull
@@ -47,7 +47,7 @@ START_TEST(time_under_power_is_a_bound)
     ck_assert_int_eq(reading.value, 200);
     ck_assert(source->is_bound);
     ck_assert(source->is_mixed);
-    ck_assert_ptr_nonnull(strstr(source->why, "at most"));
+    ck_assert_ptr_nonnull(strstr(source->why, "upper bound"));
 }
 END_TEST
 

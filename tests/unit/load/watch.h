@@ -4,8 +4,8 @@
 #ifndef SOTTO_LOAD_WATCH_H
 #define SOTTO_LOAD_WATCH_H
 
-#include "gpu.h"
 #include "load/fdinfo.h"
+#include "load/gpu.h"
 
 #define MS   1000ull
 #define NODE "/dev/dri/renderD128"

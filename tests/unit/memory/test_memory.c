@@ -1,6 +1,6 @@
 /* What is available, not what is free; and never more than the control groups leave. */
+#include "inventory/scan.h"
 #include "memory/memory.h"
-#include "scan.h"
 
 #define V2 "/sys/fs/cgroup"
 #define V1 "/sys/fs/cgroup/memory"

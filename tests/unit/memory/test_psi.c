@@ -1,6 +1,6 @@
 /* Time lost for want of memory, and the kernel's call when it is lost. */
+#include "inventory/scan.h"
 #include "memory/psi.h"
-#include "scan.h"
 #include <poll.h>
 
 #define FULL_TEXT                                                                                                      \

@@ -1,5 +1,5 @@
 /* Chips of hwmon: what is read of them, in which unit, and nothing twice. */
-#include "scan.h"
+#include "inventory/scan.h"
 
 #define CHIP "/sys/class/hwmon/hwmon0"
 

@@ -1,5 +1,5 @@
 /* Joules out of counters that run round, and out of watts. */
-#include "power/energy.h"
+#include "power/meter.h"
 #include "unit.h"
 
 START_TEST(first_count_is_nought)

@@ -1,5 +1,5 @@
 /* Energy counters of powercap: they run round, and they are often forbidden. */
-#include "scan.h"
+#include "inventory/scan.h"
 
 #define PACKAGE "/sys/class/powercap/intel-rapl:0"
 

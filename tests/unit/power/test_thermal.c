@@ -1,6 +1,6 @@
 /* Zones that fail, lie, move, or are no temperature: each fails alone, and all are known by what they are called. */
+#include "inventory/scan.h"
 #include "power/thermal.h"
-#include "scan.h"
 
 #define GPU "/sys/class/thermal/thermal_zone1"
 

@@ -1,7 +1,7 @@
 /* A recorded machine reads as the machine does, and holds nothing that is nobody's business. */
+#include "inventory/scan.h"
 #include "memory/memory.h"
 #include "record/record.h"
-#include "scan.h"
 
 #define SECRET "kitchen-4711"
 

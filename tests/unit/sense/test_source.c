@@ -1,6 +1,7 @@
 /* What all sources and readings have in common. */
 #include "base/utf8.h"
 #include "sense/source.h"
+#include "sysfs/label.h"
 #include "unit.h"
 #include <string.h>
 

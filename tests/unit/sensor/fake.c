@@ -1,5 +1,6 @@
 #include "fake.h"
 #include "base/clean.h"
+#include "sysfs/label.h"
 #include <string.h>
 
 static void read_fake(struct source *source, uint64_t now_us, struct reading *ret_reading)

@@ -2,9 +2,8 @@
 #include "base/clean.h"
 #include "base/mem.h"
 #include "failed_alloc.h"
-#include "sysfs/folder.h"
 #include "sysfs/kobject.h"
-#include "tree.h"
+#include "sysfs/tree.h"
 
 static void make(void)
 {

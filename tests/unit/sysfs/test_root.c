@@ -1,7 +1,7 @@
 /* A tree of files in place of the machine: links stay inside, faults are staged, and nothing is read half. */
 #include "base/clean.h"
 #include "sysfs/root.h"
-#include "tree.h"
+#include "sysfs/tree.h"
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
