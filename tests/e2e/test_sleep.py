@@ -83,7 +83,7 @@ def without_logind_the_daemon_serves():
     with Logind(speaks=False) as logind, sleeper(logind) as daemon, daemon.client() as client:
         daemon.wait_ready()
         equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
-        within(5, lambda: "sleep is not awaited" in daemon.log(), "it says so")
+        within(5, lambda: "sleep of the machine is not announced" in daemon.log(), "it says so")
 
 
 @fact
@@ -92,7 +92,7 @@ def without_a_bus_the_daemon_serves():
         daemon.wait_ready()
         with Client(daemon.socket) as client:
             equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
-        holds("no bus of the system" in daemon.log(), daemon.log())
+        holds("no system bus" in daemon.log(), daemon.log())
 
 
 @fact
