@@ -1,8 +1,8 @@
 /*
- * Getting: values by name, taken only where they fit
+ * Queries of a parsed head, and values by name
  *
- * Writers disagree about widths (a count is u32 here, i32 or u64 there), so integers of any kind are taken where the
- * value fits. Nothing else is converted: a number in a string is a mistake of the file.
+ * Writers differ in widths (a count may be u32, i32 or u64), so integers of any kind are accepted where the value fits.
+ * Nothing else is converted: a number in a string is a mistake of the file.
  */
 #include "base/num.h"
 #include "gguf/parse.h"
@@ -59,7 +59,7 @@ const struct gguf_tensor *gguf_find_tensor(const struct gguf *gguf, const char *
     return value ? &gguf->tensors[value->number] : NULL;
 }
 
-/* What a value is, in words for a diag. */
+/* Returns the type of a value in words, for a diag. */
 static const char *type_word(const struct gguf_key *key)
 {
     static const char *const words[GGUF_TYPE_COUNT] = {
@@ -79,7 +79,7 @@ static int refuse_type(const struct gguf_key *key, const char *name, const char 
     return GGUF_WRONG;
 }
 
-/* The value of an integer key as sign and size; false: no integer. */
+/* Reads the value of an integer key as its sign and its two's complement. False: it is no integer. */
 static bool read_integer(const struct gguf_key *key, bool *ret_negative, uint64_t *ret)
 {
     static const bool is_signed[GGUF_TYPE_COUNT] = {
@@ -203,7 +203,7 @@ bool gguf_next_text(const struct gguf_key *key, size_t *at, struct gguf_text *re
     if (*at >= key->n_value) {
         return false;
     }
-    /* The lengths were checked by the parser; the cursor is the same bound again. */
+    /* The parser has checked the lengths; the cursor is a second bound. */
     cursor_init(&cursor, key->value, key->n_value);
     cursor.at = *at;
     n = cursor_u64(&cursor);

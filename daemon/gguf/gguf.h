@@ -1,10 +1,10 @@
 /*
  * Gguf: a model file as data from a stranger
  *
- * Versions 2 and 3. Bytes come from the caller: a mapping of the whole file (engine), or its head read by pread
- * (daemon). Every length is checked against what is there before it is used; nothing is allocated in proportion to
- * a claim, only to bytes that were seen. Keys and tensors point into the caller's bytes, which must outlive the
- * struct gguf. Read-only once made: any thread.
+ * Versions 2 and 3 are read. The bytes come from the caller: a mapping of the whole file (engine), or its head read by
+ * pread (daemon). Every length is checked against the bytes that are there before it is used; memory is allocated in
+ * proportion to bytes seen, never to a number that the file claims. Keys and tensors point into the caller's bytes,
+ * which must outlive the struct gguf. Read-only once created: any thread.
  */
 #ifndef SOTTO_GGUF_GGUF_H
 #define SOTTO_GGUF_GGUF_H
@@ -12,7 +12,7 @@
 #include "base/diag.h"
 #include "tensor/type.h"
 
-/* Of a key's value; the numbers are the file's. */
+/* Types of values, numbered as in the file. */
 enum gguf_type {
     GGUF_U8,
     GGUF_I8,
@@ -30,7 +30,7 @@ enum gguf_type {
     GGUF_TYPE_COUNT,
 };
 
-struct gguf_text { /* not ended by a zero */
+struct gguf_text { /* bytes without a zero at the end */
     const char *bytes;
     size_t n;
 };
@@ -40,10 +40,10 @@ struct gguf_key {
     enum gguf_type type;
     enum gguf_type elem; /* with GGUF_ARRAY; never an array itself (refused) */
     uint64_t n;          /* elements of an array, else 1 */
-    /* First byte of the value: of a string its first character, of an array its first element (of an array of
-     * strings the length in front of the first). */
+    /* The first byte of the value: the first character of a string, the first element of an array, the length in front
+     * of the first string of an array of strings. */
     const uint8_t *value;
-    size_t n_value; /* bytes of it all */
+    size_t n_value; /* bytes of the whole value */
 };
 
 struct gguf_tensor {
@@ -59,7 +59,7 @@ struct gguf;
 
 enum gguf_outcome {
     GGUF_OK,
-    GGUF_MORE,    /* the head goes on past @n_bytes: *ret_wanted bytes or more are needed (at most file_bytes) */
+    GGUF_MORE,    /* the head is longer than @n_bytes: at least *ret_wanted bytes are needed (at most file_bytes) */
     GGUF_REFUSED, /* malformed: @diag names the key, tensor or field, and what is wrong */
 };
 
@@ -68,9 +68,9 @@ int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64
                struct diag *diag);
 
 /*
- * Reads the head of the file at descriptor @fd by pread into one block under @max_head_bytes, and parses it; blocks
- * (call it in a pool thread). The block belongs to the struct gguf. GGUF_REFUSED also for a file that is no regular
- * file, or whose head passes the ceiling.
+ * Reads the head of the file at descriptor @fd by pread into one block of at most @max_head_bytes, and parses it. The
+ * block belongs to the struct gguf. Blocks: call it in a pool thread. GGUF_REFUSED also if the file is not regular or
+ * its head is larger than that.
  */
 int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct diag *diag);
 
@@ -79,7 +79,7 @@ void gguf_destroyp(struct gguf **gguf);
 
 uint32_t gguf_version(const struct gguf *gguf);
 uint64_t gguf_file_bytes(const struct gguf *gguf);
-/* Where the tensors' data begins; without tensors, where the head ends. */
+/* Returns the offset where the data of the tensors begins, or where the head ends if there are none. */
 uint64_t gguf_head_bytes(const struct gguf *gguf);
 
 size_t gguf_n_keys(const struct gguf *gguf);
@@ -96,14 +96,15 @@ enum gguf_get_outcome {
     GGUF_WRONG, /* another type, or out of range: @diag says so */
 };
 
-/* Integers of any width and sign are taken where the value fits; floats from F32 and F64 and only finite ones. */
+/* Get the value of the key @name: integers of any width and sign if the value fits, finite floats from F32 and F64. An
+ * outcome of enum gguf_get_outcome. */
 int gguf_get_u64(const struct gguf *gguf, const char *name, uint64_t *ret, struct diag *diag);
 int gguf_get_u32(const struct gguf *gguf, const char *name, uint32_t *ret, struct diag *diag);
 int gguf_get_f32(const struct gguf *gguf, const char *name, float *ret, struct diag *diag);
 int gguf_get_bool(const struct gguf *gguf, const char *name, bool *ret, struct diag *diag);
 int gguf_get_text(const struct gguf *gguf, const char *name, struct gguf_text *ret, struct diag *diag);
 
-/* Walks an array of strings: *at starts at 0; false at the end. @key must be an array of GGUF_STRING. */
+/* Returns the strings of @key, an array of GGUF_STRING, one after the other. *at starts at 0; false at the end. */
 bool gguf_next_text(const struct gguf_key *key, size_t *at, struct gguf_text *ret);
 
 #endif

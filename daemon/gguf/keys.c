@@ -1,9 +1,9 @@
 /*
  * Keys: names with typed values
  *
- * A value is only looked at, never copied. Arrays of fixed elements are skipped by one multiplication that can't
- * wrap; arrays of strings are walked. Arrays of arrays are refused at the first level: nobody writes them, and
- * following them is how a file of a few kilobytes eats a stack.
+ * A value is never copied. Arrays of elements of fixed size are skipped by one multiplication that cannot wrap; arrays
+ * of strings are walked. Arrays of arrays are refused: no writer makes them, and recursion into them would let a file
+ * of a few kilobytes exhaust the stack.
  */
 #include "base/err.h"
 #include "base/num.h"
@@ -12,18 +12,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* What a diag shows of a name from the file. */
+/* Bytes of a name from the file that a diag shows. */
 #define NAME_SHOWN 80
-
-uint32_t gguf_type_bytes(enum gguf_type type)
-{
-    static const uint8_t bytes[GGUF_TYPE_COUNT] = {
-        [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
-        [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
-    };
-
-    return bytes[type];
-}
 
 static int refuse_key(struct parse *parse, const struct gguf_key *key, const char *why)
 {
@@ -34,7 +24,7 @@ static int refuse_key(struct parse *parse, const struct gguf_key *key, const cha
     return GGUF_REFUSED;
 }
 
-/* Passes over @n strings. A claim that the rest of the file can't hold never starts the walk. */
+/* Skips the strings of an array. A number of them that the rest of the file cannot hold is refused at once. */
 static int skip_strings(struct parse *parse, struct gguf_key *key)
 {
     struct cursor *cursor = &parse->cursor;
@@ -126,7 +116,7 @@ static int parse_key(struct parse *parse, struct gguf_key *key)
     return parse_value(parse, key);
 }
 
-/* Room for one more key. Grows with what was seen, never with what was claimed. */
+/* Makes room for one more key. The array grows with the keys that were read, not with the number claimed. */
 static int reserve_key(struct gguf *gguf, size_t *cap)
 {
     struct gguf_key *keys;
@@ -143,7 +133,7 @@ static int reserve_key(struct gguf *gguf, size_t *cap)
     return 0;
 }
 
-/* The alignment is taken only as the format has it, an unsigned number of 32 bits. */
+/* Reads general.alignment, which the format defines as an unsigned number of 32 bits. */
 static int check_alignment(struct parse *parse)
 {
     const struct gguf_key *key = gguf_find_key(parse->gguf, "general.alignment");

@@ -1,8 +1,8 @@
 /*
- * Opening: the fixed header, and heads read piece by piece
+ * The fixed header, and heads read piece by piece
  *
- * The order is that of the file: magic, version, two counts, keys, directory. Both counts are held against the size
- * of the file before anything is made of them: a key takes at least 14 bytes, a tensor at least 33.
+ * The order is that of the file: magic, version, two counts, keys, directory. Both counts are compared with the size of
+ * the file before they are used: a key takes at least 14 bytes, a tensor at least 33.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -17,31 +17,8 @@
 #define KEY_BYTES_MIN    14u /* length, one byte of name, type, one byte of value */
 #define TENSOR_BYTES_MIN 33u /* length, one byte of name, dimensions, one of them, type, offset */
 
-/* First block of a head. Most of a head is the vocabulary: 0.7 MB for 32,000 tokens, 8 MB for 128,000. */
+/* The first block read of a head. Most of a head is the vocabulary: 0.7 MB for 32,000 tokens, 8 MB for 128,000. */
 #define HEAD_BLOCK_BYTES (1u << 20)
-
-int parse_short(struct parse *parse, const char *what, uint64_t i)
-{
-    const struct cursor *cursor = &parse->cursor;
-
-    if (cursor->wanted > parse->gguf->file_bytes) {
-        diag_set(parse->diag,
-                 "%s %" PRIu64 ": goes on to byte %" PRIu64 " or further, but the file ends at %" PRIu64
-                 "; it is cut or damaged, fetch it again",
-                 what, i, cursor->wanted, parse->gguf->file_bytes);
-        return GGUF_REFUSED;
-    }
-    parse->wanted = cursor->wanted;
-    return GGUF_MORE;
-}
-
-struct gguf_text parse_text(struct parse *parse)
-{
-    const uint64_t n = cursor_u64(&parse->cursor);
-    const uint8_t *bytes = cursor_take(&parse->cursor, n);
-
-    return (struct gguf_text){ .bytes = (const char *)bytes, .n = bytes ? (size_t)n : 0 };
-}
 
 static int check_magic(struct parse *parse)
 {
@@ -84,7 +61,7 @@ static int check_counts(struct parse *parse)
 static const char *version_hint(uint32_t version)
 {
     if (version == 1) {
-        return "; convert the model anew";
+        return "; convert the model again";
     }
     return version != 0 && (version & 0xffffu) == 0 ? "; this looks like a big-endian file" : "";
 }
@@ -165,7 +142,7 @@ static int check_file(int fd, uint64_t *ret_bytes, struct diag *diag)
     return GGUF_OK;
 }
 
-/* Reads on from *n_have to @n_want bytes of @fd into *block, which grows. */
+/* Grows *block and reads it on from *n_have to @n_want bytes of @fd. */
 static int read_on(int fd, char **block, size_t *n_have, size_t n_want, struct diag *diag)
 {
     char *bigger = mem_realloc(MEM_FILE, *block, n_want);
@@ -204,7 +181,7 @@ int gguf_read_head(struct gguf **ret_gguf, int fd, size_t max_head_bytes, struct
     }
 
     for (;;) {
-        /* At least doubled each time: the bytes parsed in vain add up to no more than those of the last round. */
+        /* The block at least doubles each time, so that all rounds before the last parse no more bytes than it. */
         const uint64_t ceiling = num_min(file_bytes, max_head_bytes);
         const uint64_t n_want = num_min(num_max(wanted, 2 * (uint64_t)n_have), ceiling);
 

@@ -1,8 +1,8 @@
 /*
- * Tensors: the directory, and where each one's data lies
+ * The directory of tensors, and the ranges of their data
  *
- * No size is believed: rows must be whole blocks, products must not wrap, each range must lie in the file, begin on
- * the alignment and be nobody else's. Gaps between tensors are allowed.
+ * Every size is checked: rows must be whole blocks, products must not wrap, each range must lie in the file, begin on
+ * the alignment and overlap no other. Gaps between tensors are allowed.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -131,7 +131,7 @@ static int parse_directory(struct parse *parse)
     return GGUF_OK;
 }
 
-/* Makes the offset absolute and sees that the data lies in the file, on the alignment. */
+/* Makes the offset absolute and checks that the data lies in the file, on the alignment. */
 static int place_tensor(struct parse *parse, struct gguf_tensor *tensor)
 {
     const struct gguf *gguf = parse->gguf;
@@ -199,7 +199,7 @@ int parse_tensors(struct parse *parse)
         return r;
     }
 
-    /* Without tensors nothing needs to be padded: a vocabulary may end right here. */
+    /* Without tensors there is no padding: a file with a vocabulary only may end here. */
     gguf->data_at = parse->cursor.at;
     if (gguf->n_tensors > 0) {
         gguf->data_at = num_div_up(gguf->data_at, gguf->alignment) * gguf->alignment;

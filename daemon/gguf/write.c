@@ -1,6 +1,6 @@
 /*
- * The head grows in two buffers, keys and directory, since the counts stand in front of both. Data goes straight to the
- * file; the padding behind a tensor is written with its last byte.
+ * The head is collected in two buffers, keys and directory, since the counts stand in front of both. Data goes straight
+ * to the file; the padding behind a tensor is written together with its last byte.
  */
 #include "gguf/write.h"
 #include "base/buf.h"
@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/num.h"
+#include "gguf/parse.h"
 #include "tensor/shape.h"
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <sys/stat.h>
 
 #define VERSION        3
-#define ALIGN          32 /* of data, where the file has no key that says otherwise: ours never have */
+#define ALIGN          32 /* of data: the default of files without the key general.alignment */
 #define ALIGN_KEY      "general.alignment"
 #define HEAD_BYTES_MAX (1u << 30)
 #define TENSORS_MAX    (1u << 20)
@@ -26,21 +27,21 @@
 struct gguf_writer {
     struct buf keys;
     struct buf directory;
-    struct map names; /* of keys and tensors, to find doubles: of copies in `copies` */
+    struct map names; /* of keys and tensors, to find duplicates; the values are their owned copies */
     struct buf sizes; /* uint64_t: bytes of each tensor */
     uint64_t n_keys;
     uint64_t n_tensors;
     uint64_t data_bytes; /* offset of the next tensor */
-    int fault;           /* the first, kept */
-    struct diag wrong;   /* what was added and is not right */
+    int fault;           /* the first one */
+    struct diag wrong;   /* why a key or tensor breaks the format */
 
-    int fd; /* of the part; -1: not begun */
+    int fd; /* of the unfinished file; -1: not begun */
     char path[PATH_MAX];
-    char part[PATH_MAX]; /* name until it has its own */
-    bool has_part;       /* it stands under that name; else under none, and is gone with the descriptor */
+    char part[PATH_MAX]; /* its name until it is finished */
+    bool has_part;       /* the file is named @part; else it has no name and disappears with the descriptor */
     bool force;
-    uint64_t i_tensor; /* at hand */
-    uint64_t n_left;   /* bytes that it wants */
+    uint64_t i_tensor; /* current tensor */
+    uint64_t n_left;   /* bytes that it lacks */
 };
 
 int gguf_writer_create(struct gguf_writer **ret_writer)
@@ -128,7 +129,7 @@ static void put_string(struct gguf_writer *writer, struct buf *buf, const char *
     put(writer, buf, bytes, n);
 }
 
-/* Remembers @name, of a key or of a tensor by @mark in front: the two may be equal to each other. */
+/* Remembers @name. @mark tells keys from tensors, which may have equal names. */
 static void take_name(struct gguf_writer *writer, char mark, struct gguf_text name)
 {
     cleanup(mem_freep) char *copy = mem_alloc(MEM_FILE, name.n + 1);
@@ -215,24 +216,14 @@ void gguf_put_texts(struct gguf_writer *writer, const char *name, const struct g
     }
 }
 
-static size_t bytes_of(enum gguf_type type)
-{
-    static const uint8_t sizes[GGUF_TYPE_COUNT] = {
-        [GGUF_U8] = 1,  [GGUF_I8] = 1,   [GGUF_U16] = 2, [GGUF_I16] = 2, [GGUF_U32] = 4, [GGUF_I32] = 4,
-        [GGUF_F32] = 4, [GGUF_BOOL] = 1, [GGUF_U64] = 8, [GGUF_I64] = 8, [GGUF_F64] = 8,
-    };
-
-    return sizes[type];
-}
-
-/* Numbers are little endian in the file, as on every machine that sotto runs on. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie");
+/* Numbers are little endian in the file, as on all machines that sotto supports. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied without conversion");
 
 void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values, size_t n)
 {
-    assert(bytes_of(elem) > 0);
+    assert(gguf_type_bytes(elem) > 0);
     put_array(writer, text_of(name), elem, n);
-    put(writer, &writer->keys, values, n * bytes_of(elem));
+    put(writer, &writer->keys, values, n * gguf_type_bytes(elem));
 }
 
 void gguf_put_key(struct gguf_writer *writer, const struct gguf_key *key)
@@ -307,7 +298,7 @@ static uint64_t size_at(const struct gguf_writer *writer, uint64_t i)
     return n;
 }
 
-/* Goes on to the next tensor that wants data: one without elements wants none. */
+/* Goes on to the next tensor that needs data; one without elements needs none. */
 static void seek_tensor(struct gguf_writer *writer)
 {
     while (writer->n_left == 0 && writer->i_tensor < writer->n_tensors) {
@@ -338,8 +329,8 @@ static int refuse(const char *path, int fault, struct diag *diag)
 }
 
 /*
- * Opens a file without a name in the folder of @path, which an interrupted program leaves no trace of; the file system
- * or a missing /proc may not allow it. Else one under the name of the part. 0 or what errno said.
+ * Opens a file without a name in the folder of writer->path, of which an interrupted program leaves no trace; or, where
+ * the file system or a missing /proc does not allow it, a file named writer->part. Returns 0 or an errno.
  */
 static int open_part(struct gguf_writer *writer)
 {
@@ -374,7 +365,7 @@ int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, 
     if (writer->fault) {
         return err_up(writer->fault);
     }
-    /* To replace is to rename over it: of a device or a pipe nothing would be left. */
+    /* Replacing renames over the old file, which would destroy a device or a pipe. */
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
         diag_set(diag, "%s is no regular file; it is not replaced", path);
         return GGUF_WRITE_REFUSED;
@@ -414,7 +405,7 @@ uint64_t gguf_writer_left(const struct gguf_writer *writer)
     return writer->n_left;
 }
 
-/* Gives the file without a name this one. 0 or what errno said. */
+/* Gives the file without a name the name @name. Returns 0 or an errno. */
 static int give_first_name(struct gguf_writer *writer, const char *name)
 {
     char self[32];
@@ -423,13 +414,13 @@ static int give_first_name(struct gguf_writer *writer, const char *name)
     return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
 }
 
-/* Without force a file that came meanwhile stays: link() gives a name only where there is none. */
+/* Names the finished file. Without @force a file that has appeared at the path stays, since link() never replaces. */
 static int give_name(struct gguf_writer *writer)
 {
     if (!writer->has_part && !writer->force) {
         return give_first_name(writer, writer->path);
     }
-    if (!writer->has_part) { /* to replace takes a name to rename */
+    if (!writer->has_part) { /* only a file with a name can replace another */
         int fault = give_first_name(writer, writer->part);
 
         if (fault) {
@@ -447,7 +438,7 @@ static int give_name(struct gguf_writer *writer)
     if (errno != EPERM && errno != EOPNOTSUPP) {
         return errno;
     }
-    /* A file system without links. */
+    /* The file system has no links. */
     return renameat2(AT_FDCWD, writer->part, AT_FDCWD, writer->path, RENAME_NOREPLACE) == 0 ? 0 : errno;
 }
 

@@ -1,15 +1,14 @@
 /*
  * Write: a model file from keys, a directory of tensors, and their data
  *
- * Version 3, little endian, data aligned to 32 bytes. In this order: gguf_writer_create(), keys and tensors in any
- * order, gguf_writer_begin(), the data of every tensor in the order that they were added, gguf_writer_finish(). The
- * file appears under its name whole, at the end, or not at all: until then it has no name, or is PATH.PID.part where
- * the file system knows no files without one.
+ * It writes version 3, little endian, with data aligned to 32 bytes. The order of calls is gguf_writer_create(), keys
+ * and tensors in any order, gguf_writer_begin(), the data of all tensors in the order that they were added, and
+ * gguf_writer_finish(). The file appears under its name whole, at the end, or not at all: until then it has no name, or
+ * is PATH.PID.part where the file system does not support files without a name.
  *
- * Adding a key or tensor can fail for want of memory only; the failure is kept for gguf_writer_begin(), so that a long
- * list of keys need not be checked one by one. What is added must be right: it is the program's own (names are not
- * empty, no name twice, types are known, rows are whole blocks); gguf_writer_begin() refuses what is not, with a
- * sentence. One thread at a time; blocks.
+ * Adding a key or tensor fails only without memory; gguf_writer_begin() reports this failure, so that a long list of
+ * keys need not be checked one by one. It also refuses keys and tensors that break the format: an empty name, a name
+ * that stands twice, an unknown type, rows that are no whole blocks. One thread at a time; blocks.
  */
 #ifndef SOTTO_GGUF_WRITE_H
 #define SOTTO_GGUF_WRITE_H
@@ -20,13 +19,13 @@ struct gguf_writer;
 
 enum gguf_write_outcome {
     GGUF_WRITE_OK,
-    GGUF_WRITE_REFUSED, /* begin, finish: @diag says what is there, what does not fit, or what the system said */
+    GGUF_WRITE_REFUSED, /* from begin and finish: @diag says what is wrong, or names the error of the system */
 };
 
 /* 0 or -ENOMEM. */
 int gguf_writer_create(struct gguf_writer **ret_writer);
 
-/* Without finish before it, nothing is left at the path. */
+/* Leaves nothing at the path unless gguf_writer_finish() has succeeded. */
 void gguf_writer_destroy(struct gguf_writer *writer);
 void gguf_writer_destroyp(struct gguf_writer **writer);
 
@@ -38,11 +37,11 @@ void gguf_put_f32(struct gguf_writer *writer, const char *name, float value);
 void gguf_put_bool(struct gguf_writer *writer, const char *name, bool value);
 void gguf_put_text(struct gguf_writer *writer, const char *name, const char *bytes, size_t n);
 
-/* Arrays of strings, and of numbers as they lie in memory (@elem neither string nor array). */
+/* Put arrays of strings, and of numbers as they lie in memory (@elem neither string nor array). */
 void gguf_put_texts(struct gguf_writer *writer, const char *name, const struct gguf_text *texts, size_t n);
 void gguf_put_numbers(struct gguf_writer *writer, const char *name, enum gguf_type elem, const void *values, size_t n);
 
-/* A key of another file as it is. */
+/* Copies a key of another file. */
 void gguf_put_key(struct gguf_writer *writer, const struct gguf_key *key);
 
 /* ---- tensors ---- */
@@ -52,21 +51,21 @@ void gguf_put_tensor(struct gguf_writer *writer, struct gguf_text name, uint32_t
                      const uint64_t *dims);
 
 /*
- * Ends the head and writes it beside @path, which is copied. Refused: a file at @path unless @force, what is no
- * regular file in any case, a folder that can't be written, anything that was added and is not right.
+ * Ends the head and writes it beside @path, which is copied. GGUF_WRITE_REFUSED: there is a file at @path (without
+ * @force) or something that is no regular file, the folder cannot be written, or a key or tensor breaks the format.
  */
 int gguf_writer_begin(struct gguf_writer *writer, const char *path, bool force, struct diag *diag);
 
 /*
- * The next @n bytes of data. Pieces need not end where tensors do, but none may go on past the end of the tensor that
- * it begins in. A failure to write is kept for gguf_writer_finish().
+ * Writes the next @n bytes of data. A piece may be part of a tensor, but must not extend past the end of the tensor
+ * that it begins in. gguf_writer_finish() reports a failure to write.
  */
 void gguf_write_data(struct gguf_writer *writer, const void *bytes, size_t n);
 
-/* Bytes of data that the tensor at hand still wants; 0: all tensors have theirs. */
+/* Returns the bytes of data that the current tensor still lacks; 0: all tensors are complete. */
 uint64_t gguf_writer_left(const struct gguf_writer *writer);
 
-/* Flushes to the disk and gives the file its name. Refused also if tensors lack data. */
+/* Flushes to the disk and gives the file its name. GGUF_WRITE_REFUSED also if tensors lack data. */
 int gguf_writer_finish(struct gguf_writer *writer, struct diag *diag);
 
 #endif

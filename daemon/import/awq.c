@@ -2,13 +2,13 @@
  * Awq: weights of 4 bits with zero points, imported without loss
  *
  * A weight is (q - z) * s: q and z are 4 bits, s is a half for each group of columns (128 in practice). The difference
- * is a whole number from -15 to 15, which is what the 5 bits of Q5_0 hold around 16, and its scale is a half as well:
- * so a group becomes group / 32 blocks of Q5_0 with one scale, and d * (q5 - 16) is the very same float. Where every
- * zero point of a tensor is 8, the difference fits Q4_0. A format with a min (Q4_1) would be smaller than Q5_0, but
- * its min is a half, and z * s often is not: it would round.
+ * is a whole number from -15 to 15, which the 5 bits of Q5_0 hold around 16, and the scale of Q5_0 is a half too: so a
+ * group becomes group / 32 blocks of Q5_0 with one scale, and d * (q5 - 16) is the same float. Where every zero point
+ * of a tensor is 8, the difference fits Q4_0. A format with a min (Q4_1) would be smaller than Q5_0, but its min is a
+ * half, and z * s often is not: it would round.
  *
- * Layout, as the public tools pack it ("gemm"): qweight[n_cols][n_rows / 8] of 32-bit words, the 4 bits of output
- * 8 k + j at place order[j] of word k; qzeros[n_cols / group][n_rows / 8] likewise; scales[n_cols / group][n_rows].
+ * Layout, as the public tools pack it ("gemm"): qweight[n_cols][n_rows / 8] of 32-bit words, the 4 bits of output 8 k +
+ * j at place order[j] of word k; qzeros[n_cols / group][n_rows / 8] in the same way; scales[n_cols / group][n_rows].
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -21,11 +21,11 @@
 
 #define IN_WORD 8u
 
-/* Where in a word, in steps of 4 bits, the j-th output lies. */
+/* The place of the j-th output in a word, in steps of 4 bits. */
 static const uint8_t order[IN_WORD] = { 0, 4, 1, 5, 2, 6, 3, 7 };
 
 struct awq_cache {
-    const struct st_tensor *of; /* the packed weights that are here */
+    const struct st_tensor *of; /* the packed weights in the cache */
     uint8_t *weights;
     uint8_t *zeros;
     uint8_t *scales;
@@ -59,9 +59,8 @@ int awq_read_config(struct import *import, struct diag *diag)
     }
     if (strcasecmp(method, "awq") != 0) {
         diag_blame(diag, "quant_method",
-                   "config.json: weights quantised by \"%.40s\" are not read, only those by awq: take the "
-                   "model as it "
-                   "was before",
+                   "config.json: weights quantised by \"%.40s\" are not read, only those by awq: take the model "
+                   "before quantisation",
                    method);
         return IMPORT_REFUSED;
     }
@@ -110,7 +109,7 @@ static int read_all(const struct st_tensor *tensor, uint8_t **ret, struct diag *
     return err_pass(r);
 }
 
-/* True if all zero points are 8: eight of them in a word. */
+/* *ret_plain: whether all zero points are 8; a word holds eight of them. */
 static int are_plain(const struct import_source *source, bool *ret_plain, struct diag *diag)
 {
     cleanup(mem_freep) uint8_t *words = NULL;
@@ -164,7 +163,7 @@ int awq_check(struct import *import, struct import_entry *entry, struct diag *di
     return IMPORT_OK;
 }
 
-/* Brings the packed tensor into memory, whole: a row of ours is a column of it. */
+/* Reads the whole packed tensor into memory, since a row in GGUF is a column of it. */
 static int load(struct import *import, const struct import_entry *entry, struct diag *diag)
 {
     struct awq_cache *cache;
@@ -190,7 +189,8 @@ static int load(struct import *import, const struct import_entry *entry, struct 
     return r;
 }
 
-/* The differences q - z of @n columns of row @row of the source, from @col on, all in one group; gives the scale. */
+/* Writes the differences q - z of the @n columns of row @row from @col on, which are in one group, and returns their
+ * scale. */
 static uint16_t unpack(const struct import *import, const struct import_entry *entry, uint64_t row, uint64_t col,
                        uint64_t n, int *out)
 {
@@ -219,7 +219,7 @@ int awq_rows(struct import *import, const struct import_entry *entry, uint64_t f
     for (uint64_t i = 0; i < n; i++) {
         for (uint64_t col = 0; col < n_cols; col += BLOCK_SMALL) {
             const float scale =
-                source_half(unpack(import, entry, shuffle_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
+                import_half(unpack(import, entry, shuffle_line(&entry->source.rows, first + i), col, BLOCK_SMALL, q));
 
             for (unsigned k = 0; k < BLOCK_SMALL; k++) {
                 out[i * n_cols + col + k] = scale * (float)q[k];

@@ -1,5 +1,5 @@
 /*
- * Common: what every family's config.json says, in the same words, and the keys that say it in GGUF
+ * The numbers of config.json that all families have, and their keys in GGUF.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* A head's size times the heads must fit into a row; see the ranges in model/params.c. */
+/* The size of a head times the heads must fit a row; model/params.c has the ranges. */
 #define COUNT_MAX (1u << 24)
 
 static int read_count(const json_t *config, const char *name, uint32_t *ret, struct diag *diag)
@@ -49,7 +49,7 @@ static int read_facts(struct import *import, struct diag *diag)
     return IMPORT_OK;
 }
 
-/* A model is tied if it says so, or if its family is and it says nothing. */
+/* A model is tied if config.json says so, or if it says nothing and its family is. */
 static int read_tie(struct import *import, struct diag *diag)
 {
     static const char key[] = "tie_word_embeddings";
@@ -63,7 +63,7 @@ static int read_tie(struct import *import, struct diag *diag)
     return IMPORT_OK;
 }
 
-/* The gate's function is the family's; a model trained with another one would be garbled in silence. */
+/* Refuses a gate with another function than the family's, since the model's answers would be garbled silently. */
 static int check_activation(const struct import *import, struct diag *diag)
 {
     const bool is_gemma = strncmp(import->family->arch, "gemma", 5) == 0;
@@ -85,7 +85,7 @@ static void put_name(struct import *import)
     const char *name = json_string_value(json_object_get(import->folder->config, "_name_or_path"));
     char real[PATH_MAX];
 
-    /* The folder's name says more than a path on the machine of whoever saved it. */
+    /* The name of the folder is better than _name_or_path, which may be a path on another machine. */
     if (realpath(import->folder->path, real) && strrchr(real, '/')[1]) {
         name = strrchr(real, '/') + 1;
     }

@@ -1,29 +1,19 @@
 /*
- * Inside: an import in the making; private to this room
+ * Draft: an import under construction; private to this module
  */
 #ifndef SOTTO_IMPORT_DRAFT_H
 #define SOTTO_IMPORT_DRAFT_H
 
 #include "import/folder.h"
 #include "import/import.h"
+#include "import/shuffle.h"
 
-/* Where a tensor's numbers come from. */
+/* Origins of the numbers of a tensor. */
 enum source_kind {
     SOURCE_STORED, /* floats in the folder */
     SOURCE_AWQ,    /* 4-bit weights with zero points and scales in the folder */
     SOURCE_MADE,   /* floats that were computed when the folder was opened */
     SOURCE_KIND_COUNT,
-};
-
-/*
- * How lines (rows or columns) change places: behind the first @n_kept, what lies as [n_outer][n_inner][n_unit] in the
- * folder lies as [n_inner][n_outer][n_unit] in GGUF, over and over. n_outer 0: all stay.
- */
-struct shuffle {
-    uint64_t n_kept;
-    uint64_t n_outer;
-    uint64_t n_inner;
-    uint64_t n_unit;
 };
 
 struct import_source {
@@ -35,8 +25,8 @@ struct import_source {
     float *made;                    /* MADE: owned */
     struct shuffle rows;
     struct shuffle cols; /* STORED only */
-    bool plus_one;       /* stored less one */
-    bool minus_exp;      /* stored as the logarithm of the negative */
+    bool plus_one;       /* the file stores the value minus one */
+    bool minus_exp;      /* the file stores the logarithm of the negated value */
 };
 
 struct import_entry {
@@ -44,7 +34,7 @@ struct import_entry {
     struct import_source source;
 };
 
-/* What config.json says about the model, in the common words. */
+/* The numbers of config.json that all families have. */
 struct import_facts {
     uint32_t n_layers;
     uint32_t n_embd;
@@ -65,10 +55,10 @@ struct awq_cache; /* the tensor that was unpacked last */
 struct import {
     struct folder *folder;
     const struct family *family;
-    const char *prefix; /* of the language model's tensors: "model." */
+    const char *prefix; /* of the names of the language model's tensors: "model." */
     struct import_facts facts;
     struct gguf_writer *writer;   /* owned; holds the keys */
-    char key[IMPORT_KEY_BYTES];   /* import_key() */
+    char key[IMPORT_KEY_BYTES];   /* result of import_key() */
     struct import_entry *entries; /* owned */
     size_t n;
     size_t cap;
@@ -76,23 +66,25 @@ struct import {
     struct awq_cache *awq;
 };
 
-/* "ARCH.@suffix", valid until the next call. */
+/* Returns "ARCH.@suffix", valid until the next call. */
 const char *import_key(struct import *import, const char *suffix);
 
-/* A new entry named @name, or NULL when there is no memory. Valid until the next one. */
+/* Adds an entry named @name and returns it, or NULL without memory. It is valid until the next call. */
 struct import_entry *import_add(struct import *import, const char *name);
 
 /* Adds a tensor of one dimension, the @n floats at @values (copied). 0 or -ENOMEM. */
 int import_add_made(struct import *import, const char *name, const float *values, size_t n);
 
-/* source.c: shape and type of @entry from its source, whose first tensor is named @from. */
+/* source.c */
+
+/* Sets the shape and type of @entry from its source. IMPORT_REFUSED, or a fault. */
 int source_check(struct import *import, struct import_entry *entry, struct diag *diag);
 int source_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
                 struct diag *diag);
 
 /* awq.c */
 
-/* Reads quantization_config. IMPORT_REFUSED: the weights are packed in a way that is not known here. */
+/* Reads quantization_config. IMPORT_REFUSED: the weights are packed in an unknown way. */
 int awq_read_config(struct import *import, struct diag *diag);
 int awq_check(struct import *import, struct import_entry *entry, struct diag *diag);
 int awq_rows(struct import *import, const struct import_entry *entry, uint64_t first, uint64_t n, float *out,
@@ -101,21 +93,17 @@ int awq_blocks(struct import *import, const struct import_entry *entry, uint64_t
                struct diag *diag);
 void awq_forget(struct import *import);
 
-/* words.c: the vocabulary, its special tokens and the chat template. */
+/* vocabulary.c: puts the vocabulary, its special tokens and the chat template. IMPORT_REFUSED, or a fault. */
 int vocabulary_import(struct import *import, struct diag *diag);
 
-/* rope.c: keys and tensors of the rotation, in layers that see everything where a family has others as well. */
+/* rope.c */
+
+/* Puts keys and tensors of the rotation, for layers of full attention where a family has others as well. */
 int rope_import(struct import *import, struct diag *diag);
-/* The base of the rotation in layers of @kind ("sliding_attention"); @ret is untouched if nothing is said. */
+/* Reads the base of the rotation in layers of @kind ("sliding_attention"); @ret is untouched if there is none. */
 int rope_read_base(const struct folder *folder, const char *kind, float *ret, struct diag *diag);
 
-/* The line of the folder that line @i of the tensor is. */
-uint64_t shuffle_line(const struct shuffle *shuffle, uint64_t i);
-
-/* False: @n lines are no whole number of what changes places. */
-bool shuffle_fits(const struct shuffle *shuffle, uint64_t n);
-
-/* An IEEE binary16 as what it is. */
-float source_half(uint16_t bits);
+/* Returns the value of an IEEE binary16. */
+float import_half(uint16_t bits);
 
 #endif

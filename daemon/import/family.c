@@ -1,8 +1,8 @@
 /*
- * Family: finding the row, and binding its tables to what is there
+ * Finding the family of a folder, and binding its tables to the tensors of the folder
  *
- * Nothing is dropped in silence: a tensor of the language model that no row wants is as much a reason to refuse as one
- * that is missing, since a model with a part left out is another model.
+ * No tensor is dropped silently: a tensor of the language model that no row names is refused like one that is missing,
+ * since a model without one of its parts is another model.
  */
 #include "import/family.h"
 #include "base/clean.h"
@@ -16,60 +16,8 @@ static const struct family *const families[] = {
     &family_gemma, &family_gemma2,  &family_gemma3, &family_phi3,
 };
 
-/* Where the language model's tensors lie: alone, or within a model that sees and hears as well. */
+/* Prefixes of the language model's tensors: alone, or inside a multimodal model. */
 static const char *const prefixes[] = { "model.", "language_model.model.", "model.language_model." };
-
-static const struct family_tensor ends[] = {
-    { "embed_tokens.weight", "token_embd.weight", 0 },
-    { "norm.weight", "output_norm.weight", FAMILY_FLOATS },
-    { "lm_head.weight", "output.weight", FAMILY_OPTIONAL },
-};
-static const struct family_tensor ends_plus[] = {
-    { "embed_tokens.weight", "token_embd.weight", 0 },
-    { "norm.weight", "output_norm.weight", FAMILY_FLOATS | FAMILY_PLUS_ONE },
-    { "lm_head.weight", "output.weight", FAMILY_OPTIONAL },
-};
-static const struct family_tensor attention[] = {
-    { "self_attn.q_proj.weight", "attn_q.weight", FAMILY_LAYER },
-    { "self_attn.k_proj.weight", "attn_k.weight", FAMILY_LAYER },
-    { "self_attn.v_proj.weight", "attn_v.weight", FAMILY_LAYER },
-    { "self_attn.o_proj.weight", "attn_output.weight", FAMILY_LAYER },
-    { "self_attn.q_proj.bias", "attn_q.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-    { "self_attn.k_proj.bias", "attn_k.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-    { "self_attn.v_proj.bias", "attn_v.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-    { "self_attn.o_proj.bias", "attn_output.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-};
-static const struct family_tensor pairs[] = {
-    { "self_attn.q_proj.weight", "attn_q.weight", FAMILY_LAYER | FAMILY_PAIRS },
-    { "self_attn.k_proj.weight", "attn_k.weight", FAMILY_LAYER | FAMILY_PAIRS },
-    { "self_attn.v_proj.weight", "attn_v.weight", FAMILY_LAYER },
-    { "self_attn.o_proj.weight", "attn_output.weight", FAMILY_LAYER },
-    { "self_attn.q_proj.bias", "attn_q.bias", FAMILY_LAYER | FAMILY_OPTIONAL | FAMILY_PAIRS },
-    { "self_attn.k_proj.bias", "attn_k.bias", FAMILY_LAYER | FAMILY_OPTIONAL | FAMILY_PAIRS },
-    { "self_attn.v_proj.bias", "attn_v.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-    { "self_attn.o_proj.bias", "attn_output.bias", FAMILY_LAYER | FAMILY_OPTIONAL },
-};
-static const struct family_tensor head_norms[] = {
-    { "self_attn.q_norm.weight", "attn_q_norm.weight", FAMILY_LAYER | FAMILY_FLOATS },
-    { "self_attn.k_norm.weight", "attn_k_norm.weight", FAMILY_LAYER | FAMILY_FLOATS },
-};
-static const struct family_tensor norms[] = {
-    { "input_layernorm.weight", "attn_norm.weight", FAMILY_LAYER | FAMILY_FLOATS },
-    { "post_attention_layernorm.weight", "ffn_norm.weight", FAMILY_LAYER | FAMILY_FLOATS },
-};
-static const struct family_tensor gated[] = {
-    { "mlp.gate_proj.weight", "ffn_gate.weight", FAMILY_LAYER },
-    { "mlp.up_proj.weight", "ffn_up.weight", FAMILY_LAYER },
-    { "mlp.down_proj.weight", "ffn_down.weight", FAMILY_LAYER },
-};
-
-const struct family_table family_ends = { ends, COUNTOF(ends) };
-const struct family_table family_ends_plus = { ends_plus, COUNTOF(ends_plus) };
-const struct family_table family_attention = { attention, COUNTOF(attention) };
-const struct family_table family_pairs = { pairs, COUNTOF(pairs) };
-const struct family_table family_head_norms = { head_norms, COUNTOF(head_norms) };
-const struct family_table family_norms = { norms, COUNTOF(norms) };
-const struct family_table family_gated = { gated, COUNTOF(gated) };
 
 const struct family *family_find(const struct folder *folder, struct diag *diag)
 {
@@ -95,7 +43,7 @@ const struct family *family_find(const struct folder *folder, struct diag *diag)
 
 /* ---- binding ---- */
 
-/* What is looked for, and what was found so far. */
+/* The state of a binding. */
 struct binding {
     struct import *import;
     struct diag *diag;
@@ -113,7 +61,7 @@ static void use(struct binding *binding, const struct st_tensor *tensor, int *fa
     }
 }
 
-/* The packed form of "X.weight" in the folder, into @source. */
+/* Finds the packed form of "X.weight" in the folder. */
 static bool find_packed(const struct import *import, const char *name, struct import_source *source)
 {
     const size_t n = strlen(name);
@@ -169,7 +117,7 @@ static int bind_one(struct binding *binding, const struct family_tensor *row, co
     return fault ? err_up(fault) : source_check(import, entry, binding->diag);
 }
 
-/* "lm_head" stands beside the model, not in it. */
+/* Writes the name of a tensor in the folder; "lm_head" stands beside the model, not in it. */
 static void name_in_folder(const struct import *import, const char *from, char *out, size_t cap)
 {
     const bool is_beside = strncmp(from, "lm_head", 7) == 0;
@@ -237,14 +185,14 @@ static bool ends_with(const char *name, const char *end)
     return n >= strlen(end) && strcmp(name + n - strlen(end), end) == 0;
 }
 
-/* What the next token does not depend on: old writers kept what follows from the configuration, and some models come
- * with heads that guess tokens further ahead. */
+/* True for tensors that the next token does not depend on: values that old writers derived from the configuration, and
+ * heads that predict tokens further ahead. */
 static bool is_idle(const char *name)
 {
     return ends_with(name, "rotary_emb.inv_freq") || strncmp(name, "mtp.", 4) == 0;
 }
 
-/* True if @name is of the language model, and no other part of a larger one. */
+/* True if @name belongs to the language model, not to another part of a multimodal model. */
 static bool is_ours(const struct import *import, const char *name)
 {
     return strncmp(name, import->prefix, strlen(import->prefix)) == 0 || strstr(name, "lm_head") ||

@@ -1,9 +1,9 @@
 /*
  * Gemma, Gemma 2, Gemma 3
  *
- * Their norms multiply by one more than what is stored; GGUF stores the sum. From the second on a block is normed
- * before and behind, scores may be capped and scaled by a number of their own, and some layers see only a window: of
- * the second's every other one, of the third's all but every sixth, which also turn by a base of their own.
+ * Their norms multiply by the stored value plus one; GGUF stores the sum. Gemma 2 and 3 have norms before and behind
+ * each block, may cap the scores and scale them by a number of their own, and have layers with a window: every other
+ * one in Gemma 2, all except every sixth in Gemma 3, where these rotate with a base of their own.
  */
 #include "base/clean.h"
 #include "import/family.h"
@@ -36,7 +36,7 @@ static const struct family_table norms_table = { norms, COUNTOF(norms) };
 static const struct family_table double_norms_table = { double_norms, COUNTOF(double_norms) };
 static const struct family_table head_norms_table = { head_norms, COUNTOF(head_norms) };
 
-/* Scores are scaled by the root of a number that need not be the head's size. */
+/* Puts the scale of the scores, the root of a number that may differ from the size of a head. */
 static int put_scale(struct import *import, struct diag *diag)
 {
     float scalar = (float)import->facts.head_dim;
@@ -54,7 +54,7 @@ static int put_scale(struct import *import, struct diag *diag)
     return IMPORT_OK;
 }
 
-/* Writes 0 where there is no cap, since readers may take the published one for granted. */
+/* Puts a cap, or 0 for none, since readers may assume the published one. */
 static int put_cap(struct import *import, const char *from, const char *to, struct diag *diag)
 {
     float cap = 0.0f;

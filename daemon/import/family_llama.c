@@ -1,8 +1,8 @@
 /*
- * Llama and what is built like it: Llama 2 and 3, TinyLlama, SmolLM2, Mistral; SmolLM3
+ * Llama and similar models: Llama 2 and 3, TinyLlama, SmolLM2, Mistral; SmolLM3
  *
- * GGUF keeps the rows of q and k in the order of the first Llama's own code, where neighbours turn; the folder keeps
- * them half a head apart. SmolLM3 leaves every fourth layer without a rotation, which its readers know without a key.
+ * GGUF keeps the rows of q and k in the order of the first Llama's own code, where neighbours rotate; in the folder
+ * they are half a head apart. SmolLM3 has no rotation in every fourth layer, which readers of GGUF know without a key.
  */
 #include "import/family.h"
 #include "import/window.h"
@@ -14,20 +14,18 @@ static int more_llama(struct import *import, struct diag *diag)
     return window_import(import, NULL, diag);
 }
 
-/* Refuses a model whose layers without rotation are others than its readers take for granted. */
+/* Refuses a model that lacks rotation in other layers than readers of GGUF assume. */
 static int more_smollm3(struct import *import, struct diag *diag)
 {
-    const json_t *turns = json_object_get(import->folder->text, "no_rope_layers");
+    const json_t *rotations = json_object_get(import->folder->text, "no_rope_layers");
 
-    for (size_t i = 0; i < json_array_size(turns); i++) {
-        const bool is_turning = (i + 1) % SMOLLM3_STILL_EVERY != 0;
+    for (size_t i = 0; i < json_array_size(rotations); i++) {
+        const bool rotates = (i + 1) % SMOLLM3_STILL_EVERY != 0;
 
-        if (json_integer_value(json_array_get(turns, i)) != is_turning) {
+        if (json_integer_value(json_array_get(rotations, i)) != rotates) {
             diag_blame(diag, "no_rope_layers",
-                       "config.json: layer %zu must%s turn positions: in GGUF every fourth layer is the one "
-                       "that does "
-                       "not",
-                       i, is_turning ? "" : " not");
+                       "config.json: layer %zu must%s rotate positions: in GGUF every fourth layer does not", i,
+                       rotates ? "" : " not");
             return IMPORT_REFUSED;
         }
     }

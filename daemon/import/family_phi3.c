@@ -1,5 +1,5 @@
 /*
- * Phi-3, Phi-3.5 and Phi-4: q, k and v in one matrix, gate and up in another, as GGUF has them
+ * Phi-3, Phi-3.5 and Phi-4: q, k and v are one matrix, gate and up another, in the folder as in GGUF.
  */
 #include "base/clean.h"
 #include "import/family.h"

@@ -1,8 +1,8 @@
 /*
  * Qwen2 (also 1.5 and 2.5) and Qwen3
  *
- * Rows stay as they are: these turn half a head apart in both worlds. Qwen2 has biases on q, k and v, Qwen3 norms on
- * each head of q and k. Where a window is used at all, it is from some layer on.
+ * Rows keep their order: they rotate half a head apart in both formats. Qwen2 has biases on q, k and v, Qwen3 norms on
+ * each head of q and k. A window, if there is one, begins at some layer.
  */
 #include "import/family.h"
 #include "import/window.h"

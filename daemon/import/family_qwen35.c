@@ -1,10 +1,10 @@
 /*
- * Qwen3.5: layers of gated delta net, and every so often one of full attention
+ * Qwen3.5: layers of gated delta net, with one of full attention at regular intervals
  *
  * A linear layer has fewer heads of keys than of values; the folder keeps the values of one head of keys together, GGUF
- * keeps the first value of every head of keys first, then the second ones: v head h reads key head h mod n_keys. So
- * everything that has a line for each value, or for each head of them, changes places. The decay is stored as the
- * logarithm of its negative, the norms less one, but for the one inside a linear layer.
+ * keeps the first value of every head of keys first, then the second ones: v head h reads key head h mod n_keys. So all
+ * tensors with a line for each value, or for each head of values, are reordered. The decay is stored as the logarithm
+ * of its negative; norms are stored minus one, except the one inside a linear layer.
  */
 #include "base/clean.h"
 #include "import/family.h"
@@ -41,7 +41,7 @@ static const struct family_table table = { rows, COUNTOF(rows) };
 
 #define COUNT_MAX (1u << 16) /* so that no product of three wraps */
 
-/* The heads of a linear layer; 0 where config.json does not say, or says what can't be. */
+/* The heads of a linear layer; 0 where config.json has no number or an impossible one. */
 struct heads {
     uint64_t n_keys;
     uint64_t n_values;
@@ -101,7 +101,8 @@ static bool has(const struct import *import, const struct family_tensor *row, ui
     return !(row->flags & FAMILY_LINEAR) || !is_full(import, layer);
 }
 
-/* From [n_keys][values of one head of keys][@n_unit] to [values of one][n_keys][@n_unit], behind @n_kept lines. */
+/* Returns the shuffle of [n_keys][values of one head of keys][@n_unit] to [values of one][n_keys][@n_unit], behind
+ * @n_kept lines. */
 static struct shuffle values_first(const struct heads *heads, uint64_t n_kept, uint64_t n_unit)
 {
     if (heads->n_keys == 0 || heads->n_values % heads->n_keys != 0) {
@@ -132,7 +133,7 @@ static void place(const struct import *import, const struct family_tensor *row, 
     }
 }
 
-/* GGUF has one number for which layers are full. */
+/* Refuses layers of full attention at irregular intervals, since GGUF has one number for all of them. */
 static int check_layers(const struct import *import, struct diag *diag)
 {
     const json_t *kinds = json_object_get(import->folder->text, "layer_types");
@@ -142,9 +143,8 @@ static int check_layers(const struct import *import, struct diag *diag)
 
         if (!kind || strcmp(kind, is_full(import, (uint32_t)i) ? "full_attention" : "linear_attention") != 0) {
             diag_blame(diag, "layer_types",
-                       "config.json: layer %zu is \"%.40s\", which breaks the rule of one layer of full "
-                       "attention in "
-                       "every %u",
+                       "config.json: layer %zu is \"%.40s\", but every %u layers one, and only that, must have full "
+                       "attention",
                        i, kind ? kind : "", (unsigned)interval_of(import));
             return IMPORT_REFUSED;
         }

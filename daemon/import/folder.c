@@ -1,5 +1,5 @@
 /*
- * Names in an index are a stranger's, so a shard is a plain name in this very folder or it is refused.
+ * Names in an index come from a stranger: a shard must be a plain name in this folder.
  */
 #include "import/folder.h"
 #include "base/clean.h"
@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-/* config.json and its like have kilobytes; an index names every tensor; the largest tokenizer.json has 35 MiB. */
+/* config.json and similar files have kilobytes; an index names every tensor; the largest tokenizer.json has 35 MiB. */
 #define SMALL_BYTES_MAX     (16u << 20)
 #define INDEX_BYTES_MAX     (64u << 20)
 #define TOKENIZER_BYTES_MAX (256u << 20)
@@ -55,13 +55,13 @@ const struct st_tensor *folder_find(const struct folder *folder, const char *nam
     return NULL;
 }
 
-/* False: the path would be too long to name a file. */
+/* Writes the path of a file in the folder. False: it is too long. */
 static bool name_file(const struct folder *folder, const char *name, char path[PATH_MAX])
 {
     return (size_t)snprintf(path, PATH_MAX, "%s/%s", folder->path, name) < PATH_MAX;
 }
 
-/* Reads a JSON file of the folder into *ret; where it is not there *ret stays NULL. */
+/* Reads a JSON file of the folder into *ret, which stays NULL if there is no such file. */
 static int read_json(const struct folder *folder, const char *name, size_t max_bytes, json_t **ret, struct diag *diag)
 {
     struct diag why = DIAG_INIT;
@@ -139,7 +139,7 @@ static bool is_shard_name(const char *name)
     return n > strlen(ENDING) && !strchr(name, '/') && *name != '.' && strcmp(name + n - strlen(ENDING), ENDING) == 0;
 }
 
-/* Opens what the index names, and holds its promises against what is there. */
+/* Opens the files that the index names, and checks that each tensor lies where the index says. */
 static int open_indexed(struct folder *folder, const json_t *index, struct diag *diag)
 {
     json_t *places = json_object_get(index, "weight_map");
@@ -182,7 +182,7 @@ static int open_indexed(struct folder *folder, const json_t *index, struct diag 
     return FOLDER_OK;
 }
 
-/* A name in two files would make the model depend on which is asked first. */
+/* Refuses a tensor that lies in two files, since the model would depend on which is read first. */
 static int check_once(const struct folder *folder, struct diag *diag)
 {
     for (size_t i = 1; i < folder->n_shards; i++) {

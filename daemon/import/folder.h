@@ -1,10 +1,10 @@
 /*
  * Folder: a model as the Hugging Face libraries save it
  *
- * config.json says what it is; the weights lie in model.safetensors, or in several such files that
- * model.safetensors.index.json names; tokenizer.json holds the vocabulary, tokenizer_config.json what its special
- * tokens mean, generation_config.json what ends an answer, and chat_template.jinja (or tokenizer_config.json) the
- * template. Read-only once open.
+ * config.json describes the model; the weights lie in model.safetensors, or in several such files that
+ * model.safetensors.index.json names; tokenizer.json holds the vocabulary, tokenizer_config.json the meaning of its
+ * special tokens, generation_config.json the tokens that end an answer, and chat_template.jinja (or
+ * tokenizer_config.json) the template. Read-only once open.
  */
 #ifndef SOTTO_IMPORT_FOLDER_H
 #define SOTTO_IMPORT_FOLDER_H
@@ -15,7 +15,7 @@
 struct folder {
     char *path;
     json_t *config;
-    const json_t *text;       /* config's part about the language model: text_config, or all of it */
+    const json_t *text;       /* the part of @config about the language model: text_config, or all of it */
     json_t *tokenizer;        /* of tokenizer.json */
     json_t *tokenizer_config; /* or NULL */
     json_t *generation;       /* or NULL */

@@ -1,5 +1,5 @@
 /*
- * The steps in their order: what it is, its numbers, its rotation, its tensors, its words.
+ * The steps of an import: family, numbers, rotation, tensors, vocabulary.
  */
 #include "import/import.h"
 #include "base/clean.h"
@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "import/family.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 void import_close(struct import *import)
@@ -61,54 +60,7 @@ int import_blocks(struct import *import, size_t i, uint64_t first, uint64_t n, v
     return awq_blocks(import, &import->entries[i], first, n, out, diag);
 }
 
-const char *import_key(struct import *import, const char *suffix)
-{
-    snprintf(import->key, sizeof(import->key), "%s.%s", import->family->arch, suffix);
-    return import->key;
-}
-
-struct import_entry *import_add(struct import *import, const char *name)
-{
-    struct import_entry *entry;
-
-    if (import->n == import->cap) {
-        const size_t cap = import->cap ? 2 * import->cap : 64;
-        struct import_entry *entries = mem_realloc(MEM_FILE, import->entries, cap * sizeof(*entries));
-
-        if (!entries) {
-            return NULL;
-        }
-        import->entries = entries;
-        import->cap = cap;
-    }
-    entry = &import->entries[import->n++];
-    memset(entry, 0, sizeof(*entry));
-    snprintf(entry->tensor.name, sizeof(entry->tensor.name), "%s", name);
-    return entry;
-}
-
-int import_add_made(struct import *import, const char *name, const float *values, size_t n)
-{
-    struct import_entry *entry = import_add(import, name);
-
-    if (!entry) {
-        return err_new(-ENOMEM);
-    }
-    entry->source.kind = SOURCE_MADE;
-    entry->source.made = mem_alloc(MEM_FILE, n * sizeof(float));
-    if (!entry->source.made) {
-        return err_new(-ENOMEM);
-    }
-    memcpy(entry->source.made, values, n * sizeof(float));
-    entry->tensor.n_dims = 1;
-    entry->tensor.n_cols = n;
-    entry->tensor.n_rows = 1;
-    entry->tensor.type = ELEM_F32;
-    entry->tensor.is_floats = true;
-    return 0;
-}
-
-/* The embedding has a row for each token: its height says how many there are. */
+/* Sets the number of tokens, which is that of the rows of the embedding. */
 static int count_rows(struct import *import, struct diag *diag)
 {
     for (size_t i = 0; i < import->n; i++) {

@@ -2,11 +2,11 @@
  * Import: a model of the Hugging Face libraries as the contents of a GGUF file
  *
  * Opening a folder decides everything: its family, the keys, and for each tensor of the GGUF file its name, shape and
- * where its numbers come from. Nothing big is read until rows are asked for. Names, keys and layouts are those of the
- * PyPI package `gguf`; what differs between the two worlds (order of rows that rotate in pairs, norms stored less
- * one, weights packed in 4 bits) is undone here and nowhere else.
+ * the origin of its numbers. No weights are read until rows are requested. Names, keys and layouts are those of the
+ * PyPI package `gguf`; all differences between the two formats (the order of rows that rotate in pairs, norms stored
+ * minus one, weights packed in 4 bits) are resolved in this module.
  *
- * Every number is kept: a tensor's @type is one that holds all its values exactly.
+ * Every number is kept: the @type of a tensor is one that holds all its values exactly.
  */
 #ifndef SOTTO_IMPORT_IMPORT_H
 #define SOTTO_IMPORT_IMPORT_H
@@ -31,16 +31,16 @@ struct import_tensor {
 
 enum import_outcome {
     IMPORT_OK,
-    IMPORT_REFUSED, /* what the folder holds is malformed or not known: @diag says where and what to do */
+    IMPORT_REFUSED, /* the folder is malformed or of an unknown kind: @diag says where and what to do */
 };
 
-/* IMPORT_REFUSED, or a fault. Blocks. */
+/* Opens the folder @path. IMPORT_REFUSED, or a fault. Blocks. */
 int import_open(struct import **ret_import, const char *path, struct diag *diag);
 void import_close(struct import *import);
 void import_closep(struct import **import);
 
-/* Holds all keys but general.file_type and general.quantization_version, which depend on what is written, and no
- * tensor yet. The import's. */
+/* Returns the writer, owned by the import, with all keys except general.file_type and general.quantization_version,
+ * which depend on the types that are written; it has no tensors yet. */
 struct gguf_writer *import_writer(struct import *import);
 const char *import_family(const struct import *import); /* general.architecture */
 
@@ -50,7 +50,8 @@ const struct import_tensor *import_tensor_at(const struct import *import, size_t
 /* Writes rows @first to @first + @n - 1 of tensor @i as floats to @out. IMPORT_REFUSED, or a fault. */
 int import_rows(struct import *import, size_t i, uint64_t first, uint64_t n, float *out, struct diag *diag);
 
-/* The same in the tensor's own type (elem_row_bytes() a row); only where that is a format in blocks. */
+/* Writes these rows in the tensor's own type (elem_row_bytes() a row), which must be a format in blocks. Outcomes as
+ * import_rows(). */
 int import_blocks(struct import *import, size_t i, uint64_t first, uint64_t n, void *out, struct diag *diag);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Numbers come as JSON has them: 10000 and 10000.0 are the same to us, since writers differ.
+ * Floats are read from 10000 as from 10000.0, since writers differ.
  */
 #include "import/json.h"
 #include "base/clean.h"

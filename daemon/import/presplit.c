@@ -1,6 +1,6 @@
 /*
- * The file holds the patterns themselves, GGUF only a name for them. The steps of the file are written down as one
- * line each ("split PATTERN", "digits", "bytes gpt-2"), and a row of the table is a list of such lines.
+ * tokenizer.json holds the patterns themselves, GGUF only a name for them. Each step of the file is described by one
+ * line ("split PATTERN", "digits", "bytes gpt-2"), and a row of the table is a list of such lines.
  */
 #include "import/presplit.h"
 #include "base/clean.h"
@@ -12,7 +12,7 @@
 #define BYTES  "bytes"       /* only maps bytes to letters */
 #define GPT2   "bytes gpt-2" /* cuts by GPT-2's pattern as well */
 
-/* What else a name stands for. */
+/* Further properties that a name implies. */
 #define WHOLE_WORDS 1u /* a word that is a token by itself is not merged: "ignore_merges" */
 #define COMPOSED    2u /* texts are brought to NFC first */
 
@@ -64,7 +64,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* True if step @line of a row is what the file's @step says. */
+/* True if @line describes the @step of the file. */
 static bool is_step(const json_t *step, const char *line)
 {
     const char *type = text_of(step, "type");
@@ -79,12 +79,12 @@ static bool is_step(const json_t *step, const char *line)
     if (strcmp(line, DIGITS) == 0) {
         return strcmp(type, "Digits") == 0 && json_is_true(json_object_get(step, "individual_digits"));
     }
-    /* A missing "use_regex" means true: older files do not know it. */
+    /* A missing "use_regex" means true, as in older files. */
     return strcmp(type, "ByteLevel") == 0 && !json_is_true(json_object_get(step, "add_prefix_space")) &&
            json_is_false(json_object_get(step, "use_regex")) == (strcmp(line, BYTES) == 0);
 }
 
-/* Step @i of the pre-tokenizer, which may be a sequence, or NULL. */
+/* Returns step @i of the pre-tokenizer, which may be a sequence, or NULL. */
 static const json_t *step_at(const json_t *tokenizer, size_t i)
 {
     const json_t *pre = json_object_get(tokenizer, "pre_tokenizer");

@@ -1,5 +1,5 @@
 /*
- * Presplit: which of GGUF's named ways of cutting a text into words a tokenizer.json describes; private to this room
+ * Presplit: GGUF's name of the way in which a tokenizer.json cuts a text into words; private to this module
  */
 #ifndef SOTTO_IMPORT_PRESPLIT_H
 #define SOTTO_IMPORT_PRESPLIT_H
@@ -7,10 +7,11 @@
 #include "base/diag.h"
 #include <jansson.h>
 
-/* The name for tokenizer.ggml.pre, or NULL with a sentence: a vocabulary cut otherwise than it was trained is wrong. */
+/* Returns the name for tokenizer.ggml.pre, or NULL with a sentence. A vocabulary is wrong with any other way of cutting
+ * than that it was trained with. */
 const char *presplit_name(const json_t *tokenizer, struct diag *diag);
 
-/* True if the words are cut and written by bytes (byte-level BPE), false for SentencePiece's kind. */
+/* True for byte-level BPE, false for SentencePiece's kind. */
 bool presplit_is_bytes(const json_t *tokenizer);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * Rope: how positions turn queries and keys
+ * Rotary position embedding (RoPE)
  *
- * The libraries have told it in two ways: rope_theta and rope_scaling (until version 4), and rope_parameters, which has
- * both, for all layers or for each kind of layer. GGUF has keys for the simple ways (linear, yarn) and tensors of
- * factors, one for each pair, for those that treat each frequency by itself (llama3, longrope).
+ * The libraries describe it in two ways: by rope_theta and rope_scaling (until version 4), and by rope_parameters,
+ * which has both, for all layers or for each kind of layer. GGUF has keys for the scalings linear and yarn, and tensors
+ * of factors, one for each pair, for those that treat each frequency separately (llama3, longrope).
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -14,14 +14,14 @@
 
 #define FULL "full_attention"
 
-/* What is said about one kind of layer. */
+/* The rotation of one kind of layer. */
 struct turning {
     const json_t *params; /* or NULL */
     const char *type;
     float base;
 };
 
-/* The object with the parameters of layers of @kind, or NULL. */
+/* Returns the object with the parameters of layers of @kind, or NULL. */
 static const json_t *find_params(const struct folder *folder, const char *kind)
 {
     const json_t *params = json_object_get(folder->text, "rope_parameters");
@@ -67,7 +67,7 @@ static int read_turning(const struct import *import, struct turning *turning, st
     return IMPORT_OK;
 }
 
-/* How much of a head turns. */
+/* Reads how many dimensions of a head rotate. */
 static int read_n_rot(struct import *import, const struct turning *turning, struct diag *diag)
 {
     struct import_facts *facts = &import->facts;
@@ -90,7 +90,7 @@ static int read_n_rot(struct import *import, const struct turning *turning, stru
     return IMPORT_OK;
 }
 
-/* A required number of the parameters, at least @min. */
+/* Reads a required number of the parameters, at least @min. */
 static int need(const struct turning *turning, const char *name, float min, float *ret, struct diag *diag)
 {
     const int r = json_get_f32(turning->params, name, ret, diag);
@@ -124,8 +124,8 @@ static int put_linear(struct import *import, const struct turning *turning, stru
 }
 
 /*
- * Llama 3: waves longer than the context it was first trained for are stretched by @factor, short ones stay, and those
- * between are mixed. GGUF keeps the divisor of each frequency.
+ * Llama 3 stretches wavelengths longer than its first context by @factor, keeps short ones, and interpolates between
+ * them. GGUF stores the divisor of each frequency.
  */
 static int put_llama3(struct import *import, const struct turning *turning, struct diag *diag)
 {
@@ -191,7 +191,7 @@ static int put_yarn(struct import *import, const struct turning *turning, struct
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_fast"), fast);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_slow"), slow);
     if (json_get_f32(turning->params, "attention_factor", &magnitude, diag) == JSON_GOT) {
-        /* GGUF's readers multiply by yarn's own magnitude. */
+        /* Readers of GGUF multiply by the magnitude of yarn. */
         gguf_put_f32(import->writer, import_key(import, "rope.scaling.attn_factor"),
                      magnitude / (0.1f * logf(factor) + 1.0f));
     }
@@ -223,7 +223,7 @@ static int put_factors(struct import *import, const struct turning *turning, con
     return import_add_made(import, to, factors, n);
 }
 
-/* Each frequency has two divisors of its own: one within the first context, one beyond it. */
+/* longrope: each frequency has two divisors, one within the first context and one beyond it. */
 static int put_longrope(struct import *import, const struct turning *turning, struct diag *diag)
 {
     uint32_t n_first = 0;

@@ -1,9 +1,9 @@
 /*
- * Source: rows of floats out of the folder, in GGUF's order
+ * Rows of floats from the folder, in the order of GGUF
  *
- * Two worlds keep heads and halves of heads in different places, which is a change of places of whole rows (or of
- * columns), so it costs a seek a row and no arithmetic. What is stored as something else (a norm less one, a logarithm)
- * is turned into what it stands for.
+ * The two formats order heads and halves of heads differently. That is a permutation of whole rows (or columns), which
+ * costs a seek a row and no arithmetic. Values that are stored in another form (a norm minus one, a logarithm) are
+ * converted.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -15,44 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-float source_half(uint16_t bits)
-{
-    const uint32_t exponent = (bits >> 10) & 31u;
-    const uint32_t fraction = bits & 1023u;
-    const float sign = bits >> 15 ? -1.0f : 1.0f;
-
-    if (exponent == 31) {
-        return fraction ? NAN : sign * INFINITY;
-    }
-    if (exponent == 0) {
-        return sign * ldexpf((float)fraction, -24);
-    }
-    return sign * ldexpf((float)(fraction | 1024u), (int)exponent - 25);
-}
-
-uint64_t shuffle_line(const struct shuffle *shuffle, uint64_t i)
-{
-    const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
-    uint64_t in_period;
-    uint64_t unit;
-
-    if (period == 0 || i < shuffle->n_kept) {
-        return i;
-    }
-    in_period = (i - shuffle->n_kept) % period;
-    unit = in_period / shuffle->n_unit;
-    return i - in_period + in_period % shuffle->n_unit +
-           (unit % shuffle->n_outer * shuffle->n_inner + unit / shuffle->n_outer) * shuffle->n_unit;
-}
-
-bool shuffle_fits(const struct shuffle *shuffle, uint64_t n)
-{
-    const uint64_t period = shuffle->n_outer * shuffle->n_inner * shuffle->n_unit;
-
-    return period == 0 || (n > shuffle->n_kept && (n - shuffle->n_kept) % period == 0);
-}
-
-/* Dimensions of one line in the middle say nothing: [channels][1][width] is a matrix. */
+/* Reads shape and size. A middle dimension of 1 is ignored: [channels][1][width] is a matrix. */
 static int read_shape(struct import_entry *entry, struct diag *diag)
 {
     const struct st_tensor *stored = entry->source.stored;
@@ -72,7 +35,7 @@ static int read_shape(struct import_entry *entry, struct diag *diag)
     return IMPORT_OK;
 }
 
-/* The type that holds the stored values exactly, after what is done to them. */
+/* Chooses the type that holds the values exactly after their conversion. */
 static int choose_type(struct import_entry *entry, struct diag *diag)
 {
     const struct st_tensor *stored = entry->source.stored;
@@ -134,7 +97,7 @@ static void widen(const struct st_tensor *stored, const uint8_t *bytes, uint64_t
             bits = (uint32_t)bytes[2 * i] << 16 | (uint32_t)bytes[2 * i + 1] << 24;
             break;
         case ST_F16:
-            out[i] = source_half((uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
+            out[i] = import_half((uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
             continue;
         case ST_I32:
         case ST_OTHER:
@@ -146,7 +109,7 @@ static void widen(const struct st_tensor *stored, const uint8_t *bytes, uint64_t
     }
 }
 
-/* Rows of @n_cols elements each, in the source's own counting. */
+/* Reads @n rows of @n_cols elements each. */
 static int read_rows(const struct import_source *source, uint64_t n_cols, uint64_t first, uint64_t n, float *out,
                      struct diag *diag)
 {
@@ -191,7 +154,7 @@ static int read_stored(const struct import_entry *entry, uint64_t first, uint64_
     const uint64_t n_cols = entry->tensor.n_cols;
     int r;
 
-    /* The elements of a bias whose rows change places are rows of one. */
+    /* A bias with reordered rows is read as rows of one element. */
     if (entry->tensor.n_dims == 1 && source->rows.n_outer) {
         r = read_rows(source, 1, 0, n_cols, out, diag);
     } else {

@@ -1,5 +1,5 @@
 /*
- * The head is JSON, so it is read as JSON, whole, under a ceiling of its own; names may be anything that is no zero.
+ * The head is read whole, as JSON, up to HEAD_BYTES_MAX. Names may have any characters except a zero.
  */
 #include "import/st.h"
 #include "base/clean.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* The format's own ceiling. */
+/* The ceiling of the format. */
 #define HEAD_BYTES_MAX (100u * 1000u * 1000u)
 #define N_TENSORS_MAX  (1u << 20)
 #define N_LENGTH       8u /* bytes of the length in front */
@@ -269,7 +269,7 @@ static int open_file(struct st *st, struct diag *diag)
 {
     struct stat status;
 
-    /* A link is fine: downloaders keep their files behind links. A pipe or a device is not. */
+    /* Links are followed, since downloaders keep their files behind links. Pipes and devices are refused below. */
     st->fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (st->fd < 0 || fstat(st->fd, &status) != 0) {
         diag_set(diag, "%s: can't be opened: %s", st->path, strerrordesc_np(errno));

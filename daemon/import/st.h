@@ -1,10 +1,10 @@
 /*
  * St: a safetensors file as data from a stranger
  *
- * Eight bytes of length, so many bytes of JSON (name -> dtype, shape, data_offsets), then the data. The file is read
- * with pread, never mapped: one that is cut while we read gives a sentence, not a signal. Everything that the head
- * claims is checked before it is used: dtype and shape against the bytes, the bytes against the file, and the tensors
- * against each other: as the format demands, they cover the data without a gap and without an overlap.
+ * The file has eight bytes of length, a head of JSON of that length (name -> dtype, shape, data_offsets), and the data.
+ * It is read with pread, never mapped, so that a file which is cut meanwhile gives an error and no signal. The head is
+ * checked before it is used: dtype and shape against the bytes, the bytes against the file, and the tensors against
+ * each other: as the format demands, they cover the data without gaps and overlaps.
  *
  * Read-only once open: any thread. Source: the format description of the PyPI package `safetensors`.
  */
@@ -22,7 +22,7 @@ enum st_type {
     ST_F16,
     ST_BF16,
     ST_I32,
-    ST_OTHER, /* a dtype that the format knows and that no weight of ours has */
+    ST_OTHER, /* another dtype of the format, which no supported weight has */
     ST_TYPE_COUNT,
 };
 
@@ -41,7 +41,7 @@ struct st;
 
 enum st_outcome {
     ST_OK,
-    ST_REFUSED, /* not there, malformed or contradicting itself: @diag says what and where */
+    ST_REFUSED, /* absent, malformed or contradicting itself: @diag says what and where */
 };
 
 /* ST_REFUSED, or -ENOMEM. */
@@ -54,7 +54,7 @@ size_t st_n_tensors(const struct st *st);
 const struct st_tensor *st_tensor_at(const struct st *st, size_t i);    /* in order of their data */
 const struct st_tensor *st_find(const struct st *st, const char *name); /* or NULL */
 
-/* Bytes of an element. */
+/* Returns the bytes of an element. */
 uint32_t st_elem_bytes(const struct st_tensor *tensor);
 
 /* Reads @n bytes at @at within the tensor's data into @bytes. ST_REFUSED: the file has shrunk. Or a fault. */

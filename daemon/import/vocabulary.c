@@ -1,12 +1,12 @@
 /*
- * Words: tokenizer.json as GGUF has it
+ * tokenizer.json as keys of GGUF
  *
- * Byte-level BPE ("gpt2") keeps its list and its merges. SentencePiece's BPE ("llama") has scores in GGUF where
- * tokenizer.json has merges: the score of a token is the negated rank of the merge that makes it, so that merging by
+ * Byte-level BPE ("gpt2") keeps its list and its merges. SentencePiece's BPE ("llama") has scores in GGUF in place of
+ * the merges of tokenizer.json: the score of a token is the negated rank of the merge that makes it, so that merging by
  * the best score is merging by the lowest rank.
  *
- * Rows of the embedding that no token has are padded with unused ones; added tokens beyond the embedding are left out,
- * since no model can see or say them.
+ * Rows of the embedding without a token get unused tokens as padding; added tokens beyond the embedding are left out,
+ * since the model cannot read or produce them.
  */
 #include "import/vocabulary.h"
 #include "base/clean.h"
@@ -17,7 +17,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* As GGUF numbers them. */
+/* Types of tokens, numbered as in GGUF. */
 enum word_type {
     WORD_NORMAL = 1,
     WORD_UNKNOWN = 2,
@@ -28,15 +28,8 @@ enum word_type {
 };
 
 #define PAD_BYTES       16u        /* "[PAD4294967295]" and a zero */
-#define SCORE_APART     (-1000.0f) /* of tokens that merging never makes, as other writers have it */
+#define SCORE_APART     (-1000.0f) /* of tokens that merging never makes, as other writers set it */
 #define MERGE_BYTES_MAX 4096u      /* of both sides of a merge */
-
-uint32_t vocabulary_find(const struct vocabulary *vocabulary, const char *text, size_t n)
-{
-    const union map_value *value = map_find_bytes(&vocabulary->by_text, text, n);
-
-    return value ? (uint32_t)value->number : VOCABULARY_NONE;
-}
 
 static int refuse(const struct vocabulary *vocabulary, const char *what)
 {
@@ -119,7 +112,7 @@ static int place_added(struct vocabulary *vocabulary)
     return IMPORT_OK;
 }
 
-/* The rest of the embedding's rows. */
+/* Gives the other rows of the embedding a text. */
 static int place_pads(struct vocabulary *vocabulary)
 {
     vocabulary->pads = mem_alloc(MEM_WORDS, (size_t)vocabulary->n * PAD_BYTES);
@@ -149,7 +142,7 @@ static void mark_unknown(struct vocabulary *vocabulary)
 
 /* ---- merges ---- */
 
-/* The two sides of merge @i: "a b", or ["a", "b"] since a side may hold a blank. */
+/* Reads the two sides of merge @i: "a b", or ["a", "b"] since a side may contain a blank. */
 static bool merge_at(const json_t *merges, size_t i, struct gguf_text *ret_a, struct gguf_text *ret_b)
 {
     const json_t *merge = json_array_get(merges, i);
@@ -202,7 +195,7 @@ static int score_merges(struct vocabulary *vocabulary, const json_t *merges)
         memcpy(text, a.bytes, a.n);
         memcpy(text + a.n, b.bytes, b.n);
         id = vocabulary_find(vocabulary, text, a.n + b.n);
-        /* From the last to the first: the lowest rank stays. */
+        /* Going from the last merge to the first, the lowest rank remains. */
         if (id != VOCABULARY_NONE && vocabulary->types[id] == WORD_NORMAL) {
             vocabulary->scores[id] = -(float)i;
         }
@@ -211,7 +204,8 @@ static int score_merges(struct vocabulary *vocabulary, const json_t *merges)
     return IMPORT_OK;
 }
 
-/* Joined by a blank, which no side has: the alphabet of bytes writes it as another letter. */
+/* Puts the merges with their sides joined by a blank, which no side contains: byte-level spelling has another letter
+ * for it. */
 static int list_merges(struct vocabulary *vocabulary, const json_t *merges)
 {
     const size_t n = json_array_size(merges);

@@ -1,5 +1,5 @@
 /*
- * Words: a vocabulary in the making; private to this room
+ * Vocabulary: a vocabulary under construction; private to this module
  */
 #ifndef SOTTO_IMPORT_VOCABULARY_H
 #define SOTTO_IMPORT_VOCABULARY_H
@@ -13,7 +13,7 @@ struct vocabulary {
     struct import *import;
     struct diag *diag;
     const json_t *model;     /* of tokenizer.json */
-    uint32_t n;              /* rows of the embedding: so many tokens there are */
+    uint32_t n;              /* number of tokens: rows of the embedding */
     struct gguf_text *texts; /* [n] */
     int32_t *types;          /* [n], as GGUF numbers them */
     float *scores;           /* [n], SentencePiece's kind only */
@@ -22,10 +22,11 @@ struct vocabulary {
     bool is_bytes;           /* byte-level BPE, "gpt2"; else "llama" */
 };
 
-/* The id of the token spelled so, or VOCABULARY_NONE. */
+/* Returns the id of the token with this text, or VOCABULARY_NONE. */
 uint32_t vocabulary_find(const struct vocabulary *vocabulary, const char *text, size_t n);
 
-/* vocabulary_ids.c: keys of ids with a meaning, of what stands around a text, of templates. IMPORT_REFUSED, or a fault. */
+/* vocabulary_ids.c: put the keys of ids that have a meaning, of tokens added around a text, and of templates.
+ * IMPORT_REFUSED, or a fault. */
 int vocabulary_put_ids(struct vocabulary *vocabulary);
 int vocabulary_put_flags(struct vocabulary *vocabulary);
 int vocabulary_put_templates(struct vocabulary *vocabulary);

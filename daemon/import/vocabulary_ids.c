@@ -1,6 +1,6 @@
 /*
- * What a token means stands in four files that contradict each other now and then. tokenizer_config.json comes first,
- * since it is what the libraries obey; then generation_config.json and config.json.
+ * The meanings of tokens are in four files, which sometimes contradict each other. tokenizer_config.json has
+ * precedence, as in the libraries; then come generation_config.json and config.json.
  */
 #include "base/clean.h"
 #include "import/vocabulary.h"
@@ -9,7 +9,14 @@
 #define PREFIX   "tokenizer.ggml."
 #define TEMPLATE "tokenizer.chat_template"
 
-/* The token under @key of tokenizer_config.json, a text or an object with one. */
+uint32_t vocabulary_find(const struct vocabulary *vocabulary, const char *text, size_t n)
+{
+    const union map_value *value = map_find_bytes(&vocabulary->by_text, text, n);
+
+    return value ? (uint32_t)value->number : VOCABULARY_NONE;
+}
+
+/* Returns the token under @key of tokenizer_config.json, a text or an object with one. */
 static uint32_t find_named(const struct vocabulary *vocabulary, const char *key)
 {
     const json_t *token = json_object_get(vocabulary->import->folder->tokenizer_config, key);
@@ -21,7 +28,7 @@ static uint32_t find_named(const struct vocabulary *vocabulary, const char *key)
                                  : VOCABULARY_NONE;
 }
 
-/* Number @i of the ids under @key of @config, which is one id or a list. */
+/* Returns number @i of the ids under @key of @config, which is one id or a list. */
 static uint32_t find_number(const struct vocabulary *vocabulary, const json_t *config, const char *key, size_t i)
 {
     const json_t *value = json_object_get(config, key);
@@ -56,7 +63,7 @@ static void put_id(const struct vocabulary *vocabulary, const char *key, uint32_
     }
 }
 
-/* Ends beyond the first: of a turn, and of a message that goes on. */
+/* Puts the further ends of an answer: of a turn, and of a message that continues. */
 static void put_ends(const struct vocabulary *vocabulary, uint32_t eos)
 {
     static const char *const keys[] = { PREFIX "eot_token_id", PREFIX "eom_token_id" };
@@ -87,9 +94,9 @@ int vocabulary_put_ids(struct vocabulary *vocabulary)
     return IMPORT_OK;
 }
 
-/* ---- what stands around a text ---- */
+/* ---- tokens around a text ---- */
 
-/* True if @processor (or one of its sequence) puts the token @bos in front of a text. */
+/* True if @processor, or a part of its sequence, puts the token @bos in front of a text. */
 static bool puts_bos(const struct vocabulary *vocabulary, const json_t *processor, uint32_t bos, unsigned depth)
 {
     const json_t *parts = json_object_get(processor, "processors");
@@ -105,7 +112,7 @@ static bool puts_bos(const struct vocabulary *vocabulary, const json_t *processo
            vocabulary_find(vocabulary, json_string_value(name), json_string_length(name)) == bos;
 }
 
-/* True if a blank is put in front of a text: by the normalizer of older files, or by a step of its own. */
+/* True if a blank is put in front of a text: by the normalizer in older files, or by a step of its own. */
 static bool puts_blank(const json_t *tokenizer)
 {
     const json_t *normalizer = json_object_get(tokenizer, "normalizer");

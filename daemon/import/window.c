@@ -1,6 +1,6 @@
 /*
- * Newer folders list the kind of every layer, older ones leave it to the family. Either way the list is written down,
- * so that no reader has to know.
+ * Newer folders list the kind of every layer, older ones leave it to the family. The list is written in both cases, so
+ * that readers need not know the family.
  */
 #include "import/window.h"
 #include "base/clean.h"

@@ -1,23 +1,23 @@
-/*
- * The front door: what compiles a template, and what makes, feeds and ends a run.
- */
 #include "jinja/jinja.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/utf8.h"
+#include "jinja/jinja_dict.h"
 #include "jinja/jinja_eval.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_json.h"
 #include "jinja/jinja_lex.h"
 #include "jinja/jinja_node.h"
 #include "jinja/jinja_parse.h"
 #include "jinja/jinja_run.h"
+#include "jinja/jinja_scope.h"
 #include <errno.h>
 #include <string.h>
 
-/* A node is some 150 bytes and stands for 3 bytes of source at least. */
+/* A node has about 150 bytes and stands for at least 3 bytes of source. */
 #define TREE_BYTES_MAX (24u << 20)
 
-/* A copy of the source in the arena, with newlines alone as line ends and without the last one, as Jinja reads it. */
+/* Copies the source into the arena as Jinja reads it: with newlines as the only line ends, and without the last one. */
 static int copy_source(struct jinja *jinja, const char *source, size_t n, const char **ret, size_t *ret_n)
 {
     char *copy = arena_alloc(&jinja->arena, n);
@@ -66,6 +66,7 @@ int jinja_compile(struct jinja **ret_jinja, const char *source, size_t n, struct
         return err_new(-ENOMEM);
     }
     arena_init(&jinja->arena, MEM_WORDS, TREE_BYTES_MAX);
+    jinja->library = &jinja_library_all;
     r = compile(jinja, source, n, diag);
     if (!r) {
         *ret_jinja = steal(&jinja);
@@ -116,7 +117,7 @@ int jinja_run_create(struct jinja_run **ret_run, const struct jinja *jinja, cons
         run->now = *now;
     }
     r = jinja_dict_new(run, &context);
-    r = r ? r : jinja_run_push_scope(run, NULL);
+    r = r ? r : jinja_scope_push(run, NULL);
     if (r) {
         return r;
     }
@@ -142,49 +143,102 @@ void jinja_run_destroyp(struct jinja_run **run)
     *run = NULL;
 }
 
-int jinja_set(struct jinja_run *run, const char *name, const struct jinja_value *value)
+/* ---- variables */
+
+static int set(struct jinja_run *run, struct jinja_dict *dict, const char *name, const struct jinja_value *value)
 {
     struct jinja_value key;
     int r = jinja_string_word(run, name, &key);
 
-    return r ? r : jinja_dict_put(run, run->context, &key, value);
-}
-
-int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n, enum jinja_mark mark)
-{
-    struct jinja_value value;
-    int r = jinja_string_new(run, bytes, n, mark, &value);
-
-    return r ? r : jinja_set(run, name, &value);
+    return r ? r : jinja_dict_put(run, dict, &key, value);
 }
 
 int jinja_set_none(struct jinja_run *run, const char *name)
 {
     const struct jinja_value none = jinja_none();
 
-    return jinja_set(run, name, &none);
+    return set(run, run->context, name, &none);
 }
 
 int jinja_set_bool(struct jinja_run *run, const char *name, bool truth)
 {
     const struct jinja_value value = jinja_bool(truth);
 
-    return jinja_set(run, name, &value);
+    return set(run, run->context, name, &value);
+}
+
+int jinja_set_text(struct jinja_run *run, const char *name, const char *bytes, size_t n, enum jinja_mark mark)
+{
+    return jinja_dict_set_text(run, run->context, name, bytes, n, mark);
 }
 
 int jinja_set_json(struct jinja_run *run, const char *json, size_t n, enum jinja_mark mark)
+{
+    return jinja_dict_set_json(run, run->context, json, n, mark);
+}
+
+int jinja_set_members(struct jinja_run *run, const char *name)
+{
+    const struct jinja_value *value = jinja_dict_get(run->context, name, strlen(name));
+
+    return value && value->kind == JINJA_DICT ? jinja_dict_update(run, run->context, value->dict) : JINJA_OK;
+}
+
+int jinja_set_list(struct jinja_run *run, const char *name, struct jinja_list **ret_list)
+{
+    struct jinja_value value;
+    int r = jinja_list_new(run, 0, JINJA_FLAVOUR_LIST, &value);
+
+    r = r ? r : set(run, run->context, name, &value);
+    if (!r) {
+        *ret_list = value.list;
+    }
+    return r;
+}
+
+int jinja_list_add_dict(struct jinja_run *run, struct jinja_list *list, struct jinja_dict **ret_dict)
+{
+    struct jinja_value value;
+    int r = jinja_dict_new(run, &value);
+
+    r = r ? r : jinja_list_push(run, list, &value);
+    if (!r) {
+        *ret_dict = value.dict;
+    }
+    return r;
+}
+
+int jinja_list_add_json(struct jinja_run *run, struct jinja_list *list, const char *json, size_t n,
+                        enum jinja_mark mark)
+{
+    struct jinja_value value;
+    int r = jinja_json_read(run, json, n, mark, &value);
+
+    return r ? r : jinja_list_push(run, list, &value);
+}
+
+int jinja_dict_set_text(struct jinja_run *run, struct jinja_dict *dict, const char *name, const char *bytes, size_t n,
+                        enum jinja_mark mark)
+{
+    struct jinja_value value;
+    int r = jinja_string_new(run, bytes, n, mark, &value);
+
+    return r ? r : set(run, dict, name, &value);
+}
+
+int jinja_dict_set_json(struct jinja_run *run, struct jinja_dict *dict, const char *json, size_t n,
+                        enum jinja_mark mark)
 {
     struct jinja_value object;
     int r = jinja_json_read(run, json, n, mark, &object);
 
     if (!r && object.kind != JINJA_DICT) {
-        r = jinja_fail(run, "JSON", "an object with variables is wanted");
+        r = jinja_fail(run, "JSON", "expected an object, got '%s'", jinja_value_type(&object));
     }
-    for (size_t i = 0; !r && i < object.dict->n; i++) {
-        r = jinja_dict_put(run, run->context, &object.dict->pairs[i].key, &object.dict->pairs[i].value);
-    }
-    return r;
+    return r ? r : jinja_dict_update(run, dict, object.dict);
 }
+
+/* ---- rendering */
 
 int jinja_render(struct jinja_run *run)
 {

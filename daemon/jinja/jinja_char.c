@@ -47,7 +47,7 @@ size_t jinja_char_offset(const struct jinja_string *string, size_t i)
     return at;
 }
 
-/* str.isspace(): more than Unicode's White_Space by the four separators of ASCII. */
+/* str.isspace(): Unicode's White_Space and the four separators of ASCII. */
 bool jinja_char_is_space(uint32_t point)
 {
     if (point < 0x80) {
@@ -98,12 +98,13 @@ bool jinja_char_is_printable(uint32_t point)
         return false;
     case UTF8PROC_CATEGORY_ZS:
         return point == ' ';
-    default: /* an enum of utf8proc's: the other categories are seen */
+    default: /* an enum of utf8proc: the other categories are visible */
         return true;
     }
 }
 
-/* Characters that become several; the rest of SpecialCasing.txt is Greek with accents below, and Armenian. */
+/* Writes a character that becomes several, or returns 0. The rest of SpecialCasing.txt, Greek with accents below and
+ * Armenian, is left out. */
 static size_t upper_of_many(uint32_t point, bool title, uint8_t *out)
 {
     static const struct {
@@ -152,51 +153,45 @@ size_t jinja_char_title(uint32_t point, uint8_t *out)
     return n ? n : utf8_write((uint32_t)utf8proc_totitle((utf8proc_int32_t)point), out);
 }
 
-/* Is the character of @n bytes at @bytes one of @set's? */
-static bool is_in_set(const struct jinja_string *set, const char *bytes, size_t n)
+/* Returns where the character begins that ends at @end, which is above 0. */
+static size_t char_before(const struct jinja_string *string, size_t end)
 {
-    for (size_t at = 0; at < set->n;) {
-        const size_t n_one = jinja_char_bytes(set, at);
+    size_t at = end - 1;
 
-        if (n_one == n && memcmp(set->bytes + at, bytes, n) == 0) {
-            return true;
-        }
-        at += n_one;
+    while (at > 0 && ((uint8_t)string->bytes[at] & 0xc0) == 0x80 && end - at < 4) {
+        at--;
     }
-    return false;
+    return at + jinja_char_bytes(string, at) == end ? at : end - 1;
 }
 
-static bool goes(const struct jinja_string *string, const struct jinja_string *set, size_t at)
+/* True if the character at @at is in @set, or is blank where @set is NULL. */
+static bool is_stripped(const struct jinja_string *string, const struct jinja_string *set, size_t at)
 {
     size_t n;
     const uint32_t point = jinja_char_at(string, at, &n);
 
-    return set ? is_in_set(set, string->bytes + at, n) : jinja_char_is_space(point);
+    if (!set) {
+        return jinja_char_is_space(point);
+    }
+    for (size_t i = 0; i < set->n; i += jinja_char_bytes(set, i)) {
+        if (jinja_char_bytes(set, i) == n && memcmp(set->bytes + i, string->bytes + at, n) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
-void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, bool left, bool right,
-                      size_t *ret_from, size_t *ret_n)
+void jinja_char_strip(const struct jinja_string *string, const struct jinja_string *set, int sides, size_t *ret_from,
+                      size_t *ret_n)
 {
     size_t from = 0;
     size_t to = string->n;
 
-    while (left && from < to && goes(string, set, from)) {
+    while (sides & JINJA_LEFT && from < to && is_stripped(string, set, from)) {
         from += jinja_char_bytes(string, from);
     }
-    while (right && to > from) {
-        size_t last = to - 1;
-
-        while (last > from && ((uint8_t)string->bytes[last] & 0xc0) == 0x80 && to - last < 4) {
-            last--;
-        }
-        /* What does not end exactly here is a byte by itself. */
-        if (last + jinja_char_bytes(string, last) != to) {
-            last = to - 1;
-        }
-        if (!goes(string, set, last)) {
-            break;
-        }
-        to = last;
+    while (sides & JINJA_RIGHT && to > from && is_stripped(string, set, char_before(string, to))) {
+        to = char_before(string, to);
     }
     *ret_from = from;
     *ret_n = to - from;

@@ -1,10 +1,16 @@
 /*
- * Expressions, evaluated.
+ * The evaluation of expressions.
  */
 #include "jinja/jinja_eval.h"
 #include "jinja/jinja_char.h"
+#include "jinja/jinja_compare.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
+#include "jinja/jinja_get.h"
 #include "jinja/jinja_op.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
+#include "jinja/jinja_scope.h"
 #include "jinja/jinja_show.h"
 #include <string.h>
 
@@ -14,7 +20,7 @@ struct slice {
     int64_t start;
     int64_t stop;
     int64_t step;
-    int64_t n; /* elements that come out */
+    int64_t n; /* elements of the result */
 };
 
 static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
@@ -23,7 +29,7 @@ static int64_t clamp(int64_t i, int64_t n, int64_t low, int64_t high)
     return i < low ? low : i > high ? high : i;
 }
 
-/* PySlice_AdjustIndices. */
+/* Reads start, stop and step as CPython's PySlice_AdjustIndices() does. */
 static int make_slice(struct jinja_run *run, const struct jinja_value *parts, int64_t n, struct slice *ret)
 {
     int64_t start;
@@ -121,7 +127,8 @@ static int eval_slice(struct jinja_run *run, const struct jinja_node *node, stru
 
 /* ---- calls */
 
-static int open_star(struct jinja_run *run, const struct jinja_value *value, struct jinja_list *values)
+/* Appends what *args unpacks. */
+static int unpack_list(struct jinja_run *run, const struct jinja_value *value, struct jinja_list *values)
 {
     struct jinja_list *list;
     int r = jinja_value_elements(run, value, &list);
@@ -132,26 +139,24 @@ static int open_star(struct jinja_run *run, const struct jinja_value *value, str
     return r;
 }
 
-static int open_stars(struct jinja_run *run, const struct jinja_value *value, struct jinja_dict *named)
+/* Adds what **kwargs unpacks. */
+static int unpack_dict(struct jinja_run *run, const struct jinja_value *value, struct jinja_dict *named)
 {
-    int r = JINJA_OK;
-
     if (value->kind != JINJA_DICT) {
         return jinja_fail(run, "TypeError", "argument after ** must be a mapping, not %s", jinja_value_type(value));
     }
-    for (size_t i = 0; !r && i < value->dict->n; i++) {
+    for (size_t i = 0; i < value->dict->n; i++) {
         if (value->dict->pairs[i].key.kind != JINJA_STRING) {
             return jinja_fail(run, "TypeError", "keywords must be strings");
         }
-        r = jinja_dict_put(run, named, &value->dict->pairs[i].key, &value->dict->pairs[i].value);
     }
-    return r;
+    return jinja_dict_update(run, named, value->dict);
 }
 
 int jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, const struct jinja_value *subject,
                     struct jinja_args *ret)
 {
-    struct jinja_value named = { .kind = JINJA_NONE };
+    struct jinja_value named = { .dict = NULL };
     struct jinja_value values;
     struct jinja_value value;
     int r = jinja_list_new(run, 4, JINJA_FLAVOUR_LIST, &values);
@@ -161,32 +166,31 @@ int jinja_eval_args(struct jinja_run *run, const struct jinja_node *list, const 
     }
     for (const struct jinja_node *arg = list; !r && arg; arg = arg->next) {
         r = jinja_eval(run, arg->a, &value);
-        if (!r && named.kind == JINJA_NONE && (arg->name || arg->n_stars == 2)) {
+        if (!r && !named.dict && (arg->name || arg->n_stars == 2)) {
             r = jinja_dict_new(run, &named);
         }
         if (r) {
             return r;
         }
         if (arg->name) {
-            r = jinja_dict_put(run, named.dict, &(struct jinja_value){ .kind = JINJA_STRING, .string = arg->name },
-                               &value);
+            const struct jinja_value key = jinja_str(arg->name);
+
+            r = jinja_dict_put(run, named.dict, &key, &value);
         } else if (arg->n_stars == 2) {
-            r = open_stars(run, &value, named.dict);
+            r = unpack_dict(run, &value, named.dict);
         } else if (arg->n_stars == 1) {
-            r = open_star(run, &value, values.list);
+            r = unpack_list(run, &value, values.list);
         } else {
             r = jinja_list_push(run, values.list, &value);
         }
     }
     if (!r) {
-        *ret = (struct jinja_args){ .values = values.list->items,
-                                    .n = values.list->n,
-                                    .named = named.kind == JINJA_DICT ? named.dict : NULL };
+        *ret = (struct jinja_args){ .values = values.list->items, .n = values.list->n, .named = named.dict };
     }
     return r;
 }
 
-/* A bound method's own value comes before the arguments. */
+/* Calls a method with the value that it is bound to in front of the arguments. */
 static int call_method(struct jinja_run *run, const struct jinja_method *method, const struct jinja_args *args,
                        struct jinja_value *ret)
 {
@@ -206,7 +210,7 @@ static int call_method(struct jinja_run *run, const struct jinja_method *method,
 int jinja_eval_call(struct jinja_run *run, const struct jinja_value *callee, const struct jinja_args *args,
                     struct jinja_value *ret)
 {
-    switch (callee->kind) {
+    switch ((int)callee->kind) {
     case JINJA_MACRO:
         return jinja_exec_macro(run, callee->macro, args, ret);
     case JINJA_BUILTIN:
@@ -215,21 +219,11 @@ int jinja_eval_call(struct jinja_run *run, const struct jinja_value *callee, con
         return call_method(run, callee->method, args, ret);
     case JINJA_LOOP:
         if (args->n != 1) {
-            return jinja_fail(run, "TypeError", "loop() takes what is to be gone through");
+            return jinja_fail(run, "TypeError", "loop() takes one argument, the iterable");
         }
         return jinja_exec_loop(run, callee->loop, &args->values[0], ret);
     case JINJA_UNDEFINED:
         return jinja_fail_undefined(run, callee);
-    case JINJA_NONE:
-    case JINJA_BOOL:
-    case JINJA_INT:
-    case JINJA_FLOAT:
-    case JINJA_STRING:
-    case JINJA_LIST:
-    case JINJA_DICT:
-    case JINJA_NAMESPACE:
-    case JINJA_KIND_COUNT:
-        break;
     }
     return jinja_fail(run, "TypeError", "'%s' object is not callable", jinja_value_type(callee));
 }
@@ -243,6 +237,12 @@ static int eval_call(struct jinja_run *run, const struct jinja_node *node, struc
     r = r ? r : jinja_eval_args(run, node->list, NULL, &args);
     run->line = node->line;
     return r ? r : jinja_eval_call(run, &callee, &args, ret);
+}
+
+static int unknown(struct jinja_run *run, const char *what, const struct jinja_string *name)
+{
+    return jinja_fail(run, "TemplateAssertionError", "No %s named '%.*s'.", what, (int)(name->n < 64 ? name->n : 64),
+                      name->bytes);
 }
 
 int jinja_eval_filter(struct jinja_run *run, const struct jinja_node *node, const struct jinja_value *subject,
@@ -265,11 +265,9 @@ int jinja_eval_filter(struct jinja_run *run, const struct jinja_node *node, cons
     r = r ? r : jinja_eval_args(run, node->list, &value, &args);
     r = r ? r : jinja_run_count(run, 1);
     run->line = node->line;
-    if (!r && !node->builtin) {
-        r = jinja_fail(run, "TemplateAssertionError", "No filter named '%.*s'.",
-                       (int)(node->name->n < 64 ? node->name->n : 64), node->name->bytes);
+    if (!r) {
+        r = node->builtin ? jinja_builtin_call(run, node->builtin, &args, ret) : unknown(run, "filter", node->name);
     }
-    r = r ? r : jinja_builtin_call(run, node->builtin, &args, ret);
     jinja_run_leave(run);
     return r;
 }
@@ -283,11 +281,9 @@ static int eval_test(struct jinja_run *run, const struct jinja_node *node, struc
 
     r = r ? r : jinja_eval_args(run, node->list, &value, &args);
     run->line = node->line;
-    if (!r && !node->builtin) {
-        r = jinja_fail(run, "TemplateAssertionError", "No test named '%.*s'.",
-                       (int)(node->name->n < 64 ? node->name->n : 64), node->name->bytes);
+    if (!r) {
+        r = node->builtin ? jinja_builtin_call(run, node->builtin, &args, &answer) : unknown(run, "test", node->name);
     }
-    r = r ? r : jinja_builtin_call(run, node->builtin, &args, &answer);
     if (!r) {
         *ret = jinja_bool(jinja_value_truth(&answer));
     }
@@ -298,7 +294,7 @@ static int eval_test(struct jinja_run *run, const struct jinja_node *node, struc
 
 static int eval_name(struct jinja_run *run, const struct jinja_node *node, struct jinja_value *ret)
 {
-    const struct jinja_value *value = jinja_run_lookup(run, node->name);
+    const struct jinja_value *value = jinja_scope_lookup(run, node->name);
 
     if (value) {
         *ret = *value;

@@ -1,11 +1,15 @@
 /*
- * Statements, and the calls of what a template defines itself.
+ * The execution of statements, and the calls of macros and loops.
  *
- * A loop's body and a macro's have scopes of their own; `if` has none. A scope may outlive its statement, since a macro
- * keeps the one it was defined in.
+ * The bodies of loops and macros have scopes of their own; `if` has none. A scope may outlive its statement, since a
+ * macro keeps the one that it was defined in.
  */
+#include "jinja/jinja_dict.h"
 #include "jinja/jinja_eval.h"
+#include "jinja/jinja_fail.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
+#include "jinja/jinja_scope.h"
 #include "jinja/jinja_show.h"
 
 /* ---- targets */
@@ -52,14 +56,14 @@ static int assign_attr(struct jinja_run *run, const struct jinja_node *target, c
 static int assign(struct jinja_run *run, const struct jinja_node *target, const struct jinja_value *value)
 {
     if (target->kind == JINJA_NAME) {
-        return jinja_run_assign(run, target->name, value);
+        return jinja_scope_assign(run, target->name, value);
     }
     return target->kind == JINJA_TUPLE_OF ? unpack(run, target, value) : assign_attr(run, target, value);
 }
 
 /* ---- loops */
 
-/* What of @all passes the loop's own condition. */
+/* *ret: the elements of @all that pass the loop's own condition. */
 static int filter_items(struct jinja_run *run, const struct jinja_node *node, const struct jinja_list *all,
                         struct jinja_list **ret)
 {
@@ -69,7 +73,7 @@ static int filter_items(struct jinja_run *run, const struct jinja_node *node, co
     int r = jinja_list_new(run, all->n, JINJA_FLAVOUR_LIST, &kept);
 
     for (size_t i = 0; !r && i < all->n; i++) {
-        r = jinja_run_push_scope(run, outer);
+        r = jinja_scope_push(run, outer);
         r = r ? r : assign(run, node->a, &all->items[i]);
         r = r ? r : jinja_eval(run, node->c, &is_in);
         if (!r && jinja_value_truth(&is_in)) {
@@ -106,8 +110,8 @@ static int loop_over(struct jinja_run *run, const struct jinja_node *node, const
     };
     for (; !r && loop->at < list->n && run->flow != JINJA_FLOW_BREAK; loop->at++) {
         run->flow = JINJA_FLOW_ON;
-        r = jinja_run_push_scope(run, outer);
-        r = r ? r : jinja_run_assign(run, run->jinja->loop, &value);
+        r = jinja_scope_push(run, outer);
+        r = r ? r : jinja_scope_assign(run, run->jinja->loop, &value);
         r = r ? r : assign(run, node->a, &list->items[loop->at]);
         r = r ? r : jinja_run_count(run, 1);
         r = r ? r : jinja_exec(run, node->body);
@@ -154,7 +158,7 @@ static int define(struct jinja_run *run, const struct jinja_node *node, struct j
     return JINJA_OK;
 }
 
-/* What is left over of the arguments: by place in `varargs`, by name in `kwargs`; `caller` is a variable. */
+/* Sets `varargs` and `kwargs` to the arguments that no parameter has taken, and `caller` if it is among them. */
 static int bind_rest(struct jinja_run *run, const struct jinja_args *args, size_t n_used)
 {
     const struct jinja *jinja = run->jinja;
@@ -171,7 +175,7 @@ static int bind_rest(struct jinja_run *run, const struct jinja_args *args, size_
         bool is_bound = false;
 
         if (jinja_string_equal(pair->key.string, jinja->caller)) {
-            r = jinja_run_assign(run, jinja->caller, &pair->value);
+            r = jinja_scope_assign(run, jinja->caller, &pair->value);
             continue;
         }
         for (const struct jinja_var *var = run->scope->vars; var; var = var->next) {
@@ -181,8 +185,8 @@ static int bind_rest(struct jinja_run *run, const struct jinja_args *args, size_
             r = jinja_dict_put(run, kwargs.dict, &pair->key, &pair->value);
         }
     }
-    r = r ? r : jinja_run_assign(run, jinja->varargs, &varargs);
-    return r ? r : jinja_run_assign(run, jinja->kwargs, &kwargs);
+    r = r ? r : jinja_scope_assign(run, jinja->varargs, &varargs);
+    return r ? r : jinja_scope_assign(run, jinja->kwargs, &kwargs);
 }
 
 static int bind(struct jinja_run *run, const struct jinja_node *params, const struct jinja_args *args)
@@ -204,7 +208,7 @@ static int bind(struct jinja_run *run, const struct jinja_node *params, const st
         } else {
             r = jinja_value_undefined(run, NULL, param->name, JINJA_WHY_PARAMETER, &value);
         }
-        r = r ? r : jinja_run_assign(run, param->name, &value);
+        r = r ? r : jinja_scope_assign(run, param->name, &value);
     }
     return r ? r : bind_rest(run, args, i < args->n ? i : args->n);
 }
@@ -215,7 +219,7 @@ int jinja_exec_macro(struct jinja_run *run, const struct jinja_macro *macro, con
     struct jinja_scope *scope = run->scope;
     const enum jinja_flow flow = run->flow;
     const size_t from = run->out.n;
-    int r = jinja_run_push_scope(run, macro->scope);
+    int r = jinja_scope_push(run, macro->scope);
 
     r = r ? r : bind(run, macro->node->list, args);
     run->flow = JINJA_FLOW_ON;
@@ -230,10 +234,10 @@ static int exec_macro(struct jinja_run *run, const struct jinja_node *node)
     struct jinja_value macro;
     int r = define(run, node, &macro);
 
-    return r ? r : jinja_run_assign(run, node->name, &macro);
+    return r ? r : jinja_scope_assign(run, node->name, &macro);
 }
 
-/* {% call m() %}: the body is a macro by the name of `caller`. */
+/* {% call m() %} calls m with its own body as a macro named `caller`. */
 static int exec_call(struct jinja_run *run, const struct jinja_node *node)
 {
     const struct jinja_value key = { .kind = JINJA_STRING, .string = run->jinja->caller };
@@ -273,14 +277,14 @@ static int exec_if(struct jinja_run *run, const struct jinja_node *node)
     return jinja_exec(run, node->orelse);
 }
 
-/* What @body writes, as a value; through the filters at @filter, or NULL. */
+/* *ret: the text that @body writes, through the filters at @filter (or NULL). */
 static int capture(struct jinja_run *run, const struct jinja_node *body, const struct jinja_node *filter,
                    struct jinja_value *ret)
 {
     struct jinja_scope *scope = run->scope;
     const size_t from = run->out.n;
     struct jinja_value text;
-    int r = jinja_run_push_scope(run, scope);
+    int r = jinja_scope_push(run, scope);
 
     r = r ? r : jinja_exec(run, body);
     run->scope = scope;
@@ -313,13 +317,13 @@ static int exec_with(struct jinja_run *run, const struct jinja_node *node)
 {
     struct jinja_scope *outer = run->scope;
     struct jinja_scope *inner;
-    int r = jinja_run_push_scope(run, outer);
+    int r = jinja_scope_push(run, outer);
 
     inner = run->scope;
     for (const struct jinja_node *set = node->list; !r && set; set = set->next) {
         struct jinja_value value;
 
-        /* All of them see the outer variables alone. */
+        /* The values see the outer variables only. */
         run->scope = outer;
         r = jinja_eval(run, set->b, &value);
         run->scope = inner;

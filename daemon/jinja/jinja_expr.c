@@ -1,109 +1,99 @@
 /*
- * Expressions. From the loosest to the tightest: if, or, and, not, comparisons, + -, ~, * / // %, **, signs, then
- * names and constants with what hangs behind them.
+ * Expressions. Operators from the loosest to the tightest: if, or, and, not, comparisons, + -, ~, * / // %, **, signs,
+ * and then names and constants with their attributes, subscripts, calls, filters and tests.
  */
 #include "base/clean.h"
 #include "jinja/jinja_builtin.h"
 #include "jinja/jinja_parse.h"
-#include <string.h>
 
 static int parse_unary(struct jinja_parser *parser, bool with_filters, struct jinja_node **ret);
 static int parse_postfix(struct jinja_parser *parser, struct jinja_node **ret);
 
-/* *ret becomes a node of @kind over itself. */
-static int wrap(struct jinja_parser *parser, enum jinja_node_kind kind, struct jinja_node **ret)
-{
-    struct jinja_node *inner = *ret;
-    int r = jinja_parser_node(parser, kind, ret);
-
-    if (!r) {
-        (*ret)->a = inner;
-    }
-    return r;
-}
-
 /* ---- operators */
 
-struct binary {
-    const char *sign;
-    enum jinja_node_kind kind;
+/* From the loosest to the tightest. */
+enum level {
+    LEVEL_OR,
+    LEVEL_AND,
+    LEVEL_NOT,
+    LEVEL_COMPARISON,
+    LEVEL_SUM,
+    LEVEL_CONCAT,
+    LEVEL_PRODUCT,
+    LEVEL_POWER,
+    LEVEL_SIGN
 };
 
-typedef int (*operand_fn)(struct jinja_parser *parser, struct jinja_node **ret);
+static const struct binary {
+    enum level level;
+    enum jinja_node_kind kind;
+    const char *sign;
+} operators[] = {
+    { LEVEL_OR, JINJA_OR, "or" },
+    { LEVEL_AND, JINJA_AND, "and" },
+    { LEVEL_SUM, JINJA_ADD, "+" },
+    { LEVEL_SUM, JINJA_SUB, "-" },
+    { LEVEL_PRODUCT, JINJA_MUL, "*" },
+    { LEVEL_PRODUCT, JINJA_DIV, "/" },
+    { LEVEL_PRODUCT, JINJA_FLOOR_DIV, "//" },
+    { LEVEL_PRODUCT, JINJA_MOD, "%" },
+    { LEVEL_POWER, JINJA_POW, "**" },
+};
 
-/* operand { sign operand }, to the left. @signs ends by a NULL. */
-static int parse_binary(struct jinja_parser *parser, const struct binary *signs, operand_fn operand,
-                        struct jinja_node **ret)
+static int parse_level(struct jinja_parser *parser, enum level level, struct jinja_node **ret);
+
+/* Goes past an operator of @level and returns it, or NULL where there is none. */
+static const struct binary *take_operator(struct jinja_parser *parser, enum level level)
 {
-    int r = operand(parser, ret);
+    for (size_t i = 0; i < COUNTOF(operators); i++) {
+        const struct binary *op = &operators[i];
 
-    while (!r) {
-        const struct binary *found = signs;
+        if (op->level == level && (jinja_parser_skip(parser, op->sign) || jinja_parser_skip_word(parser, op->sign))) {
+            return op;
+        }
+    }
+    return NULL;
+}
 
-        while (found->sign && !jinja_parser_skip(parser, found->sign)) {
-            found++;
-        }
-        if (!found->sign) {
-            return JINJA_OK;
-        }
-        r = wrap(parser, found->kind, ret);
-        r = r ? r : operand(parser, &(*ret)->b);
+/* Parses the operands of a level, joined to the left: a - b - c is (a - b) - c. */
+static int parse_binary(struct jinja_parser *parser, enum level level, struct jinja_node **ret)
+{
+    const struct binary *op;
+    int r = parse_level(parser, level + 1, ret);
+
+    while (!r && (op = take_operator(parser, level))) {
+        r = jinja_parser_wrap(parser, op->kind, ret);
+        r = r ? r : parse_level(parser, level + 1, &(*ret)->b);
     }
     return r;
-}
-
-static int parse_signed(struct jinja_parser *parser, struct jinja_node **ret)
-{
-    return parse_unary(parser, true, ret);
-}
-
-static int parse_pow(struct jinja_parser *parser, struct jinja_node **ret)
-{
-    static const struct binary signs[] = { { "**", JINJA_POW }, { NULL, JINJA_POW } };
-
-    return parse_binary(parser, signs, parse_signed, ret);
-}
-
-static int parse_product(struct jinja_parser *parser, struct jinja_node **ret)
-{
-    static const struct binary signs[] = {
-        { "*", JINJA_MUL }, { "/", JINJA_DIV }, { "//", JINJA_FLOOR_DIV }, { "%", JINJA_MOD }, { NULL, JINJA_MOD },
-    };
-
-    return parse_binary(parser, signs, parse_pow, ret);
 }
 
 static int parse_concat(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    struct jinja_nodes parts = { NULL };
     struct jinja_node *part;
-    int r = parse_product(parser, ret);
+    struct jinja_node **tail;
+    int r = parse_level(parser, LEVEL_PRODUCT, &part);
 
     if (r || !jinja_parser_sees(parser, "~")) {
+        *ret = part;
         return r;
     }
-    jinja_nodes_add(&parts, *ret);
-    while (!r && jinja_parser_skip(parser, "~")) {
-        r = parse_product(parser, &part);
-        if (!r) {
-            jinja_nodes_add(&parts, part);
-        }
+    r = jinja_parser_node(parser, JINJA_CONCAT, ret);
+    if (r) {
+        return r;
     }
-    r = r ? r : jinja_parser_node(parser, JINJA_CONCAT, ret);
-    if (!r) {
-        (*ret)->list = parts.first;
+    tail = &(*ret)->list;
+    jinja_parser_add(&tail, part);
+    while (!r && jinja_parser_skip(parser, "~")) {
+        r = parse_level(parser, LEVEL_PRODUCT, &part);
+        if (!r) {
+            jinja_parser_add(&tail, part);
+        }
     }
     return r;
 }
 
-static int parse_sum(struct jinja_parser *parser, struct jinja_node **ret)
-{
-    static const struct binary signs[] = { { "+", JINJA_ADD }, { "-", JINJA_SUB }, { NULL, JINJA_SUB } };
-
-    return parse_binary(parser, signs, parse_concat, ret);
-}
-
-/* The comparison that stands here, gone past; or NULL. */
+/* Goes past a comparison and returns its sign, or NULL where there is none. */
 static const char *take_comparison(struct jinja_parser *parser)
 {
     static const char *const signs[] = { "==", "!=", "<=", ">=", "<", ">" };
@@ -128,29 +118,23 @@ static const char *take_comparison(struct jinja_parser *parser)
 
 static int parse_comparison(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    struct jinja_nodes operands = { NULL };
-    int r = parse_sum(parser, ret);
+    struct jinja_node **tail = NULL;
+    const char *sign;
+    int r = parse_level(parser, LEVEL_SUM, ret);
 
-    while (!r) {
-        const char *sign = take_comparison(parser);
+    while (!r && (sign = take_comparison(parser))) {
         struct jinja_node *operand;
 
-        if (!sign) {
-            break;
+        if (!tail) {
+            r = jinja_parser_wrap(parser, JINJA_COMPARE, ret);
+            tail = &(*ret)->list;
         }
-        r = jinja_parser_node(parser, JINJA_OPERAND, &operand);
-        r = r ? r : parse_sum(parser, &operand->a);
+        r = r ? r : jinja_parser_node(parser, JINJA_OPERAND, &operand);
+        r = r ? r : parse_level(parser, LEVEL_SUM, &operand->a);
         if (!r) {
             operand->sign = sign;
-            jinja_nodes_add(&operands, operand);
+            jinja_parser_add(&tail, operand);
         }
-    }
-    if (r || !operands.first) {
-        return r;
-    }
-    r = wrap(parser, JINJA_COMPARE, ret);
-    if (!r) {
-        (*ret)->list = operands.first;
     }
     return r;
 }
@@ -160,44 +144,37 @@ static int parse_not(struct jinja_parser *parser, struct jinja_node **ret)
     int r;
 
     if (!jinja_parser_skip_word(parser, "not")) {
-        return parse_comparison(parser, ret);
+        return parse_level(parser, LEVEL_COMPARISON, ret);
     }
     r = jinja_parser_down(parser);
     r = r ? r : parse_not(parser, ret);
     jinja_parser_up(parser);
-    return r ? r : wrap(parser, JINJA_NOT, ret);
+    return r ? r : jinja_parser_wrap(parser, JINJA_NOT, ret);
 }
 
-static int parse_and(struct jinja_parser *parser, struct jinja_node **ret)
+static int parse_level(struct jinja_parser *parser, enum level level, struct jinja_node **ret)
 {
-    int r = parse_not(parser, ret);
-
-    while (!r && jinja_parser_skip_word(parser, "and")) {
-        r = wrap(parser, JINJA_AND, ret);
-        r = r ? r : parse_not(parser, &(*ret)->b);
+    switch ((int)level) {
+    case LEVEL_NOT:
+        return parse_not(parser, ret);
+    case LEVEL_COMPARISON:
+        return parse_comparison(parser, ret);
+    case LEVEL_CONCAT:
+        return parse_concat(parser, ret);
+    case LEVEL_SIGN:
+        return parse_unary(parser, true, ret);
     }
-    return r;
-}
-
-static int parse_or(struct jinja_parser *parser, struct jinja_node **ret)
-{
-    int r = parse_and(parser, ret);
-
-    while (!r && jinja_parser_skip_word(parser, "or")) {
-        r = wrap(parser, JINJA_OR, ret);
-        r = r ? r : parse_and(parser, &(*ret)->b);
-    }
-    return r;
+    return parse_binary(parser, level, ret);
 }
 
 int jinja_expr(struct jinja_parser *parser, struct jinja_node **ret)
 {
     int r = jinja_parser_down(parser);
 
-    r = r ? r : parse_or(parser, ret);
+    r = r ? r : parse_level(parser, LEVEL_OR, ret);
     while (!r && jinja_parser_skip_word(parser, "if")) {
-        r = wrap(parser, JINJA_COND, ret);
-        r = r ? r : parse_or(parser, &(*ret)->b);
+        r = jinja_parser_wrap(parser, JINJA_COND, ret);
+        r = r ? r : parse_level(parser, LEVEL_OR, &(*ret)->b);
         if (!r && jinja_parser_skip_word(parser, "else")) {
             r = jinja_expr(parser, &(*ret)->c);
         }
@@ -206,7 +183,7 @@ int jinja_expr(struct jinja_parser *parser, struct jinja_node **ret)
     return r;
 }
 
-/* Does a list of expressions end here? */
+/* True where a list of expressions ends. */
 static bool is_at_end(const struct jinja_parser *parser, const char *end)
 {
     return jinja_parser_is(parser, JINJA_TOKEN_PRINT_END) || jinja_parser_is(parser, JINJA_TOKEN_TAG_END) ||
@@ -215,33 +192,34 @@ static bool is_at_end(const struct jinja_parser *parser, const char *end)
 
 int jinja_expr_list(struct jinja_parser *parser, bool cond, const char *end, struct jinja_node **ret)
 {
-    struct jinja_nodes items = { NULL };
+    struct jinja_node *items = NULL;
+    struct jinja_node **tail = &items;
     bool is_tuple = false;
     int r = JINJA_OK;
 
     while (!r && !is_at_end(parser, end)) {
         struct jinja_node *item;
 
-        r = cond ? jinja_expr(parser, &item) : parse_or(parser, &item);
+        r = cond ? jinja_expr(parser, &item) : parse_level(parser, LEVEL_OR, &item);
         if (r) {
             return r;
         }
-        jinja_nodes_add(&items, item);
+        jinja_parser_add(&tail, item);
         if (!jinja_parser_skip(parser, ",")) {
             break;
         }
         is_tuple = true;
     }
-    if (!items.first) {
+    if (!items) {
         return jinja_parser_refuse(parser, "an expression");
     }
     if (!is_tuple) {
-        *ret = items.first;
+        *ret = items;
         return JINJA_OK;
     }
     r = jinja_parser_node(parser, JINJA_TUPLE_OF, ret);
     if (!r) {
-        (*ret)->list = items.first;
+        (*ret)->list = items;
     }
     return r;
 }
@@ -250,10 +228,10 @@ int jinja_expr_list(struct jinja_parser *parser, bool cond, const char *end, str
 
 static int parse_target_name(struct jinja_parser *parser, struct jinja_node **ret)
 {
+    static const char *const words[] = { "true", "false", "none", "in", NULL };
     int r;
 
-    if (jinja_parser_sees_word(parser, "true") || jinja_parser_sees_word(parser, "false") ||
-        jinja_parser_sees_word(parser, "none") || jinja_parser_sees_word(parser, "in")) {
+    if (jinja_parser_sees_any(parser, words)) {
         return jinja_parser_refuse(parser, "a name to assign to");
     }
     r = jinja_parser_node(parser, JINJA_NAME, ret);
@@ -275,47 +253,48 @@ static int parse_target_item(struct jinja_parser *parser, struct jinja_node **re
 
 int jinja_expr_target(struct jinja_parser *parser, bool attribute, struct jinja_node **ret)
 {
-    struct jinja_nodes items = { NULL };
     struct jinja_node *item;
-    int r = parse_target_item(parser, ret);
+    struct jinja_node **tail;
+    int r = parse_target_item(parser, &item);
 
+    *ret = item;
     if (r) {
         return r;
     }
-    if (attribute && (*ret)->kind == JINJA_NAME && jinja_parser_skip(parser, ".")) {
-        r = wrap(parser, JINJA_ATTR, ret);
+    if (attribute && item->kind == JINJA_NAME && jinja_parser_skip(parser, ".")) {
+        r = jinja_parser_wrap(parser, JINJA_ATTR, ret);
         return r ? r : jinja_parser_expect_name(parser, &(*ret)->name);
     }
     if (!jinja_parser_sees(parser, ",")) {
         return JINJA_OK;
     }
-    jinja_nodes_add(&items, *ret);
+    r = jinja_parser_node(parser, JINJA_TUPLE_OF, ret);
+    if (r) {
+        return r;
+    }
+    tail = &(*ret)->list;
+    jinja_parser_add(&tail, item);
     while (!r && jinja_parser_skip(parser, ",")) {
         if (jinja_parser_sees_word(parser, "in") || jinja_parser_sees(parser, "=") || jinja_parser_sees(parser, ")")) {
             break;
         }
         r = parse_target_item(parser, &item);
         if (!r) {
-            jinja_nodes_add(&items, item);
+            jinja_parser_add(&tail, item);
         }
-    }
-    r = r ? r : jinja_parser_node(parser, JINJA_TUPLE_OF, ret);
-    if (!r) {
-        (*ret)->list = items.first;
     }
     return r;
 }
 
-/* ---- what hangs behind */
+/* ---- attributes, subscripts, calls, filters and tests */
 
-/* "(a, b=1, *c, **d)", behind the opening parenthesis. */
-static int parse_args(struct jinja_parser *parser, struct jinja_node **ret)
+/* Parses "a, b=1, *c, **d)", behind the opening parenthesis, into the list at @tail. */
+static int parse_args(struct jinja_parser *parser, struct jinja_node **tail)
 {
-    struct jinja_nodes args = { NULL };
     int r = JINJA_OK;
 
     while (!r && !jinja_parser_sees(parser, ")")) {
-        const struct jinja_token *token = jinja_token(parser);
+        const struct jinja_token *token = jinja_parser_token(parser);
         struct jinja_node *arg;
 
         r = jinja_parser_node(parser, JINJA_ARG, &arg);
@@ -333,21 +312,21 @@ static int parse_args(struct jinja_parser *parser, struct jinja_node **ret)
         }
         r = r ? r : jinja_expr(parser, &arg->a);
         if (!r) {
-            jinja_nodes_add(&args, arg);
+            jinja_parser_add(&tail, arg);
         }
         if (!jinja_parser_skip(parser, ",")) {
             break;
         }
     }
-    *ret = args.first;
     return r ? r : jinja_parser_expect(parser, ")");
 }
 
-/* Behind "[": an index, a slice, or several as a tuple. */
+/* Parses an index, a slice, or several indices as a tuple, behind "[". */
 static int parse_subscript(struct jinja_parser *parser, struct jinja_node **ret)
 {
     const struct jinja_value none = jinja_none();
-    struct jinja_nodes parts = { NULL };
+    struct jinja_node *parts = NULL;
+    struct jinja_node **tail = &parts;
     struct jinja_node *part;
     bool is_slice = false;
     int r = JINJA_OK;
@@ -359,7 +338,7 @@ static int parse_subscript(struct jinja_parser *parser, struct jinja_node **ret)
             r = i == 0 ? jinja_expr_list(parser, true, NULL, &part) : jinja_expr(parser, &part);
         }
         if (!r) {
-            jinja_nodes_add(&parts, part);
+            jinja_parser_add(&tail, part);
         }
         if (i == 2 || !jinja_parser_skip(parser, ":")) {
             break;
@@ -367,10 +346,10 @@ static int parse_subscript(struct jinja_parser *parser, struct jinja_node **ret)
         is_slice = true;
     }
     r = r ? r : jinja_parser_expect(parser, "]");
-    r = r ? r : wrap(parser, is_slice ? JINJA_SLICE : JINJA_ITEM, ret);
+    r = r ? r : jinja_parser_wrap(parser, is_slice ? JINJA_SLICE : JINJA_ITEM, ret);
     if (!r) {
-        (*ret)->list = is_slice ? parts.first : NULL;
-        (*ret)->b = parts.first;
+        (*ret)->list = is_slice ? parts : NULL;
+        (*ret)->b = parts;
     }
     return r;
 }
@@ -380,16 +359,16 @@ static int parse_dot(struct jinja_parser *parser, struct jinja_node **ret)
     int r;
 
     if (jinja_parser_is(parser, JINJA_TOKEN_INT)) {
-        r = wrap(parser, JINJA_ITEM, ret);
+        r = jinja_parser_wrap(parser, JINJA_ITEM, ret);
         return r ? r : jinja_primary_number(parser, &(*ret)->b);
     }
-    r = wrap(parser, JINJA_ATTR, ret);
+    r = jinja_parser_wrap(parser, JINJA_ATTR, ret);
     return r ? r : jinja_parser_expect_name(parser, &(*ret)->name);
 }
 
 static int parse_call(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    int r = wrap(parser, JINJA_CALL, ret);
+    int r = jinja_parser_wrap(parser, JINJA_CALL, ret);
 
     return r ? r : parse_args(parser, &(*ret)->list);
 }
@@ -414,14 +393,14 @@ static int parse_postfix(struct jinja_parser *parser, struct jinja_node **ret)
 
 static int parse_one_filter(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    int r = wrap(parser, JINJA_FILTER, ret);
+    int r = jinja_parser_wrap(parser, JINJA_FILTER, ret);
 
     r = r ? r : jinja_parser_expect_name(parser, &(*ret)->name);
     if (!r && jinja_parser_skip(parser, "(")) {
         r = parse_args(parser, &(*ret)->list);
     }
     if (!r) {
-        (*ret)->builtin = jinja_builtin_filter((*ret)->name);
+        (*ret)->builtin = jinja_builtin_filter(parser->jinja->library, (*ret)->name);
     }
     return r;
 }
@@ -438,37 +417,22 @@ int jinja_expr_filters(struct jinja_parser *parser, struct jinja_node *subject, 
     return r;
 }
 
-/* Does an argument without parentheses follow the name of a test? */
+/* True if an argument without parentheses follows the name of a test. */
 static bool sees_test_argument(const struct jinja_parser *parser)
 {
-    switch (jinja_token(parser)->kind) {
-    case JINJA_TOKEN_NAME:
-        return !jinja_parser_sees_word(parser, "else") && !jinja_parser_sees_word(parser, "or") &&
-               !jinja_parser_sees_word(parser, "and") && !jinja_parser_sees_word(parser, "if") &&
-               !jinja_parser_sees_word(parser, "is") && !jinja_parser_sees_word(parser, "recursive") &&
-               !jinja_parser_sees_word(parser, "in") && !jinja_parser_sees_word(parser, "not");
-    case JINJA_TOKEN_STRING:
-    case JINJA_TOKEN_INT:
-    case JINJA_TOKEN_FLOAT:
-        return true;
-    case JINJA_TOKEN_SIGN:
-        return jinja_parser_sees(parser, "[") || jinja_parser_sees(parser, "{");
-    case JINJA_TOKEN_TEXT:
-    case JINJA_TOKEN_PRINT_BEGIN:
-    case JINJA_TOKEN_PRINT_END:
-    case JINJA_TOKEN_TAG_BEGIN:
-    case JINJA_TOKEN_TAG_END:
-    case JINJA_TOKEN_END:
-        break;
-    }
-    return false;
+    static const char *const words[] = { "else", "or", "and", "if", "is", "recursive", "in", "not", NULL };
+
+    return (jinja_parser_is(parser, JINJA_TOKEN_NAME) && !jinja_parser_sees_any(parser, words)) ||
+           jinja_parser_is(parser, JINJA_TOKEN_STRING) || jinja_parser_is(parser, JINJA_TOKEN_INT) ||
+           jinja_parser_is(parser, JINJA_TOKEN_FLOAT) || jinja_parser_sees(parser, "[") ||
+           jinja_parser_sees(parser, "{");
 }
 
-/* Behind "is". */
+/* Parses a test behind "is". */
 static int parse_test(struct jinja_parser *parser, struct jinja_node **ret)
 {
     const bool is_negated = jinja_parser_skip_word(parser, "not");
-    int r = wrap(parser, JINJA_TEST, ret);
+    int r = jinja_parser_wrap(parser, JINJA_TEST, ret);
 
     r = r ? r : jinja_parser_expect_name(parser, &(*ret)->name);
     if (!r && jinja_parser_skip(parser, "(")) {
@@ -479,9 +443,9 @@ static int parse_test(struct jinja_parser *parser, struct jinja_node **ret)
         r = r ? r : parse_postfix(parser, &(*ret)->list->a);
     }
     if (!r) {
-        (*ret)->builtin = jinja_builtin_test((*ret)->name);
+        (*ret)->builtin = jinja_builtin_test(parser->jinja->library, (*ret)->name);
     }
-    return r || !is_negated ? r : wrap(parser, JINJA_NOT, ret);
+    return r || !is_negated ? r : jinja_parser_wrap(parser, JINJA_NOT, ret);
 }
 
 static int parse_unary(struct jinja_parser *parser, bool with_filters, struct jinja_node **ret)
@@ -493,10 +457,10 @@ static int parse_unary(struct jinja_parser *parser, bool with_filters, struct ji
     }
     if (jinja_parser_skip(parser, "-")) {
         r = parse_unary(parser, false, ret);
-        r = r ? r : wrap(parser, JINJA_NEG, ret);
+        r = r ? r : jinja_parser_wrap(parser, JINJA_NEG, ret);
     } else if (jinja_parser_skip(parser, "+")) {
         r = parse_unary(parser, false, ret);
-        r = r ? r : wrap(parser, JINJA_POS, ret);
+        r = r ? r : jinja_parser_wrap(parser, JINJA_POS, ret);
     } else {
         r = jinja_primary(parser, ret);
     }

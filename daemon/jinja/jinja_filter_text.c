@@ -1,45 +1,24 @@
 /*
- * Filters of texts and numbers. The subject is the first argument of each.
+ * Filters of texts, and those of any value: length, default, tojson. The subject is the first argument of each.
  */
-#include "base/clean.h"
 #include "jinja/jinja_builtin.h"
 #include "jinja/jinja_char.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_format.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
 #include "jinja/jinja_show.h"
 #include "jinja/jinja_text.h"
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int in_case(struct jinja_run *run, const struct jinja_args *args, enum jinja_case how, struct jinja_value *ret)
+/* upper, lower, title and capitalize. */
+static int filter_case(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_string *text;
     int r = jinja_args_text(run, &args->values[0], &text);
 
-    return r ? r : jinja_text_case(run, text, how, ret);
-}
-
-static int filter_upper(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return in_case(run, args, JINJA_CASE_UPPER, ret);
-}
-
-static int filter_lower(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return in_case(run, args, JINJA_CASE_LOWER, ret);
-}
-
-static int filter_title(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return in_case(run, args, JINJA_CASE_TITLE_FILTER, ret);
-}
-
-static int filter_capitalize(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return in_case(run, args, JINJA_CASE_CAPITAL, ret);
+    return r ? r : jinja_text_case(run, text, (enum jinja_case)args->variant, ret);
 }
 
 static int filter_string(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -48,7 +27,7 @@ static int filter_string(struct jinja_run *run, const struct jinja_args *args, s
     int r = jinja_args_text(run, &args->values[0], &text);
 
     if (!r) {
-        *ret = (struct jinja_value){ .kind = JINJA_STRING, .string = text };
+        *ret = jinja_str(text);
     }
     return r;
 }
@@ -60,7 +39,7 @@ static int filter_trim(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_args_text(run, &args->values[0], &text);
 
     r = r ? r : jinja_args_string(run, &args->values[1], &set);
-    return r ? r : jinja_text_strip(run, text, set, true, true, ret);
+    return r ? r : jinja_text_strip(run, text, set, JINJA_LEFT | JINJA_RIGHT, ret);
 }
 
 static int filter_replace(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -82,7 +61,7 @@ static int filter_center(struct jinja_run *run, const struct jinja_args *args, s
     int r = jinja_args_text(run, &args->values[0], &text);
 
     r = r ? r : jinja_args_int(run, &args->values[1], 80, &width);
-    return r ? r : jinja_text_pad(run, text, width, NULL, 500, ret);
+    return r ? r : jinja_text_pad(run, text, width, NULL, JINJA_PAD_BOTH, ret);
 }
 
 static int write_indent(struct jinja_run *run, const struct jinja_value *width)
@@ -111,7 +90,7 @@ static int filter_indent(struct jinja_run *run, const struct jinja_args *args, s
     int r = jinja_args_text(run, &args->values[0], &text);
 
     from = run->out.n;
-    /* One more newline, so that a last empty line is a line. */
+    /* One more newline, so that an empty last line counts as a line. */
     r = r ? r : jinja_out_string(run, text);
     r = r ? r : jinja_out_text(run, "\n", JINJA_SCAFFOLD);
     r = r ? r : jinja_out_take(run, from, &lines);
@@ -149,7 +128,7 @@ static int filter_truncate(struct jinja_run *run, const struct jinja_args *args,
     }
     end = end ? end : &(const struct jinja_string){ .bytes = "...", .n = 3 };
     if ((int64_t)jinja_char_count(text) <= length + leeway) {
-        *ret = (struct jinja_value){ .kind = JINJA_STRING, .string = text };
+        *ret = jinja_str(text);
         return JINJA_OK;
     }
     length -= (int64_t)jinja_char_count(end);
@@ -207,13 +186,12 @@ static int filter_length(struct jinja_run *run, const struct jinja_args *args, s
 {
     const struct jinja_value *value = &args->values[0];
     int64_t n = 0;
+    int r = JINJA_OK;
 
     if (value->kind == JINJA_STRING) {
         n = (int64_t)jinja_char_count(value->string);
-        *ret = jinja_int(n);
-        return jinja_run_count(run, value->string->n / 64);
-    }
-    if (value->kind == JINJA_DICT) {
+        r = jinja_run_count(run, value->string->n / 64);
+    } else if (value->kind == JINJA_DICT) {
         n = (int64_t)value->dict->n;
     } else if (value->kind == JINJA_LIST && value->list->flavour != JINJA_FLAVOUR_GENERATOR) {
         n = (int64_t)value->list->n;
@@ -221,7 +199,7 @@ static int filter_length(struct jinja_run *run, const struct jinja_args *args, s
         return jinja_fail(run, "TypeError", "object of type '%s' has no len()", jinja_value_type(value));
     }
     *ret = jinja_int(n);
-    return JINJA_OK;
+    return r;
 }
 
 static int filter_default(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -239,191 +217,10 @@ static int filter_default(struct jinja_run *run, const struct jinja_args *args, 
     return jinja_string_word(run, "", ret);
 }
 
-static int filter_safe(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return filter_string(run, args, ret);
-}
-
-/* ---- numbers */
-
-/* No number of 64 bits needs more. */
-#define NUMBER_BYTES 64u
-
-/* A text without blanks around it and with a zero behind, if it is short enough for a number; *ret_n 0 if not. */
-static void number_text(const struct jinja_string *string, char text[NUMBER_BYTES], size_t *ret_n)
-{
-    size_t from;
-    size_t n;
-    size_t n_out = 0;
-
-    jinja_char_strip(string, NULL, true, true, &from, &n);
-    for (size_t i = 0; i < n && n < 64; i++) {
-        const char c = string->bytes[from + i];
-
-        if (c == '_' && i > 0 && i + 1 < n) {
-            continue;
-        }
-        text[n_out++] = c;
-    }
-    text[n_out] = 0;
-    *ret_n = n_out;
-}
-
-/* What float() reads: no hexadecimal digits, which strtod() would take. */
-static bool read_real(const char *text, size_t n, double *ret)
-{
-    char *end;
-
-    if (n == 0 || strpbrk(text, "xXpP(")) {
-        return false;
-    }
-    *ret = strtod(text, &end);
-    return (size_t)(end - text) == n;
-}
-
-static int filter_int(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    const struct jinja_value *value = &args->values[0];
-    double real = 0;
-    bool is_real = value->kind == JINJA_FLOAT;
-    int64_t base;
-    int r = jinja_args_int(run, &args->values[2], 10, &base);
-
-    *ret = jinja_is_given(&args->values[1]) ? args->values[1] : jinja_int(0);
-    if (r || jinja_is_int(value)) {
-        *ret = r ? *ret : jinja_int(jinja_int_of(value));
-        ret->foreign = value->foreign;
-        return r;
-    }
-    real = is_real ? value->real : 0;
-    if (value->kind == JINJA_STRING && (base == 0 || (base >= 2 && base <= 36))) {
-        char text[NUMBER_BYTES];
-        size_t n;
-        char *end;
-        long long number;
-
-        number_text(value->string, text, &n);
-        errno = 0;
-        number = strtoll(text + (base == 2 && n > 2 && (text[1] | 0x20) == 'b' ? 2 : 0), &end, (int)base);
-        if (n > 0 && (size_t)(end - text) == n && errno == 0) {
-            *ret = jinja_int(number);
-            ret->foreign = jinja_string_mark(value->string, 0) == JINJA_FOREIGN;
-            return JINJA_OK;
-        }
-        is_real = read_real(text, n, &real);
-    }
-    if (is_real && fabs(real) < 9.2e18) {
-        *ret = jinja_int((int64_t)real);
-        ret->foreign = value->kind == JINJA_FLOAT ? value->foreign : true;
-    }
-    return JINJA_OK;
-}
-
-static int filter_float(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    const struct jinja_value *value = &args->values[0];
-
-    (void)run;
-    *ret = jinja_is_given(&args->values[1]) ? args->values[1] : jinja_float(0);
-    if (jinja_is_number(value)) {
-        *ret = jinja_float(jinja_real_of(value));
-        ret->foreign = value->foreign;
-    } else if (value->kind == JINJA_STRING) {
-        char text[NUMBER_BYTES];
-        double real;
-        size_t n;
-
-        number_text(value->string, text, &n);
-        if (read_real(text, n, &real)) {
-            *ret = jinja_float(real);
-            ret->foreign = true;
-        }
-    }
-    return JINJA_OK;
-}
-
-static int want_number(struct jinja_run *run, const struct jinja_value *value)
-{
-    if (value->kind == JINJA_UNDEFINED) {
-        return jinja_fail_undefined(run, value);
-    }
-    if (!jinja_is_number(value)) {
-        return jinja_fail(run, "TypeError", "type %s has no number", jinja_value_type(value));
-    }
-    return JINJA_OK;
-}
-
-static int filter_abs(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    const struct jinja_value *value = &args->values[0];
-    int r = want_number(run, value);
-
-    if (r) {
-        return r;
-    }
-    if (value->kind == JINJA_FLOAT) {
-        *ret = jinja_float(fabs(value->real));
-    } else if (jinja_int_of(value) == INT64_MIN) {
-        return jinja_fail(run, "OverflowError", "an integer does not fit into 64 bits");
-    } else {
-        *ret = jinja_int(llabs(jinja_int_of(value)));
-    }
-    ret->foreign = value->foreign;
-    return JINJA_OK;
-}
-
-/* Python rounds the decimal digits of what the number exactly is, as printf() does. */
-static double round_to(double real, int64_t precision)
-{
-    char text[400];
-
-    if (precision < 0) {
-        const double scale = pow(10, (double)-precision);
-
-        return nearbyint(real / scale) * scale;
-    }
-    if (fabs(real) > 1e300 || precision > 40) {
-        return real;
-    }
-    snprintf(text, sizeof(text), "%.*f", (int)precision, real);
-    return strtod(text, NULL);
-}
-
-static int filter_round(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    const struct jinja_value *value = &args->values[0];
-    const struct jinja_string *method;
-    int64_t precision;
-    double scale;
-    int r = want_number(run, value);
-
-    r = r ? r : jinja_args_int(run, &args->values[1], 0, &precision);
-    r = r ? r : jinja_args_string(run, &args->values[2], &method);
-    if (r) {
-        return r;
-    }
-    if (method && !jinja_string_is(method, "common") && !jinja_string_is(method, "ceil") &&
-        !jinja_string_is(method, "floor")) {
-        return jinja_fail(run, "FilterArgumentError", "method must be common, ceil or floor");
-    }
-    scale = pow(10, (double)precision);
-    if (!method || jinja_string_is(method, "common")) {
-        *ret = value->kind == JINJA_FLOAT ? jinja_float(round_to(value->real, precision)) : *value;
-    } else if (jinja_string_is(method, "ceil")) {
-        *ret = jinja_float(ceil(jinja_real_of(value) * scale) / scale);
-    } else {
-        *ret = jinja_float(floor(jinja_real_of(value) * scale) / scale);
-    }
-    ret->foreign = value->foreign;
-    return JINJA_OK;
-}
-
-/* ---- formats */
-
-/* separators=(",", ":") */
+/* Reads separators=(",", ":"). */
 static int read_separators(struct jinja_run *run, const struct jinja_value *value, struct jinja_json *how)
 {
-    if (value->kind == JINJA_NONE || !jinja_is_given(value)) {
+    if (!jinja_is_set(value)) {
         return JINJA_OK;
     }
     if (value->kind != JINJA_LIST || value->list->n != 2 || value->list->items[0].kind != JINJA_STRING ||
@@ -435,7 +232,7 @@ static int read_separators(struct jinja_run *run, const struct jinja_value *valu
     return JINJA_OK;
 }
 
-/* Indents up to this many blanks are cut from one text. */
+/* The widest indent that is given as a number; its blanks are cut from one constant. */
 #define INDENT_MAX 64
 
 static int filter_tojson(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -450,7 +247,7 @@ static int filter_tojson(struct jinja_run *run, const struct jinja_args *args, s
 
     if (!r && indent->kind == JINJA_STRING) {
         how.indent = indent->string;
-    } else if (!r && indent->kind != JINJA_NONE && jinja_is_given(indent)) {
+    } else if (!r && jinja_is_set(indent)) {
         int64_t n;
 
         r = jinja_args_int(run, indent, 0, &n);
@@ -468,12 +265,8 @@ static int filter_format(struct jinja_run *run, const struct jinja_args *args, s
 {
     const struct jinja_string *format;
     struct jinja_value with;
-    int r;
+    int r = jinja_args_text(run, &args->values[0], &format);
 
-    if (args->n == 0) {
-        return jinja_fail(run, "TypeError", "format() lacks its text");
-    }
-    r = jinja_args_text(run, &args->values[0], &format);
     if (!r && args->named && args->n == 1) {
         with = (struct jinja_value){ .kind = JINJA_DICT, .dict = args->named };
         return jinja_format_percent(run, format, &with, ret);
@@ -485,32 +278,27 @@ static int filter_format(struct jinja_run *run, const struct jinja_args *args, s
     return r ? r : jinja_format_percent(run, format, &with, ret);
 }
 
-static const struct jinja_builtin rows[] = {
-    { "abs", filter_abs, 1, false, { "x" } },
-    { "capitalize", filter_capitalize, 1, false, { "s" } },
-    { "center", filter_center, 1, false, { "value", "width" } },
-    { "count", filter_length, 1, false, { "obj" } },
-    { "d", filter_default, 0, false, { "value", "default_value", "boolean" } },
-    { "default", filter_default, 0, false, { "value", "default_value", "boolean" } },
-    { "e", filter_escape, 1, false, { "s" } },
-    { "escape", filter_escape, 1, false, { "s" } },
-    { "float", filter_float, 1, false, { "value", "default" } },
-    { "forceescape", filter_escape, 1, false, { "value" } },
-    { "format", filter_format, 0, true, { "value" } },
-    { "indent", filter_indent, 1, false, { "s", "width", "first", "blank" } },
-    { "int", filter_int, 1, false, { "value", "default", "base" } },
-    { "length", filter_length, 1, false, { "obj" } },
-    { "lower", filter_lower, 1, false, { "s" } },
-    { "replace", filter_replace, 3, false, { "s", "old", "new", "count" } },
-    { "round", filter_round, 1, false, { "value", "precision", "method" } },
-    { "safe", filter_safe, 1, false, { "value" } },
-    { "string", filter_string, 1, false, { "object" } },
-    { "title", filter_title, 1, false, { "s" } },
-    { "tojson", filter_tojson, 1, false, { "x", "ensure_ascii", "indent", "separators", "sort_keys" } },
-    { "trim", filter_trim, 1, false, { "value", "chars" } },
-    { "truncate", filter_truncate, 1, false, { "s", "length", "killwords", "end", "leeway" } },
-    { "upper", filter_upper, 1, false, { "s" } },
-    { "wordcount", filter_wordcount, 1, false, { "s" } },
+const struct jinja_builtin jinja_filters_text[] = {
+    { "capitalize", filter_case, JINJA_CASE_CAPITAL, 1, { "s" } },
+    { "center", filter_center, 0, 1, { "value", "width" } },
+    { "count", filter_length, 0, 1, { "obj" } },
+    { "d", filter_default, 0, 0, { "value", "default_value", "boolean" } },
+    { "default", filter_default, 0, 0, { "value", "default_value", "boolean" } },
+    { "e", filter_escape, 0, 1, { "s" } },
+    { "escape", filter_escape, 0, 1, { "s" } },
+    { "forceescape", filter_escape, 0, 1, { "value" } },
+    { "format", filter_format, 0, 0, { NULL } },
+    { "indent", filter_indent, 0, 1, { "s", "width", "first", "blank" } },
+    { "length", filter_length, 0, 1, { "obj" } },
+    { "lower", filter_case, JINJA_CASE_LOWER, 1, { "s" } },
+    { "replace", filter_replace, 0, 3, { "s", "old", "new", "count" } },
+    { "safe", filter_string, 0, 1, { "value" } },
+    { "string", filter_string, 0, 1, { "object" } },
+    { "title", filter_case, JINJA_CASE_TITLE_FILTER, 1, { "s" } },
+    { "tojson", filter_tojson, 0, 1, { "x", "ensure_ascii", "indent", "separators", "sort_keys" } },
+    { "trim", filter_trim, 0, 1, { "value", "chars" } },
+    { "truncate", filter_truncate, 0, 1, { "s", "length", "killwords", "end", "leeway" } },
+    { "upper", filter_case, JINJA_CASE_UPPER, 1, { "s" } },
+    { "wordcount", filter_wordcount, 0, 1, { "s" } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_filters_text = { rows, COUNTOF(rows) };

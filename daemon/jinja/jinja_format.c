@@ -1,9 +1,12 @@
 /*
- * Both kinds of formats come down to one description of how a value is written.
+ * Both kinds of formats are read into one struct spec.
  */
 #include "jinja/jinja_format.h"
 #include "jinja/jinja_char.h"
-#include "jinja/jinja_list.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
+#include "jinja/jinja_get.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
 #include "jinja/jinja_show.h"
 #include "jinja/jinja_text.h"
@@ -11,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What stands in a format; larger is read as this, which no budget pays for. */
+/* Larger numbers in a format are read as this one, for which no run has enough steps. */
 #define COUNT_MAX (1 << 30)
 
-/* Digits behind the point: a double has no more to say. */
+/* Digits behind the point, more than a double can tell apart. */
 #define DIGITS_MAX 50
 
 struct spec {
@@ -32,7 +35,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Reads digits at *at; *ret stays where there are none. */
+/* Reads the digits at *at; *ret is untouched where there are none. */
 static void read_digits(const struct jinja_string *format, size_t *at, int *ret)
 {
     for (bool first = true; *at < format->n && is_digit(format->bytes[*at]); ++*at, first = false) {
@@ -42,33 +45,41 @@ static void read_digits(const struct jinja_string *format, size_t *at, int *ret)
     }
 }
 
+/* Reads width and precision: "8.2". */
+static void read_size(const struct jinja_string *format, size_t *at, struct spec *spec)
+{
+    read_digits(format, at, &spec->width);
+    if (*at < format->n && format->bytes[*at] == '.') {
+        ++*at;
+        spec->precision = 0;
+        read_digits(format, at, &spec->precision);
+    }
+}
+
+static const char *sign_of(const struct spec *spec, bool is_negative)
+{
+    return is_negative ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "";
+}
+
 static int write_integer(struct jinja_run *run, const struct spec *spec, const struct jinja_value *value,
                          enum jinja_mark mark)
 {
     int64_t number = value->kind == JINJA_FLOAT ? 0 : jinja_int_of(value);
-    const char *sign;
     uint64_t size;
     char text[80];
+    int n;
 
     if (value->kind == JINJA_FLOAT && value->real > -9e18 && value->real < 9e18) {
         number = (int64_t)value->real;
     }
-    sign = number < 0 ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "";
     size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
-    switch (spec->kind) {
-    case 'x':
-        snprintf(text, sizeof(text), "%s%" PRIx64, sign, size);
-        break;
-    case 'X':
-        snprintf(text, sizeof(text), "%s%" PRIX64, sign, size);
-        break;
-    case 'o':
-        snprintf(text, sizeof(text), "%s%" PRIo64, sign, size);
-        break;
-    default: /* d */
-        snprintf(text, sizeof(text), "%s%" PRIu64, sign, size);
-        break;
-    }
+    n = snprintf(text, sizeof(text), "%s", sign_of(spec, number < 0));
+    snprintf(text + n, sizeof(text) - (size_t)n,
+             spec->kind == 'x'   ? "%" PRIx64
+             : spec->kind == 'X' ? "%" PRIX64
+             : spec->kind == 'o' ? "%" PRIo64
+                                 : "%" PRIu64,
+             size);
     return jinja_out_text(run, text, mark);
 }
 
@@ -77,23 +88,18 @@ static int write_real(struct jinja_run *run, const struct spec *spec, const stru
 {
     const int precision = spec->precision < 0 ? 6 : spec->precision;
     const double real = jinja_real_of(value);
-    const char *sign = real < 0 ? "" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "";
     char text[420]; /* 309 digits, the point, DIGITS_MAX more, and a sign */
+    int n;
 
     if (precision > DIGITS_MAX) {
         return jinja_fail(run, "ValueError", "precision %d of a number is above %d", precision, DIGITS_MAX);
     }
-    switch (spec->kind) {
-    case 'e':
-        snprintf(text, sizeof(text), "%s%.*e", sign, precision, real);
-        break;
-    case 'g':
-        snprintf(text, sizeof(text), "%s%.*g", sign, precision, real);
-        break;
-    default: /* f */
-        snprintf(text, sizeof(text), "%s%.*f", sign, precision, real);
-        break;
-    }
+    n = snprintf(text, sizeof(text), "%s", real < 0 ? "" : sign_of(spec, false));
+    snprintf(text + n, sizeof(text) - (size_t)n,
+             spec->kind == 'e'   ? "%.*e"
+             : spec->kind == 'g' ? "%.*g"
+                                 : "%.*f",
+             precision, real);
     return jinja_out_text(run, text, mark);
 }
 
@@ -117,7 +123,7 @@ static int refuse(struct jinja_run *run, const char *what)
     return jinja_fail(run, "ValueError", "unsupported format: %s", what);
 }
 
-/* Texts are cut and floats rounded; of the rest a precision means what is rarely meant, or nothing. */
+/* True if the format has a precision that is neither the length of a text nor the digits of a float. */
 static bool has_odd_precision(const struct spec *spec, const struct jinja_value *value)
 {
     if (spec->precision < 0) {
@@ -134,6 +140,7 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     const char fill_byte = spec->zero && is_number ? '0' : spec->fill ? spec->fill : ' ';
     const struct jinja_string fill = { .bytes = &fill_byte, .n = 1 };
     const char align = spec->align ? spec->align : is_number || jinja_is_number(value) ? '>' : '<';
+    const enum jinja_pad pad = align == '<' ? JINJA_PAD_RIGHT : align == '^' ? JINJA_PAD_BOTH : JINJA_PAD_LEFT;
     const size_t from = run->out.n;
     size_t n_sign = 0;
     struct jinja_value text;
@@ -164,12 +171,7 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
     r = jinja_string_cut(run, text.string, 0, n_sign, &sign);
     r = r ? r : jinja_string_cut(run, text.string, n_sign, text.string->n - n_sign, &text);
     r = r ? r : jinja_out_string(run, sign.string);
-    r = r ? r
-          : jinja_text_pad(run, text.string, spec->width - (int)n_sign, &fill,
-                           align == '<'   ? 0
-                           : align == '^' ? 500
-                                          : 1000,
-                           &text);
+    r = r ? r : jinja_text_pad(run, text.string, spec->width - (int)n_sign, &fill, pad, &text);
     return r ? r : jinja_out_string(run, text.string);
 }
 
@@ -183,7 +185,7 @@ struct values {
 static int next_value(struct jinja_run *run, struct values *values, struct jinja_value *ret)
 {
     const struct jinja_value *with = values->with;
-    const bool is_tuple = with->kind == JINJA_LIST && with->list->flavour == JINJA_FLAVOUR_TUPLE;
+    const bool is_tuple = jinja_is_tuple(with);
     const size_t n = is_tuple ? with->list->n : 1;
 
     if (values->at >= n) {
@@ -194,7 +196,7 @@ static int next_value(struct jinja_run *run, struct values *values, struct jinja
     return JINJA_OK;
 }
 
-/* "(name)" behind the %: the value of that key. */
+/* Reads "(name)" behind a %; *ret: the value of that key. */
 static int named_value(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values,
                        struct jinja_value *ret)
 {
@@ -225,7 +227,7 @@ static int named_value(struct jinja_run *run, const struct jinja_string *format,
     return r;
 }
 
-/* Behind a %, which stands at *at - 1. */
+/* Writes the conversion behind the % at *at - 1. */
 static int percent(struct jinja_run *run, const struct jinja_string *format, size_t *at, struct values *values)
 {
     struct spec spec = { .precision = -1 };
@@ -244,12 +246,7 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
         spec.zero = spec.zero || flag == '0';
         spec.sign = flag == '+' || flag == ' ' ? flag : spec.sign;
     }
-    read_digits(format, at, &spec.width);
-    if (*at < format->n && format->bytes[*at] == '.') {
-        ++*at;
-        spec.precision = 0;
-        read_digits(format, at, &spec.precision);
-    }
+    read_size(format, at, &spec);
     if (r || *at == format->n) {
         return r ? r : jinja_fail(run, "ValueError", "incomplete format");
     }
@@ -270,7 +267,7 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
 int jinja_format_percent(struct jinja_run *run, const struct jinja_string *format, const struct jinja_value *with,
                          struct jinja_value *ret)
 {
-    const bool is_tuple = with->kind == JINJA_LIST && with->list->flavour == JINJA_FLAVOUR_TUPLE;
+    const bool is_tuple = jinja_is_tuple(with);
     struct values values = { .with = with };
     const size_t from = run->out.n;
     size_t at = 0;
@@ -295,7 +292,7 @@ int jinja_format_percent(struct jinja_run *run, const struct jinja_string *forma
 
 /* ---- "{0.name:>5}".format(value) */
 
-/* ":>8.2f" */
+/* Reads the part of a field behind the colon: ">8.2f". */
 static int read_spec(struct jinja_run *run, const struct jinja_string *format, struct spec *ret)
 {
     size_t at = 0;
@@ -316,19 +313,14 @@ static int read_spec(struct jinja_run *run, const struct jinja_string *format, s
         ret->zero = true;
         at++;
     }
-    read_digits(format, &at, &ret->width);
-    if (at < format->n && format->bytes[at] == '.') {
-        at++;
-        ret->precision = 0;
-        read_digits(format, &at, &ret->precision);
-    }
+    read_size(format, &at, ret);
     if (at < format->n && format->bytes[at] && strchr("sdxXofeg", format->bytes[at])) {
         ret->kind = format->bytes[at++];
     }
     return at == format->n ? JINJA_OK : refuse(run, "what stands behind the colon of {} is not known");
 }
 
-/* The value that a field names: by number, by keyword, or the next one; then attributes. */
+/* *ret: the argument that a field names by number or keyword, or the next one, and then its attributes. */
 static int field_value(struct jinja_run *run, const struct jinja_string *field, const struct jinja_args *with,
                        size_t *next, struct jinja_value *ret)
 {
@@ -360,7 +352,7 @@ static int field_value(struct jinja_run *run, const struct jinja_string *field, 
     return r ? r : jinja_get_path(run, ret, &name, ret);
 }
 
-/* One "{…}" whose inside is @field. */
+/* Writes one "{...}" with @field between its braces. */
 static int write_field(struct jinja_run *run, const struct jinja_string *field, const struct jinja_args *with,
                        size_t *next)
 {

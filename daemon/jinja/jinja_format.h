@@ -1,8 +1,8 @@
 /*
  * Jinja formats: "%s" % value and "{}".format(value)
  *
- * Of the formats of numbers: flags, width, precision and d i s r x X o f e g; of str.format() the same after a colon
- * with < > ^ and a fill. Others are refused.
+ * Supported are flags, width, precision and the conversions d i s r x X o f e g; in str.format() the same behind a
+ * colon with < > ^ and a fill. Other formats are refused.
  */
 #ifndef SOTTO_JINJA_JINJA_FORMAT_H
 #define SOTTO_JINJA_JINJA_FORMAT_H

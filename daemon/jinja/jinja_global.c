@@ -1,12 +1,13 @@
 /*
- * Functions that every template has: those of Jinja that chat templates use, and the two that transformers adds.
+ * Functions that every template can call: those of Jinja which chat templates use, and the two that transformers adds.
  */
-#include "base/clean.h"
 #include "jinja/jinja_builtin.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_run.h"
 #include <string.h>
 
-/* As Jinja's sandbox. */
+/* The ceiling of Jinja's sandbox. */
 #define RANGE_MAX 100000u
 
 static int global_range(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -46,7 +47,7 @@ static int global_range(struct jinja_run *run, const struct jinja_args *args, st
     return r;
 }
 
-/* dict() and namespace(): from a mapping and keywords. */
+/* dict() and namespace(), the kinds of their results: built from mappings and keywords. */
 static int global_dict(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     int r = jinja_dict_new(run, ret);
@@ -57,21 +58,14 @@ static int global_dict(struct jinja_run *run, const struct jinja_args *args, str
         if (from->kind != JINJA_DICT) {
             return jinja_fail(run, "TypeError", "'%s' object is no mapping", jinja_value_type(from));
         }
-        for (size_t k = 0; !r && k < from->dict->n; k++) {
-            r = jinja_dict_put(run, ret->dict, &from->dict->pairs[k].key, &from->dict->pairs[k].value);
-        }
+        r = jinja_dict_update(run, ret->dict, from->dict);
     }
-    for (size_t i = 0; !r && args->named && i < args->named->n; i++) {
-        r = jinja_dict_put(run, ret->dict, &args->named->pairs[i].key, &args->named->pairs[i].value);
+    if (!r && args->named) {
+        r = jinja_dict_update(run, ret->dict, args->named);
     }
-    return r;
-}
-
-static int global_namespace(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    int r = global_dict(run, args, ret);
-
-    ret->kind = r ? JINJA_NONE : JINJA_NAMESPACE;
+    if (!r) {
+        ret->kind = (enum jinja_kind)args->variant;
+    }
     return r;
 }
 
@@ -83,10 +77,10 @@ static int global_raise(struct jinja_run *run, const struct jinja_args *args, st
     return r ? r : jinja_fail(run, "TemplateError", "%.*s", (int)(text->n < 1024 ? text->n : 1024), text->bytes);
 }
 
-/* The result of one strftime() that a template may ask for. */
+/* Ceiling of one pattern and of its result. */
 #define TIME_BYTES 512u
 
-/* strftime() by the name of a plain function: compilers warn of patterns that they cannot read. */
+/* strftime() behind a pointer, since compilers warn of patterns that are not constant. */
 static size_t (*const write_time)(char *, size_t, const char *, const struct tm *) = strftime;
 
 static int global_strftime(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -105,7 +99,7 @@ static int global_strftime(struct jinja_run *run, const struct jinja_args *args,
     if (format->n >= sizeof(pattern) - 1 || memchr(format->bytes, 0, format->n)) {
         return jinja_fail(run, "ValueError", "the format of a time is too long");
     }
-    /* One character before, so that an empty result is told from a failure. */
+    /* strftime() returns 0 for an empty result as for a failure, so a blank goes in front. */
     pattern[0] = ' ';
     memcpy(pattern + 1, format->bytes, format->n);
     pattern[format->n + 1] = 0;
@@ -115,12 +109,11 @@ static int global_strftime(struct jinja_run *run, const struct jinja_args *args,
     return jinja_string_new(run, text + 1, strlen(text + 1), format->marks ? JINJA_FOREIGN : format->mark, ret);
 }
 
-static const struct jinja_builtin rows[] = {
-    { "dict", global_dict, 0, true, { NULL } },
-    { "namespace", global_namespace, 0, true, { NULL } },
-    { "raise_exception", global_raise, 1, false, { "message" } },
-    { "range", global_range, 1, false, { "start", "stop", "step" } },
-    { "strftime_now", global_strftime, 1, false, { "format" } },
+const struct jinja_builtin jinja_globals[] = {
+    { "dict", global_dict, JINJA_DICT, 0, { NULL } },
+    { "namespace", global_dict, JINJA_NAMESPACE, 0, { NULL } },
+    { "raise_exception", global_raise, 0, 1, { "message" } },
+    { "range", global_range, 0, 1, { "start", "stop", "step" } },
+    { "strftime_now", global_strftime, 0, 1, { "format" } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_globals = { rows, COUNTOF(rows) };

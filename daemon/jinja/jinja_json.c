@@ -1,5 +1,7 @@
 #include "jinja/jinja_json.h"
 #include "base/utf8.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_run.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ static void skip_blanks(struct reader *reader)
     }
 }
 
-/* The next byte behind blanks, or 0. */
+/* Returns the next byte behind blanks, or 0. */
 static char peek(struct reader *reader)
 {
     skip_blanks(reader);
@@ -42,7 +44,7 @@ static bool take(struct reader *reader, char c)
     return is_it;
 }
 
-/* Four digits. False: they are none. */
+/* Reads four hexadecimal digits. False: other characters stand there. */
 static bool read_hex(struct reader *reader, uint32_t *ret)
 {
     uint32_t unit = 0;
@@ -63,7 +65,7 @@ static bool read_hex(struct reader *reader, uint32_t *ret)
     return true;
 }
 
-/* Behind "\u": one unit, or the two of a pair. */
+/* Reads the unit behind "\u", or the two units of a surrogate pair. False: they are no character. */
 static bool read_point(struct reader *reader, uint32_t *ret)
 {
     uint32_t low;
@@ -85,7 +87,7 @@ static bool read_point(struct reader *reader, uint32_t *ret)
     return true;
 }
 
-/* Behind a backslash: writes what it means to @out and returns how many bytes; 0: nothing that is known. */
+/* Writes the meaning of the escape behind a backslash to @out and returns its bytes, or 0 for an unknown escape. */
 static size_t read_escape(struct reader *reader, char *out)
 {
     static const char letters[] = "\"\\/bfnrt";
@@ -102,7 +104,7 @@ static size_t read_escape(struct reader *reader, char *out)
     return c == 'u' && read_point(reader, &point) ? utf8_write(point, (uint8_t *)out) : 0;
 }
 
-/* Behind the opening quote. An escape is longer than what it means, so the text fits where it stood. */
+/* Reads a string behind its opening quote. No escape is shorter than its meaning, so the source has room enough. */
 static int read_string(struct reader *reader, struct jinja_value *ret)
 {
     struct jinja_string *string = jinja_run_alloc(reader->run, sizeof(*string));
@@ -133,7 +135,7 @@ static int read_string(struct reader *reader, struct jinja_value *ret)
         }
         n_out = read_escape(reader, out + n);
         if (n_out == 0) {
-            return refuse(reader, "a string has an escape that is none");
+            return refuse(reader, "a string has an unknown escape");
         }
         n += n_out;
     }
@@ -143,7 +145,8 @@ static int read_string(struct reader *reader, struct jinja_value *ret)
     return jinja_run_count(reader->run, n / 64);
 }
 
-/* The grammar of JSON, which is stricter than strtod(): no leading zeros, digits on both sides of a point. */
+/* Returns the bytes of the number at @at, or 0. JSON is stricter than strtod(): no leading zeros, and digits on both
+ * sides of a point. */
 static size_t number_bytes(const char *at, size_t n, bool *ret_is_real)
 {
     size_t i = n > 0 && at[0] == '-';
@@ -181,7 +184,7 @@ static int read_number(struct reader *reader, struct jinja_value *ret)
     char *digits;
 
     if (n == 0) {
-        return refuse(reader, "what stands there is no value");
+        return refuse(reader, "a value is expected");
     }
     digits = jinja_run_alloc(reader->run, n + 1);
     if (!digits) {
@@ -224,7 +227,7 @@ static int read_word(struct reader *reader, struct jinja_value *ret)
             return JINJA_OK;
         }
     }
-    return refuse(reader, "what stands there is no value");
+    return refuse(reader, "a value is expected");
 }
 
 static int read_list(struct reader *reader, struct jinja_value *ret)
@@ -316,7 +319,7 @@ int jinja_json_read(struct jinja_run *run, const char *bytes, size_t n, enum jin
     }
     r = read_value(&reader, ret);
     if (!r && peek(&reader) != 0) {
-        r = refuse(&reader, "something follows the value");
+        r = refuse(&reader, "the text goes on behind the value");
     }
-    return r || reader.at == n ? r : refuse(&reader, "something follows the value");
+    return r || reader.at == n ? r : refuse(&reader, "the text goes on behind the value");
 }

@@ -1,6 +1,6 @@
 /*
- * Two states: between tags, and inside one. A tag's end is only seen while no bracket is open, so that a dictionary's
- * closing braces end nothing.
+ * The lexer is between tags or inside one. The end of a tag is recognised only while no bracket is open, so that the
+ * braces of a dictionary do not end it.
  */
 #include "jinja/jinja_lex.h"
 #include "base/clean.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Brackets open at once; the parser would refuse as many. */
+/* Brackets open at once; the parser refuses as many (JINJA_NESTING_MAX). */
 #define BRACKETS_MAX 256u
 
 struct lexer {
@@ -17,11 +17,11 @@ struct lexer {
     size_t n;
     size_t at;
     uint32_t line;
-    size_t counted;             /* lines are counted up to here */
+    size_t counted;             /* @line is that of this offset */
     struct jinja_token *tokens; /* owned */
     size_t n_tokens;
     size_t cap;
-    char brackets[BRACKETS_MAX]; /* what closes the open ones */
+    char brackets[BRACKETS_MAX]; /* the closing ones that are expected */
     size_t n_brackets;
     struct diag *diag;
 };
@@ -86,7 +86,7 @@ static void skip_space(struct lexer *lexer)
     }
 }
 
-/* The text before a tag at @at, with what its sign and lstrip_blocks take away. */
+/* Pushes the text before a tag at @at, without the blanks that its sign or lstrip_blocks strips. */
 static int push_text(struct lexer *lexer, size_t from, size_t at, char sign, bool is_print)
 {
     const struct jinja_string text = { .bytes = lexer->source + from, .n = at - from };
@@ -94,7 +94,7 @@ static int push_text(struct lexer *lexer, size_t from, size_t at, char sign, boo
     size_t n = text.n;
 
     if (sign == '-') {
-        jinja_char_strip(&text, NULL, false, true, &skipped, &n);
+        jinja_char_strip(&text, NULL, JINJA_RIGHT, &skipped, &n);
     } else if (sign != '+' && !is_print) {
         size_t start = text.n;
 
@@ -108,7 +108,7 @@ static int push_text(struct lexer *lexer, size_t from, size_t at, char sign, boo
     return n > 0 ? push(lexer, JINJA_TOKEN_TEXT, from, n) : JINJA_OK;
 }
 
-/* Goes past a tag's end at lexer->at, if one is there: "%}" with its sign and what is trimmed behind. */
+/* Goes past the end of a tag ("%}" with its sign) and the blanks that are trimmed behind it. False: there is none. */
 static bool take_end(struct lexer *lexer, const char *end, bool trims)
 {
     const char c = lexer->at < lexer->n ? lexer->source[lexer->at] : 0;
@@ -141,7 +141,7 @@ static int skip_comment(struct lexer *lexer)
     return refuse(lexer, "Missing end of comment tag");
 }
 
-/* Is the tag whose inside begins at @at the word @word alone? Goes past it then. */
+/* Goes past a tag with @word alone inside, from @at on. False: it is another tag. */
 static bool take_word_tag(struct lexer *lexer, size_t at, const char *word, bool trims)
 {
     const size_t before = lexer->at;
@@ -159,7 +159,7 @@ static bool take_word_tag(struct lexer *lexer, size_t at, const char *word, bool
     return false;
 }
 
-/* Behind {% raw %}: all is text up to {% endraw %}. */
+/* Takes the text behind {% raw %}, up to {% endraw %}. */
 static int take_raw(struct lexer *lexer)
 {
     const size_t from = lexer->at;
@@ -195,7 +195,7 @@ static int take_string(struct lexer *lexer)
     return refuse(lexer, "a string has no end");
 }
 
-/* Digits, with single underscores between them. */
+/* Returns the end of the digits at @at, which may have single underscores between them. */
 static size_t skip_digits(const struct lexer *lexer, size_t at)
 {
     while (at < lexer->n && (is_digit(lexer->source[at]) ||
@@ -278,7 +278,7 @@ static int take_sign(struct lexer *lexer)
     return push(lexer, JINJA_TOKEN_SIGN, from, n);
 }
 
-/* One token of a tag. */
+/* Takes one token inside a tag. */
 static int take_token(struct lexer *lexer)
 {
     const size_t from = lexer->at;
@@ -302,7 +302,7 @@ static int take_token(struct lexer *lexer)
     return take_sign(lexer);
 }
 
-/* From behind a tag's beginning to behind its end. */
+/* Takes the tokens of a tag and its end. */
 static int take_tag(struct lexer *lexer, bool is_print)
 {
     const char *end = is_print ? "}}" : "%}";
@@ -322,7 +322,7 @@ static int take_tag(struct lexer *lexer, bool is_print)
     return r;
 }
 
-/* The text up to the next tag, and the tag. */
+/* Takes the text up to the next tag, and the tag. */
 static int take_next(struct lexer *lexer)
 {
     const size_t from = lexer->at;
@@ -348,7 +348,7 @@ static int take_next(struct lexer *lexer)
         return r;
     }
     if (kind == '#') {
-        /* "{#-#}" is whole: the sign belongs to both ends. */
+        /* "{#-#}" is a whole comment: the sign belongs to both ends. */
         lexer->at = at + 2;
         return skip_comment(lexer);
     }

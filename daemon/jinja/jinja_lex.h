@@ -1,8 +1,8 @@
 /*
  * Jinja lexer: from source to tokens
  *
- * Text between tags is one token, already stripped as signs, trim_blocks and lstrip_blocks ask; comments are gone and
- * raw blocks are text. Pure.
+ * The text between two tags is one token, stripped as signs, trim_blocks and lstrip_blocks demand; comments are
+ * dropped, and raw blocks become text. Pure.
  */
 #ifndef SOTTO_JINJA_JINJA_LEX_H
 #define SOTTO_JINJA_JINJA_LEX_H
@@ -16,7 +16,7 @@ enum jinja_token_kind {
     JINJA_TOKEN_TAG_BEGIN, /* {% */
     JINJA_TOKEN_TAG_END,
     JINJA_TOKEN_NAME,
-    JINJA_TOKEN_STRING, /* with its quotes, escapes not yet read */
+    JINJA_TOKEN_STRING, /* with its quotes and escapes */
     JINJA_TOKEN_INT,
     JINJA_TOKEN_FLOAT,
     JINJA_TOKEN_SIGN,
@@ -30,8 +30,8 @@ struct jinja_token {
     size_t n;
 };
 
-/* Tokens of @source, which lives on; line ends are newlines alone. *ret_tokens: a block of MEM_WORDS, the last token is
- * JINJA_TOKEN_END. JINJA_FAILED with @diag, or -ENOMEM. */
+/* *ret_tokens: the tokens of @source, a block of MEM_WORDS that the caller frees; the last one is JINJA_TOKEN_END. They
+ * point into @source, which has newlines as its only line ends. JINJA_FAILED with @diag, or -ENOMEM. */
 int jinja_lex(struct jinja_token **ret_tokens, const char *source, size_t n, struct diag *diag);
 
 #endif

@@ -1,11 +1,17 @@
 /*
- * Methods of dictionaries, lists and loops. Nothing here changes them.
+ * Methods of dictionaries, lists and loops. No method changes its subject, which is the first argument of each.
  */
-#include "base/clean.h"
 #include "jinja/jinja_builtin.h"
-#include "jinja/jinja_list.h"
-#include "jinja/jinja_op.h"
+#include "jinja/jinja_compare.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_run.h"
+
+static int method_copy(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
+{
+    *ret = args->values[0]; /* neither of the two can change */
+    return JINJA_OK;
+}
 
 /* ---- dictionaries */
 
@@ -30,10 +36,11 @@ static int dict_items(struct jinja_run *run, const struct jinja_args *args, stru
     return jinja_dict_items(run, args->values[0].dict, JINJA_FLAVOUR_ITEMS, ret);
 }
 
-/* One half of each pair. */
-static int halves(struct jinja_run *run, const struct jinja_dict *dict, enum jinja_flavour flavour,
-                  struct jinja_value *ret)
+/* keys and values: one half of each pair. */
+static int dict_halves(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
+    const enum jinja_flavour flavour = (enum jinja_flavour)args->variant;
+    const struct jinja_dict *dict = args->values[0].dict;
     int r = jinja_list_new(run, dict->n, flavour, ret);
 
     for (size_t i = 0; !r && i < dict->n; i++) {
@@ -43,33 +50,21 @@ static int halves(struct jinja_run *run, const struct jinja_dict *dict, enum jin
     return r;
 }
 
-static int dict_keys(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return halves(run, args->values[0].dict, JINJA_FLAVOUR_KEYS, ret);
-}
-
-static int dict_values(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return halves(run, args->values[0].dict, JINJA_FLAVOUR_VALUES, ret);
-}
-
-static int dict_copy(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    *ret = args->values[0]; /* nothing can change either */
-    return JINJA_OK;
-}
-
-static const struct jinja_builtin dict_rows[] = {
-    { "copy", dict_copy, 1, false, { "self" } },     { "get", dict_get, 2, false, { "self", "key", "default" } },
-    { "items", dict_items, 1, false, { "self" } },   { "keys", dict_keys, 1, false, { "self" } },
-    { "values", dict_values, 1, false, { "self" } },
+const struct jinja_builtin jinja_methods_dict[] = {
+    { "copy", method_copy, 0, 1, { "self" } },
+    { "get", dict_get, 0, 2, { "self", "key", "default" } },
+    { "items", dict_items, 0, 1, { "self" } },
+    { "keys", dict_halves, JINJA_FLAVOUR_KEYS, 1, { "self" } },
+    { "values", dict_halves, JINJA_FLAVOUR_VALUES, 1, { "self" } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_methods_dict = { dict_rows, COUNTOF(dict_rows) };
 
 /* ---- lists */
 
-static int list_count(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
+enum { COUNT, INDEX };
+
+/* count and index. */
+static int list_look_up(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_list *list = args->values[0].list;
     int64_t n = 0;
@@ -80,43 +75,25 @@ static int list_count(struct jinja_run *run, const struct jinja_args *args, stru
 
         r = jinja_compare_equal(run, &list->items[i], &args->values[1], &same);
         r = r ? r : jinja_run_count(run, 1);
+        if (!r && same && args->variant == INDEX) {
+            *ret = jinja_int((int64_t)i);
+            return JINJA_OK;
+        }
         n += same;
+    }
+    if (!r && args->variant == INDEX) {
+        return jinja_fail(run, "ValueError", "the value is not in the list");
     }
     *ret = jinja_int(n);
     return r;
 }
 
-static int list_index(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    const struct jinja_list *list = args->values[0].list;
-    int r = JINJA_OK;
-
-    for (size_t i = 0; !r && i < list->n; i++) {
-        bool same = false;
-
-        r = jinja_compare_equal(run, &list->items[i], &args->values[1], &same);
-        r = r ? r : jinja_run_count(run, 1);
-        if (!r && same) {
-            *ret = jinja_int((int64_t)i);
-            return JINJA_OK;
-        }
-    }
-    return r ? r : jinja_fail(run, "ValueError", "the value is not in the list");
-}
-
-static int list_copy(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    *ret = args->values[0];
-    return JINJA_OK;
-}
-
-static const struct jinja_builtin list_rows[] = {
-    { "copy", list_copy, 1, false, { "self" } },
-    { "count", list_count, 2, false, { "self", "value" } },
-    { "index", list_index, 2, false, { "self", "value" } },
+const struct jinja_builtin jinja_methods_list[] = {
+    { "copy", method_copy, 0, 1, { "self" } },
+    { "count", list_look_up, COUNT, 2, { "self", "value" } },
+    { "index", list_look_up, INDEX, 2, { "self", "value" } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_methods_list = { list_rows, COUNTOF(list_rows) };
 
 /* ---- loops */
 
@@ -129,7 +106,7 @@ static int loop_cycle(struct jinja_run *run, const struct jinja_args *args, stru
     return JINJA_OK;
 }
 
-/* True if it is called with other arguments than the last time. */
+/* True if the arguments differ from those of the last call. */
 static int loop_changed(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     struct jinja_loop *loop = args->values[0].loop;
@@ -148,9 +125,8 @@ static int loop_changed(struct jinja_run *run, const struct jinja_args *args, st
     return r;
 }
 
-static const struct jinja_builtin loop_rows[] = {
-    { "changed", loop_changed, 1, true, { "self" } },
-    { "cycle", loop_cycle, 1, true, { "self" } },
+const struct jinja_builtin jinja_methods_loop[] = {
+    { "changed", loop_changed, 0, 0, { NULL } },
+    { "cycle", loop_cycle, 0, 0, { NULL } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_methods_loop = { loop_rows, COUNTOF(loop_rows) };

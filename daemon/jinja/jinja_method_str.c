@@ -1,12 +1,13 @@
 /*
  * Methods of strings. The string itself is the first argument of each.
  */
-#include "base/clean.h"
 #include "jinja/jinja_builtin.h"
 #include "jinja/jinja_char.h"
+#include "jinja/jinja_dict.h"
+#include "jinja/jinja_fail.h"
 #include "jinja/jinja_format.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
-#include "jinja/jinja_show.h"
 #include "jinja/jinja_text.h"
 #include <string.h>
 
@@ -15,55 +16,7 @@ static const struct jinja_string *self_of(const struct jinja_args *args)
     return args->values[0].string;
 }
 
-static int strip(struct jinja_run *run, const struct jinja_args *args, bool left, bool right, struct jinja_value *ret)
-{
-    const struct jinja_string *set;
-    int r = jinja_args_string(run, &args->values[1], &set);
-
-    return r ? r : jinja_text_strip(run, self_of(args), set, left, right, ret);
-}
-
-static int str_strip(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return strip(run, args, true, true, ret);
-}
-
-static int str_lstrip(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return strip(run, args, true, false, ret);
-}
-
-static int str_rstrip(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return strip(run, args, false, true, ret);
-}
-
-static int str_upper(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return jinja_text_case(run, self_of(args), JINJA_CASE_UPPER, ret);
-}
-
-static int str_lower(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return jinja_text_case(run, self_of(args), JINJA_CASE_LOWER, ret);
-}
-
-static int str_swapcase(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return jinja_text_case(run, self_of(args), JINJA_CASE_SWAP, ret);
-}
-
-static int str_title(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return jinja_text_case(run, self_of(args), JINJA_CASE_TITLE, ret);
-}
-
-static int str_capitalize(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return jinja_text_case(run, self_of(args), JINJA_CASE_CAPITAL, ret);
-}
-
-/* A string that must be there. */
+/* A string that must be given. */
 static int need(struct jinja_run *run, const struct jinja_value *value, const struct jinja_string **ret)
 {
     int r = jinja_args_string(run, value, ret);
@@ -72,6 +25,27 @@ static int need(struct jinja_run *run, const struct jinja_value *value, const st
         r = jinja_fail(run, "TypeError", "must be str, not %s", jinja_value_type(value));
     }
     return r;
+}
+
+/* strip, lstrip and rstrip. */
+static int str_strip(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
+{
+    const struct jinja_string *set;
+    int r = jinja_args_string(run, &args->values[1], &set);
+
+    return r ? r : jinja_text_strip(run, self_of(args), set, args->variant, ret);
+}
+
+/* upper, lower and the like. */
+static int str_case(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
+{
+    return jinja_text_case(run, self_of(args), (enum jinja_case)args->variant, ret);
+}
+
+/* isupper, isalpha and the like. */
+static int str_is(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
+{
+    return jinja_text_is(run, self_of(args), (enum jinja_text_class)args->variant, ret);
 }
 
 static int str_replace(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -88,21 +62,13 @@ static int str_replace(struct jinja_run *run, const struct jinja_args *args, str
 
 /* ---- splitting */
 
-/* What of a string is split: pieces are cut from the left or from the right, and put in order. */
+enum { FORWARDS, BACKWARDS };
+
 struct split {
     const struct jinja_string *string;
     const struct jinja_string *by; /* NULL: runs of blanks */
     int64_t max;                   /* cuts still allowed; below 0: all */
 };
-
-static int push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string, size_t from,
-                    size_t to)
-{
-    struct jinja_value piece;
-    int r = jinja_string_cut(run, string, from, to - from, &piece);
-
-    return r ? r : jinja_list_push(run, list, &piece);
-}
 
 static int split_at(struct jinja_run *run, struct split *split, struct jinja_list *list)
 {
@@ -115,93 +81,71 @@ static int split_at(struct jinja_run *run, struct split *split, struct jinja_lis
         if (at < 0) {
             break;
         }
-        r = push_cut(run, list, split->string, from, (size_t)at);
+        r = jinja_list_push_cut(run, list, split->string, from, (size_t)at - from);
         from = (size_t)at + split->by->n;
         split->max -= split->max > 0;
     }
-    return r ? r : push_cut(run, list, split->string, from, split->string->n);
+    return r ? r : jinja_list_push_cut(run, list, split->string, from, split->string->n - from);
+}
+
+/* Returns the first place from @at on where a blank stands (@blank) or does not, or the end. */
+static size_t skip_until(const struct jinja_string *string, size_t at, bool blank)
+{
+    size_t n;
+
+    while (at < string->n && jinja_char_is_space(jinja_char_at(string, at, &n)) != blank) {
+        at += n;
+    }
+    return at;
 }
 
 static int split_blanks(struct jinja_run *run, struct split *split, struct jinja_list *list)
 {
     const struct jinja_string *string = split->string;
-    size_t at = 0;
-    size_t n;
+    size_t from = skip_until(string, 0, false);
     int r = JINJA_OK;
 
-    while (!r) {
-        size_t from;
+    while (!r && from < string->n) {
+        /* The last piece keeps the blanks at its end. */
+        const size_t to = split->max == 0 ? string->n : skip_until(string, from, true);
 
-        while (at < string->n && jinja_char_is_space(jinja_char_at(string, at, &n))) {
-            at += n;
-        }
-        if (at == string->n) {
-            break;
-        }
-        if (split->max == 0) {
-            return push_cut(run, list, string, at, string->n); /* with the blanks at its end */
-        }
-        from = at;
-        while (at < string->n && !jinja_char_is_space(jinja_char_at(string, at, &n))) {
-            at += n;
-        }
-        r = push_cut(run, list, string, from, at);
+        r = jinja_list_push_cut(run, list, string, from, to - from);
+        from = skip_until(string, to, false);
         split->max -= split->max > 0;
     }
     return r;
 }
 
-static int read_split(struct jinja_run *run, const struct jinja_args *args, struct split *ret)
-{
-    int r = jinja_args_string(run, &args->values[1], &ret->by);
-
-    ret->string = self_of(args);
-    r = r ? r : jinja_args_int(run, &args->values[2], -1, &ret->max);
-    if (!r && ret->by && ret->by->n == 0) {
-        r = jinja_fail(run, "ValueError", "empty separator");
-    }
-    return r ? r : jinja_run_count(run, ret->string->n / 16);
-}
-
+/* split and rsplit. From the right all cuts are made first; pieces beyond the maximum are joined again, which is one
+ * cut since they lie side by side. */
 static int str_split(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
-    struct split split;
-    int r = read_split(run, args, &split);
+    struct split split = { .string = self_of(args) };
+    const struct jinja_string *last;
+    int64_t max;
+    size_t n_joined;
+    int r = jinja_args_string(run, &args->values[1], &split.by);
 
+    r = r ? r : jinja_args_int(run, &args->values[2], -1, &max);
+    if (!r && split.by && split.by->n == 0) {
+        r = jinja_fail(run, "ValueError", "empty separator");
+    }
+    r = r ? r : jinja_run_count(run, split.string->n / 16);
     r = r ? r : jinja_list_new(run, 0, JINJA_FLAVOUR_LIST, ret);
     if (r) {
         return r;
     }
-    return split.by ? split_at(run, &split, ret->list) : split_blanks(run, &split, ret->list);
-}
-
-/* All pieces from the left; those that would be cuts too many are joined again: they lie side by side. */
-static int str_rsplit(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    struct split split;
-    struct jinja_value all;
-    int64_t max;
-    int r = read_split(run, args, &split);
-
-    max = r ? 0 : split.max;
-    split.max = -1;
-    r = r ? r : jinja_list_new(run, 0, JINJA_FLAVOUR_LIST, &all);
-    if (!r) {
-        r = split.by ? split_at(run, &split, all.list) : split_blanks(run, &split, all.list);
-    }
-    if (r || max < 0 || (int64_t)all.list->n <= max + 1) {
-        *ret = all;
+    split.max = args->variant == FORWARDS ? max : -1;
+    r = split.by ? split_at(run, &split, ret->list) : split_blanks(run, &split, ret->list);
+    if (r || args->variant == FORWARDS || max < 0 || (int64_t)ret->list->n <= max + 1) {
         return r;
     }
-    r = jinja_list_new(run, 0, JINJA_FLAVOUR_LIST, ret);
-    if (!r) {
-        const struct jinja_string *last = all.list->items[all.list->n - 1 - (size_t)max].string;
-
-        r = push_cut(run, ret->list, split.string, 0, (size_t)(last->bytes + last->n - split.string->bytes));
-    }
-    for (size_t i = all.list->n - (size_t)max; !r && i < all.list->n; i++) {
-        r = jinja_list_push(run, ret->list, &all.list->items[i]);
-    }
+    n_joined = ret->list->n - (size_t)max;
+    last = ret->list->items[n_joined - 1].string;
+    r = jinja_string_cut(run, split.string, 0, (size_t)(last->bytes + last->n - split.string->bytes),
+                         &ret->list->items[0]);
+    memmove(ret->list->items + 1, ret->list->items + n_joined, (size_t)max * sizeof(*ret->list->items));
+    ret->list->n = (size_t)max + 1;
     return r;
 }
 
@@ -210,11 +154,14 @@ static int str_splitlines(struct jinja_run *run, const struct jinja_args *args, 
     return jinja_text_lines(run, self_of(args), jinja_value_truth(&args->values[1]), ret);
 }
 
-static int partition(struct jinja_run *run, const struct jinja_args *args, bool last, struct jinja_value *ret)
+/* partition and rpartition: what stands before the separator, the separator, what stands behind it. */
+static int str_partition(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_string *self = self_of(args);
     const struct jinja_string *by;
     int64_t at;
+    size_t from;
+    size_t n;
     int r = need(run, &args->values[1], &by);
 
     if (!r && by->n == 0) {
@@ -226,74 +173,47 @@ static int partition(struct jinja_run *run, const struct jinja_args *args, bool 
         return r;
     }
     at = jinja_text_find(self, by, 0);
-    r = last ? jinja_text_find_last(run, self, by, &at) : JINJA_OK;
-    if (r) {
-        return r;
-    }
-    if (at < 0) {
-        const size_t end = last ? 0 : self->n;
-
-        r = push_cut(run, ret->list, self, 0, end);
-        r = r ? r : push_cut(run, ret->list, self, 0, 0);
-        return r ? r : push_cut(run, ret->list, self, end, last ? self->n : end);
-    }
-    r = push_cut(run, ret->list, self, 0, (size_t)at);
-    r = r ? r : push_cut(run, ret->list, self, (size_t)at, (size_t)at + by->n);
-    return r ? r : push_cut(run, ret->list, self, (size_t)at + by->n, self->n);
+    r = args->variant == BACKWARDS ? jinja_text_find_last(run, self, by, &at) : JINJA_OK;
+    from = at >= 0 ? (size_t)at : args->variant == BACKWARDS ? 0 : self->n;
+    n = at >= 0 ? by->n : 0;
+    r = r ? r : jinja_list_push_cut(run, ret->list, self, 0, from);
+    r = r ? r : jinja_list_push_cut(run, ret->list, self, from, n);
+    return r ? r : jinja_list_push_cut(run, ret->list, self, from + n, self->n - from - n);
 }
 
-static int str_partition(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return partition(run, args, false, ret);
-}
+/* ---- searching */
 
-static int str_rpartition(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return partition(run, args, true, ret);
-}
+enum { AT_START, AT_END };
 
-/* ---- looking */
-
-static bool has_edge(const struct jinja_string *string, const struct jinja_string *edge, bool at_end)
+static bool has_edge(const struct jinja_string *string, const struct jinja_string *edge, int side)
 {
     return edge->n <= string->n &&
-           memcmp(string->bytes + (at_end ? string->n - edge->n : 0), edge->bytes, edge->n) == 0;
+           memcmp(string->bytes + (side == AT_END ? string->n - edge->n : 0), edge->bytes, edge->n) == 0;
 }
 
-static int is_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end, struct jinja_value *ret)
+/* startswith and endswith, of a text or of one in a tuple. */
+static int str_has_edge(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_value *edges = &args->values[1];
+    const struct jinja_value *items = jinja_is_tuple(edges) ? edges->list->items : edges;
+    const size_t n = jinja_is_tuple(edges) ? edges->list->n : 1;
     const struct jinja_string *edge;
     int r = JINJA_OK;
 
     *ret = jinja_bool(false);
-    if (edges->kind != JINJA_LIST || edges->list->flavour != JINJA_FLAVOUR_TUPLE) {
-        if (edges->kind != JINJA_STRING && edges->kind != JINJA_UNDEFINED) {
-            return jinja_fail(run, "TypeError", "%s first arg must be str or a tuple of str, not %s",
-                              at_end ? "endswith" : "startswith", jinja_value_type(edges));
-        }
-        r = need(run, edges, &edge);
-        *ret = jinja_bool(!r && has_edge(self_of(args), edge, at_end));
-        return r;
+    if (!jinja_is_tuple(edges) && edges->kind != JINJA_STRING && edges->kind != JINJA_UNDEFINED) {
+        return jinja_fail(run, "TypeError", "%s first arg must be str or a tuple of str, not %s",
+                          args->variant == AT_END ? "endswith" : "startswith", jinja_value_type(edges));
     }
-    for (size_t i = 0; !r && !ret->truth && i < edges->list->n; i++) {
-        r = need(run, &edges->list->items[i], &edge);
-        *ret = jinja_bool(!r && has_edge(self_of(args), edge, at_end));
+    for (size_t i = 0; !r && !ret->truth && i < n; i++) {
+        r = need(run, &items[i], &edge);
+        *ret = jinja_bool(!r && has_edge(self_of(args), edge, args->variant));
     }
     return r;
 }
 
-static int str_startswith(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return is_edge(run, args, false, ret);
-}
-
-static int str_endswith(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return is_edge(run, args, true, ret);
-}
-
-static int without_edge(struct jinja_run *run, const struct jinja_args *args, bool at_end, struct jinja_value *ret)
+/* removeprefix and removesuffix. */
+static int str_remove_edge(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_string *self = self_of(args);
     const struct jinja_string *edge;
@@ -302,29 +222,23 @@ static int without_edge(struct jinja_run *run, const struct jinja_args *args, bo
     if (r) {
         return r;
     }
-    if (!has_edge(self, edge, at_end)) {
+    if (!has_edge(self, edge, args->variant)) {
         *ret = args->values[0];
         return JINJA_OK;
     }
-    return jinja_string_cut(run, self, at_end ? 0 : edge->n, self->n - edge->n, ret);
+    return jinja_string_cut(run, self, args->variant == AT_END ? 0 : edge->n, self->n - edge->n, ret);
 }
 
-static int str_removeprefix(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return without_edge(run, args, false, ret);
-}
+enum { LAST = 1, MUST = 2 };
 
-static int str_removesuffix(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return without_edge(run, args, true, ret);
-}
-
-/* The number of the character where @what begins, or -1. */
-static int find(struct jinja_run *run, const struct jinja_args *args, bool last, int64_t *ret)
+/* find, rfind, index and rindex: the number of the character where the text begins, or -1 (LAST: of the last one; MUST:
+ * not finding it fails). */
+static int str_find(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_string *self = self_of(args);
     const struct jinja_string *what;
     int64_t start;
+    int64_t at;
     size_t from;
     int r = need(run, &args->values[1], &what);
 
@@ -338,44 +252,17 @@ static int find(struct jinja_run *run, const struct jinja_args *args, bool last,
         start = start < 0 ? 0 : start;
     }
     from = jinja_char_offset(self, (size_t)start);
-    *ret = jinja_text_find(self, what, from);
-    r = last ? jinja_text_find_last(run, self, what, ret) : JINJA_OK;
+    at = jinja_text_find(self, what, from);
+    r = args->variant & LAST ? jinja_text_find_last(run, self, what, &at) : JINJA_OK;
     if (r) {
         return r;
     }
-    *ret = *ret < (int64_t)from ? -1 : *ret;
-    if (*ret > 0) {
-        const struct jinja_string before = { .bytes = self->bytes, .n = (size_t)*ret };
-
-        *ret = (int64_t)jinja_char_count(&before);
+    if (at < (int64_t)from) {
+        *ret = jinja_int(-1);
+        return args->variant & MUST ? jinja_fail(run, "ValueError", "substring not found") : JINJA_OK;
     }
+    *ret = jinja_int((int64_t)jinja_char_count(&(struct jinja_string){ .bytes = self->bytes, .n = (size_t)at }));
     return JINJA_OK;
-}
-
-static int str_find(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    *ret = jinja_int(-1);
-    return find(run, args, false, &ret->number);
-}
-
-static int str_rfind(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    *ret = jinja_int(-1);
-    return find(run, args, true, &ret->number);
-}
-
-static int str_index(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    int r = str_find(run, args, ret);
-
-    return r || ret->number >= 0 ? r : jinja_fail(run, "ValueError", "substring not found");
-}
-
-static int str_rindex(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    int r = str_rfind(run, args, ret);
-
-    return r || ret->number >= 0 ? r : jinja_fail(run, "ValueError", "substring not found");
 }
 
 static int str_count(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -420,7 +307,8 @@ static int str_join(struct jinja_run *run, const struct jinja_args *args, struct
     return r ? r : jinja_out_take(run, from, ret);
 }
 
-static int pad(struct jinja_run *run, const struct jinja_args *args, int left, struct jinja_value *ret)
+/* ljust, rjust and center. */
+static int str_pad(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
 {
     const struct jinja_string *fill;
     int64_t width;
@@ -430,22 +318,7 @@ static int pad(struct jinja_run *run, const struct jinja_args *args, int left, s
     if (!r && fill && jinja_char_count(fill) != 1) {
         r = jinja_fail(run, "TypeError", "The fill character must be exactly one character long");
     }
-    return r ? r : jinja_text_pad(run, self_of(args), width, fill, left, ret);
-}
-
-static int str_ljust(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return pad(run, args, 0, ret);
-}
-
-static int str_rjust(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return pad(run, args, 1000, ret);
-}
-
-static int str_center(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
-{
-    return pad(run, args, 500, ret);
+    return r ? r : jinja_text_pad(run, self_of(args), width, fill, (enum jinja_pad)args->variant, ret);
 }
 
 static int str_zfill(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -459,7 +332,7 @@ static int str_zfill(struct jinja_run *run, const struct jinja_args *args, struc
     int r = jinja_args_int(run, &args->values[1], 0, &width);
 
     r = r ? r : jinja_string_cut(run, self, has_sign, self->n - has_sign, &rest);
-    r = r ? r : jinja_text_pad(run, rest.string, width - has_sign, &zero, 1000, &rest);
+    r = r ? r : jinja_text_pad(run, rest.string, width - has_sign, &zero, JINJA_PAD_LEFT, &rest);
     r = r ? r : jinja_out_part(run, self, 0, has_sign);
     r = r ? r : jinja_out_string(run, rest.string);
     return r ? r : jinja_out_take(run, from, ret);
@@ -472,37 +345,46 @@ static int str_format(struct jinja_run *run, const struct jinja_args *args, stru
     return jinja_format_braces(run, self_of(args), &with, ret);
 }
 
-static const struct jinja_builtin rows[] = {
-    { "capitalize", str_capitalize, 1, false, { "self" } },
-    { "casefold", str_lower, 1, false, { "self" } },
-    { "center", str_center, 2, false, { "self", "width", "fillchar" } },
-    { "count", str_count, 2, false, { "self", "sub" } },
-    { "endswith", str_endswith, 2, false, { "self", "suffix" } },
-    { "find", str_find, 2, false, { "self", "sub", "start" } },
-    { "format", str_format, 1, true, { "self" } },
-    { "index", str_index, 2, false, { "self", "sub", "start" } },
-    { "join", str_join, 2, false, { "self", "iterable" } },
-    { "ljust", str_ljust, 2, false, { "self", "width", "fillchar" } },
-    { "lower", str_lower, 1, false, { "self" } },
-    { "lstrip", str_lstrip, 1, false, { "self", "chars" } },
-    { "partition", str_partition, 2, false, { "self", "sep" } },
-    { "removeprefix", str_removeprefix, 2, false, { "self", "prefix" } },
-    { "removesuffix", str_removesuffix, 2, false, { "self", "suffix" } },
-    { "replace", str_replace, 3, false, { "self", "old", "new", "count" } },
-    { "rfind", str_rfind, 2, false, { "self", "sub", "start" } },
-    { "rindex", str_rindex, 2, false, { "self", "sub", "start" } },
-    { "rjust", str_rjust, 2, false, { "self", "width", "fillchar" } },
-    { "rpartition", str_rpartition, 2, false, { "self", "sep" } },
-    { "rsplit", str_rsplit, 1, false, { "self", "sep", "maxsplit" } },
-    { "rstrip", str_rstrip, 1, false, { "self", "chars" } },
-    { "split", str_split, 1, false, { "self", "sep", "maxsplit" } },
-    { "splitlines", str_splitlines, 1, false, { "self", "keepends" } },
-    { "startswith", str_startswith, 2, false, { "self", "prefix" } },
-    { "strip", str_strip, 1, false, { "self", "chars" } },
-    { "swapcase", str_swapcase, 1, false, { "self" } },
-    { "title", str_title, 1, false, { "self" } },
-    { "upper", str_upper, 1, false, { "self" } },
-    { "zfill", str_zfill, 2, false, { "self", "width" } },
+const struct jinja_builtin jinja_methods_str[] = {
+    { "capitalize", str_case, JINJA_CASE_CAPITAL, 1, { "self" } },
+    { "casefold", str_case, JINJA_CASE_LOWER, 1, { "self" } },
+    { "center", str_pad, JINJA_PAD_BOTH, 2, { "self", "width", "fillchar" } },
+    { "count", str_count, 0, 2, { "self", "sub" } },
+    { "endswith", str_has_edge, AT_END, 2, { "self", "suffix" } },
+    { "find", str_find, 0, 2, { "self", "sub", "start" } },
+    { "format", str_format, 0, 0, { NULL } },
+    { "index", str_find, MUST, 2, { "self", "sub", "start" } },
+    { "isalnum", str_is, JINJA_TEXT_ALNUM, 1, { "self" } },
+    { "isalpha", str_is, JINJA_TEXT_ALPHA, 1, { "self" } },
+    { "isascii", str_is, JINJA_TEXT_ASCII, 1, { "self" } },
+    { "isdecimal", str_is, JINJA_TEXT_DIGIT, 1, { "self" } },
+    { "isdigit", str_is, JINJA_TEXT_DIGIT, 1, { "self" } },
+    { "islower", str_is, JINJA_TEXT_LOWER, 1, { "self" } },
+    { "isnumeric", str_is, JINJA_TEXT_DIGIT, 1, { "self" } },
+    { "isprintable", str_is, JINJA_TEXT_PRINTABLE, 1, { "self" } },
+    { "isspace", str_is, JINJA_TEXT_SPACE, 1, { "self" } },
+    { "isupper", str_is, JINJA_TEXT_UPPER, 1, { "self" } },
+    { "join", str_join, 0, 2, { "self", "iterable" } },
+    { "ljust", str_pad, JINJA_PAD_RIGHT, 2, { "self", "width", "fillchar" } },
+    { "lower", str_case, JINJA_CASE_LOWER, 1, { "self" } },
+    { "lstrip", str_strip, JINJA_LEFT, 1, { "self", "chars" } },
+    { "partition", str_partition, FORWARDS, 2, { "self", "sep" } },
+    { "removeprefix", str_remove_edge, AT_START, 2, { "self", "prefix" } },
+    { "removesuffix", str_remove_edge, AT_END, 2, { "self", "suffix" } },
+    { "replace", str_replace, 0, 3, { "self", "old", "new", "count" } },
+    { "rfind", str_find, LAST, 2, { "self", "sub", "start" } },
+    { "rindex", str_find, LAST | MUST, 2, { "self", "sub", "start" } },
+    { "rjust", str_pad, JINJA_PAD_LEFT, 2, { "self", "width", "fillchar" } },
+    { "rpartition", str_partition, BACKWARDS, 2, { "self", "sep" } },
+    { "rsplit", str_split, BACKWARDS, 1, { "self", "sep", "maxsplit" } },
+    { "rstrip", str_strip, JINJA_RIGHT, 1, { "self", "chars" } },
+    { "split", str_split, FORWARDS, 1, { "self", "sep", "maxsplit" } },
+    { "splitlines", str_splitlines, 0, 1, { "self", "keepends" } },
+    { "startswith", str_has_edge, AT_START, 2, { "self", "prefix" } },
+    { "strip", str_strip, JINJA_LEFT | JINJA_RIGHT, 1, { "self", "chars" } },
+    { "swapcase", str_case, JINJA_CASE_SWAP, 1, { "self" } },
+    { "title", str_case, JINJA_CASE_TITLE, 1, { "self" } },
+    { "upper", str_case, JINJA_CASE_UPPER, 1, { "self" } },
+    { "zfill", str_zfill, 0, 2, { "self", "width" } },
+    { NULL },
 };
-
-const struct jinja_builtins jinja_methods_str = { rows, COUNTOF(rows) };

@@ -1,8 +1,8 @@
 /*
  * Jinja nodes: the tree of a template
  *
- * One struct for all; a kind says below which parts it has. Lists hang together by @next. The tree lies in the arena of
- * its template and is read-only once compiled.
+ * All nodes are of one struct; the comments below say which members each kind uses. Lists are linked by @next. The tree
+ * lies in the arena of its template and is read-only once compiled.
  */
 #ifndef SOTTO_JINJA_JINJA_NODE_H
 #define SOTTO_JINJA_JINJA_NODE_H
@@ -13,18 +13,18 @@
 enum jinja_node_kind {
     /* Expressions. */
     JINJA_CONST,    /* @value */
-    JINJA_NAME,     /* @name; @builtin: what it is unless a variable has the name */
+    JINJA_NAME,     /* @name; @builtin: the function of this name, used where no variable has it */
     JINJA_LIST_OF,  /* @list of expressions */
-    JINJA_TUPLE_OF, /* the same */
+    JINJA_TUPLE_OF, /* @list of expressions */
     JINJA_DICT_OF,  /* @list of JINJA_PAIR_OF */
     JINJA_PAIR_OF,  /* @a: @b */
     JINJA_ATTR,     /* @a . @name */
     JINJA_ITEM,     /* @a [ @b ] */
-    JINJA_SLICE,    /* @a [ @list of three, each JINJA_CONST none where left out ] */
+    JINJA_SLICE,    /* @a [ @list of three, JINJA_CONST none where omitted ] */
     JINJA_CALL,     /* @a ( @list of JINJA_ARG ) */
-    JINJA_ARG,      /* @a, with @name: by keyword; @n_stars 1: a list of them, 2: a dictionary of them */
-    JINJA_FILTER,   /* @a | @name ( @list ); @a NULL: the text of a block; @builtin or NULL: not known */
-    JINJA_TEST,     /* @a is @name ( @list ); @builtin or NULL */
+    JINJA_ARG,      /* @a; @name: by keyword; @n_stars 1 or 2: *@a or **@a */
+    JINJA_FILTER,   /* @a | @name ( @list ); @a NULL: the text of a block; @builtin NULL: unknown */
+    JINJA_TEST,     /* @a is @name ( @list ); @builtin NULL: unknown */
     JINJA_NOT,
     JINJA_NEG,
     JINJA_POS,
@@ -77,11 +77,14 @@ struct jinja_node {
     bool flag;
 };
 
-/* A template. */
+struct jinja_library;
+
+/* A compiled template. */
 struct jinja {
     struct arena arena; /* source, names and tree */
+    const struct jinja_library *library;
     struct jinja_node *body;
-    const struct jinja_string *caller; /* the names that the interpreter itself sets */
+    const struct jinja_string *caller; /* names that the interpreter sets itself */
     const struct jinja_string *loop;
     const struct jinja_string *varargs;
     const struct jinja_string *kwargs;

@@ -1,5 +1,5 @@
 /*
- * What expressions begin with: names, constants, and what stands in brackets.
+ * Names, constants, and brackets with their contents.
  */
 #include "base/clean.h"
 #include "base/utf8.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes what an escape behind a backslash stands for; *at is behind it then. 0 bytes: it is none, kept as it is. */
+/* Writes what an escape behind a backslash stands for, moves *at past it and returns the bytes written. 0: it is no
+ * escape, and its text stays. */
 static size_t read_escape(const char *text, size_t n, size_t *at, uint8_t *out)
 {
     static const char letters[] = "abfnrtv\\'\"";
@@ -47,7 +48,7 @@ static size_t read_escape(const char *text, size_t n, size_t *at, uint8_t *out)
     return utf8_write(point, out);
 }
 
-/* Appends the text of a string token to the string at @string, whose memory has room. */
+/* Appends the text of a string token to the *n bytes at @bytes, which have room. */
 static void read_string(const struct jinja_token *token, char *bytes, size_t *n)
 {
     const char *text = token->at + 1;
@@ -62,7 +63,7 @@ static void read_string(const struct jinja_token *token, char *bytes, size_t *n)
             bytes[(*n)++] = text[at++];
             continue;
         }
-        if (text[behind] == '\n') { /* a line that goes on */
+        if (text[behind] == '\n') { /* a continued line */
             at += 2;
             continue;
         }
@@ -77,7 +78,7 @@ static void read_string(const struct jinja_token *token, char *bytes, size_t *n)
     }
 }
 
-/* Strings one after the other are one. An escape is never shorter than what it stands for. */
+/* Parses adjacent strings as one. No escape is shorter than what it stands for, so the source has room enough. */
 static int parse_string(struct jinja_parser *parser, struct jinja_node **ret)
 {
     struct jinja_value value = { .kind = JINJA_STRING };
@@ -94,16 +95,16 @@ static int parse_string(struct jinja_parser *parser, struct jinja_node **ret)
         return jinja_parser_no_room(parser);
     }
     for (; jinja_parser_is(parser, JINJA_TOKEN_STRING); parser->at++) {
-        read_string(jinja_token(parser), bytes, &n);
+        read_string(jinja_parser_token(parser), bytes, &n);
     }
-    /* Interned as well, so that equal constants are one. */
+    /* Interned, so that equal constants are one object. */
     r = jinja_parser_intern(parser, bytes, n, &value.string);
     return r ? r : jinja_parser_const(parser, &value, ret);
 }
 
 int jinja_primary_number(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    const struct jinja_token *token = jinja_token(parser);
+    const struct jinja_token *token = jinja_parser_token(parser);
     struct jinja_value value;
     char digits[64];
     size_t n = 0;
@@ -137,32 +138,32 @@ int jinja_primary_number(struct jinja_parser *parser, struct jinja_node **ret)
     return jinja_parser_const(parser, &value, ret);
 }
 
-/* [a, b] up to @close; as nodes of a list. */
-static int parse_items(struct jinja_parser *parser, const char *close, struct jinja_node **ret)
+static int parse_list(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    struct jinja_nodes items = { NULL };
-    int r = JINJA_OK;
+    struct jinja_node **tail;
+    int r = jinja_parser_node(parser, JINJA_LIST_OF, ret);
 
-    while (!r && !jinja_parser_sees(parser, close)) {
+    tail = r ? NULL : &(*ret)->list;
+    while (!r && !jinja_parser_sees(parser, "]")) {
         struct jinja_node *item;
 
         r = jinja_expr(parser, &item);
         if (!r) {
-            jinja_nodes_add(&items, item);
+            jinja_parser_add(&tail, item);
         }
         if (!jinja_parser_skip(parser, ",")) {
             break;
         }
     }
-    *ret = items.first;
-    return r ? r : jinja_parser_expect(parser, close);
+    return r ? r : jinja_parser_expect(parser, "]");
 }
 
 static int parse_dict(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    struct jinja_nodes pairs = { NULL };
+    struct jinja_node **tail;
     int r = jinja_parser_node(parser, JINJA_DICT_OF, ret);
 
+    tail = r ? NULL : &(*ret)->list;
     while (!r && !jinja_parser_sees(parser, "}")) {
         struct jinja_node *pair;
 
@@ -171,17 +172,13 @@ static int parse_dict(struct jinja_parser *parser, struct jinja_node **ret)
         r = r ? r : jinja_parser_expect(parser, ":");
         r = r ? r : jinja_expr(parser, &pair->b);
         if (!r) {
-            jinja_nodes_add(&pairs, pair);
+            jinja_parser_add(&tail, pair);
         }
         if (!jinja_parser_skip(parser, ",")) {
             break;
         }
     }
-    r = r ? r : jinja_parser_expect(parser, "}");
-    if (!r) {
-        (*ret)->list = pairs.first;
-    }
-    return r;
+    return r ? r : jinja_parser_expect(parser, "}");
 }
 
 static int parse_parentheses(struct jinja_parser *parser, struct jinja_node **ret)
@@ -218,15 +215,13 @@ static int parse_name(struct jinja_parser *parser, struct jinja_node **ret)
     r = jinja_parser_node(parser, JINJA_NAME, ret);
     r = r ? r : jinja_parser_expect_name(parser, &(*ret)->name);
     if (!r) {
-        (*ret)->builtin = jinja_builtin_global((*ret)->name);
+        (*ret)->builtin = jinja_builtin_global(parser->jinja->library, (*ret)->name);
     }
     return r;
 }
 
 int jinja_primary(struct jinja_parser *parser, struct jinja_node **ret)
 {
-    int r;
-
     if (jinja_parser_is(parser, JINJA_TOKEN_NAME)) {
         return parse_name(parser, ret);
     }
@@ -240,8 +235,7 @@ int jinja_primary(struct jinja_parser *parser, struct jinja_node **ret)
         return parse_parentheses(parser, ret);
     }
     if (jinja_parser_skip(parser, "[")) {
-        r = jinja_parser_node(parser, JINJA_LIST_OF, ret);
-        return r ? r : parse_items(parser, "]", &(*ret)->list);
+        return parse_list(parser, ret);
     }
     if (jinja_parser_skip(parser, "{")) {
         return parse_dict(parser, ret);

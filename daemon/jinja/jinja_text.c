@@ -1,11 +1,11 @@
 #include "jinja/jinja_text.h"
-#include "base/utf8.h"
 #include "jinja/jinja_char.h"
+#include "jinja/jinja_out.h"
 #include "jinja/jinja_run.h"
 #include <string.h>
 
-/* Whether a character becomes large, by what stands before it. */
-static bool is_large(enum jinja_case how, uint32_t before, bool is_first, uint32_t point)
+/* True if @point becomes upper case, where @before stands before it. */
+static bool is_upper(enum jinja_case how, uint32_t before, bool is_first, uint32_t point)
 {
     switch (how) {
     case JINJA_CASE_UPPER:
@@ -24,9 +24,9 @@ static bool is_large(enum jinja_case how, uint32_t before, bool is_first, uint32
     return false;
 }
 
-static size_t write_case(uint32_t point, enum jinja_case how, bool large, uint8_t *out)
+static size_t write_case(uint32_t point, enum jinja_case how, bool upper, uint8_t *out)
 {
-    if (!large) {
+    if (!upper) {
         return jinja_char_lower(point, out);
     }
     return how == JINJA_CASE_CAPITAL || how == JINJA_CASE_TITLE ? jinja_char_title(point, out)
@@ -48,7 +48,7 @@ int jinja_text_case(struct jinja_run *run, const struct jinja_string *string, en
         if (point == JINJA_CHAR_BAD) {
             r = jinja_out_part(run, string, at, n);
         } else {
-            const size_t n_out = write_case(point, how, is_large(how, before, at == 0, point), out);
+            const size_t n_out = write_case(point, how, is_upper(how, before, at == 0, point), out);
 
             r = jinja_out_write(run, out, n_out, jinja_string_mark(string, at));
         }
@@ -56,6 +56,53 @@ int jinja_text_case(struct jinja_run *run, const struct jinja_string *string, en
         at += n;
     }
     return r ? r : jinja_out_take(run, from, ret);
+}
+
+static bool is_class(enum jinja_text_class wanted, uint32_t point)
+{
+    switch (wanted) {
+    case JINJA_TEXT_ALPHA:
+        return jinja_char_is_letter(point);
+    case JINJA_TEXT_ALNUM:
+        return jinja_char_is_letter(point) || jinja_char_is_digit(point);
+    case JINJA_TEXT_DIGIT:
+        return jinja_char_is_digit(point);
+    case JINJA_TEXT_SPACE:
+        return jinja_char_is_space(point);
+    case JINJA_TEXT_PRINTABLE:
+        return jinja_char_is_printable(point);
+    case JINJA_TEXT_ASCII:
+        return point < 0x80;
+    case JINJA_TEXT_UPPER:
+        return !jinja_char_is_lower(point);
+    case JINJA_TEXT_LOWER:
+        return !jinja_char_is_upper(point);
+    }
+    return false;
+}
+
+int jinja_text_is(struct jinja_run *run, const struct jinja_string *string, enum jinja_text_class wanted,
+                  struct jinja_value *ret)
+{
+    bool is_so = true;
+    bool has_letter = false; /* of the case that is wanted */
+
+    for (size_t at = 0; is_so && at < string->n;) {
+        size_t n;
+        const uint32_t point = jinja_char_at(string, at, &n);
+
+        is_so = is_class(wanted, point);
+        has_letter = has_letter || (wanted == JINJA_TEXT_UPPER && jinja_char_is_upper(point)) ||
+                     (wanted == JINJA_TEXT_LOWER && jinja_char_is_lower(point));
+        at += n;
+    }
+    if (wanted == JINJA_TEXT_UPPER || wanted == JINJA_TEXT_LOWER) {
+        is_so = is_so && has_letter;
+    } else if (string->n == 0) {
+        is_so = wanted == JINJA_TEXT_PRINTABLE || wanted == JINJA_TEXT_ASCII;
+    }
+    *ret = jinja_bool(is_so);
+    return jinja_run_count(run, string->n / 16);
 }
 
 int64_t jinja_text_find(const struct jinja_string *string, const struct jinja_string *what, size_t from)
@@ -94,9 +141,9 @@ int jinja_text_find_last(struct jinja_run *run, const struct jinja_string *strin
     return r;
 }
 
-/* "abc".replace("", "-") puts one before each character and one behind. */
-static int replace_nothing(struct jinja_run *run, const struct jinja_string *string,
-                           const struct jinja_string *new_text, int64_t max)
+/* Writes "abc".replace("", "-"): @new_text before each character and at the end. */
+static int replace_empty(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *new_text,
+                         int64_t max)
 {
     int r = JINJA_OK;
 
@@ -120,7 +167,7 @@ int jinja_text_replace(struct jinja_run *run, const struct jinja_string *string,
     int r = jinja_run_count(run, string->n / 64);
 
     if (!r && old->n == 0) {
-        r = replace_nothing(run, string, new_text, max);
+        r = replace_empty(run, string, new_text, max);
         return r ? r : jinja_out_take(run, begin, ret);
     }
     while (!r && max != 0) {
@@ -147,53 +194,50 @@ static bool ends_line(uint32_t point)
 
 int jinja_text_lines(struct jinja_run *run, const struct jinja_string *string, bool keep_ends, struct jinja_value *ret)
 {
-    struct jinja_value line;
     size_t from = 0;
     int r = jinja_list_new(run, 0, JINJA_FLAVOUR_LIST, ret);
 
     for (size_t at = 0; !r && at < string->n;) {
         size_t n;
-        size_t behind;
+        const bool is_end = ends_line(jinja_char_at(string, at, &n));
+        const size_t end = at;
 
-        if (!ends_line(jinja_char_at(string, at, &n))) {
-            at += n;
+        at += n;
+        if (!is_end) {
             continue;
         }
-        behind = at + n;
-        if (string->bytes[at] == '\r' && behind < string->n && string->bytes[behind] == '\n') {
-            behind++;
-        }
-        r = jinja_string_cut(run, string, from, (keep_ends ? behind : at) - from, &line);
-        r = r ? r : jinja_list_push(run, ret->list, &line);
-        from = behind;
-        at = behind;
+        at += string->bytes[end] == '\r' && at < string->n && string->bytes[at] == '\n';
+        r = jinja_list_push_cut(run, ret->list, string, from, (keep_ends ? at : end) - from);
+        from = at;
     }
     if (!r && from < string->n) {
-        r = jinja_string_cut(run, string, from, string->n - from, &line);
-        r = r ? r : jinja_list_push(run, ret->list, &line);
+        r = jinja_list_push_cut(run, ret->list, string, from, string->n - from);
     }
     return r ? r : jinja_run_count(run, string->n / 16);
 }
 
 static int write_fill(struct jinja_run *run, const struct jinja_string *fill, int64_t n)
 {
+    static const struct jinja_string blank = { .bytes = " ", .n = 1 };
     int r = JINJA_OK;
 
     for (int64_t i = 0; !r && i < n; i++) {
-        r = fill ? jinja_out_string(run, fill) : jinja_out_text(run, " ", JINJA_SCAFFOLD);
+        r = jinja_out_string(run, fill ? fill : &blank);
         r = r ? r : jinja_run_count(run, 1);
     }
     return r;
 }
 
 int jinja_text_pad(struct jinja_run *run, const struct jinja_string *string, int64_t width,
-                   const struct jinja_string *fill, int left, struct jinja_value *ret)
+                   const struct jinja_string *fill, enum jinja_pad where, struct jinja_value *ret)
 {
     const size_t from = run->out.n;
     const int64_t n = (int64_t)jinja_char_count(string);
     const int64_t missing = width > n ? width - n : 0;
     /* str.center() puts the odd one left where the width is odd. */
-    const int64_t n_left = left == 500 ? missing / 2 + (missing & width & 1) : left == 1000 ? missing : 0;
+    const int64_t n_left = where == JINJA_PAD_BOTH   ? missing / 2 + (missing & width & 1)
+                           : where == JINJA_PAD_LEFT ? missing
+                                                     : 0;
     int r = write_fill(run, fill, n_left);
 
     r = r ? r : jinja_out_string(run, string);
@@ -202,7 +246,7 @@ int jinja_text_pad(struct jinja_run *run, const struct jinja_string *string, int
 }
 
 int jinja_text_strip(struct jinja_run *run, const struct jinja_string *string, const struct jinja_string *set,
-                     bool left, bool right, struct jinja_value *ret)
+                     int sides, struct jinja_value *ret)
 {
     size_t from;
     size_t n;
@@ -211,6 +255,6 @@ int jinja_text_strip(struct jinja_run *run, const struct jinja_string *string, c
     if (r) {
         return r;
     }
-    jinja_char_strip(string, set, left, right, &from, &n);
+    jinja_char_strip(string, set, sides, &from, &n);
     return jinja_string_cut(run, string, from, n, ret);
 }

@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/utf8.h"
 #include "jinja/jinja.h"
-#include "jinja/jinja_json.h"
-#include "jinja/jinja_run.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +84,7 @@ static int set_token(struct jinja_run *run, const struct vocab *vocab, const cha
     return jinja_set_text(run, name, text.bytes, text.n, JINJA_SCAFFOLD);
 }
 
-/* What transformers gives to every template. */
+/* Sets the variables that the transformers library gives to every template. */
 static int set_common(struct jinja_run *run, const struct chat *chat, bool generation_prompt)
 {
     int r = jinja_set_none(run, "tools");
@@ -100,110 +98,95 @@ static int set_common(struct jinja_run *run, const struct chat *chat, bool gener
     return r ? r : set_token(run, chat->vocab, "eos_token", vocab_eos(chat->vocab));
 }
 
-/* Puts what @fields says into the message; its "content" takes the place of the plain one. */
-static int add_fields(struct jinja_run *run, const struct gguf_text *fields, struct jinja_dict *message)
+/* Prefixes the sentence of a failed @r with "@what[@i]". */
+static int at_index(int r, struct diag *diag, const char *what, size_t i)
 {
-    struct jinja_value more;
-    int r;
+    char place[32];
 
-    if (fields->n == 0) {
-        return JINJA_OK;
-    }
-    r = jinja_json_read(run, fields->bytes, fields->n, JINJA_FOREIGN, &more);
-    if (!r && more.kind != JINJA_DICT) {
-        r = jinja_fail(run, "JSON", "the fields of a message are no object");
-    }
-    for (size_t i = 0; !r && i < more.dict->n; i++) {
-        r = jinja_dict_put(run, message, &more.dict->pairs[i].key, &more.dict->pairs[i].value);
+    if (r > 0) {
+        snprintf(place, sizeof(place), "%s[%zu]", what, i);
+        diag_prefix(diag, place);
     }
     return r;
 }
 
-static int add_text(struct jinja_run *run, struct jinja_dict *message, const char *name, struct gguf_text text)
+static int add_text(struct jinja_run *run, struct jinja_dict *message, const char *name, struct gguf_text text,
+                    struct diag *diag)
 {
-    struct jinja_value key;
-    struct jinja_value value;
     size_t bad_at;
-    int r;
 
     if (!utf8_is_valid(text.bytes, text.n, &bad_at)) {
-        return jinja_fail(run, "ValueError", "the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there", name,
-                          bad_at, (uint8_t)text.bytes[bad_at]);
+        diag_set(diag, "ValueError: the %s is no valid UTF-8: byte %zu (0x%02x) can't stand there", name, bad_at,
+                 (uint8_t)text.bytes[bad_at]);
+        return JINJA_FAILED;
     }
-    r = jinja_string_word(run, name, &key);
-    r = r ? r : jinja_string_new(run, text.bytes, text.n, JINJA_FOREIGN, &value);
-    return r ? r : jinja_dict_put(run, message, &key, &value);
+    return jinja_dict_set_text(run, message, name, text.bytes, text.n, JINJA_FOREIGN);
 }
 
-static int set_messages(struct jinja_run *run, const struct chat_input *input)
+/* Adds a message; "content" in its fields takes the place of the plain one. */
+static int add_message(struct jinja_run *run, struct jinja_list *list, const struct chat_message *from,
+                       struct diag *diag)
 {
-    struct jinja_value list;
-    struct jinja_value message;
-    int r = jinja_list_new(run, input->n_messages, JINJA_FLAVOUR_LIST, &list);
+    struct jinja_dict *message;
+    int r = jinja_list_add_dict(run, list, &message);
+
+    r = r ? r : add_text(run, message, "role", from->role, diag);
+    r = r ? r : add_text(run, message, "content", from->content, diag);
+    if (!r && from->fields.n > 0) {
+        r = jinja_dict_set_json(run, message, from->fields.bytes, from->fields.n, JINJA_FOREIGN);
+    }
+    return r;
+}
+
+static int set_messages(struct jinja_run *run, const struct chat_input *input, struct diag *diag)
+{
+    struct jinja_list *list;
+    int r = jinja_set_list(run, "messages", &list);
 
     for (size_t i = 0; !r && i < input->n_messages; i++) {
-        const struct chat_message *from = &input->messages[i];
-
-        r = jinja_dict_new(run, &message);
-        r = r ? r : add_text(run, message.dict, "role", from->role);
-        r = r ? r : add_text(run, message.dict, "content", from->content);
-        r = r ? r : add_fields(run, &from->fields, message.dict);
-        if (r > 0) {
-            char place[32];
-
-            snprintf(place, sizeof(place), "messages[%zu]", i);
-            diag_prefix(run->diag, place);
-        }
-        r = r ? r : jinja_list_push(run, list.list, &message);
+        r = at_index(add_message(run, list, &input->messages[i], diag), diag, "messages", i);
     }
-    return r ? r : jinja_set(run, "messages", &list);
+    return r;
 }
 
-static int set_tools(struct jinja_run *run, const struct chat_input *input)
+static int set_tools(struct jinja_run *run, const struct chat_input *input, struct diag *diag)
 {
-    struct jinja_value list;
-    struct jinja_value tool;
-    int r = JINJA_OK;
+    struct jinja_list *list;
+    int r;
 
     if (input->n_tools == 0) {
         return JINJA_OK;
     }
-    r = jinja_list_new(run, input->n_tools, JINJA_FLAVOUR_LIST, &list);
+    r = jinja_set_list(run, "tools", &list);
     for (size_t i = 0; !r && i < input->n_tools; i++) {
-        r = jinja_json_read(run, input->tools[i].bytes, input->tools[i].n, JINJA_FOREIGN, &tool);
-        if (r > 0) {
-            char place[32];
-
-            snprintf(place, sizeof(place), "tools[%zu]", i);
-            diag_prefix(run->diag, place);
-        }
-        r = r ? r : jinja_list_push(run, list.list, &tool);
+        r = jinja_list_add_json(run, list, input->tools[i].bytes, input->tools[i].n, JINJA_FOREIGN);
+        r = at_index(r, diag, "tools", i);
     }
-    return r ? r : jinja_set(run, "tools", &list);
+    return r;
 }
 
-/* A request's own variables come first, so that none of them can stand for messages or tools. */
-static int set_input(struct jinja_run *run, const struct chat *chat, const struct chat_input *input)
+/* Sets the request's own variables first, so that none of them can take the place of messages or tools. */
+static int set_input(struct jinja_run *run, const struct chat *chat, const struct chat_input *input, struct diag *diag)
 {
     int r = set_common(run, chat, input->generation_prompt);
 
     if (!r && input->variables.n > 0) {
         r = jinja_set_json(run, input->variables.bytes, input->variables.n, JINJA_FOREIGN);
         if (r > 0) {
-            diag_prefix(run->diag, "variables");
+            diag_prefix(diag, "variables");
         }
         r = r ? r : jinja_set_bool(run, "add_generation_prompt", input->generation_prompt);
         if (!r && input->n_tools == 0) {
             r = jinja_set_none(run, "tools");
         }
     }
-    r = r ? r : set_messages(run, input);
-    return r ? r : set_tools(run, input);
+    r = r ? r : set_messages(run, input, diag);
+    return r ? r : set_tools(run, input, diag);
 }
 
 /* ---- rendering */
 
-/* An outcome of the interpreter as ours. */
+/* Returns the outcome of this module for one of the interpreter. */
 static int outcome(int r)
 {
     if (r < 0) {
@@ -212,7 +195,7 @@ static int outcome(int r)
     return r == JINJA_OK ? CHAT_OK : r == JINJA_CANCELLED ? CHAT_CANCELLED : CHAT_REFUSED;
 }
 
-/* A run that has rendered @input. */
+/* *ret_run: a run that has rendered @input. */
 static int render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel,
                   struct jinja_run **ret_run, struct diag *diag)
 {
@@ -220,7 +203,7 @@ static int render(const struct chat *chat, const struct chat_input *input, const
     cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
     int r = jinja_run_create(&run, chat->jinja, &limits, &input->now, cancel, diag);
 
-    r = r ? r : set_input(run, chat, input);
+    r = r ? r : set_input(run, chat, input, diag);
     if (r) {
         return outcome(r);
     }
@@ -260,7 +243,7 @@ int chat_tokenize(const struct chat *chat, const struct chat_input *input, const
                : r == TOKENIZE_CANCELLED ? CHAT_CANCELLED
                                          : CHAT_REFUSED;
     }
-    /* The template's own BOS behind the one that was put there. */
+    /* The template's own BOS may follow the one above: exactly one stays. */
     while (bos != VOCAB_NO_ID && ids->n > from + 1 && ids->ids[from] == bos && ids->ids[from + 1] == bos) {
         ids->n--;
         memmove(ids->ids + from, ids->ids + from + 1, (ids->n - from) * sizeof(*ids->ids));
@@ -276,35 +259,6 @@ static int copy_out(const struct jinja_run *run, struct buf *out)
     return r < 0 ? err_up(r) : r == BUF_FULL ? CHAT_TOO_MANY : CHAT_OK;
 }
 
-int chat_render(const struct chat *chat, const struct chat_input *input, const atomic_bool *cancel, struct buf *out,
-                struct diag *diag)
-{
-    cleanup(jinja_run_destroyp) struct jinja_run *run = NULL;
-    int r = render(chat, input, cancel, &run, diag);
-
-    if (r) {
-        return err_pass(r);
-    }
-    return copy_out(run, out);
-}
-
-/* Members of the object "extra" as variables. */
-static int open_extra(struct jinja_run *run)
-{
-    const struct jinja_value *extra = jinja_dict_get(run->context, "extra", 5);
-    const struct jinja_dict *dict;
-    int r = JINJA_OK;
-
-    if (!extra || extra->kind != JINJA_DICT) {
-        return JINJA_OK;
-    }
-    dict = extra->dict;
-    for (size_t i = 0; !r && i < dict->n; i++) {
-        r = jinja_dict_put(run, run->context, &dict->pairs[i].key, &dict->pairs[i].value);
-    }
-    return r;
-}
-
 int chat_render_json(const struct chat *chat, struct gguf_text variables, const struct tm *now, struct buf *out,
                      struct diag *diag)
 {
@@ -314,7 +268,7 @@ int chat_render_json(const struct chat *chat, struct gguf_text variables, const 
 
     r = r ? r : set_common(run, chat, false);
     r = r ? r : jinja_set_json(run, variables.bytes, variables.n, JINJA_FOREIGN);
-    r = r ? r : open_extra(run);
+    r = r ? r : jinja_set_members(run, "extra");
     r = r ? r : jinja_render(run);
     return r ? outcome(r) : copy_out(run, out);
 }

@@ -1,14 +1,12 @@
 /*
- * Held back are the bytes behind the last edge that was shown, and the tokens that brought them. A token's end is
- * an edge if its last character is whole there and no stop string may have begun before it. Room for what comes
- * out is made together with room for what goes in, so that ending an answer never needs memory.
+ * The filter holds back the bytes behind the last edge that was shown, and the tokens that they came with. The end of a
+ * token is an edge if its last character is whole there and no stop string may have begun before it. Room for the
+ * output is allocated together with room for the input, so that ending an answer never needs memory.
  */
 #include "text/output_filter.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/utf8.h"
-#include "text/chars.h"
-#include "text/stop.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -19,15 +17,16 @@
 struct held {
     uint32_t id;
     bool whole;  /* the text is whole characters at its end */
-    size_t from; /* its bytes, in filter::bytes */
+    size_t from; /* its bytes, in output_filter::bytes */
     size_t to;
 };
 
 struct output_filter {
     const struct vocab *vocab;
     struct stop *stop;
-    uint32_t state;
-    struct chars chars;
+    uint32_t state;        /* of the automaton of stop strings */
+    uint8_t unfinished[4]; /* the beginning of a character; none is longer than 3 */
+    uint8_t n_unfinished;
     bool stopped;
 
     uint8_t *bytes; /* held back */
@@ -41,7 +40,6 @@ struct output_filter {
     uint32_t *out_tokens; /* cap_tokens */
 
     uint32_t n_shown;
-    uint32_t n_pushed;
     uint64_t n_text;
 };
 
@@ -82,7 +80,7 @@ void output_filter_destroyp(struct output_filter **filter)
     *filter = NULL;
 }
 
-/* Grows the two blocks of one kind, held and out, to the same number of elements. */
+/* Grows the input and the output block of one kind to @cap elements. The slots are pointers to pointers. */
 static int grow(void *held_slot, size_t held_size, void *out_slot, size_t out_size, size_t cap)
 {
     void *block;
@@ -103,7 +101,7 @@ static int grow(void *held_slot, size_t held_size, void *out_slot, size_t out_si
     return 0;
 }
 
-/* Room for one more token of @n bytes. */
+/* Makes room for one more token of @n bytes. */
 static int reserve(struct output_filter *filter, size_t n)
 {
     size_t cap = filter->cap_bytes ? filter->cap_bytes : 64;
@@ -130,8 +128,8 @@ static int reserve(struct output_filter *filter, size_t n)
     return 0;
 }
 
-/* Lets go the first @n_tokens tokens and the first @n_bytes bytes, and forgets them. */
-static void let_go(struct output_filter *filter, size_t n_tokens, size_t n_bytes, struct output_filter_out *out)
+/* Moves the first @n_tokens tokens and the first @n_bytes bytes to the output. */
+static void release(struct output_filter *filter, size_t n_tokens, size_t n_bytes, struct output_filter_out *out)
 {
     for (size_t i = 0; i < n_tokens; i++) {
         filter->out_tokens[i] = filter->tokens[i].id;
@@ -161,8 +159,8 @@ static void let_go(struct output_filter *filter, size_t n_tokens, size_t n_bytes
     }
 }
 
-/* A stop string of @n_stop bytes ends with the last byte taken: what stands before it comes out, with the tokens
- * that carry it; the others are swallowed. */
+/* Ends the answer at a stop string of @n_stop bytes, which ends with the last byte taken. The text before it and the
+ * tokens that carry this text are released; the others are dropped. */
 static void end_at_stop(struct output_filter *filter, int stop, uint32_t n_stop, struct output_filter_out *out)
 {
     const size_t at = filter->n_bytes - n_stop;
@@ -180,12 +178,12 @@ static void end_at_stop(struct output_filter *filter, int stop, uint32_t n_stop,
     filter->stopped = true;
     filter->n_bytes = at;
     filter->n_tokens = n_tokens;
-    let_go(filter, n_tokens, at, out);
+    release(filter, n_tokens, at, out);
     out->stop = stop;
 }
 
-/* Lets go up to the last edge. */
-static void let_go_edge(struct output_filter *filter, struct output_filter_out *out)
+/* Releases everything up to the last edge. */
+static void release_edge(struct output_filter *filter, struct output_filter_out *out)
 {
     const size_t n_safe = filter->n_bytes - stop_depth(filter->stop, filter->state);
     size_t n_tokens = filter->n_tokens;
@@ -193,7 +191,20 @@ static void let_go_edge(struct output_filter *filter, struct output_filter_out *
     while (n_tokens > 0 && (filter->tokens[n_tokens - 1].to > n_safe || !filter->tokens[n_tokens - 1].whole)) {
         n_tokens--;
     }
-    let_go(filter, n_tokens, n_tokens > 0 ? filter->tokens[n_tokens - 1].to : 0, out);
+    release(filter, n_tokens, n_tokens > 0 ? filter->tokens[n_tokens - 1].to : 0, out);
+}
+
+/* Takes a byte of a character. A byte that cannot continue the unfinished one ends it as a bad character and begins
+ * another, exactly where utf8_mend() cuts. */
+static void follow_characters(struct output_filter *filter, uint8_t byte)
+{
+    size_t used;
+
+    filter->unfinished[filter->n_unfinished++] = byte;
+    while (filter->n_unfinished > 0 && utf8_step(filter->unfinished, filter->n_unfinished, &used, NULL) != UTF8_MORE) {
+        filter->n_unfinished = (uint8_t)(filter->n_unfinished - used);
+        memmove(filter->unfinished, filter->unfinished + used, filter->n_unfinished);
+    }
 }
 
 int output_filter_push(struct output_filter *filter, uint32_t id, struct output_filter_out *ret_out)
@@ -207,7 +218,6 @@ int output_filter_push(struct output_filter *filter, uint32_t id, struct output_
     if (r) {
         return err_up(r);
     }
-    filter->n_pushed++;
     token = &filter->tokens[filter->n_tokens++];
     *token = (struct held){ .id = id, .from = filter->n_bytes, .to = filter->n_bytes + piece.n };
 
@@ -217,7 +227,7 @@ int output_filter_push(struct output_filter *filter, uint32_t id, struct output_
         int stop;
 
         filter->bytes[filter->n_bytes++] = byte;
-        chars_push(&filter->chars, byte);
+        follow_characters(filter, byte);
         filter->state = stop_step(filter->stop, filter->state, byte);
         stop = stop_hit(filter->stop, filter->state, &n_stop);
         if (stop != STOP_NONE) {
@@ -225,15 +235,15 @@ int output_filter_push(struct output_filter *filter, uint32_t id, struct output_
             return OUTPUT_FILTER_STOPPED;
         }
     }
-    token->whole = chars_is_whole(&filter->chars);
-    let_go_edge(filter, ret_out);
+    token->whole = filter->n_unfinished == 0;
+    release_edge(filter, ret_out);
     return OUTPUT_FILTER_OK;
 }
 
 void output_filter_flush(struct output_filter *filter, struct output_filter_out *ret_out)
 {
-    let_go(filter, filter->n_tokens, filter->n_bytes, ret_out);
-    filter->chars = (struct chars){ .n = 0 };
+    release(filter, filter->n_tokens, filter->n_bytes, ret_out);
+    filter->n_unfinished = 0;
     filter->state = STOP_BEGIN;
 }
 
@@ -245,9 +255,4 @@ uint32_t output_filter_n_shown(const struct output_filter *filter)
 uint64_t output_filter_n_bytes(const struct output_filter *filter)
 {
     return filter->n_text;
-}
-
-uint32_t stage_n_pushed(const struct output_filter *filter)
-{
-    return filter->n_pushed;
 }

@@ -1,19 +1,18 @@
 /*
- * A trie whose nodes know where to go on when no child fits. Children hang in lists: requests have few stop strings,
- * so a list is a step or two long, where a table for each node would take 1 KiB of it.
+ * A trie; each node knows where the search continues when no child fits. Children hang in lists: requests have few stop
+ * strings, so a list has one or two steps, while a table would take 1 KiB a node.
  */
 #include "text/stop.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "text/output_filter.h"
 #include <assert.h>
 #include <errno.h>
 
 struct stop_node {
     uint32_t child;   /* first one, or 0 */
     uint32_t sibling; /* next one, or 0 */
-    uint32_t fall;    /* the longest proper end of this node's text that is in the trie */
+    uint32_t fall;    /* the longest proper suffix of this node's text that is in the trie */
     uint32_t depth;   /* length of this node's text */
     int32_t hit;      /* index of the stop string that ends here, or STOP_NONE */
     uint32_t n_hit;   /* its length */
@@ -57,7 +56,7 @@ static void add_text(struct stop *stop, const struct stop_text *text, int32_t in
     }
 }
 
-/* Sets where each node falls back to, nearer nodes first: what a node falls to is always shorter than itself. */
+/* Sets the fallback of each node, in order of depth: a fallback is always shorter than its node. */
 static int link_falls(struct stop *stop)
 {
     cleanup(mem_freep) uint32_t *queue = mem_calloc(MEM_STREAM, stop->n, sizeof(*queue));

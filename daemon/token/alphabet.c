@@ -3,8 +3,8 @@
  */
 #include "token/alphabet.h"
 
-/* Bytes that are spelled as themselves: '!' to '~', U+00A1 to U+00AC, U+00AE to U+00FF. The 68 others follow from
- * U+0100 on: 0x00 to 0x20, 0x7f to 0xa0, 0xad. */
+/* Returns the byte that a character spells, or -1. '!' to '~', U+00A1 to U+00AC and U+00AE to U+00FF spell themselves;
+ * from U+0100 on follow the 68 others: 0x00 to 0x20, 0x7f to 0xa0, 0xad. */
 static int byte_of(uint32_t point)
 {
     if (point < 0x100) {

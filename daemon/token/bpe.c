@@ -1,6 +1,6 @@
 /*
- * Merges are read once, at load: both halves and the whole are looked up in the list, so that merging itself deals
- * in ids only.
+ * Merges are read once, at load: both halves and the whole of each are looked up in the list, so that merging compares
+ * ids only.
  */
 #include "token/bpe.h"
 #include "base/clean.h"
@@ -14,7 +14,7 @@
 #define KEY_PRE    "tokenizer.ggml.pre"
 #define KEY_MERGES "tokenizer.ggml.merges"
 
-/* More than any merge of a real list; the buffer for it lies on the stack. */
+/* Longer than any merge of a published list; the buffer for one lies on the stack. */
 #define MERGE_BYTES_MAX 1024
 
 static int load_split(struct vocab *vocab, const struct gguf *gguf, struct diag *diag)
@@ -24,14 +24,14 @@ static int load_split(struct vocab *vocab, const struct gguf *gguf, struct diag 
 
     if (r == GGUF_NONE) {
         diag_blame(diag, KEY_PRE,
-                   "key " KEY_PRE " is missing: how this vocabulary cuts words is unknown; convert the model anew");
+                   "key " KEY_PRE " is missing: how this vocabulary cuts words is unknown; convert the model again");
     }
     if (r) {
         return VOCAB_REFUSED;
     }
     r = split_create(&vocab->split, name.bytes, name.n);
     if (r == SPLIT_UNKNOWN) {
-        diag_blame(diag, KEY_PRE, "key " KEY_PRE ": \"%.*s\" is a way to cut words that is not known here",
+        diag_blame(diag, KEY_PRE, "key " KEY_PRE ": \"%.*s\" is an unknown way to cut words",
                    (int)(name.n < 40 ? name.n : 40), name.bytes);
         return VOCAB_REFUSED;
     }
@@ -44,7 +44,7 @@ static int refuse_merge(uint32_t rank, const char *why, struct diag *diag)
     return VOCAB_REFUSED;
 }
 
-/* "Ġ t" to ids: what stands before the blank, behind it, and together. */
+/* Reads a merge such as "Ġ t" as the ids of its two halves and of the whole. */
 static int load_merge(struct vocab *vocab, uint32_t rank, struct gguf_text text, struct diag *diag)
 {
     const char *blank = text.n > 1 ? memchr(text.bytes + 1, ' ', text.n - 1) : NULL;
@@ -57,7 +57,7 @@ static int load_merge(struct vocab *vocab, uint32_t rank, struct gguf_text text,
         return refuse_merge(rank, "is longer than 1,024 bytes", diag);
     }
     if (!blank || blank + 1 == text.bytes + text.n) {
-        return refuse_merge(rank, "is no pair parted by a blank", diag);
+        return refuse_merge(rank, "is no pair separated by a blank", diag);
     }
     if (!alphabet_decode(text.bytes, (size_t)(blank - text.bytes), bytes, &n_left) ||
         !alphabet_decode(blank + 1, (size_t)(text.bytes + text.n - blank - 1), bytes + n_left, &n_right)) {

@@ -2,8 +2,8 @@
  * Bpe: byte-level BPE, one word at a time
  *
  * A word's bytes are its first symbols; merges join them by rank (Sennrich, Haddow and Birch 2016, over bytes as in
- * GPT-2). Bytes that the vocabulary has no token for are left out before merging: published vocabularies lack some
- * that real text does not hold (control characters, parts of private planes), and their own tokenizers do the same.
+ * GPT-2). Bytes without a token are left out before merging, as the published tokenizers do: vocabularies lack
+ * some bytes that do not occur in real text (control characters, parts of private planes).
  */
 #ifndef SOTTO_TOKEN_BPE_H
 #define SOTTO_TOKEN_BPE_H
@@ -11,7 +11,7 @@
 #include "token/merge.h"
 #include "token/token.h"
 
-/* The pair finder for merge_init(); its owner is the vocabulary. */
+/* The pair finder for merge_init(); its owner argument is the vocabulary. */
 bool bpe_find(const void *vocab, const uint8_t *word, const struct symbol *left, const struct symbol *right,
               struct bigram *ret_bigram);
 

@@ -1,5 +1,5 @@
 /*
- * Detokenising: the pieces in a row
+ * Detokenising joins the pieces of the ids.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -10,7 +10,7 @@
 int vocab_detokenize(const struct vocab *vocab, const uint32_t *ids, size_t n, bool special, struct buf *out,
                      struct diag *diag)
 {
-    bool first = vocab->prefix_blank; /* the next piece is the text's first and has the blank that was put there */
+    bool first = vocab->prefix_blank; /* the next piece is the first of the text and begins with the prefix blank */
     int r;
 
     for (size_t i = 0; i < n; i++) {

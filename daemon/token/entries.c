@@ -1,9 +1,9 @@
 /*
  * Entries: the token list with its types and scores, and what each entry stands for
  *
- * The list is copied as it is spelled. Each entry then gets its piece, the bytes that it adds to an answer, and
- * those that merging may produce go into the index. The same text twice is tolerated: the lower id is produced, the
- * higher one can still be shown.
+ * The list is copied as it is spelled. Then each entry gets its piece, the bytes that it adds to an answer, and entries
+ * that merging may produce go into the index. Of two entries with one text, tokenising produces the lower id; the
+ * higher one can still be detokenised.
  */
 #include "base/clean.h"
 #include "base/cursor.h"
@@ -48,8 +48,8 @@ int vocab_load_kind(struct vocab *vocab, const struct gguf *gguf, struct diag *d
     return VOCAB_REFUSED;
 }
 
-/* The key @name if it is an array of @elem with as many elements as the list, or NULL with a reason in @diag. With
- * @n_tokens 0 any number from 1 to VOCAB_N_MAX will do. */
+/* Returns the key @name if it is an array of @n_tokens elements of type @elem, or NULL with a reason in @diag.
+ * @n_tokens 0 accepts any number from 1 to VOCAB_N_MAX. */
 static const struct gguf_key *find_array(const struct gguf *gguf, const char *name, enum gguf_type elem, const char *of,
                                          uint32_t n_tokens, struct diag *diag)
 {
@@ -106,8 +106,8 @@ static int load_types(struct vocab *vocab, const struct gguf *gguf, struct diag 
     return VOCAB_OK;
 }
 
-/* Texts that steer the models that have them, though their files call them user-defined pieces: fill-in-the-middle
- * and repository marks of code models. As pieces they would match in anybody's text. */
+/* Control tokens that some files declare as user-defined pieces: the fill-in-the-middle and repository markers of code
+ * models. As pieces they would match in the text of any request. */
 static const char *const known_controls[] = {
     "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>",
 };
@@ -159,12 +159,13 @@ int vocab_load_entries(struct vocab *vocab, const struct gguf *gguf, struct diag
     return VOCAB_OK;
 }
 
-/* A number that rises as @score falls, total over all bit patterns: also NaNs have a place, so merging ends. */
+/* Returns a number that rises as @score falls. It is a total order of all bit patterns, NaNs included, so that merging
+ * ends. */
 static uint32_t order_of(float score)
 {
     uint32_t bits;
 
-    score += 0.0f; /* one zero */
+    score += 0.0f; /* -0 becomes 0 */
     memcpy(&bits, &score, sizeof(bits));
     return bits & 0x80000000u ? bits : ~(bits | 0x80000000u);
 }
@@ -214,7 +215,7 @@ static bool decode_byte(const char *text, size_t n, uint8_t *out)
     return true;
 }
 
-/* Copies @text with U+2581 as blanks; returns the length. */
+/* Copies @text with blanks in place of U+2581 and returns the length. */
 static size_t decode_blanks(const char *text, size_t n, char *out)
 {
     size_t n_out = 0;
@@ -251,14 +252,14 @@ static bool decode(const struct vocab *vocab, uint32_t id, char *out, size_t *re
     if (vocab->kind == VOCAB_SPM) {
         *ret_n = decode_blanks(text.bytes, text.n, out);
     } else if (vocab_type(vocab, id) == TOKEN_USER || !alphabet_decode(text.bytes, text.n, (uint8_t *)out, ret_n)) {
-        /* Added entries are spelled as they are, whatever the alphabet says. */
+        /* Added entries are spelled as plain text, not in the alphabet. */
         memcpy(out, text.bytes, text.n);
         *ret_n = text.n;
     }
     return true;
 }
 
-/* True if @text has a blank behind something else. */
+/* True if @text has a blank behind another character. */
 static bool has_inner_blank(struct gguf_text text)
 {
     for (size_t i = N_BLANK; i + N_BLANK <= text.n; i++) {
@@ -269,7 +270,7 @@ static bool has_inner_blank(struct gguf_text text)
     return text.n > N_BLANK && memcmp(text.bytes + 1, BLANK, N_BLANK) == 0;
 }
 
-/* Puts what merging may produce into the index, and finds the tokens of single bytes. */
+/* Puts the entries that merging may produce into the index, and finds the tokens of single bytes. */
 static int load_index(struct vocab *vocab)
 {
     const bool by_text = vocab->kind == VOCAB_SPM;

@@ -1,6 +1,6 @@
 /*
- * The hash takes eight bytes at a time and folds each into the state by a multiplication; the finaliser is that of
- * MurmurHash3. Good enough against accident, and salted against intent.
+ * The hash takes eight bytes at a time and folds them into its state by a multiplication; the finaliser is that of
+ * MurmurHash3. The salt protects it against chosen collisions.
  */
 #include "token/index.h"
 #include "base/clock.h"
@@ -32,7 +32,7 @@ int index_init(struct index *index, uint32_t n, const char *bytes, const struct 
 {
     size_t cap = 16;
 
-    /* At most half full, so that a search ends after a step or two. */
+    /* The table is at most half full, so that a search ends after one or two steps. */
     while (cap < 2 * (size_t)n) {
         cap *= 2;
     }
@@ -57,7 +57,7 @@ size_t index_bytes(const struct index *index)
     return index->slots ? ((size_t)index->mask + 1) * sizeof(*index->slots) : 0;
 }
 
-/* The slot that holds these bytes, or the free one where they belong. */
+/* Returns the slot of these bytes, or the free one where they belong. */
 static struct index_slot *find_slot(const struct index *index, const void *bytes, size_t n, uint32_t *ret_tag)
 {
     const uint64_t h = hash(index->salt, bytes, n);

@@ -1,9 +1,9 @@
 /*
  * Index: from the bytes of a vocabulary's entries to their ids
  *
- * Open addressing over slots of 8 bytes. base/map would do, but keeps 40 bytes an entry and hashes with more care
- * than a lookup for every pair of symbols of a text can pay. The salt keeps strangers from aiming at one slot.
- * Read-only once filled: any thread.
+ * Open addressing over slots of 8 bytes. base/map would need 40 bytes an entry, and its hash is too slow for a lookup
+ * at every pair of symbols of a text. The salt keeps a stranger from aiming at one slot. Read-only once filled: any
+ * thread.
  */
 #ifndef SOTTO_TOKEN_INDEX_H
 #define SOTTO_TOKEN_INDEX_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A run of bytes in a block that somebody else holds. */
+/* A run of bytes in a block that another object owns. */
 struct span {
     uint32_t at;
     uint32_t n;
@@ -37,10 +37,10 @@ int index_init(struct index *index, uint32_t n, const char *bytes, const struct 
 void index_finish(struct index *index);
 size_t index_bytes(const struct index *index);
 
-/* Enters @id under the bytes of its span, unless the same bytes are there: the first one stays. */
+/* Enters @id under the bytes of its span, unless these bytes have an id already. */
 void index_put(struct index *index, uint32_t id);
 
-/* The id under these bytes, or INDEX_NONE. */
+/* Returns the id of these bytes, or INDEX_NONE. */
 uint32_t index_find(const struct index *index, const void *bytes, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Marks: ids with a meaning, and the merges' own checks against the list
+ * Marks: the ids that have a meaning, the special entries, and the list against the tensors.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -12,13 +12,13 @@
 #define KEY_PREFIX   "tokenizer.ggml."
 #define KEY_TEMPLATE "tokenizer.chat_template"
 
-/* Texts that published models end a turn or an answer with, where the keys don't name them all. They count only as
- * control tokens: a word that merely looks so is a word. */
+/* Texts that end a turn or an answer in published models; their keys do not name all of them. Only control tokens with
+ * these texts count. */
 static const char *const known_ends[] = {
     "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "<end_of_turn>", "<EOT>",
 };
 
-/* Reads the id under @name; VOCAB_NO_ID if there is no such key. */
+/* Reads the id under @name; *ret_id is VOCAB_NO_ID if there is no such key. */
 static int get_id(const struct vocab *vocab, const struct gguf *gguf, const char *name, uint32_t *ret_id,
                   struct diag *diag)
 {
@@ -76,7 +76,7 @@ static int load_ends(struct vocab *vocab, const struct gguf *gguf, struct diag *
     return VOCAB_OK;
 }
 
-/* A SentencePiece vocabulary must be able to say any text: by all bytes, or by an unknown token. */
+/* Refuses a SentencePiece vocabulary that cannot spell every text: it needs all 256 bytes or an unknown token. */
 static int check_fallback(const struct vocab *vocab, struct diag *diag)
 {
     if (vocab->kind != VOCAB_SPM || vocab->unknown != VOCAB_NO_ID) {
@@ -121,7 +121,7 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
         get_id(vocab, gguf, KEY_PREFIX "unknown_token_id", &vocab->unknown, diag) || load_ends(vocab, gguf, diag)) {
         return VOCAB_REFUSED;
     }
-    /* Writers leave these keys out where they equal what the kind has always done. */
+    /* Writers omit these keys where they equal the default of the kind. */
     if (get_flag(gguf, KEY_PREFIX "add_bos_token", spm && vocab->bos != VOCAB_NO_ID, &vocab->adds_bos, diag) ||
         get_flag(gguf, KEY_PREFIX "add_eos_token", false, &vocab->adds_eos, diag) ||
         get_flag(gguf, KEY_PREFIX "add_space_prefix", spm, &vocab->prefix_blank, diag)) {
@@ -141,7 +141,7 @@ int vocab_load_marks(struct vocab *vocab, const struct gguf *gguf, struct diag *
     return load_template(vocab, gguf, diag);
 }
 
-/* Control and user-defined entries are matched as spelled: SentencePiece's user-defined ones with real blanks. */
+/* Returns the text that a special entry matches: its spelling, with real blanks in user-defined ones. */
 static struct gguf_text special_text(const struct vocab *vocab, uint32_t id)
 {
     return vocab->types[id] == TOKEN_USER ? vocab_piece(vocab, id) : vocab_text(vocab, id);
@@ -196,7 +196,7 @@ int vocab_load_special(struct vocab *vocab, const struct gguf *gguf, struct diag
     return VOCAB_OK;
 }
 
-/* The list against the tensors that have a row for each token, where the file holds them. */
+/* Compares the list with the tensors that have a row for each token, where the file has them. */
 int vocab_check_rows(struct vocab *vocab, const struct gguf *gguf, struct diag *diag)
 {
     static const char *const names[] = { "token_embd.weight", "output.weight" };

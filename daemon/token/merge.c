@@ -1,12 +1,12 @@
 /*
- * The heap holds values, not intrusive nodes: 16 bytes a pair, for texts of a million symbols.
+ * The heap holds pairs by value, 16 bytes each, since a text may have a million symbols.
  */
 #include "token/merge.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include <errno.h>
 
-/* Pairs taken between two looks at the cancel flag: some 100 µs. */
+/* Pairs taken between two checks of the cancel flag: about 100 µs. */
 #define CANCEL_EVERY 4096u
 
 void merge_init(struct merge *merge, merge_find_fn find, const void *owner, const atomic_bool *cancel)
@@ -99,7 +99,7 @@ static struct bigram heap_take(struct merge *merge)
     return best;
 }
 
-/* Enters the pair of @left and its right neighbour, if there is one and they may join. */
+/* Enters the pair of @left and its right neighbour into the heap if they may join. */
 static int offer(struct merge *merge, const uint8_t *word, uint32_t left)
 {
     const struct symbol *a = &merge->symbols[left];
@@ -117,7 +117,7 @@ static int offer(struct merge *merge, const uint8_t *word, uint32_t left)
     return heap_add(merge, &bigram);
 }
 
-/* Joins the two symbols of @bigram unless it is out of date, and offers what is new beside them. */
+/* Joins the two symbols of @bigram unless it is out of date, and offers the two new pairs beside them. */
 static int join(struct merge *merge, const uint8_t *word, const struct bigram *bigram)
 {
     struct symbol *left = &merge->symbols[bigram->left];

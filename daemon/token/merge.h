@@ -1,12 +1,12 @@
 /*
- * Merge: neighbours become one, best pair first
+ * Merge: joins neighbouring symbols, the best pair first
  *
- * The one loop behind both kinds of vocabulary: symbols in a chain, and a heap of pairs that may join. The order is
- * a number (lower first: a merge's rank, or a score turned round), then the place from the left. A pair in the heap
- * may be out of date when its turn comes; it is known by its length, since symbols only ever grow. So n symbols cost
- * at most 2n entries and n log n steps.
+ * Both kinds of vocabulary use this loop over a chain of symbols and a heap of pairs that may join. Pairs are ordered
+ * by a number (lower first: the rank of a merge, or an inverted score), then from left to right. A pair that is out of
+ * date when it leaves the heap is recognised by its length, since symbols only grow. So n symbols cost at most 2n
+ * entries and n log n steps.
  *
- * A merge belongs to one job; it keeps its memory from word to word. Limits: words below 2^32 bytes.
+ * A merge belongs to one call and keeps its memory from word to word. Words have less than 2^32 bytes.
  */
 #ifndef SOTTO_TOKEN_MERGE_H
 #define SOTTO_TOKEN_MERGE_H
@@ -19,7 +19,7 @@
 struct symbol {
     uint32_t at;   /* in the word */
     uint32_t n;    /* bytes; 0: it was merged into its left neighbour */
-    uint32_t id;   /* VOCAB_NO_ID: no entry is spelled so */
+    uint32_t id;   /* VOCAB_NO_ID: no entry has this text */
     uint32_t prev; /* MERGE_END: none */
     uint32_t next;
 };
@@ -30,10 +30,10 @@ struct bigram {
     uint32_t order; /* lower ones go first */
     uint32_t left;  /* number of its left symbol */
     uint32_t n;     /* bytes of both */
-    uint32_t id;    /* what they become */
+    uint32_t id;    /* of the joined symbol */
 };
 
-/* Looks whether two neighbours may become one; fills order and id. */
+/* Returns whether two neighbours may join, and fills order and id. */
 typedef bool (*merge_find_fn)(const void *owner, const uint8_t *word, const struct symbol *left,
                               const struct symbol *right, struct bigram *ret_bigram);
 
@@ -63,7 +63,7 @@ void merge_begin(struct merge *merge);
 /* Adds the next symbol of the word. 0 or -ENOMEM. */
 int merge_push(struct merge *merge, uint32_t at, uint32_t n, uint32_t id);
 
-/* Merges what was pushed. Afterwards the chain from symbol 0 along next is the answer. MERGE_CANCELLED or -ENOMEM. */
+/* Merges the symbols. Afterwards the chain from symbol 0 along @next is the result. MERGE_CANCELLED or -ENOMEM. */
 int merge_run(struct merge *merge, const uint8_t *word);
 
 #endif

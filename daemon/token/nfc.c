@@ -1,8 +1,7 @@
 /*
- * Nfc: utf8proc does the work, on pieces that keep it linear
- *
- * Canonical ordering is an insertion sort over each run of combining marks: a megabyte of them in falling order would
- * take hours. So a piece ends where such a run has NFC_RUN_MAX marks. Texts of ASCII alone, nearly all, are copied.
+ * utf8proc composes the text in pieces, which keep it linear. Canonical ordering is an insertion sort over each run of
+ * combining marks: a megabyte of them in falling order would take hours. So a piece ends where such a run has
+ * NFC_RUN_MAX marks. Most texts are ASCII and are copied.
  */
 #include "token/nfc.h"
 
@@ -29,7 +28,7 @@ static bool is_mark(uint32_t point)
     return utf8proc_get_property((utf8proc_int32_t)point)->combining_class != 0;
 }
 
-/* Length of the next piece: all, or up to where a run of marks grows too long. */
+/* Returns the length of the next piece, which ends where a run of marks gets too long. */
 static size_t piece_of(const uint8_t *text, size_t n)
 {
     uint32_t n_marks = 0;
@@ -55,7 +54,7 @@ static int append_piece(const uint8_t *text, size_t n, struct buf *out)
     if (n_points < 0) {
         return err_new(-EINVAL);
     }
-    /* Encoded in place, with a zero behind: four bytes a point are enough. */
+    /* The points are encoded in place, with a zero behind them: four bytes a point are enough. */
     points = mem_alloc(MEM_WORDS, ((size_t)n_points + 1) * sizeof(*points));
     if (!points) {
         return err_new(-ENOMEM);

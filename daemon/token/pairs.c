@@ -1,6 +1,5 @@
 /*
- * A pair stands in its slot whole: a lookup, and there is one for every two neighbours of a text, touches one line
- * of cache.
+ * A slot holds a whole pair, so that a lookup, one for every two neighbours of a text, touches one cache line.
  */
 #include "token/pairs.h"
 #include "base/clock.h"
@@ -37,7 +36,7 @@ size_t pairs_bytes(const struct pairs *pairs)
     return pairs->slots ? ((size_t)pairs->mask + 1) * sizeof(*pairs->slots) : 0;
 }
 
-/* The slot of these two, or the free one where they belong. Hash: the finaliser of MurmurHash3. */
+/* Returns the slot of the two ids, or the free one where they belong. The hash is the finaliser of MurmurHash3. */
 static struct pair *find_slot(const struct pairs *pairs, uint32_t left, uint32_t right)
 {
     uint64_t h = ((uint64_t)left << 32 | right) ^ pairs->salt;

@@ -1,5 +1,5 @@
 /*
- * Pairs: the merges of a byte-level vocabulary, by the two ids that they join
+ * Pairs: a table of the merges of a byte-level vocabulary, by the two ids that they join
  *
  * Read-only once filled: any thread.
  */
@@ -13,8 +13,8 @@
 struct pair {
     uint32_t left; /* PAIR_FREE: the slot is free */
     uint32_t right;
-    uint32_t rank; /* place in the file's list; lower ones go first */
-    uint32_t id;   /* what the two become */
+    uint32_t rank; /* index in the list of the file; lower ones go first */
+    uint32_t id;   /* of the joined token */
 };
 
 #define PAIR_FREE UINT32_MAX
@@ -30,10 +30,10 @@ int pairs_init(struct pairs *pairs, uint32_t n);
 void pairs_finish(struct pairs *pairs);
 size_t pairs_bytes(const struct pairs *pairs);
 
-/* False: the same two ids are there already; the earlier merge stays. */
+/* Enters a merge. False: the two ids have one already, which stays. */
 bool pairs_put(struct pairs *pairs, const struct pair *pair);
 
-/* Or NULL. */
+/* Returns the merge of two ids, or NULL. */
 const struct pair *pairs_find(const struct pairs *pairs, uint32_t left, uint32_t right);
 
 #endif

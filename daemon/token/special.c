@@ -1,5 +1,5 @@
 /*
- * Nodes lie in one block and name each other by number, so the block may move while it grows.
+ * Nodes lie in one block and refer to each other by index, so that the block may move while it grows.
  */
 #include "token/special.h"
 #include "base/err.h"
@@ -23,7 +23,7 @@ size_t special_bytes(const struct special *special)
     return special->cap * sizeof(*special->nodes);
 }
 
-/* Room for @n more nodes. SPECIAL_FULL or -ENOMEM. */
+/* Makes room for @n more nodes. SPECIAL_FULL or -ENOMEM. */
 static int reserve(struct special *special, uint32_t n)
 {
     struct special_node *nodes;
@@ -51,7 +51,7 @@ static int reserve(struct special *special, uint32_t n)
     return 0;
 }
 
-/* The node of @byte among the siblings from *@first on; made at their head if it is not there. */
+/* Returns the node of @byte among the siblings from *@first on, or adds one at their head. */
 static uint32_t find_or_add(struct special *special, uint32_t *first, uint8_t byte)
 {
     for (uint32_t i = *first; i != 0; i = special->nodes[i].sibling) {

@@ -1,8 +1,8 @@
 /*
  * Special: entries that match in the text as they are spelled, before anything is split or merged
  *
- * User-defined pieces match always, control tokens only where the caller asks. The longest match at the leftmost
- * place wins. A trie; a lookup takes at most SPECIAL_BYTES_MAX steps, so a text takes time linear in its length.
+ * User-defined pieces always match, control tokens only where the caller asks. The longest match at the leftmost
+ * position wins. The entries form a trie; a lookup takes at most SPECIAL_BYTES_MAX steps, so a text takes linear time.
  * Read-only once filled: any thread.
  */
 #ifndef SOTTO_TOKEN_SPECIAL_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest that published vocabularies hold is 31 newlines, or some 30 characters of a marker. */
+/* The longest entries of published vocabularies are 31 newlines and markers of about 30 characters. */
 #define SPECIAL_BYTES_MAX 256u
 
 struct special_node {
@@ -25,7 +25,7 @@ struct special_node {
 
 #define SPECIAL_NONE UINT32_MAX
 
-/* A node is 16 times as large as the byte it stands for; published vocabularies need 60,000. */
+/* A node has 16 bytes for one of an entry; published vocabularies need 60,000 nodes. */
 #define SPECIAL_NODES_MAX (1u << 20)
 
 struct special {
@@ -44,10 +44,10 @@ enum special_outcome {
     SPECIAL_FULL, /* SPECIAL_NODES_MAX */
 };
 
-/* Enters @n bytes (1 to SPECIAL_BYTES_MAX); of equal ones the first stays. SPECIAL_FULL or -ENOMEM. */
+/* Enters @n bytes (1 to SPECIAL_BYTES_MAX); of equal entries the first stays. SPECIAL_FULL or -ENOMEM. */
 int special_put(struct special *special, const void *bytes, size_t n, uint32_t id, bool control);
 
-/* Length of the longest entry at the head of @bytes, 0 for none. Control tokens count only if @control. */
+/* Returns the length of the longest entry at the head of @bytes, or 0. Control tokens count only if @control. */
 size_t special_match(const struct special *special, const uint8_t *bytes, size_t n, bool control, uint32_t *ret_id);
 
 #endif

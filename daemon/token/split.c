@@ -1,10 +1,10 @@
 /*
  * The patterns are those that the vocabularies were published with. Where a tokenizer cuts in stages (first the
- * digits, then the rest), each stage cuts the pieces of the one before it, matches and gaps alike.
+ * digits, then the rest), each stage cuts the pieces of the one before it, both matches and gaps.
  *
- * `smollm` and `starcoder` are two stages written as one pattern: digits first, then GPT-2's on what lies between.
- * In front of a digit the text ends for the second stage, hence (?![^\s\p{N}]) for its (?!\S). A test holds the one
- * pattern against the two stages.
+ * `smollm` and `starcoder` are two stages written as one pattern: digits first, then GPT-2's pattern between them. In
+ * front of a digit the text ends for the second stage, hence (?![^\s\p{N}]) in place of (?!\S). A test compares the one
+ * pattern with the two stages.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "token/split.h"
@@ -23,18 +23,18 @@
 #define PATTERN_GPT2         ENGLISH_ENDS "| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 #define PATTERN_DIGITS_FIRST ENGLISH_ENDS "| ?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+|\\s+(?![^\\s\\p{N}])|\\s+"
 
-/* OpenAI's cl100k form: runs of up to so many digits, and a word takes one sign before it along. */
+/* OpenAI's cl100k form: runs of digits of limited length, and a word includes one sign in front of it. */
 #define PATTERN_CL100K(digits)                                                                                         \
     "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" BLANKS
 #define PATTERN_LLAMA3 PATTERN_CL100K("\\p{N}{1,3}")
 #define PATTERN_QWEN2  PATTERN_CL100K("\\p{N}")
 
-/* As Qwen 2's, with combining marks counted as letters. */
+/* Qwen 2's pattern with combining marks counted as letters. */
 #define PATTERN_QWEN35                                                                                                 \
     "(?i:" ENGLISH_ENDS ")|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"                                               \
     "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" BLANKS
 
-/* OpenAI's o200k form: a word is capitals, then small letters. */
+/* OpenAI's o200k form: a word is upper-case letters followed by lower-case ones. */
 #define CAPITALS "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define SMALL    "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define PATTERN_O200K(ends, digits)                                                                                    \
@@ -47,8 +47,8 @@
     "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" BLANKS
 
 enum split_trait {
-    WHOLE_WORDS = 1, /* a word that is an entry is taken whole */
-    COMPOSED = 2,    /* the text is brought to form C first */
+    WHOLE_WORDS = 1, /* a word that is an entry is not merged */
+    COMPOSED = 2,    /* the text is composed (form C) first */
 };
 
 struct split_row {
@@ -85,7 +85,7 @@ static const struct split_row rows[] = {
 
 struct split {
     const struct split_row *row;
-    pcre2_general_context *memory; /* charges what PCRE2 takes to our account */
+    pcre2_general_context *memory; /* counts the memory of PCRE2 as ours */
     pcre2_code *codes[STAGES_MAX];
     uint32_t n_stages;
 };
@@ -122,7 +122,7 @@ static const struct split_row *find_row(const char *name, size_t n_name)
     return NULL;
 }
 
-/* Compiles one stage. The patterns are ours, so all that can fail is memory. */
+/* Compiles one stage. The patterns are constants of this file, so only memory can fail. */
 static pcre2_code *compile(const struct split *split, const char *pattern)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(split->memory);
@@ -135,7 +135,7 @@ static pcre2_code *compile(const struct split *split, const char *pattern)
     }
     pcre2_compile_context_free(context);
     if (code) {
-        /* Where the system forbids memory that is written and run, this fails, and matching is slower, not wrong. */
+        /* This fails where the system forbids memory that is writable and executable; matching is slower then. */
         (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     }
     return code;
@@ -226,11 +226,11 @@ enum find_outcome {
     FIND_NONE,
 };
 
-/* The first match of @code in @text from *at on; *at and *ret_end are its edges. */
+/* Finds the first match of @code in @text from *at on; *at and *ret_end become its edges. */
 static int find(pcre2_match_data *match, const pcre2_code *code, const uint8_t *text, size_t n, size_t *at,
                 size_t *ret_end)
 {
-    /* The text was checked as a whole; checking it at each match again would make the walk quadratic. */
+    /* The text has been checked as a whole; a check at each match would make the walk quadratic. */
     const uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
     const PCRE2_SIZE *edges = pcre2_get_ovector_pointer(match);
     int r = pcre2_match(code, text, n, *at, options, match, NULL);
@@ -262,7 +262,7 @@ static int walk_piece(const struct walk *walk, uint32_t stage, const uint8_t *te
     return walk_stage(walk, stage, text, n);
 }
 
-/* Cuts @text by the pattern of @stage and passes what comes out to the next one. As deep as there are stages. */
+/* Cuts @text by the pattern of @stage and passes the pieces to the next stage. Recursion is as deep as the stages. */
 static int walk_stage(const struct walk *walk, uint32_t stage, const uint8_t *text, size_t n)
 {
     size_t done = 0;

@@ -1,6 +1,6 @@
 /*
- * A text is one word to SentencePiece. Where no entry has a blank behind another character, no merge can cross such
- * a place, so the text is merged in parts with the very same result and small heaps.
+ * SentencePiece treats a text as one word. Where no entry has a blank behind another character, no merge can cross such
+ * a place, so the text is merged in parts, with the same result and smaller heaps.
  */
 #include "token/spm.h"
 #include "base/err.h"
@@ -59,7 +59,7 @@ static int spell(struct buf *spelled, const uint8_t *text, size_t n, bool prefix
     return 0;
 }
 
-/* A character without an entry. */
+/* Pushes a character without an entry by its bytes, or as the unknown token. */
 static int push_bytes(const struct vocab *vocab, const uint8_t *bytes, size_t n, struct ids *ids)
 {
     int r;
@@ -106,7 +106,7 @@ static int merge_part(const struct vocab *vocab, struct merge *merge, const uint
     return TOKENIZE_OK;
 }
 
-/* Where the part that begins at @text ends: before the first blank behind something else. */
+/* Returns the length of the part at @text, which ends before the first blank behind another character. */
 static size_t part_length(const struct vocab *vocab, const uint8_t *text, size_t n)
 {
     bool in_word = false;

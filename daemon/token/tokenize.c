@@ -1,10 +1,10 @@
 /*
- * Tokenizing: the text is checked, cut at special entries, and what lies between is given to the vocabulary's kind
+ * A text is checked and cut at its special entries; the text between them goes to the tokenizer of the vocabulary's
+ * kind.
  */
 #include "base/buf.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "base/num.h"
 #include "base/utf8.h"
 #include "token/bpe.h"
 #include "token/nfc.h"
@@ -13,75 +13,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* Offsets inside are 32 bits wide, and SentencePiece's blanks take three bytes. Requests are held far below this. */
+/* Offsets have 32 bits, and SentencePiece's blanks take three bytes. Requests are limited to far less. */
 #define TEXT_BYTES_MAX (1u << 30)
 
-/* Bytes searched for special entries between two looks at the cancel flag. */
+/* Bytes searched for special entries between two checks of the cancel flag. */
 #define CANCEL_EVERY 8192u
 
-/* One call: everything that it needs besides the vocabulary. */
+/* The state of one call. */
 struct job {
     const struct vocab *vocab;
     const atomic_bool *cancel;
     struct ids *ids;
-    const uint8_t *marks; /* of the text's bytes, or NULL: all are ours */
-    size_t ours_to;       /* from where it was last asked for up to here, all bytes are ours */
+    const uint8_t *marks; /* of the bytes of the text, or NULL: all are trusted */
+    size_t trusted_to;    /* all bytes from the last query up to here are trusted */
     struct merge merge;
-    struct buf spelled;            /* SPM: with its blanks; BPE: composed, where the vocabulary asks for it */
+    struct buf spelled;            /* SPM: with U+2581; BPE: composed, where the vocabulary needs it */
     struct split_scratch *scratch; /* BPE */
 };
-
-void ids_finish(struct ids *ids)
-{
-    mem_free(ids->ids);
-    *ids = (struct ids){ .max = ids->max };
-}
-
-static int make_room(struct ids *ids, size_t n)
-{
-    size_t cap = ids->cap ? 2 * ids->cap : 64;
-    uint32_t *bigger;
-
-    if (ids->max && n > ids->max - ids->n) {
-        return TOKENIZE_TOO_MANY;
-    }
-    if (n <= ids->cap - ids->n) {
-        return TOKENIZE_OK;
-    }
-    cap = num_max(cap, ids->n + n);
-    bigger = mem_realloc(MEM_WORDS, ids->ids, cap * sizeof(*bigger));
-    if (!bigger) {
-        return err_new(-ENOMEM);
-    }
-    ids->ids = bigger;
-    ids->cap = cap;
-    return TOKENIZE_OK;
-}
-
-int ids_push(struct ids *ids, uint32_t id)
-{
-    int r = make_room(ids, 1);
-
-    if (r) {
-        return err_pass(r);
-    }
-    ids->ids[ids->n++] = id;
-    return TOKENIZE_OK;
-}
-
-int ids_append(struct ids *ids, const uint32_t *more, size_t n)
-{
-    int r = n > 0 ? make_room(ids, n) : TOKENIZE_OK;
-
-    if (r) {
-        return err_pass(r);
-    }
-    if (n > 0) {
-        memcpy(ids->ids + ids->n, more, n * sizeof(*more));
-    }
-    ids->n += n;
-    return TOKENIZE_OK;
-}
 
 static bool is_cancelled(const struct job *job)
 {
@@ -113,7 +61,7 @@ static int push_words(struct job *job, const uint8_t *text, size_t n)
     return split_walk(job->vocab->split, job->scratch, buf_data(&job->spelled), job->spelled.n, on_word, job);
 }
 
-/* Text without special entries. @goes_on: no prefix blank in front of it. */
+/* Pushes text without special entries. @goes_on: no prefix blank in front of it. */
 static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_on)
 {
     if (n == 0) {
@@ -129,8 +77,8 @@ static int push_plain(struct job *job, const uint8_t *text, size_t n, bool goes_
     return push_words(job, text, n);
 }
 
-/* How many bytes from @at on are ours, one after the other. @at never goes back. */
-static size_t count_ours(struct job *job, size_t at, size_t n)
+/* Returns how many bytes from @at on are trusted. @at never decreases. */
+static size_t count_trusted(struct job *job, size_t at, size_t n)
 {
     if (!job->marks) {
         return n - at;
@@ -138,15 +86,15 @@ static size_t count_ours(struct job *job, size_t at, size_t n)
     if (job->marks[at] != 0) {
         return 0;
     }
-    if (job->ours_to <= at) {
+    if (job->trusted_to <= at) {
         const uint8_t *foreign = memchr(job->marks + at, 1, n - at);
 
-        job->ours_to = foreign ? (size_t)(foreign - job->marks) : n;
+        job->trusted_to = foreign ? (size_t)(foreign - job->marks) : n;
     }
-    return job->ours_to - at;
+    return job->trusted_to - at;
 }
 
-/* A piece that is no control token by its type, and yet would be taken for one. */
+/* True for a piece that is no control token by its type but would act as one. */
 static bool is_like_control(const struct vocab *vocab, uint32_t id)
 {
     const struct gguf_text text = vocab_text(vocab, id);
@@ -155,27 +103,27 @@ static bool is_like_control(const struct vocab *vocab, uint32_t id)
            (text.n > 4 && memcmp(text.bytes, "<|", 2) == 0 && memcmp(text.bytes + text.n - 2, "|>", 2) == 0);
 }
 
-/* Length of the special entry at @at, and its id; 0: there is none that counts here. */
+/* Returns the length of the special entry that counts at @at, and its id; or 0. */
 static size_t match(struct job *job, const uint8_t *text, size_t n, size_t at, bool control, uint32_t *ret_id)
 {
     const struct special *special = &job->vocab->special;
     uint32_t id = VOCAB_NO_ID;
-    size_t n_ours;
+    size_t n_trusted;
     size_t n_any;
 
     if (!job->marks) {
         return special_match(special, text + at, n - at, control, ret_id);
     }
-    n_ours = control ? special_match(special, text + at, count_ours(job, at, n), true, ret_id) : 0;
+    n_trusted = control ? special_match(special, text + at, count_trusted(job, at, n), true, ret_id) : 0;
     n_any = special_match(special, text + at, n - at, false, &id);
-    if (n_any <= n_ours || (count_ours(job, at, n) < n_any && is_like_control(job->vocab, id))) {
-        return n_ours;
+    if (n_any <= n_trusted || (count_trusted(job, at, n) < n_any && is_like_control(job->vocab, id))) {
+        return n_trusted;
     }
     *ret_id = id;
     return n_any;
 }
 
-/* The place of the next special entry from @at on, its length and id; @n if there is none. */
+/* *at: the place of the next special entry from *at on, with its length and id; @n if there is none. */
 static int find_special(struct job *job, const uint8_t *text, size_t n, bool control, size_t *at, size_t *ret_n,
                         uint32_t *ret_id)
 {

@@ -20,7 +20,7 @@ struct probe {
     struct readers readers;
     struct sampler sampler;
     struct scan_result scan_result;
-    int wakeup; /* an eventfd: something was found or read */
+    int notify_fd; /* an eventfd: something was found or read */
 };
 
 /* Opens the machine below @root ("/": this one) and finds its sources, five seconds at most. False: @diag says why. */

@@ -139,7 +139,7 @@ static const struct {
     const char *says;
 } refused[] = {
     { "\"full_attention_interval\": 2", "\"full_attention_interval\": 1", "lacks tensor" },
-    { "\"full_attention\"]", "\"linear_attention\"]", "breaks the rule" },
+    { "\"full_attention\"]", "\"linear_attention\"]", "every 2 layers one" },
     { "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 3", "do not fit each other" },
     { "\"linear_num_key_heads\": 2", "\"linear_num_key_heads\": 4000000000", "do not fit each other" },
     { "\"linear_value_head_dim\": 2", "\"linear_value_head_dim\": 3", "no whole number of heads" },

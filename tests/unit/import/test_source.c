@@ -10,7 +10,7 @@ START_TEST(halves_become_neighbours_in_every_head)
     const struct shuffle shuffle = { .n_outer = 2, .n_inner = 3, .n_unit = 1 };
 
     for (unsigned i = 0; i < 12; i++) {
-        ck_assert_uint_eq(source_line(&shuffle, i), want[i]);
+        ck_assert_uint_eq(shuffle_line(&shuffle, i), want[i]);
     }
 }
 END_TEST
@@ -22,7 +22,7 @@ START_TEST(first_values_of_all_heads_come_first)
     const struct shuffle shuffle = { .n_kept = 4, .n_outer = 2, .n_inner = 3, .n_unit = 2 };
 
     for (unsigned i = 0; i < 16; i++) {
-        ck_assert_uint_eq(source_line(&shuffle, i), want[i]);
+        ck_assert_uint_eq(shuffle_line(&shuffle, i), want[i]);
     }
 }
 END_TEST
@@ -31,8 +31,8 @@ START_TEST(without_a_shuffle_every_line_stays)
 {
     const struct shuffle none = { .n_outer = 0 };
 
-    ck_assert_uint_eq(source_line(&none, 12345), 12345);
-    ck_assert(source_may_shuffle(&none, 7));
+    ck_assert_uint_eq(shuffle_line(&none, 12345), 12345);
+    ck_assert(shuffle_fits(&none, 7));
 }
 END_TEST
 
@@ -40,11 +40,11 @@ START_TEST(only_whole_heads_may_change_places)
 {
     const struct shuffle shuffle = { .n_kept = 4, .n_outer = 2, .n_inner = 3, .n_unit = 2 };
 
-    ck_assert(source_may_shuffle(&shuffle, 16));
-    ck_assert(source_may_shuffle(&shuffle, 28));
-    ck_assert(!source_may_shuffle(&shuffle, 17));
-    ck_assert(!source_may_shuffle(&shuffle, 4));
-    ck_assert(!source_may_shuffle(&shuffle, 3));
+    ck_assert(shuffle_fits(&shuffle, 16));
+    ck_assert(shuffle_fits(&shuffle, 28));
+    ck_assert(!shuffle_fits(&shuffle, 17));
+    ck_assert(!shuffle_fits(&shuffle, 4));
+    ck_assert(!shuffle_fits(&shuffle, 3));
 }
 END_TEST
 
@@ -58,7 +58,7 @@ START_TEST(a_half_is_read_as_what_it_is)
         { 0x03ff, 0x3ffp-24f }, { 0x0400, 0x1p-14f }, { 0x7bff, 65504.0f }, { 0x3555, 0x1.554p-2f },
     };
 
-    ck_assert_float_eq(source_half(rows[_i].bits), rows[_i].value);
+    ck_assert_float_eq(import_half(rows[_i].bits), rows[_i].value);
 }
 END_TEST
 

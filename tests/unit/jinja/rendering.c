@@ -1,5 +1,5 @@
+#include "rendering.h"
 #include "base/clean.h"
-#include "rig.h"
 #include <check.h>
 #include <string.h>
 

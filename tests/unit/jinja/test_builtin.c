@@ -2,7 +2,7 @@
  * Jinja, what it brings along: filters, tests, methods, functions; and what is refused, in whose words
  */
 #include "base/clean.h"
-#include "rig.h"
+#include "rendering.h"
 #include "unit.h"
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Jinja, the language: each row was rendered by Jinja2 3.1 with the settings of transformers, and gives the same here
  */
 #include "base/clean.h"
-#include "rig.h"
+#include "rendering.h"
 #include "unit.h"
 
 static const struct rendering_row numbers[] = {

@@ -3,7 +3,7 @@
  */
 #include "base/clean.h"
 #include "load.h"
-#include "rig.h"
+#include "rendering.h"
 #include "unit.h"
 #include <string.h>
 

@@ -72,20 +72,21 @@ static void tokenize(const char *chat_template, bool adds_bos, const struct chat
     vocab_destroy(vocab);
 }
 
+/* The ids of @input through @chat_template spell @wanted. */
 static void assert_renders(const char *chat_template, const struct chat_input *input, const char *wanted)
 {
     struct vocab *vocab = make_vocab(chat_template, false);
-    struct chat *chat = NULL;
+    struct ids ids = { 0 };
     struct diag diag = DIAG_INIT;
     struct buf out;
 
     buf_init(&out, MEM_MISC, 1 << 20);
-    ck_assert_msg(chat_create(&chat, vocab, &diag) == CHAT_OK, "%s", diag.text);
-    ck_assert_msg(chat_render(chat, input, NULL, &out, &diag) == CHAT_OK, "%s", diag.text);
+    tokenize(chat_template, false, input, &ids);
+    ck_assert_int_eq(vocab_detokenize(vocab, ids.ids, ids.n, true, &out, &diag), TOKENIZE_OK);
     ck_assert_msg(out.n == strlen(wanted) && memcmp(buf_data(&out), wanted, out.n) == 0, "wanted \"%s\", got \"%.*s\"",
                   wanted, (int)out.n, (const char *)buf_data(&out));
     buf_finish(&out);
-    chat_destroy(chat);
+    ids_finish(&ids);
     vocab_destroy(vocab);
 }
 
@@ -371,7 +372,7 @@ START_TEST(refusal_says_where_and_why)
     messages[1].fields = bad;
     assert_refused("x", &input, "messages[1]: JSON: ");
     messages[1].fields = text_of("[]");
-    assert_refused("x", &input, "messages[1]: JSON: the fields of a message are no object");
+    assert_refused("x", &input, "messages[1]: JSON: expected an object, got ");
     messages[1].fields.n = 0;
     input.tools = &bad;
     input.n_tools = 1;

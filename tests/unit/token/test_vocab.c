@@ -127,17 +127,29 @@ END_TEST
 
 START_TEST(special_is_found_by_its_whole_text_only)
 {
+    static const struct {
+        const char *text;
+        uint32_t id; /* the special token that the text becomes, or VOCAB_NO_ID */
+    } rows[] = {
+        { "</s>", EOS },      { "user piece", USER }, { "</s", VOCAB_NO_ID }, { "user piec", VOCAB_NO_ID },
+        { "a", VOCAB_NO_ID },
+    };
     struct vocab *vocab;
 
     tiny_spm_keys(&maker, marked, COUNT(marked));
     vocab = tiny_vocab(&maker);
 
-    ck_assert_uint_eq(vocab_find_special(vocab, "</s>", 4), EOS);
-    ck_assert_uint_eq(vocab_find_special(vocab, "user piece", 10), USER);
-    ck_assert_uint_eq(vocab_find_special(vocab, "</s", 3), VOCAB_NO_ID);
-    ck_assert_uint_eq(vocab_find_special(vocab, "</s>x", 5), VOCAB_NO_ID);
-    ck_assert_uint_eq(vocab_find_special(vocab, "a", 1), VOCAB_NO_ID);
-    ck_assert_uint_eq(vocab_find_special(vocab, "", 0), VOCAB_NO_ID);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct ids ids = { 0 };
+        bool is_special;
+
+        ck_assert_int_eq(vocab_tokenize(vocab, rows[i].text, strlen(rows[i].text), TOKENIZE_SPECIAL, NULL, &ids, NULL),
+                         TOKENIZE_OK);
+        is_special = ids.n == 1 &&
+                     (vocab_type(vocab, ids.ids[0]) == TOKEN_CONTROL || vocab_type(vocab, ids.ids[0]) == TOKEN_USER);
+        ck_assert_uint_eq(is_special ? ids.ids[0] : VOCAB_NO_ID, rows[i].id);
+        ids_finish(&ids);
+    }
     vocab_destroy(vocab);
 }
 END_TEST
