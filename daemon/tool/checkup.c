@@ -37,7 +37,7 @@ static void gather_process(struct checkup *checkup)
 
 static void gather_files(struct checkup *checkup)
 {
-    const struct root *root = &checkup->look.discovery.root;
+    const struct root *root = &checkup->probe.discovery.root;
     DIR *folder;
 
     checkup->is_machine = root->is_machine;
@@ -53,7 +53,7 @@ static void gather_devices(struct checkup *checkup)
     const struct choice_policy policy = { 0 };
 
     checkup->chosen = -1;
-    if (device_find_all(&checkup->look.discovery.root, checkup->devices, &checkup->n_devices)) {
+    if (device_find_all(&checkup->probe.discovery.root, checkup->devices, &checkup->n_devices)) {
         diag_set(&checkup->no_choice, "the list of DRM devices can't be read");
         checkup->n_devices = 0;
     } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice, &checkup->no_choice) ==
@@ -66,7 +66,7 @@ const struct channel *checkup_deciding(const struct checkup *checkup, enum readi
 {
     const struct list *link;
 
-    list_for_each (link, &checkup->look.sampler.channels) {
+    list_for_each (link, &checkup->probe.sampler.channels) {
         const struct channel *channel = container_of(link, struct channel, link);
 
         if (channel->facts.quantity == quantity && channel->in_use) {
@@ -88,7 +88,7 @@ const struct channel *checkup_coolest(const struct checkup *checkup, int32_t *re
     const struct channel *coolest = NULL;
     const struct list *link;
 
-    list_for_each (link, &checkup->look.sampler.channels) {
+    list_for_each (link, &checkup->probe.sampler.channels) {
         const struct channel *channel = container_of(link, struct channel, link);
         const struct governor_zone zone = {
             .passive_mc = channel->facts.passive_mc,
@@ -174,7 +174,7 @@ static void advise_of_rights(struct checkup *checkup)
     const struct list *link;
     const char *last = "";
 
-    list_for_each (link, &checkup->look.sampler.channels) {
+    list_for_each (link, &checkup->probe.sampler.channels) {
         const struct channel *channel = container_of(link, struct channel, link);
 
         if (channel->now.state == READING_FORBIDDEN && channel->facts.rank != SOURCE_PASSED_OVER &&
@@ -200,10 +200,10 @@ static void advise_of_limits(struct checkup *checkup)
 bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag)
 {
     memset(checkup, 0, sizeof(*checkup));
-    if (!look_open(&checkup->look, root, diag)) {
+    if (!probe_open(&checkup->probe, root, diag)) {
         return false;
     }
-    look_read(&checkup->look, LOOK_USUAL_MS);
+    probe_read(&checkup->probe, PROBE_USUAL_MS);
     gather_files(checkup);
     if (checkup->is_machine) {
         gather_process(checkup);
@@ -219,5 +219,5 @@ bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag)
 
 bool checkup_close(struct checkup *checkup)
 {
-    return look_close(&checkup->look);
+    return probe_close(&checkup->probe);
 }

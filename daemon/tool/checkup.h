@@ -8,7 +8,7 @@
 
 #include "drm/choice.h"
 #include "memory/memory.h"
-#include "tool/look.h"
+#include "tool/probe.h"
 #include <sys/utsname.h>
 
 #define CHECKUP_ADVICE_MAX 16u
@@ -28,7 +28,7 @@ struct checkup {
     struct choice choice;
     int chosen;            /* index, or below 0 */
     struct diag no_choice; /* why none */
-    struct look look;
+    struct probe probe;
 
     char advice[CHECKUP_ADVICE_MAX][DIAG_BYTES];
     uint32_t n_advice;
@@ -37,7 +37,7 @@ struct checkup {
 /* Gathers all below @root. False: @diag says why nothing can be told. checkup_close() in either case. */
 bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag);
 
-/* As look_close(). */
+/* As probe_close(). */
 bool checkup_close(struct checkup *checkup);
 
 /* The gauge that decides for @quantity, or NULL. */

@@ -192,7 +192,7 @@ static int write_file(struct conversion *conversion, struct diag *diag)
 
 /* ---- the command ---- */
 
-static int tell(const struct conversion *conversion)
+static int report(const struct conversion *conversion)
 {
     const size_t n = import_n_tensors(conversion->import);
     const char *family = import_family(conversion->import);
@@ -229,7 +229,7 @@ static int convert(struct conversion *conversion)
         about = conversion->to;
         r = survey_new_file(conversion->to, true, &n_bytes, &diag);
     }
-    r = r ? tool_fail(conversion->call, about, &diag, r) : tell(conversion);
+    r = r ? tool_fail(conversion->call, about, &diag, r) : report(conversion);
     import_close(conversion->import);
     return r;
 }

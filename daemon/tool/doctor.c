@@ -109,7 +109,7 @@ static void show_sensors(const struct checkup *checkup)
     const struct list *link;
 
     puts("\nsensors (* decides)");
-    list_for_each (link, &checkup->look.sampler.channels) {
+    list_for_each (link, &checkup->probe.sampler.channels) {
         fputs("  ", stdout);
         sensors_print(container_of(link, struct channel, link));
     }
@@ -221,7 +221,7 @@ static json_t *json_of(const struct checkup *checkup)
     for (uint32_t i = 0; i < checkup->n_devices; i++) {
         json_array_append_new(devices, json_of_device(checkup, i));
     }
-    list_for_each (link, &checkup->look.sampler.channels) {
+    list_for_each (link, &checkup->probe.sampler.channels) {
         json_array_append_new(sensors, sensors_json(container_of(link, struct channel, link)));
     }
     for (uint32_t i = 0; i < checkup->n_advice; i++) {

@@ -29,7 +29,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-struct wish {
+struct request {
     const char *tokens;
     struct reader_setup setup;
 };
@@ -104,25 +104,25 @@ static int check_words(const struct reader *reader, struct diag *diag)
     return r;
 }
 
-static int show(const struct tool_call *call, const struct wish *wish)
+static int show(const struct tool_call *call, const struct request *request)
 {
     struct ids ids = { .n = 0 };
     struct logits logits = { .n = 0 };
     struct reader reader = { .model = NULL };
     struct diag diag = DIAG_INIT;
     const char *path = NULL;
-    int r = ids_read(&ids, wish->tokens, &diag);
+    int r = ids_read(&ids, request->tokens, &diag);
 
     if (r == IDS_BAD) {
         ids_finish(&ids);
         return tool_usage(call, "--tokens: %s", diag.text);
     }
     if (!r) {
-        r = reader_open(&reader, &wish->setup, &diag);
+        r = reader_open(&reader, &request->setup, &diag);
     }
     if (!r) {
         r = check_words(&reader, &diag);
-        path = r ? wish->setup.path : NULL;
+        path = r ? request->setup.path : NULL;
     }
     if (!r) {
         r = reader_read(&reader, ids.ids, (uint32_t)ids.n, (uint32_t)ids.n - 1, on_logits, &logits, &diag);
@@ -147,19 +147,19 @@ static int show(const struct tool_call *call, const struct wish *wish)
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct wish wish = { .setup = { .backend = "cpu", .kv_format = "f16" } };
+    struct request request = { .setup = { .backend = "cpu", .kv_format = "f16" } };
     struct arg_found found;
     enum tool_next next;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row == LOGITS_FILE) {
-            wish.setup.path = found.text;
+            request.setup.path = found.text;
         } else if (found.row == LOGITS_TOKENS) {
-            wish.tokens = found.text;
+            request.tokens = found.text;
         } else if (found.row == LOGITS_BACKEND) {
-            wish.setup.backend = found.text;
+            request.setup.backend = found.text;
         } else if (found.row == LOGITS_KV) {
-            wish.setup.kv_format = found.text;
+            request.setup.kv_format = found.text;
         } else {
             return tool_usage(call, "\"%s\" is one argument too many", found.text);
         }
@@ -167,10 +167,10 @@ static int run(struct tool_call *call, struct args *args)
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (!wish.setup.path || !wish.tokens) {
-        return tool_usage(call, "%s is missing", wish.setup.path ? "--tokens" : "--file");
+    if (!request.setup.path || !request.tokens) {
+        return tool_usage(call, "%s is missing", request.setup.path ? "--tokens" : "--file");
     }
-    return show(call, &wish);
+    return show(call, &request);
 }
 
 const struct tool tool_logits = {

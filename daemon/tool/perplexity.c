@@ -44,7 +44,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-struct wish {
+struct request {
     const char *text;
     const char *against;
     struct reader_setup setup;
@@ -53,7 +53,7 @@ struct wish {
 
 struct work {
     const struct tool_call *call;
-    struct wish wish;
+    struct request request;
     struct reader reader;
     struct reader reference; /* closed where there is none */
     bool has_reference;
@@ -63,25 +63,25 @@ struct work {
     uint32_t n_chunk;
     float *kept; /* [READER_SHOWN][n_vocab], owned: the reference's logits that wait for the model's */
     uint32_t n_kept;
-    uint32_t n_met;
+    uint32_t n_matched;
     struct score score;
     struct diag diag;
 };
 
 static int open_models(struct work *work)
 {
-    const struct wish *wish = &work->wish;
-    struct reader_setup reference = wish->setup;
-    int r = reader_open(&work->reader, &wish->setup, &work->diag);
+    const struct request *request = &work->request;
+    struct reader_setup reference = request->setup;
+    int r = reader_open(&work->reader, &request->setup, &work->diag);
 
     if (r) {
         return r;
     }
-    work->has_reference = wish->against || strcmp(wish->setup.kv_format, "f16") != 0;
+    work->has_reference = request->against || strcmp(request->setup.kv_format, "f16") != 0;
     if (!work->has_reference) {
         return READER_OK;
     }
-    reference.path = wish->against ? wish->against : wish->setup.path;
+    reference.path = request->against ? request->against : request->setup.path;
     reference.kv_format = "f16";
     r = reader_open(&work->reference, &reference, &work->diag);
     if (!r && work->reference.facts.n_vocab != work->reader.facts.n_vocab) {
@@ -99,13 +99,13 @@ static int read_text(struct work *work)
     int r = vocab_create(&work->vocab, work->reader.file.gguf, &work->diag);
 
     if (!r) {
-        r = file_read(work->wish.text, MEM_WORDS, TEXT_BYTES_MAX, &text, &n, &work->diag);
+        r = file_read(work->request.text, MEM_WORDS, TEXT_BYTES_MAX, &text, &n, &work->diag);
     }
     if (!r) {
         r = vocab_tokenize(work->vocab, text, n, 0, NULL, &work->ids, &work->diag);
     }
     if (!r && work->ids.n < 2) {
-        diag_set(&work->diag, "%s: a text of %zu tokens foretells nothing", work->wish.text, work->ids.n);
+        diag_set(&work->diag, "%s: a text of %zu tokens foretells nothing", work->request.text, work->ids.n);
         r = READER_REFUSED;
     }
     return r;
@@ -114,7 +114,7 @@ static int read_text(struct work *work)
 static int make_room(struct work *work)
 {
     /* A sequence leaves the last position of its context free. */
-    work->n_chunk = (uint32_t)num_min(work->wish.n_chunk, work->reader.facts.n_context - 1);
+    work->n_chunk = (uint32_t)num_min(work->request.n_chunk, work->reader.facts.n_context - 1);
     if (work->has_reference) {
         work->n_chunk = (uint32_t)num_min(work->n_chunk, work->reference.facts.n_context - 1);
         work->kept = mem_calloc(MEM_SCRATCH, (size_t)READER_SHOWN * work->reader.facts.n_vocab, sizeof(float));
@@ -145,8 +145,8 @@ static void on_logits(void *owner, uint32_t position, const float *logits, uint3
         return; /* what comes behind the chunk's last token is not known */
     }
     if (work->has_reference) {
-        assert(work->n_met < work->n_kept);
-        reference = work->kept + (size_t)work->n_met++ * n;
+        assert(work->n_matched < work->n_kept);
+        reference = work->kept + (size_t)work->n_matched++ * n;
     }
     score_add(&work->score, logits, reference, n, work->chunk[position + 1]);
 }
@@ -157,7 +157,7 @@ static int read_side_by_side(struct work *work)
     int r = 0;
 
     while (!r && reader_is_left(&work->reader)) {
-        work->n_kept = work->n_met = 0;
+        work->n_kept = work->n_matched = 0;
         if (work->has_reference) {
             r = reader_step(&work->reference, &work->diag);
         }
@@ -220,7 +220,7 @@ static int read_all(struct work *work)
     return 0;
 }
 
-static int tell_json(const struct work *work)
+static int report_json(const struct work *work)
 {
     const struct score *score = &work->score;
     json_t *object = json_object();
@@ -245,12 +245,12 @@ static int tell_json(const struct work *work)
     return tool_print(work->call, object);
 }
 
-static int tell(const struct work *work)
+static int report(const struct work *work)
 {
     const struct score *score = &work->score;
 
     if (work->call->json) {
-        return tell_json(work);
+        return report_json(work);
     }
     printf("perplexity     %.4f +- %.4f over %llu of %zu tokens, in chunks of %u (%s)\n", score_perplexity(score),
            score_perplexity_error(score), (unsigned long long)score->n, work->ids.n, work->n_chunk,
@@ -264,9 +264,9 @@ static int tell(const struct work *work)
     return tool_flush(work->call);
 }
 
-static int measure(const struct tool_call *call, const struct wish *wish)
+static int measure(const struct tool_call *call, const struct request *request)
 {
-    struct work work = { .call = call, .wish = *wish, .diag = DIAG_INIT };
+    struct work work = { .call = call, .request = *request, .diag = DIAG_INIT };
     int r = open_models(&work);
 
     if (!r) {
@@ -278,7 +278,7 @@ static int measure(const struct tool_call *call, const struct wish *wish)
     if (!r) {
         r = read_all(&work);
     }
-    r = r ? tool_fail(call, NULL, &work.diag, r) : tell(&work);
+    r = r ? tool_fail(call, NULL, &work.diag, r) : report(&work);
     mem_free(work.kept);
     mem_free(work.chunk);
     ids_finish(&work.ids);
@@ -290,38 +290,38 @@ static int measure(const struct tool_call *call, const struct wish *wish)
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct wish wish = { .setup = { .backend = "cpu", .kv_format = "f16" }, .n_chunk = CHUNK_DEFAULT };
+    struct request request = { .setup = { .backend = "cpu", .kv_format = "f16" }, .n_chunk = CHUNK_DEFAULT };
     struct arg_found found;
     enum tool_next next;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row == PERPLEXITY_FILE) {
-            wish.setup.path = found.text;
+            request.setup.path = found.text;
         } else if (found.row == PERPLEXITY_AGAINST) {
-            wish.against = found.text;
+            request.against = found.text;
         } else if (found.row == PERPLEXITY_KV) {
-            wish.setup.kv_format = found.text;
+            request.setup.kv_format = found.text;
         } else if (found.row == PERPLEXITY_BACKEND) {
-            wish.setup.backend = found.text;
+            request.setup.backend = found.text;
         } else if (found.row == PERPLEXITY_CHUNK) {
-            wish.n_chunk = found.number;
-        } else if (wish.text) {
+            request.n_chunk = found.number;
+        } else if (request.text) {
             return tool_usage(call, "\"%s\" is one argument too many", found.text);
         } else {
-            wish.text = found.text;
+            request.text = found.text;
         }
     }
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (!wish.setup.path || !wish.text) {
-        return tool_usage(call, "%s is missing", wish.setup.path ? "TEXTFILE" : "--file");
+    if (!request.setup.path || !request.text) {
+        return tool_usage(call, "%s is missing", request.setup.path ? "TEXTFILE" : "--file");
     }
-    if (wish.n_chunk < CHUNK_MIN) {
+    if (request.n_chunk < CHUNK_MIN) {
         return tool_usage(call, "--chunk: at least %d tokens", CHUNK_MIN);
     }
-    wish.setup.n_context = (uint32_t)num_min(wish.n_chunk + 1, UINT32_MAX);
-    return measure(call, &wish);
+    request.setup.n_context = (uint32_t)num_min(request.n_chunk + 1, UINT32_MAX);
+    return measure(call, &request);
 }
 
 const struct tool tool_perplexity = {

@@ -28,7 +28,7 @@ static const struct arg_row rows[] = {
 #define STEP_ROWS   512 /* as the engine is set up for: prompts are read in pieces of so many rows */
 #define STEP_WANTED 32  /* streams that a step may serve */
 
-struct wish {
+struct request {
     const char *path;
     double bytes_per_s;
     double memory_bytes;
@@ -45,7 +45,7 @@ struct line {
 };
 
 struct plan {
-    struct wish wish;
+    struct request request;
     const struct survey *survey;
     double scratch_bytes;
     double floor_ms; /* a token, with nothing in the context */
@@ -70,7 +70,7 @@ static void make(struct plan *plan)
     double taken;
 
     plan->scratch_bytes = scratch_of(&survey->params);
-    plan->floor_ms = roofline_step_ms((double)survey->n_passed, 0, 0, 1, plan->wish.bytes_per_s);
+    plan->floor_ms = roofline_step_ms((double)survey->n_passed, 0, 0, 1, plan->request.bytes_per_s);
     taken = (double)survey->n_bytes + plan->scratch_bytes;
     for (size_t i = 0; i < KVSIZE_COUNT; i++) {
         uint64_t n = kvsize_token(&kvsizes[i], &survey->params);
@@ -80,12 +80,13 @@ static void make(struct plan *plan)
         if (n == 0) {
             continue;
         }
-        fits = roofline_context(plan->wish.memory_bytes, taken, (double)n);
+        fits = roofline_context(plan->request.memory_bytes, taken, (double)n);
         fits -= fmod(fits, EXEC_PAGE_TOK); /* memory goes by pages */
         *line = (struct line){ .format = kvsizes[i].name, .token_bytes = n, .fits_bytes = fits * (double)n };
         line->is_trained = fits >= survey->params.n_trained;
         line->context = line->is_trained ? survey->params.n_trained : fits;
-        line->full_ms = roofline_step_ms((double)survey->n_passed, (double)n, line->context, 1, plan->wish.bytes_per_s);
+        line->full_ms =
+            roofline_step_ms((double)survey->n_passed, (double)n, line->context, 1, plan->request.bytes_per_s);
         plan->n_lines++;
     }
 }
@@ -94,7 +95,7 @@ static void show_text(const struct plan *plan)
 {
     const struct survey *survey = plan->survey;
     char text[TOOL_BYTES];
-    bool fits = (double)survey->n_bytes + plan->scratch_bytes < plan->wish.memory_bytes;
+    bool fits = (double)survey->n_bytes + plan->scratch_bytes < plan->request.memory_bytes;
 
     printf("weights         %s, of which a token reads", tool_bytes(survey->n_bytes, text));
     printf(" %s\n", tool_bytes(survey->n_passed, text));
@@ -102,7 +103,7 @@ static void show_text(const struct plan *plan)
     printf("floor           %.2f ms a token (%.1f tokens/s at most) while the context is short\n", plan->floor_ms,
            1000 / plan->floor_ms);
     if (!fits) {
-        printf("does not fit    into %s\n", tool_bytes((uint64_t)plan->wish.memory_bytes, text));
+        printf("does not fit    into %s\n", tool_bytes((uint64_t)plan->request.memory_bytes, text));
         return;
     }
     puts("\nKV    a token    room       longest context            ms a token there");
@@ -133,32 +134,32 @@ static json_t *json_of(const struct plan *plan)
         json_object_set_new(one, "ms_per_token", json_real(line->full_ms));
         json_array_append_new(lines, one);
     }
-    json_object_set_new(object, "bandwidth_bytes_per_second", json_real(plan->wish.bytes_per_s));
-    json_object_set_new(object, "memory_bytes", tool_number((uint64_t)plan->wish.memory_bytes));
+    json_object_set_new(object, "bandwidth_bytes_per_second", json_real(plan->request.bytes_per_s));
+    json_object_set_new(object, "memory_bytes", tool_number((uint64_t)plan->request.memory_bytes));
     json_object_set_new(object, "weight_bytes", tool_number(survey->n_bytes));
     json_object_set_new(object, "weight_bytes_per_token", tool_number(survey->n_passed));
     json_object_set_new(object, "working_bytes", tool_number((uint64_t)plan->scratch_bytes));
     json_object_set_new(object, "fits",
-                        json_boolean((double)survey->n_bytes + plan->scratch_bytes < plan->wish.memory_bytes));
+                        json_boolean((double)survey->n_bytes + plan->scratch_bytes < plan->request.memory_bytes));
     json_object_set_new(object, "floor_ms_per_token", json_real(plan->floor_ms));
     json_object_set_new(object, "kv", lines);
     return object;
 }
 
-static int show(const struct tool_call *call, const struct wish *wish)
+static int show(const struct tool_call *call, const struct request *request)
 {
-    struct plan plan = { .wish = *wish };
+    struct plan plan = { .request = *request };
     struct tool_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     struct survey survey;
-    int r = tool_file_open(&file, wish->path, &diag);
+    int r = tool_file_open(&file, request->path, &diag);
 
     if (!r) {
         r = survey_create(&survey, &file);
     }
     if (r) {
         tool_file_close(&file);
-        return tool_fail(call, wish->path, &diag, r);
+        return tool_fail(call, request->path, &diag, r);
     }
     if (!survey.has_params || survey.n_passed == 0) {
         int step = diag_is_set(&survey.refusals[SURVEY_FAMILY]) ? SURVEY_FAMILY : SURVEY_PARAMS;
@@ -166,7 +167,7 @@ static int show(const struct tool_call *call, const struct wish *wish)
         diag_set(&diag, "%s",
                  diag_is_set(&survey.refusals[step]) ? survey.refusals[step].text
                                                      : "the file has no weights of its family");
-        r = tool_fail(call, wish->path, &diag, 0);
+        r = tool_fail(call, request->path, &diag, 0);
     } else {
         plan.survey = &survey;
         make(&plan);
@@ -183,31 +184,31 @@ static int show(const struct tool_call *call, const struct wish *wish)
 }
 
 /* TOOL_OK, or the exit code of the usage error that was said. */
-static int take(const struct tool_call *call, const struct arg_found *found, struct wish *wish)
+static int take(const struct tool_call *call, const struct arg_found *found, struct request *request)
 {
     bool is_memory = found->row == PLAN_MEMORY;
 
     if (found->row == PLAN_BANDWIDTH || is_memory) {
-        if (roofline_read(found->text, is_memory ? &wish->memory_bytes : &wish->bytes_per_s)) {
+        if (roofline_read(found->text, is_memory ? &request->memory_bytes : &request->bytes_per_s)) {
             return tool_usage(call, "--%s: \"%s\" is no number of bytes from 1 to 10^18, as %s is",
                               rows[found->row].name, found->text, is_memory ? "4GB or 3.5GiB" : "34GB/s");
         }
-    } else if (wish->path) {
+    } else if (request->path) {
         return tool_usage(call, "\"%s\" is one argument too many", found->text);
     } else {
-        wish->path = found->text;
+        request->path = found->text;
     }
     return TOOL_OK;
 }
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct wish wish = { .path = NULL };
+    struct request request = { .path = NULL };
     struct arg_found found;
     enum tool_next next;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        int r = take(call, &found, &wish);
+        int r = take(call, &found, &request);
 
         if (r) {
             return r;
@@ -216,13 +217,13 @@ static int run(struct tool_call *call, struct args *args)
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (!wish.path || wish.bytes_per_s <= 0 || wish.memory_bytes <= 0) {
+    if (!request.path || request.bytes_per_s <= 0 || request.memory_bytes <= 0) {
         return tool_usage(call, "%s is missing",
-                          !wish.path              ? "FILE"
-                          : wish.bytes_per_s <= 0 ? "--bandwidth"
-                                                  : "--memory");
+                          !request.path              ? "FILE"
+                          : request.bytes_per_s <= 0 ? "--bandwidth"
+                                                     : "--memory");
     }
-    return show(call, &wish);
+    return show(call, &request);
 }
 
 const struct tool tool_plan = {

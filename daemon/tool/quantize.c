@@ -27,7 +27,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-struct wish {
+struct request {
     const char *in;
     const char *out;
     const struct mix *mix;
@@ -36,7 +36,7 @@ struct wish {
 
 struct work {
     const struct tool_call *call;
-    struct wish wish;
+    struct request request;
     struct tool_file file;
     struct survey survey;
     struct gguf_writer *writer;
@@ -64,7 +64,7 @@ static uint32_t type_of(const struct work *work, const struct gguf_tensor *tenso
     if (!mix_may_round(tensor) || (row && row->flags & ARCH_FLOATS)) {
         return tensor->type;
     }
-    return mix_type(work->wish.mix, tensor, survey->has_params ? survey->params.n_layers : 0, is_output);
+    return mix_type(work->request.mix, tensor, survey->has_params ? survey->params.n_layers : 0, is_output);
 }
 
 static void put_head(struct work *work)
@@ -83,7 +83,7 @@ static void put_head(struct work *work)
             gguf_put_key(work->writer, key);
         }
     }
-    gguf_put_u32(work->writer, "general.file_type", work->wish.mix->file_type);
+    gguf_put_u32(work->writer, "general.file_type", work->request.mix->file_type);
     gguf_put_u32(work->writer, "general.quantization_version", QUANTISATION_VERSION);
     for (size_t i = 0; i < gguf_n_tensors(gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(gguf, i);
@@ -145,13 +145,13 @@ static int write_file(struct work *work)
     }
     put_head(work);
     work->about = NULL;
-    r = gguf_writer_begin(work->writer, work->wish.out, work->wish.force, &work->diag);
-    if (r == GGUF_WRITE_REFUSED && !work->wish.force && strstr(work->diag.text, "there already")) {
+    r = gguf_writer_begin(work->writer, work->request.out, work->request.force, &work->diag);
+    if (r == GGUF_WRITE_REFUSED && !work->request.force && strstr(work->diag.text, "there already")) {
         diag_clear(&work->diag);
-        diag_set(&work->diag, "%s is there already; --force replaces it", work->wish.out);
+        diag_set(&work->diag, "%s is there already; --force replaces it", work->request.out);
     }
     if (!r) {
-        work->about = work->wish.in;
+        work->about = work->request.in;
         r = put_data(work);
     }
     if (!r) {
@@ -161,7 +161,7 @@ static int write_file(struct work *work)
     return r;
 }
 
-static int tell(const struct work *work, uint64_t n_bytes)
+static int report(const struct work *work, uint64_t n_bytes)
 {
     const struct survey *survey = &work->survey;
     double loss = requant_loss(&work->cost);
@@ -172,13 +172,13 @@ static int tell(const struct work *work, uint64_t n_bytes)
     if (!work->call->json) {
         printf("%s: %s of tensors, were %s; %llu of %zu tensors rounded; weights off by %.3f %% (root mean "
                "square)\n",
-               work->wish.out, tool_bytes(n_bytes, after), tool_bytes(survey->n_bytes, before),
+               work->request.out, tool_bytes(n_bytes, after), tool_bytes(survey->n_bytes, before),
                (unsigned long long)work->n_rounded, gguf_n_tensors(survey->gguf), 100 * loss);
         return tool_flush(work->call);
     }
     object = json_object();
-    json_object_set_new(object, "file", tool_text(work->wish.out, strlen(work->wish.out)));
-    json_object_set_new(object, "type", json_string(work->wish.mix->name));
+    json_object_set_new(object, "file", tool_text(work->request.out, strlen(work->request.out)));
+    json_object_set_new(object, "type", json_string(work->request.mix->name));
     json_object_set_new(object, "tensor_bytes", tool_number(n_bytes));
     json_object_set_new(object, "tensor_bytes_before", tool_number(survey->n_bytes));
     json_object_set_new(object, "tensors", tool_number(gguf_n_tensors(survey->gguf)));
@@ -187,13 +187,13 @@ static int tell(const struct work *work, uint64_t n_bytes)
     return tool_print(work->call, object);
 }
 
-static int quantize(const struct tool_call *call, const struct wish *wish)
+static int quantize(const struct tool_call *call, const struct request *request)
 {
-    struct work work = { .call = call, .wish = *wish, .file = { .fd = -1 }, .diag = DIAG_INIT };
+    struct work work = { .call = call, .request = *request, .file = { .fd = -1 }, .diag = DIAG_INIT };
     uint64_t n_bytes = 0;
-    int r = tool_file_open(&work.file, wish->in, &work.diag);
+    int r = tool_file_open(&work.file, request->in, &work.diag);
 
-    work.about = wish->in;
+    work.about = request->in;
     if (!r) {
         r = survey_create(&work.survey, &work.file);
     }
@@ -203,10 +203,10 @@ static int quantize(const struct tool_call *call, const struct wish *wish)
     gguf_writer_destroy(work.writer);
     requant_destroy(work.requant);
     if (!r) {
-        work.about = wish->out;
-        r = survey_new_file(wish->out, survey_runs(&work.survey), &n_bytes, &work.diag);
+        work.about = request->out;
+        r = survey_new_file(request->out, survey_runs(&work.survey), &n_bytes, &work.diag);
     }
-    r = r ? tool_fail(call, work.about, &work.diag, r) : tell(&work, n_bytes);
+    r = r ? tool_fail(call, work.about, &work.diag, r) : report(&work, n_bytes);
     survey_finish(&work.survey);
     tool_file_close(&work.file);
     return r;
@@ -226,14 +226,14 @@ static int bad_type(const struct tool_call *call, const char *name)
 static int run(struct tool_call *call, struct args *args)
 {
     const char *words[3] = { NULL, NULL, NULL };
-    struct wish wish = { .in = NULL };
+    struct request request = { .in = NULL };
     struct arg_found found;
     enum tool_next next;
     size_t n = 0;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row == QUANTIZE_FORCE) {
-            wish.force = true;
+            request.force = true;
         } else if (n == COUNTOF(words)) {
             return tool_usage(call, "\"%s\" is one argument too many", found.text);
         } else {
@@ -246,10 +246,10 @@ static int run(struct tool_call *call, struct args *args)
     if (n < COUNTOF(words)) {
         return tool_usage(call, "%s is missing", n == 0 ? "IN.gguf" : n == 1 ? "OUT.gguf" : "TYPE");
     }
-    wish.in = words[0];
-    wish.out = words[1];
-    wish.mix = mix_find(words[2]);
-    return wish.mix ? quantize(call, &wish) : bad_type(call, words[2]);
+    request.in = words[0];
+    request.out = words[1];
+    request.mix = mix_find(words[2]);
+    return request.mix ? quantize(call, &request) : bad_type(call, words[2]);
 }
 
 const struct tool tool_quantize = {

@@ -88,7 +88,7 @@ static int open_source(struct source *source, const char *path, const char **ret
 #define BAD_INPUT "JSON: "
 
 /* With --json a refusal is an answer, too. */
-static int tell_refusal(const struct tool_call *call, const char *path, const struct diag *diag, int r)
+static int report_refusal(const struct tool_call *call, const char *path, const struct diag *diag, int r)
 {
     json_t *object;
 
@@ -121,14 +121,14 @@ static int render(const struct tool_call *call, const char *template_path, const
     }
     r = open_source(&source, template_path, &about, &diag);
     if (r) {
-        return tell_refusal(call, about, &diag, r);
+        return report_refusal(call, about, &diag, r);
     }
     r = chat_render_json(source.chat, (struct gguf_text){ .bytes = input, .n = n }, &local, &out, &diag);
     if (r) {
         bool is_input = strncmp(diag.text, BAD_INPUT, sizeof(BAD_INPUT) - 1) == 0;
 
         diag_set(&diag, "the text is too long");
-        return tell_refusal(call, is_input ? input_path : template_path, &diag, r);
+        return report_refusal(call, is_input ? input_path : template_path, &diag, r);
     }
     if (call->json) {
         json_t *object = json_object();

@@ -24,7 +24,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-struct wish {
+struct request {
     const char *root;
     const char *record;
     bool watches;
@@ -42,11 +42,11 @@ json_t *sensors_json(const struct channel *channel)
     json_object_set_new(object, "name", tool_text(found->name, strlen(found->name)));
     json_object_set_new(object, "path", tool_text(found->path, strlen(found->path)));
     json_object_set_new(object, "unit", json_string(reading_unit_name(found->quantity)));
-    json_object_set_new(object, "state", json_string(look_state(channel)));
+    json_object_set_new(object, "state", json_string(probe_state(channel)));
     json_object_set_new(object, "in_use", json_boolean(channel->in_use));
     if (channel->was_ok) {
         json_object_set_new(object, "value", json_integer(channel->now.value));
-        json_object_set_new(object, "age_ms", tool_number(look_age_ms(channel)));
+        json_object_set_new(object, "age_ms", tool_number(probe_age_ms(channel)));
     }
     if (channel->now.blind_permille) {
         json_object_set_new(object, "blind_permille", json_integer(channel->now.blind_permille));
@@ -62,13 +62,13 @@ json_t *sensors_json(const struct channel *channel)
     return object;
 }
 
-static int print_json(const struct tool_call *call, const struct look *look)
+static int print_json(const struct tool_call *call, const struct probe *probe)
 {
     json_t *object = json_object();
     json_t *list = json_array();
     const struct list *link;
 
-    list_for_each (link, &look->sampler.channels) {
+    list_for_each (link, &probe->sampler.channels) {
         json_array_append_new(list, sensors_json(container_of(link, struct channel, link)));
     }
     json_object_set_new(object, "sensors", list);
@@ -91,11 +91,11 @@ static void print_trips(const struct source_facts *found)
 void sensors_print(const struct channel *channel)
 {
     const struct source_facts *found = &channel->facts;
-    char value[LOOK_VALUE_BYTES];
+    char value[PROBE_VALUE_BYTES];
     const char *why = channel->now.why[0] ? channel->now.why : found->why;
 
     printf("%c %-16s ", channel->in_use ? '*' : ' ', reading_quantity_name(found->quantity));
-    printf("%-30s %12s  %-11s", found->name, look_value(channel, value, sizeof(value)), look_state(channel));
+    printf("%-30s %12s  %-11s", found->name, probe_value(channel, value, sizeof(value)), probe_state(channel));
     print_trips(found);
     if (channel->now.blind_permille) {
         printf("  %u.%u %% can't be seen", channel->now.blind_permille / 10, channel->now.blind_permille % 10);
@@ -108,12 +108,12 @@ void sensors_print(const struct channel *channel)
     putchar('\n');
 }
 
-static int print_text(const struct tool_call *call, const struct look *look)
+static int print_text(const struct tool_call *call, const struct probe *probe)
 {
     const struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &look->sampler.channels) {
+    list_for_each (link, &probe->sampler.channels) {
         const struct channel *channel = container_of(link, struct channel, link);
 
         /* What was passed over is said in words by doctor and in JSON; here it would bury the rest. */
@@ -130,14 +130,14 @@ static int print_text(const struct tool_call *call, const struct look *look)
     return tool_flush(call);
 }
 
-static int print_page(const struct tool_call *call, const struct look *look)
+static int print_page(const struct tool_call *call, const struct probe *probe)
 {
-    return call->json ? print_json(call, look) : print_text(call, look);
+    return call->json ? print_json(call, probe) : print_text(call, probe);
 }
 
 /* ---- the command */
 
-static int watch(const struct tool_call *call, const struct wish *wish, struct look *look)
+static int watch(const struct tool_call *call, const struct request *request, struct probe *probe)
 {
     bool is_terminal = isatty(STDOUT_FILENO) && !call->json;
     int r;
@@ -146,66 +146,66 @@ static int watch(const struct tool_call *call, const struct wish *wish, struct l
         if (is_terminal) {
             fputs("\033[H\033[J", stdout);
         }
-        r = print_page(call, look);
-        look_read(look, wish->period_ms);
+        r = print_page(call, probe);
+        probe_read(probe, request->period_ms);
     } while (r == TOOL_OK);
     return r;
 }
 
-static int show(const struct tool_call *call, const struct wish *wish)
+static int show(const struct tool_call *call, const struct request *request)
 {
-    static struct look look; /* a third of a megabyte */
+    static struct probe probe; /* a third of a megabyte */
     struct diag diag = DIAG_INIT;
     int r;
 
-    if (!look_open(&look, wish->root, &diag)) {
+    if (!probe_open(&probe, request->root, &diag)) {
         return tool_fail(call, NULL, &diag, 0);
     }
-    look_read(&look, LOOK_USUAL_MS);
-    r = wish->watches ? watch(call, wish, &look) : print_page(call, &look);
-    (void)look_close(&look); /* false: a driver holds one of our threads, which ends with the process */
+    probe_read(&probe, PROBE_USUAL_MS);
+    r = request->watches ? watch(call, request, &probe) : print_page(call, &probe);
+    (void)probe_close(&probe); /* false: a driver holds one of our threads, which ends with the process */
     return r;
 }
 
-static int record(const struct tool_call *call, const struct wish *wish)
+static int record(const struct tool_call *call, const struct request *request)
 {
     struct record record = { 0 };
     struct diag diag = DIAG_INIT;
     struct root root;
-    int r = root_open(&root, wish->root);
+    int r = root_open(&root, request->root);
 
     if (r) {
-        return tool_fail(call, wish->root, NULL, r);
+        return tool_fail(call, request->root, NULL, r);
     }
-    r = record_machine(&root, wish->record, &record, &diag);
+    r = record_machine(&root, request->record, &record, &diag);
     root_close(&root);
     if (r) {
         return tool_fail(call, NULL, &diag, r);
     }
-    printf("%s: %u files, of which %u could not be read%s\n", wish->record, record.n_files + record.n_faults,
+    printf("%s: %u files, of which %u could not be read%s\n", request->record, record.n_files + record.n_faults,
            record.n_faults, record.is_cut ? "; there is more than is copied" : "");
     puts("Look through it before you send it: names of processes that use the GPU are in it, nothing else of "
          "yours.");
     return tool_flush(call);
 }
 
-static int take(const struct tool_call *call, const struct arg_found *found, struct wish *wish)
+static int take(const struct tool_call *call, const struct arg_found *found, struct request *request)
 {
     switch (found->row) {
     case SENSORS_WATCH:
-        wish->watches = true;
+        request->watches = true;
         break;
     case SENSORS_PERIOD:
         if (found->number < 100 || found->number > 60000) {
             return tool_usage(call, "--period: from 100 to 60000 milliseconds");
         }
-        wish->period_ms = (uint32_t)found->number;
+        request->period_ms = (uint32_t)found->number;
         break;
     case SENSORS_RECORD:
-        wish->record = found->text;
+        request->record = found->text;
         break;
     case SENSORS_ROOT:
-        wish->root = found->text;
+        request->root = found->text;
         break;
     default:
         return tool_usage(call, "\"%s\" is one argument too many", found->text);
@@ -215,12 +215,12 @@ static int take(const struct tool_call *call, const struct arg_found *found, str
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct wish wish = { .root = "/", .period_ms = 1000 };
+    struct request request = { .root = "/", .period_ms = 1000 };
     struct arg_found found;
     enum tool_next next;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        int r = take(call, &found, &wish);
+        int r = take(call, &found, &request);
 
         if (r) {
             return r;
@@ -229,10 +229,10 @@ static int run(struct tool_call *call, struct args *args)
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (wish.record && (wish.watches || call->json)) {
+    if (request.record && (request.watches || call->json)) {
         return tool_usage(call, "--record copies and shows nothing: leave --watch and --json away");
     }
-    return wish.record ? record(call, &wish) : show(call, &wish);
+    return request.record ? record(call, &request) : show(call, &request);
 }
 
 const struct tool tool_sensors = {

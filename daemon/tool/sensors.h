@@ -6,7 +6,7 @@
 #ifndef SOTTO_TOOL_SENSORS_H
 #define SOTTO_TOOL_SENSORS_H
 
-#include "tool/look.h"
+#include "tool/probe.h"
 #include <jansson.h>
 
 /* One line on standard output. */

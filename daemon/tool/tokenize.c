@@ -25,7 +25,7 @@ static const struct arg_row rows[] = {
     { NULL },
 };
 
-struct wish {
+struct request {
     const char *path;
     const char *text;
     bool special;
@@ -57,7 +57,7 @@ static uint8_t *read_hex(const char *hex, size_t *ret_n)
     return steal(&bytes);
 }
 
-static json_t *json_of(const struct wish *wish, const struct vocab *vocab, const struct ids *ids)
+static json_t *json_of(const struct request *request, const struct vocab *vocab, const struct ids *ids)
 {
     json_t *object = json_object();
     json_t *tokens = json_array();
@@ -70,17 +70,17 @@ static json_t *json_of(const struct wish *wish, const struct vocab *vocab, const
         json_array_append_new(pieces, tool_text(piece.bytes, piece.n));
     }
     json_object_set_new(object, "tokens", tokens);
-    if (wish->pieces) {
+    if (request->pieces) {
         json_object_set(object, "pieces", pieces);
     }
     json_decref(pieces);
     return object;
 }
 
-static void print(const struct wish *wish, const struct vocab *vocab, const struct ids *ids)
+static void print(const struct request *request, const struct vocab *vocab, const struct ids *ids)
 {
     for (size_t i = 0; i < ids->n; i++) {
-        if (wish->pieces) {
+        if (request->pieces) {
             struct gguf_text piece = vocab_text(vocab, ids->ids[i]);
 
             printf("%u\t", ids->ids[i]);
@@ -90,84 +90,84 @@ static void print(const struct wish *wish, const struct vocab *vocab, const stru
             printf("%s%u", i ? "," : "", ids->ids[i]);
         }
     }
-    if (!wish->pieces) {
+    if (!request->pieces) {
         putchar('\n');
     }
 }
 
-static int tokenize(const struct tool_call *call, const struct wish *wish, const void *text, size_t n)
+static int tokenize(const struct tool_call *call, const struct request *request, const void *text, size_t n)
 {
-    const unsigned flags = wish->special ? TOKENIZE_BOS | TOKENIZE_SPECIAL : 0;
+    const unsigned flags = request->special ? TOKENIZE_BOS | TOKENIZE_SPECIAL : 0;
     cleanup(vocab_destroyp) struct vocab *vocab = NULL;
     struct tool_file file = { .fd = -1 };
     struct diag diag = DIAG_INIT;
     struct ids ids = { .n = 0 };
-    int r = tool_file_open(&file, wish->path, &diag);
+    int r = tool_file_open(&file, request->path, &diag);
 
     if (!r) {
         r = vocab_create(&vocab, file.gguf, &diag);
     }
     tool_file_close(&file);
     if (r) {
-        return tool_fail(call, wish->path, &diag, r);
+        return tool_fail(call, request->path, &diag, r);
     }
     r = vocab_tokenize(vocab, text, n, flags, NULL, &ids, &diag);
     if (r) {
         diag_set(&diag, "the text is too long");
         r = tool_fail(call, NULL, &diag, r);
     } else if (call->json) {
-        r = tool_print(call, json_of(wish, vocab, &ids));
+        r = tool_print(call, json_of(request, vocab, &ids));
     } else {
-        print(wish, vocab, &ids);
+        print(request, vocab, &ids);
         r = tool_flush(call);
     }
     ids_finish(&ids);
     return r;
 }
 
-static int take(const struct tool_call *call, const struct wish *wish)
+static int take(const struct tool_call *call, const struct request *request)
 {
     cleanup(mem_freep) uint8_t *bytes = NULL;
-    size_t n = strlen(wish->text);
+    size_t n = strlen(request->text);
 
-    if (!wish->hex) {
-        return tokenize(call, wish, wish->text, n);
+    if (!request->hex) {
+        return tokenize(call, request, request->text, n);
     }
-    bytes = read_hex(wish->text, &n);
+    bytes = read_hex(request->text, &n);
     if (!bytes) {
         return tool_usage(call, "--hex: TEXT is no whole number of bytes, two hexadecimal digits each");
     }
-    return tokenize(call, wish, bytes, n);
+    return tokenize(call, request, bytes, n);
 }
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct wish wish = { .path = NULL };
+    struct request request = { .path = NULL };
     struct arg_found found;
     enum tool_next next;
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row == TOKENIZE_FILE) {
-            wish.path = found.text;
+            request.path = found.text;
         } else if (found.row == TOKENIZE_SPECIAL_TOO) {
-            wish.special = true;
+            request.special = true;
         } else if (found.row == TOKENIZE_HEX) {
-            wish.hex = true;
+            request.hex = true;
         } else if (found.row == TOKENIZE_PIECES) {
-            wish.pieces = true;
-        } else if (wish.text) {
+            request.pieces = true;
+        } else if (request.text) {
             return tool_usage(call, "\"%s\" is one argument too many: put the text in quotes", found.text);
         } else {
-            wish.text = found.text;
+            request.text = found.text;
         }
     }
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (!wish.path || !wish.text) {
-        return tool_usage(call, "%s is missing", wish.path ? "TEXT" : "--file");
+    if (!request.path || !request.text) {
+        return tool_usage(call, "%s is missing", request.path ? "TEXT" : "--file");
     }
-    return take(call, &wish);
+    return take(call, &request);
 }
 
 const struct tool tool_tokenize = {

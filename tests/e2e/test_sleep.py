@@ -92,7 +92,7 @@ def without_a_bus_the_daemon_serves():
         daemon.wait_ready()
         with Client(daemon.socket) as client:
             equal(client.generate("hello", max_tokens=3).reason, "FINISH_LENGTH")
-        holds("no bus of the system" in daemon.log(), daemon.log())
+        holds("no system bus" in daemon.log(), daemon.log())
 
 
 @fact

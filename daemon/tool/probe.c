@@ -1,7 +1,7 @@
 /*
  * One finder and the readers of sotto-sense, driven by a loop of a few lines.
  */
-#include "tool/look.h"
+#include "tool/probe.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -16,119 +16,119 @@
 #define PERIOD_MS 100u
 
 /* Waits for the bell until @until_us. */
-static void wait_for_bell(struct look *look, uint64_t until_us)
+static void wait_for_wakeup(struct probe *probe, uint64_t until_us)
 {
-    struct pollfd notify_fd = { .fd = look->notify_fd, .events = POLLIN };
+    struct pollfd wakeup = { .fd = probe->wakeup, .events = POLLIN };
     uint64_t now_us = clock_mono_us();
     eventfd_t n;
 
-    if (now_us < until_us && poll(&notify_fd, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
-        eventfd_read(look->notify_fd, &n);
+    if (now_us < until_us && poll(&wakeup, 1, (int)((until_us - now_us) / 1000) + 1) == 1) {
+        eventfd_read(probe->wakeup, &n);
     }
 }
 
 /* True once the first scan is there. */
-static bool find(struct look *look)
+static bool find(struct probe *probe)
 {
     uint64_t end_us = clock_mono_us() + FIND_MS * UINT64_C(1000);
 
-    finder_request(&look->finder);
-    while (!finder_take(&look->finder, &look->scan_result)) {
+    finder_request(&probe->finder);
+    while (!finder_take(&probe->finder, &probe->scan_result)) {
         if (clock_mono_us() >= end_us) {
             return false;
         }
-        wait_for_bell(look, end_us);
+        wait_for_wakeup(probe, end_us);
     }
     return true;
 }
 
-static int begin(struct look *look, struct diag *diag)
+static int begin(struct probe *probe, struct diag *diag)
 {
     int r;
 
-    look->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (look->notify_fd < 0) {
+    probe->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (probe->wakeup < 0) {
         return err_new(-errno);
     }
-    r = readers_open(&look->readers, look->notify_fd);
+    r = readers_open(&probe->readers, probe->wakeup);
     if (r) {
         return err_up(r);
     }
-    sampler_init(&look->sampler, &look->readers);
-    r = finder_open(&look->finder, &discovery_table, &look->discovery, look->notify_fd);
+    sampler_init(&probe->sampler, &probe->readers);
+    r = finder_open(&probe->finder, &discovery_table, &probe->machine, probe->wakeup);
     if (r) {
         return err_up(r);
     }
-    if (!find(look)) {
+    if (!find(probe)) {
         diag_set(diag, "looking for sensors took more than %u s: a driver does not answer", FIND_MS / 1000);
         return err_new(-ETIMEDOUT);
     }
-    return sampler_take_scan(&look->sampler, &look->scan_result, clock_mono_us());
+    return sampler_take_scan(&probe->sampler, &probe->scan_result, clock_mono_us());
 }
 
-bool look_open(struct look *look, const char *root, struct diag *diag)
+bool probe_open(struct probe *probe, const char *root, struct diag *diag)
 {
     const struct discovery_setup setup = { 0 };
     int r;
 
-    if (!discovery_open(&look->discovery, root, &setup, diag)) {
+    if (!discovery_open(&probe->machine, root, &setup, diag)) {
         return false;
     }
-    r = begin(look, diag);
+    r = begin(probe, diag);
     if (r) {
         diag_set(diag, "the sensors can't be read: %s", strerrordesc_np(-r));
     }
     return r == 0;
 }
 
-void look_read(struct look *look, uint32_t for_ms)
+void probe_read(struct probe *probe, uint32_t for_ms)
 {
     uint64_t now_us = clock_mono_us();
     uint64_t end_us = now_us + for_ms * UINT64_C(1000);
 
-    sampler_set_rate(&look->sampler, PERIOD_MS, now_us);
+    sampler_set_rate(&probe->sampler, PERIOD_MS, now_us);
     while (now_us < end_us) {
-        uint64_t next_us = sampler_step(&look->sampler, now_us);
+        uint64_t next_us = sampler_step(&probe->sampler, now_us);
 
-        wait_for_bell(look, next_us < end_us ? next_us : end_us);
+        wait_for_wakeup(probe, next_us < end_us ? next_us : end_us);
         now_us = clock_mono_us();
-        sampler_collect(&look->sampler, now_us);
+        sampler_collect(&probe->sampler, now_us);
     }
 }
 
-bool look_close(struct look *look)
+bool probe_close(struct probe *probe)
 {
-    if (!readers_close(&look->readers) || !finder_close(&look->finder, true)) {
+    if (!readers_close(&probe->readers) || !finder_close(&probe->finder, true)) {
         return false;
     }
-    sampler_finish(&look->sampler);
-    discovery_close(&look->discovery);
-    close(look->notify_fd);
+    sampler_finish(&probe->sampler);
+    discovery_close(&probe->machine);
+    close(probe->wakeup);
     return true;
 }
 
 /* ---- words */
 
-uint64_t look_age_ms(const struct channel *channel)
+uint64_t probe_age_ms(const struct channel *channel)
 {
     uint64_t now_us = clock_mono_us();
 
     return now_us > channel->now.at_us ? (now_us - channel->now.at_us) / 1000 : 0;
 }
 
-const char *look_state(const struct channel *channel)
+const char *probe_state(const struct channel *channel)
 {
-    return channel->facts.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(channel->now.state);
+    return channel->found.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(channel->now.state);
 }
 
 static bool has_value(const struct channel *channel)
 {
-    return channel->was_read && channel->facts.rank != SOURCE_PASSED_OVER &&
+    return channel->was_read && channel->found.rank != SOURCE_PASSED_OVER &&
            (channel->now.state == READING_OK ||
             (channel->was_ok && (channel->now.state == READING_STALE || channel->now.state == READING_IMPLAUSIBLE)));
 }
 
-const char *look_value(const struct channel *channel, char *text, size_t cap)
+const char *probe_value(const struct channel *channel, char *text, size_t cap)
 {
     double value = (double)channel->now.value;
 
@@ -136,7 +136,7 @@ const char *look_value(const struct channel *channel, char *text, size_t cap)
     if (!has_value(channel)) {
         return text;
     }
-    switch (channel->facts.quantity) {
+    switch (channel->found.quantity) {
     case READING_GRAPHICS_LOAD:
     case READING_COMPUTE_LOAD:
     case READING_MEMORY_PRESSURE:
@@ -158,7 +158,7 @@ const char *look_value(const struct channel *channel, char *text, size_t cap)
         snprintf(text, cap, "%.0f MiB", value / 1024);
         break;
     case READING_THROTTLE:
-        snprintf(text, cap, "%.0f of %" PRId64, value, channel->facts.most);
+        snprintf(text, cap, "%.0f of %" PRId64, value, channel->found.most);
         break;
     case READING_QUANTITY_COUNT:
         break;
