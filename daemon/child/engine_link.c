@@ -15,17 +15,17 @@
 
 #define START_MS 5000u /* to the first word: an exec and a read of a few bytes */
 #define QUIT_MS  2000u
-#define DYING_MS 1000u /* end of process and end of file come together; else something is odd */
+#define DYING_MS 1000u /* the end of the process and the end of the file come together; else something is odd */
 #define STUCK_MS 10000u
 #define GRACE_MS 100u /* an answer may lie in the socket unread when sottod itself was held up */
 
-#define STEP_FACTOR 20.0 /* times what was foretold: a step that slow is lost */
+#define STEP_FACTOR 20.0 /* times the estimate: a step that slow is lost */
 
 /* Two orders of the largest size may wait; an engine that leaves more unread is not alive. */
 #define OUT_MAX (2 * (size_t)LIMIT_TO_ENGINE + 4096)
 
-/* The orders of a turn, usually. They have room from the beginning: else it would grow by whichever happen to meet, and
- * look like something that is never given back. */
+/* As many bytes as the orders of one tick usually take. They are reserved at the start: else the buffer would grow by
+ * whichever orders happen to meet, and look like memory that is never given back. */
 #define OUT_USUAL 4096u
 
 #define TO(state) (1u << (state))
@@ -68,9 +68,9 @@ struct engine_link {
     bool was_spawned; /* the handle is the loop's, also if that failed */
     bool has_process; /* spawned and not reaped */
     bool at_eof;
-    bool killed;     /* by us */
-    bool told;       /* engine_quit() */
-    uint32_t n_open; /* handles whose close callback has not come */
+    bool killed;       /* by us */
+    bool told_to_quit; /* engine_quit() */
+    uint32_t n_open;   /* handles that are not closed yet */
     struct engine_end end;
 };
 
@@ -114,7 +114,7 @@ static void on_closed(uv_handle_t *handle)
     mem_free(link);
 }
 
-/* Process and socket are both through: nothing more can come. */
+/* Ends the link once process and socket are both closed: nothing more can come. */
 static void try_end(struct engine_link *link)
 {
     if (link->has_process || !link->at_eof || uv_is_closing((uv_handle_t *)&link->timer)) {
@@ -170,7 +170,7 @@ static void tell_exit(struct engine_link *link, int64_t status, int signal)
 
     end->lived_us = clock_mono_us() - link->born_us;
     end->stranger = signal == SIGKILL && !link->killed;
-    end->wanted = link->told && (link->killed || (signal == 0 && status == 0));
+    end->wanted = link->told_to_quit && (link->killed || (signal == 0 && status == 0));
     if (signal != 0) {
         snprintf(end->exit, sizeof(end->exit), "signal %d (%s) after %.1f s", signal,
                  signal == SIGKILL ? "killed" : strsignal(signal), s);
@@ -196,7 +196,7 @@ static void on_time(uv_timer_t *timer)
 {
     struct engine_link *link = timer->data;
 
-    /* What is read now may be the answer: look once more before judging. */
+    /* Looks once more before judging: the answer may lie in the socket. */
     if (!link->in_grace && link->state != ENGINE_DYING) {
         link->in_grace = true;
         uv_timer_start(timer, on_time, GRACE_MS, 0);
@@ -225,7 +225,7 @@ static void on_time(uv_timer_t *timer)
             uv_process_kill(&link->process, SIGKILL);
             arm(link, STUCK_MS);
         } else {
-            link->at_eof = true; /* somebody else holds its end of the socket */
+            link->at_eof = true; /* another process holds its end of the socket */
             try_end(link);
         }
         break;
@@ -239,7 +239,7 @@ static void arm(struct engine_link *link, uint64_t ms)
 {
     link->waiting_ms = ms;
     link->in_grace = false;
-    uv_update_time(link->timer.loop); /* or it would count from before what has just been done */
+    uv_update_time(link->timer.loop); /* else the time would count from before what has just been done */
     uv_timer_start(&link->timer, on_time, ms, 0);
 }
 
@@ -328,7 +328,7 @@ void engine_quit(struct engine_link *link)
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_QUIT;
     order.quit = &quit;
     engine_tell(link, &order);
-    link->told = true;
+    link->told_to_quit = true;
     if (link->state != ENGINE_DYING) {
         move(link, ENGINE_STOPPING);
         arm(link, QUIT_MS);
@@ -353,7 +353,7 @@ static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_bytes)
 static void on_ready(struct engine_link *link, const Sotto__Engine__Ready *ready)
 {
     if (link->state == ENGINE_STOPPING) {
-        return; /* said before it read that it shall quit */
+        return; /* it spoke before it read that it is to quit */
     }
     if (link->state != ENGINE_STARTING && link->state != ENGINE_LOADING) {
         engine_kill(link, "it was ready twice");
@@ -393,7 +393,7 @@ static void on_fault(struct engine_link *link, const Sotto__Engine__Fault *fault
 {
     link->end.hopeless = fault->hopeless;
     say_why(link, "%s", fault->what);
-    /* It exits by itself; the pause for that is the usual one of dying. */
+    /* Waits for the exit as long as for any other end: it exits by itself. */
     start_dying(link);
 }
 
@@ -465,7 +465,7 @@ static void on_bytes(uv_stream_t *pipe, ssize_t n, const uv_buf_t *bytes)
     if (n < 0) {
         uv_read_stop(pipe);
         link->at_eof = true;
-        start_dying(link); /* if the process stays, it is killed when the time of dying is over */
+        start_dying(link); /* if the process stays, it is killed after DYING_MS */
         try_end(link);
         return;
     }
@@ -493,12 +493,12 @@ static int spawn(struct engine_link *link, uv_loop_t *loop, const char *path, in
         .stdio = stdio,
     };
 
-    memcpy(&argv[0], &path, sizeof(path)); /* uv takes them as not const and leaves them alone */
+    memcpy(&argv[0], &path, sizeof(path)); /* libuv's parameter is not const; it leaves them alone */
     link->was_spawned = true;
     return uv_spawn(loop, &link->process, &options);
 }
 
-/* What goes wrong from here on is told by on_end, as with a process that died. */
+/* Any failure from here on is reported by on_end, as with a process that died. */
 static void connect_up(struct engine_link *link, uv_loop_t *loop, const char *path)
 {
     int ends[2];
@@ -546,7 +546,7 @@ int engine_start(struct engine_link **ret_link, uv_loop_t *loop, const struct en
     buf_init(&link->in, MEM_WIRE, LIMIT_FROM_ENGINE + FRAME_HEAD_BYTES + (64u << 10));
     buf_init(&link->out, MEM_WIRE, OUT_MAX);
     buf_init(&link->writing, MEM_WIRE, OUT_MAX);
-    (void)buf_reserve(&link->out, OUT_USUAL, &room); /* without memory now, they grow later */
+    (void)buf_reserve(&link->out, OUT_USUAL, &room); /* if there is no memory now, the buffer grows later */
     (void)buf_reserve(&link->writing, OUT_USUAL, &room);
     uv_timer_init(loop, &link->timer);
     uv_pipe_init(loop, &link->pipe, 0);

@@ -31,15 +31,15 @@ struct sense_link {
     uint32_t uid;
     uint32_t n_frames; /* in this second */
     uint32_t period_ms;
-    uint32_t said_ms; /* period that it was told; 0: none yet */
-    uint32_t n_open;  /* handles whose close callback has not come */
+    uint32_t sent_ms; /* period that it was told; 0: none yet */
+    uint32_t n_open;  /* handles that are not closed yet */
     bool was_spawned;
     bool has_process;
     bool is_connected;
     bool is_writing;
     bool is_dropped;
     bool is_closing;
-    bool has_hung_up; /* its end of the socket is closed: it has ended, or is about to */
+    bool has_hung_up; /* its end of the socket is closed: the process has ended, or is about to */
     bool was_open;
     char why[DIAG_BYTES];
 };
@@ -81,7 +81,7 @@ void sense_link_drop(struct sense_link *link, const char *why)
         uv_read_stop((uv_stream_t *)&link->pipe);
     }
     if (link->has_process) {
-        uv_process_kill(&link->process, SIGKILL); /* the rest follows when it is reaped */
+        uv_process_kill(&link->process, SIGKILL); /* the rest follows when the process is reaped */
     } else {
         close_handles(link);
     }
@@ -99,7 +99,7 @@ static void on_exit(uv_process_t *process, int64_t status, int signal)
     char why[96];
 
     link->has_process = false;
-    link->is_dropped = link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* how it ended says more */
+    link->is_dropped = link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* the exit status says more */
     if (signal) {
         snprintf(why, sizeof(why), "sotto-sense ended by signal %d (%s)", signal, strsignal(signal));
     } else {
@@ -110,7 +110,7 @@ static void on_exit(uv_process_t *process, int64_t status, int signal)
 
 /* ---- writing: one small order, the newest */
 
-static void say_rate(struct sense_link *link);
+static void send_rate(struct sense_link *link);
 
 static void on_written(uv_write_t *write, int status)
 {
@@ -118,17 +118,17 @@ static void on_written(uv_write_t *write, int status)
 
     link->is_writing = false;
     if (status == 0) {
-        say_rate(link); /* another one may have been asked for meanwhile */
+        send_rate(link); /* another period may have been asked for meanwhile */
     }
 }
 
-static void say_rate(struct sense_link *link)
+static void send_rate(struct sense_link *link)
 {
     Sotto__Sense__ToSense order = SOTTO__SENSE__TO_SENSE__INIT;
     Sotto__Sense__Rate rate = SOTTO__SENSE__RATE__INIT;
     uv_buf_t bytes;
 
-    if (!link->is_connected || link->is_writing || link->is_dropped || link->period_ms == link->said_ms) {
+    if (!link->is_connected || link->is_writing || link->is_dropped || link->period_ms == link->sent_ms) {
         return;
     }
     rate.period_ms = link->period_ms;
@@ -136,7 +136,7 @@ static void say_rate(struct sense_link *link)
     order.rate = &rate;
     if (wire_pack(&order.base, &link->out) || link->out.n > sizeof(link->order)) {
         buf_eat(&link->out, link->out.n);
-        return; /* no memory: asked again with the next rate */
+        return; /* no memory: it is asked again with the next rate */
     }
     bytes = uv_buf_init((char *)link->order, (unsigned)link->out.n);
     memcpy(link->order, buf_data(&link->out), link->out.n);
@@ -144,14 +144,14 @@ static void say_rate(struct sense_link *link)
     link->write.data = link;
     if (uv_write(&link->write, (uv_stream_t *)&link->pipe, &bytes, 1, on_written) == 0) {
         link->is_writing = true;
-        link->said_ms = link->period_ms;
+        link->sent_ms = link->period_ms;
     }
 }
 
 void sense_link_rate(struct sense_link *link, uint32_t period_ms)
 {
     link->period_ms = period_ms;
-    say_rate(link);
+    send_rate(link);
 }
 
 /* ---- reading */
@@ -217,7 +217,7 @@ static void begin_reading(struct sense_link *link)
 {
     link->is_connected = true;
     uv_read_start((uv_stream_t *)&link->pipe, on_room, on_bytes);
-    say_rate(link);
+    send_rate(link);
 }
 
 /* ---- the start */
@@ -258,7 +258,7 @@ static int spawn(struct sense_link *link, uv_loop_t *loop, const char *const *ar
     };
 
     for (size_t i = 0; argv[i] && i < SENSE_ARGS_MAX; i++) {
-        memcpy(&args[i], &argv[i], sizeof(args[i])); /* uv takes them as not const and leaves them alone */
+        memcpy(&args[i], &argv[i], sizeof(args[i])); /* libuv's parameter is not const; it leaves them alone */
     }
     link->was_spawned = true;
     return uv_spawn(loop, &link->process, &options);
@@ -294,7 +294,8 @@ int sense_link_start(struct sense_link **ret_link, uv_loop_t *loop, const char *
     return 0;
 }
 
-/* The one who listens (with socket activation: who made the socket) is root, we, or the one that policy names. */
+/* Returns whether the process that listens (with socket activation: that made the socket) runs as root, as our own
+ * user, or as the user that policy names. */
 static bool is_trusted(const struct sense_link *link, uint32_t *ret_uid)
 {
     struct ucred peer;

@@ -1,51 +1,52 @@
 /*
- * Dispatcher: from the turn to the engines, and back to the streams
+ * Dispatcher: from the scheduler's decisions to the engines, and back to the streams
  *
- * It seats who may be seated (Open), asks the turn what to tell an engine next (Step, Continue, Suspend, Withdraw),
- * tells it, and hands out what comes back. All that is decided is decided in sched/; here is only what passes it on.
+ * It assigns slots to streams (Open), asks sched what to tell an engine next (Step, Continue, Suspend, Withdraw), tells
+ * it, and hands out what comes back. Every decision is made in sched/; here is only what passes it on.
  *
- * The loop's thread.
+ * dispatcher_open.c: sequences. dispatcher_step.c: steps. dispatcher_lost.c: the end of an engine. The loop's thread.
  */
 #ifndef SOTTO_DISPATCH_DISPATCHER_H
 #define SOTTO_DISPATCH_DISPATCHER_H
 
-#include "stream/stream.h"
+#include "dispatch/governor_loop.h"
+#include "loop/alarm.h"
+#include "session/session.h"
 
-/* Its alarm is open; the hub closes it. */
-void dispatcher_start(struct hub *hub);
+struct dispatcher {
+    struct streams *streams;
+    struct sessions *sessions;
+    struct governor_loop *governor_loop;
+    struct planner planner;
+    struct alarm alarm; /* a processor has rested, a budget has room again, a deadline passes */
+};
 
-/* Ends what is too late, and tells engines what can be told now. Once a turn of the loop. */
-void dispatcher_run(struct hub *hub);
+/* Borrows its arguments. 0 or a fault: no descriptor is left for the alarm. */
+int dispatcher_init(struct dispatcher *dispatcher, struct streams *streams, struct sessions *sessions,
+                    struct governor_loop *governor_loop);
 
-/* Opened, Refused, StepDone, Suspended, Withdrawn, Stats, … of @instance's engine. What contradicts what was asked kills
- * the engine. */
-void dispatcher_on_answer(struct instance *instance, const Sotto__Engine__FromEngine *answer);
+/* Undoes dispatcher_init(); not after dispatcher_start(). Does nothing if that has failed. */
+void dispatcher_drop(struct dispatcher *dispatcher);
+
+/* Puts the alarm into the loop; from here on it is closed by dispatcher_close(). */
+void dispatcher_start(struct dispatcher *dispatcher);
+void dispatcher_close(struct dispatcher *dispatcher, void (*closed)(void *owner), void *owner);
+
+/* Ends what is too late, and tells engines what can be told now. Once a tick. */
+void dispatcher_run(struct dispatcher *dispatcher);
+
+/* Takes an engine's answer: Opened, Refused, StepDone, Suspended, Withdrawn, … An answer that contradicts what was
+ * asked kills the engine. */
+void dispatcher_on_answer(struct dispatcher *dispatcher, struct instance *instance,
+                          const Sotto__Engine__FromEngine *answer);
 
 /*
- * The engine is gone: lays blame, ends who struck out, unseats the rest. Returns the crashes of the last minute that
- * no request is to blame for.
+ * Takes note that the engine is gone: lays blame, fails the guilty request, takes the sequences of the others away.
+ * Returns the crashes of the last minute that no request is to blame for.
  */
-uint32_t dispatcher_engine_lost(struct instance *instance, const struct engine_end *end);
+uint32_t dispatcher_on_lost(struct dispatcher *dispatcher, struct instance *instance, const struct engine_end *end);
 
-/* Gives @stream's sequence back. What steps under way still say of it is dropped when it has ended. */
-void dispatcher_close(struct stream *stream);
-
-/* The same for one that goes on: it is in no step any more, and nothing of it is computed. */
-void dispatcher_put_aside(struct stream *stream);
-
-/* What follows is dropped between the parts of a running step. */
-void dispatcher_tell_stop(struct instance *instance, uint32_t sequence);
-
-/* Closes a sequence, trimmed to @n_known tokens (0: as it is), if the engine takes orders. */
-void dispatcher_tell_close(struct instance *instance, uint32_t sequence, uint32_t n_known, bool keep);
-
-/* @stream's sequence, in no step, becomes pin @number: its pages stay and its seat is free. */
-void dispatcher_pin(struct stream *stream, uint32_t number);
-
-/* Makes @sequence pin @number; 0: drops that. If the engine takes orders. */
-void dispatcher_tell_pin(struct instance *instance, uint32_t number, uint32_t sequence);
-
-/* Asks an engine for its Stats. */
-void dispatcher_query(struct instance *instance);
+/* Returns whether nothing runs: all steps have ended, or stand still. */
+bool dispatcher_is_still(const struct dispatcher *dispatcher);
 
 #endif

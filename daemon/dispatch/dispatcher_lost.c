@@ -1,14 +1,14 @@
 /*
- * An engine is lost: who is to blame, and what becomes of its streams.
+ * The end of an engine: which request is to blame, and what becomes of the streams.
  */
 #include "base/clock.h"
 #include "base/log.h"
 #include "dispatch/dispatcher_part.h"
-#include "registry/models.h"
+#include "registry/model.h"
 #include "session/pins.h"
-#include "session/session.h"
+#include "stream/slot.h"
 
-/* Two begun steps, and as many as are being opened at once. */
+/* The entries of two begun steps, and as many sequences as are opened at once. */
 #define MARKS_MAX (3 * PLAN_ENTRIES)
 
 static bool has_begun(const struct dispatch_step *step)
@@ -16,10 +16,10 @@ static bool has_begun(const struct dispatch_step *step)
     return step->state == DISPATCH_RUNNING || step->state == DISPATCH_SUSPENDING || step->state == DISPATCH_SUSPENDED;
 }
 
-/* Marks of all that was under way: entries of begun steps, and sequences being opened. */
-static size_t gather_marks(struct instance *instance, struct blame_mark **ret_marks, size_t cap)
+/* Gathers the marks of all that was under way: entries of begun steps, and sequences being opened. */
+static size_t gather_marks(const struct dispatch *dispatch, struct instance *instance, struct blame_mark **ret_marks,
+                           size_t cap)
 {
-    const struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
     struct list *link;
     size_t n = 0;
 
@@ -28,7 +28,7 @@ static size_t gather_marks(struct instance *instance, struct blame_mark **ret_ma
 
         for (uint32_t k = 0; step->eq == &instance->eq && has_begun(step) && k < step->plan.n_entries && n < cap; k++) {
             if (step->plan.entries[k].job) {
-                ret_marks[n++] = &dispatcher_stream_of(step->plan.entries[k].job)->mark;
+                ret_marks[n++] = &stream_of(step->plan.entries[k].job)->mark;
             }
         }
     }
@@ -42,7 +42,7 @@ static size_t gather_marks(struct instance *instance, struct blame_mark **ret_ma
     return n;
 }
 
-/* The account of a guilty request: what it has asked here and will ask runs alone, and later each time. */
+/* Charges the account of a guilty request: its requests here and those to come run alone, and later each time. */
 static void charge(struct instance *instance, struct account *account, uint64_t now_us)
 {
     struct list *link;
@@ -69,11 +69,11 @@ static void strike_out(struct stream *stream, uint64_t now_us)
                 "the engine was lost twice while it worked on this request alone: it is not tried again");
 }
 
-static uint32_t lay_blame(struct instance *instance, const struct engine_end *end)
+static uint32_t lay_blame(const struct dispatch *dispatch, struct instance *instance, const struct engine_end *end)
 {
     struct blame_mark *marks[MARKS_MAX];
     struct blame_verdict verdict;
-    size_t n = gather_marks(instance, marks, COUNTOF(marks));
+    size_t n = gather_marks(dispatch, instance, marks, COUNTOF(marks));
     uint64_t now_us = clock_mono_us();
 
     blame_crash(&instance->blame, marks, n, end->stranger, now_us, &verdict);
@@ -88,17 +88,15 @@ static uint32_t lay_blame(struct instance *instance, const struct engine_end *en
     if (verdict.device) {
         log_error("stream", "event: device-troubled, model: %s, crashes: %u", instance->model->settings.name,
                   verdict.n_recent);
-        hub_event(instance->hub, UINT32_MAX, "engine", "device-troubled", "model", instance->model->settings.name,
-                  NULL);
+        events_tell(instance->registry->events, EVENTS_NO_UID, "engine", "device-troubled", "model",
+                    instance->model->settings.name, NULL);
     }
     return verdict.n_recent;
 }
 
-/* No step of it is under way any more. Who has ended was kept by that alone. */
-static void forget_steps(struct instance *instance)
+/* Forgets the steps of @instance. A stream that has ended was kept by them alone. */
+static void forget_steps(struct dispatch *dispatch, const struct instance *instance)
 {
-    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
-
     dispatch_on_lost(dispatch, &instance->eq, clock_mono_us());
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
@@ -107,34 +105,35 @@ static void forget_steps(struct instance *instance)
              k++) {
             struct job *job = step->plan.entries[k].job;
 
-            if (job && stream_is_over(dispatcher_stream_of(job))) {
-                stream_soon(dispatcher_stream_of(job));
+            if (job && stream_is_over(stream_of(job))) {
+                stream_soon(stream_of(job));
             }
         }
     }
 }
 
-uint32_t dispatcher_engine_lost(struct instance *instance, const struct engine_end *end)
+uint32_t dispatcher_on_lost(struct dispatcher *dispatcher, struct instance *instance, const struct engine_end *end)
 {
+    struct dispatch *dispatch = &dispatcher->streams->dispatch;
     struct list *link;
     struct list *after;
     uint32_t n_recent = 0;
 
     if (end->was_ready && !end->wanted) {
-        n_recent = lay_blame(instance, end);
+        n_recent = lay_blame(dispatch, instance, end);
     }
-    instance->eq.n_taken = 0; /* only now: who struck out gave a seat back */
+    instance->eq.n_taken = 0; /* only now: the guilty request has given a slot back */
     instance->eq.no_room = false;
-    sessions_lose(instance);
+    sessions_lose(dispatcher->sessions, instance);
     pins_lose(instance);
-    forget_steps(instance);
+    forget_steps(dispatch, instance);
     instance->n_opening = 0;
     instance->opening_alone = false;
     list_for_each_safe (link, after, &instance->streams) {
         struct stream *stream = container_of(link, struct stream, instance_link);
 
         if (!stream_is_over(stream)) {
-            stream_unseated(stream);
+            slot_lost(stream);
         }
     }
     map_finish(&instance->sequences);

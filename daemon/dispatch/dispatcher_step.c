@@ -1,11 +1,28 @@
 /*
- * Steps: from an order of the turn to a message, and from an engine's answer to the streams.
+ * Steps: from an order of sched to a message, and from an engine's answer to the streams.
  */
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/trace.h"
 #include "dispatch/dispatcher_part.h"
-#include "registry/models.h"
+#include "dispatch/metering.h"
+#include "stream/answer.h"
+
+void dispatcher_watch(const struct dispatcher *dispatcher, struct instance *instance)
+{
+    double awaited_ns = dispatch_awaited_ns(&dispatcher->streams->dispatch, &instance->eq);
+
+    if (!instance->engine) {
+        return;
+    }
+    if (awaited_ns >= 0.0) {
+        engine_await(instance->engine, awaited_ns);
+    } else if (instance->n_opening > 0) {
+        engine_await(instance->engine, 0.0);
+    } else {
+        engine_rest(instance->engine);
+    }
+}
 
 /* ---- to the engine */
 
@@ -21,7 +38,7 @@ static void tell_step(struct instance *instance, const struct dispatch_step *dis
         const struct plan_entry *entry = &plan->entries[i];
 
         entries[i] = (Sotto__Engine__Entry)SOTTO__ENGINE__ENTRY__INIT;
-        entries[i].sequence = dispatcher_stream_of(entry->job)->sequence;
+        entries[i].sequence = stream_of(entry->job)->sequence.number;
         if (entry->n_prefill > 0) {
             entries[i].work_case = SOTTO__ENGINE__ENTRY__WORK_PREFILL;
             entries[i].prefill = entry->n_prefill;
@@ -76,9 +93,10 @@ static void tell_withdraw(struct instance *instance, const struct dispatch_step 
     engine_tell(instance->engine, &order);
 }
 
-void dispatcher_tell(struct hub *hub, const struct dispatch_order *order)
+void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatch_order *order)
 {
-    struct instance *instance = dispatcher_instance_of(order->step->eq);
+    struct instance *instance = instance_of(order->step->eq);
+    uint64_t *counts = dispatcher->streams->events->counts;
 
     switch (order->what) {
     case DISPATCH_STEP:
@@ -89,26 +107,26 @@ void dispatcher_tell(struct hub *hub, const struct dispatch_order *order)
         break;
     case DISPATCH_SUSPEND:
         tell_suspend(instance, order->step);
-        hub->counts[HUB_SUSPENDS]++;
+        counts[COUNT_SUSPENDS]++;
         break;
     case DISPATCH_WITHDRAW:
         tell_withdraw(instance, order->step);
-        hub->counts[HUB_WITHDRAWS]++;
+        counts[COUNT_WITHDRAWS]++;
         break;
     case DISPATCH_NONE:
         break;
     }
-    dispatcher_watch(instance);
+    dispatcher_watch(dispatcher, instance);
 }
 
 /* ---- from the engine */
 
-/* False: the answer for one job contradicts what was asked. */
+/* Returns false if the answer for one job contradicts what was asked. */
 static bool is_plausible(const struct instance *instance, const struct plan_entry *entry,
                          const Sotto__Engine__EntryDone *done)
 {
     const struct job *job = entry->job;
-    uint32_t sequence = dispatcher_stream_of(entry->job)->sequence;
+    uint32_t sequence = stream_of(entry->job)->sequence.number;
 
     if (done->rows > entry->n_rows || done->n_tokens > 1 ||
         (done->n_logprobs != 0 && done->n_logprobs != done->n_tokens) ||
@@ -123,7 +141,7 @@ static bool is_plausible(const struct instance *instance, const struct plan_entr
            (job->n_done + done->rows == job->n_known && done->tokens[0] < instance->facts.n_vocab);
 }
 
-/* True if all that it says of those who still ask fits what was asked. */
+/* Returns whether the answers for the streams that are not over fit what was asked. */
 static bool fits(const struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
     if (done->n_entries != step->plan.n_entries) {
@@ -133,46 +151,35 @@ static bool fits(const struct instance *instance, const struct dispatch_step *st
         const struct plan_entry *entry = &step->plan.entries[i];
 
         if (entry->job && (!is_plausible(instance, entry, done->entries[i]) ||
-                           !embed_is_plausible(dispatcher_stream_of(entry->job), done->entries[i]))) {
+                           !answer_is_plausible(stream_of(entry->job), done->entries[i]))) {
             return false;
         }
     }
     return true;
 }
 
-/* What a step computed for one job. */
-static void take_result(struct instance *instance, struct job *job, bool alone, const Sotto__Engine__EntryDone *done,
-                        uint64_t now_us, uint64_t boot_us)
+/* Takes what a step computed for one job. */
+static void take_result(const struct dispatcher *dispatcher, struct job *job, bool alone,
+                        const Sotto__Engine__EntryDone *done, uint64_t now_us, uint64_t boot_us)
 {
-    struct stream *stream = dispatcher_stream_of(job);
+    struct streams *streams = dispatcher->streams;
+    struct stream *stream = stream_of(job);
 
     if (stream_is_over(stream)) {
         stream_soon(stream);
         return;
     }
     job->n_done += done->rows;
-    queue_charge(&instance->hub->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
+    queue_charge(&streams->queue, job, done->rows, (uint32_t)done->n_tokens, now_us, boot_us);
     metering_count(stream, done->rows);
-    if (done->n_tokens == 1) {
-        if (blame_served(&stream->mark, 1, alone)) {
-            job->alone = false;
-        }
-        stream_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);
+    if (done->n_tokens == 1 && blame_served(&stream->mark, 1, alone)) {
+        job->alone = false;
     }
-    if (done->n_hidden > 0) {
-        embed_take(stream, done->hidden, done->n_hidden);
-    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM && stream->embeds) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no room left for the text: try again later");
-    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
-        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
-    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL, "the model gave no finite number for this request");
-    }
+    answer_take(stream, done);
 }
 
-/* Rows, tokens and passes, for Status; and what the cost model learns from a step that was done as it was planned: the
- * time that it held its place, without rests and without standing still. */
+/* Counts rows, tokens and passes for Status, and lets the cost model learn from a step that was done as it was planned:
+ * the time that it held its processor, without rests and without standing still. */
 static void count_step(struct instance *instance, const struct dispatch_step *step, const Sotto__Engine__StepDone *done)
 {
     struct instance_figures *figures = &instance->figures;
@@ -193,15 +200,16 @@ static void count_step(struct instance *instance, const struct dispatch_step *st
     figures->n_pages_held = done->pages_held;
     n_pages = instance->eq.n_pages_promised + instance->eq.n_pages_leaving;
     instance->eq.n_pages_shared = n_pages - (uint32_t)num_min(n_pages, done->pages_held);
-    instance->hub->counts[HUB_STEPS]++;
+    instance->registry->events->counts[COUNT_STEPS]++;
     if (n_rows == step->plan.n_rows && took_us > 0) {
         cost_learn(&instance->eq.cost, &step->plan.load, took_us * 1000);
     }
 }
 
-void dispatcher_on_step_done(struct instance *instance, const Sotto__Engine__StepDone *done)
+void dispatcher_on_step_done(struct dispatcher *dispatcher, struct instance *instance,
+                             const Sotto__Engine__StepDone *done)
 {
-    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
+    struct dispatch *dispatch = &dispatcher->streams->dispatch;
     struct dispatch_step *step = dispatch_find(dispatch, &instance->eq, done->id);
     uint64_t now_us = clock_mono_us();
     uint64_t boot_us = clock_boot_us();
@@ -213,36 +221,38 @@ void dispatcher_on_step_done(struct instance *instance, const Sotto__Engine__Ste
     }
     if (!fits(instance, step, done)) {
         engine_kill(instance->engine, "its answer to a step contradicts what it was asked");
-        return; /* the step is still under way: the end of the engine finds who was in it */
+        return; /* the step is still under way: the end of the engine finds what was in it */
     }
     dispatch_on_done(dispatch, &instance->eq, done->id, done->held_us, now_us);
-    governor_loop_slice_ended(instance->hub, step, done->held_us, true);
+    governor_loop_slice_ended(dispatcher->governor_loop, step, done->held_us, true);
     trace_add(TRACE_STEP_DONE, done->id, now_us - step->sent_us);
     count_step(instance, step, done);
     for (uint32_t i = 0; i < step->plan.n_entries; i++) {
         if (step->plan.entries[i].job) {
-            take_result(instance, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
+            take_result(dispatcher, step->plan.entries[i].job, step->plan.alone, done->entries[i], now_us, boot_us);
         }
     }
-    dispatcher_watch(instance);
+    dispatcher_watch(dispatcher, instance);
 }
 
-void dispatcher_on_suspended(struct instance *instance, const Sotto__Engine__Suspended *suspended)
+void dispatcher_on_suspended(struct dispatcher *dispatcher, struct instance *instance,
+                             const Sotto__Engine__Suspended *suspended)
 {
-    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
+    struct dispatch *dispatch = &dispatcher->streams->dispatch;
 
     if (!dispatch_on_suspended(dispatch, &instance->eq, suspended->step, suspended->held_us, clock_mono_us())) {
         engine_kill(instance->engine, "it suspended a step that did not run");
         return;
     }
-    governor_loop_slice_ended(instance->hub, dispatch_find(dispatch, &instance->eq, suspended->step),
+    governor_loop_slice_ended(dispatcher->governor_loop, dispatch_find(dispatch, &instance->eq, suspended->step),
                               suspended->held_us, false);
-    dispatcher_watch(instance);
+    dispatcher_watch(dispatcher, instance);
 }
 
-void dispatcher_on_withdrawn(struct instance *instance, const Sotto__Engine__Withdrawn *withdrawn)
+void dispatcher_on_withdrawn(struct dispatcher *dispatcher, struct instance *instance,
+                             const Sotto__Engine__Withdrawn *withdrawn)
 {
-    struct dispatch *dispatch = &instance->hub->dispatcher.dispatch;
+    struct dispatch *dispatch = &dispatcher->streams->dispatch;
     struct dispatch_step *step = dispatch_find(dispatch, &instance->eq, withdrawn->step);
 
     if (!dispatch_on_withdrawn(dispatch, &instance->eq, withdrawn->step, withdrawn->done, clock_mono_us())) {
@@ -252,9 +262,9 @@ void dispatcher_on_withdrawn(struct instance *instance, const Sotto__Engine__Wit
     for (uint32_t i = 0; withdrawn->done && step && i < step->plan.n_entries; i++) {
         struct job *job = step->plan.entries[i].job;
 
-        if (job && stream_is_over(dispatcher_stream_of(job))) {
-            stream_soon(dispatcher_stream_of(job)); /* that step was all that kept it */
+        if (job && stream_is_over(stream_of(job))) {
+            stream_soon(stream_of(job)); /* that step alone has kept it */
         }
     }
-    dispatcher_watch(instance);
+    dispatcher_watch(dispatcher, instance);
 }

@@ -2,30 +2,28 @@
 #include "base/clock.h"
 #include "base/num.h"
 #include "base/trace.h"
-#include "registry/models.h"
-#include "stream/stream.h"
+#include "dispatch/governor_report.h"
 #include <string.h>
 
-#define IDLE_RATE_MS 1000u /* of readings while nothing is to do: what is told of the machine stays young */
+#define IDLE_RATE_MS 1000u /* of readings while there is no work: Status stays young */
 
-/* After waking the first readings are waited for this long; then what is not read is blind, and policy says what
- * that means. */
+/* The wait for the first readings after waking; then what is not read is blind, and policy says what that means. */
 #define WAKE_US 2000000u
 
-/* Ticks go on for so long after the last work. What it did to the chip is seen up to three seconds late, and after a
- * short burst that is the only sight of it there is. Status does not tell of a hint that is void, either: what a
- * compositor told of comes back over two seconds, and a freer mode dwells for half a one. */
+/* Ticks go on for so long after the last work. The effect on the chip is seen up to three seconds late, and after a
+ * short burst that is the only sight of it there is. Status does not show a void hint, either: what a compositor took
+ * comes back over two seconds, and a freer mode dwells for half a second. */
 #define CALM_US 3000000u
 
-/* Ticks are no closer than this, however often readings come. */
+/* The shortest time between two ticks, however often readings come. */
 #define TICK_LEAST_US 10000u
 
 /* ---- what the governor is told */
 
-uint64_t governor_loop_held_us(const struct hub *hub, enum processor place, uint64_t now_us)
+uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor place, uint64_t now_us)
 {
-    const struct dispatch *dispatch = &hub->dispatcher.dispatch;
-    uint64_t held_us = hub->governor_loop.held_us[place];
+    const struct dispatch *dispatch = &loop->streams->dispatch;
+    uint64_t held_us = loop->held_us[place];
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
         const struct dispatch_step *step = &dispatch->steps[i];
@@ -38,33 +36,30 @@ uint64_t governor_loop_held_us(const struct hub *hub, enum processor place, uint
     return held_us;
 }
 
-static void fill_held(struct hub *hub, struct governor_input *input)
+static void fill_held(struct governor_loop *loop, struct governor_input *input)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        uint64_t held_us = governor_loop_held_us(hub, (enum processor)i, input->now_us);
+        uint64_t held_us = governor_loop_held_us(loop, (enum processor)i, input->now_us);
 
-        /* A slice may end shorter than it looked while it ran: what was told too much is kept back. */
-        input->held_us[i] = held_us > governor_loop->told_us[i] ? held_us - governor_loop->told_us[i] : 0;
-        governor_loop->told_us[i] = num_max(held_us, governor_loop->told_us[i]);
+        /* A slice may end shorter than it looked while it ran: the excess that was reported is subtracted. */
+        input->held_us[i] = held_us > loop->reported_us[i] ? held_us - loop->reported_us[i] : 0;
+        loop->reported_us[i] = num_max(held_us, loop->reported_us[i]);
     }
-    if (governor_loop->estimated_ns > 0.0) {
-        input->delay_permille =
-            (uint32_t)num_min((uint64_t)(1000.0 * governor_loop->took_ns / governor_loop->estimated_ns), 1000000);
+    if (loop->estimated_ns > 0.0) {
+        input->delay_permille = (uint32_t)num_min((uint64_t)(1000.0 * loop->took_ns / loop->estimated_ns), 1000000);
     }
-    governor_loop->took_ns = 0.0;
-    governor_loop->estimated_ns = 0.0;
+    loop->took_ns = 0.0;
+    loop->estimated_ns = 0.0;
 }
 
-static void fill_hint(struct governor_loop *governor_loop, struct governor_input *input)
+static void fill_hint(struct governor_loop *loop, struct governor_input *input)
 {
-    compositors_fill(&governor_loop->compositors, input->now_us, input);
-    input->hint.n_missed = governor_loop->n_missed;
-    governor_loop->n_missed = 0;
+    compositors_fill(&loop->compositors, input->now_us, input);
+    input->hint.n_missed = loop->n_missed;
+    loop->n_missed = 0;
 }
 
-/* What was read before a sleep says nothing of now. True: something is still waited for. */
+/* Makes readings from before a sleep blind: they tell nothing of now. Returns true if new ones are still awaited. */
 static bool distrust_old(uint64_t awake_us, struct governor_input *input)
 {
     bool waits = false;
@@ -85,20 +80,17 @@ static bool distrust_old(uint64_t awake_us, struct governor_input *input)
     return waits;
 }
 
-static void fill(struct hub *hub, struct governor_input *input)
+static void fill(struct governor_loop *loop, struct governor_input *input)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
     *input = (struct governor_input){ .now_us = clock_mono_us() };
-    machine_watch_fill(hub->watch, input->now_us, input);
-    fill_held(hub, input);
-    fill_hint(governor_loop, input);
-    if (governor_loop->awake_us > 0 &&
-        (!distrust_old(governor_loop->awake_us, input) || input->now_us - governor_loop->awake_us >= WAKE_US)) {
-        governor_loop->awake_us = 0;
-        governor_loop->is_asleep = false;
+    machine_watch_fill(loop->watch, input->now_us, input);
+    fill_held(loop, input);
+    fill_hint(loop, input);
+    if (loop->awake_us > 0 && (!distrust_old(loop->awake_us, input) || input->now_us - loop->awake_us >= WAKE_US)) {
+        loop->awake_us = 0;
+        loop->is_asleep = false;
     }
-    input->is_asleep = governor_loop->is_asleep;
+    input->is_asleep = loop->is_asleep;
 }
 
 /* ---- ticks */
@@ -109,39 +101,37 @@ static bool differs(const struct governor_limits *a, const struct governor_limit
            a->n_rows != b->n_rows || a->class_gate != b->class_gate || a->kv_permille != b->kv_permille;
 }
 
-static void tick(struct hub *hub)
+static void tick(struct governor_loop *loop)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-    struct governor *governor = &hub->governor;
+    struct governor *governor = &loop->governor;
     struct governor_limits was[PROCESSOR_COUNT];
     struct governor_input input;
 
     memcpy(was, governor->limits, sizeof(was));
-    fill(hub, &input);
-    governor_loop->ticked_us = input.now_us;
-    hub->counts[HUB_TICKS]++;
+    fill(loop, &input);
+    loop->ticked_us = input.now_us;
+    loop->events->counts[COUNT_TICKS]++;
     if (governor_tick(governor, &input)) {
-        governor_report_mode(hub, was);
+        governor_report_modes(governor, was, loop->events);
     }
-    if (governor->limits[PROCESSOR_CPU].kv_permille != governor_loop->kv_permille) {
-        governor_loop->kv_permille = governor->limits[PROCESSOR_CPU].kv_permille;
-        governor_loop_tell_pages(hub);
+    if (governor->limits[PROCESSOR_CPU].kv_permille != loop->streams->registry->kv_permille) {
+        registry_limit_pages(loop->streams->registry, governor->limits[PROCESSOR_CPU].kv_permille);
     }
     for (uint32_t i = 0; i < PROCESSOR_COUNT; i++) {
         const struct governor_limits *now = &governor->limits[i];
 
         if (differs(&was[i], now)) {
             trace_add(TRACE_LIMITS, i * 10000 + now->duty_permille, now->slice_us);
-            hub_poke(hub);
+            events_poke(loop->events);
         }
     }
-    governor_report_streams(hub, input.now_us);
+    governor_report_streams(governor, loop->streams, input.now_us);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     tick(timer->data);
-    governor_loop_run(timer->data); /* nobody else looks while nothing is to do */
+    governor_loop_run(timer->data); /* nothing else looks while there is no work */
 }
 
 static bool wants_to_move(const struct stream *stream)
@@ -160,18 +150,18 @@ static bool wants_to_move(const struct stream *stream)
     return false;
 }
 
-static bool has_work(const struct hub *hub)
+static bool has_work(const struct governor_loop *loop)
 {
     struct list *link;
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        enum dispatch_state state = hub->dispatcher.dispatch.steps[i].state;
+        enum dispatch_state state = loop->streams->dispatch.steps[i].state;
 
         if (state != DISPATCH_FREE && state != DISPATCH_ENDED) {
             return true;
         }
     }
-    list_for_each (link, &hub->streams) {
+    list_for_each (link, &loop->streams->all) {
         if (wants_to_move(container_of(link, struct stream, link))) {
             return true;
         }
@@ -179,202 +169,181 @@ static bool has_work(const struct hub *hub)
     return false;
 }
 
-static bool is_hinted(const struct governor_loop *governor_loop, uint64_t now_us)
+static bool is_hinted(const struct governor_loop *loop, uint64_t now_us)
 {
     struct governor_input input = { .now_us = now_us };
 
-    compositors_fill(&governor_loop->compositors, now_us, &input);
+    compositors_fill(&loop->compositors, now_us, &input);
     return input.hint.at_us > 0 &&
            (now_us - input.hint.at_us < COMPOSITOR_FRAME_US || input.hint.busy_until_us > now_us);
 }
 
-/* Less memory than engines could have is given back in steps: somebody has to count them. */
-static bool is_wanted(const struct hub *hub)
+/* Returns whether ticks are needed. Memory that was taken from engines is given back in steps, which ticks count. */
+static bool is_wanted(const struct governor_loop *loop)
 {
-    const struct governor_loop *governor_loop = &hub->governor_loop;
-
-    return has_work(hub) || governor_loop->awake_us > 0 || governor_loop->kv_permille < 1000 ||
-           is_hinted(governor_loop, clock_mono_us());
+    return has_work(loop) || loop->awake_us > 0 || loop->streams->registry->kv_permille < 1000 ||
+           is_hinted(loop, clock_mono_us());
 }
 
-static void begin(struct hub *hub)
+static void begin(struct governor_loop *loop)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
-    governor_loop->ticks = true;
-    governor_loop->calm_us = 0;
-    machine_watch_rate(hub->watch, GOVERNOR_LOOP_TICK_MS);
+    loop->ticks = true;
+    loop->calm_us = 0;
+    machine_watch_rate(loop->watch, GOVERNOR_LOOP_TICK_MS);
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        governor_loop->told_us[i] = governor_loop->held_us[i];
+        loop->reported_us[i] = loop->held_us[i];
     }
-    uv_timer_start(&governor_loop->timer, on_timer, GOVERNOR_LOOP_TICK_MS, GOVERNOR_LOOP_TICK_MS);
-    tick(hub);
+    uv_timer_start(&loop->timer, on_timer, GOVERNOR_LOOP_TICK_MS, GOVERNOR_LOOP_TICK_MS);
+    tick(loop);
 }
 
-static void end(struct hub *hub)
+static void end(struct governor_loop *loop)
 {
-    hub->governor_loop.ticks = false;
-    machine_watch_rate(hub->watch, IDLE_RATE_MS);
-    uv_timer_stop(&hub->governor_loop.timer);
+    loop->ticks = false;
+    machine_watch_rate(loop->watch, IDLE_RATE_MS);
+    uv_timer_stop(&loop->timer);
 }
 
-/* It has been waited for long enough. */
-static bool is_calm(struct governor_loop *governor_loop)
+/* Returns whether the ticks behind the last work have gone on for long enough. */
+static bool is_calm(struct governor_loop *loop)
 {
     uint64_t now_us = clock_mono_us();
 
-    if (governor_loop->calm_us == 0) {
-        governor_loop->calm_us = now_us;
+    if (loop->calm_us == 0) {
+        loop->calm_us = now_us;
     }
-    return now_us - governor_loop->calm_us >= CALM_US;
+    return now_us - loop->calm_us >= CALM_US;
 }
 
-void governor_loop_run(struct hub *hub)
+void governor_loop_run(struct governor_loop *loop)
 {
-    bool wanted = is_wanted(hub) && !hub->is_closing;
+    bool wanted = is_wanted(loop) && !loop->events->is_closing;
 
-    if (wanted && !hub->governor_loop.ticks) {
-        begin(hub);
+    if (wanted && !loop->ticks) {
+        begin(loop);
     } else if (wanted) {
-        hub->governor_loop.calm_us = 0;
-    } else if (hub->governor_loop.ticks && (hub->is_closing || is_calm(&hub->governor_loop))) {
-        end(hub);
+        loop->calm_us = 0;
+    } else if (loop->ticks && (loop->events->is_closing || is_calm(loop))) {
+        end(loop);
     }
 }
 
-void governor_loop_on_sample(struct hub *hub, bool early)
+void governor_loop_on_sample(struct governor_loop *loop, bool early)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
     uint64_t now_us = clock_mono_us();
+    uint64_t held_us = 0;
 
-    metering_read(hub, now_us);
-    if (!governor_loop->ticks && !early) {
+    for (int i = 0; i < PROCESSOR_COUNT; i++) {
+        held_us += governor_loop_held_us(loop, (enum processor)i, now_us);
+    }
+    metering_read(&loop->metering, loop->watch, now_us, held_us);
+    if (!loop->ticks && !early) {
         return;
     }
     /* A reading is acted upon when it comes, not up to a period later. */
-    if (now_us - governor_loop->ticked_us >= TICK_LEAST_US) {
-        tick(hub);
+    if (now_us - loop->ticked_us >= TICK_LEAST_US) {
+        tick(loop);
     }
-    if (governor_loop->ticks) {
-        uv_timer_again(&governor_loop->timer);
-        governor_loop_run(hub); /* readings that come as often as the timer keep it from doing so */
-    } else if (governor_loop->kv_permille < 1000) {
-        hub_poke(hub);
+    if (loop->ticks) {
+        uv_timer_again(&loop->timer);
+        governor_loop_run(loop); /* readings that come as often as the timer keep it from firing */
+    } else if (loop->streams->registry->kv_permille < 1000) {
+        events_poke(loop->events);
     }
 }
 
 /* ---- life */
 
-void governor_loop_init(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
+void governor_loop_init(struct governor_loop *loop, struct streams *streams, const struct governor_policy *policy,
+                        const struct energy_stated *stated)
 {
-    governor_init(&hub->governor, policy);
+    *loop = (struct governor_loop){ .streams = streams, .events = streams->events };
+    list_init(&loop->compositors);
+    metering_init(&loop->metering, stated);
+    governor_init(&loop->governor, policy);
     for (size_t i = 0; i < PROCESSOR_COUNT; i++) {
-        hub->governor.since_us[i] = clock_mono_us(); /* nothing was bounded before, either */
+        loop->governor.since_us[i] = clock_mono_us(); /* nothing was bounded before, either */
     }
-    hub->governor_loop = (struct governor_loop){ .kv_permille = 1000 };
-    list_init(&hub->governor_loop.compositors);
-    energy_init(&hub->governor_loop.energy, stated);
-    usage_table_init(&hub->governor_loop.usage_table);
 }
 
-void governor_loop_start(struct hub *hub)
+void governor_loop_start(struct governor_loop *loop)
 {
-    uv_timer_init(hub->loop, &hub->governor_loop.timer);
-    hub->governor_loop.timer.data = hub;
+    uv_timer_init(loop->events->loop, &loop->timer);
+    loop->timer.data = loop;
 }
 
-void governor_loop_configure(struct hub *hub, const struct governor_policy *policy, const struct energy_stated *stated)
+void governor_loop_configure(struct governor_loop *loop, const struct governor_policy *policy,
+                             const struct energy_stated *stated)
 {
-    governor_configure(&hub->governor, policy);
-    energy_configure(&hub->governor_loop.energy, stated);
+    governor_configure(&loop->governor, policy);
+    energy_configure(&loop->metering.energy, stated);
 }
 
-void governor_loop_close(struct hub *hub, uv_close_cb closed)
+void governor_loop_close(struct governor_loop *loop, uv_close_cb closed, void *data)
 {
-    uv_close((uv_handle_t *)&hub->governor_loop.timer, closed);
-}
-
-void governor_loop_finish(struct hub *hub)
-{
-    usage_table_finish(&hub->governor_loop.usage_table);
+    loop->timer.data = data;
+    uv_close((uv_handle_t *)&loop->timer, closed);
 }
 
 /* ---- from the dispatcher */
 
-void governor_loop_slice_ended(struct hub *hub, const struct dispatch_step *step, uint64_t held_us, bool done)
+void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
+                               bool done)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
-    governor_loop->held_us[step->eq->processor] += held_us;
+    loop->held_us[step->eq->processor] += held_us;
     trace_add(TRACE_SLICE, step->eq->processor, held_us);
-    governor_loop->n_slices[step->eq->processor]++;
+    loop->n_slices[step->eq->processor]++;
     if (!done) {
         return;
     }
-    /* What a warm-up said may be wrong by more than what others on the device would make of it. */
+    /* While the cost model is young, its error may be larger than the delay by other users of the GPU. */
     if (step->eq->processor == PROCESSOR_GPU && step->eq->cost.n_learnt >= COST_YOUNG) {
-        governor_loop->took_ns += (double)step->held_us * 1000.0;
-        governor_loop->estimated_ns += step->plan.estimated_ns;
+        loop->took_ns += (double)step->held_us * 1000.0;
+        loop->estimated_ns += step->plan.estimated_ns;
     }
-    metering_charge(hub, step);
+    metering_charge(&loop->metering, step);
 }
 
 /* ---- from outside */
 
-void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint)
+void governor_loop_hint(struct governor_loop *loop, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
-    hub->counts[HUB_HINTS]++;
+    loop->events->counts[COUNT_HINTS]++;
     if (compositor->at_us == 0) {
-        list_append(&governor_loop->compositors, &compositor->link);
+        list_append(&loop->compositors, &compositor->link);
     }
-    compositor_said(compositor, hint, clock_mono_us());
-    governor_loop->n_missed = (uint32_t)num_saturate(governor_loop->n_missed, hint->missed_frames, UINT16_MAX);
-    if (governor_loop->ticks) {
-        tick(hub); /* a frame is at stake: now, not up to a period later */
+    compositor_take(compositor, hint, clock_mono_us());
+    loop->n_missed = (uint32_t)num_saturate(loop->n_missed, hint->missed_frames, UINT16_MAX);
+    if (loop->ticks) {
+        tick(loop); /* a frame is at stake: it ticks now, not up to a period later */
     }
-    hub_poke(hub);
+    events_poke(loop->events);
 }
 
-void hub_hint_ends(struct hub *hub, struct compositor *compositor)
+void governor_loop_hint_ends(struct governor_loop *loop, struct compositor *compositor)
 {
     if (compositor->at_us > 0) {
         list_remove(&compositor->link);
         compositor->at_us = 0;
-        hub_poke(hub);
+        events_poke(loop->events);
     }
 }
 
-void hub_sleep(struct hub *hub)
+void governor_loop_sleep(struct governor_loop *loop)
 {
-    struct governor_loop *governor_loop = &hub->governor_loop;
-
-    governor_loop->is_asleep = true;
-    governor_loop->awake_us = 0;
-    tick(hub);
-    hub_poke(hub);
+    loop->is_asleep = true;
+    loop->awake_us = 0;
+    tick(loop);
+    events_poke(loop->events);
 }
 
-void hub_wake(struct hub *hub)
+void governor_loop_wake(struct governor_loop *loop)
 {
-    if (!hub->governor_loop.is_asleep) {
+    if (!loop->is_asleep) {
         return;
     }
-    hub->governor_loop.awake_us = clock_mono_us();
-    governor_awake(&hub->governor);
-    tick(hub);
-    hub_poke(hub);
-}
-
-bool hub_is_still(const struct hub *hub)
-{
-    for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        enum dispatch_state state = hub->dispatcher.dispatch.steps[i].state;
-
-        if (state != DISPATCH_FREE && state != DISPATCH_ENDED && state != DISPATCH_SUSPENDED) {
-            return false;
-        }
-    }
-    return true;
+    loop->awake_us = clock_mono_us();
+    governor_awake(&loop->governor);
+    tick(loop);
+    events_poke(loop->events);
 }

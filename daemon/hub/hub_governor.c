@@ -1,11 +1,10 @@
 /*
- * The governor and the accounts, for Status.
+ * What Status tells of the governor and the accounts.
  */
 #include "base/clock.h"
 #include "base/err.h"
-#include "dispatch/governor_loop.h"
 #include "hub/hub_state.h"
-#include "stream/stream.h"
+#include "stream/report.h"
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +33,7 @@ static int fill_place(const struct hub *hub, enum processor place, uint64_t now_
     struct governor_limits limits;
     uint64_t since_us;
 
-    governor_show(&hub->governor, place, &limits, &since_us);
+    governor_show(&hub->governor_loop.governor, place, &limits, &since_us);
     *ret_info = (Sotto__V1__GovernorInfo)SOTTO__V1__GOVERNOR_INFO__INIT;
     ret_info->place = copy(arena, place_names[place]);
     ret_info->mode = copy(arena, governor_mode_name(limits.mode));
@@ -44,8 +43,8 @@ static int fill_place(const struct hub *hub, enum processor place, uint64_t now_
     ret_info->rows = limits.n_rows;
     ret_info->class_gate = classes[limits.class_gate];
     ret_info->since_ms = (now_us - since_us) / 1000;
-    ret_info->changes = hub->governor.n_changes;
-    ret_info->held_us = hub->governor_loop.held_us[place]; /* never falls: the one that runs is not in it */
+    ret_info->changes = hub->governor_loop.governor.n_changes;
+    ret_info->held_us = hub->governor_loop.held_us[place]; /* never falls: the slice that runs is not in it */
     ret_info->slices = hub->governor_loop.n_slices[place];
     return ret_info->place && ret_info->mode && ret_info->cause ? 0 : err_new(-ENOMEM);
 }
@@ -70,23 +69,10 @@ static int fill_governor(const struct hub *hub, struct arena *arena, Sotto__V1__
     return 0;
 }
 
-static uint32_t count_live(const struct hub *hub, uint32_t uid)
-{
-    struct list *link;
-    uint32_t n = 0;
-
-    list_for_each (link, &hub->streams) {
-        const struct stream *stream = container_of(link, struct stream, link);
-
-        n += stream->grant.uid == uid && !stream_is_over(stream);
-    }
-    return n;
-}
-
 static int fill_accounts(const struct hub *hub, const struct grant *grant, struct arena *arena,
                          Sotto__V1__StatusReport *report)
 {
-    size_t most = hub->governor_loop.usage_table.by_uid.n;
+    size_t most = hub->streams.usage_table.by_uid.n;
     Sotto__V1__AccountInfo *infos = arena_alloc(arena, most * sizeof(*infos) + 1);
     Sotto__V1__AccountInfo **list = arena_alloc(arena, most * sizeof(*list) + 1);
     const struct usage *usage;
@@ -96,7 +82,7 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
     if (!infos || !list) {
         return err_new(-ENOMEM);
     }
-    while ((usage = usage_table_next(&hub->governor_loop.usage_table, &at))) {
+    while ((usage = usage_table_next(&hub->streams.usage_table, &at))) {
         if (usage->uid != grant->uid && !grant->observe) {
             continue;
         }
@@ -104,8 +90,8 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
         infos[n].uid = usage->uid;
         infos[n].tokens = usage->n_tok;
         infos[n].energy_uj = usage->energy_uj;
-        infos[n].energy_source = governor_loop_energy_source(usage->source);
-        infos[n].requests = count_live(hub, usage->uid);
+        infos[n].energy_source = report_energy_source(usage->source);
+        infos[n].requests = streams_count_live(&hub->streams, usage->uid);
         infos[n].refused = usage->n_refused;
         list[n] = &infos[n];
         n++;
@@ -115,19 +101,8 @@ static int fill_accounts(const struct hub *hub, const struct grant *grant, struc
     return 0;
 }
 
-Sotto__V1__EnergySource governor_loop_energy_source(enum energy_source source)
-{
-    static const Sotto__V1__EnergySource sources[ENERGY_SOURCE_COUNT] = {
-        [ENERGY_UNKNOWN] = SOTTO__V1__ENERGY_SOURCE__ENERGY_UNKNOWN,
-        [ENERGY_ESTIMATED] = SOTTO__V1__ENERGY_SOURCE__ENERGY_ESTIMATED,
-        [ENERGY_MEASURED] = SOTTO__V1__ENERGY_SOURCE__ENERGY_MEASURED,
-    };
-
-    return sources[source];
-}
-
-int governor_loop_report(const struct hub *hub, const struct grant *grant, struct arena *arena,
-                         Sotto__V1__StatusReport *report)
+int hub_governor_fill(const struct hub *hub, const struct grant *grant, struct arena *arena,
+                      Sotto__V1__StatusReport *report)
 {
     int r = fill_governor(hub, arena, report);
 

@@ -2,8 +2,8 @@
  * What Status and ListModels tell of pins.
  */
 #include "base/err.h"
-#include "registry/models.h"
-#include "session/pins.h"
+#include "hub/hub_state.h"
+#include "registry/pin.h"
 #include <errno.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static Sotto__V1__PinState state_of(enum pin_state state)
     return SOTTO__V1__PIN_STATE__PIN_STATE_UNSPECIFIED;
 }
 
-/* A copy in @arena; "" where there is no room, which the arena remembers. */
+/* Copies @text into @arena; returns "" if there is no room, which the arena remembers. */
 static char *copy(struct arena *arena, const char *text)
 {
     static char nothing[] = "";
@@ -35,7 +35,7 @@ static char *copy(struct arena *arena, const char *text)
     return same ? memcpy(same, text, n) : nothing;
 }
 
-/* @pin: NULL, of a model that is not loaded. */
+/* Fills one row. @pin: NULL for a model that is not loaded. */
 static void fill(const struct pin_settings *settings, const struct pin *pin, const struct grant *grant,
                  struct arena *arena, Sotto__V1__PinInfo *info)
 {
@@ -58,9 +58,9 @@ static void fill(const struct pin_settings *settings, const struct pin *pin, con
     }
 }
 
-int pins_report(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
+int hub_pins_fill(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
 {
-    const struct instance *instance = models_pick(model);
+    const struct instance *instance = model_pick(model);
     Sotto__V1__PinInfo *infos = arena_alloc(arena, PINS_MAX * sizeof(*infos));
     struct list *link = instance ? instance->pins.next : NULL;
     size_t n = 0;
@@ -78,7 +78,7 @@ int pins_report(const struct model *model, const struct grant *grant, struct are
             settings = &pin->settings;
             link = link->next;
         }
-        if (!grant->observe && !pin_is_for(settings, grant->uid)) {
+        if (!grant->observe && !pin_settings_are_for(settings, grant->uid)) {
             continue;
         }
         fill(settings, pin, grant, arena, &infos[n]);

@@ -1,50 +1,56 @@
-#include "hub/hub_status.h"
+/*
+ * Status and ListModels.
+ *
+ * Engines are asked for their figures before a Status is answered, all at once and for 100 ms at most; questions that
+ * come meanwhile share the next round.
+ */
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "dispatch/dispatcher.h"
-#include "session/pins.h"
-#include "session/session.h"
+#include "base/mem.h"
+#include "hub/hub_state.h"
+#include "registry/orders.h"
 #include <errno.h>
+#include <string.h>
 
 #define FIGURES_MS 100u /* an engine in a long step can't answer between its parts */
 
-/* As in OpenMetrics. */
-static const char *const count_names[HUB_COUNT_COUNT] = {
-    [HUB_STREAMS] = "sotto_streams_total",
-    [HUB_STREAMS_DONE] = "sotto_streams_done_total",
-    [HUB_STREAMS_CANCELLED] = "sotto_streams_cancelled_total",
-    [HUB_STREAMS_FAILED] = "sotto_streams_failed_total",
-    [HUB_REFUSED] = "sotto_requests_refused_total",
-    [HUB_PROMPT_TOK] = "sotto_prompt_tokens_total",
-    [HUB_CACHED_TOK] = "sotto_cached_tokens_total",
-    [HUB_PREFIX_HITS] = "sotto_prefix_hits_total",
-    [HUB_PINNED_TOK] = "sotto_pinned_tokens_total",
-    [HUB_PIN_HITS] = "sotto_pin_hits_total",
-    [HUB_GENERATED_TOK] = "sotto_generated_tokens_total",
-    [HUB_STEPS] = "sotto_steps_total",
-    [HUB_REBUILDS] = "sotto_rebuilds_total",
-    [HUB_PREEMPTIONS] = "sotto_preemptions_total",
-    [HUB_SUSPENDS] = "sotto_step_suspensions_total",
-    [HUB_WITHDRAWS] = "sotto_step_withdrawals_total",
-    [HUB_LATE] = "sotto_deadlines_missed_total",
-    [HUB_SLIDES] = "sotto_slides_total",
-    [HUB_ENGINE_STARTS] = "sotto_engine_starts_total",
-    [HUB_ENGINE_CRASHES] = "sotto_engine_crashes_total",
-    [HUB_TOKENISED] = "sotto_texts_total",
-    [HUB_EMBEDDED] = "sotto_embeddings_total",
-    [HUB_MODE_CHANGES] = "sotto_mode_changes_total",
-    [HUB_THROTTLED] = "sotto_throttled_notices_total",
-    [HUB_TICKS] = "sotto_governor_ticks_total",
-    [HUB_HINTS] = "sotto_graphics_hints_total",
-    [HUB_SLEEPS] = "sotto_sleeps_total",
-    [HUB_SESSIONS] = "sotto_sessions_opened_total",
-    [HUB_SESSION_TURNS] = "sotto_session_turns_total",
-    [HUB_SESSION_KEPT_TOK] = "sotto_session_kept_tokens_total",
-    [HUB_SESSIONS_GIVEN_UP] = "sotto_session_sequences_given_up_total",
+/* The names of OpenMetrics. */
+static const char *const count_names[COUNT_COUNT] = {
+    [COUNT_STREAMS] = "sotto_streams_total",
+    [COUNT_STREAMS_DONE] = "sotto_streams_done_total",
+    [COUNT_STREAMS_CANCELLED] = "sotto_streams_cancelled_total",
+    [COUNT_STREAMS_FAILED] = "sotto_streams_failed_total",
+    [COUNT_REFUSED] = "sotto_requests_refused_total",
+    [COUNT_PROMPT_TOK] = "sotto_prompt_tokens_total",
+    [COUNT_CACHED_TOK] = "sotto_cached_tokens_total",
+    [COUNT_PREFIX_HITS] = "sotto_prefix_hits_total",
+    [COUNT_PINNED_TOK] = "sotto_pinned_tokens_total",
+    [COUNT_PIN_HITS] = "sotto_pin_hits_total",
+    [COUNT_GENERATED_TOK] = "sotto_generated_tokens_total",
+    [COUNT_STEPS] = "sotto_steps_total",
+    [COUNT_REBUILDS] = "sotto_rebuilds_total",
+    [COUNT_PREEMPTIONS] = "sotto_preemptions_total",
+    [COUNT_SUSPENDS] = "sotto_step_suspensions_total",
+    [COUNT_WITHDRAWS] = "sotto_step_withdrawals_total",
+    [COUNT_LATE] = "sotto_deadlines_missed_total",
+    [COUNT_SLIDES] = "sotto_slides_total",
+    [COUNT_ENGINE_STARTS] = "sotto_engine_starts_total",
+    [COUNT_ENGINE_CRASHES] = "sotto_engine_crashes_total",
+    [COUNT_TOKENISED] = "sotto_texts_total",
+    [COUNT_EMBEDDED] = "sotto_embeddings_total",
+    [COUNT_MODE_CHANGES] = "sotto_mode_changes_total",
+    [COUNT_THROTTLED] = "sotto_throttled_notices_total",
+    [COUNT_TICKS] = "sotto_governor_ticks_total",
+    [COUNT_HINTS] = "sotto_graphics_hints_total",
+    [COUNT_SLEEPS] = "sotto_sleeps_total",
+    [COUNT_SESSIONS] = "sotto_sessions_opened_total",
+    [COUNT_SESSION_TURNS] = "sotto_session_turns_total",
+    [COUNT_SESSION_KEPT_TOK] = "sotto_session_kept_tokens_total",
+    [COUNT_SESSIONS_GIVEN_UP] = "sotto_session_sequences_given_up_total",
 };
 
-/* protobuf-c's strings are not const; packing leaves them alone. */
+/* Drops const, which protobuf-c's strings lack; packing leaves them alone. */
 static char *packed(const char *text)
 {
     char *same;
@@ -53,8 +59,8 @@ static char *packed(const char *text)
     return same;
 }
 
-/* Room for @n messages of @size with a list of pointers to them in front; zeroed pointers' targets are the caller's
- * to initialise. NULL: the arena is at its ceiling. */
+/* Makes room for @n messages of @size, which the caller initialises, and a list of pointers to them. NULL: the arena is
+ * at its ceiling. */
 static void *make_list(struct arena *arena, size_t n, size_t size, void ***ret_list)
 {
     uint8_t *messages = arena_alloc(arena, n * size + 1);
@@ -105,23 +111,23 @@ static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *re
     }
 }
 
-int status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
-                      Sotto__V1__ModelInfo *ret_info)
+int hub_status_fill_model(const struct model *model, const struct grant *grant, struct arena *arena,
+                          Sotto__V1__ModelInfo *ret_info)
 {
-    const struct instance *instance = models_pick(model);
+    const struct instance *instance = model_pick(model);
 
     *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
     ret_info->name = copy(arena, model->settings.name);
-    ret_info->state = models_state(model);
+    ret_info->state = model_state(model);
     ret_info->reason = copy(arena, model->reason);
-    ret_info->is_default = models_find(model->hub, "") == model;
+    ret_info->is_default = model_find(model->registry, "") == model;
     if (grant->admin) {
         ret_info->file = copy(arena, model->settings.file);
     }
     if (instance) {
         fill_facts(instance, ret_info);
     }
-    return arena->exceeded ? err_new(-ENOMEM) : err_up(pins_report(model, grant, arena, ret_info));
+    return arena->exceeded ? err_new(-ENOMEM) : err_up(hub_pins_fill(model, grant, arena, ret_info));
 }
 
 static size_t count_models(const struct hub *hub)
@@ -129,7 +135,7 @@ static size_t count_models(const struct hub *hub)
     struct list *link;
     size_t n = 0;
 
-    list_for_each (link, &hub->models) {
+    list_for_each (link, &hub->registry.models) {
         n++;
     }
     return n;
@@ -148,8 +154,8 @@ static int fill_models(const struct hub *hub, const struct grant *grant, struct 
     if (!infos) {
         return err_new(-ENOMEM);
     }
-    list_for_each (link, &hub->models) {
-        r = status_fill_model(container_of(link, struct model, link), grant, arena, &infos[n]);
+    list_for_each (link, &hub->registry.models) {
+        r = hub_status_fill_model(container_of(link, struct model, link), grant, arena, &infos[n]);
         if (r) {
             return err_up(r);
         }
@@ -168,31 +174,19 @@ int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *ar
 
 /* ---- engines */
 
-/* Calls @each for every instance, with the number of those before it; NULL only counts. */
-typedef void (*instance_fn)(const struct instance *instance, size_t i, void *owner);
-
-static size_t for_each_instance(const struct hub *hub, instance_fn each, void *owner)
+static size_t count_instances(const struct hub *hub)
 {
-    struct list *link;
+    const struct instance *instance = NULL;
     size_t n = 0;
 
-    list_for_each (link, &hub->models) {
-        struct model *model = container_of(link, struct model, link);
-        struct list *at;
-
-        list_for_each (at, &model->instances) {
-            if (each) {
-                each(container_of(at, struct instance, link), n, owner);
-            }
-            n++;
-        }
+    while ((instance = registry_next(&hub->registry, instance))) {
+        n++;
     }
     return n;
 }
 
-static void fill_engine(const struct instance *instance, size_t i, void *owner)
+static void fill_engine(const struct instance *instance, Sotto__V1__EngineInfo *info)
 {
-    Sotto__V1__EngineInfo *info = (Sotto__V1__EngineInfo *)owner + i;
     const struct instance_figures *figures = &instance->figures;
 
     *info = (Sotto__V1__EngineInfo)SOTTO__V1__ENGINE_INFO__INIT;
@@ -214,14 +208,17 @@ static void fill_engine(const struct instance *instance, size_t i, void *owner)
 
 static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
 {
+    const struct instance *instance = NULL;
     Sotto__V1__EngineInfo *infos;
     void **list;
 
-    infos = make_list(arena, for_each_instance(hub, NULL, NULL), sizeof(*infos), &list);
+    infos = make_list(arena, count_instances(hub), sizeof(*infos), &list);
     if (!infos) {
         return err_new(-ENOMEM);
     }
-    report->n_engines = for_each_instance(hub, fill_engine, infos);
+    while ((instance = registry_next(&hub->registry, instance))) {
+        fill_engine(instance, &infos[report->n_engines++]);
+    }
     report->engines = (Sotto__V1__EngineInfo **)list;
     return 0;
 }
@@ -246,12 +243,10 @@ static void add_memory(struct memory_list *list, const char *kind, const char *h
     row->peak_bytes = peak_bytes;
 }
 
-static void fill_memory_of(const struct instance *instance, size_t i, void *owner)
+static void fill_memory_of(const struct instance *instance, struct memory_list *list)
 {
     const struct instance_figures *figures = &instance->figures;
-    struct memory_list *list = owner;
 
-    (void)i;
     for (uint32_t k = 0; k < figures->n_memory; k++) {
         add_memory(list, figures->memory[k].kind, instance->model->settings.name, figures->memory[k].bytes,
                    figures->memory[k].peak_bytes);
@@ -265,7 +260,8 @@ static void fill_memory_of(const struct instance *instance, size_t i, void *owne
 
 static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
 {
-    size_t cap = (for_each_instance(hub, NULL, NULL) + 1) * (MEM_KIND_COUNT + 2);
+    size_t cap = (count_instances(hub) + 1) * (MEM_KIND_COUNT + 2);
+    const struct instance *instance = NULL;
     struct memory_list memory = { 0 };
     void **list;
 
@@ -281,7 +277,9 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
             add_memory(&memory, mem_kind_name((enum mem_kind)kind), "sottod", account.bytes, account.peak_bytes);
         }
     }
-    for_each_instance(hub, fill_memory_of, &memory);
+    while ((instance = registry_next(&hub->registry, instance))) {
+        fill_memory_of(instance, &memory);
+    }
     report->memory = (Sotto__V1__MemoryKind **)list;
     report->n_memory = memory.n;
     report->rss_bytes = memory.rss_bytes;
@@ -307,7 +305,7 @@ static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__S
     for (int i = 0; i < PRIORITY_COUNT; i++) {
         struct queue_counts counts;
 
-        queue_count(&hub->queue, (enum priority)i, &counts);
+        queue_count(&hub->streams.queue, (enum priority)i, &counts);
         rows[i] = (Sotto__V1__ClassCounts)SOTTO__V1__CLASS_COUNTS__INIT;
         rows[i].priority = classes[i];
         rows[i].queued = counts.n_queued;
@@ -324,88 +322,98 @@ static int fill_counters(const struct hub *hub, struct arena *arena, Sotto__V1__
     Sotto__V1__Counter *rows;
     void **list;
 
-    rows = make_list(arena, HUB_COUNT_COUNT, sizeof(*rows), &list);
+    rows = make_list(arena, COUNT_COUNT, sizeof(*rows), &list);
     if (!rows) {
         return err_new(-ENOMEM);
     }
-    for (int i = 0; i < HUB_COUNT_COUNT; i++) {
+    for (int i = 0; i < COUNT_COUNT; i++) {
         rows[i] = (Sotto__V1__Counter)SOTTO__V1__COUNTER__INIT;
         rows[i].name = packed(count_names[i]);
-        rows[i].value = hub->counts[i];
+        rows[i].value = hub->events.counts[i];
     }
     report->counters = (Sotto__V1__Counter **)list;
-    report->n_counters = HUB_COUNT_COUNT;
+    report->n_counters = COUNT_COUNT;
     return 0;
 }
 
 /* ---- the question */
 
-void status_call(struct ticket *ticket)
+struct status_ticket {
+    struct ticket ticket;
+    struct grant grant;
+    ticket_status_fn done;
+    const struct hub *hub;
+    bool is_counted; /* its round of Query is under way */
+};
+
+static void call_status(struct ticket *ticket, const Sotto__V1__Error *error)
 {
+    const struct status_ticket *own = container_of(ticket, struct status_ticket, ticket);
     Sotto__V1__StatusReport report = SOTTO__V1__STATUS_REPORT__INIT;
-    const struct hub *hub = ticket->hub;
+    const struct hub *hub = own->hub;
     struct arena arena;
     int r;
 
+    (void)error;
     arena_init(&arena, MEM_WIRE, 1u << 20);
-    r = fill_models(hub, &ticket->grant, &arena, &report.n_models, &report.models);
+    r = fill_models(hub, &own->grant, &arena, &report.n_models, &report.models);
     r = r ? r : fill_engines(hub, &arena, &report);
     r = r ? r : fill_memory(hub, &arena, &report);
     r = r ? r : fill_classes(hub, &arena, &report);
     r = r ? r : fill_counters(hub, &arena, &report);
     r = r ? r : machine_watch_report(hub->watch, clock_mono_us(), &arena, &report);
-    r = r ? r : governor_loop_report(hub, &ticket->grant, &arena, &report);
-    report.sessions = sessions_count(hub, &ticket->grant);
+    r = r ? r : hub_governor_fill(hub, &own->grant, &arena, &report);
+    report.sessions = sessions_count(&hub->sessions, &own->grant);
     (void)r; /* what found no memory is left out: the rest is still true */
-    ticket->done.status(ticket->owner, &report, &arena);
+    own->done(ticket->owner, &report, &arena);
     arena_finish(&arena);
 }
 
-struct asked {
-    bool asks; /* send a Query; else only count who still owes an answer */
-    size_t n_owing;
-};
+static const struct ticket_ops ops = { .call = call_status };
 
-static void ask_engines(struct hub *hub, struct asked *asked)
+/* Returns how many engines still owe their figures. */
+static size_t count_owing(const struct hub *hub)
 {
-    struct list *link;
+    const struct instance *instance = NULL;
+    size_t n = 0;
 
-    list_for_each (link, &hub->models) {
-        struct model *model = container_of(link, struct model, link);
-        struct list *at;
+    while ((instance = registry_next(&hub->registry, instance))) {
+        n += instance->owes_figures && instance_takes_orders(instance);
+    }
+    return n;
+}
 
-        list_for_each (at, &model->instances) {
-            struct instance *instance = container_of(at, struct instance, link);
+static void ask_engines(struct hub *hub)
+{
+    struct instance *instance = NULL;
 
-            if (asked->asks && instance_takes_orders(instance) && !instance->owes_figures) {
-                dispatcher_query(instance);
-            }
-            asked->n_owing += instance->owes_figures && instance_takes_orders(instance);
+    while ((instance = registry_next(&hub->registry, instance))) {
+        if (instance_takes_orders(instance) && !instance->owes_figures) {
+            orders_query(instance);
         }
     }
 }
 
 static void on_time(uv_timer_t *timer);
 
-/* Starts a round for those who wait, if none is under way. */
+/* Starts a round for the tickets that wait. */
 static void start_round(struct hub *hub)
 {
-    struct asked asked = { .asks = true };
     struct list *link;
 
     list_for_each (link, &hub->asking) {
-        container_of(link, struct ticket, link)->counted = true;
+        container_of(container_of(link, struct ticket, link), struct status_ticket, ticket)->is_counted = true;
     }
-    ask_engines(hub, &asked);
-    if (asked.n_owing == 0) {
-        status_figures(hub);
+    ask_engines(hub);
+    if (count_owing(hub) == 0) {
+        hub_status_on_figures(hub);
         return;
     }
-    uv_update_time(hub->loop);
+    uv_update_time(hub->events.loop);
     uv_timer_start(&hub->figures, on_time, FIGURES_MS, 0);
 }
 
-/* Answers those whose round is over; starts the next for those who came meanwhile. */
+/* Answers the tickets of the round, and starts the next for those that came meanwhile. */
 static void end_round(struct hub *hub)
 {
     struct list *link;
@@ -415,7 +423,7 @@ static void end_round(struct hub *hub)
     list_for_each_safe (link, after, &hub->asking) {
         struct ticket *ticket = container_of(link, struct ticket, link);
 
-        if (ticket->counted) {
+        if (container_of(ticket, struct status_ticket, ticket)->is_counted) {
             ticket_answer(ticket, SOTTO__V1__CODE__CODE_OK, NULL);
         }
     }
@@ -429,15 +437,9 @@ static void on_time(uv_timer_t *timer)
     end_round(timer->data);
 }
 
-void status_figures(struct hub *hub)
+void hub_status_on_figures(struct hub *hub)
 {
-    struct asked asked = { .asks = false };
-
-    if (list_is_empty(&hub->asking)) {
-        return;
-    }
-    ask_engines(hub, &asked);
-    if (asked.n_owing == 0) {
+    if (!list_is_empty(&hub->asking) && count_owing(hub) == 0) {
         end_round(hub);
     }
 }
@@ -445,18 +447,22 @@ void status_figures(struct hub *hub)
 int hub_status(struct hub *hub, const struct grant *grant, ticket_status_fn done, void *owner,
                struct ticket **ret_ticket, struct diag *diag)
 {
+    bool is_idle = list_is_empty(&hub->asking);
+    struct status_ticket *own;
     struct ticket *ticket;
-    bool idle = list_is_empty(&hub->asking);
     int r;
 
     (void)diag;
-    r = ticket_create(&ticket, hub, TICKET_STATUS, grant, NULL, owner);
+    r = ticket_create(&ticket, sizeof(*own), TICKET_OTHER, &ops, &hub->tickets, NULL, owner);
     if (r) {
         return err_up(r);
     }
-    ticket->done.status = done;
+    own = container_of(ticket, struct status_ticket, ticket);
+    own->grant = *grant;
+    own->done = done;
+    own->hub = hub;
     list_append(&hub->asking, &ticket->link);
-    if (idle) {
+    if (is_idle) {
         start_round(hub);
     }
     *ret_ticket = ticket;

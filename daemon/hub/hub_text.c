@@ -1,125 +1,23 @@
 /*
- * Ticket: a question that is answered later, once
- *
- * Questions about words wait for their model as a Generate does, and go through the same pool. An answer is never
- * given inside the call that asked: it is due, and the next turn makes the callback. Who has left is forgotten: the
- * ticket is freed, what it had caused (a load) goes on.
+ * Tokenize and Detokenize: they wait for their model as a Generate does, and go through the same pool.
  */
 #include "base/clean.h"
 #include "base/err.h"
-#include "hub/hub_status.h"
+#include "base/mem.h"
+#include "hub/hub_state.h"
 #include "proto/limit.h"
-#include "session/session.h"
-#include <errno.h>
 #include <stdio.h>
 
-int ticket_create(struct ticket **ret_ticket, struct hub *hub, enum ticket_kind kind, const struct grant *grant,
-                  struct model *model, void *owner)
-{
-    struct ticket *ticket = mem_calloc(MEM_WIRE, 1, sizeof(*ticket));
+struct text_ticket {
+    struct ticket ticket;
+    struct text_job *job;
+    ticket_tokenized_fn tokenized; /* one of the two */
+    ticket_detokenized_fn detokenized;
+    bool pieces;
+    bool special;
+};
 
-    if (!ticket) {
-        return err_new(-ENOMEM);
-    }
-    list_init(&ticket->link);
-    ticket->kind = kind;
-    ticket->hub = hub;
-    ticket->grant = *grant;
-    ticket->model = model;
-    ticket->owner = owner;
-    if (model) {
-        model->n_tickets++;
-    }
-    *ret_ticket = ticket;
-    return 0;
-}
-
-static void destroy(struct ticket *ticket)
-{
-    list_remove(&ticket->link);
-    text_pool_drop(steal(&ticket->job));
-    if (ticket->model) {
-        ticket->model->n_tickets--;
-        models_try_remove(ticket->model);
-    }
-    mem_free(ticket);
-}
-
-void ticket_forget(struct ticket *ticket)
-{
-    if (!ticket->is_called) {
-        destroy(ticket);
-    }
-}
-
-void ticket_answer(struct ticket *ticket, Sotto__V1__Code code, const char *sentence)
-{
-    ticket->code = code;
-    snprintf(ticket->sentence, sizeof(ticket->sentence), "%s", sentence ? sentence : "");
-    list_remove(&ticket->link);
-    list_append(&ticket->hub->due, &ticket->link);
-    hub_poke(ticket->hub);
-}
-
-/* ---- the callbacks */
-
-static void call_loaded(struct ticket *ticket, const Sotto__V1__Error *error)
-{
-    Sotto__V1__ModelInfo info = SOTTO__V1__MODEL_INFO__INIT;
-    struct arena arena;
-
-    if (error) {
-        ticket->done.loaded(ticket->owner, NULL, error);
-        return;
-    }
-    arena_init(&arena, MEM_WIRE, 16u << 10);
-    if (status_fill_model(ticket->model, &ticket->grant, &arena, &info) == 0) {
-        ticket->done.loaded(ticket->owner, &info, NULL);
-    } else {
-        Sotto__V1__Error starved = SOTTO__V1__ERROR__INIT;
-
-        starved.code = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
-        ticket->done.loaded(ticket->owner, NULL, &starved);
-    }
-    arena_finish(&arena);
-}
-
-void ticket_call(struct ticket *ticket)
-{
-    Sotto__V1__Error told = SOTTO__V1__ERROR__INIT;
-    const Sotto__V1__Error *error = NULL;
-
-    list_remove(&ticket->link);
-    ticket->is_called = true;
-    if (ticket->code != SOTTO__V1__CODE__CODE_OK) {
-        told.code = ticket->code;
-        told.message = ticket->sentence;
-        error = &told;
-    }
-    switch (ticket->kind) {
-    case TICKET_TOKENIZE:
-        ticket->done.tokenized(ticket->owner, NULL, error); /* answers come from the pool */
-        break;
-    case TICKET_DETOKENIZE:
-        ticket->done.detokenized(ticket->owner, NULL, error);
-        break;
-    case TICKET_LOAD:
-        call_loaded(ticket, error);
-        break;
-    case TICKET_UNLOAD:
-        ticket->done.unloaded(ticket->owner, error);
-        break;
-    case TICKET_STATUS:
-        status_call(ticket);
-        break;
-    case TICKET_SESSION:
-        session_call(ticket);
-        break;
-    }
-    destroy(ticket);
-}
-
-/* ---- words */
+/* ---- answers */
 
 static Sotto__V1__Code refusal_of(const struct text_job *job)
 {
@@ -130,7 +28,7 @@ static Sotto__V1__Code refusal_of(const struct text_job *job)
                                              : SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
 }
 
-static void tell_refusal(struct ticket *ticket, const struct text_job *job)
+static void tell_refusal(const struct text_ticket *own, const struct text_job *job)
 {
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     char sentence[DIAG_BYTES];
@@ -139,21 +37,21 @@ static void tell_refusal(struct ticket *ticket, const struct text_job *job)
              diag_is_set(&job->diag) ? job->diag.text : "the text is too long, or there is no memory for it");
     error.code = refusal_of(job);
     error.message = sentence;
-    if (ticket->kind == TICKET_TOKENIZE) {
-        ticket->done.tokenized(ticket->owner, NULL, &error);
+    if (own->tokenized) {
+        own->tokenized(own->ticket.owner, NULL, &error);
     } else {
-        ticket->done.detokenized(ticket->owner, NULL, &error);
+        own->detokenized(own->ticket.owner, NULL, &error);
     }
 }
 
-static void tell_ids(struct ticket *ticket, const struct text_job *job)
+static void tell_ids(const struct text_ticket *own, const struct text_job *job)
 {
     cleanup(mem_freep) ProtobufCBinaryData *pieces = NULL;
     Sotto__V1__Tokenized answer = SOTTO__V1__TOKENIZED__INIT;
 
     answer.ids = job->ids.ids;
     answer.n_ids = job->ids.n;
-    if (ticket->pieces && job->ids.n > 0) {
+    if (own->pieces && job->ids.n > 0) {
         pieces = mem_calloc(MEM_WIRE, job->ids.n, sizeof(*pieces));
         for (size_t i = 0; pieces && i < job->ids.n; i++) {
             struct gguf_text piece = vocab_piece(job->vocab, job->ids.ids[i]);
@@ -164,65 +62,83 @@ static void tell_ids(struct ticket *ticket, const struct text_job *job)
         answer.pieces = pieces;
         answer.n_pieces = pieces ? job->ids.n : 0;
     }
-    ticket->done.tokenized(ticket->owner, &answer, NULL);
+    own->tokenized(own->ticket.owner, &answer, NULL);
 }
 
-static void tell_text(struct ticket *ticket, const struct text_job *job)
+static void tell_text(const struct text_ticket *own, const struct text_job *job)
 {
     Sotto__V1__Detokenized answer = SOTTO__V1__DETOKENIZED__INIT;
 
     answer.text.len = job->mended.n;
     memcpy(&answer.text.data, &(const uint8_t *){ buf_data(&job->mended) }, sizeof(answer.text.data));
-    ticket->done.detokenized(ticket->owner, &answer, NULL);
+    own->detokenized(own->ticket.owner, &answer, NULL);
 }
 
 static void on_text(void *owner, struct text_job *job)
 {
-    struct ticket *ticket = owner;
+    struct text_ticket *own = owner;
 
-    ticket->job = NULL;
-    ticket->is_called = true;
-    ticket->hub->counts[HUB_TOKENISED]++;
+    own->job = NULL;
+    own->ticket.is_called = true;
+    own->ticket.tickets->events->counts[COUNT_TOKENISED]++;
     if (job->outcome != TOKENIZE_OK) {
-        tell_refusal(ticket, job);
-    } else if (ticket->kind == TICKET_TOKENIZE) {
-        tell_ids(ticket, job);
+        tell_refusal(own, job);
+    } else if (own->tokenized) {
+        tell_ids(own, job);
     } else {
-        tell_text(ticket, job);
+        tell_text(own, job);
     }
-    destroy(ticket);
+    ticket_destroy(&own->ticket);
 }
 
-void ticket_model_ready(struct ticket *ticket)
+/* Answers with an error; other answers come from the pool. */
+static void call(struct ticket *ticket, const Sotto__V1__Error *error)
 {
-    struct instance *instance = ticket->model->current;
-    struct text_job *job = ticket->job;
+    const struct text_ticket *own = container_of(ticket, struct text_ticket, ticket);
 
-    job->vocab = instance->vocab;
-    job->special = ticket->special;
-    job->flags = ticket->special ? TOKENIZE_SPECIAL | TOKENIZE_BOS : 0;
-    job->release = instance_unref;
-    job->keeper = instance;
-    instance_ref(instance);
-    text_pool_push(&ticket->hub->pool, job, on_text, ticket);
+    if (own->tokenized) {
+        own->tokenized(ticket->owner, NULL, error);
+    } else {
+        own->detokenized(ticket->owner, NULL, error);
+    }
 }
 
-/* May one more question of this kind come? *ret_model and *ret_account are set when it may. */
+static void on_vocabulary(struct ticket *ticket)
+{
+    struct text_ticket *own = container_of(ticket, struct text_ticket, ticket);
+    struct instance *instance = ticket->model->current;
+
+    own->job->special = own->special;
+    own->job->flags = own->special ? TOKENIZE_SPECIAL | TOKENIZE_BOS : 0;
+    instance_lend_text(instance, own->job);
+    text_pool_push(instance->registry->pool, own->job, on_text, own);
+}
+
+static void finish(struct ticket *ticket)
+{
+    text_pool_drop(steal(&container_of(ticket, struct text_ticket, ticket)->job));
+}
+
+static const struct ticket_ops ops = { .call = call, .on_ready = on_vocabulary, .finish = finish };
+
+/* ---- questions */
+
+/* May one more text come? 0, and *ret_model and *ret_account are set; above 0 a Code with the sentence in @diag. */
 static int admit(struct hub *hub, const char *name, const char *field, const struct grant *grant, uint64_t n_bytes,
                  struct model **ret_model, struct account **ret_account, struct diag *diag)
 {
     int r;
 
-    if (hub->is_stopping) {
+    if (hub->events.is_stopping) {
         diag_set(diag, "the daemon is shutting down");
         return SOTTO__V1__CODE__CODE_UNAVAILABLE;
     }
-    *ret_model = models_find(hub, name);
+    *ret_model = model_find(&hub->registry, name);
     if (!*ret_model) {
         diag_blame(diag, field, name[0] ? "there is no model of that name" : "no model is configured");
         return SOTTO__V1__CODE__CODE_NOT_FOUND;
     }
-    r = accounts_get(&hub->queue.accounts, grant->uid, ret_account);
+    r = accounts_get(&hub->streams.queue.accounts, grant->uid, ret_account);
     if (r) {
         return err_up(r);
     }
@@ -237,75 +153,83 @@ static int admit(struct hub *hub, const char *name, const char *field, const str
     return models_want(*ret_model, false, diag);
 }
 
-/* The job is there: it starts now, or when the model is loaded. */
-static void place(struct ticket *ticket)
+/* Makes the ticket of an admitted text; the caller gives it a job and calls begin(). */
+static int create(struct text_ticket **ret_own, struct hub *hub, struct model *model, bool special, void *owner)
 {
+    struct ticket *ticket;
+    int r;
+
+    r = ticket_create(&ticket, sizeof(struct text_ticket), TICKET_TEXT, &ops, &hub->tickets, model, owner);
+    if (r) {
+        return err_up(r);
+    }
+    *ret_own = container_of(ticket, struct text_ticket, ticket);
+    (*ret_own)->special = special;
+    return 0;
+}
+
+/* Starts the job now, or when the model's vocabulary is there. @r: whether there is a job. */
+static int begin(struct text_ticket *own, int r, struct ticket **ret_ticket)
+{
+    struct ticket *ticket = &own->ticket;
     struct model *model = ticket->model;
 
+    if (r) {
+        ticket_destroy(ticket);
+        return err_up(r);
+    }
+    *ret_ticket = ticket;
     if (model->current && model->current->vocab) {
-        ticket_model_ready(ticket);
+        on_vocabulary(ticket);
     } else {
         list_append(&model->waiters, &ticket->link);
     }
+    return 0;
 }
 
-int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *ask, const struct grant *grant, ticket_tokenized_fn done,
+int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *asked, const struct grant *grant, ticket_tokenized_fn done,
                  void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
-    struct ticket *ticket;
+    struct text_ticket *own = NULL;
     struct account *account;
     struct model *model;
     int r;
 
-    if (ask->special && !grant->special) {
+    if (asked->special && !grant->special) {
         diag_blame(diag, "tokenize.special", "this user may not have control tokens recognised");
         return SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
     }
-    r = admit(hub, ask->model, "tokenize.model", grant, ask->text.len, &model, &account, diag);
+    r = admit(hub, asked->model, "tokenize.model", grant, asked->text.len, &model, &account, diag);
     if (r) {
         return r;
     }
-    r = ticket_create(&ticket, hub, TICKET_TOKENIZE, grant, model, owner);
+    r = create(&own, hub, model, asked->special, owner);
     if (r) {
         return err_up(r);
     }
-    r = text_pool_tokenize(&ticket->job, account, ask->text.data, ask->text.len);
-    if (r) {
-        destroy(ticket);
-        return err_up(r);
-    }
-    ticket->done.tokenized = done;
-    ticket->pieces = ask->pieces;
-    ticket->special = ask->special;
-    place(ticket);
-    *ret_ticket = ticket;
-    return 0;
+    own->tokenized = done;
+    own->pieces = asked->pieces;
+    r = text_pool_tokenize(&own->job, account, asked->text.data, asked->text.len);
+    return err_up(begin(own, r, ret_ticket));
 }
 
-int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *ask, const struct grant *grant,
+int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *asked, const struct grant *grant,
                    ticket_detokenized_fn done, void *owner, struct ticket **ret_ticket, struct diag *diag)
 {
-    struct ticket *ticket;
+    struct text_ticket *own = NULL;
     struct account *account;
     struct model *model;
     int r;
 
-    r = admit(hub, ask->model, "detokenize.model", grant, ask->n_ids * sizeof(uint32_t), &model, &account, diag);
+    r = admit(hub, asked->model, "detokenize.model", grant, asked->n_ids * sizeof(uint32_t), &model, &account, diag);
     if (r) {
         return r;
     }
-    r = ticket_create(&ticket, hub, TICKET_DETOKENIZE, grant, model, owner);
+    r = create(&own, hub, model, asked->special, owner);
     if (r) {
         return err_up(r);
     }
-    r = text_pool_detokenize(&ticket->job, account, ask->ids, ask->n_ids);
-    if (r) {
-        destroy(ticket);
-        return err_up(r);
-    }
-    ticket->done.detokenized = done;
-    ticket->special = ask->special;
-    place(ticket);
-    *ret_ticket = ticket;
-    return 0;
+    own->detokenized = done;
+    r = text_pool_detokenize(&own->job, account, asked->ids, asked->n_ids);
+    return err_up(begin(own, r, ret_ticket));
 }

@@ -13,7 +13,7 @@ static void on_time(uv_poll_t *poll, int status, int events)
 
     (void)events;
     if (status < 0 || read(alarm->fd, &n, sizeof(n)) != (ssize_t)sizeof(n)) {
-        return; /* it was set anew meanwhile */
+        return; /* it was set again meanwhile */
     }
     alarm->at_us = 0;
     alarm->ring(alarm->owner);
@@ -66,8 +66,9 @@ static void on_closed(uv_handle_t *handle)
     alarm->closed(alarm->owner);
 }
 
-void alarm_close(struct alarm *alarm, void (*closed)(void *owner))
+void alarm_close(struct alarm *alarm, void (*closed)(void *owner), void *owner)
 {
+    alarm->owner = owner;
     alarm->closed = closed;
     uv_close((uv_handle_t *)&alarm->poll, on_closed);
 }

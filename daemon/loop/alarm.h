@@ -1,8 +1,8 @@
 /*
- * Alarm: a time to come back, to the microsecond
+ * Alarm: a timer that counts microseconds of the boot clock
  *
- * The loop's own timers count milliseconds; a rest of two is not left to them, and they stand still while the machine
- * sleeps. An alarm counts microseconds of the boot clock, which runs on.
+ * The loop's own timers count milliseconds, which is too coarse for a rest of two, and they stand still while the
+ * machine sleeps. The boot clock runs on.
  *
  * The loop's thread.
  */
@@ -21,19 +21,19 @@ struct alarm {
     void *owner;
 };
 
-/* 0 or a fault (no descriptor is left). */
+/* Opens the alarm. 0 or a fault: no descriptor is left. */
 int alarm_open(struct alarm *alarm);
 
-/* Closes one that was opened and not started; nothing with fd -1. */
+/* Closes an alarm that was opened and not started; does nothing with fd -1. */
 void alarm_drop(struct alarm *alarm);
 
-/* Puts it into the loop; from here on alarm_close(). */
+/* Puts the alarm into the loop; from here on it is closed by alarm_close(). */
 void alarm_start(struct alarm *alarm, uv_loop_t *loop, void (*ring)(void *owner), void *owner);
 
-/* Rings once at @at_us of the boot clock, at once if that is past; 0: not any more. */
+/* Has the alarm ring once at @at_us of the boot clock, at once if that is past; 0: not any more. */
 void alarm_set(struct alarm *alarm, uint64_t at_us);
 
-/* @closed is called from the loop, last. */
-void alarm_close(struct alarm *alarm, void (*closed)(void *owner));
+/* Closes the alarm; @closed is called from the loop, last. */
+void alarm_close(struct alarm *alarm, void (*closed)(void *owner), void *owner);
 
 #endif

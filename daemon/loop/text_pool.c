@@ -6,13 +6,13 @@
 #include "proto/limit.h"
 #include <errno.h>
 
-/* A head with the largest vocabularies known is some 20 MB; a file may not make us hold more. */
+/* The head of a file with the largest vocabularies known has some 20 MB; no file makes us hold more. */
 #define HEAD_MAX (256u << 20)
 
-/* Ids of one text: the longest context there is. More is refused by the context anyway. */
+/* Tokens of one text at most: the longest context there is. More is refused by the context anyway. */
 #define IDS_MAX (1u << 21)
 
-/* Text of ids: what one answer has room for. */
+/* Bytes of the text of tokens at most: as many as one answer may have. */
 #define SPELT_MAX LIMIT_FRAME
 
 void text_pool_init(struct text_pool *pool, uv_loop_t *loop, uint32_t n_threads)
@@ -56,7 +56,7 @@ static void read_head(struct text_job *job)
     job->outcome = r > 0 ? 1 : r;
 }
 
-/* What the template refuses is the request's fault, as a bad text is. */
+/* A text that the template refuses is the request's fault, as a bad text is. */
 static int chat(struct text_job *job)
 {
     const time_t now = (time_t)(clock_real_us() / 1000000u);
@@ -76,7 +76,7 @@ static int chat(struct text_job *job)
     }
 }
 
-/* Tokens end where they like, so their text may begin or end inside a character: it is mended here, off the loop. */
+/* Completes the text of tokens to whole characters, off the loop: tokens may begin or end inside one. */
 static int spell(struct text_job *job)
 {
     size_t cap;
@@ -193,7 +193,7 @@ int text_pool_tokenize(struct text_job **ret_job, struct account *account, const
     return 0;
 }
 
-/* Copies @n bytes to @at in the job's text and tells where they are. */
+/* Copies @n bytes to @at in the job's text and returns where they lie. */
 static struct gguf_text keep(struct text_job *job, size_t *at, const void *bytes, size_t n)
 {
     struct gguf_text text = { .bytes = (const char *)job->text + *at, .n = n };
@@ -205,7 +205,7 @@ static struct gguf_text keep(struct text_job *job, size_t *at, const void *bytes
     return text;
 }
 
-/* Bytes of all texts of @chat. They came out of one frame: nothing wraps. */
+/* Returns the bytes of all texts of @chat. They came in one frame, so the sum does not wrap. */
 static size_t chat_text_bytes(const Sotto__V1__Chat *chat)
 {
     size_t n = chat->variables.len;
@@ -320,7 +320,8 @@ static void on_back(uv_work_t *work, int status)
     dispatch(pool);
 }
 
-/* Hands out what the pool has room for: a job that would sit in libuv's own queue could not be passed by. */
+/* Hands out as many jobs as the pool has threads: a job that waits in libuv's own queue could not be passed by
+ * others. */
 static void dispatch(struct text_pool *pool)
 {
     uint32_t half = pool->n_threads > 1 ? pool->n_threads / 2 : 1;

@@ -1,9 +1,9 @@
 /*
- * Words: work with texts, in libuv's pool
+ * Text pool: work with texts, in libuv's threads
  *
  * Tokenising a long text, rendering messages and reading a vocabulary take milliseconds to seconds: too long for the
- * loop. A job owns its input and its result, is cancelled by a flag, and is charged to its account: at most half of
- * the pool's threads work for one. Jobs of one account keep their order; those of others pass by.
+ * loop. A job owns its input and its result, is cancelled by a flag, and is charged to its account: at most half of the
+ * pool's threads work for one. Jobs of one account keep their order; those of others pass by.
  *
  * The loop's thread, but for the work itself.
  */
@@ -44,11 +44,11 @@ struct text_job {
     uint64_t n_held;         /* bytes charged */
     enum text_kind kind;
     atomic_bool cancel;
-    text_done_fn done; /* NULL: nobody waits any more */
+    text_done_fn done; /* NULL: dropped */
     void *owner;
     bool is_pushed;                /* in a list of struct text_pool */
     bool is_running;               /* with the pool */
-    void (*release)(void *keeper); /* called when the job is freed: what it reads may go; or NULL */
+    void (*release)(void *keeper); /* called when the job is freed, and no longer reads from @keeper; or NULL */
     void *keeper;
 
     /* Input. */
@@ -76,7 +76,7 @@ struct text_job {
 
 void text_pool_init(struct text_pool *pool, uv_loop_t *loop, uint32_t n_threads);
 
-/* Jobs of @account that wait or run now. */
+/* Returns how many jobs of @account wait or run now. */
 uint32_t text_pool_jobs_of(const struct text_pool *pool, const struct account *account);
 
 /* Make a job that owns a copy of its input; it is idle until pushed. 0 or -ENOMEM. */
@@ -85,13 +85,14 @@ int text_pool_chat(struct text_job **ret_job, struct account *account, const Sot
 int text_pool_detokenize(struct text_job **ret_job, struct account *account, const uint32_t *ids, size_t n);
 int text_pool_vocabulary(struct text_job **ret_job, int fd);
 
-/* Gives it to the pool. @done is called once from the loop, and must take what it wants: the job is freed after. */
+/* Gives the job to the pool. @done is called once from the loop, and must take what it wants: the job is freed behind
+ * that. */
 void text_pool_push(struct text_pool *pool, struct text_job *job, text_done_fn done, void *owner);
 
-/* Nobody waits for it any more: no callback. An idle job is freed at once, else when the pool gives it back. */
+/* Drops the job: there is no callback. An idle job is freed at once, another when the pool gives it back. */
 void text_pool_drop(struct text_job *job);
 
-/* How many lie in the pool's hands: the loop can't end before they come back. */
+/* Returns whether no job is left: the loop can't end before all come back. */
 bool text_pool_is_idle(const struct text_pool *pool);
 
 #endif

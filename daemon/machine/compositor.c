@@ -1,7 +1,7 @@
 #include "machine/compositor.h"
 #include "base/num.h"
 
-void compositor_said(struct compositor *compositor, const Sotto__V1__GraphicsHint *hint, uint64_t now_us)
+void compositor_take(struct compositor *compositor, const Sotto__V1__GraphicsHint *hint, uint64_t now_us)
 {
     compositor->at_us = now_us;
     if (hint->opt_frame_budget_us_case) {

@@ -2,7 +2,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* A load that is so many periods old has stopped; never less than the longest hiccup of a busy machine. */
+/* A load that is so many periods old has stopped; the age is never less than the longest hiccup of a busy machine. */
 #define OLD_PERIODS  5u
 #define OLD_LEAST_US 500000u
 
@@ -27,35 +27,35 @@ static bool is_ok(const struct machine_source *source, const struct machine_view
 
 /* ---- graphics */
 
-uint32_t machine_input_minor(const struct machine_state *book)
+uint32_t machine_input_minor(const struct machine_state *machine)
 {
-    for (uint32_t i = 0; i < book->n_devices; i++) {
-        if (book->devices[i].is_ours) {
-            return book->devices[i].minor;
+    for (uint32_t i = 0; i < machine->n_devices; i++) {
+        if (machine->devices[i].is_ours) {
+            return machine->devices[i].minor;
         }
     }
     return UINT32_MAX;
 }
 
-/* One that only shows what the CPU has drawn is not computed on, and its work is not in anybody's way. */
-static bool has_gpu(const struct machine_state *book)
+/* Returns whether the device computes. A device that only shows what the CPU has drawn delays no work of others. */
+static bool has_gpu(const struct machine_state *machine)
 {
-    for (uint32_t i = 0; i < book->n_devices; i++) {
-        if (book->devices[i].minor >= RENDER_FIRST || book->devices[i].is_ours) {
+    for (uint32_t i = 0; i < machine->n_devices; i++) {
+        if (machine->devices[i].minor >= RENDER_FIRST || machine->devices[i].is_ours) {
             return true;
         }
     }
     return false;
 }
 
-/* The sum over all clients but ours, in permille; several engines of the device may be busy at once. */
-static uint32_t sum_of_others(const struct machine_state *book, const struct machine_view *view)
+/* Sums the load of all clients but ours, in permille; several engines of the device may be busy at once. */
+static uint32_t sum_of_others(const struct machine_state *machine, const struct machine_view *view)
 {
-    uint32_t minor = machine_input_minor(book);
+    uint32_t minor = machine_input_minor(machine);
     uint32_t sum = 0;
 
-    for (uint32_t i = 0; i < book->n_clients; i++) {
-        const struct machine_client *client = &book->clients[i];
+    for (uint32_t i = 0; i < machine->n_clients; i++) {
+        const struct machine_client *client = &machine->clients[i];
 
         if (minor != UINT32_MAX && client->minor != minor) {
             continue;
@@ -68,9 +68,10 @@ static uint32_t sum_of_others(const struct machine_state *book, const struct mac
     return sum < 1000 ? sum : 1000;
 }
 
-static void fill_clock(const struct machine_state *book, const struct machine_view *view, struct governor_input *input)
+static void fill_clock(const struct machine_state *machine, const struct machine_view *view,
+                       struct governor_input *input)
 {
-    const struct machine_source *clock = machine_state_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
+    const struct machine_source *clock = machine_state_find(machine, SOTTO__SENSE__QUANTITY__QUANTITY_CLOCK);
 
     input->graphics.cur_hz = 0;
     input->graphics.max_hz = 0;
@@ -80,40 +81,40 @@ static void fill_clock(const struct machine_state *book, const struct machine_vi
     }
 }
 
-/* A load that never was known may be on the way: sotto-sense comes, or has taken its first look. But what is not known
- * after the time in which anything is read again does not come. */
-static bool is_early(const struct machine_state *book, const struct machine_source *load,
+/* Returns whether a load that was never read may come soon: sotto-sense starts, or has taken its first look. After the
+ * time in which everything is read again it does not come. */
+static bool is_early(const struct machine_state *machine, const struct machine_source *load,
                      const struct machine_view *view)
 {
     if (view->now_us - view->since_us >= MACHINE_OLD_US) {
         return false;
     }
     if (!load) {
-        return !book->had_inventory;
+        return !machine->had_inventory;
     }
     return load->id != 0 && !load->was_ok &&
            (!load->was_read || (load->now.state == SOTTO__SENSE__STATE__STATE_STALE && load->now.at_us == 0));
 }
 
-static void fill_graphics(const struct machine_state *book, const struct machine_view *view,
+static void fill_graphics(const struct machine_state *machine, const struct machine_view *view,
                           struct governor_input *input)
 {
-    const struct machine_source *load = machine_state_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
+    const struct machine_source *load = machine_state_find(machine, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
     uint64_t old_us = OLD_PERIODS * view->period_us;
     bool counts_clients;
 
     old_us = old_us > OLD_LEAST_US ? old_us : OLD_LEAST_US;
     input->graphics.busy_permille = 0;
     input->graphics.blind_permille = 0;
-    fill_clock(book, view, input);
-    if (is_early(book, load, view)) {
+    fill_clock(machine, view, input);
+    if (is_early(machine, load, view)) {
         input->graphics.sight = GOVERNOR_EARLY;
         input->graphics.at_us = view->since_us;
         return;
     }
     if (!load) {
-        /* A device whose load nobody can tell is not idle. */
-        input->graphics.sight = view->is_alive && !has_gpu(book) ? GOVERNOR_NONE : GOVERNOR_BLIND;
+        /* A device with an unreadable load is not idle. */
+        input->graphics.sight = view->is_alive && !has_gpu(machine) ? GOVERNOR_NONE : GOVERNOR_BLIND;
         input->graphics.at_us = view->since_us;
         return;
     }
@@ -122,9 +123,9 @@ static void fill_graphics(const struct machine_state *book, const struct machine
         input->graphics.sight = GOVERNOR_BLIND;
         return;
     }
-    counts_clients = load->tells_clients && book->clients_us > 0;
+    counts_clients = load->tells_clients && machine->clients_us > 0;
     input->graphics.sight = GOVERNOR_SEEN;
-    input->graphics.busy_permille = counts_clients ? sum_of_others(book, view) : (uint32_t)load->now.value;
+    input->graphics.busy_permille = counts_clients ? sum_of_others(machine, view) : (uint32_t)load->now.value;
     input->graphics.blind_permille = load->now.blind_permille;
 }
 
@@ -166,20 +167,21 @@ static void add_zone(const struct machine_source *source, const struct machine_v
     };
 }
 
-/* Where the kernel begins to act. It is the zone's own and does not move, so that neither does the choice. */
+/* Returns the temperature where the kernel begins to act. It is the zone's own and does not move, so neither does the
+ * choice. */
 static int32_t limit_of(const struct machine_source *source)
 {
     return source->passive_mc < source->critical_mc ? source->passive_mc : source->critical_mc;
 }
 
-/* Of more zones than the governor looks at those with the lowest limits count; of equals the first. */
-static bool is_beyond(const struct machine_state *book, const struct machine_view *view, uint32_t at)
+/* Chooses the zones with the lowest limits if there are more than the governor looks at; of equals the first. */
+static bool is_beyond(const struct machine_state *machine, const struct machine_view *view, uint32_t at)
 {
-    const struct machine_source *source = &book->sources[at];
+    const struct machine_source *source = &machine->sources[at];
     uint32_t n_before = 0;
 
-    for (uint32_t i = 0; i < book->n_sources && n_before < GOVERNOR_ZONES_MAX; i++) {
-        const struct machine_source *other = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources && n_before < GOVERNOR_ZONES_MAX; i++) {
+        const struct machine_source *other = &machine->sources[i];
         bool is_before = limit_of(other) < limit_of(source) || (limit_of(other) == limit_of(source) && i < at);
 
         n_before += is_before && other->was_ok == source->was_ok && machine_input_is_zone(other, view);
@@ -187,25 +189,26 @@ static bool is_beyond(const struct machine_state *book, const struct machine_vie
     return n_before == GOVERNOR_ZONES_MAX;
 }
 
-static void add_zones(const struct machine_state *book, const struct machine_view *view, bool ever_ok,
+static void add_zones(const struct machine_state *machine, const struct machine_view *view, bool ever_ok,
                       struct governor_input *input)
 {
-    bool is_crowded = book->n_sources > GOVERNOR_ZONES_MAX;
+    bool is_crowded = machine->n_sources > GOVERNOR_ZONES_MAX;
 
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        if (book->sources[i].was_ok == ever_ok && machine_input_is_zone(&book->sources[i], view) &&
-            !(is_crowded && is_beyond(book, view, i))) {
-            add_zone(&book->sources[i], view, input);
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        if (machine->sources[i].was_ok == ever_ok && machine_input_is_zone(&machine->sources[i], view) &&
+            !(is_crowded && is_beyond(machine, view, i))) {
+            add_zone(&machine->sources[i], view, input);
         }
     }
 }
 
-static void fill_zones(const struct machine_state *book, const struct machine_view *view, struct governor_input *input)
+static void fill_zones(const struct machine_state *machine, const struct machine_view *view,
+                       struct governor_input *input)
 {
     input->n_zones = 0;
-    add_zones(book, view, true, input);
+    add_zones(machine, view, true, input);
     if (input->n_zones == 0) {
-        add_zones(book, view, false, input);
+        add_zones(machine, view, false, input);
     }
     if (input->n_zones == 0 && (view->n_zones > 0 || !view->is_alive)) {
         input->zones[input->n_zones++] = (struct governor_zone){
@@ -219,9 +222,10 @@ static void fill_zones(const struct machine_state *book, const struct machine_vi
 
 /* ---- the rest */
 
-static void fill_power(const struct machine_state *book, const struct machine_view *view, struct governor_input *input)
+static void fill_power(const struct machine_state *machine, const struct machine_view *view,
+                       struct governor_input *input)
 {
-    const struct machine_source *power = machine_state_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
+    const struct machine_source *power = machine_state_find(machine, SOTTO__SENSE__QUANTITY__QUANTITY_POWER);
 
     input->power.mw = 0;
     input->power.at_us = view->since_us;
@@ -237,7 +241,7 @@ static void fill_power(const struct machine_state *book, const struct machine_vi
     }
 }
 
-/* How deep in its states it is, in permille; in the middle where nobody knows how many there are. */
+/* Returns how deep in its states the cooling device is, in permille; the middle if their number is not known. */
 static uint64_t depth_of(const struct machine_source *source)
 {
     uint64_t state = (uint64_t)source->now.value;
@@ -246,14 +250,14 @@ static uint64_t depth_of(const struct machine_source *source)
     return most > 0 ? 1000 * state / most : 0;
 }
 
-/* Of several cooling devices the one that is in deepest. Who never gave a state says nothing. */
-static void fill_throttle(const struct machine_state *book, const struct machine_view *view,
+/* Takes the cooling device that is in deepest. A device that never gave a state does not count. */
+static void fill_throttle(const struct machine_state *machine, const struct machine_view *view,
                           struct governor_input *input)
 {
     const struct machine_source *deepest = NULL;
 
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        const struct machine_source *source = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        const struct machine_source *source = &machine->sources[i];
 
         if (source->quantity == SOTTO__SENSE__QUANTITY__QUANTITY_THROTTLE && source->in_use && source->was_ok &&
             (!deepest || depth_of(source) > depth_of(deepest))) {
@@ -269,10 +273,11 @@ static void fill_throttle(const struct machine_state *book, const struct machine
     input->throttle.most = (uint32_t)deepest->most;
 }
 
-static void fill_pressure(const struct machine_state *book, const struct machine_view *view,
+static void fill_pressure(const struct machine_state *machine, const struct machine_view *view,
                           struct governor_input *input)
 {
-    const struct machine_source *pressure = machine_state_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE);
+    const struct machine_source *pressure =
+        machine_state_find(machine, SOTTO__SENSE__QUANTITY__QUANTITY_MEMORY_PRESSURE);
     bool is_seen = pressure && is_ok(pressure, view, MACHINE_OLD_US);
 
     input->pressure_permille = is_seen ? (uint32_t)pressure->now.value : 0;
@@ -289,15 +294,16 @@ static void fill_nothing(struct governor_input *input)
     input->pressure_permille = 0;
 }
 
-void machine_input_fill(const struct machine_state *book, const struct machine_view *view, struct governor_input *input)
+void machine_input_fill(const struct machine_state *machine, const struct machine_view *view,
+                        struct governor_input *input)
 {
     if (!view->is_wanted) {
         fill_nothing(input);
         return;
     }
-    fill_graphics(book, view, input);
-    fill_zones(book, view, input);
-    fill_power(book, view, input);
-    fill_throttle(book, view, input);
-    fill_pressure(book, view, input);
+    fill_graphics(machine, view, input);
+    fill_zones(machine, view, input);
+    fill_power(machine, view, input);
+    fill_throttle(machine, view, input);
+    fill_pressure(machine, view, input);
 }

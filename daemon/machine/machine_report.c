@@ -1,5 +1,5 @@
 /*
- * Sense report: what Status shows of the machine
+ * Machine report: what Status shows of the machine
  */
 #include "base/err.h"
 #include "machine/machine_input.h"
@@ -47,7 +47,7 @@ static int fill_history(const struct machine_source *source, struct arena *arena
     return 0;
 }
 
-/* Why it is as it is: what is wrong now, else why it was chosen or passed over. */
+/* Returns the reason that is shown: what is wrong now, else why the source was chosen or passed over. */
 static const char *why_of(const struct machine_source *source, Sotto__Sense__State state, bool alive)
 {
     if (source->now.state == SOTTO__SENSE__STATE__STATE_OK && state == SOTTO__SENSE__STATE__STATE_STALE) {
@@ -78,20 +78,20 @@ static int fill_sensor(const struct machine_source *source, uint64_t now_us, boo
     return fill_history(source, arena, info);
 }
 
-static int fill_sensors(const struct machine_state *book, uint64_t now_us, bool alive, struct arena *arena,
+static int fill_sensors(const struct machine_state *machine, uint64_t now_us, bool alive, struct arena *arena,
                         Sotto__V1__StatusReport *report)
 {
-    Sotto__V1__SensorInfo **list = arena_alloc(arena, book->n_sources * sizeof(*list) + 1);
+    Sotto__V1__SensorInfo **list = arena_alloc(arena, machine->n_sources * sizeof(*list) + 1);
 
     if (!list) {
         return err_new(-ENOMEM);
     }
     report->sensors = list;
-    for (uint32_t i = 0; i < book->n_sources; i++) {
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
         int r;
 
         list[i] = arena_alloc(arena, sizeof(**list));
-        r = list[i] ? fill_sensor(&book->sources[i], now_us, alive, arena, list[i]) : -ENOMEM;
+        r = list[i] ? fill_sensor(&machine->sources[i], now_us, alive, arena, list[i]) : -ENOMEM;
         if (r) {
             return err_new(-ENOMEM);
         }
@@ -100,11 +100,11 @@ static int fill_sensors(const struct machine_state *book, uint64_t now_us, bool 
     return 0;
 }
 
-static int fill_device(const struct machine_state *book, const struct machine_device *device, struct arena *arena,
+static int fill_device(const struct machine_state *machine, const struct machine_device *device, struct arena *arena,
                        Sotto__V1__DeviceInfo *info)
 {
-    const struct machine_source *load = machine_state_find(book, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
-    bool is_ours = device->minor == machine_input_minor(book);
+    const struct machine_source *load = machine_state_find(machine, SOTTO__SENSE__QUANTITY__QUANTITY_GRAPHICS_LOAD);
+    bool is_ours = device->minor == machine_input_minor(machine);
     bool is_seen = is_ours && load && load->id != 0;
     char node[32];
 
@@ -114,25 +114,25 @@ static int fill_device(const struct machine_state *book, const struct machine_de
     info->node = copy(arena, node);
     info->driver = copy(arena, device->driver);
     info->load_source = copy(arena, is_seen ? load->name : "");
-    info->why = copy(arena, !is_seen || !book->is_limited || !load->tells_clients
+    info->why = copy(arena, !is_seen || !machine->is_limited || !load->tells_clients
                                 ? (is_seen ? load->why : "")
                                 : "programs of other users may not be looked at: their share is not seen");
     return info->node && info->driver && info->load_source && info->why ? 0 : err_new(-ENOMEM);
 }
 
-static int fill_devices(const struct machine_state *book, struct arena *arena, Sotto__V1__StatusReport *report)
+static int fill_devices(const struct machine_state *machine, struct arena *arena, Sotto__V1__StatusReport *report)
 {
-    Sotto__V1__DeviceInfo **list = arena_alloc(arena, book->n_devices * sizeof(*list) + 1);
+    Sotto__V1__DeviceInfo **list = arena_alloc(arena, machine->n_devices * sizeof(*list) + 1);
 
     if (!list) {
         return err_new(-ENOMEM);
     }
     report->devices = list;
-    for (uint32_t i = 0; i < book->n_devices; i++) {
+    for (uint32_t i = 0; i < machine->n_devices; i++) {
         int r;
 
         list[i] = arena_alloc(arena, sizeof(**list));
-        r = list[i] ? fill_device(book, &book->devices[i], arena, list[i]) : -ENOMEM;
+        r = list[i] ? fill_device(machine, &machine->devices[i], arena, list[i]) : -ENOMEM;
         if (r) {
             return err_new(-ENOMEM);
         }
@@ -141,10 +141,10 @@ static int fill_devices(const struct machine_state *book, struct arena *arena, S
     return 0;
 }
 
-int machine_report(const struct machine_state *book, uint64_t now_us, bool alive, struct arena *arena,
+int machine_report(const struct machine_state *machine, uint64_t now_us, bool alive, struct arena *arena,
                    Sotto__V1__StatusReport *report)
 {
-    int r = fill_sensors(book, now_us, alive, arena, report);
+    int r = fill_sensors(machine, now_us, alive, arena, report);
 
-    return r ? err_up(r) : fill_devices(book, arena, report);
+    return r ? err_up(r) : fill_devices(machine, arena, report);
 }

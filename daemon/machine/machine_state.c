@@ -1,5 +1,5 @@
 /*
- * A message is looked through first and taken afterwards, so that one wrong field leaves all as it was.
+ * Every message is checked first and taken afterwards, so that one wrong field leaves everything as it was.
  */
 #include "machine/machine_state.h"
 #include "base/clean.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a value can be at all, whatever the machine: beyond that somebody lies. Finer judgement is sotto-sense's. */
+/* The values that are possible at all, on any machine: beyond them the message is a lie. Finer judgement is the
+ * matter of sotto-sense. */
 static const struct kind {
     const char *name;
     int64_t least;
@@ -48,33 +49,33 @@ const char *machine_state_name(Sotto__Sense__State state)
     return (size_t)state < COUNTOF(state_names) ? state_names[state] : "unknown";
 }
 
-/* Text of a stranger, for a line: mended, and cut at a whole character. */
+/* Copies untrusted text for a line: mended, and cut at a whole character. */
 static void copy_line(char *to, size_t cap, const char *from)
 {
     to[utf8_mend_line((const uint8_t *)from, strlen(from), (uint8_t *)to, cap - 1)] = '\0';
 }
 
-void machine_state_init(struct machine_state *book)
+void machine_state_init(struct machine_state *machine)
 {
-    memset(book, 0, sizeof(*book));
+    memset(machine, 0, sizeof(*machine));
 }
 
-void machine_state_restart(struct machine_state *book)
+void machine_state_restart(struct machine_state *machine)
 {
-    book->id_most = 0;
-    book->sample_us = 0;
-    book->n_clients = 0;
-    book->clients_us = 0;
-    book->has_inventory = false;
+    machine->id_most = 0;
+    machine->sample_us = 0;
+    machine->n_clients = 0;
+    machine->clients_us = 0;
+    machine->has_inventory = false;
 }
 
 /* ---- inventory */
 
-static struct machine_source *find_id(struct machine_state *book, uint32_t id)
+static struct machine_source *find_id(struct machine_state *machine, uint32_t id)
 {
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        if (book->sources[i].id == id) {
-            return &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        if (machine->sources[i].id == id) {
+            return &machine->sources[i];
         }
     }
     return NULL;
@@ -93,12 +94,12 @@ static bool is_temperature(int32_t mc)
     return mc >= kind->least && mc <= kind->most;
 }
 
-/* An id above all that were named is new; one of those must be known, and be the same thing as before. */
-static int check_source(struct machine_state *book, const Sotto__Sense__Inventory *inventory, size_t at,
+/* Checks the id: one above all that were named is new; a lower one must be known, and be the same thing as before. */
+static int check_source(struct machine_state *machine, const Sotto__Sense__Inventory *inventory, size_t at,
                         struct diag *diag)
 {
     const Sotto__Sense__Source *source = inventory->sources[at];
-    const struct machine_source *known = book->has_inventory ? find_id(book, source->id) : NULL;
+    const struct machine_source *known = machine->has_inventory ? find_id(machine, source->id) : NULL;
 
     if (source->id == 0) {
         return lie(diag, "it names a source by no number", 0);
@@ -106,7 +107,7 @@ static int check_source(struct machine_state *book, const Sotto__Sense__Inventor
     if (!is_quantity(source->quantity)) {
         return lie(diag, "it names a quantity that there is not", source->quantity);
     }
-    if (known ? known->quantity != source->quantity : source->id <= book->id_most) {
+    if (known ? known->quantity != source->quantity : source->id <= machine->id_most) {
         return lie(diag, "it gives a source's number to another one", source->id);
     }
     if ((source->opt_passive_case && !is_temperature(source->passive_mc)) ||
@@ -121,7 +122,7 @@ static int check_source(struct machine_state *book, const Sotto__Sense__Inventor
     return MACHINE_TAKEN;
 }
 
-static int check_inventory(struct machine_state *book, const Sotto__Sense__Inventory *inventory, const char *build,
+static int check_inventory(struct machine_state *machine, const Sotto__Sense__Inventory *inventory, const char *build,
                            struct diag *diag)
 {
     uint64_t n_ours = 0;
@@ -141,7 +142,7 @@ static int check_inventory(struct machine_state *book, const Sotto__Sense__Inven
         return lie(diag, "it calls more than one device ours", n_ours);
     }
     for (size_t i = 0; i < inventory->n_sources; i++) {
-        int r = check_source(book, inventory, i, diag);
+        int r = check_source(machine, inventory, i, diag);
 
         if (r) {
             return r;
@@ -150,17 +151,17 @@ static int check_inventory(struct machine_state *book, const Sotto__Sense__Inven
     return MACHINE_TAKEN;
 }
 
-/* The record that @source goes on with: of its number, else one of the same name that has none now. */
-static struct machine_source *find_record(struct machine_state *book, const Sotto__Sense__Source *source,
+/* Returns the record that @source goes on with: that of its number, else one of the same name that has none now. */
+static struct machine_source *find_record(struct machine_state *machine, const Sotto__Sense__Source *source,
                                           const char *name, bool same_connection)
 {
-    struct machine_source *known = same_connection ? find_id(book, source->id) : NULL;
+    struct machine_source *known = same_connection ? find_id(machine, source->id) : NULL;
 
     if (known) {
         return known;
     }
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        known = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        known = &machine->sources[i];
         if (known->id == 0 && known->quantity == source->quantity && strcmp(known->name, name) == 0) {
             return known;
         }
@@ -168,26 +169,26 @@ static struct machine_source *find_record(struct machine_state *book, const Sott
     return NULL;
 }
 
-/* A place for a new record: behind the others, or the one of a source that is gone; there is one, since no more are
- * named than there are places. */
-static struct machine_source *new_record(struct machine_state *book)
+/* Returns room for a new record: behind the others, or that of a source that is gone; there is one, since no more are
+ * named than there is room for. */
+static struct machine_source *new_record(struct machine_state *machine)
 {
     struct machine_source *record =
-        book->n_sources < MACHINE_SOURCES ? &book->sources[book->n_sources++] : find_id(book, 0);
+        machine->n_sources < MACHINE_SOURCES ? &machine->sources[machine->n_sources++] : find_id(machine, 0);
 
     *record = (struct machine_source){ .passive_mc = GOVERNOR_NO_TRIP, .critical_mc = GOVERNOR_NO_TRIP };
     return record;
 }
 
-static void take_source(struct machine_state *book, const Sotto__Sense__Source *source, bool same_connection)
+static void take_source(struct machine_state *machine, const Sotto__Sense__Source *source, bool same_connection)
 {
     struct machine_source *record;
     char name[sizeof(record->name)];
 
     copy_line(name, sizeof(name), source->name);
-    record = find_record(book, source, name, same_connection);
+    record = find_record(machine, source, name, same_connection);
     if (!record) {
-        record = new_record(book);
+        record = new_record(machine);
     }
     record->id = source->id;
     record->quantity = source->quantity;
@@ -199,8 +200,8 @@ static void take_source(struct machine_state *book, const Sotto__Sense__Source *
     record->most = source->most > 0 ? source->most : record->most;
     record->passive_mc = source->opt_passive_case ? source->passive_mc : GOVERNOR_NO_TRIP;
     record->critical_mc = source->opt_critical_case ? source->critical_mc : GOVERNOR_NO_TRIP;
-    record->seen_in = book->n_messages;
-    book->id_most = source->id > book->id_most ? source->id : book->id_most;
+    record->seen_in = machine->n_messages;
+    machine->id_most = source->id > machine->id_most ? source->id : machine->id_most;
 }
 
 static bool is_named(const Sotto__Sense__Inventory *inventory, uint32_t id)
@@ -213,11 +214,11 @@ static bool is_named(const Sotto__Sense__Inventory *inventory, uint32_t id)
     return false;
 }
 
-/* Takes the numbers from sources that are not named any more, so that others of their name may go on with them. */
-static void let_go(struct machine_state *book, const Sotto__Sense__Inventory *inventory, bool same_connection)
+/* Takes the numbers from sources that are not named any more, so that others of the same name may go on with them. */
+static void let_go(struct machine_state *machine, const Sotto__Sense__Inventory *inventory, bool same_connection)
 {
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        struct machine_source *source = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        struct machine_source *source = &machine->sources[i];
 
         if (source->id != 0 && (!same_connection || !is_named(inventory, source->id))) {
             source->id = 0;
@@ -227,70 +228,70 @@ static void let_go(struct machine_state *book, const Sotto__Sense__Inventory *in
     }
 }
 
-void machine_state_sweep(struct machine_state *book, bool all)
+void machine_state_sweep(struct machine_state *machine, bool all)
 {
     uint32_t n = 0;
 
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        const struct machine_source *source = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        const struct machine_source *source = &machine->sources[i];
 
         if (source->id == 0 && (all || !source->in_use || !source->was_ok)) {
             continue;
         }
         if (n != i) {
-            book->sources[n] = *source;
+            machine->sources[n] = *source;
         }
         n++;
     }
-    book->n_sources = n;
+    machine->n_sources = n;
 }
 
-static bool has_other_devices(const struct machine_state *book, const Sotto__Sense__Inventory *inventory)
+static bool has_other_devices(const struct machine_state *machine, const Sotto__Sense__Inventory *inventory)
 {
-    if (book->n_devices != inventory->n_devices) {
+    if (machine->n_devices != inventory->n_devices) {
         return true;
     }
-    for (uint32_t i = 0; i < book->n_devices; i++) {
-        if (book->devices[i].minor != inventory->devices[i]->minor ||
-            book->devices[i].has_display != inventory->devices[i]->has_display ||
-            book->devices[i].is_ours != inventory->devices[i]->is_ours ||
-            strcmp(book->devices[i].driver, inventory->devices[i]->driver) != 0) {
+    for (uint32_t i = 0; i < machine->n_devices; i++) {
+        if (machine->devices[i].minor != inventory->devices[i]->minor ||
+            machine->devices[i].has_display != inventory->devices[i]->has_display ||
+            machine->devices[i].is_ours != inventory->devices[i]->is_ours ||
+            strcmp(machine->devices[i].driver, inventory->devices[i]->driver) != 0) {
             return true;
         }
     }
     return false;
 }
 
-static void take_devices(struct machine_state *book, const Sotto__Sense__Inventory *inventory)
+static void take_devices(struct machine_state *machine, const Sotto__Sense__Inventory *inventory)
 {
-    book->n_device_changes += book->had_inventory && has_other_devices(book, inventory);
-    book->n_devices = (uint32_t)inventory->n_devices;
-    for (uint32_t i = 0; i < book->n_devices; i++) {
-        book->devices[i].minor = inventory->devices[i]->minor;
-        book->devices[i].has_display = inventory->devices[i]->has_display;
-        book->devices[i].is_ours = inventory->devices[i]->is_ours;
-        copy_line(book->devices[i].driver, sizeof(book->devices[i].driver), inventory->devices[i]->driver);
+    machine->n_device_changes += machine->had_inventory && has_other_devices(machine, inventory);
+    machine->n_devices = (uint32_t)inventory->n_devices;
+    for (uint32_t i = 0; i < machine->n_devices; i++) {
+        machine->devices[i].minor = inventory->devices[i]->minor;
+        machine->devices[i].has_display = inventory->devices[i]->has_display;
+        machine->devices[i].is_ours = inventory->devices[i]->is_ours;
+        copy_line(machine->devices[i].driver, sizeof(machine->devices[i].driver), inventory->devices[i]->driver);
     }
 }
 
-int machine_state_inventory(struct machine_state *book, const Sotto__Sense__Inventory *inventory, const char *build,
+int machine_state_inventory(struct machine_state *machine, const Sotto__Sense__Inventory *inventory, const char *build,
                             struct diag *diag)
 {
-    bool same_connection = book->has_inventory;
-    int r = check_inventory(book, inventory, build, diag);
+    bool same_connection = machine->has_inventory;
+    int r = check_inventory(machine, inventory, build, diag);
 
     if (r) {
         return r;
     }
-    book->n_messages++;
-    let_go(book, inventory, same_connection);
+    machine->n_messages++;
+    let_go(machine, inventory, same_connection);
     for (size_t i = 0; i < inventory->n_sources; i++) {
-        take_source(book, inventory->sources[i], same_connection);
+        take_source(machine, inventory->sources[i], same_connection);
     }
-    take_devices(book, inventory);
-    book->is_limited = inventory->is_limited;
-    book->has_inventory = true;
-    book->had_inventory = true;
+    take_devices(machine, inventory);
+    machine->is_limited = inventory->is_limited;
+    machine->has_inventory = true;
+    machine->had_inventory = true;
     return MACHINE_TAKEN;
 }
 
@@ -302,16 +303,16 @@ static bool has_value(Sotto__Sense__State state)
            state == SOTTO__SENSE__STATE__STATE_IMPLAUSIBLE;
 }
 
-static int check_reading(struct machine_state *book, const Sotto__Sense__Reading *reading, uint64_t now_us,
+static int check_reading(struct machine_state *machine, const Sotto__Sense__Reading *reading, uint64_t now_us,
                          struct diag *diag)
 {
-    struct machine_source *source = reading->source ? find_id(book, reading->source) : NULL;
+    struct machine_source *source = reading->source ? find_id(machine, reading->source) : NULL;
     const struct kind *kind;
 
     if (!source) {
         return lie(diag, "it reads a source that it has not named", reading->source);
     }
-    if (source->seen_in == book->n_messages) {
+    if (source->seen_in == machine->n_messages) {
         return lie(diag, "it reads a source twice in one sample", reading->source);
     }
     if ((size_t)reading->state >= MACHINE_STATES) {
@@ -329,25 +330,25 @@ static int check_reading(struct machine_state *book, const Sotto__Sense__Reading
         (reading->at_us == 0 || (source->was_read && reading->at_us < source->now.at_us))) {
         return lie(diag, "its time runs backward", reading->source);
     }
-    source->seen_in = book->n_messages;
+    source->seen_in = machine->n_messages;
     return MACHINE_TAKEN;
 }
 
-static int check_sample(struct machine_state *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
+static int check_sample(struct machine_state *machine, const Sotto__Sense__Sample *sample, uint64_t now_us,
                         struct diag *diag)
 {
-    if (!book->has_inventory) {
+    if (!machine->has_inventory) {
         return lie(diag, "it reads before it has named anything", 0);
     }
-    if (sample->at_us > now_us || sample->at_us < book->sample_us) {
+    if (sample->at_us > now_us || sample->at_us < machine->sample_us) {
         return lie(diag, "its time is not ours", sample->at_us);
     }
     if (sample->n_clients > MACHINE_CLIENTS) {
         return lie(diag, "it tells of more clients than it may", sample->n_clients);
     }
-    book->n_messages++;
+    machine->n_messages++;
     for (size_t i = 0; i < sample->n_readings; i++) {
-        int r = check_reading(book, sample->readings[i], now_us, diag);
+        int r = check_reading(machine, sample->readings[i], now_us, diag);
 
         if (r) {
             return r;
@@ -363,9 +364,9 @@ static int check_sample(struct machine_state *book, const Sotto__Sense__Sample *
     return MACHINE_TAKEN;
 }
 
-static void take_reading(struct machine_state *book, const Sotto__Sense__Reading *reading)
+static void take_reading(struct machine_state *machine, const Sotto__Sense__Reading *reading)
 {
-    struct machine_source *source = find_id(book, reading->source);
+    struct machine_source *source = find_id(machine, reading->source);
 
     source->now.state = reading->state;
     source->now.blind_permille = reading->blind_permille;
@@ -382,14 +383,14 @@ static void take_reading(struct machine_state *book, const Sotto__Sense__Reading
     }
 }
 
-static void take_clients(struct machine_state *book, const Sotto__Sense__Sample *sample)
+static void take_clients(struct machine_state *machine, const Sotto__Sense__Sample *sample)
 {
-    book->n_clients = (uint32_t)sample->n_clients;
-    book->clients_us = sample->at_us;
-    for (uint32_t i = 0; i < book->n_clients; i++) {
+    machine->n_clients = (uint32_t)sample->n_clients;
+    machine->clients_us = sample->at_us;
+    for (uint32_t i = 0; i < machine->n_clients; i++) {
         const Sotto__Sense__Client *from = sample->clients[i];
 
-        book->clients[i] = (struct machine_client){
+        machine->clients[i] = (struct machine_client){
             .minor = from->minor,
             .id = from->id,
             .pid = from->pid,
@@ -399,21 +400,21 @@ static void take_clients(struct machine_state *book, const Sotto__Sense__Sample 
     }
 }
 
-int machine_state_sample(struct machine_state *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
+int machine_state_sample(struct machine_state *machine, const Sotto__Sense__Sample *sample, uint64_t now_us,
                          struct diag *diag)
 {
-    int r = check_sample(book, sample, now_us, diag);
+    int r = check_sample(machine, sample, now_us, diag);
 
     if (r) {
         return r;
     }
     for (size_t i = 0; i < sample->n_readings; i++) {
-        take_reading(book, sample->readings[i]);
+        take_reading(machine, sample->readings[i]);
     }
     if (sample->has_clients) {
-        take_clients(book, sample);
+        take_clients(machine, sample);
     }
-    book->sample_us = sample->at_us;
+    machine->sample_us = sample->at_us;
     return MACHINE_TAKEN;
 }
 
@@ -433,10 +434,10 @@ Sotto__Sense__State machine_state_state(const struct machine_source *source, uin
     return source->now.state;
 }
 
-void machine_state_tick(struct machine_state *book, uint64_t now_us, bool alive)
+void machine_state_tick(struct machine_state *machine, uint64_t now_us, bool alive)
 {
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        struct machine_source *source = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        struct machine_source *source = &machine->sources[i];
 
         if (machine_state_state(source, now_us, MACHINE_OLD_US, alive) != SOTTO__SENSE__STATE__STATE_OK) {
             continue;
@@ -447,12 +448,12 @@ void machine_state_tick(struct machine_state *book, uint64_t now_us, bool alive)
     }
 }
 
-const struct machine_source *machine_state_find(const struct machine_state *book, Sotto__Sense__Quantity quantity)
+const struct machine_source *machine_state_find(const struct machine_state *machine, Sotto__Sense__Quantity quantity)
 {
     const struct machine_source *gone = NULL;
 
-    for (uint32_t i = 0; i < book->n_sources; i++) {
-        const struct machine_source *source = &book->sources[i];
+    for (uint32_t i = 0; i < machine->n_sources; i++) {
+        const struct machine_source *source = &machine->sources[i];
 
         if (source->quantity != quantity || !source->in_use) {
             continue;

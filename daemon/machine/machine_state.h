@@ -1,10 +1,10 @@
 /*
- * Sense book: what sotto-sense has said, checked and kept
+ * Machine state: what sotto-sense has reported, checked and kept
  *
- * Messages in, judgement and readings out: no socket, no clock. A message that can't be true is refused with a
- * sentence and changes nothing; whoever owns the link then drops the process that sent it. The book keeps each
- * source's latest reading, a value a second of the last two minutes, the clients of the load source in use, and what
- * was there once and is gone.
+ * Messages in, judgement and readings out: no socket, no clock. A message that can't be true is refused with a sentence
+ * and changes nothing; the owner of the link then drops the process that sent it. The state has each source's latest
+ * reading, a value a second of the last two minutes, the clients of the load source in use, and what was there once and
+ * is gone.
  */
 #ifndef SOTTO_MACHINE_MACHINE_STATE_H
 #define SOTTO_MACHINE_MACHINE_STATE_H
@@ -43,15 +43,15 @@ struct machine_source {
     int32_t critical_mc;
     bool was_read; /* @now is of this source, not yet empty */
     bool was_ok;   /* once, ever */
-    int64_t most;  /* the highest there is, as told; else, of a clock, the highest that was seen */
+    int64_t most;  /* the highest there is, as reported; else, of a clock, the highest that was seen */
     struct machine_reading now;
     uint32_t n_history;
     uint32_t history_at; /* where the next value goes */
     int64_t history[MACHINE_HISTORY];
-    bool was_listed; /* watchers know of it */
-    bool was_told;   /* and of its state: @told, since @told_us */
-    Sotto__Sense__State told;
-    uint64_t told_us;
+    bool was_listed;   /* watchers know of it */
+    bool was_reported; /* and of its state: @reported, since @reported_us */
+    Sotto__Sense__State reported;
+    uint64_t reported_us;
     uint64_t seen_in; /* number of the message that names it: once in each */
 };
 
@@ -78,7 +78,7 @@ struct machine_state {
     uint64_t n_device_changes; /* since the first inventory of all */
     struct machine_client clients[MACHINE_CLIENTS];
     uint32_t n_clients;
-    uint64_t clients_us; /* when they were told; 0: never in this connection */
+    uint64_t clients_us; /* when they were reported; 0: never in this connection */
     uint32_t id_most;    /* highest that this connection has named */
     uint64_t n_messages;
     uint64_t sample_us; /* Sample.at_us of the last */
@@ -89,34 +89,35 @@ struct machine_state {
 
 enum machine_outcome {
     MACHINE_TAKEN,
-    MACHINE_LIE, /* it can't be true: @diag says what; nothing was changed */
+    MACHINE_LIE, /* it can't be true: @diag explains; nothing was changed */
 };
 
-void machine_state_init(struct machine_state *book);
+void machine_state_init(struct machine_state *machine);
 
-/* The connection is new: ids and times start anew; readings stay and grow old. */
-void machine_state_restart(struct machine_state *book);
+/* Starts a new connection: ids and times begin again; readings stay and grow old. */
+void machine_state_restart(struct machine_state *machine);
 
-/* After an inventory, once it was told who is gone: forgets those of them that never counted. @all: every one. */
-void machine_state_sweep(struct machine_state *book, bool all);
+/* Forgets sources that are gone and never counted (@all: every one that is gone), once their going has been
+ * reported. */
+void machine_state_sweep(struct machine_state *machine, bool all);
 
-/* @build: what ours is called. */
-int machine_state_inventory(struct machine_state *book, const Sotto__Sense__Inventory *inventory, const char *build,
+/* Takes an inventory. @build is our own. Returns an enum machine_outcome, with a sentence in @diag. */
+int machine_state_inventory(struct machine_state *machine, const Sotto__Sense__Inventory *inventory, const char *build,
                             struct diag *diag);
-int machine_state_sample(struct machine_state *book, const Sotto__Sense__Sample *sample, uint64_t now_us,
+int machine_state_sample(struct machine_state *machine, const Sotto__Sense__Sample *sample, uint64_t now_us,
                          struct diag *diag);
 
-/* Once a second: the present values go into the history. @alive: sotto-sense is. */
-void machine_state_tick(struct machine_state *book, uint64_t now_us, bool alive);
+/* Puts the present values into the history, once a second. @alive: sotto-sense answers. */
+void machine_state_tick(struct machine_state *machine, uint64_t now_us, bool alive);
 
-/* How a reading stands now: an OK one that is older than @most_us, or of a dead link, is stale. */
+/* Returns how a reading stands now: an OK one that is older than @most_us, or of a dead link, is stale. */
 Sotto__Sense__State machine_state_state(const struct machine_source *source, uint64_t now_us, uint64_t most_us,
                                         bool alive);
 
-/* The lowest-numbered source in use of @quantity, or NULL. Those that are gone come last. */
-const struct machine_source *machine_state_find(const struct machine_state *book, Sotto__Sense__Quantity quantity);
+/* Returns the lowest-numbered source in use of @quantity, or NULL. Those that are gone come last. */
+const struct machine_source *machine_state_find(const struct machine_state *machine, Sotto__Sense__Quantity quantity);
 
-/* Words of the interface: "temperature", "stale". */
+/* Return words of the interface: "temperature", "stale". */
 const char *machine_quantity_name(Sotto__Sense__Quantity quantity);
 const char *machine_state_name(Sotto__Sense__State state);
 

@@ -1,5 +1,5 @@
 /*
- * The link is one life of sotto-sense; the book outlives it. What was known stays, and grows old in front of everybody.
+ * The link is one life of sotto-sense; the state outlives it. What was known stays, and grows old visibly.
  */
 #include "machine/machine_watch.h"
 #include "base/clean.h"
@@ -16,23 +16,24 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the system's unit listens. */
+/* The socket of the system's unit. */
 #define USUAL_SOCKET "/run/sotto-sense.sock"
 
 #define BEAT_MS 1000u
 
-/* To the inventory, which is a scan of some hundred small files; and from one word to the next, of at most a second. */
+/* The longest time to the inventory, which is a scan of some hundred small files; and from one message to the next, of
+ * at most a second. */
 #define FIRST_WORD_US 10000000u
 #define SILENT_US     3500000u
 #define DROP_US       8000000u
 
-/* One that has lived so long is not about to crash again at once. */
+/* A sotto-sense that has lived so long is not about to crash again at once. */
 #define STABLE_US 60000000u
 
-/* A source that flaps is told of so often at most. */
+/* A source that flaps is reported at most so often. */
 #define TELL_AGAIN_US 10000000u
 
-/* Sources that come and go are told of by name so often in that time, and as a number beyond. */
+/* Sources that come and go are reported by name so often in that time, and as a number beyond. */
 #define TELL_SOURCES_MAX 64u
 
 #define HANDLES 2u
@@ -45,22 +46,22 @@ struct machine_watch {
     void *owner;
     struct arena arena; /* behind @config */
     struct machine_config config;
-    struct machine_state book;
+    struct machine_state machine;
     struct sense_link *link; /* NULL: none, @pause runs */
     bool link_is_socket;
     bool socket_failed; /* AUTO: the next try is a child */
     bool has_begun;
     bool is_ending;
-    bool was_there;     /* watchers were told so */
+    bool was_there;     /* reported to watchers */
     uint32_t n_losses;  /* in a row; picks the pause */
     uint32_t period_ms; /* of load, as asked */
     uint32_t n_handles;
-    uint64_t since_us; /* should be there since then: begun, or lost */
-    uint32_t n_told;   /* sources that came or went, since @told_us */
-    uint32_t n_untold; /* and those that were not named */
-    uint64_t told_us;
-    bool has_other_devices; /* not told yet */
-    uint64_t devices_told_us;
+    uint64_t since_us;     /* should be there since then: begun, or lost */
+    uint32_t n_reported;   /* sources that came or went, since @reported_us */
+    uint32_t n_unreported; /* and those that were not named */
+    uint64_t reported_us;
+    bool has_other_devices; /* not reported yet */
+    uint64_t devices_reported_us;
     uint64_t heard_us; /* last message, or the start of the link */
     uint64_t born_us;
     void (*ended)(void *owner);
@@ -90,10 +91,10 @@ static void tell_there(struct machine_watch *watch)
     char n_sources[16];
     char n_devices[16];
     const char *pairs[] = { "sources", n_sources,     "devices",
-                            n_devices, "sees-others", watch->book.is_limited ? "no" : "yes" };
+                            n_devices, "sees-others", watch->machine.is_limited ? "no" : "yes" };
 
-    snprintf(n_sources, sizeof(n_sources), "%" PRIu32, watch->book.n_sources);
-    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->book.n_devices);
+    snprintf(n_sources, sizeof(n_sources), "%" PRIu32, watch->machine.n_sources);
+    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->machine.n_devices);
     tell(watch, "sense-there", pairs, 3);
 }
 
@@ -101,22 +102,22 @@ static void tell_source(struct machine_watch *watch, const struct machine_source
 {
     const char *pairs[] = { "quantity", machine_quantity_name(source->quantity), "sensor", source->name };
 
-    if (watch->n_told == 0) {
-        watch->told_us = clock_mono_us();
+    if (watch->n_reported == 0) {
+        watch->reported_us = clock_mono_us();
     }
-    if (watch->n_told < TELL_SOURCES_MAX) {
-        watch->n_told++;
+    if (watch->n_reported < TELL_SOURCES_MAX) {
+        watch->n_reported++;
         tell(watch, is_listed ? "sensor-came" : "sensor-gone", pairs, 2);
     } else {
-        watch->n_untold++;
+        watch->n_unreported++;
     }
 }
 
-/* Sources that came or went with an inventory; all of the first one are told of as their number alone. */
+/* Reports the sources that came or went with an inventory; those of the first one as their number alone. */
 static void tell_sources(struct machine_watch *watch, bool is_first)
 {
-    for (uint32_t i = 0; i < watch->book.n_sources; i++) {
-        struct machine_source *source = &watch->book.sources[i];
+    for (uint32_t i = 0; i < watch->machine.n_sources; i++) {
+        struct machine_source *source = &watch->machine.sources[i];
         bool is_listed = source->id != 0;
 
         if (is_listed != source->was_listed && !is_first) {
@@ -126,91 +127,92 @@ static void tell_sources(struct machine_watch *watch, bool is_first)
     }
 }
 
-/* What was too much to name. */
+/* Reports how many sources were too many to name. */
 static void tell_number(struct machine_watch *watch, uint64_t now_us)
 {
-    char n_untold[16];
-    const char *pairs[] = { "sensors", n_untold };
+    char n_unreported[16];
+    const char *pairs[] = { "sensors", n_unreported };
 
-    if (watch->n_told == 0 || now_us - watch->told_us < TELL_AGAIN_US) {
+    if (watch->n_reported == 0 || now_us - watch->reported_us < TELL_AGAIN_US) {
         return;
     }
-    if (watch->n_untold > 0) {
-        snprintf(n_untold, sizeof(n_untold), "%" PRIu32, watch->n_untold);
+    if (watch->n_unreported > 0) {
+        snprintf(n_unreported, sizeof(n_unreported), "%" PRIu32, watch->n_unreported);
         tell(watch, "sensors-came-and-went", pairs, 1);
     }
-    watch->n_told = 0;
-    watch->n_untold = 0;
+    watch->n_reported = 0;
+    watch->n_unreported = 0;
 }
 
-/* One line for each change of state, and never more than one for each source in ten seconds. */
+/* Reports each change of state, and never more than one for each source in ten seconds. */
 static void tell_states(struct machine_watch *watch, uint64_t now_us)
 {
     bool alive = machine_watch_is_there(watch);
 
-    for (uint32_t i = 0; i < watch->book.n_sources; i++) {
-        struct machine_source *source = &watch->book.sources[i];
+    for (uint32_t i = 0; i < watch->machine.n_sources; i++) {
+        struct machine_source *source = &watch->machine.sources[i];
         Sotto__Sense__State state = machine_state_state(source, now_us, MACHINE_OLD_US, alive);
         const char *pairs[] = { "quantity", machine_quantity_name(source->quantity),
                                 "sensor",   source->name,
-                                "from",     machine_state_name(source->told),
+                                "from",     machine_state_name(source->reported),
                                 "to",       machine_state_name(state),
                                 "why",      source->now.why };
 
-        if (!source->was_read || (source->was_told && source->told == state)) {
+        if (!source->was_read || (source->was_reported && source->reported == state)) {
             continue;
         }
-        if (source->was_told) {
-            if (now_us - source->told_us < TELL_AGAIN_US) {
+        if (source->was_reported) {
+            if (now_us - source->reported_us < TELL_AGAIN_US) {
                 continue;
             }
-            source->told_us = now_us;
+            source->reported_us = now_us;
             trace_add(TRACE_SENSE_STATE, source->id, (uint64_t)state);
             tell(watch, "sensor-state", pairs, source->now.why[0] ? 5 : 4);
         }
-        source->was_told = true;
-        source->told = state;
+        source->was_reported = true;
+        source->reported = state;
     }
 }
 
 /* ---- messages */
 
-/* A device came or went: whoever has claimed one looks anew, once in a beat however often they do. */
+/* Reports that a device came or went, once in a beat however often they do: a program that has claimed one looks
+ * again. */
 static void tell_devices(struct machine_watch *watch, uint64_t now_us)
 {
     char n_devices[16];
     const char *pairs[] = { "devices", n_devices };
 
-    if (!watch->has_other_devices || now_us - watch->devices_told_us < BEAT_MS * UINT64_C(1000)) {
+    if (!watch->has_other_devices || now_us - watch->devices_reported_us < BEAT_MS * UINT64_C(1000)) {
         return;
     }
     watch->has_other_devices = false;
-    watch->devices_told_us = now_us;
-    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->book.n_devices);
+    watch->devices_reported_us = now_us;
+    snprintf(n_devices, sizeof(n_devices), "%" PRIu32, watch->machine.n_devices);
     tell(watch, "devices-changed", pairs, 1);
 }
 
 static void on_inventory(struct machine_watch *watch, const Sotto__Sense__Inventory *inventory)
 {
-    bool is_first = !watch->book.has_inventory;
-    uint64_t n_changes = watch->book.n_device_changes;
+    bool is_first = !watch->machine.has_inventory;
+    uint64_t n_changes = watch->machine.n_device_changes;
     struct diag diag = DIAG_INIT;
 
-    if (machine_state_inventory(&watch->book, inventory, SOTTO_VERSION, &diag)) {
+    if (machine_state_inventory(&watch->machine, inventory, SOTTO_VERSION, &diag)) {
         sense_link_drop(watch->link, diag.text);
         return;
     }
-    watch->has_other_devices |= n_changes != watch->book.n_device_changes;
+    watch->has_other_devices |= n_changes != watch->machine.n_device_changes;
     tell_devices(watch, clock_mono_us());
     tell_sources(watch, is_first);
-    machine_state_sweep(&watch->book, false);
+    machine_state_sweep(&watch->machine, false);
     if (is_first) {
         watch->was_there = true;
         tell_there(watch);
     }
 }
 
-/* The two figures that explain what the governor does next. */
+/* Traces the two figures that explain what the governor does next. */
 static void trace_sample(const struct machine_watch *watch, uint64_t now_us)
 {
     struct governor_input input = { .now_us = now_us };
@@ -227,7 +229,7 @@ static void on_sample(struct machine_watch *watch, const Sotto__Sense__Sample *s
 {
     struct diag diag = DIAG_INIT;
 
-    if (machine_state_sample(&watch->book, sample, now_us, &diag)) {
+    if (machine_state_sample(&watch->machine, sample, now_us, &diag)) {
         sense_link_drop(watch->link, diag.text);
         return;
     }
@@ -280,7 +282,7 @@ static void on_end(void *owner, bool was_open, const char *why)
         close_all(watch);
         return;
     }
-    machine_state_restart(&watch->book);
+    machine_state_restart(&watch->machine);
     if (other_way) {
         log_debug("sense", "%s: a child is started in its place", why);
         watch->socket_failed = true;
@@ -289,7 +291,7 @@ static void on_end(void *owner, bool was_open, const char *why)
     }
     watch->since_us = watch->was_there ? now_us : watch->since_us;
     if (watch->was_there || watch->n_losses == 0) {
-        tell_lost(watch, why); /* further ones in a row are of no news */
+        tell_lost(watch, why); /* further losses in a row are no news */
     }
     watch->was_there = false;
     watch->socket_failed = false;
@@ -344,7 +346,7 @@ static void on_beat(uv_timer_t *timer)
     uint64_t now_us = clock_mono_us();
     uint64_t silent_us = now_us - watch->heard_us;
 
-    machine_state_tick(&watch->book, now_us, machine_watch_is_there(watch));
+    machine_state_tick(&watch->machine, now_us, machine_watch_is_there(watch));
     tell_states(watch, now_us);
     tell_number(watch, now_us);
     tell_devices(watch, now_us);
@@ -352,7 +354,7 @@ static void on_beat(uv_timer_t *timer)
         return;
     }
     sense_link_tick(watch->link);
-    if (silent_us > (watch->book.has_inventory ? DROP_US : FIRST_WORD_US)) {
+    if (silent_us > (watch->machine.has_inventory ? DROP_US : FIRST_WORD_US)) {
         sense_link_drop(watch->link, "sotto-sense has fallen silent");
     }
 }
@@ -444,7 +446,7 @@ int machine_watch_create(struct machine_watch **ret_watch, uv_loop_t *loop, cons
     watch->sink = sink;
     watch->owner = owner;
     watch->period_ms = BEAT_MS;
-    machine_state_init(&watch->book);
+    machine_state_init(&watch->machine);
     uv_timer_init(loop, &watch->beat);
     uv_timer_init(loop, &watch->pause);
     watch->beat.data = watch;
@@ -469,7 +471,7 @@ int machine_watch_configure(struct machine_watch *watch, const struct machine_co
     arena_finish(&watch->arena);
     watch->arena = arena;
     watch->config = copy;
-    machine_state_sweep(&watch->book, true);
+    machine_state_sweep(&watch->machine, true);
     if (same || watch->is_ending) {
         return 0;
     }
@@ -488,7 +490,7 @@ int machine_watch_configure(struct machine_watch *watch, const struct machine_co
 
 bool machine_watch_is_there(const struct machine_watch *watch)
 {
-    return watch->link && watch->book.has_inventory && clock_mono_us() - watch->heard_us < SILENT_US;
+    return watch->link && watch->machine.has_inventory && clock_mono_us() - watch->heard_us < SILENT_US;
 }
 
 void machine_watch_rate(struct machine_watch *watch, uint32_t period_ms)
@@ -522,12 +524,12 @@ void machine_watch_fill(const struct machine_watch *watch, uint64_t now_us, stru
     struct machine_view view;
 
     make_view(watch, now_us, &view);
-    machine_input_fill(&watch->book, &view, input);
+    machine_input_fill(&watch->machine, &view, input);
 }
 
 bool machine_watch_energy(const struct machine_watch *watch, uint64_t now_us, uint64_t *ret_at_us, uint64_t *ret_uj)
 {
-    const struct machine_source *meter = machine_state_find(&watch->book, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
+    const struct machine_source *meter = machine_state_find(&watch->machine, SOTTO__SENSE__QUANTITY__QUANTITY_ENERGY);
 
     if (!meter || meter->id == 0 ||
         machine_state_state(meter, now_us, MACHINE_OLD_US, machine_watch_is_there(watch)) !=
@@ -542,5 +544,5 @@ bool machine_watch_energy(const struct machine_watch *watch, uint64_t now_us, ui
 int machine_watch_report(const struct machine_watch *watch, uint64_t now_us, struct arena *arena,
                          Sotto__V1__StatusReport *report)
 {
-    return machine_report(&watch->book, now_us, machine_watch_is_there(watch), arena, report);
+    return machine_report(&watch->machine, now_us, machine_watch_is_there(watch), arena, report);
 }

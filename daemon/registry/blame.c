@@ -15,7 +15,7 @@ static uint32_t sweep(struct blame *blame, uint64_t now_us)
     return n;
 }
 
-/* Remembers a crash that was nobody's, in place of the oldest. */
+/* Remembers a crash that is charged to no request, in place of the oldest. */
 static void keep(struct blame *blame, uint64_t crash, uint64_t now_us)
 {
     size_t oldest = 0;
@@ -38,7 +38,7 @@ static void acquit_device(struct blame *blame, uint64_t crash)
     }
 }
 
-/* Counts the kill for all that it found under way. True: for one of them it was one too many. */
+/* Counts the kill for all requests that it found under way. Returns true if for one of them it was one too many. */
 static bool is_no_stranger(struct blame_mark *const *marks, size_t n)
 {
     bool too_many = false;

@@ -3,12 +3,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "dispatch/dispatcher.h"
-#include "hub/hub_status.h"
-#include "registry/models.h"
-#include "session/pins.h"
-#include "session/session.h"
-#include "stream/stream.h"
+#include "registry/model.h"
+#include "registry/orders.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +12,7 @@
 
 #define LOAD_TRIES 3u
 
-/* Where the configuration says nothing: the apps of one head unit at once; a step of about a frame's work. */
+/* Defaults of the configuration: the apps of one head unit at once; a step of about a frame's work. */
 #define DEFAULT_SEQUENCES 32u
 #define DEFAULT_STEP_ROWS 256u
 
@@ -48,29 +44,13 @@ static void move(struct instance *instance, enum instance_state to)
     instance->state = to;
 }
 
-void identity_of(const struct stat *stat, struct identity *ret_identity)
-{
-    *ret_identity = (struct identity){
-        .dev = stat->st_dev,
-        .ino = stat->st_ino,
-        .size = stat->st_size,
-        .mtime = stat->st_mtim,
-    };
-}
-
-bool identity_is_same(const struct identity *a, const struct identity *b)
-{
-    return a->dev == b->dev && a->ino == b->ino && a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
-           a->mtime.tv_nsec == b->mtime.tv_nsec;
-}
-
 /* ---- the end */
 
 static void free_instance(struct instance *instance)
 {
-    struct hub *hub = instance->hub;
+    struct events *events = instance->registry->events;
 
-    models_on_gone(instance);
+    instance->sink->on_gone(instance);
     chat_destroy(instance->chat);
     vocab_destroy(instance->vocab);
     map_finish(&instance->sequences);
@@ -78,7 +58,7 @@ static void free_instance(struct instance *instance)
     mem_free(instance->strings);
     fd_closep(&instance->fd);
     mem_free(instance);
-    hub_try_close(hub);
+    events_poke_end(events);
 }
 
 static void on_rest_closed(uv_handle_t *handle)
@@ -106,7 +86,7 @@ void instance_unref(void *at)
 
     assert(instance->n_refs > 0);
     if (--instance->n_refs == 0) {
-        models_on_idle(instance);
+        instance->sink->on_idle(instance);
         try_free(instance);
     }
 }
@@ -117,8 +97,7 @@ void instance_end(struct instance *instance, bool now)
         move(instance, INSTANCE_ENDING);
     }
     instance->eq.open = false;
-    pins_end(instance);
-    sessions_lose(instance);
+    instance->registry->sink->on_ending(instance->registry->owner, instance);
     text_pool_drop(steal(&instance->head_job));
     uv_timer_stop(&instance->rest);
     if (instance->engine && now) {
@@ -129,21 +108,22 @@ void instance_end(struct instance *instance, bool now)
     try_free(instance);
 }
 
-/* For good: its streams and waiters are told @sentence. @by_file: it will end the same until the file is another. */
+/* Fails the instance for good: its streams and waiters get @sentence. @by_file: it will end the same until the file is
+ * another. */
 static void fail(struct instance *instance, bool by_file, const char *sentence)
 {
     char text[DIAG_BYTES];
 
-    snprintf(text, sizeof(text), "%.*s", DIAG_BYTES - 1, sentence); /* it may lie in what ends now */
+    snprintf(text, sizeof(text), "%.*s", DIAG_BYTES - 1, sentence); /* it may lie in memory that is freed below */
     instance_ref(instance);
-    models_on_failed(instance, by_file, text);
+    instance->sink->on_failed(instance, by_file, text);
     instance_end(instance, true);
     instance_unref(instance);
 }
 
 /* ---- becoming ready */
 
-/* Ids that the output has and the token list has not, or that are marked unused. */
+/* Collects the ids that the output has and the token list has not, or that are marked unused. */
 static int collect_never(struct instance *instance)
 {
     uint32_t n_vocab = vocab_n(instance->vocab);
@@ -172,10 +152,9 @@ static void become_ready(struct instance *instance)
     instance->n_tries = 0;
     instance->eq.open = true;
     instance->is_pressed = false; /* a new engine has all its pages */
-    governor_loop_on_ready(instance);
-    models_on_ready(instance);
-    pins_due(instance);
-    hub_poke(instance->hub);
+    orders_limit_pages(instance);
+    instance->sink->on_ready(instance);
+    pin_due(instance);
 }
 
 static void on_head(void *owner, struct text_job *job)
@@ -216,7 +195,7 @@ static void read_vocabulary(struct instance *instance)
     instance_ref(instance);
     instance->head_job->release = instance_unref;
     instance->head_job->keeper = instance;
-    text_pool_push(&instance->hub->pool, instance->head_job, on_head, instance);
+    text_pool_push(instance->registry->pool, instance->head_job, on_head, instance);
 }
 
 static void keep_drm_clients(struct instance_facts *facts, const Sotto__Engine__Ready *ready)
@@ -270,7 +249,7 @@ static void on_progress(void *owner, const Sotto__Engine__Progress *progress)
 
     instance->load_fraction = progress->fraction;
     snprintf(instance->load_phase, sizeof(instance->load_phase), "%s", progress->phase);
-    models_on_progress(instance);
+    instance->sink->on_progress(instance);
 }
 
 static void on_ready(void *owner, const Sotto__Engine__Ready *ready)
@@ -290,9 +269,47 @@ static void on_ready(void *owner, const Sotto__Engine__Ready *ready)
     }
 }
 
+/* Keeps the figures of a Stats. */
+static void keep_figures(struct instance *instance, const Sotto__Engine__Stats *stats)
+{
+    struct instance_figures *figures = &instance->figures;
+
+    figures->n_steps = stats->steps;
+    figures->n_rows = stats->rows;
+    figures->n_tok = stats->tokens;
+    figures->n_weight_passes = stats->weight_passes;
+    figures->n_step_allocs = stats->step_allocations;
+    figures->n_sequences = stats->sequences;
+    figures->n_pages_free = stats->pages_free;
+    figures->n_pages_cached = stats->pages_cached;
+    figures->n_pages_held = stats->pages_held;
+    figures->n_pages_evicted = stats->pages_evicted;
+    figures->rss_bytes = stats->rss_bytes;
+    figures->rss_file_bytes = stats->rss_file_bytes;
+    figures->n_memory = 0;
+    for (size_t i = 0; i < stats->n_memory && figures->n_memory < COUNTOF(figures->memory); i++) {
+        const Sotto__Engine__MemoryRow *row = stats->memory[i];
+
+        snprintf(figures->memory[i].kind, sizeof(figures->memory[i].kind), "%s", row->kind);
+        figures->memory[i].bytes = row->bytes;
+        figures->memory[i].peak_bytes = row->peak_bytes;
+        figures->n_memory++;
+    }
+    instance->owes_figures = false;
+}
+
 static void on_answer(void *owner, const Sotto__Engine__FromEngine *answer)
 {
-    dispatcher_on_answer(owner, answer);
+    struct instance *instance = owner;
+    struct registry *registry = instance->registry;
+
+    if (answer->body_case == SOTTO__ENGINE__FROM_ENGINE__BODY_STATS) {
+        keep_figures(instance, answer->stats);
+        registry->sink->on_figures(registry->owner);
+    } else {
+        registry->sink->on_answer(registry->owner, instance, answer);
+    }
+    events_poke(registry->events);
 }
 
 static void start_engine(struct instance *instance);
@@ -304,15 +321,15 @@ static void on_rested(uv_timer_t *timer)
 
 static void rest(struct instance *instance, uint32_t ms)
 {
-    uv_update_time(instance->hub->loop);
+    uv_update_time(instance->registry->events->loop);
     uv_timer_start(&instance->rest, on_rested, ms, 0);
 }
 
-/* The next start of an engine, unless that is hopeless. */
+/* Schedules the next start of an engine, unless that is hopeless. */
 static void try_again(struct instance *instance, const struct engine_end *end, uint32_t n_recent)
 {
     const char *name = instance->model->settings.name;
-    const uint32_t *pauses = instance->hub->pause_ms;
+    const uint32_t *pauses = instance->registry->limits.pause_ms;
     char text[DIAG_BYTES + 400];
     uint32_t ms = 0;
 
@@ -339,8 +356,8 @@ static void tell_end(struct instance *instance, const struct engine_end *end, co
     struct model *model = instance->model;
 
     snprintf(model->last_exit, sizeof(model->last_exit), "%s", end->exit);
-    hub_event(instance->hub, UINT32_MAX, "engine", name, "model", model->settings.name, "exit", end->exit, "why",
-              end->why, NULL);
+    events_tell(instance->registry->events, EVENTS_NO_UID, "engine", name, "model", model->settings.name, "exit",
+                end->exit, "why", end->why, NULL);
     if (!end->wanted) {
         log_warn("stream", "event: %s, model: %s, exit: %s, why: %s", name, model->settings.name, end->exit, end->why);
     }
@@ -349,7 +366,8 @@ static void tell_end(struct instance *instance, const struct engine_end *end, co
 static void on_end(void *owner, const struct engine_end *end)
 {
     struct instance *instance = owner;
-    uint32_t n_recent = 0;
+    struct registry *registry = instance->registry;
+    uint32_t n_recent;
 
     instance->engine = NULL;
     instance->eq.open = false;
@@ -359,24 +377,23 @@ static void on_end(void *owner, const struct engine_end *end)
         move(instance, INSTANCE_RECOVERING);
     }
     if (!end->wanted) {
-        instance->hub->counts[HUB_ENGINE_CRASHES]++;
+        registry->events->counts[COUNT_ENGINE_CRASHES]++;
     }
-    n_recent = dispatcher_engine_lost(instance, end);
+    n_recent = registry->sink->on_lost(registry->owner, instance, end);
     if (n_recent >= BLAME_DEVICE_CRASHES) {
         instance->troubled_us = clock_mono_us();
     }
     instance->owes_figures = false;
     instance->figures = (struct instance_figures){ 0 };
-    status_figures(instance->hub);
+    registry->sink->on_figures(registry->owner);
     if (instance->state != INSTANCE_ENDING) {
         try_again(instance, end, n_recent);
     }
-    hub_poke(instance->hub);
+    events_poke(registry->events);
     instance_unref(instance);
-    hub_try_close(instance->hub);
 }
 
-static const struct engine_sink sink = {
+static const struct engine_sink engine_sink = {
     .on_progress = on_progress,
     .on_ready = on_ready,
     .on_answer = on_answer,
@@ -385,7 +402,7 @@ static const struct engine_sink sink = {
 
 /* ---- the start */
 
-/* protobuf-c's strings are not const; packing leaves them alone. NULL becomes empty. */
+/* Drops const, which protobuf-c's strings lack; packing leaves them alone. NULL becomes empty. */
 static char *packed(const char *text)
 {
     char *same;
@@ -397,21 +414,21 @@ static char *packed(const char *text)
 
 static void start_engine(struct instance *instance)
 {
-    struct hub *hub = instance->hub;
+    struct registry *registry = instance->registry;
     const struct model_settings *settings = &instance->settings;
     const struct engine_spec spec = {
-        .path = hub->engine_path,
+        .path = registry->engine_path,
         .name = settings->name,
         .model_fd = instance->fd,
-        .load_stall_ms = hub->load_stall_ms,
-        .step_floor_ms = hub->step_floor_ms,
+        .load_stall_ms = registry->limits.load_stall_ms,
+        .step_floor_ms = registry->limits.step_floor_ms,
     };
     Sotto__Engine__Start start = SOTTO__ENGINE__START__INIT;
     struct identity identity;
     struct stat stat;
 
     if (fstat(instance->fd, &stat) == 0) {
-        identity_of(&stat, &identity);
+        identity = identity_of(&stat);
         if (!identity_is_same(&identity, &instance->identity)) {
             fail(instance, true,
                  "the model's file was changed in place while it was served; load it again to take it as "
@@ -429,17 +446,17 @@ static void start_engine(struct instance *instance)
     start.max_sequences = instance->eq.n_slots + ENGINE_QUEUE_SPARE;
     start.max_step_rows = instance->eq.n_rows;
     start.kv_format = packed(settings->kv_format);
-    start.cpu_mask = packed(hub->cpu_mask);
+    start.cpu_mask = packed(registry->cpu_mask);
     start.fake_script = packed(settings->fake_script);
-    start.guard_allocations = hub->guard_allocations;
+    start.guard_allocations = registry->limits.guard_allocations;
     instance->model->n_starts++;
-    hub->counts[HUB_ENGINE_STARTS]++;
+    registry->events->counts[COUNT_ENGINE_STARTS]++;
     instance->load_fraction = 0.0f;
-    if (engine_start(&instance->engine, hub->loop, &spec, &start, &sink, instance)) {
+    if (engine_start(&instance->engine, registry->events->loop, &spec, &start, &engine_sink, instance)) {
         fail(instance, false, "there is no memory to start an engine");
         return;
     }
-    hub_event(hub, UINT32_MAX, "engine", "engine-started", "model", settings->name, NULL);
+    events_tell(registry->events, EVENTS_NO_UID, "engine", "engine-started", "model", settings->name, NULL);
 }
 
 static int open_file(const char *path, struct identity *ret_identity, struct diag *diag)
@@ -457,12 +474,14 @@ static int open_file(const char *path, struct identity *ret_identity, struct dia
         diag_set(diag, "%s: is not a regular file", path);
         return -1;
     }
-    identity_of(&stat, ret_identity);
+    *ret_identity = identity_of(&stat);
     return fd_steal(&fd);
 }
 
-int instance_open(struct instance **ret_instance, struct hub *hub, struct model *model, struct diag *diag)
+int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
+                  struct diag *diag)
 {
+    struct registry *registry = model->registry;
     const struct model_settings *settings = &model->settings;
     struct instance *instance = mem_calloc(MEM_STREAM, 1, sizeof(*instance));
     int r;
@@ -475,12 +494,13 @@ int instance_open(struct instance **ret_instance, struct hub *hub, struct model 
         mem_free(instance);
         return 1;
     }
-    instance->hub = hub;
+    instance->registry = registry;
     instance->model = model;
+    instance->sink = sink;
     list_init(&instance->streams);
     list_init(&instance->pins);
     r = settings_copy(settings, &instance->settings, &instance->strings);
-    r = r ? r : pins_configure(instance, settings->pins, settings->n_pins);
+    r = r ? r : registry->sink->on_open(registry->owner, instance);
     if (r) {
         mem_free(instance->strings);
         close(instance->fd);
@@ -492,10 +512,10 @@ int instance_open(struct instance **ret_instance, struct hub *hub, struct model 
     instance->eq.n_rows = settings->n_step_rows ? settings->n_step_rows : DEFAULT_STEP_ROWS;
     instance->eq.processor = PROCESSOR_CPU;
     instance->eq.page_tokens = 1;
-    uv_timer_init(hub->loop, &instance->rest);
+    uv_timer_init(registry->events->loop, &instance->rest);
     instance->rest.data = instance;
     list_append(&model->instances, &instance->link);
-    rest(instance, 0); /* the caller has it in hand before anything can happen to it */
+    rest(instance, 0); /* the caller has *ret_instance before anything can happen to it */
     *ret_instance = instance;
     return 0;
 }
@@ -510,7 +530,33 @@ bool instance_is_troubled(const struct instance *instance)
     return instance->troubled_us && clock_mono_us() - instance->troubled_us < BLAME_MINUTE_US;
 }
 
-bool instance_takes_orders(const struct instance *instance)
+void instance_free_slot(struct instance *instance)
 {
-    return instance->engine && instance->eq.open;
+    instance->eq.n_taken--;
+    instance->eq.no_room = false;
+    instance->figures.n_sequences = instance->eq.n_taken;
+}
+
+void instance_lend_text(struct instance *instance, struct text_job *job)
+{
+    job->vocab = instance->vocab;
+    job->chat = instance->chat;
+    job->release = instance_unref;
+    job->keeper = instance;
+    instance_ref(instance);
+}
+
+bool instance_has_client(const struct instance *instance, uint32_t minor, uint64_t client, uint32_t pid)
+{
+    const struct instance_facts *facts = &instance->facts;
+
+    if (!instance->engine) {
+        return false;
+    }
+    for (uint32_t i = 0; i < facts->n_drm_clients; i++) {
+        if (facts->drm_clients[i].minor == minor && facts->drm_clients[i].id == client) {
+            return true;
+        }
+    }
+    return pid != 0 && engine_pid(instance->engine) == pid;
 }

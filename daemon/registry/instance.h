@@ -2,44 +2,33 @@
  * Instance: one model file as it was opened, and the engine that serves it
  *
  * The descriptor is opened once; every engine that is started for the instance reads the same file, whatever lies at
- * the path by then. An engine that is lost is started again, after the pauses that blame asks for, and the streams
- * go on. What the loader refuses ends the instance; what crashes the loader is tried three times. An instance that is
- * told to end waits for nobody: its streams are the caller's matter.
+ * the path by then. An engine that is lost is started again, after the pauses that blame asks for, and the streams go
+ * on. What the loader refuses ends the instance; what crashes the loader is tried three times. An instance that is told
+ * to end does not wait for its streams: the caller ends them.
  *
- * The loop's thread. Freed when its engine is gone and nobody holds a reference.
+ * The loop's thread. Freed when its engine is gone and no reference is left.
  */
 #ifndef SOTTO_REGISTRY_INSTANCE_H
 #define SOTTO_REGISTRY_INSTANCE_H
 
-#include "base/list.h"
 #include "base/map.h"
 #include "child/engine_link.h"
-#include "hub/hub.h"
 #include "loop/text_pool.h"
 #include "registry/blame.h"
+#include "registry/identity.h"
+#include "registry/pin.h"
+#include "registry/registry.h"
 #include "sched/queue.h"
-#include <sys/stat.h>
 
 enum instance_state {
     INSTANCE_LOADING,    /* its first engine loads, or rests before the next try */
     INSTANCE_READY,      /* serves */
     INSTANCE_RECOVERING, /* its engine was lost; the next one rests or loads */
-    INSTANCE_ENDING,     /* its engine is told to go, or has failed for good */
+    INSTANCE_ENDING,     /* its engine is told to quit, or has failed for good */
     INSTANCE_STATE_COUNT,
 };
 
-/* What names a file's content, as far as that can be told without reading it. */
-struct identity {
-    dev_t dev;
-    ino_t ino;
-    off_t size;
-    struct timespec mtime;
-};
-
-void identity_of(const struct stat *stat, struct identity *ret_identity);
-bool identity_is_same(const struct identity *a, const struct identity *b);
-
-/* Open descriptors of devices that an engine tells of. */
+/* Open descriptors of devices that an engine reports, at most. */
 #define INSTANCE_DRM_CLIENTS 16u
 
 struct instance_drm_client {
@@ -47,7 +36,7 @@ struct instance_drm_client {
     uint64_t id;
 };
 
-/* Of the engine's last Ready; strings are cut where they are longer than anything known. */
+/* The engine's last Ready; strings are cut where they are longer than anything known. */
 struct instance_facts {
     char architecture[32];
     char format[32];
@@ -63,11 +52,11 @@ struct instance_facts {
     uint32_t kv_token_bytes;
     uint32_t n_pages;
     uint64_t load_us;
-    struct instance_drm_client drm_clients[INSTANCE_DRM_CLIENTS]; /* that are this engine, to the kernel */
+    struct instance_drm_client drm_clients[INSTANCE_DRM_CLIENTS]; /* the engine's, as the kernel numbers them */
     uint32_t n_drm_clients;
 };
 
-/* Of the engine that runs now, as last told. */
+/* The figures of the engine that runs now, as last reported. */
 struct instance_figures {
     uint64_t n_steps;
     uint64_t n_tok;
@@ -89,14 +78,26 @@ struct instance_figures {
     uint32_t n_memory;
 };
 
-struct hub;
-struct model;
+/* Tells the model that opened the instance. */
+struct instance_sink {
+    void (*on_progress)(struct instance *instance);
+    void (*on_ready)(struct instance *instance);
+    /* The instance has failed for good, and @sentence says why. @by_file: the file is not tried again before it is
+     * another or an administrator asks; else (no memory, no descriptors, engines that were lost) a request may try it
+     * again after the longest of the pauses between starts. */
+    void (*on_failed)(struct instance *instance, bool by_file, const char *sentence);
+    /* Its last stream or job has left. */
+    void (*on_idle)(struct instance *instance);
+    /* It is about to be freed. */
+    void (*on_gone)(struct instance *instance);
+};
 
 struct instance {
     struct list link;    /* model::instances */
     struct list streams; /* stream::instance_link */
-    struct hub *hub;
+    struct registry *registry;
     struct model *model; /* outlives it */
+    const struct instance_sink *sink;
     enum instance_state state;
     uint32_t n_refs; /* streams and jobs that use the vocabulary */
 
@@ -104,13 +105,13 @@ struct instance {
     char *strings;                  /* owned, of the settings */
     int fd;
     struct identity identity;
-    struct engine_link *engine; /* NULL between two */
+    struct engine_link *engine; /* NULL between two engines */
     uv_timer_t rest;            /* the pause before the next start */
     struct engine_queue eq;
     struct blame blame;
     uint32_t n_tries;     /* crashes while loading, in a row */
     bool is_closed;       /* rest is closed or being closed */
-    uint64_t troubled_us; /* when crashes of nobody became too many; 0: never */
+    uint64_t troubled_us; /* when crashes that no request is to blame for became too many; 0: never */
 
     struct vocab *vocab; /* NULL until the engine has accepted the file */
     struct chat *chat;   /* NULL: chat_diag says why */
@@ -128,21 +129,23 @@ struct instance {
     uint32_t last_sequence; /* numbers are never used again, not even by the next engine */
     uint64_t last_step;
     uint32_t n_opening; /* Open sent and not answered */
-    bool opening_alone; /* the one that is being opened is a suspect */
+    bool opening_alone; /* the sequence that is being opened is a suspect's */
     bool owes_figures;  /* was asked for Stats */
-    bool is_pressed;    /* its engine was told of fewer pages than it has */
+    bool is_pressed;    /* its engine was told to use fewer pages than it has */
 
     struct list pins; /* pin::link, in the settings' order */
-    bool pins_due;    /* the next turn looks after them */
+    bool pins_due;    /* the next tick looks after them */
 };
 
 /*
  * Opens the model's configured file and starts its first engine. Above 0: refused (no such file, not a regular one),
  * @diag says; below: a fault.
  */
-int instance_open(struct instance **ret_instance, struct hub *hub, struct model *model, struct diag *diag);
+int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
+                  struct diag *diag);
 
-/* Its engine quits (or is killed, with @now); no other is started. Its streams must be gone, or be ended. */
+/* Ends the instance: its engine quits (or is killed, with @now); no other is started. Its streams must be gone, or be
+ * ended. */
 void instance_end(struct instance *instance, bool now);
 
 void instance_ref(struct instance *instance);
@@ -150,10 +153,23 @@ void instance_unref(void *instance); /* of a text_job, too */
 
 bool instance_is_ready(const struct instance *instance);
 
-/* Within the last minute more of its engines were lost than any request is to blame for. */
+/* Returns whether within the last minute more of its engines were lost than any request is to blame for. */
 bool instance_is_troubled(const struct instance *instance);
 
-/* True while an engine takes orders. */
-bool instance_takes_orders(const struct instance *instance);
+/* Returns whether its engine takes orders now. */
+static inline bool instance_takes_orders(const struct instance *instance)
+{
+    return instance->engine && instance->eq.open;
+}
+
+/* Gives a sequence slot back: another request may get it. */
+void instance_free_slot(struct instance *instance);
+
+/* Lends the vocabulary to @job, which holds a reference until it is freed. */
+void instance_lend_text(struct instance *instance, struct text_job *job);
+
+/* Returns whether a client of a device is the instance's engine: by the kernel's number of the descriptor if the
+ * engine has told it, which is certain, else by the process. */
+bool instance_has_client(const struct instance *instance, uint32_t minor, uint64_t client, uint32_t pid);
 
 #endif

@@ -1,104 +1,35 @@
-/*
- * What requests have to do with pins: which they may find, and which they found; and the settings of pins.
- */
-#include "base/clean.h"
-#include "base/num.h"
-#include "registry/models.h"
-#include "session/pins.h"
-#include "stream/stream.h"
+#include "registry/pin.h"
+#include "registry/instance.h"
+#include "registry/registry.h"
 #include <assert.h>
 #include <string.h>
 
-/* ---- settings */
-
-static bool is_same_text(const char *a, const char *b)
+void pin_due(struct instance *instance)
 {
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-static bool is_same_audience(const struct pin_settings *a, const struct pin_settings *b)
-{
-    return a->n_uids == b->n_uids && (a->n_uids == 0 || memcmp(a->uids, b->uids, a->n_uids * sizeof(*a->uids)) == 0);
-}
-
-bool pin_settings_equal(const struct pin_settings *a, const struct pin_settings *b)
-{
-    return strcmp(a->name, b->name) == 0 && is_same_text(a->text, b->text) && a->n_chat == b->n_chat &&
-           (a->n_chat == 0 || memcmp(a->chat, b->chat, a->n_chat) == 0) && is_same_audience(a, b);
-}
-
-size_t pins_bytes(const struct pin_settings *pins, size_t n)
-{
-    size_t n_bytes = n * sizeof(*pins);
-
-    for (size_t i = 0; i < n; i++) {
-        n_bytes += pins[i].n_uids * sizeof(*pins[i].uids);
-    }
-    for (size_t i = 0; i < n; i++) {
-        n_bytes += strlen(pins[i].name) + 1 + (pins[i].text ? strlen(pins[i].text) + 1 : 0) + pins[i].n_chat;
-    }
-    return n_bytes;
-}
-
-/* Copies @n bytes to *at and moves it behind them. */
-static void *put(uint8_t **at, const void *bytes, size_t n)
-{
-    uint8_t *start = *at;
-
-    if (n > 0) {
-        memcpy(start, bytes, n);
-    }
-    *at += n;
-    return start;
-}
-
-/* Numbers before bytes, so that all lies where it may. */
-const struct pin_settings *pins_copy(const struct pin_settings *pins, size_t n, void *block)
-{
-    struct pin_settings *copies = block;
-    uint8_t *at = (uint8_t *)(copies + n);
-
-    for (size_t i = 0; i < n; i++) {
-        copies[i] = pins[i];
-        copies[i].uids = put(&at, pins[i].uids, pins[i].n_uids * sizeof(*pins[i].uids));
-    }
-    for (size_t i = 0; i < n; i++) {
-        copies[i].name = put(&at, pins[i].name, strlen(pins[i].name) + 1);
-        copies[i].text = pins[i].text ? put(&at, pins[i].text, strlen(pins[i].text) + 1) : NULL;
-        copies[i].chat = pins[i].n_chat > 0 ? put(&at, pins[i].chat, pins[i].n_chat) : NULL;
-    }
-    return copies;
+    instance->pins_due = true;
+    events_poke(instance->registry->events);
 }
 
 /* ---- audiences */
 
-bool pin_is_for(const struct pin_settings *settings, uint32_t uid)
-{
-    bool found = settings->n_uids == 0;
-
-    for (size_t i = 0; i < settings->n_uids; i++) {
-        found = found || settings->uids[i] == uid;
-    }
-    return found;
-}
-
-/* Everybody whom @narrow is for, @wide is for, too. */
+/* Returns whether @wide is for every user that @narrow is for. */
 static bool is_for_all_of(const struct pin_settings *wide, const struct pin_settings *narrow)
 {
     if (narrow->n_uids == 0) {
         return wide->n_uids == 0;
     }
     for (size_t i = 0; i < narrow->n_uids; i++) {
-        if (!pin_is_for(wide, narrow->uids[i])) {
+        if (!pin_settings_are_for(wide, narrow->uids[i])) {
             return false;
         }
     }
     return true;
 }
 
-/* A name that no user's own domain has: those are of four bytes. */
-static size_t name_audience(const struct pin_settings *settings, uint8_t *bytes)
+/* A user's own salt has four bytes, so no audience has the name of a user. */
+size_t pin_salt(const struct pin *pin, uint8_t *bytes)
 {
+    const struct pin_settings *settings = &pin->settings;
     size_t n = 0;
 
     memcpy(bytes, "pins", 4);
@@ -113,20 +44,19 @@ static size_t name_audience(const struct pin_settings *settings, uint8_t *bytes)
     return n;
 }
 
-static bool may_find(const struct stream *stream, const struct pin *pin)
+/* A pin is computed behind the pins of wider audiences, never behind those of its own. */
+static bool may_find(const struct pin *pin, const struct pin *own, uint32_t uid)
 {
-    const struct pin *own = stream->pin;
-
     if (!own) {
-        return pin_is_for(&pin->settings, stream->grant.uid);
+        return pin_settings_are_for(&pin->settings, uid);
     }
-    return is_for_all_of(&pin->settings, &own->settings) && !is_same_audience(&pin->settings, &own->settings);
+    return is_for_all_of(&pin->settings, &own->settings) && !pin_settings_same_users(&pin->settings, &own->settings);
 }
 
 static void add_salt(struct pin_salts *salts, const struct pin *pin)
 {
     uint8_t *bytes = salts->bytes[salts->n];
-    size_t n = name_audience(&pin->settings, bytes);
+    size_t n = pin_salt(pin, bytes);
 
     for (size_t i = 0; i < salts->n; i++) {
         if (salts->list[i].len == n && memcmp(salts->list[i].data, bytes, n) == 0) {
@@ -136,43 +66,43 @@ static void add_salt(struct pin_salts *salts, const struct pin *pin)
     salts->list[salts->n++] = (ProtobufCBinaryData){ .data = bytes, .len = n };
 }
 
-void pins_salts(const struct stream *stream, struct pin_salts *ret_salts)
+void pin_find_salts(const struct instance *instance, const struct pin *own, uint32_t uid, struct pin_salts *ret_salts)
 {
     struct list *link;
 
     ret_salts->n = 0;
-    list_for_each (link, &stream->instance->pins) {
+    list_for_each (link, &instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
 
-        if (may_find(stream, pin)) {
+        if (may_find(pin, own, uid)) {
             add_salt(ret_salts, pin);
         }
     }
 }
 
-size_t pins_own_salt(const struct stream *stream, uint8_t *bytes)
-{
-    return name_audience(&stream->pin->settings, bytes);
-}
-
 /* ---- hits */
 
-uint32_t pins_match(const struct stream *stream, const uint32_t *tokens, size_t n)
+static size_t common(const struct ids *ids, const uint32_t *tokens, size_t n)
+{
+    size_t n_same = 0;
+
+    while (n_same < n && n_same < ids->n && tokens[n_same] == ids->ids[n_same]) {
+        n_same++;
+    }
+    return n_same;
+}
+
+uint32_t pin_match(const struct instance *instance, const struct pin *own, uint32_t uid, const uint32_t *tokens,
+                   size_t n)
 {
     struct list *link;
     uint32_t number = 0;
     size_t most = 0;
 
-    list_for_each (link, &stream->instance->pins) {
+    list_for_each (link, &instance->pins) {
         const struct pin *pin = container_of(link, struct pin, link);
-        size_t n_same = 0;
+        size_t n_same = pin->state == PIN_HELD && may_find(pin, own, uid) ? common(&pin->tokens, tokens, n) : 0;
 
-        if (pin->state != PIN_HELD || !may_find(stream, pin)) {
-            continue;
-        }
-        while (n_same < n && n_same < pin->tokens.n && tokens[n_same] == pin->tokens.ids[n_same]) {
-            n_same++;
-        }
         if (n_same > most) {
             most = n_same;
             number = pin->number;
@@ -181,15 +111,15 @@ uint32_t pins_match(const struct stream *stream, const uint32_t *tokens, size_t 
     return number;
 }
 
-void pins_count(struct instance *instance, uint32_t number, uint32_t n_tok)
+void pin_count(struct instance *instance, uint32_t number, uint32_t n_tok)
 {
     struct list *link;
 
     if (n_tok == 0) {
         return;
     }
-    instance->hub->counts[HUB_PIN_HITS]++;
-    instance->hub->counts[HUB_PINNED_TOK] += n_tok;
+    instance->registry->events->counts[COUNT_PIN_HITS]++;
+    instance->registry->events->counts[COUNT_PINNED_TOK] += n_tok;
     list_for_each (link, &instance->pins) {
         struct pin *pin = container_of(link, struct pin, link);
 

@@ -1,16 +1,17 @@
-/*
- * Embed: a stream with a different end
- *
- * An embedding waits, is scheduled, is cancelled and outlives its engine as an answer does; so it is a stream whose
- * budget is no token, and which ends when the engine gives the pooled hidden state of its prompt. What is left to do
- * is defined so that the bits depend on that state alone: unless the client wants it raw, the sum of all squares is
- * taken in float64, values ascending, and each value divided by its root and rounded once. A state of zeros stays.
- */
+#include "session/embed.h"
 #include "base/clean.h"
-#include "registry/models.h"
-#include "stream/stream.h"
+#include "base/err.h"
+#include "registry/model.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+
+/* Holds the stream of one embedding; freed with it. */
+struct embed {
+    bool is_raw;   /* as the model gives it, and not of length 1 */
+    float *values; /* owned; NULL: not there yet */
+    size_t n_values;
+};
 
 static void normalise(float *values, size_t n)
 {
@@ -26,90 +27,105 @@ static void normalise(float *values, size_t n)
     }
 }
 
-void embed_name_field(char *field)
+static void on_hidden(void *holder, struct stream *stream, const float *hidden, size_t n)
 {
-    static const char theirs[] = "generate.";
-    static const char ours[] = "embed."; /* shorter */
-    char *rest = field + strlen(theirs);
+    struct embed *embed = holder;
 
-    if (strncmp(field, theirs, strlen(theirs)) == 0) {
-        memcpy(field, ours, strlen(ours));
-        memmove(field + strlen(ours), rest, strlen(rest) + 1);
-    }
-}
-
-int hub_embed(struct hub *hub, const Sotto__V1__Embed *ask, const struct grant *grant, const struct stream_sink *sink,
-              void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms, struct diag *diag)
-{
-    Sotto__V1__Generate same = SOTTO__V1__GENERATE__INIT;
-    int r;
-
-    same.model = ask->model;
-    same.priority = ask->priority;
-    if (ask->input_case == SOTTO__V1__EMBED__INPUT_TOKENS) {
-        same.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
-        same.tokens = ask->tokens;
-    } else {
-        same.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-        same.text = ask->text;
-    }
-    r = stream_make(hub, &same, ask, grant, sink, owner, ret_stream, ret_retry_ms, diag);
-    if (r > 0) {
-        embed_name_field(diag->field);
-    }
-    return r;
-}
-
-int embed_check(const struct stream *stream, struct diag *diag)
-{
-    if (stream->embeds && stream->instance->facts.n_hidden == 0) {
-        diag_blame(diag, "embed.model",
-                   "model %s is not made for embedding: its file does not say how hidden states are pooled "
-                   "(key %s.pooling_type: mean, first or last)",
-                   stream->instance->model->settings.name, stream->instance->facts.architecture);
-        return SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
-    }
-    return 0;
-}
-
-bool embed_is_plausible(const struct stream *stream, const Sotto__Engine__EntryDone *done)
-{
-    const struct job *job = &stream->job;
-    bool is_last = stream->embeds && job->n_done + done->rows == job->n_known &&
-                   done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_DONE;
-
-    if (stream->embeds && done->n_tokens > 0) {
-        return false;
-    }
-    return done->n_hidden == (is_last ? stream->instance->facts.n_hidden : 0);
-}
-
-void embed_take(struct stream *stream, const float *hidden, size_t n)
-{
-    stream->hidden = mem_calloc(MEM_STREAM, n, sizeof(*hidden));
-    if (!stream->hidden) {
+    embed->values = mem_calloc(MEM_STREAM, n, sizeof(*hidden));
+    if (!embed->values) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the embedding");
         return;
     }
-    memcpy(stream->hidden, hidden, n * sizeof(*hidden));
-    stream->n_hidden = n;
-    if (!stream->is_raw) {
-        normalise(stream->hidden, n);
+    memcpy(embed->values, hidden, n * sizeof(*hidden));
+    embed->n_values = n;
+    if (!embed->is_raw) {
+        normalise(embed->values, n);
     }
-    stream->hub->counts[HUB_EMBEDDED]++;
+    stream->streams->events->counts[COUNT_EMBEDDED]++;
     stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
 }
 
-void embed_tell(struct stream *stream)
+static bool report_embedding(void *holder, struct stream *stream)
 {
     Sotto__V1__Embedding embedding = SOTTO__V1__EMBEDDING__INIT;
+    const struct embed *embed = holder;
     char name[72];
 
+    if (!embed->values || stream->end.code != SOTTO__V1__CODE__CODE_OK || stream->is_forgotten) {
+        return false;
+    }
     snprintf(name, sizeof(name), "%s", stream->instance->model->settings.name);
-    embedding.n_values = stream->n_hidden;
-    embedding.values = stream->hidden;
+    embedding.n_values = embed->n_values;
+    embedding.values = embed->values;
     embedding.prompt_tokens = stream->journal.n_prompt;
     embedding.model = name;
-    embedding.numerics = stream->numerics;
+    embedding.numerics = stream->reported.numerics;
     stream->sink->on_embedding(stream->owner, &embedding);
+    return true;
+}
+
+static void destroy(struct embed *embed)
+{
+    if (embed) {
+        mem_free(embed->values);
+        mem_free(embed);
+    }
+}
+
+static void destroyp(struct embed **embed)
+{
+    destroy(*embed);
+}
+
+static void on_freed(void *holder, struct stream *stream)
+{
+    (void)stream;
+    destroy(holder);
+}
+
+static const struct stream_holder_ops holder_ops = {
+    .on_hidden = on_hidden,
+    .report_end = report_embedding,
+    .on_freed = on_freed,
+};
+
+int embed_open(struct streams *streams, const Sotto__V1__Embed *asked, const struct grant *grant,
+               const struct stream_sink *sink, void *owner, struct stream **ret_stream, uint32_t *ret_retry_ms,
+               struct diag *diag)
+{
+    cleanup(destroyp) struct embed *embed = mem_calloc(MEM_STREAM, 1, sizeof(*embed));
+    Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
+    struct request request = {
+        .streams = streams,
+        .generate = &generate,
+        .grant = grant,
+        .sink = sink,
+        .owner = owner,
+        .holder = { .ops = &holder_ops, .self = embed },
+        .message = "embed",
+        .pools = true,
+    };
+    int r;
+
+    *ret_retry_ms = 0;
+    if (!embed) {
+        return err_new(-ENOMEM);
+    }
+    embed->is_raw = asked->raw;
+    generate.model = asked->model;
+    generate.priority = asked->priority;
+    if (asked->input_case == SOTTO__V1__EMBED__INPUT_TOKENS) {
+        generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+        generate.tokens = asked->tokens;
+    } else {
+        generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+        generate.text = asked->text;
+    }
+    r = request_generate(&request, ret_stream, ret_retry_ms, diag);
+    if (r) {
+        stream_name_field(diag->field, sizeof(diag->field), "embed");
+        return err_pass(r);
+    }
+    (void)steal(&embed); /* is the stream's */
+    return 0;
 }

@@ -3,11 +3,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/num.h"
-#include "dispatch/dispatcher.h"
-#include "proto/limit.h"
-#include "registry/models.h"
+#include "registry/instance.h"
+#include "registry/orders.h"
 #include "session/pins_text.h"
-#include "stream/stream.h"
+#include "stream/request.h"
+#include "stream/sequence.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const uint32_t moves[PIN_STATE_COUNT] = {
 #undef TO
 
 static const char *const names[PIN_STATE_COUNT] = {
-    [PIN_WAITING] = "waiting", [PIN_TOKENIZING] = "words", [PIN_COMPUTING] = "computing",
+    [PIN_WAITING] = "waiting", [PIN_TOKENIZING] = "tokenizing", [PIN_COMPUTING] = "computing",
     [PIN_HELD] = "held",       [PIN_REFUSED] = "refused",
 };
 
@@ -37,8 +37,9 @@ static void move(struct pin *pin, enum pin_state to)
     log_debug("stream", "model %s, pin %s: %s -> %s", model, pin->settings.name, names[pin->state], names[to]);
     pin->state = to;
     if (to == PIN_HELD || to == PIN_REFUSED) {
-        hub_event(pin->instance->hub, UINT32_MAX, "model", to == PIN_HELD ? "pin-held" : "pin-refused", "model", model,
-                  "pin", pin->settings.name, "why", pin->why, NULL);
+        events_tell(pin->instance->registry->events, EVENTS_NO_UID, "model",
+                    to == PIN_HELD ? "pin-held" : "pin-refused", "model", model, "pin", pin->settings.name, "why",
+                    pin->why, NULL);
     }
 }
 
@@ -50,15 +51,9 @@ static void refuse(struct pin *pin, const char *why)
     move(pin, PIN_REFUSED);
 }
 
-void pins_due(struct instance *instance)
-{
-    instance->pins_due = true;
-    hub_poke(instance->hub);
-}
-
 /* ---- room */
 
-/* Pages that pins may hold of @n_pages: half, and a whole context fits beside them. */
+/* Returns the pages that pins may hold of @n_pages: half, and a whole context fits beside them. */
 static uint32_t pages_of(const struct instance *instance, uint32_t n_pages)
 {
     uint32_t n_context = (uint32_t)num_div_up(instance->facts.n_context, instance->facts.n_page_tok);
@@ -68,12 +63,12 @@ static uint32_t pages_of(const struct instance *instance, uint32_t n_pages)
 
 static uint32_t pages_now(const struct instance *instance)
 {
-    uint64_t permille = instance->hub->governor_loop.kv_permille;
+    uint64_t permille = instance->registry->kv_permille;
 
     return pages_of(instance, (uint32_t)(instance->facts.n_pages * permille / 1000));
 }
 
-/* That all of them hold, or will. */
+/* Returns the pages that all pins hold, or will. */
 static uint32_t pages_held(const struct instance *instance)
 {
     struct list *link;
@@ -87,13 +82,13 @@ static uint32_t pages_held(const struct instance *instance)
     return n;
 }
 
-/* The engine holds it no more. @tells: it is there to be told. */
+/* Lets the engine drop the pin. @tells: there is an engine to be told. */
 static void let_go(struct pin *pin, bool tells)
 {
     struct instance *instance = pin->instance;
 
     if (tells) {
-        dispatcher_tell_pin(instance, pin->number, 0);
+        orders_pin(instance, pin->number, 0);
     }
     instance->eq.n_pages_promised -= pin->n_pages;
     instance->eq.no_room = false;
@@ -101,7 +96,7 @@ static void let_go(struct pin *pin, bool tells)
     move(pin, PIN_WAITING);
 }
 
-/* The governor has taken pages back: those at the end of the list go first. */
+/* Lets pins go if the governor has taken pages back, from the end of the list. */
 static void make_room(struct instance *instance)
 {
     struct list *link = instance->pins.prev;
@@ -140,7 +135,7 @@ static void on_error(void *owner, const Sotto__V1__Error *error)
 {
 }
 
-/* What matters is told by pins_take(). */
+/* What matters comes by the holder's on_ending(). */
 static const struct stream_sink sink = {
     .on_accepted = on_accepted,
     .on_delta = on_delta,
@@ -149,48 +144,89 @@ static const struct stream_sink sink = {
     .on_error = on_error,
 };
 
+/* Returns whether a request refused with @code may be taken later. */
+static bool is_passing(Sotto__V1__Code code)
+{
+    return code == SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED || code == SOTTO__V1__CODE__CODE_UNAVAILABLE;
+}
+
+/* Takes the sequence of the stream as the pin, if it is whole. */
+static void on_ending(void *holder, struct stream *stream)
+{
+    struct instance *instance = stream->instance;
+    struct pin *pin = holder;
+
+    stream->holder = (struct stream_holder){ .ops = NULL };
+    list_init(&stream->holder.link);
+    pin->stream = NULL;
+    if (stream->end.code != SOTTO__V1__CODE__CODE_OK && !is_passing(stream->end.code)) {
+        refuse(pin, stream->end.sentence);
+    } else if (stream->answer.n_tok == 0 || stream->sequence.number == 0 || stream->job.n_steps > 0 ||
+               !instance_takes_orders(instance)) {
+        snprintf(pin->why, sizeof(pin->why), "%s", stream->end.sentence);
+        move(pin, PIN_WAITING);
+    } else {
+        pin->number = sequence_give(stream); /* the number is as free as any other */
+        orders_pin(instance, pin->number, pin->number);
+        instance_free_slot(instance);
+        instance->eq.n_pages_promised += pin->n_pages;
+        move(pin, PIN_HELD);
+        log_info("stream", "event: pin-held, model: %s, pin: %s, tokens: %zu", instance->settings.name,
+                 pin->settings.name, pin->tokens.n);
+        pin_due(instance);
+    }
+}
+
+static const struct stream_holder_ops holder_ops = { .on_ending = on_ending };
+
+const struct pin *pins_computed_by(const struct stream *stream)
+{
+    return stream->holder.ops == &holder_ops ? stream->holder.self : NULL;
+}
+
 static const struct grant grant = {
-    .uid = PIN_UID,
+    .uid = GRANT_DAEMON_UID,
     .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
     .class_default = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
-    .n_streams = UINT32_MAX, /* one of each instance, in fact */
+    .n_streams = UINT32_MAX, /* in fact one of each instance */
     .n_answer = 1,
 };
 
-/* A request whose answer nobody hears. */
-static void compute(struct pin *pin)
+/* Makes the request that computes the pin; its answer goes nowhere. */
+static void compute(struct streams *streams, struct pin *pin)
 {
-    Sotto__V1__Generate ask = SOTTO__V1__GENERATE__INIT;
+    Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
     Sotto__V1__Sampling sampling = SOTTO__V1__SAMPLING__INIT;
     Sotto__V1__TokenIds ids = SOTTO__V1__TOKEN_IDS__INIT;
-    struct instance *instance = pin->instance;
+    struct request request = {
+        .streams = streams,
+        .generate = &generate,
+        .grant = &grant,
+        .sink = &sink,
+        .holder = { .ops = &holder_ops, .self = pin },
+        .model = pin->instance->model,
+        .yields = true,
+    };
     struct diag diag = DIAG_INIT;
-    struct stream *stream;
     uint32_t retry_ms;
-    char name[72];
 
-    snprintf(name, sizeof(name), "%s", instance->model->settings.name);
     ids.n_ids = pin->tokens.n;
     ids.ids = pin->tokens.ids;
     sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
     sampling.temperature = 0.0f;
-    ask.model = name;
-    ask.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
-    ask.tokens = &ids;
-    ask.sampling = &sampling;
-    ask.ignore_end = true;
-    if (stream_make(instance->hub, &ask, NULL, &grant, &sink, pin, &stream, &retry_ms, &diag)) {
+    generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    generate.tokens = &ids;
+    generate.sampling = &sampling;
+    generate.ignore_end = true;
+    if (request_generate(&request, &pin->stream, &retry_ms, &diag)) {
         snprintf(pin->why, sizeof(pin->why), "%s", diag_is_set(&diag) ? diag.text : "no memory was left");
-        return; /* another turn */
+        return; /* it is tried again in another tick */
     }
-    stream->pin = pin;
-    stream->job.yields = true;
-    pin->stream = stream;
     pin->why[0] = '\0';
     move(pin, PIN_COMPUTING);
 }
 
-/* False: it is refused, or has to wait. */
+/* Returns false if the pin is refused or has to wait. */
 static bool has_room(struct pin *pin)
 {
     const struct instance *instance = pin->instance;
@@ -224,18 +260,18 @@ static void on_tokens(struct pin *pin, const char *why)
     if (why) {
         refuse(pin, why);
     }
-    pins_due(pin->instance);
+    pin_due(pin->instance);
 }
 
-/* The next step of @pin, which waits. True if it is busy now. */
-static bool start(struct pin *pin)
+/* Takes the next step with a waiting pin. Returns true if it is busy now. */
+static bool start(struct streams *streams, struct pin *pin)
 {
     if (!pin->instance->facts.shares_prefixes) {
         refuse(pin, "the model's family keeps a state that no prefix gives back: nothing of it can be pinned");
         return false;
     }
     if (pin->tokens.n == 0) {
-        if (pins_words(pin, on_tokens)) {
+        if (pins_text_tokenize(pin, on_tokens)) {
             refuse(pin, "there is no memory to make its tokens");
             return false;
         }
@@ -243,18 +279,18 @@ static bool start(struct pin *pin)
         return true;
     }
     if (has_room(pin)) {
-        compute(pin);
+        compute(streams, pin);
     }
     return pin->state == PIN_COMPUTING;
 }
 
-/* One at a time, in the order of the settings. */
-static void run(struct instance *instance)
+/* Goes on with one pin at a time, in the order of the settings. */
+static void run(struct streams *streams, struct instance *instance)
 {
     struct list *link;
 
     instance->pins_due = false;
-    if (!instance_is_ready(instance) || instance->hub->is_stopping || models_pick(instance->model) != instance) {
+    if (!instance_is_ready(instance) || streams->events->is_stopping || model_pick(instance->model) != instance) {
         return;
     }
     make_room(instance);
@@ -268,57 +304,20 @@ static void run(struct instance *instance)
     list_for_each (link, &instance->pins) {
         struct pin *pin = container_of(link, struct pin, link);
 
-        if (pin->state == PIN_WAITING && start(pin)) {
+        if (pin->state == PIN_WAITING && start(streams, pin)) {
             return;
         }
     }
 }
 
-void pins_run(struct hub *hub)
+void pins_run(struct streams *streams)
 {
-    struct list *link;
-    struct list *at;
+    struct instance *instance = NULL;
 
-    list_for_each (link, &hub->models) {
-        list_for_each (at, &container_of(link, struct model, link)->instances) {
-            struct instance *instance = container_of(at, struct instance, link);
-
-            if (instance->pins_due) {
-                run(instance);
-            }
+    while ((instance = registry_next(streams->registry, instance))) {
+        if (instance->pins_due) {
+            run(streams, instance);
         }
-    }
-}
-
-/* A refusal that may be another one later. */
-static bool is_passing(Sotto__V1__Code code)
-{
-    return code == SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED || code == SOTTO__V1__CODE__CODE_UNAVAILABLE;
-}
-
-void pins_take(struct stream *stream)
-{
-    struct pin *pin = steal(&stream->pin);
-    struct instance *instance = stream->instance;
-
-    if (!pin) {
-        return;
-    }
-    pin->stream = NULL;
-    if (stream->end.code != SOTTO__V1__CODE__CODE_OK && !is_passing(stream->end.code)) {
-        refuse(pin, stream->end.sentence);
-    } else if (stream->n_answer == 0 || stream->sequence == 0 || stream->job.n_steps > 0 ||
-               !instance_takes_orders(instance)) {
-        snprintf(pin->why, sizeof(pin->why), "%s", stream->end.sentence);
-        move(pin, PIN_WAITING);
-    } else {
-        pin->number = stream->sequence; /* as free as any other */
-        dispatcher_pin(stream, pin->number);
-        instance->eq.n_pages_promised += pin->n_pages;
-        move(pin, PIN_HELD);
-        log_info("stream", "event: pin-held, model: %s, pin: %s, tokens: %zu", instance->model->settings.name,
-                 pin->settings.name, pin->tokens.n);
-        pins_due(instance);
     }
 }
 
@@ -328,7 +327,7 @@ static void destroy(struct pin *pin)
 {
     text_pool_drop(steal(&pin->text_job));
     if (pin->stream) {
-        pin->stream->pin = NULL;
+        pin->stream->holder.ops = NULL;
         stream_forget(pin->stream);
     }
     if (pin->state == PIN_HELD) {
@@ -349,12 +348,12 @@ static int create(struct instance *instance, const struct pin_settings *settings
     }
     list_init(&pin->link);
     pin->instance = instance;
-    pin->block = mem_alloc(MEM_STREAM, pins_bytes(settings, 1));
+    pin->block = mem_alloc(MEM_STREAM, settings_pins_bytes(settings, 1));
     if (!pin->block) {
         mem_free(pin);
         return err_new(-ENOMEM);
     }
-    pin->settings = *pins_copy(settings, 1, pin->block);
+    pin->settings = *settings_copy_pins(settings, 1, pin->block);
     list_append(list, &pin->link);
     return 0;
 }
@@ -414,7 +413,7 @@ int pins_configure(struct instance *instance, const struct pin_settings *pins, s
         list_remove(&pin->link);
         list_append(&instance->pins, &pin->link);
     }
-    pins_due(instance);
+    pin_due(instance);
     return 0;
 }
 
@@ -436,14 +435,11 @@ void pins_end(struct instance *instance)
     destroy_all(&instance->pins);
 }
 
-void pins_end_all(struct hub *hub)
+void pins_end_all(const struct registry *registry)
 {
-    struct list *link;
-    struct list *at;
+    struct instance *instance = NULL;
 
-    list_for_each (link, &hub->models) {
-        list_for_each (at, &container_of(link, struct model, link)->instances) {
-            pins_end(container_of(at, struct instance, link));
-        }
+    while ((instance = registry_next(registry, instance))) {
+        pins_end(instance);
     }
 }

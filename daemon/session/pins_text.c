@@ -1,8 +1,7 @@
 #include "session/pins_text.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "hub/hub_state.h"
-#include "stream/stream.h"
+#include "registry/instance.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,25 +10,19 @@ static void on_text(void *owner, struct text_job *job);
 
 static void push(struct pin *pin, struct text_job *job)
 {
-    struct instance *instance = pin->instance;
-
-    job->vocab = instance->vocab;
-    job->chat = instance->chat;
     job->flags = TOKENIZE_BOS;
-    job->release = instance_unref;
-    job->keeper = instance;
-    instance_ref(instance);
+    instance_lend_text(pin->instance, job);
     pin->text_job = job;
-    text_pool_push(&instance->hub->pool, job, on_text, pin);
+    text_pool_push(pin->instance->registry->pool, job, on_text, pin);
 }
 
-/* Who speaks behind @last. */
+/* Returns the role that speaks behind @last. */
 static const char *next_role(const char *last)
 {
     return strcmp(last, "user") == 0 || strcmp(last, "tool") == 0 ? "assistant" : "user";
 }
 
-/* A job for the messages and one more. */
+/* Makes a job of the messages and one more. */
 static int make_chat(struct pin *pin, struct text_job **ret_job)
 {
     Sotto__V1__Chat *chat = sotto__v1__chat__unpack(NULL, pin->settings.n_chat, pin->settings.chat);
@@ -73,7 +66,7 @@ static int push_chat(struct pin *pin)
     return err_up(r);
 }
 
-/* Cuts @ids behind what @other begins with, too. */
+/* Cuts @ids to the tokens that @other begins with, too. */
 static void cut(struct ids *ids, const struct ids *other)
 {
     size_t n = 0;
@@ -84,7 +77,7 @@ static void cut(struct ids *ids, const struct ids *other)
     ids->n = n;
 }
 
-/* What is wrong with the job's outcome, or NULL. */
+/* Returns what is wrong with the job's outcome, or NULL. */
 static const char *fault_of(const struct text_job *job)
 {
     if (job->outcome == TOKENIZE_OK) {
@@ -122,16 +115,16 @@ static void on_text(void *owner, struct text_job *job)
         ids_finish(&pin->tokens);
         pin->tokens = (struct ids){ 0 };
     }
-    pin->words_done(pin, why);
+    pin->text_done(pin, why);
 }
 
-int pins_words(struct pin *pin, void (*done)(struct pin *pin, const char *why))
+int pins_text_tokenize(struct pin *pin, void (*done)(struct pin *pin, const char *why))
 {
     struct text_job *job;
     int r;
 
     pin->is_second = false;
-    pin->words_done = done;
+    pin->text_done = done;
     if (pin->settings.chat) {
         return err_up(push_chat(pin));
     }

@@ -1,16 +1,17 @@
 /*
- * What was said in a session, and how a turn joins it.
+ * The text of a session, and how a turn joins it.
  */
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "proto/limit.h"
-#include "registry/models.h"
 #include "session/session.h"
+#include "stream/prompt.h"
+#include "stream/report.h"
 #include <errno.h>
 #include <stdio.h>
 
-#define GIVEN_MAX (16u << 20) /* of one answer's text */
+#define GIVEN_MAX (16u << 20) /* bytes of one answer's text at most */
 
 static void hold(struct session *session, uint64_t n)
 {
@@ -43,7 +44,7 @@ static uint8_t *put(uint8_t **at, const void *bytes, size_t n)
     return start;
 }
 
-/* A copy in one block, or NULL. */
+/* Returns a copy in one block, or NULL. */
 static Sotto__V1__ChatMessage *copy_message(const Sotto__V1__ChatMessage *from)
 {
     Sotto__V1__ChatMessage *to = mem_alloc(MEM_STREAM, message_bytes(from));
@@ -100,7 +101,7 @@ static void drop_messages(struct session *session, size_t first, size_t n)
     }
 }
 
-/* Instructions at the beginning: they are never forgotten. */
+/* Counts the instructions at the beginning: they are never forgotten. */
 static size_t count_instructions(const struct session *session)
 {
     size_t n = 0;
@@ -144,7 +145,7 @@ static int copy_tools(const ProtobufCBinaryData *tools, size_t n_tools, struct s
     return 0;
 }
 
-/* The turn's own tools and variables, and those in force where it brings none. 0 or -ENOMEM. */
+/* Takes the turn's own tools and variables, and the ones in force where it brings none. 0 or -ENOMEM. */
 static int take_frame(struct session *session, const Sotto__V1__Chat *chat)
 {
     const struct session_frame *old = &session->frame;
@@ -188,7 +189,7 @@ static uint64_t bytes_of_chat(const Sotto__V1__Chat *chat)
     return n;
 }
 
-/* All that was said, with the turn's own, less what it forgets. @list has room for all messages. */
+/* Fills the whole conversation with the turn's messages, less what it forgets. @list has room for all messages. */
 static void fill_chat(const struct session *session, Sotto__V1__ChatMessage **list, Sotto__V1__Chat *ret_chat)
 {
     const struct session_frame *frame = session->has_next_frame ? &session->next_frame : &session->frame;
@@ -219,25 +220,25 @@ static int begin_chat(struct session *session, const Sotto__V1__Chat *chat)
     return r;
 }
 
-int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask, Sotto__V1__Generate *ret_whole,
+int session_text_begin(struct session *session, const Sotto__V1__Generate *generate, Sotto__V1__Generate *ret_whole,
                        Sotto__V1__Chat *ret_chat, struct diag *diag)
 {
-    bool is_chat = ask->input_case == SOTTO__V1__GENERATE__INPUT_CHAT;
-    bool is_empty = ask->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET;
+    bool is_chat = generate->input_case == SOTTO__V1__GENERATE__INPUT_CHAT;
+    bool is_empty = generate->input_case == SOTTO__V1__GENERATE__INPUT__NOT_SET;
     int r = 0;
 
-    session->n_said = session->n_messages;
+    session->n_before = session->n_messages;
     session->n_skipped = 0;
     session->n_given = 0;
     buf_finish(&session->given);
     buf_init(&session->given, MEM_STREAM, GIVEN_MAX);
-    *ret_whole = *ask;
-    if (is_chat && session->account->bytes + bytes_of_chat(ask->chat) > ACCOUNT_BYTES_MAX) {
+    *ret_whole = *generate;
+    if (is_chat && session->account->bytes + bytes_of_chat(generate->chat) > ACCOUNT_BYTES_MAX) {
         diag_set(diag, "this user's requests and sessions hold as much memory as they may: end one first");
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
     if (is_chat) {
-        r = begin_chat(session, ask->chat);
+        r = begin_chat(session, generate->chat);
     }
     if (r == 0 && is_chat) {
         /* Nothing is forgotten yet: the list is the session's own. */
@@ -245,7 +246,7 @@ int session_begin_turn(struct session *session, const Sotto__V1__Generate *ask, 
         ret_whole->chat = ret_chat;
     }
     if (r) {
-        session_take_back(session);
+        session_text_undo(session);
         return err_up(r);
     }
     if (!is_empty) {
@@ -268,9 +269,9 @@ static void end_turn(struct session *session)
     }
 }
 
-void session_take_back(struct session *session)
+void session_text_undo(struct session *session)
 {
-    drop_messages(session, session->n_said, session->n_messages - session->n_said);
+    drop_messages(session, session->n_before, session->n_messages - session->n_before);
     end_turn(session);
 }
 
@@ -285,12 +286,12 @@ static int add_answer(struct session *session)
     return add_message(session, &answer);
 }
 
-int session_take_over(struct session *session, const struct stream *stream)
+int session_text_commit(struct session *session, const struct stream *stream)
 {
     int r;
 
     if (session->kind == SESSION_CHAT) {
-        r = stream->opens ? 0 : add_answer(session);
+        r = stream->request.prompt_only ? 0 : add_answer(session);
         if (r) {
             return err_up(r);
         }
@@ -299,7 +300,7 @@ int session_take_over(struct session *session, const struct stream *stream)
             struct session_frame old = session->frame;
 
             session->frame = session->next_frame;
-            session->next_frame = old; /* goes with the turn */
+            session->next_frame = old; /* is freed with the turn */
         }
         session->n_tok = stream->journal.n_prompt + session->n_given;
     } else if (session->next_ids.n > 0) {
@@ -315,13 +316,13 @@ int session_take_over(struct session *session, const struct stream *stream)
 
 /* ---- tokens */
 
-/* As an answer slides: the first tokens stay, and of the others the later half, until one more has room. */
-static void slide(const struct stream *stream, struct ids *ids)
+/* Slides @ids as an answer does: the first tokens stay, and of the others the later half, until one more has room. */
+static void slide(const struct stream_request *request, struct ids *ids)
 {
-    size_t n_keep =
-        num_min(stream->n_keep == STREAM_KEEP_UNSAID ? DEFAULT_KEEP_TOKENS : stream->n_keep, stream->n_context / 2);
+    size_t n_most = request->n_context / 2;
+    size_t n_keep = num_min(request->n_keep == STREAM_KEEP_DEFAULT ? DEFAULT_KEEP_TOKENS : request->n_keep, n_most);
 
-    while (ids->n + 1 > stream->n_context && ids->n > n_keep) {
+    while (ids->n + 1 > request->n_context && ids->n > n_keep) {
         size_t n_free = ids->n - n_keep;
         size_t n_stay = n_free / 2;
 
@@ -330,25 +331,25 @@ static void slide(const struct stream *stream, struct ids *ids)
     }
 }
 
-static void tell_slid(struct stream *stream, const char *what, size_t n_gone)
+static void report_slid(struct stream *stream, const char *what, size_t n_gone)
 {
     char text[128];
 
     snprintf(text, sizeof(text), "the conversation does not fit the context: its %zu oldest %s are forgotten", n_gone,
              what);
-    stream->hub->counts[HUB_SLIDES]++;
-    stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_SLID, text);
+    stream->streams->events->counts[COUNT_SLIDES]++;
+    report_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_SLID, text);
 }
 
-int session_join_prompt(struct stream *stream)
+/* 0, a Code above 0, or -ENOMEM. */
+static int join_prompt(struct session *session, struct stream *stream)
 {
-    struct session *session = stream->session;
     cleanup(ids_finish) struct ids whole = { 0 };
     cleanup(ids_finish) struct ids prompt = { 0 };
     size_t n_all;
     int r;
 
-    if (!session || session->kind != SESSION_TOKENS) {
+    if (session->kind != SESSION_TOKENS) {
         return 0;
     }
     n_all = session->ids.n + stream->prompt.n;
@@ -357,8 +358,8 @@ int session_join_prompt(struct stream *stream)
     }
     r = ids_append(&whole, session->ids.ids, session->ids.n);
     r = r ? r : ids_append(&whole, stream->prompt.ids, stream->prompt.n);
-    if (r == 0 && stream->slides && !stream->opens) {
-        slide(stream, &whole);
+    if (r == 0 && stream->request.slides && !stream->request.prompt_only) {
+        slide(&stream->request, &whole);
     }
     r = r ? r : ids_append(&prompt, whole.ids, whole.n);
     if (r) {
@@ -367,26 +368,24 @@ int session_join_prompt(struct stream *stream)
     hold(session, whole.n * sizeof(uint32_t));
     session->next_ids = whole;
     whole = (struct ids){ 0 };
-    ids_finish(&stream->prompt);
-    stream->prompt = prompt;
-    prompt = (struct ids){ 0 };
+    prompt_set(stream, &prompt);
     if (stream->prompt.n < n_all) {
-        tell_slid(stream, "tokens behind the first", n_all - stream->prompt.n);
+        report_slid(stream, "tokens behind the first", n_all - stream->prompt.n);
     }
     return 0;
 }
 
 /* ---- messages that don't fit */
 
-/* Where the conversation may be taken up again: at a message of the user's, in the middle of what is left or behind
- * that, and not beyond the turn's own. 0: nowhere. */
+/* Returns how many messages go so that the conversation begins at a message of the user's, in the middle of what is
+ * left or behind that, and not beyond the turn's own; 0: there is no such place. */
 static size_t find_cut(const struct session *session)
 {
     size_t n_first = count_instructions(session);
     size_t from = n_first + session->n_skipped;
-    size_t middle = from + (session->n_said - num_min(session->n_said, from)) / 2;
+    size_t middle = from + (session->n_before - num_min(session->n_before, from)) / 2;
 
-    for (size_t i = num_max(middle, from + 1); i <= session->n_said && i < session->n_messages; i++) {
+    for (size_t i = num_max(middle, from + 1); i <= session->n_before && i < session->n_messages; i++) {
         if (strcmp(session->messages[i]->role, "user") == 0) {
             return i - n_first;
         }
@@ -394,14 +393,15 @@ static size_t find_cut(const struct session *session)
     return 0;
 }
 
-bool session_forget_some(struct stream *stream)
+/* Returns true if older messages were forgotten, and the text is to be made again. */
+static bool forget_some(struct session *session, struct stream *stream)
 {
-    struct session *session = stream->session;
     cleanup(mem_freep) Sotto__V1__ChatMessage **list = NULL;
+    struct text_job *job;
     Sotto__V1__Chat chat;
     size_t cut;
 
-    if (!session || session->kind != SESSION_CHAT || !stream->slides || stream->opens) {
+    if (session->kind != SESSION_CHAT || !stream->request.slides || stream->request.prompt_only) {
         return false;
     }
     cut = find_cut(session);
@@ -411,18 +411,34 @@ bool session_forget_some(struct stream *stream)
     }
     session->n_skipped = cut;
     fill_chat(session, list, &chat);
-    if (text_pool_chat(&stream->text_job, session->account, &chat)) {
+    if (text_pool_chat(&job, session->account, &chat)) {
         return false;
     }
-    ids_finish(&stream->prompt);
-    stream->prompt = (struct ids){ 0 };
-    tell_slid(stream, "messages", cut);
+    prompt_redo(stream, job);
+    report_slid(stream, "messages", cut);
     return true;
+}
+
+bool session_text_join(struct session *session, struct stream *stream)
+{
+    if (join_prompt(session, stream)) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no memory for the session's tokens: this user's requests and sessions hold as "
+                    "much as they may");
+        return false;
+    }
+    if (stream->prompt.n + 1 > stream->request.n_context && forget_some(session, stream)) {
+        if (!stream_is_over(stream)) { /* the notice may have ended it */
+            prompt_begin(stream);
+        }
+        return false;
+    }
+    return !stream_is_over(stream);
 }
 
 /* ---- the answer */
 
-int session_give(struct session *session, const Sotto__V1__Delta *delta)
+int session_text_give(struct session *session, const Sotto__V1__Delta *delta)
 {
     size_t n_before;
     int r;
@@ -437,10 +453,10 @@ int session_give(struct session *session, const Sotto__V1__Delta *delta)
     return r ? err_new(-ENOMEM) : 0;
 }
 
-void session_free_said(struct session *session)
+void session_text_finish(struct session *session)
 {
-    session->n_said = 0;
-    session_take_back(session);
+    session->n_before = 0;
+    session_text_undo(session);
     mem_free(session->messages);
     release(session, session->ids.n * sizeof(uint32_t));
     ids_finish(&session->ids);

@@ -1,45 +1,43 @@
-/*
- * Answer: from a sampled token to a Delta
- *
- * Each token is journalled first, then counted against credit, then given to the stage, which says what may be shown.
- * The checks for an end stand in one place, in the order in which they win: the model's end token, a stop string, the
- * budget, the context.
- */
+#include "stream/answer.h"
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/trace.h"
-#include "session/session.h"
+#include "stream/credit.h"
+#include "stream/report.h"
+#include "stream/slot.h"
 #include <errno.h>
 
+/* ---- log-probabilities */
+
 /* Frees the logprobs of tokens that were shown. */
-static void forget_logprobs(struct stream *stream, size_t n)
+static void forget_logprobs(struct stream_answer *answer, size_t n)
 {
-    n = n < stream->n_logprobs ? n : stream->n_logprobs;
+    n = n < answer->n_logprobs ? n : answer->n_logprobs;
     if (n == 0) {
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        mem_free(stream->logprobs[i].top_ids);
+        mem_free(answer->logprobs[i].top_ids);
     }
-    memmove(stream->logprobs, stream->logprobs + n, (stream->n_logprobs - n) * sizeof(*stream->logprobs));
-    stream->n_logprobs -= n;
+    memmove(answer->logprobs, answer->logprobs + n, (answer->n_logprobs - n) * sizeof(*answer->logprobs));
+    answer->n_logprobs -= n;
 }
 
 /* Keeps @logprobs until the token's text is let go. 0 or -ENOMEM. */
-static int keep_logprobs(struct stream *stream, const Sotto__Engine__Logprobs *logprobs)
+static int keep_logprobs(struct stream_answer *answer, const Sotto__Engine__Logprobs *logprobs)
 {
     size_t n_top = logprobs->n_top_ids < logprobs->n_top_logprobs ? logprobs->n_top_ids : logprobs->n_top_logprobs;
     struct stream_logprob kept = { .logprob = logprobs->logprob, .n_top = (uint32_t)n_top };
 
-    if (stream->n_logprobs == stream->cap_logprobs) {
-        size_t cap = stream->cap_logprobs ? 2 * stream->cap_logprobs : 8;
-        struct stream_logprob *grown = mem_realloc(MEM_STREAM, stream->logprobs, cap * sizeof(*grown));
+    if (answer->n_logprobs == answer->cap_logprobs) {
+        size_t cap = answer->cap_logprobs ? 2 * answer->cap_logprobs : 8;
+        struct stream_logprob *grown = mem_realloc(MEM_STREAM, answer->logprobs, cap * sizeof(*grown));
 
         if (!grown) {
             return -ENOMEM;
         }
-        stream->logprobs = grown;
-        stream->cap_logprobs = cap;
+        answer->logprobs = grown;
+        answer->cap_logprobs = cap;
     }
     if (n_top > 0) {
         kept.top_ids = mem_alloc(MEM_STREAM, n_top * (sizeof(uint32_t) + sizeof(float)));
@@ -50,16 +48,16 @@ static int keep_logprobs(struct stream *stream, const Sotto__Engine__Logprobs *l
         memcpy(kept.top_ids, logprobs->top_ids, n_top * sizeof(uint32_t));
         memcpy(kept.top_logprobs, logprobs->top_logprobs, n_top * sizeof(float));
     }
-    stream->logprobs[stream->n_logprobs++] = kept;
+    answer->logprobs[answer->n_logprobs++] = kept;
     return 0;
 }
 
 /* Fills @ret_logprobs and @ret_list for @n tokens from the oldest logprobs. */
-static void fill_logprobs(const struct stream *stream, size_t n, Sotto__V1__TokenLogprobs *ret_logprobs,
+static void fill_logprobs(const struct stream_answer *answer, size_t n, Sotto__V1__TokenLogprobs *ret_logprobs,
                           Sotto__V1__TokenLogprobs **ret_list)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct stream_logprob *logprobs = &stream->logprobs[i];
+        const struct stream_logprob *logprobs = &answer->logprobs[i];
 
         ret_logprobs[i] = (Sotto__V1__TokenLogprobs)SOTTO__V1__TOKEN_LOGPROBS__INIT;
         ret_logprobs[i].logprob = logprobs->logprob;
@@ -71,12 +69,31 @@ static void fill_logprobs(const struct stream *stream, size_t n, Sotto__V1__Toke
     }
 }
 
-/* What the stage let go, to the client. */
+/* ---- delivery */
+
+/* Returns what is wrong with delivering @delta to the holder, and then to the client; or NULL. */
+static const char *hand_out(struct stream *stream, const Sotto__V1__Delta *delta)
+{
+    const struct stream_holder *holder = &stream->holder;
+
+    if (stream->is_forgotten) {
+        return NULL;
+    }
+    if (holder->ops && holder->ops->on_delta && holder->ops->on_delta(holder->self, delta)) {
+        return "there is no memory for what the session keeps of the answer";
+    }
+    stream->sink->on_delta(stream->owner, delta);
+    return NULL;
+}
+
+/* Hands what the output filter let go to the client. */
 static void deliver(struct stream *stream, const struct output_filter_out *out)
 {
+    struct stream_answer *answer = &stream->answer;
     Sotto__V1__Delta delta = SOTTO__V1__DELTA__INIT;
     cleanup(mem_freep) Sotto__V1__TokenLogprobs *logprobs = NULL;
     cleanup(mem_freep) Sotto__V1__TokenLogprobs **list = NULL;
+    const char *why;
 
     if ((out->n_tokens == 0 && out->n_text == 0) || stream_is_over(stream)) {
         return;
@@ -86,58 +103,57 @@ static void deliver(struct stream *stream, const struct output_filter_out *out)
     memcpy(&delta.tokens, &out->tokens, sizeof(delta.tokens)); /* packing leaves both alone */
     delta.text.len = out->n_text;
     memcpy(&delta.text.data, &out->text, sizeof(delta.text.data));
-    if (stream->sampler.logprobs && stream->n_logprobs >= out->n_tokens) {
+    if (stream->request.sampler.logprobs && answer->n_logprobs >= out->n_tokens) {
         logprobs = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*logprobs));
         list = mem_calloc(MEM_STREAM, out->n_tokens, sizeof(*list));
         if (!logprobs || !list) {
             stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
             return;
         }
-        fill_logprobs(stream, out->n_tokens, logprobs, list);
+        fill_logprobs(answer, out->n_tokens, logprobs, list);
         delta.logprobs = list;
         delta.n_logprobs = out->n_tokens;
     }
-    if (!stream->is_forgotten && stream->session && session_give(stream->session, &delta)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for what the session keeps of the answer");
+    why = hand_out(stream, &delta);
+    if (why) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, why);
         return;
     }
-    if (!stream->is_forgotten) {
-        stream->sink->on_delta(stream->owner, &delta);
-    }
-    forget_logprobs(stream, out->n_tokens);
-    journal_delivered(&stream->journal, output_filter_n_shown(stream->filter), output_filter_n_bytes(stream->filter));
+    forget_logprobs(answer, out->n_tokens);
+    journal_delivered(&stream->journal, output_filter_n_shown(answer->filter), output_filter_n_bytes(answer->filter));
 }
 
-/* All that was held back may be shown: the answer ends here. */
+/* Shows all that was held back: the answer ends here. */
 static void flush(struct stream *stream)
 {
     struct output_filter_out out;
 
-    output_filter_flush(stream->filter, &out);
+    output_filter_flush(stream->answer.filter, &out);
     deliver(stream, &out);
 }
 
-static void beat(struct stream *stream)
+/* Measures the time since the last token. */
+static void measure(struct stream *stream)
 {
+    struct stream_usage *usage = &stream->usage;
     uint64_t now_us = clock_mono_us();
 
-    if (stream->first_us == 0) {
-        stream->first_us = now_us;
+    if (usage->first_us == 0) {
+        usage->first_us = now_us;
     } else {
-        histogram_add(&stream->histogram, now_us - stream->last_us);
+        histogram_add(&usage->gaps, now_us - usage->last_us);
     }
-    stream->last_us = now_us;
-    trace_add(TRACE_TOKEN, stream->number, stream->n_answer);
+    usage->last_us = now_us;
+    trace_add(TRACE_TOKEN, stream->number, stream->answer.n_tok);
 }
 
-/* Pushes @id through the stage and delivers. True: a stop string is complete. */
+/* Pushes @id through the output filter and delivers. Returns true if a stop string is complete. */
 static bool show(struct stream *stream, uint32_t id)
 {
     struct output_filter_out out;
     int r;
 
-    r = output_filter_push(stream->filter, id, &out);
+    r = output_filter_push(stream->answer.filter, id, &out);
     if (r < 0) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's text");
         return false;
@@ -150,58 +166,79 @@ static bool show(struct stream *stream, uint32_t id)
     return false;
 }
 
-/* Counts one token of credit as spent; a stream without any is parked. */
-static void spend(struct stream *stream)
+static void take_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *logprobs)
 {
-    if (stream->has_credit && stream->credit > 0) {
-        stream->credit--;
-        stream_count_left(stream);
-        stream_repark(stream);
-    }
-}
+    const struct stream_request *request = &stream->request;
+    struct stream_answer *answer = &stream->answer;
+    bool ends = vocab_ends(stream->instance->vocab, id) && !request->ignores_end;
 
-void stream_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *logprobs)
-{
-    bool ends = vocab_ends(stream->instance->vocab, id) && !stream->ignores_end;
-
-    if (stream->opens) {
-        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* what it begins with is computed */
+    if (request->prompt_only) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
         return;
     }
     if (journal_token(&stream->journal, id)) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's journal");
         return;
     }
-    beat(stream);
-    stream->n_answer++;
+    measure(stream);
+    answer->n_tok++;
     stream->job.n_known++;
-    stream_count_left(stream);
-    stream->hub->counts[HUB_GENERATED_TOK]++;
-    if (stream->is_throttled) {
-        stream->is_throttled = false;
-        stream_notice(stream, SOTTO__V1__NOTICE_KIND__NOTICE_RESUMED, NULL);
-    }
+    credit_count_left(stream);
+    stream->streams->events->counts[COUNT_GENERATED_TOK]++;
+    report_unthrottled(stream);
     if (ends) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
         return;
     }
-    if (logprobs && stream->sampler.logprobs && keep_logprobs(stream, logprobs)) {
+    if (logprobs && request->sampler.logprobs && keep_logprobs(answer, logprobs)) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
         return;
     }
     if (show(stream, id)) {
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_STOP);
-    } else if (stream->n_answer >= stream->max_tok) {
+    } else if (answer->n_tok >= request->max_tok) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_LENGTH);
-    } else if (stream->job.n_known >= stream->n_context && stream->slides) {
-        spend(stream);
-        stream_slide(stream);
-    } else if (stream->job.n_known >= stream->n_context) {
+    } else if (stream->job.n_known >= request->n_context && request->slides) {
+        credit_spend(stream);
+        slot_slide(stream);
+    } else if (stream->job.n_known >= request->n_context) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
     } else {
-        spend(stream);
+        credit_spend(stream);
+    }
+}
+
+/* ---- from a step */
+
+bool answer_is_plausible(const struct stream *stream, const Sotto__Engine__EntryDone *done)
+{
+    const struct job *job = &stream->job;
+    bool pools = stream->request.pools;
+    bool is_last =
+        pools && job->n_done + done->rows == job->n_known && done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_DONE;
+
+    if (pools && done->n_tokens > 0) {
+        return false;
+    }
+    return done->n_hidden == (is_last ? stream->instance->facts.n_hidden : 0);
+}
+
+void answer_take(struct stream *stream, const Sotto__Engine__EntryDone *done)
+{
+    if (done->n_tokens == 1) {
+        take_token(stream, done->tokens[0], done->n_logprobs ? done->logprobs[0] : NULL);
+    }
+    if (done->n_hidden > 0) {
+        stream->holder.ops->on_hidden(stream->holder.self, stream, done->hidden, done->n_hidden);
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM && stream->request.pools) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
+                    "there is no room left for the text: try again later");
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NO_ROOM) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT);
+    } else if (done->outcome == SOTTO__ENGINE__OUTCOME__OUTCOME_NUMERIC) {
+        stream_fail(stream, SOTTO__V1__CODE__CODE_INTERNAL, "the model gave no finite number for this request");
     }
 }

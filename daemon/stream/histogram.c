@@ -3,7 +3,8 @@
 
 #define STEPS 8u /* buckets an octave; a power of two */
 
-/* Bucket of @us: the octave (place of the highest bit) and the next three bits. Below 8 they are exact. */
+/* Returns the bucket of @us: the octave (position of the highest bit) and the next three bits. Below 8 they are
+ * exact. */
 static uint32_t bucket_of(uint64_t us)
 {
     uint32_t octave = 0;
@@ -18,7 +19,7 @@ static uint32_t bucket_of(uint64_t us)
     return (octave + 1) * STEPS + (uint32_t)(us >> octave) % STEPS;
 }
 
-/* The largest value that falls into @bucket. */
+/* Returns the largest value that falls into @bucket. */
 static uint64_t edge_of(uint32_t bucket)
 {
     uint32_t octave = bucket / STEPS;

@@ -18,7 +18,7 @@ struct histogram { /* zeroed at its beginning */
 
 void histogram_add(struct histogram *histogram, uint64_t gap_us);
 
-/* The gap that @permille of all gaps do not pass (the upper edge of its bucket); 0 without gaps. */
+/* Returns the gap that @permille of all gaps do not pass (the upper edge of its bucket); 0 without gaps. */
 uint32_t histogram_at(const struct histogram *histogram, uint32_t permille);
 
 #endif

@@ -11,7 +11,7 @@
 #define VERSION    1u
 #define HEAD_BYTES 16u
 
-/* A prompt of the longest context fits many times; a length beyond it is no record. */
+/* The largest body: a prompt of the longest context fits many times; a length beyond it is no record. */
 #define BODY_MAX (64u << 20)
 
 /* CRC-32C (Castagnoli polynomial, reflected), four bits at a time: records are short, tables would be larger. */
@@ -43,7 +43,7 @@ static uint32_t get32(const uint8_t *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Of a record's head (its last field left out) and its body. */
+/* Computes the checksum of a record's head (without its last field) and its body. */
 static uint32_t checksum(const uint8_t *head, const uint8_t *body, size_t n)
 {
     return crc_of(crc_of(0, head, HEAD_BYTES - 4), body, n);
@@ -81,8 +81,8 @@ void journal_close(struct journal *journal)
     journal->n_bytes = 0;
 }
 
-/* The body at @record + HEAD_BYTES, @n bytes with room for padding behind, is there already. One write, so that a
- * record is whole or is not there. */
+/* Writes the record, whose body lies at @record + HEAD_BYTES, @n bytes with room for padding behind. It is one write,
+ * so that a record is whole or is not there. */
 static int append(struct journal *journal, enum journal_kind kind, uint8_t *record, size_t n)
 {
     size_t n_padded = (n + 3) & ~(size_t)3;

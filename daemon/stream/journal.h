@@ -37,7 +37,7 @@ struct journal {
     uint32_t n_slid;   /* tokens of prompt and answer that slid away */
 };
 
-/* 0, or a fault: no descriptor, no memory. */
+/* Opens an empty journal. 0, or a fault: no descriptor, no memory. */
 int journal_open(struct journal *journal, struct account *account);
 void journal_close(struct journal *journal); /* NULL, closed and zeroed ones with fd -1 are fine */
 

@@ -1,21 +1,20 @@
-/*
- * The second look at a request: model and tokens are there. Does it fit the context and the vocabulary, and can it
- * be served in time? Then its journal begins, and it waits for a seat.
- */
+#include "stream/prompt.h"
 #include "base/clean.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "proto/limit.h"
-#include "registry/models.h"
 #include "sched/admit.h"
-#include "session/session.h"
+#include "stream/credit.h"
+#include "stream/report.h"
 #include <errno.h>
 #include <stdio.h>
 
+/* ---- checks */
+
 static int check_vocabulary(const struct stream *stream, struct diag *diag)
 {
-    const Sotto__Engine__Sampler *sampler = &stream->sampler;
+    const Sotto__Engine__Sampler *sampler = &stream->request.sampler;
     uint32_t n_vocab = stream->instance->facts.n_vocab;
 
     for (size_t i = 0; i < stream->prompt.n; i++) {
@@ -41,39 +40,61 @@ static int check_vocabulary(const struct stream *stream, struct diag *diag)
 
 static int check_size(const struct stream *stream, struct diag *diag)
 {
+    const struct stream_request *request = &stream->request;
+
     if (stream->prompt.n == 0) {
         diag_set(diag, "the prompt has no token: this model's vocabulary puts none before a text, so there "
                        "must be a text");
         return SOTTO__V1__CODE__CODE_INVALID_ARGUMENT;
     }
-    if (stream->prompt.n + !stream->embeds > stream->n_context) {
-        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, stream->n_context,
-                 stream->n_context < stream->instance->facts.n_context ? " (this user's limit)" : "",
-                 stream->embeds ? "" : ": there must be room for one token of the answer");
+    if (stream->prompt.n + !request->pools > request->n_context) {
+        diag_set(diag, "the prompt has %zu tokens and the context %u%s%s", stream->prompt.n, request->n_context,
+                 request->n_context < stream->instance->facts.n_context ? " (this user's limit)" : "",
+                 request->pools ? "" : ": there must be room for one token of the answer");
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
     }
     return 0;
 }
 
 /* A slide that keeps too much would free a few tokens each time, for the price of nearly a whole context. */
-static int check_slide(struct stream *stream, struct diag *diag)
+static int check_slide(struct stream_request *request, struct diag *diag)
 {
-    uint32_t n_most = stream->n_context / 2;
+    uint32_t n_most = request->n_context / 2;
 
-    if (stream->n_keep == STREAM_KEEP_UNSAID) {
-        stream->n_keep = (uint32_t)num_min(DEFAULT_KEEP_TOKENS, n_most);
+    if (request->n_keep == STREAM_KEEP_DEFAULT) {
+        request->n_keep = (uint32_t)num_min(DEFAULT_KEEP_TOKENS, n_most);
     }
-    if (stream->slides && stream->n_keep > n_most) {
+    if (request->slides && request->n_keep > n_most) {
         diag_blame(diag, "generate.keep_tokens",
                    "keep_tokens is %u and the context %u: at most half of it (%u) can be kept in every slide",
-                   stream->n_keep, stream->n_context, n_most);
+                   request->n_keep, request->n_context, n_most);
         return SOTTO__V1__CODE__CODE_OUT_OF_RANGE;
     }
     return 0;
 }
 
+/* Returns false if the stream embeds and its model is not made for that: the stream is failed. */
+static bool check_pooling(struct stream *stream)
+{
+    const struct instance *instance = stream->instance;
+    struct diag diag = DIAG_INIT;
+
+    if (!stream->request.pools || instance->facts.n_hidden > 0) {
+        return true;
+    }
+    diag_blame(&diag, "embed.model",
+               "model %s is not made for embedding: its file does not say how hidden states are pooled "
+               "(key %s.pooling_type: mean, first or last)",
+               instance->settings.name, instance->facts.architecture);
+    stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &diag);
+    return false;
+}
+
+/* ---- the journal */
+
 static int start_journal(struct stream *stream)
 {
+    const struct stream_request *request = &stream->request;
     cleanup(mem_freep) uint8_t *packed = NULL;
     int r;
 
@@ -82,30 +103,33 @@ static int start_journal(struct stream *stream)
         stream->journal.fd = -1;
         return err_up(r);
     }
-    packed = mem_alloc(MEM_STREAM, sotto__engine__sampler__get_packed_size(&stream->sampler));
+    packed = mem_alloc(MEM_STREAM, sotto__engine__sampler__get_packed_size(&request->sampler));
     if (!packed) {
         return err_new(-ENOMEM);
     }
-    r = journal_request(&stream->journal, packed, sotto__engine__sampler__pack(&stream->sampler, packed));
+    r = journal_request(&stream->journal, packed, sotto__engine__sampler__pack(&request->sampler, packed));
     r = r ? r : journal_prompt(&stream->journal, stream->prompt.ids, stream->prompt.n);
-    r = r ? r : journal_numerics(&stream->journal, stream->numerics);
-    r = r ? r : output_filter_create(&stream->filter, stream->instance->vocab, stream->stops, stream->n_stops);
+    r = r ? r : journal_numerics(&stream->journal, stream->reported.numerics);
+    r = r ? r : output_filter_create(&stream->answer.filter, stream->instance->vocab, request->stops, request->n_stops);
     return r ? err_up(r) : 0;
 }
 
-/* Time from the request's arrival, in ms, to what is foretold for @from_now_us later. */
+/* ---- admission */
+
+/* Returns the time in ms from the request's arrival to @from_now_us. */
 static unsigned long long since_arrival_ms(const struct stream *stream, uint64_t from_now_us)
 {
-    return (clock_mono_us() - stream->opened_us + from_now_us) / 1000;
+    return (clock_mono_us() - stream->usage.opened_us + from_now_us) / 1000;
 }
 
-/* The promise that was asked for can't be given: says what was foretold, and when to ask again. */
+/* Fails the stream: its deadline can't be met. Says what is estimated, and when to ask again. */
 static void refuse_late(struct stream *stream, const struct admit_verdict *verdict)
 {
+    const struct stream_request *request = &stream->request;
     uint64_t estimated_us = verdict->is_first ? verdict->first_us : verdict->finish_us;
-    uint32_t wanted_ms = verdict->is_first ? stream->first_by_ms : stream->finish_by_ms;
+    uint32_t wanted_ms = verdict->is_first ? request->first_by_ms : request->finish_by_ms;
     const char *which = verdict->is_first ? "first" : "last";
-    const struct governor_limits *limits = &stream->hub->governor.limits[stream->job.eq->processor];
+    const struct governor_limits *limits = &stream->streams->limits[stream->job.eq->processor];
     char text[DIAG_BYTES];
 
     if (estimated_us == ADMIT_NO_TIME) {
@@ -122,17 +146,17 @@ static void refuse_late(struct stream *stream, const struct admit_verdict *verdi
     stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, text);
 }
 
-/* False: it is refused, and told so. */
-static bool may_come_in(struct stream *stream)
+/* Returns false if the stream is refused and failed. */
+static bool admit(struct stream *stream)
 {
-    struct hub *hub = stream->hub;
+    struct streams *streams = stream->streams;
     struct governor_limits usual[PROCESSOR_COUNT];
     struct governor_limits limits[PROCESSOR_COUNT];
     struct admit_verdict verdict;
 
-    admit_limits(hub->governor.limits, clock_mono_us(), clock_boot_us(), usual);
-    dispatch_real_limits(&hub->dispatcher.dispatch, usual, limits);
-    switch ((enum admit_outcome)admit_check(&hub->queue, &stream->job, limits, clock_boot_us(), &verdict)) {
+    admit_limits(streams->limits, clock_mono_us(), clock_boot_us(), usual);
+    dispatch_real_limits(&streams->dispatch, usual, limits);
+    switch ((enum admit_outcome)admit_check(&streams->queue, &stream->job, limits, clock_boot_us(), &verdict)) {
     case ADMIT_OK:
         return true;
     case ADMIT_LATE:
@@ -148,54 +172,48 @@ static bool may_come_in(struct stream *stream)
     return true;
 }
 
-/* Puts what its session holds before the prompt. False: it is over, or words are made again without the oldest ones. */
-static bool join_session(struct stream *stream)
+/* Has the stream wait for a slot, unless its holder or its engine is not ready for that. */
+static void queue_up(struct stream *stream)
 {
-    if (stream->opens && stream->prompt.n == 0) {
-        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* it begins with nothing */
-        return false;
-    }
-    if (session_join_prompt(stream)) {
-        stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED,
-                    "there is no memory for the session's tokens: this user's requests and sessions hold as "
-                    "much as they may");
-        return false;
-    }
-    if (stream->prompt.n + 1 > stream->n_context && session_forget_some(stream)) {
-        if (!stream_is_over(stream)) { /* or who was told has ended it */
-            stream_begin(stream);
-        }
-        return false;
-    }
-    return !stream_is_over(stream);
-}
+    const struct stream_holder *holder = &stream->holder;
+    bool may_queue = !holder->ops || !holder->ops->may_queue || holder->ops->may_queue(holder->self);
 
-/* It waits for a seat from now on, unless something of an earlier turn is still under way in its session's sequence. */
-static void want_seat(struct stream *stream)
-{
     stream_move(stream, STREAM_WAITING);
-    if (instance_is_ready(stream->instance) && (!stream->session || session_is_free(stream->session))) {
-        queue_want(&stream->hub->queue, &stream->job, clock_mono_us());
+    if (instance_is_ready(stream->instance) && may_queue) {
+        queue_want(&stream->streams->queue, &stream->job, clock_mono_us());
     }
-    hub_poke(stream->hub);
+    events_poke(stream->streams->events);
 }
 
-/* The prompt's tokens are known. */
+static bool join_holder(struct stream *stream)
+{
+    const struct stream_holder *holder = &stream->holder;
+
+    if (stream->request.prompt_only && stream->prompt.n == 0) {
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* there is nothing to compute */
+        return false;
+    }
+    return !holder->ops || !holder->ops->on_prompt || holder->ops->on_prompt(holder->self, stream);
+}
+
+/* Goes on with the prompt's tokens. */
 static void on_known(struct stream *stream)
 {
-    const struct instance *instance = stream->instance;
+    const struct stream_holder *holder = &stream->holder;
+    struct stream_request *request = &stream->request;
+    struct job *job = &stream->job;
     struct diag diag = DIAG_INIT;
     int r;
 
-    stream->n_context = instance->facts.n_context;
+    request->n_context = stream->instance->facts.n_context;
     if (stream->grant.n_context > 0) {
-        stream->n_context = (uint32_t)num_min(stream->n_context, stream->grant.n_context);
+        request->n_context = (uint32_t)num_min(request->n_context, stream->grant.n_context);
     }
-    if (!join_session(stream)) {
+    if (!join_holder(stream)) {
         return;
     }
     r = check_size(stream, &diag);
-    r = r ? r : check_slide(stream, &diag);
+    r = r ? r : check_slide(request, &diag);
     r = r ? r : check_vocabulary(stream, &diag);
     if (r) {
         stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
@@ -206,19 +224,23 @@ static void on_known(struct stream *stream)
                     "the answer's journal could not be made: no memory or no descriptor is left");
         return;
     }
-    stream->job.n_prompt = (uint32_t)stream->prompt.n;
-    stream->job.n_known = stream->job.n_prompt;
-    stream->job.n_most = (uint32_t)num_min((uint64_t)stream->job.n_prompt + stream->max_tok, stream->n_context);
-    stream_count_left(stream);
-    session_prepare(stream);
-    if (!may_come_in(stream)) {
+    job->n_prompt = (uint32_t)stream->prompt.n;
+    job->n_known = job->n_prompt;
+    job->n_most = (uint32_t)num_min((uint64_t)job->n_prompt + request->max_tok, request->n_context);
+    credit_count_left(stream);
+    if (holder->ops && holder->ops->on_sized) {
+        holder->ops->on_sized(holder->self, stream);
+    }
+    if (!admit(stream)) {
         return;
     }
-    stream->hub->counts[HUB_PROMPT_TOK] += stream->prompt.n;
+    stream->streams->events->counts[COUNT_PROMPT_TOK] += stream->prompt.n;
     ids_finish(&stream->prompt);
-    want_seat(stream);
-    stream_accept(stream);
+    queue_up(stream);
+    report_accepted(stream);
 }
+
+/* ---- tokens */
 
 static void on_text(void *owner, struct text_job *job)
 {
@@ -226,11 +248,10 @@ static void on_text(void *owner, struct text_job *job)
 
     stream->text_job = NULL;
     if (job->outcome == TOKENIZE_OK) {
-        stream->prompt = job->ids;
-        job->ids = (struct ids){ 0 };
+        prompt_set(stream, &job->ids);
         on_known(stream);
-    } else if (job->outcome == TOKENIZE_BAD_TEXT && job->kind == TEXT_CHAT && stream->opens) {
-        /* Not a conversation yet, to the template: nothing is computed ahead. */
+    } else if (job->outcome == TOKENIZE_BAD_TEXT && job->kind == TEXT_CHAT && stream->request.prompt_only) {
+        /* To the template this is no conversation yet: nothing is computed ahead. */
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END);
     } else if (job->outcome == TOKENIZE_BAD_TEXT) {
         stream_fail_diag(stream, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &job->diag);
@@ -241,15 +262,13 @@ static void on_text(void *owner, struct text_job *job)
     }
 }
 
-void stream_begin(struct stream *stream)
+void prompt_begin(struct stream *stream)
 {
+    const struct stream_request *request = &stream->request;
     struct instance *instance = stream->instance;
     struct text_job *job = stream->text_job;
-    struct diag diag = DIAG_INIT;
-    int r = embed_check(stream, &diag);
 
-    if (r) {
-        stream_fail_diag(stream, (Sotto__V1__Code)r, &diag);
+    if (!check_pooling(stream)) {
         return;
     }
     if (!job) {
@@ -263,22 +282,34 @@ void stream_begin(struct stream *stream)
         stream_fail_diag(stream, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, &instance->chat_diag);
         return;
     }
-    job->vocab = instance->vocab;
-    job->chat = instance->chat;
-    job->flags = stream->embeds ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
-    if (stream->session && stream->session->ids.n > 0) {
-        job->flags = TOKENIZE_MIDDLE; /* goes on from what the session holds */
+    job->flags = request->pools ? TOKENIZE_BOS | TOKENIZE_EOS : TOKENIZE_BOS;
+    if (request->continues) {
+        job->flags = TOKENIZE_MIDDLE;
     }
-    job->release = instance_unref;
-    job->keeper = instance;
-    instance_ref(instance);
-    text_pool_push(&stream->hub->pool, job, on_text, stream);
+    instance_lend_text(instance, job);
+    text_pool_push(instance->registry->pool, job, on_text, stream);
 }
 
-void stream_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler)
+void prompt_set(struct stream *stream, struct ids *prompt)
 {
-    *ret_sampler = stream->sampler;
-    ret_sampler->never = stream->instance->never;
-    ret_sampler->n_never = stream->instance->n_never;
-    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, stream->instance->facts.n_vocab);
+    ids_finish(&stream->prompt);
+    stream->prompt = *prompt;
+    *prompt = (struct ids){ 0 };
+}
+
+void prompt_redo(struct stream *stream, struct text_job *job)
+{
+    stream->text_job = job;
+    ids_finish(&stream->prompt);
+    stream->prompt = (struct ids){ 0 };
+}
+
+void prompt_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler)
+{
+    const struct instance *instance = stream->instance;
+
+    *ret_sampler = stream->request.sampler;
+    ret_sampler->never = instance->never;
+    ret_sampler->n_never = instance->n_never;
+    ret_sampler->top_logprobs = (uint32_t)num_min(ret_sampler->top_logprobs, instance->facts.n_vocab);
 }

@@ -14,13 +14,13 @@ struct account_limits quota_limits(const struct grant *grant)
     };
 }
 
-/* Who is parked waits for its client, for as long as that likes, and for no place. */
-static uint32_t count_waiting(const struct hub *hub)
+/* Counts the requests that wait. A parked request waits for its client only, so it does not count. */
+static uint32_t count_waiting(const struct streams *streams)
 {
     struct list *link;
     uint32_t n = 0;
 
-    list_for_each (link, &hub->streams) {
+    list_for_each (link, &streams->all) {
         const struct stream *stream = container_of(link, struct stream, link);
 
         n += !stream->job.parked && (stream->state == STREAM_TOKENIZING || stream->state == STREAM_WAITING);
@@ -42,52 +42,53 @@ static void hash_more(ProtobufCBuffer *buffer, size_t n, const uint8_t *bytes)
     hasher->hash = map_hash(bytes, n, hasher->hash);
 }
 
-static uint64_t key_of(const struct hub *hub, const struct quota_request *ask)
+static uint64_t key_of(const struct streams *streams, const struct quota_request *request)
 {
-    struct hasher hasher = { .base.append = hash_more, .hash = hub->keys.salt + ask->priority };
+    struct hasher hasher = { .base.append = hash_more, .hash = streams->keys.salt + request->priority };
 
-    protobuf_c_message_pack_to_buffer(&ask->ask->base, &hasher.base);
+    protobuf_c_message_pack_to_buffer(&request->generate->base, &hasher.base);
     return hasher.hash;
 }
 
 /* ---- bounds */
 
-/* Parts of the places to wait that are kept from @ask: a crowd of lower classes does not shut the door to those who
- * can't wait, nor a few users to all others. */
-static uint32_t parts_kept(const struct quota_request *ask)
+/* Returns how many parts of the waiting places are reserved for other requests: many requests of lower classes do not
+ * lock out the urgent ones, nor a few users all others. */
+static uint32_t parts_reserved(const struct quota_request *request)
 {
-    return (uint32_t)(PRIORITY_REALTIME - ask->priority) + (ask->account->n_waiting >= LIMIT_WAITING_FEW);
+    return (uint32_t)(PRIORITY_REALTIME - request->priority) + (request->account->n_waiting >= LIMIT_WAITING_FEW);
 }
 
-static void fill_bounds(const struct hub *hub, const struct quota_request *ask, struct retry_request *place)
+static void fill_bounds(const struct streams *streams, const struct quota_request *request, struct retry_request *retry)
 {
-    const struct account_limits limits = quota_limits(ask->grant);
-    const struct account *account = ask->account;
-    uint32_t n_most = LIMIT_WAITING - place->group * LIMIT_WAITING_KEPT;
+    const struct account_limits limits = quota_limits(request->grant);
+    const struct account *account = request->account;
+    uint32_t n_most = LIMIT_WAITING - retry->group * LIMIT_WAITING_KEPT;
 
-    place->own = (struct retry_bound){
+    retry->own = (struct retry_bound){
         .n_free = account_room(account, &limits),
         .n_most = (uint32_t)num_min(limits.n_streams, limits.n_waiting),
         .service = &account->service,
     };
-    place->own.gap_us =
-        queue_estimate_us(&hub->queue, account, ask->priority, hub->governor.limits, &place->own.first_us);
-    place->shared = (struct retry_bound){
-        .n_free = n_most - (uint32_t)num_min(count_waiting(hub), n_most),
+    retry->own.gap_us =
+        queue_estimate_us(&streams->queue, account, request->priority, streams->limits, &retry->own.first_us);
+    retry->shared = (struct retry_bound){
+        .n_free = n_most - (uint32_t)num_min(count_waiting(streams), n_most),
         .n_most = n_most,
-        .service = &hub->queue.service,
+        .service = &streams->queue.service,
     };
-    place->shared.gap_us =
-        queue_estimate_us(&hub->queue, NULL, ask->priority, hub->governor.limits, &place->shared.first_us);
+    retry->shared.gap_us =
+        queue_estimate_us(&streams->queue, NULL, request->priority, streams->limits, &retry->shared.first_us);
 }
 
-/* ---- what is said */
+/* ---- refusals */
 
-static void say_full(const struct hub *hub, const struct quota_request *ask, uint32_t retry_ms, struct diag *diag)
+static void explain_full(const struct streams *streams, const struct quota_request *request, uint32_t retry_ms,
+                         struct diag *diag)
 {
-    const struct account *account = ask->account;
+    const struct account *account = request->account;
 
-    if (account->n_live >= ask->grant->n_streams) {
+    if (account->n_live >= request->grant->n_streams) {
         diag_set(diag, "%u requests of this user are live, as many as it may have: end one, or come back in %u ms",
                  account->n_live, retry_ms);
     } else if (account->n_waiting >= LIMIT_WAITING_A_UID) {
@@ -98,61 +99,70 @@ static void say_full(const struct hub *hub, const struct quota_request *ask, uin
                  "%u requests are waiting already, and no more of this class may beside those that were told "
                  "to come "
                  "back: come back in %u ms",
-                 count_waiting(hub), retry_ms);
+                 count_waiting(streams), retry_ms);
     }
 }
 
-/* A budget is spent: tokens, or energy; or it has to rest for what it did. */
-static bool is_spent(struct hub *hub, const struct quota_request *ask, uint64_t tokens_wait_us, uint32_t *ret_retry_ms,
-                     struct diag *diag)
+/* Returns how long until the joules of the user's minute allow anything; 0: now. */
+static uint64_t energy_wait_us(struct streams *streams, const struct grant *grant)
 {
-    uint64_t energy_wait_us = metering_wait_us(hub, ask->grant, clock_boot_us());
-    uint64_t wait_us = num_max(tokens_wait_us, energy_wait_us);
-    bool is_energy = ask->grant->tokens_a_minute == 0 || energy_wait_us >= tokens_wait_us; /* of a later now */
+    struct usage *usage = usage_table_get(&streams->usage_table, grant->uid);
+
+    return usage ? usage_wait_us(usage, grant->energy_a_minute, clock_boot_us()) : 0;
+}
+
+/* Returns whether a budget is spent (tokens or energy), or the account is barred for a while for the engines that its
+ * requests have cost. */
+static bool is_spent(struct streams *streams, const struct quota_request *request, uint64_t tokens_wait_us,
+                     uint32_t *ret_retry_ms, struct diag *diag)
+{
+    uint64_t energy_us = energy_wait_us(streams, request->grant);
+    uint64_t wait_us = num_max(tokens_wait_us, energy_us);
+    bool is_energy = request->grant->tokens_a_minute == 0 || energy_us >= tokens_wait_us; /* of a later now */
 
     if (wait_us == 0) {
         return false;
     }
     *ret_retry_ms = (uint32_t)num_min(num_div_up(wait_us, 1000), UINT32_MAX);
-    if (ask->account->barred_us > clock_boot_us()) {
+    if (request->account->barred_us > clock_boot_us()) {
         diag_set(diag, "%u requests of this user have cost the engine they ran on: come back in %u ms",
-                 ask->account->n_guilty, *ret_retry_ms);
+                 request->account->n_guilty, *ret_retry_ms);
         return true;
     }
     diag_set(diag, "this user's %u %s a minute are spent: come back in %u ms",
-             is_energy ? ask->grant->energy_a_minute : ask->grant->tokens_a_minute, is_energy ? "joules" : "tokens",
-             *ret_retry_ms);
+             is_energy ? request->grant->energy_a_minute : request->grant->tokens_a_minute,
+             is_energy ? "joules" : "tokens", *ret_retry_ms);
     return true;
 }
 
-int quota_check(struct hub *hub, const struct quota_request *ask, uint32_t *ret_retry_ms, struct diag *diag)
+int quota_check(struct streams *streams, const struct quota_request *request, uint32_t *ret_retry_ms, struct diag *diag)
 {
-    const struct account_limits limits = quota_limits(ask->grant);
-    struct retry_request place = {
-        .key = key_of(hub, ask),
-        .uid = ask->account->uid,
-        .group = parts_kept(ask),
+    const struct account_limits limits = quota_limits(request->grant);
+    struct retry_request retry = {
+        .key = key_of(streams, request),
+        .uid = request->account->uid,
+        .group = parts_reserved(request),
     };
     uint64_t wait_us = 0;
     int r;
 
-    r = account_admit(ask->account, &limits, ask->n_bytes, clock_boot_us(), &wait_us);
-    if (r != ACCOUNT_BYTES && is_spent(hub, ask, wait_us, ret_retry_ms, diag)) {
+    r = account_admit(request->account, &limits, request->n_bytes, clock_boot_us(), &wait_us);
+    if (r != ACCOUNT_BYTES && is_spent(streams, request, wait_us, ret_retry_ms, diag)) {
         return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
     }
-    fill_bounds(hub, ask, &place);
+    fill_bounds(streams, request, &retry);
     if (r == ACCOUNT_BYTES) {
-        place.own.n_free = 0;
+        retry.own.n_free = 0;
     }
-    if (retry_admit(&hub->retry_list, &place, clock_mono_us(), &wait_us)) {
+    if (retry_admit(&streams->retry_list, &retry, clock_mono_us(), &wait_us)) {
         return 0;
     }
     *ret_retry_ms = (uint32_t)num_div_up(wait_us, 1000);
     if (r == ACCOUNT_BYTES) {
         diag_set(diag, "this user's requests hold %llu MiB of memory already, and no more may",
-                 (unsigned long long)(ask->account->bytes >> 20));
+                 (unsigned long long)(request->account->bytes >> 20));
     } else {
-        say_full(hub, ask, *ret_retry_ms, diag);
+        explain_full(streams, request, *ret_retry_ms, diag);
     }
     return SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
 }

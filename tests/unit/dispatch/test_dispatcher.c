@@ -1,4 +1,4 @@
-/* Steps that wait, stand still and go on, with engines that play: no token of anybody changes. */
+/* Steps that wait, stand still and go on, with fake engines: no token of any answer changes. */
 #include "base/clock.h"
 #include "hub_fixture.h"
 #include "proto/limit.h"
@@ -22,8 +22,8 @@ static void teardown(void)
 static void ask(struct client *client, uint32_t first, uint32_t n_answer, Sotto__V1__PriorityClass priority)
 {
     client_init(client, first, PROMPT_N, n_answer);
-    client->ask.priority = priority;
-    client_ask(&fixture, client);
+    client->generate.priority = priority;
+    client_generate(&fixture, client);
 }
 
 static void ask_alone(struct client *client, uint32_t first, uint32_t n_answer)
@@ -33,12 +33,12 @@ static void ask_alone(struct client *client, uint32_t first, uint32_t n_answer)
     client_assert_done(client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, n_answer);
 }
 
-/* To be set by hand: the governor looks away until all work is done. */
+/* Returns the limits of the CPU, to be set by hand: the governor does not change them until all work is done. */
 static struct governor_limits *limits(void)
 {
     fixture.hub->governor_loop.ticks = true;
     uv_timer_stop(&fixture.hub->governor_loop.timer);
-    return &fixture.hub->governor.limits[PROCESSOR_CPU];
+    return &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
 }
 
 static uint32_t n_standing(void)
@@ -46,7 +46,7 @@ static uint32_t n_standing(void)
     uint32_t n = 0;
 
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        n += fixture.hub->dispatcher.dispatch.steps[i].state == DISPATCH_SUSPENDED;
+        n += fixture.hub->streams.dispatch.steps[i].state == DISPATCH_SUSPENDED;
     }
     return n;
 }
@@ -54,7 +54,7 @@ static uint32_t n_standing(void)
 static bool stands(void *owner)
 {
     (void)owner;
-    hub_poke(fixture.hub); /* as the governor's tick would */
+    events_poke(&fixture.hub->events); /* as the governor's tick would */
     return n_standing() > 0;
 }
 
@@ -79,7 +79,7 @@ START_TEST(realtime_passes_a_background_step_and_neither_changes_a_token)
 
     client_assert_same(&low, &alone[0]);
     client_assert_same(&high, &alone[1]);
-    ck_assert_uint_ge(fixture.hub->counts[HUB_SUSPENDS], 1);
+    ck_assert_uint_ge(fixture.hub->events.counts[COUNT_SUSPENDS], 1);
     client_finish(&alone[0]);
     client_finish(&alone[1]);
     client_finish(&low);
@@ -87,7 +87,7 @@ START_TEST(realtime_passes_a_background_step_and_neither_changes_a_token)
 }
 END_TEST
 
-START_TEST(twenty_who_pass_do_not_change_the_one_who_waits)
+START_TEST(twenty_requests_that_pass_do_not_change_the_one_that_waits)
 {
     struct client alone;
     struct client low;
@@ -106,8 +106,8 @@ START_TEST(twenty_who_pass_do_not_change_the_one_who_waits)
     client_until_over(&fixture, &low);
 
     client_assert_same(&low, &alone);
-    ck_assert_uint_ge(fixture.hub->counts[HUB_SUSPENDS], 15);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 0);
+    ck_assert_uint_ge(fixture.hub->events.counts[COUNT_SUSPENDS], 15);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREEMPTIONS], 0);
     client_finish(&alone);
     client_finish(&low);
 }
@@ -156,7 +156,7 @@ START_TEST(a_gate_lets_a_step_stand_still_and_go_on)
     fixture_run(&fixture, 100);
     ck_assert_uint_eq(low.n_tokens, n);
     limits()->class_gate = PRIORITY_BACKGROUND;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     client_until_over(&fixture, &low);
 
     client_assert_same(&low, &alone);
@@ -166,7 +166,7 @@ START_TEST(a_gate_lets_a_step_stand_still_and_go_on)
 }
 END_TEST
 
-START_TEST(who_is_cancelled_while_standing_still_ends_and_gives_all_back)
+START_TEST(a_suspended_request_that_is_cancelled_ends_and_gives_all_back)
 {
     struct client low;
 
@@ -178,8 +178,8 @@ START_TEST(who_is_cancelled_while_standing_still_ends_and_gives_all_back)
     client_until_over(&fixture, &low);
     ck_assert_int_eq(low.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
     fixture_run(&fixture, 50);
-    ck_assert_uint_eq(n_standing(), 0); /* it passed the gate to end */
-    ck_assert(list_is_empty(&fixture.hub->streams));
+    ck_assert_uint_eq(n_standing(), 0); /* it passed the class gate to end */
+    ck_assert(list_is_empty(&fixture.hub->streams.all));
     client_finish(&low);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(a_paused_machine_stops_within_a_step)
     fixture_run(&fixture, 2500); /* longer than the watchdog of a step: what stands still is not awaited */
     ck_assert_uint_eq(client.n_ends, 0);
     limits()->duty_permille = 1000;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     client_until_over(&fixture, &client);
 
     client_assert_same(&client, &alone);
@@ -222,7 +222,7 @@ START_TEST(an_engine_lost_while_a_step_stands_still_changes_no_token)
     fixture_run(&fixture, 50);
     ck_assert(low.stream->mark.suspect); /* its step had begun */
     limits()->class_gate = PRIORITY_BACKGROUND;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     client_until_over(&fixture, &low);
 
     client_assert_same(&low, &alone);
@@ -239,19 +239,19 @@ START_TEST(steps_wait_behind_steps_and_a_stop_wastes_the_last)
     char stop[8];
 
     ask_alone(&alone, 202, 20);
-    ck_assert_uint_ge(fixture.hub->dispatcher.dispatch.n_pipelined, 15);
-    /* A text of the answer's middle ends the same answer there. */
+    ck_assert_uint_ge(fixture.hub->streams.dispatch.n_pipelined, 15);
+    /* Stops at a text of the answer's middle, which ends the same answer there. */
     snprintf(stop, sizeof(stop), "%.4s", alone.text + alone.n_text / 2);
     client_init(&stopped, 202, PROMPT_N, 20);
-    stopped.ask.stop = &(ProtobufCBinaryData){ .data = (uint8_t *)stop, .len = strlen(stop) };
-    stopped.ask.n_stop = 1;
-    client_ask(&fixture, &stopped);
+    stopped.generate.stop = &(ProtobufCBinaryData){ .data = (uint8_t *)stop, .len = strlen(stop) };
+    stopped.generate.n_stop = 1;
+    client_generate(&fixture, &stopped);
     client_until_over(&fixture, &stopped);
     fixture_run(&fixture, 20);
 
     ck_assert_int_eq(stopped.reason, SOTTO__V1__FINISH_REASON__FINISH_STOP);
     ck_assert_mem_eq(stopped.text, alone.text, stopped.n_text);
-    ck_assert(list_is_empty(&fixture.hub->streams));
+    ck_assert(list_is_empty(&fixture.hub->streams.all));
     client_finish(&alone);
     client_finish(&stopped);
 }
@@ -263,9 +263,9 @@ START_TEST(credit_is_never_overrun_by_a_step_that_waits)
     struct client client;
 
     client_init(&client, 202, PROMPT_N, 12);
-    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    client.ask.credit = 3;
-    client_ask(&fixture, &client);
+    client.generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.generate.credit = 3;
+    client_generate(&fixture, &client);
     for (uint32_t n = 3; n < 12; n += 3) {
         client_until_tokens(&fixture, &client, n);
         fixture_run(&fixture, 30);
@@ -284,12 +284,12 @@ END_TEST
 static void ask_by(struct client *client, uint32_t first, uint32_t n_answer, uint32_t first_ms, uint32_t finish_ms)
 {
     client_init(client, first, PROMPT_N, n_answer);
-    client->ask.opt_first_token_by_ms_case =
+    client->generate.opt_first_token_by_ms_case =
         first_ms ? SOTTO__V1__GENERATE__OPT_FIRST_TOKEN_BY_MS_FIRST_TOKEN_BY_MS : 0;
-    client->ask.first_token_by_ms = first_ms;
-    client->ask.opt_finish_by_ms_case = finish_ms ? SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS : 0;
-    client->ask.finish_by_ms = finish_ms;
-    client_ask(&fixture, client);
+    client->generate.first_token_by_ms = first_ms;
+    client->generate.opt_finish_by_ms_case = finish_ms ? SOTTO__V1__GENERATE__OPT_FINISH_BY_MS_FINISH_BY_MS : 0;
+    client->generate.finish_by_ms = finish_ms;
+    client_generate(&fixture, client);
 }
 
 START_TEST(a_deadline_that_can_be_met_is)
@@ -308,7 +308,7 @@ START_TEST(what_can_not_be_met_is_refused_with_both_times)
     struct client warm;
     struct client client;
 
-    ask_alone(&warm, SLOW, 20); /* so that it is known what a step costs */
+    ask_alone(&warm, SLOW, 20); /* so that the cost of a step is known */
     ask_by(&client, SLOW, 400, 0, 500);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "within 500 ms");
@@ -341,14 +341,14 @@ START_TEST(a_deadline_that_passes_unmet_ends_the_request)
     ask_by(&client, 202, 30, 0, 1500);
     client_until_tokens(&fixture, &client, 2);
     limits()->duty_permille = 0;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, "1500 ms");
     ck_assert_uint_ge(clock_mono_us() - from_us, 1500000);
     ck_assert_uint_lt(clock_mono_us() - from_us, 1700000);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_LATE], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_LATE], 1);
     limits()->duty_permille = 1000;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     fixture_run(&fixture, 30);
     client_finish(&client);
 }
@@ -362,7 +362,7 @@ struct crowd {
     char sentence[DIAG_BYTES]; /* of the last refusal */
 };
 
-/* @n more requests of the user @uid. Returns how many were taken in. */
+/* Makes @n more requests of the user @uid. Returns how many were taken in. */
 static uint32_t crowd_in(struct crowd *crowd, uint32_t uid, uint32_t n, Sotto__V1__PriorityClass priority)
 {
     uint32_t n_in = 0;
@@ -376,8 +376,9 @@ static uint32_t crowd_in(struct crowd *crowd, uint32_t uid, uint32_t n, Sotto__V
 
         grant.uid = uid;
         client_init(client, 202, PROMPT_N, 1000);
-        client->ask.priority = priority;
-        r = hub_generate(fixture.hub, &client->ask, &grant, client->sink, client, &client->stream, &retry_ms, &diag);
+        client->generate.priority = priority;
+        r = hub_generate(fixture.hub, &client->generate, &grant, client->sink, client, &client->stream, &retry_ms,
+                         &diag);
         n_in += r == 0;
         if (r) {
             ck_assert_int_eq(r, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
@@ -443,7 +444,7 @@ static uint32_t n_tokens_of(const struct client *clients)
     return n;
 }
 
-START_TEST(realtime_waits_for_no_step_of_those_who_have_all_places)
+START_TEST(realtime_waits_for_no_step_of_the_requests_that_have_all_slots)
 {
     struct client low[FEW];
     struct client high;
@@ -462,7 +463,7 @@ START_TEST(realtime_waits_for_no_step_of_those_who_have_all_places)
     client_until_over(&fixture, &high);
 
     client_assert_done(&high, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
-    ck_assert_uint_ge(fixture.hub->counts[HUB_PREEMPTIONS], 1);
+    ck_assert_uint_ge(fixture.hub->events.counts[COUNT_PREEMPTIONS], 1);
     client_finish(&high);
     for (uint32_t i = 0; i < FEW; i++) {
         client_until_over(&fixture, &low[i]);
@@ -474,16 +475,16 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-turn");
+    Suite *suite = suite_create("dispatch-dispatcher");
     TCase *tcase = tcase_create("all");
     TCase *few = tcase_create("few places");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, realtime_passes_a_background_step_and_neither_changes_a_token);
-    tcase_add_test(tcase, twenty_who_pass_do_not_change_the_one_who_waits);
+    tcase_add_test(tcase, twenty_requests_that_pass_do_not_change_the_one_that_waits);
     tcase_add_test(tcase, slices_and_rests_change_no_token_and_hold_the_duty);
     tcase_add_test(tcase, a_gate_lets_a_step_stand_still_and_go_on);
-    tcase_add_test(tcase, who_is_cancelled_while_standing_still_ends_and_gives_all_back);
+    tcase_add_test(tcase, a_suspended_request_that_is_cancelled_ends_and_gives_all_back);
     tcase_add_test(tcase, a_paused_machine_stops_within_a_step);
     tcase_add_test(tcase, an_engine_lost_while_a_step_stands_still_changes_no_token);
     tcase_add_test(tcase, steps_wait_behind_steps_and_a_stop_wastes_the_last);
@@ -495,7 +496,7 @@ int main(void)
     tcase_add_test(tcase, a_crowd_does_not_shut_the_door_to_higher_classes_nor_to_other_users);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(few, few_setup, teardown);
-    tcase_add_test(few, realtime_waits_for_no_step_of_those_who_have_all_places);
+    tcase_add_test(few, realtime_waits_for_no_step_of_the_requests_that_have_all_slots);
     suite_add_tcase(suite, few);
     return unit_run(suite);
 }

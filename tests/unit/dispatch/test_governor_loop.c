@@ -1,4 +1,5 @@
-/* The governor in the hub: when it ticks, what a hint and a sleep do, what streams are told, who is charged. */
+/* The governor in the hub: when it ticks, what a hint and a sleep do, what streams are notified of, which requests are
+ * charged. */
 #include "base/clock.h"
 #include "dispatch/governor_loop.h"
 #include "hub_fixture.h"
@@ -13,7 +14,7 @@ static void setup(void)
     compositor = (struct compositor){ 0 };
     neighbour = (struct compositor){ 0 };
     fixture_prepare(&fixture, "always do slow 5\n");
-    /* No sensors: hints alone bound, and the cores with the device. */
+    /* There are no sensors: hints alone bound, and the CPU with the GPU. */
     fixture.config.governor = (struct governor_policy){ .cores_share = true };
     fixture.config.energy = (struct energy_stated){ .active_mw = 6000, .idle_mw = 1000 };
     fixture_open(&fixture);
@@ -45,13 +46,13 @@ static void hint(uint32_t frame_us, uint32_t n_missed, uint32_t busy_us)
 
 static const struct governor_limits *cores(void)
 {
-    return &fixture.hub->governor.limits[PROCESSOR_CPU];
+    return &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
 }
 
 static void ask(struct client *client, uint32_t first, uint32_t n_answer)
 {
     client_init(client, first, 4, n_answer);
-    client_ask(&fixture, client);
+    client_generate(&fixture, client);
 }
 
 /* After the last work ticks go on for three seconds, which end at once here. */
@@ -75,11 +76,11 @@ START_TEST(it_ticks_while_there_is_work_and_a_little_longer)
     client_until_over(&fixture, &client);
     grow_calm();
 
-    n_ticks = fixture.hub->counts[HUB_TICKS];
+    n_ticks = fixture.hub->events.counts[COUNT_TICKS];
     ck_assert_uint_ge(n_ticks, 2);
     ck_assert(!fixture.hub->governor_loop.ticks);
     fixture_run(&fixture, 200);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_TICKS], n_ticks);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_TICKS], n_ticks);
     client_finish(&client);
 }
 END_TEST
@@ -89,9 +90,9 @@ START_TEST(a_parked_stream_costs_no_tick)
     struct client client;
 
     client_init(&client, 1, 4, 10);
-    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    client.ask.credit = 2;
-    client_ask(&fixture, &client);
+    client.generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.generate.credit = 2;
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
     grow_calm();
 
@@ -110,9 +111,9 @@ START_TEST(time_held_is_counted_while_a_step_still_runs)
     ask(&client, 1, 20);
     client_until_over(&fixture, &client);
 
-    held_us = governor_loop_held_us(fixture.hub, PROCESSOR_CPU, clock_mono_us());
+    held_us = governor_loop_held_us(&fixture.hub->governor_loop, PROCESSOR_CPU, clock_mono_us());
     ck_assert_uint_ge(held_us, 20 * 5000);
-    ck_assert_uint_eq(governor_loop_held_us(fixture.hub, PROCESSOR_GPU, clock_mono_us()), 0);
+    ck_assert_uint_eq(governor_loop_held_us(&fixture.hub->governor_loop, PROCESSOR_GPU, clock_mono_us()), 0);
     client_finish(&client);
 }
 END_TEST
@@ -139,7 +140,7 @@ START_TEST(busy_for_stops_work_at_once_and_for_so_long)
 }
 END_TEST
 
-START_TEST(who_is_held_back_is_told_and_told_when_that_is_over)
+START_TEST(a_throttled_stream_is_notified_and_notified_when_that_is_over)
 {
     struct client client;
 
@@ -222,7 +223,7 @@ START_TEST(asleep_all_stands_still_and_awake_the_answer_goes_on)
 }
 END_TEST
 
-START_TEST(who_comes_while_asleep_waits)
+START_TEST(a_request_during_sleep_waits)
 {
     struct client client;
 
@@ -265,7 +266,7 @@ START_TEST(two_of_one_step_share_its_energy)
     client_until_over(&fixture, &one);
     client_until_over(&fixture, &two);
 
-    held_us = governor_loop_held_us(fixture.hub, PROCESSOR_CPU, clock_mono_us());
+    held_us = governor_loop_held_us(&fixture.hub->governor_loop, PROCESSOR_CPU, clock_mono_us());
     ck_assert_uint_le(one.usage.energy_uj + two.usage.energy_uj, held_us * 5 + 100);
     ck_assert_uint_ge(one.usage.energy_uj + two.usage.energy_uj, held_us * 5 * 8 / 10);
     client_finish(&one);
@@ -293,7 +294,7 @@ START_TEST(a_budget_of_joules_refuses_with_a_time)
 }
 END_TEST
 
-START_TEST(a_budget_of_joules_pauses_who_runs)
+START_TEST(a_budget_of_joules_pauses_the_running_request)
 {
     struct client client;
     uint32_t n;
@@ -323,7 +324,7 @@ START_TEST(status_tells_both_places_and_the_account)
     client_until_over(&fixture, &client);
     arena_init(&arena, MEM_MISC, 1u << 20);
 
-    ck_assert_int_eq(governor_loop_report(fixture.hub, &fixture.grant, &arena, &report), 0);
+    ck_assert_int_eq(hub_governor_fill(fixture.hub, &fixture.grant, &arena, &report), 0);
 
     ck_assert_uint_eq(report.n_governor, 2);
     ck_assert_str_eq(report.governor[1]->place, "cores");
@@ -347,7 +348,7 @@ START_TEST(strangers_do_not_see_each_others_accounts)
     client_until_over(&fixture, &client);
     arena_init(&arena, MEM_MISC, 1u << 20);
 
-    governor_loop_report(fixture.hub, &other, &arena, &report);
+    hub_governor_fill(fixture.hub, &other, &arena, &report);
 
     ck_assert_uint_eq(report.n_accounts, 0);
     arena_finish(&arena);
@@ -357,7 +358,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("governor_loop");
+    Suite *suite = suite_create("dispatch-governor-loop");
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
@@ -366,15 +367,15 @@ int main(void)
     tcase_add_test(facts, a_parked_stream_costs_no_tick);
     tcase_add_test(facts, time_held_is_counted_while_a_step_still_runs);
     tcase_add_test(facts, busy_for_stops_work_at_once_and_for_so_long);
-    tcase_add_test(facts, who_is_held_back_is_told_and_told_when_that_is_over);
+    tcase_add_test(facts, a_throttled_stream_is_notified_and_notified_when_that_is_over);
     tcase_add_test(facts, one_compositor_does_not_end_what_another_has_asked_for);
     tcase_add_test(facts, hints_are_void_when_their_compositor_is_gone);
     tcase_add_test(facts, asleep_all_stands_still_and_awake_the_answer_goes_on);
-    tcase_add_test(facts, who_comes_while_asleep_waits);
+    tcase_add_test(facts, a_request_during_sleep_waits);
     tcase_add_test(facts, stated_watts_are_charged_and_marked_as_estimated);
     tcase_add_test(facts, two_of_one_step_share_its_energy);
     tcase_add_test(facts, a_budget_of_joules_refuses_with_a_time);
-    tcase_add_test(facts, a_budget_of_joules_pauses_who_runs);
+    tcase_add_test(facts, a_budget_of_joules_pauses_the_running_request);
     tcase_add_test(facts, status_tells_both_places_and_the_account);
     tcase_add_test(facts, strangers_do_not_see_each_others_accounts);
     suite_add_tcase(suite, facts);

@@ -189,7 +189,7 @@ void fixture_until(struct fixture *fixture, bool (*is_true)(void *owner), void *
     uv_timer_t tick;
 
     uv_timer_init(&fixture->loop, &tick);
-    uv_timer_start(&tick, on_tick, 5, 5); /* looks again though nothing happened */
+    uv_timer_start(&tick, on_tick, 5, 5); /* looks again even if nothing happened */
     while (!is_true(owner)) {
         ck_assert_msg(clock_mono_us() < end_us, "ten seconds have passed and it is still not so");
         uv_run(&fixture->loop, UV_RUN_ONCE);
@@ -212,12 +212,12 @@ void fixture_run(struct fixture *fixture, uint32_t ms)
 
 struct model *fixture_model(struct fixture *fixture)
 {
-    return models_find(fixture->hub, "tiny");
+    return model_find(&fixture->hub->registry, "tiny");
 }
 
 static bool is_ready(void *owner)
 {
-    return models_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
+    return model_state(owner) == SOTTO__V1__MODEL_STATE__MODEL_READY;
 }
 
 void fixture_until_ready(struct fixture *fixture)
@@ -306,7 +306,7 @@ const struct stream_sink client_sink = {
 void client_init(struct client *client, uint32_t first, uint32_t n, uint32_t n_answer)
 {
     memset(client, 0, sizeof(*client));
-    sotto__v1__generate__init(&client->ask);
+    sotto__v1__generate__init(&client->generate);
     sotto__v1__sampling__init(&client->sampling);
     sotto__v1__token_ids__init(&client->ids);
     client->sink = &client_sink;
@@ -315,14 +315,14 @@ void client_init(struct client *client, uint32_t first, uint32_t n, uint32_t n_a
     for (uint32_t i = 0; i < n; i++) {
         client->ids.ids[i] = i == 0 ? first : 'a' + i % 26;
     }
-    client->ask.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
-    client->ask.tokens = &client->ids;
-    client->ask.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;
-    client->ask.max_tokens = n_answer;
+    client->generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    client->generate.tokens = &client->ids;
+    client->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;
+    client->generate.max_tokens = n_answer;
     client->sampling.opt_temperature_case = SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE;
     client->sampling.opt_seed_case = SOTTO__V1__SAMPLING__OPT_SEED_SEED;
     client->sampling.seed = 7;
-    client->ask.sampling = &client->sampling;
+    client->generate.sampling = &client->sampling;
 }
 
 void client_finish(struct client *client)
@@ -330,12 +330,12 @@ void client_finish(struct client *client)
     free(client->ids.ids);
 }
 
-void client_ask(struct fixture *fixture, struct client *client)
+void client_generate(struct fixture *fixture, struct client *client)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = hub_generate(fixture->hub, &client->ask, &fixture->grant, client->sink, client, &client->stream, &retry_ms,
-                         &diag);
+    int r = hub_generate(fixture->hub, &client->generate, &fixture->grant, client->sink, client, &client->stream,
+                         &retry_ms, &diag);
 
     ck_assert_msg(r == 0, "refused with %d: %s", r, diag.text);
     ck_assert_uint_eq(client->n_accepted + client->n_ends, 0);
@@ -345,8 +345,8 @@ void client_refused(struct fixture *fixture, struct client *client, Sotto__V1__C
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
-    int r = hub_generate(fixture->hub, &client->ask, &fixture->grant, client->sink, client, &client->stream, &retry_ms,
-                         &diag);
+    int r = hub_generate(fixture->hub, &client->generate, &fixture->grant, client->sink, client, &client->stream,
+                         &retry_ms, &diag);
 
     ck_assert_int_eq(r, code);
     ck_assert_msg(strstr(diag.text, word) != NULL, "\"%s\" has no \"%s\"", diag.text, word);

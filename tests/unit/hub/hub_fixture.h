@@ -1,8 +1,8 @@
 /*
- * Fixture: a hub with its loop, engines that play a script, and clients who ask and write down what they are told
+ * Hub fixture: a hub with its loop, fake engines that follow a script, and clients that record what they receive
  *
- * The model file is made up for the test: 512 tokens, byte-level, ChatML. Everything is checked at the end: all
- * handles closed, all memory back, nobody called after the last message.
+ * The model file is made up for the test: 512 tokens, byte-level, ChatML. Everything is checked at the end: all handles
+ * closed, all memory back, no callback after the last message.
  */
 #ifndef SOTTO_HUB_HUB_FIXTURE_H
 #define SOTTO_HUB_HUB_FIXTURE_H
@@ -33,7 +33,7 @@ struct fixture {
 struct client {
     struct stream *stream;          /* NULL after its last message */
     const struct stream_sink *sink; /* client_sink, or a test's own */
-    Sotto__V1__Generate ask;
+    Sotto__V1__Generate generate;
     Sotto__V1__Sampling sampling;
     Sotto__V1__TokenIds ids;
     uint32_t n_accepted;
@@ -55,14 +55,14 @@ struct client {
     Sotto__V1__Usage usage;
 };
 
-/* Makes files and settings; @script is what engines play, or NULL. Change fixture->settings and ->config, then open. */
+/* Makes files and settings; @script is for the engines, or NULL. Change fixture->settings and ->config, then open. */
 void fixture_prepare(struct fixture *fixture, const char *script);
 void fixture_open(struct fixture *fixture);
 
-/* Both, and the model loads. */
+/* Prepares and opens, and waits until the model is loaded. */
 void fixture_begin(struct fixture *fixture, const char *script);
 
-/* Stops the hub, and checks that all is as before. */
+/* Stops the hub, and checks that everything is as before. */
 void fixture_end(struct fixture *fixture);
 
 /* Runs the loop until @is_true(owner), ten seconds at most. */
@@ -80,23 +80,23 @@ struct model *fixture_model(struct fixture *fixture);
 uint32_t fixture_pid(struct fixture *fixture);
 bool fixture_had(const struct fixture *fixture, const char *event);
 
-/* Writes down all that it is told. */
+/* Records all messages. */
 extern const struct stream_sink client_sink;
 
-/* A client with a prompt of @n tokens ("1 2 3 …" and @first in front) and room for @n_answer, greedy, seed 7. */
+/* Makes a client with a prompt of @n tokens ("1 2 3 …" and @first in front) and room for @n_answer, greedy, seed 7. */
 void client_init(struct client *client, uint32_t first, uint32_t n, uint32_t n_answer);
 void client_finish(struct client *client);
 
-/* Asks; must be taken in. */
-void client_ask(struct fixture *fixture, struct client *client);
+/* Makes the request; it must be admitted. */
+void client_generate(struct fixture *fixture, struct client *client);
 
-/* Asks; must be refused with @code. */
+/* Makes the request; it must be refused with @code. */
 void client_refused(struct fixture *fixture, struct client *client, Sotto__V1__Code code, const char *word);
 
 void client_until_over(struct fixture *fixture, struct client *client);
 void client_until_tokens(struct fixture *fixture, struct client *client, uint32_t n);
 
-/* It ended Done for @reason, with n tokens in order and no message missing. */
+/* Asserts that it ended Done for @reason, with n tokens in order and no message missing. */
 void client_assert_done(const struct client *client, Sotto__V1__FinishReason reason, uint32_t n_tokens);
 void client_assert_failed(const struct client *client, Sotto__V1__Code code, const char *word);
 void client_assert_same(const struct client *a, const struct client *b);

@@ -59,7 +59,7 @@ bool has_ended(void *owner)
     return ((struct opener *)owner)->n_ends > 0;
 }
 
-int ask_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag)
+int try_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag)
 {
     uint32_t retry_ms;
 
@@ -72,7 +72,7 @@ uint64_t open_with(const Sotto__V1__OpenSession *ask)
     struct opener opener;
     struct diag diag = DIAG_INIT;
 
-    ck_assert_msg(ask_open(&opener, ask, &diag) == 0, "%s", diag.text);
+    ck_assert_msg(try_open(&opener, ask, &diag) == 0, "%s", diag.text);
     fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, 0);
     ck_assert_uint_ne(opener.session, 0);
@@ -120,7 +120,7 @@ uint32_t close_well(uint64_t id)
 
 struct session *the_session(void)
 {
-    return container_of(list_first(&fixture.hub->sessions), struct session, link);
+    return container_of(list_first(&fixture.hub->sessions.all), struct session, link);
 }
 
 /* ---- turns */
@@ -128,17 +128,17 @@ struct session *the_session(void)
 void init_turn(struct client *client, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer)
 {
     client_init(client, first, n, n_answer);
-    client->ask.session = id;
-    client->ask.ignore_end = true;
+    client->generate.session = id;
+    client->generate.ignore_end = true;
 }
 
 void run(struct client *client)
 {
-    client_ask(&fixture, client);
+    client_generate(&fixture, client);
     client_until_over(&fixture, client);
 }
 
-void say(struct log *log, const uint32_t *ids, size_t n)
+void log_append(struct log *log, const uint32_t *ids, size_t n)
 {
     memcpy(log->ids + log->n, ids, n * sizeof(*ids));
     log->n += (uint32_t)n;
@@ -148,15 +148,15 @@ void assert_same_as_cold(struct log *log, const struct client *warm)
 {
     struct client cold;
 
-    say(log, warm->ids.ids, warm->ids.n_ids);
-    client_init(&cold, 0, log->n, warm->ask.max_tokens);
+    log_append(log, warm->ids.ids, warm->ids.n_ids);
+    client_init(&cold, 0, log->n, warm->generate.max_tokens);
     memcpy(cold.ids.ids, log->ids, log->n * sizeof(*log->ids));
-    cold.ask.ignore_end = true;
-    cold.ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    cold.generate.ignore_end = true;
+    cold.generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
     run(&cold);
     ck_assert_uint_eq(cold.usage.prompt_tokens, warm->usage.prompt_tokens);
     ck_assert_uint_ge(cold.n_tokens, warm->n_tokens);
     ck_assert_mem_eq(cold.tokens, warm->tokens, warm->n_tokens * sizeof(*warm->tokens));
-    say(log, warm->tokens, warm->n_tokens);
+    log_append(log, warm->tokens, warm->n_tokens);
     client_finish(&cold);
 }

@@ -1,5 +1,5 @@
 /*
- * Sitting: sessions at a fixture, and the same conversations without one
+ * Session fixture: sessions at a hub, and the same conversations without one
  */
 #ifndef SOTTO_HUB_SESSION_FIXTURE_H
 #define SOTTO_HUB_SESSION_FIXTURE_H
@@ -7,9 +7,9 @@
 #include "hub_fixture.h"
 #include "session/session.h"
 
-extern struct fixture fixture; /* one a test */
+extern struct fixture fixture; /* one for each test */
 
-/* Who opens a session, and what it is told. */
+/* The client that opens a session, and what it receives. */
 struct opener {
     struct stream *stream;
     uint64_t session;
@@ -22,11 +22,11 @@ struct opener {
     char field[64];
 };
 
-/* What hub_open_session() gives. */
-int ask_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag);
+/* Calls hub_open_session() and returns its result. */
+int try_open(struct opener *opener, const Sotto__V1__OpenSession *ask, struct diag *diag);
 bool has_ended(void *opener);
 
-/* Opens one; must be opened. */
+/* Open a session; it must be opened. */
 uint64_t open_with(const Sotto__V1__OpenSession *ask);
 uint64_t open_empty(void);
 
@@ -36,28 +36,28 @@ struct closing {
     bool is_closed;
 };
 
-/* What hub_close_session() gives to user @uid. */
+/* Calls hub_close_session() for user @uid and returns its result. */
 int close_session(uint64_t id, uint32_t uid, struct closing *closing);
 bool is_closed(void *closing);
 
-/* Closes one; gives the tokens that it held. */
+/* Closes a session; returns the tokens that it held. */
 uint32_t close_well(uint64_t id);
 
 struct session *the_session(void);
 
-/* A turn of @n tokens, the first of them @first. */
+/* Makes a turn of @n tokens, the first of them @first. */
 void init_turn(struct client *client, uint64_t id, uint32_t first, uint32_t n, uint32_t n_answer);
 void run(struct client *client);
 
-/* All that was said so far, as a client would say it at once. */
+/* The whole conversation so far, as a client would send it at once. */
 struct log {
     uint32_t ids[4096];
     uint32_t n;
 };
 
-void say(struct log *log, const uint32_t *ids, size_t n);
+void log_append(struct log *log, const uint32_t *ids, size_t n);
 
-/* Adds @warm's turn to @log, and asks for its answer again without a session. */
+/* Adds @warm's turn to @log, and requests its answer again without a session. */
 void assert_same_as_cold(struct log *log, const struct client *warm);
 
 #endif

@@ -1,10 +1,10 @@
-/* Words, lists and figures: each question is answered once, later. */
+/* Texts, lists and figures: each question is answered once, later. */
 #include "hub_fixture.h"
 #include <string.h>
 
 static struct fixture fixture;
 
-struct asker {
+struct loader {
     uint32_t n_answers;
     Sotto__V1__Code code;
     char sentence[DIAG_BYTES];
@@ -15,103 +15,103 @@ struct asker {
     struct ticket *ticket;
 };
 
-static void note(struct asker *asker, const Sotto__V1__Error *error)
+static void note(struct loader *loader, const Sotto__V1__Error *error)
 {
-    asker->n_answers++;
+    loader->n_answers++;
     if (error) {
-        asker->code = error->code;
-        snprintf(asker->sentence, sizeof(asker->sentence), "%s", error->message);
+        loader->code = error->code;
+        snprintf(loader->sentence, sizeof(loader->sentence), "%s", error->message);
     }
 }
 
 static void on_tokenized(void *owner, const Sotto__V1__Tokenized *answer, const Sotto__V1__Error *error)
 {
-    struct asker *asker = owner;
+    struct loader *loader = owner;
 
-    note(asker, error);
+    note(loader, error);
     for (size_t i = 0; answer && i < answer->n_ids && i < 64; i++) {
-        asker->ids[asker->n_ids++] = answer->ids[i];
+        loader->ids[loader->n_ids++] = answer->ids[i];
     }
     for (size_t i = 0; answer && i < answer->n_pieces; i++) {
-        strncat(asker->pieces, (char *)answer->pieces[i].data, answer->pieces[i].len);
-        strcat(asker->pieces, "|");
+        strncat(loader->pieces, (char *)answer->pieces[i].data, answer->pieces[i].len);
+        strcat(loader->pieces, "|");
     }
 }
 
 static void on_detokenized(void *owner, const Sotto__V1__Detokenized *answer, const Sotto__V1__Error *error)
 {
-    struct asker *asker = owner;
+    struct loader *loader = owner;
 
-    note(asker, error);
+    note(loader, error);
     if (answer) {
-        snprintf(asker->text, sizeof(asker->text), "%.*s", (int)answer->text.len, (char *)answer->text.data);
+        snprintf(loader->text, sizeof(loader->text), "%.*s", (int)answer->text.len, (char *)answer->text.data);
     }
 }
 
 static bool is_answered(void *owner)
 {
-    return ((struct asker *)owner)->n_answers > 0;
+    return ((struct loader *)owner)->n_answers > 0;
 }
 
-static int tokenize(struct asker *asker, const char *text, bool special, bool pieces, struct diag *diag)
+static int tokenize(struct loader *loader, const char *text, bool special, bool pieces, struct diag *diag)
 {
     Sotto__V1__Tokenize ask = SOTTO__V1__TOKENIZE__INIT;
 
-    memset(asker, 0, sizeof(*asker));
+    memset(loader, 0, sizeof(*loader));
     ask.text.len = strlen(text);
     memcpy(&ask.text.data, &text, sizeof(ask.text.data));
     ask.special = special;
     ask.pieces = pieces;
-    return hub_tokenize(fixture.hub, &ask, &fixture.grant, on_tokenized, asker, &asker->ticket, diag);
+    return hub_tokenize(fixture.hub, &ask, &fixture.grant, on_tokenized, loader, &loader->ticket, diag);
 }
 
-static int detokenize(struct asker *asker, uint32_t *ids, size_t n, bool special, struct diag *diag)
+static int detokenize(struct loader *loader, uint32_t *ids, size_t n, bool special, struct diag *diag)
 {
     Sotto__V1__Detokenize ask = SOTTO__V1__DETOKENIZE__INIT;
 
-    memset(asker, 0, sizeof(*asker));
+    memset(loader, 0, sizeof(*loader));
     ask.ids = ids;
     ask.n_ids = n;
     ask.special = special;
-    return hub_detokenize(fixture.hub, &ask, &fixture.grant, on_detokenized, asker, &asker->ticket, diag);
+    return hub_detokenize(fixture.hub, &ask, &fixture.grant, on_detokenized, loader, &loader->ticket, diag);
 }
 
 START_TEST(a_text_becomes_ids_and_pieces_and_a_text_again)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     uint32_t ids[2];
 
     fixture_begin(&fixture, "");
-    ck_assert_int_eq(tokenize(&asker, "hi", false, true, &diag), 0);
-    ck_assert_uint_eq(asker.n_answers, 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_uint_eq(asker.n_ids, 2);
-    ck_assert_str_eq(asker.pieces, "h|i|");
-    memcpy(ids, asker.ids, sizeof(ids));
-    ck_assert_int_eq(detokenize(&asker, ids, 2, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
+    ck_assert_int_eq(tokenize(&loader, "hi", false, true, &diag), 0);
+    ck_assert_uint_eq(loader.n_answers, 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_uint_eq(loader.n_ids, 2);
+    ck_assert_str_eq(loader.pieces, "h|i|");
+    memcpy(ids, loader.ids, sizeof(ids));
+    ck_assert_int_eq(detokenize(&loader, ids, 2, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
 
-    ck_assert_str_eq(asker.text, "hi");
+    ck_assert_str_eq(loader.text, "hi");
     fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(control_tokens_count_only_for_whom_policy_lets)
+START_TEST(control_tokens_count_only_where_policy_allows_them)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
 
     fixture_begin(&fixture, "");
-    ck_assert_int_eq(tokenize(&asker, "<|im_end|>", true, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_uint_eq(asker.n_ids, 1);
-    ck_assert_int_eq(tokenize(&asker, "<|im_end|>", false, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_uint_eq(asker.n_ids, 10);
+    ck_assert_int_eq(tokenize(&loader, "<|im_end|>", true, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_uint_eq(loader.n_ids, 1);
+    ck_assert_int_eq(tokenize(&loader, "<|im_end|>", false, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_uint_eq(loader.n_ids, 10);
     fixture.grant.special = false;
 
-    ck_assert_int_eq(tokenize(&asker, "x", true, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(tokenize(&loader, "x", true, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
     fixture_end(&fixture);
 }
 END_TEST
@@ -119,22 +119,22 @@ END_TEST
 START_TEST(ids_that_are_no_text_and_bytes_that_are_none_are_handled)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     uint32_t outside[1] = { 512 };
     uint32_t bad[1];
 
     fixture_begin(&fixture, "");
-    ck_assert_int_eq(detokenize(&asker, outside, 1, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_int_eq(detokenize(&loader, outside, 1, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     bad[0] = 0xff; /* a byte that begins no character */
-    ck_assert_int_eq(detokenize(&asker, bad, 1, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_str_eq(asker.text, "\xef\xbf\xbd");
-    ck_assert_int_eq(tokenize(&asker, "a\xff", false, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
+    ck_assert_int_eq(detokenize(&loader, bad, 1, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_str_eq(loader.text, "\xef\xbf\xbd");
+    ck_assert_int_eq(tokenize(&loader, "a\xff", false, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
 
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     fixture_end(&fixture);
 }
 END_TEST
@@ -142,46 +142,46 @@ END_TEST
 START_TEST(a_question_waits_for_its_model_or_fails_with_it)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
 
     fixture_prepare(&fixture, "load do slow 50\n");
     fixture.settings.load_at_start = false;
     fixture_open(&fixture);
-    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_uint_eq(asker.n_ids, 2);
+    ck_assert_int_eq(tokenize(&loader, "hi", false, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_uint_eq(loader.n_ids, 2);
     fixture_end(&fixture);
 
     fixture_prepare(&fixture, "load do hopeless no such tensor\n");
     fixture.settings.load_at_start = false;
     fixture_open(&fixture);
-    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    ck_assert_ptr_nonnull(strstr(asker.sentence, "no such tensor"));
+    ck_assert_int_eq(tokenize(&loader, "hi", false, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_ptr_nonnull(strstr(loader.sentence, "no such tensor"));
     fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(who_is_forgotten_gets_no_answer)
+START_TEST(a_forgotten_question_gets_no_answer)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
 
     fixture_begin(&fixture, "");
-    ck_assert_int_eq(tokenize(&asker, "hi", false, false, &diag), 0);
-    ticket_forget(asker.ticket);
+    ck_assert_int_eq(tokenize(&loader, "hi", false, false, &diag), 0);
+    ticket_forget(loader.ticket);
     fixture_run(&fixture, 50);
 
-    ck_assert_uint_eq(asker.n_answers, 0);
+    ck_assert_uint_eq(loader.n_answers, 0);
     fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(one_user_has_so_many_texts_in_work_and_no_more)
+START_TEST(one_user_has_a_bounded_number_of_texts_in_work)
 {
     struct diag diag = DIAG_INIT;
-    struct asker askers[9];
+    struct loader askers[9];
     int r = 0;
 
     fixture_begin(&fixture, "");
@@ -286,9 +286,9 @@ START_TEST(status_tells_what_is_true_now)
 
     fixture_begin(&fixture, "");
     client_init(&client, 1, 4, 20);
-    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    client.ask.credit = 10;
-    client_ask(&fixture, &client);
+    client.generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.generate.credit = 10;
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 10);
     ask_status(&report);
     ck_assert_uint_eq(report.sequences, 1);
@@ -318,7 +318,7 @@ START_TEST(status_does_not_wait_for_an_engine_in_a_long_step)
 
     fixture_begin(&fixture, "when 200 do slow 1000\n");
     client_init(&client, 200, 4, 2);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     fixture_run(&fixture, 50);
     ask_status(&report);
 
@@ -332,15 +332,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-questions");
+    Suite *suite = suite_create("hub-questions");
     TCase *tcase = tcase_create("all");
 
     tcase_add_test(tcase, a_text_becomes_ids_and_pieces_and_a_text_again);
-    tcase_add_test(tcase, control_tokens_count_only_for_whom_policy_lets);
+    tcase_add_test(tcase, control_tokens_count_only_where_policy_allows_them);
     tcase_add_test(tcase, ids_that_are_no_text_and_bytes_that_are_none_are_handled);
     tcase_add_test(tcase, a_question_waits_for_its_model_or_fails_with_it);
-    tcase_add_test(tcase, who_is_forgotten_gets_no_answer);
-    tcase_add_test(tcase, one_user_has_so_many_texts_in_work_and_no_more);
+    tcase_add_test(tcase, a_forgotten_question_gets_no_answer);
+    tcase_add_test(tcase, one_user_has_a_bounded_number_of_texts_in_work);
     tcase_add_test(tcase, models_are_listed_with_files_for_administrators_only);
     tcase_add_test(tcase, status_tells_what_is_true_now);
     tcase_add_test(tcase, status_does_not_wait_for_an_engine_in_a_long_step);

@@ -1,4 +1,4 @@
-/* The same fixture around the real engine and a small trained model: the published answers, also over its dead body. */
+/* The fixture around the real engine and a small trained model: the published answers, also across a crash. */
 #include "hub_fixture.h"
 #include <jansson.h>
 #include <signal.h>
@@ -45,17 +45,17 @@ static bool begin(void)
     return begin_with(true, 0);
 }
 
-/* Asks with the text of case @i, which our own tokenizer must read as the published ids. */
+/* Makes the request of case @i, whose text our own tokenizer must read as the published ids. */
 static void ask(size_t i)
 {
     const json_t *row = json_array_get(cases, i);
     const char *prompt = json_string_value(json_object_get(row, "prompt"));
 
     client_init(&clients[i], 1, 0, N_ANSWER);
-    clients[i].ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    clients[i].ask.text.len = strlen(prompt);
-    memcpy(&clients[i].ask.text.data, &prompt, sizeof(prompt));
-    client_ask(&fixture, &clients[i]);
+    clients[i].generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    clients[i].generate.text.len = strlen(prompt);
+    memcpy(&clients[i].generate.text.data, &prompt, sizeof(prompt));
+    client_generate(&fixture, &clients[i]);
 }
 
 static void assert_published(size_t i)
@@ -113,13 +113,13 @@ START_TEST(sigkill_changes_no_token_of_a_real_answer)
 }
 END_TEST
 
-/* Two requests with the same 40 tokens, one after the other; the second by user @uid. */
+/* Makes two requests with the same 40 tokens, one after the other; the second by user @uid. */
 static void ask_twice(uint32_t uid)
 {
     for (int i = 0; i < 2; i++) {
         fixture.grant.uid = i == 0 ? fixture.grant.uid : uid;
         client_init(&clients[i], 5, 40, N_ANSWER);
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
         client_until_over(&fixture, &clients[i]);
         ck_assert_msg(clients[i].code == SOTTO__V1__CODE__CODE_OK, "%s", clients[i].sentence);
     }
@@ -145,8 +145,8 @@ START_TEST(a_second_request_of_a_user_finds_the_first_and_answers_the_same)
 
     ck_assert_uint_eq(clients[1].usage.prompt_tokens, 40);
     ck_assert_uint_eq(clients[1].usage.cached_tokens, 39);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_CACHED_TOK], 39);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREFIX_HITS], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_CACHED_TOK], 39);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREFIX_HITS], 1);
     ck_assert_uint_gt(fixture_model(&fixture)->current->figures.n_pages_cached, 0);
     leave();
 }
@@ -161,12 +161,12 @@ START_TEST(another_user_finds_nothing)
     ask_twice(fixture.grant.uid + 1);
 
     ck_assert_uint_eq(clients[1].usage.cached_tokens, 0);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREFIX_HITS], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREFIX_HITS], 0);
     leave();
 }
 END_TEST
 
-START_TEST(a_model_that_is_told_not_to_share_computes_each_prompt)
+START_TEST(a_model_that_does_not_share_computes_each_prompt)
 {
     if (!begin_with(false, 0)) {
         return;
@@ -190,9 +190,9 @@ START_TEST(an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_w
 
     for (int i = 0; i < 2; i++) {
         client_init(&clients[i], 5, 40, 60);
-        clients[i].ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-        clients[i].ask.ignore_end = true;
-        client_ask(&fixture, &clients[i]);
+        clients[i].generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+        clients[i].generate.ignore_end = true;
+        client_generate(&fixture, &clients[i]);
         if (i == 1) {
             client_until_tokens(&fixture, &clients[i], 35);
             kill((pid_t)fixture_pid(&fixture), SIGKILL);
@@ -201,7 +201,7 @@ START_TEST(an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_w
         client_assert_done(&clients[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 60);
     }
     client_assert_same(&clients[0], &clients[1]);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_SLIDES], 4);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SLIDES], 4);
 
     /* 24 tokens fill the context; of 64 then stay 4 and 30, and 30 more fill it again. */
     memcpy(known, clients[0].ids.ids, 40 * sizeof(*known));
@@ -209,8 +209,8 @@ START_TEST(an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_w
     memmove(known + 4, known + 34, 30 * sizeof(*known));
     client_init(&clients[2], 5, 34, 30);
     memcpy(clients[2].ids.ids, known, 34 * sizeof(*known));
-    clients[2].ask.ignore_end = true;
-    client_ask(&fixture, &clients[2]);
+    clients[2].generate.ignore_end = true;
+    client_generate(&fixture, &clients[2]);
     client_until_over(&fixture, &clients[2]);
     ck_assert_mem_eq(clients[2].tokens, clients[0].tokens + 24, 30 * sizeof(*known));
 
@@ -221,7 +221,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-real");
+    Suite *suite = suite_create("hub-real");
     TCase *tcase = tcase_create("all");
 
     tcase_add_test(tcase, answers_are_the_published_ones_together_and_each_step_reads_the_weights_once);
@@ -229,7 +229,7 @@ int main(void)
     tcase_add_test(tcase, a_second_request_of_a_user_finds_the_first_and_answers_the_same);
     tcase_add_test(tcase, another_user_finds_nothing);
     tcase_add_test(tcase, an_answer_that_slides_is_the_same_over_a_dead_body_and_goes_on_from_what_stayed);
-    tcase_add_test(tcase, a_model_that_is_told_not_to_share_computes_each_prompt);
+    tcase_add_test(tcase, a_model_that_does_not_share_computes_each_prompt);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,4 +1,4 @@
-/* An alarm rings once, at its time, by the clock that runs on in sleep. */
+/* An alarm rings once, at its time, by the clock that also runs during sleep. */
 #include "base/clock.h"
 #include "loop/alarm.h"
 #include "unit.h"
@@ -36,7 +36,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    alarm_close(&watch.alarm, on_closed);
+    alarm_close(&watch.alarm, on_closed, &watch);
     uv_run(&loop, UV_RUN_DEFAULT);
     ck_assert(watch.is_closed);
     ck_assert_int_eq(watch.alarm.fd, -1);
@@ -89,7 +89,7 @@ START_TEST(it_can_be_set_anew_and_taken_back)
 }
 END_TEST
 
-START_TEST(one_that_was_never_started_is_dropped)
+START_TEST(an_alarm_that_was_never_started_is_dropped)
 {
     struct alarm other = { .fd = -1 };
 
@@ -102,14 +102,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-alarm");
+    Suite *suite = suite_create("loop-alarm");
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, it_rings_once_and_not_before_its_time);
     tcase_add_test(tcase, a_time_that_is_past_rings_at_once);
     tcase_add_test(tcase, it_can_be_set_anew_and_taken_back);
-    tcase_add_test(tcase, one_that_was_never_started_is_dropped);
+    tcase_add_test(tcase, an_alarm_that_was_never_started_is_dropped);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -5,7 +5,7 @@
 void reported_init(struct reported *reported)
 {
     memset(reported, 0, sizeof(*reported));
-    machine_state_init(&reported->book);
+    machine_state_init(&reported->machine);
     reported->now_us = 1000000000;
 }
 
@@ -47,7 +47,7 @@ int reported_inventory(struct reported *reported, const struct reported_source *
     inventory.n_devices = minor ? 1 : 0;
     inventory.devices = devices;
     diag_clear(&reported->diag);
-    return machine_state_inventory(&reported->book, &inventory, REPORTED_BUILD, &reported->diag);
+    return machine_state_inventory(&reported->machine, &inventory, REPORTED_BUILD, &reported->diag);
 }
 
 static int tell(struct reported *reported, uint32_t id, int state, int64_t value, bool is_early)
@@ -65,7 +65,7 @@ static int tell(struct reported *reported, uint32_t id, int state, int64_t value
     sample.n_readings = 1;
     sample.readings = readings;
     diag_clear(&reported->diag);
-    return machine_state_sample(&reported->book, &sample, reported->now_us, &reported->diag);
+    return machine_state_sample(&reported->machine, &sample, reported->now_us, &reported->diag);
 }
 
 int reported_state(struct reported *reported, uint32_t id, int state, int64_t value)
@@ -104,7 +104,7 @@ int reported_clients(struct reported *reported, const struct reported_client *cl
     sample.clients = links;
     sample.has_clients = true;
     diag_clear(&reported->diag);
-    return machine_state_sample(&reported->book, &sample, reported->now_us, &reported->diag);
+    return machine_state_sample(&reported->machine, &sample, reported->now_us, &reported->diag);
 }
 
 struct machine_view reported_view(const struct reported *reported)
@@ -120,9 +120,9 @@ struct machine_view reported_view(const struct reported *reported)
 
 const struct machine_source *reported_find(const struct reported *reported, const char *name)
 {
-    for (uint32_t i = 0; i < reported->book.n_sources; i++) {
-        if (strcmp(reported->book.sources[i].name, name) == 0) {
-            return &reported->book.sources[i];
+    for (uint32_t i = 0; i < reported->machine.n_sources; i++) {
+        if (strcmp(reported->machine.sources[i].name, name) == 0) {
+            return &reported->machine.sources[i];
         }
     }
     return NULL;

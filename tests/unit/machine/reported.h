@@ -1,5 +1,5 @@
 /*
- * Reported: a book of senses, and what a sotto-sense that a test plays has reported it
+ * Reported: a machine state, and the messages of a fake sotto-sense that filled it
  */
 #ifndef SOTTO_MACHINE_REPORTED_H
 #define SOTTO_MACHINE_REPORTED_H
@@ -37,26 +37,26 @@ struct reported_client {
 };
 
 struct reported {
-    struct machine_state book;
+    struct machine_state machine;
     struct diag diag; /* of the last message */
     uint64_t now_us;
 };
 
 void reported_init(struct reported *reported);
 
-/* An inventory of @n sources, and of one device with the minor number @minor (0: none). Gives the outcome. */
+/* Reports an inventory of @n sources, and of one device with the minor number @minor (0: none). Returns the outcome. */
 int reported_inventory(struct reported *reported, const struct reported_source *sources, size_t n, uint32_t minor);
 
-/* A millisecond goes by, then a reading of @id is reported as taken just now. */
+/* Reports a reading of @id, taken now, after a millisecond. */
 int reported_reading(struct reported *reported, uint32_t id, int64_t value);
-/* Its first look was no interval yet. */
+/* Reports that the first look at @id was no interval yet. */
 int reported_early(struct reported *reported, uint32_t id);
 int reported_state(struct reported *reported, uint32_t id, int state, int64_t value);
 
-/* A sample with clients. */
+/* Reports a sample with clients. */
 int reported_clients(struct reported *reported, const struct reported_client *clients, size_t n);
 
-/* A view of someone who wants to know and hears. */
+/* Returns a view with protection wanted and sotto-sense alive. */
 struct machine_view reported_view(const struct reported *reported);
 
 const struct machine_source *reported_find(const struct reported *reported, const char *name);

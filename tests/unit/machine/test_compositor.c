@@ -27,10 +27,10 @@ static void say(struct compositor *compositor, uint64_t now_us, uint32_t frame_u
         hint.frame_budget_us = frame_us;
     }
     hint.busy_for_us = busy_us;
-    compositor_said(compositor, &hint, now_us);
+    compositor_take(compositor, &hint, now_us);
 }
 
-START_TEST(nobody_there_means_nothing)
+START_TEST(without_compositors_there_is_no_hint)
 {
     list_init(&all);
 
@@ -64,7 +64,7 @@ START_TEST(the_latest_end_of_hard_drawing_counts)
 }
 END_TEST
 
-START_TEST(who_is_done_drawing_says_so_for_itself_alone)
+START_TEST(a_compositor_that_is_done_drawing_ends_its_own_hint_only)
 {
     say(&one, 10 * S, 0, 500000);
     say(&two, 10 * S, 0, 900000);
@@ -103,14 +103,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("compositor");
+    Suite *suite = suite_create("machine-compositor");
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, NULL);
-    tcase_add_test(facts, nobody_there_means_nothing);
+    tcase_add_test(facts, without_compositors_there_is_no_hint);
     tcase_add_test(facts, the_least_frame_budget_counts);
     tcase_add_test(facts, the_latest_end_of_hard_drawing_counts);
-    tcase_add_test(facts, who_is_done_drawing_says_so_for_itself_alone);
+    tcase_add_test(facts, a_compositor_that_is_done_drawing_ends_its_own_hint_only);
     tcase_add_test(facts, a_frame_budget_is_forgotten_by_itself);
     tcase_add_test(facts, a_hint_without_a_budget_leaves_the_last_one_and_does_not_renew_it);
     suite_add_tcase(suite, facts);

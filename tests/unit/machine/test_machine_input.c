@@ -6,10 +6,10 @@
 static void fill(const struct reported *reported, const struct machine_view *view, struct governor_input *ret_input)
 {
     *ret_input = (struct governor_input){ 0 };
-    machine_input_fill(&reported->book, view, ret_input);
+    machine_input_fill(&reported->machine, view, ret_input);
 }
 
-START_TEST(where_nobody_wants_to_know_there_is_nothing)
+START_TEST(without_protection_every_quantity_is_none)
 {
     static struct reported reported;
     struct governor_input input;
@@ -119,7 +119,7 @@ START_TEST(a_load_that_was_read_once_is_not_early_again)
 }
 END_TEST
 
-START_TEST(a_device_whose_load_nobody_can_tell_is_blind)
+START_TEST(a_device_with_an_unreadable_load_is_blind)
 {
     static struct reported reported;
     struct governor_input input;
@@ -390,7 +390,7 @@ START_TEST(what_was_there_and_is_gone_is_blind)
     seen_us = reported.now_us;
     reported_reading(&reported, 2, 100);
     reported_inventory(&reported, NULL, 0, 0);
-    machine_state_sweep(&reported.book, false);
+    machine_state_sweep(&reported.machine, false);
     view = reported_view(&reported);
 
     fill(&reported, &view, &input);
@@ -429,20 +429,20 @@ START_TEST(a_dead_link_blinds_everything_that_was_seen)
 }
 END_TEST
 
-START_TEST(the_device_is_the_one_that_the_inventory_calls_ours)
+START_TEST(the_device_is_the_one_that_the_inventory_marks_as_ours)
 {
     static struct reported reported;
 
     reported_init(&reported);
-    reported.book.n_devices = 2;
-    reported.book.devices[0] = (struct machine_device){ .minor = 0, .has_display = true };
-    reported.book.devices[1] = (struct machine_device){ .minor = 128 };
+    reported.machine.n_devices = 2;
+    reported.machine.devices[0] = (struct machine_device){ .minor = 0, .has_display = true };
+    reported.machine.devices[1] = (struct machine_device){ .minor = 128 };
 
-    ck_assert_uint_eq(machine_input_minor(&reported.book), UINT32_MAX);
-    reported.book.devices[1].is_ours = true;
-    ck_assert_uint_eq(machine_input_minor(&reported.book), 128);
-    reported.book.n_devices = 0;
-    ck_assert_uint_eq(machine_input_minor(&reported.book), UINT32_MAX);
+    ck_assert_uint_eq(machine_input_minor(&reported.machine), UINT32_MAX);
+    reported.machine.devices[1].is_ours = true;
+    ck_assert_uint_eq(machine_input_minor(&reported.machine), 128);
+    reported.machine.n_devices = 0;
+    ck_assert_uint_eq(machine_input_minor(&reported.machine), UINT32_MAX);
 }
 END_TEST
 
@@ -507,7 +507,7 @@ START_TEST(a_throttle_that_fails_to_be_read_is_blind_with_its_last_state)
     ck_assert_uint_eq(input.throttle.state, 2);
 
     reported_inventory(&reported, NULL, 0, 0);
-    machine_state_sweep(&reported.book, false);
+    machine_state_sweep(&reported.machine, false);
     fill(&reported, &view, &input);
     ck_assert_int_eq(input.throttle.sight, GOVERNOR_BLIND);
     ck_assert_uint_eq(input.throttle.state, 2);
@@ -516,15 +516,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sense-fill");
+    Suite *suite = suite_create("machine-input");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, where_nobody_wants_to_know_there_is_nothing);
+    tcase_add_test(facts, without_protection_every_quantity_is_none);
     tcase_add_test(facts, a_machine_that_has_nothing_has_nothing_to_protect);
     tcase_add_test(facts, before_sotto_sense_is_there_everything_is_blind_since_it_was_wanted);
     tcase_add_test(facts, a_load_is_early_until_its_first_reading_and_lost_if_that_does_not_come);
     tcase_add_test(facts, a_load_that_was_read_once_is_not_early_again);
-    tcase_add_test(facts, a_device_whose_load_nobody_can_tell_is_blind);
+    tcase_add_test(facts, a_device_with_an_unreadable_load_is_blind);
     tcase_add_test(facts, a_machine_whose_only_device_shows_pictures_has_no_graphics_to_stay_underneath);
     tcase_add_test(facts, load_is_the_sum_of_all_others_on_our_device);
     tcase_add_test(facts, the_sum_is_never_more_than_the_whole);
@@ -538,7 +538,7 @@ int main(void)
     tcase_add_test(facts, a_zone_that_never_spoke_counts_only_where_no_other_does);
     tcase_add_test(facts, what_was_there_and_is_gone_is_blind);
     tcase_add_test(facts, a_dead_link_blinds_everything_that_was_seen);
-    tcase_add_test(facts, the_device_is_the_one_that_the_inventory_calls_ours);
+    tcase_add_test(facts, the_device_is_the_one_that_the_inventory_marks_as_ours);
     tcase_add_test(facts, the_cooling_device_that_is_in_deepest_tells_of_the_throttle);
     tcase_add_test(facts, a_cooling_device_of_unknown_depth_is_not_as_deep_as_it_was_seen);
     tcase_add_test(facts, a_throttle_that_fails_to_be_read_is_blind_with_its_last_state);

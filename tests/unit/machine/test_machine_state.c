@@ -1,4 +1,4 @@
-/* What sotto-sense says is believed if it can be true, and refused whole if not. */
+/* A message of sotto-sense is believed if it can be true, and refused whole if not. */
 #include "base/clean.h"
 #include "reported.h"
 #include "unit.h"
@@ -6,7 +6,7 @@
 
 static const struct reported_source zones[] = { { 1, HEAT, "zone gpu" }, { 2, HEAT, "zone cpu" } };
 
-/* A book that has heard of two zones and read the first. */
+/* Makes a machine state with two zones, of which the first was read. */
 static void begin(struct reported *reported)
 {
     reported_init(reported);
@@ -39,9 +39,9 @@ START_TEST(another_build_is_refused)
 
     reported_init(&reported);
 
-    is_lie(&reported, machine_state_inventory(&reported.book, &inventory, REPORTED_BUILD, &reported.diag),
+    is_lie(&reported, machine_state_inventory(&reported.machine, &inventory, REPORTED_BUILD, &reported.diag),
            "install both of one");
-    ck_assert(!reported.book.has_inventory);
+    ck_assert(!reported.machine.has_inventory);
 }
 END_TEST
 
@@ -62,7 +62,7 @@ START_TEST(an_inventory_that_can_not_be_changes_nothing)
            reported_inventory(&reported, (struct reported_source[]){ { 9, HEAT, "x" }, { 9, HEAT, "y" } }, 2, 0),
            "twice");
     is_lie(&reported, reported_inventory(&reported, many, COUNTOF(many), 0), "more sources");
-    ck_assert_uint_eq(reported.book.n_sources, 2);
+    ck_assert_uint_eq(reported.machine.n_sources, 2);
     ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.value, 45000);
 }
 END_TEST
@@ -120,7 +120,7 @@ START_TEST(every_quantity_has_its_bounds)
 }
 END_TEST
 
-START_TEST(nobody_reads_in_the_future_twice_or_backward)
+START_TEST(readings_from_the_future_repeated_or_backward_are_refused)
 {
     static struct reported reported;
     Sotto__Sense__Sample sample = SOTTO__SENSE__SAMPLE__INIT;
@@ -134,17 +134,17 @@ START_TEST(nobody_reads_in_the_future_twice_or_backward)
     sample.n_readings = 1;
 
     reading.at_us = reported.now_us + 1;
-    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "future");
+    is_lie(&reported, machine_state_sample(&reported.machine, &sample, reported.now_us, &reported.diag), "future");
     diag_clear(&reported.diag);
     reading.at_us = reported.now_us - 1;
-    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "backward");
+    is_lie(&reported, machine_state_sample(&reported.machine, &sample, reported.now_us, &reported.diag), "backward");
     diag_clear(&reported.diag);
     reading.at_us = reported.now_us;
     sample.n_readings = 2;
-    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "twice");
+    is_lie(&reported, machine_state_sample(&reported.machine, &sample, reported.now_us, &reported.diag), "twice");
     diag_clear(&reported.diag);
     sample.at_us = reported.now_us + 1;
-    is_lie(&reported, machine_state_sample(&reported.book, &sample, reported.now_us, &reported.diag), "not ours");
+    is_lie(&reported, machine_state_sample(&reported.machine, &sample, reported.now_us, &reported.diag), "not ours");
 }
 END_TEST
 
@@ -171,13 +171,13 @@ START_TEST(what_was_reported_before_the_inventory_is_a_lie)
 }
 END_TEST
 
-START_TEST(one_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back)
+START_TEST(a_source_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back)
 {
     static struct reported reported;
 
     begin(&reported);
     ck_assert_int_eq(reported_inventory(&reported, &zones[1], 1, 0), MACHINE_TAKEN);
-    machine_state_sweep(&reported.book, false);
+    machine_state_sweep(&reported.machine, false);
     ck_assert_ptr_nonnull(reported_find(&reported, "zone gpu"));
     ck_assert_uint_eq(reported_find(&reported, "zone gpu")->id, 0);
     ck_assert_int_eq(reported_find(&reported, "zone gpu")->now.state, SOTTO__SENSE__STATE__STATE_ABSENT);
@@ -188,23 +188,23 @@ START_TEST(one_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes
 
     ck_assert_uint_eq(reported_find(&reported, "zone gpu")->id, 3);
     ck_assert(reported_find(&reported, "zone gpu")->was_ok);
-    ck_assert_uint_eq(reported.book.n_sources, 2);
+    ck_assert_uint_eq(reported.machine.n_sources, 2);
 }
 END_TEST
 
-START_TEST(one_that_never_counted_is_forgotten_and_all_are_on_demand)
+START_TEST(a_source_that_never_counted_is_forgotten_and_all_are_on_demand)
 {
     static struct reported reported;
 
     begin(&reported);
     reported_inventory(&reported, &zones[0], 1, 0);
-    machine_state_sweep(&reported.book, false);
+    machine_state_sweep(&reported.machine, false);
     ck_assert_ptr_null(reported_find(&reported, "zone cpu"));
     reported_inventory(&reported, NULL, 0, 0);
 
-    machine_state_sweep(&reported.book, true);
+    machine_state_sweep(&reported.machine, true);
 
-    ck_assert_uint_eq(reported.book.n_sources, 0);
+    ck_assert_uint_eq(reported.machine.n_sources, 0);
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(a_new_connection_begins_its_numbers_anew_and_keeps_what_is_known)
     static struct reported reported;
 
     begin(&reported);
-    machine_state_restart(&reported.book);
+    machine_state_restart(&reported.machine);
 
     ck_assert_int_eq(reported_inventory(&reported,
                                         (struct reported_source[]){ { 1, HEAT, "zone cpu" }, { 2, HEAT, "zone gpu" } },
@@ -252,9 +252,9 @@ START_TEST(the_history_holds_the_last_two_minutes_of_good_values)
     zone = reported_find(&reported, "zone gpu");
     for (int i = 0; i < 130; i++) {
         reported_reading(&reported, 1, 40000 + i);
-        machine_state_tick(&reported.book, reported.now_us, true);
+        machine_state_tick(&reported.machine, reported.now_us, true);
     }
-    machine_state_tick(&reported.book, reported.now_us, false);
+    machine_state_tick(&reported.machine, reported.now_us, false);
 
     ck_assert_uint_eq(zone->n_history, MACHINE_HISTORY);
     ck_assert_int_eq(zone->history[zone->history_at], 40010);
@@ -269,7 +269,7 @@ START_TEST(strange_bytes_of_a_name_are_mended)
     reported_init(&reported);
     reported_inventory(&reported, &(struct reported_source){ 1, HEAT, "a\n\x1b[31m\xff" }, 1, 0);
 
-    ck_assert_str_eq(reported.book.sources[0].name, "a\xef\xbf\xbd\xef\xbf\xbd[31m\xef\xbf\xbd");
+    ck_assert_str_eq(reported.machine.sources[0].name, "a\xef\xbf\xbd\xef\xbf\xbd[31m\xef\xbf\xbd");
 }
 END_TEST
 
@@ -279,20 +279,20 @@ START_TEST(devices_that_change_are_counted)
 
     reported_init(&reported);
     reported_inventory(&reported, NULL, 0, 128);
-    ck_assert_uint_eq(reported.book.n_device_changes, 0);
+    ck_assert_uint_eq(reported.machine.n_device_changes, 0);
     reported_inventory(&reported, NULL, 0, 128);
-    ck_assert_uint_eq(reported.book.n_device_changes, 0);
+    ck_assert_uint_eq(reported.machine.n_device_changes, 0);
 
     reported_inventory(&reported, NULL, 0, 129);
     reported_inventory(&reported, NULL, 0, 0);
 
-    ck_assert_uint_eq(reported.book.n_device_changes, 2);
+    ck_assert_uint_eq(reported.machine.n_device_changes, 2);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sense-book");
+    Suite *suite = suite_create("machine-state");
     TCase *facts = tcase_create("facts");
 
     tcase_add_test(facts, a_reading_is_kept_with_its_time);
@@ -301,11 +301,11 @@ int main(void)
     tcase_add_test(facts, a_number_that_was_given_up_is_not_used_again);
     tcase_add_test(facts, a_sample_that_can_not_be_changes_nothing);
     tcase_add_test(facts, every_quantity_has_its_bounds);
-    tcase_add_test(facts, nobody_reads_in_the_future_twice_or_backward);
+    tcase_add_test(facts, readings_from_the_future_repeated_or_backward_are_refused);
     tcase_add_test(facts, clients_are_bounded_in_number_and_share);
     tcase_add_test(facts, what_was_reported_before_the_inventory_is_a_lie);
-    tcase_add_test(facts, one_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back);
-    tcase_add_test(facts, one_that_never_counted_is_forgotten_and_all_are_on_demand);
+    tcase_add_test(facts, a_source_that_counted_is_remembered_when_it_goes_and_goes_on_when_it_comes_back);
+    tcase_add_test(facts, a_source_that_never_counted_is_forgotten_and_all_are_on_demand);
     tcase_add_test(facts, a_new_connection_begins_its_numbers_anew_and_keeps_what_is_known);
     tcase_add_test(facts, a_reading_grows_stale_with_time_and_with_the_link);
     tcase_add_test(facts, the_history_holds_the_last_two_minutes_of_good_values);

@@ -1,4 +1,4 @@
-/* The link to a sotto-sense that the test plays behind a socket: called, believed, caught lying, called again. */
+/* The link to a fake sotto-sense behind a socket: called, believed, caught lying, called again. */
 #include "base/clean.h"
 #include "base/clock.h"
 #include "machine/machine_watch.h"
@@ -88,7 +88,7 @@ static void end(struct scene *scene)
     rmdir(scene->folder);
 }
 
-/* Turns the loop until @is_so. */
+/* Runs the loop until @is_so. */
 static void until(struct scene *scene, bool (*is_so)(struct scene *scene))
 {
     uint64_t end_us = clock_mono_us() + PATIENCE_US;
@@ -127,7 +127,7 @@ static bool has_sampled(struct scene *scene)
     return scene->n_samples > 0;
 }
 
-/* A socket that is full is emptied by the loop; one that was closed takes nothing more. */
+/* Sends to the watch; the loop empties a full socket, and a closed one takes nothing more. */
 static void say(struct scene *scene, const Sotto__Sense__FromSense *message)
 {
     struct buf out;
@@ -142,7 +142,7 @@ static void say(struct scene *scene, const Sotto__Sense__FromSense *message)
     buf_finish(&out);
 }
 
-/* One load that is in use. */
+/* Reports an inventory with one load that is in use. */
 static void say_inventory(struct scene *scene)
 {
     static char build[] = SOTTO_VERSION;
@@ -198,7 +198,7 @@ static void tell_the_truth(struct scene *scene, int64_t permille)
     until(scene, has_sampled);
 }
 
-START_TEST(where_nobody_wants_to_know_nobody_is_called)
+START_TEST(without_protection_no_sotto_sense_is_started)
 {
     static struct scene scene;
     uint32_t permille;
@@ -231,7 +231,7 @@ START_TEST(what_is_reported_is_seen)
 }
 END_TEST
 
-START_TEST(the_rate_is_reported_when_it_changes_and_to_the_next_one_anew)
+START_TEST(the_rate_is_sent_when_it_changes_and_again_to_the_next_process)
 {
     static struct scene scene;
     uint8_t bytes[64];
@@ -298,7 +298,7 @@ START_TEST(bytes_that_are_no_message_a_flood_and_a_frame_too_large_end_it)
 }
 END_TEST
 
-START_TEST(nobody_at_the_socket_is_reported_once_however_often_it_is_tried)
+START_TEST(an_unanswered_socket_is_reported_once_however_often_it_is_tried)
 {
     static struct scene scene;
 
@@ -353,15 +353,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("senses");
+    Suite *suite = suite_create("machine-watch");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, where_nobody_wants_to_know_nobody_is_called);
+    tcase_add_test(facts, without_protection_no_sotto_sense_is_started);
     tcase_add_test(facts, what_is_reported_is_seen);
-    tcase_add_test(facts, the_rate_is_reported_when_it_changes_and_to_the_next_one_anew);
+    tcase_add_test(facts, the_rate_is_sent_when_it_changes_and_again_to_the_next_process);
     tcase_add_test(facts, a_liar_is_dropped_makes_blind_and_the_next_one_is_believed_again);
     tcase_add_test(facts, bytes_that_are_no_message_a_flood_and_a_frame_too_large_end_it);
-    tcase_add_test(facts, nobody_at_the_socket_is_reported_once_however_often_it_is_tried);
+    tcase_add_test(facts, an_unanswered_socket_is_reported_once_however_often_it_is_tried);
     tcase_add_test(facts, another_configuration_ends_the_link_and_forgets_what_is_gone);
     tcase_add_test(facts, it_ends_in_the_middle_of_a_call);
     suite_add_tcase(suite, facts);

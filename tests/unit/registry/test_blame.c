@@ -19,7 +19,7 @@ static void setup(void)
     blame = (struct blame){ 0 };
 }
 
-START_TEST(all_of_a_step_that_crashed_are_suspects_and_nobody_is_charged)
+START_TEST(all_of_a_step_that_crashed_are_suspects_and_none_is_charged)
 {
     struct blame_mark a = { 0 };
     struct blame_mark b = { 0 };
@@ -65,7 +65,7 @@ START_TEST(sixteen_tokens_alone_clear_a_suspect)
 }
 END_TEST
 
-START_TEST(a_strangers_kill_charges_nobody_but_counts)
+START_TEST(a_kill_from_outside_charges_no_request_but_counts)
 {
     struct blame_mark a = { .suspect = true, .n_strikes = 1 };
     struct blame_mark *marks[1] = { &a };
@@ -143,7 +143,7 @@ START_TEST(a_token_or_two_between_strangers_kills_are_no_going_on)
 }
 END_TEST
 
-START_TEST(three_crashes_of_nobody_in_a_minute_are_the_devices)
+START_TEST(three_crashes_without_a_guilty_request_in_a_minute_are_the_devices)
 {
     crash(NULL, NULL, 0);
     crash(NULL, NULL, 1);
@@ -246,19 +246,19 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-blame");
+    Suite *suite = suite_create("registry-blame");
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, NULL);
-    tcase_add_test(tcase, all_of_a_step_that_crashed_are_suspects_and_nobody_is_charged);
+    tcase_add_test(tcase, all_of_a_step_that_crashed_are_suspects_and_none_is_charged);
     tcase_add_test(tcase, the_second_crash_alone_fails_the_request_and_clears_the_device);
     tcase_add_test(tcase, sixteen_tokens_alone_clear_a_suspect);
-    tcase_add_test(tcase, a_strangers_kill_charges_nobody_but_counts);
+    tcase_add_test(tcase, a_kill_from_outside_charges_no_request_but_counts);
     tcase_add_test(tcase, a_strangers_kill_makes_no_suspect);
     tcase_add_test(tcase, a_stranger_that_kills_the_same_request_again_and_again_is_none);
     tcase_add_test(tcase, strangers_kills_with_an_answer_that_goes_on_between_do_not_add_up);
     tcase_add_test(tcase, a_token_or_two_between_strangers_kills_are_no_going_on);
-    tcase_add_test(tcase, three_crashes_of_nobody_in_a_minute_are_the_devices);
+    tcase_add_test(tcase, three_crashes_without_a_guilty_request_in_a_minute_are_the_devices);
     tcase_add_test(tcase, crashes_a_minute_apart_do_not_add_up);
     tcase_add_test(tcase, a_request_of_a_suspect_account_has_two_strikes_as_well);
     tcase_add_test(tcase, whatever_the_mixture_exactly_the_guilty_fail);

@@ -15,7 +15,7 @@ static void run_undisturbed(uint32_t n_answer)
 {
     for (uint32_t i = 0; i < N_CLIENTS; i++) {
         client_init(&undisturbed[i], 1 + i, 6, n_answer);
-        client_ask(&fixture, &undisturbed[i]);
+        client_generate(&fixture, &undisturbed[i]);
     }
     for (uint32_t i = 0; i < N_CLIENTS; i++) {
         client_until_over(&fixture, &undisturbed[i]);
@@ -26,7 +26,7 @@ static void ask_all(uint32_t n_answer)
 {
     for (uint32_t i = 0; i < N_CLIENTS; i++) {
         client_init(&clients[i], 1 + i, 6, n_answer);
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
     }
 }
 
@@ -75,13 +75,13 @@ START_TEST(a_request_that_always_crashes_fails_alone)
     fixture_begin(&fixture, "always do slow 1\nwhen 200 at 3 do crash\n");
     run_undisturbed(40);
     client_init(&guilty, 200, 6, 40);
-    client_ask(&fixture, &guilty);
+    client_generate(&fixture, &guilty);
     ask_all(40);
     client_until_over(&fixture, &guilty);
     assert_all_same();
 
     client_assert_failed(&guilty, SOTTO__V1__CODE__CODE_INTERNAL, "twice");
-    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 4); /* together, alone, alone, and the one that serves on */
+    ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 4); /* together, alone, alone, and the engine that serves on */
     ck_assert(!fixture_had(&fixture, "device-troubled"));
     ck_assert(!instance_is_troubled(fixture_model(&fixture)->current));
     client_finish(&guilty);
@@ -97,7 +97,7 @@ START_TEST(a_request_that_crashes_at_its_opening_fails_alone)
     ask_all(40);
     client_until_tokens(&fixture, &clients[0], 2);
     client_init(&guilty, 200, 6, 40);
-    client_ask(&fixture, &guilty);
+    client_generate(&fixture, &guilty);
     client_until_over(&fixture, &guilty);
     assert_all_same();
 
@@ -114,10 +114,10 @@ START_TEST(the_next_requests_of_a_guilty_account_run_alone_until_cleared)
 
     fixture_begin(&fixture, "always do slow 1\nwhen 200 do crash\n");
     client_init(&guilty, 200, 6, 40);
-    client_ask(&fixture, &guilty);
+    client_generate(&fixture, &guilty);
     client_until_over(&fixture, &guilty);
     client_init(&next, 1, 6, 40);
-    client_ask(&fixture, &next);
+    client_generate(&fixture, &next);
     ck_assert(next.stream->job.alone);
     client_until_tokens(&fixture, &next, 20);
     ck_assert(!next.stream->job.alone);
@@ -138,7 +138,7 @@ START_TEST(a_hanging_step_is_killed_by_the_watchdog)
     fixture_open(&fixture);
     fixture_until_ready(&fixture);
     client_init(&guilty, 200, 6, 40);
-    client_ask(&fixture, &guilty);
+    client_generate(&fixture, &guilty);
     client_until_over(&fixture, &guilty);
 
     client_assert_failed(&guilty, SOTTO__V1__CODE__CODE_INTERNAL, "twice");
@@ -221,7 +221,7 @@ START_TEST(a_cancel_while_the_engine_is_gone_ends_the_stream)
     fixture_open(&fixture);
     fixture_until_ready(&fixture);
     client_init(&client, 1, 4, 60);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     for (uint32_t i = 1; i <= 2; i++) {
         client_until_tokens(&fixture, &client, 5 * i);
         kill((pid_t)fixture_pid(&fixture), SIGKILL);
@@ -244,9 +244,9 @@ START_TEST(credit_holds_across_a_lost_engine)
 
     fixture_begin(&fixture, "");
     client_init(&client, 1, 4, 10);
-    client.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    client.ask.credit = 4;
-    client_ask(&fixture, &client);
+    client.generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client.generate.credit = 4;
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 4);
     kill((pid_t)fixture_pid(&fixture), SIGKILL);
     fixture_run(&fixture, 50);
@@ -275,7 +275,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-crash");
+    Suite *suite = suite_create("registry-crash");
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, NULL, teardown);

@@ -1,4 +1,4 @@
-/* Loading, unloading, files that change, reload and the end of it all. */
+/* Loading, unloading, files that change, reload and the end of a hub. */
 #include "hub_fixture.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 static struct fixture fixture;
 
-struct asker { /* of a load or an unload */
+struct loader { /* of a load or an unload */
     uint32_t n_answers;
     uint32_t n_progress;
     Sotto__V1__Code code;
@@ -19,27 +19,27 @@ struct asker { /* of a load or an unload */
 
 static void on_progress(void *owner, const Sotto__V1__LoadProgress *progress)
 {
-    struct asker *asker = owner;
+    struct loader *loader = owner;
 
     (void)progress;
-    asker->n_progress++;
+    loader->n_progress++;
 }
 
-static void note(struct asker *asker, const Sotto__V1__Error *error)
+static void note(struct loader *loader, const Sotto__V1__Error *error)
 {
-    asker->n_answers++;
+    loader->n_answers++;
     if (error) {
-        asker->code = error->code;
-        snprintf(asker->sentence, sizeof(asker->sentence), "%s", error->message);
+        loader->code = error->code;
+        snprintf(loader->sentence, sizeof(loader->sentence), "%s", error->message);
     }
 }
 
 static void on_loaded(void *owner, const Sotto__V1__ModelInfo *info, const Sotto__V1__Error *error)
 {
-    struct asker *asker = owner;
+    struct loader *loader = owner;
 
-    asker->state = info ? info->state : SOTTO__V1__MODEL_STATE__MODEL_UNSPECIFIED;
-    note(asker, error);
+    loader->state = info ? info->state : SOTTO__V1__MODEL_STATE__MODEL_UNSPECIFIED;
+    note(loader, error);
 }
 
 static void on_unloaded(void *owner, const Sotto__V1__Error *error)
@@ -47,39 +47,39 @@ static void on_unloaded(void *owner, const Sotto__V1__Error *error)
     note(owner, error);
 }
 
-static int try_load(struct asker *asker, const char *name, const char *file, struct diag *diag)
+static int try_load(struct loader *loader, const char *name, const char *file, struct diag *diag)
 {
     Sotto__V1__LoadModel ask = SOTTO__V1__LOAD_MODEL__INIT;
 
-    memset(asker, 0, sizeof(*asker));
+    memset(loader, 0, sizeof(*loader));
     memcpy(&ask.name, &name, sizeof(ask.name));
     if (file) {
         memcpy(&ask.file, &file, sizeof(ask.file));
     }
-    return hub_load(fixture.hub, &ask, &fixture.grant, on_progress, on_loaded, asker, &asker->ticket, diag);
+    return hub_load(fixture.hub, &ask, &fixture.grant, on_progress, on_loaded, loader, &loader->ticket, diag);
 }
 
 static bool is_answered(void *owner)
 {
-    return ((struct asker *)owner)->n_answers > 0;
+    return ((struct loader *)owner)->n_answers > 0;
 }
 
-static void load(struct asker *asker)
+static void load(struct loader *loader)
 {
     struct diag diag = DIAG_INIT;
 
-    ck_assert_int_eq(try_load(asker, "tiny", NULL, &diag), 0);
-    fixture_until(&fixture, is_answered, asker);
+    ck_assert_int_eq(try_load(loader, "tiny", NULL, &diag), 0);
+    fixture_until(&fixture, is_answered, loader);
 }
 
-static int try_unload(struct asker *asker, bool now, struct diag *diag)
+static int try_unload(struct loader *loader, bool now, struct diag *diag)
 {
     Sotto__V1__UnloadModel ask = SOTTO__V1__UNLOAD_MODEL__INIT;
 
-    memset(asker, 0, sizeof(*asker));
+    memset(loader, 0, sizeof(*loader));
     ask.name = (char *)"tiny";
     ask.now = now;
-    return hub_unload(fixture.hub, &ask, &fixture.grant, on_unloaded, asker, &asker->ticket, diag);
+    return hub_unload(fixture.hub, &ask, &fixture.grant, on_unloaded, loader, &loader->ticket, diag);
 }
 
 static void begin_cold(const char *script)
@@ -94,12 +94,12 @@ START_TEST(twenty_requests_on_a_cold_daemon_are_one_load)
     struct client *clients = calloc(20, sizeof(*clients));
 
     begin_cold("load do slow 50\n");
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_KNOWN);
     for (size_t i = 0; i < 20; i++) {
         client_init(&clients[i], 1, 4, 5);
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
     }
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_LOADING);
     for (size_t i = 0; i < 20; i++) {
         client_until_over(&fixture, &clients[i]);
         client_assert_done(&clients[i], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
@@ -115,22 +115,22 @@ START_TEST(twenty_requests_on_a_cold_daemon_are_one_load)
 }
 END_TEST
 
-START_TEST(a_load_goes_on_when_who_asked_for_it_leaves)
+START_TEST(a_load_goes_on_when_its_client_leaves)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     struct client client;
 
     begin_cold("load do slow 100\n");
-    ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), 0);
+    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), 0);
     client_init(&client, 1, 4, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     fixture_run(&fixture, 20);
-    ticket_forget(asker.ticket);
+    ticket_forget(loader.ticket);
     stream_forget(client.stream);
     fixture_until_ready(&fixture);
 
-    ck_assert_uint_eq(asker.n_answers, 0);
+    ck_assert_uint_eq(loader.n_answers, 0);
     ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
     client_finish(&client);
     fixture_end(&fixture);
@@ -139,16 +139,16 @@ END_TEST
 
 START_TEST(a_load_tells_progress_and_then_the_model)
 {
-    struct asker asker;
+    struct loader loader;
 
     begin_cold("");
-    load(&asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
-    ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
-    ck_assert_uint_ge(asker.n_progress, 1);
-    load(&asker); /* again: nothing to do */
+    load(&loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_OK);
+    ck_assert_int_eq(loader.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
+    ck_assert_uint_ge(loader.n_progress, 1);
+    load(&loader); /* again: nothing to do */
 
-    ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
+    ck_assert_int_eq(loader.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
     ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
     fixture_end(&fixture);
 }
@@ -157,25 +157,25 @@ END_TEST
 START_TEST(what_the_loader_refuses_is_not_tried_until_the_file_changes)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     struct client client;
 
     begin_cold("load do hopeless tensor blk.0 is missing\n");
     client_init(&client, 1, 4, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     fixture_run(&fixture, 50);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "tensor blk.0 is missing");
-    ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 1);
 
     fixture_rewrite(&fixture, "");
     fixture_make_model(fixture.model, 200); /* another file */
     client_finish(&client);
     client_init(&client, 1, 4, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     client_finish(&client);
@@ -185,29 +185,29 @@ END_TEST
 
 START_TEST(an_administrator_may_try_a_refused_file_again)
 {
-    struct asker asker;
+    struct loader loader;
 
     begin_cold("load do hopeless no\n");
     fixture.grant.admin = true;
-    load(&asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    load(&loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     fixture_rewrite(&fixture, "");
-    load(&asker);
+    load(&loader);
 
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_OK);
     fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(what_crashes_the_loader_is_tried_three_times)
 {
-    struct asker asker;
+    struct loader loader;
 
     begin_cold("load do crash\n");
-    load(&asker);
+    load(&loader);
 
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    ck_assert_ptr_nonnull(strstr(asker.sentence, "lost 3 times while loading"));
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_ptr_nonnull(strstr(loader.sentence, "lost 3 times while loading"));
     ck_assert_uint_eq(fixture_model(&fixture)->n_starts, 3);
     fixture_end(&fixture);
 }
@@ -215,16 +215,16 @@ END_TEST
 
 START_TEST(a_load_without_progress_is_lost)
 {
-    struct asker asker;
+    struct loader loader;
 
     fixture_prepare(&fixture, "load do stall 5000\n");
     fixture.settings.load_at_start = false;
     fixture.config.load_stall_ms = 50;
     fixture_open(&fixture);
-    load(&asker);
+    load(&loader);
 
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    ck_assert_ptr_nonnull(strstr(asker.sentence, "no progress"));
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_ptr_nonnull(strstr(loader.sentence, "no progress"));
     fixture_end(&fixture);
 }
 END_TEST
@@ -232,22 +232,22 @@ END_TEST
 START_TEST(no_engine_or_no_file_is_a_failed_model_with_a_sentence)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
 
     fixture_prepare(&fixture, "");
     fixture.config.engine_path = "/nonexistent/sotto-engine";
     fixture.settings.load_at_start = false;
     fixture_open(&fixture);
-    load(&asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
-    ck_assert_ptr_nonnull(strstr(asker.sentence, "could not be started"));
+    load(&loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_ptr_nonnull(strstr(loader.sentence, "could not be started"));
     fixture_end(&fixture);
 
     begin_cold("");
     unlink(fixture.model);
-    ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     ck_assert_ptr_nonnull(strstr(diag.text, "No such file"));
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     fixture_end(&fixture);
 }
 END_TEST
@@ -255,57 +255,57 @@ END_TEST
 START_TEST(unloading_waits_for_streams_or_ends_them)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     struct client client;
     uint32_t pid;
 
     fixture_begin(&fixture, "always do slow 3\n");
     pid = fixture_pid(&fixture);
-    ck_assert_int_eq(try_unload(&asker, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(try_unload(&loader, false, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
     fixture.grant.admin = true;
     client_init(&client, 1, 4, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
-    ck_assert_int_eq(try_unload(&asker, false, &diag), 0);
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
+    ck_assert_int_eq(try_unload(&loader, false, &diag), 0);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_UNLOADING);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
-    fixture_until(&fixture, is_answered, &asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
+    fixture_until(&fixture, is_answered, &loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_OK);
     ck_assert_int_eq(kill((pid_t)pid, 0), -1); /* reaped: every byte is back with the system */
     client_finish(&client);
 
-    load(&asker);
+    load(&loader);
     client_init(&client, 1, 4, 200);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
-    ck_assert_int_eq(try_unload(&asker, true, &diag), 0);
+    ck_assert_int_eq(try_unload(&loader, true, &diag), 0);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_UNAVAILABLE, "unloaded");
-    fixture_until(&fixture, is_answered, &asker);
+    fixture_until(&fixture, is_answered, &loader);
     client_finish(&client);
     fixture_end(&fixture);
 }
 END_TEST
 
-START_TEST(what_an_administrator_unloaded_only_one_loads_again)
+START_TEST(what_an_administrator_unloaded_only_an_administrator_loads_again)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     struct client client;
 
     fixture_begin(&fixture, "");
     fixture.grant.admin = true;
-    ck_assert_int_eq(try_unload(&asker, false, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
+    ck_assert_int_eq(try_unload(&loader, false, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
     fixture.grant.admin = false;
     client_init(&client, 1, 4, 5);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "administrator");
-    ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
     fixture.grant.admin = true;
-    load(&asker);
+    load(&loader);
 
-    ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
+    ck_assert_int_eq(loader.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
     client_finish(&client);
     fixture_end(&fixture);
 }
@@ -314,29 +314,29 @@ END_TEST
 START_TEST(a_file_of_ones_own_is_for_administrators)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
 
     fixture_begin(&fixture, "");
-    ck_assert_int_eq(try_load(&asker, "mine", fixture.model, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(try_load(&loader, "mine", fixture.model, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
     fixture.grant.admin = true;
-    ck_assert_int_eq(try_load(&asker, "mine", "tiny.gguf", &diag), SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
-    ck_assert_int_eq(try_load(&asker, "nobody", NULL, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
-    /* One that is not there makes no model, and takes no file from one. */
-    ck_assert_int_gt(try_load(&asker, "mine", "/nonexistent", &diag), 0);
-    ck_assert_int_gt(try_load(&asker, "tiny", "/nonexistent", &diag), 0);
-    ck_assert_ptr_null(models_find(fixture.hub, "mine"));
+    ck_assert_int_eq(try_load(&loader, "mine", "tiny.gguf", &diag), SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_int_eq(try_load(&loader, "nobody", NULL, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    /* A file that is not there makes no model, and takes no file from one. */
+    ck_assert_int_gt(try_load(&loader, "mine", "/nonexistent", &diag), 0);
+    ck_assert_int_gt(try_load(&loader, "tiny", "/nonexistent", &diag), 0);
+    ck_assert_ptr_null(model_find(&fixture.hub->registry, "mine"));
     ck_assert_str_eq(fixture_model(&fixture)->settings.file, fixture.model);
-    ck_assert_int_eq(try_load(&asker, "mine", fixture.model, &diag), 0);
-    fixture_until(&fixture, is_answered, &asker);
+    ck_assert_int_eq(try_load(&loader, "mine", fixture.model, &diag), 0);
+    fixture_until(&fixture, is_answered, &loader);
 
-    ck_assert_int_eq(asker.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
+    ck_assert_int_eq(loader.state, SOTTO__V1__MODEL_STATE__MODEL_READY);
     fixture_end(&fixture);
 }
 END_TEST
 
 START_TEST(a_replaced_file_is_taken_beside_the_old_one)
 {
-    struct asker asker;
+    struct loader loader;
     struct client old;
     struct client new;
     char other[160];
@@ -345,17 +345,17 @@ START_TEST(a_replaced_file_is_taken_beside_the_old_one)
     fixture_begin(&fixture, "always do slow 3\n");
     pid = fixture_pid(&fixture);
     client_init(&old, 1, 4, 60);
-    client_ask(&fixture, &old);
+    client_generate(&fixture, &old);
     client_until_tokens(&fixture, &old, 2);
     snprintf(other, sizeof(other), "%s.new", fixture.model);
     fixture_make_model(other, 200);
     ck_assert_int_eq(rename(other, fixture.model), 0);
     kill((pid_t)pid, SIGKILL); /* what runs goes on with the file that it began with */
-    load(&asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_OK);
+    load(&loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_OK);
     ck_assert_uint_eq(fixture_model(&fixture)->current->facts.n_vocab, 456);
     client_init(&new, 1, 4, 5);
-    client_ask(&fixture, &new);
+    client_generate(&fixture, &new);
     client_until_over(&fixture, &new);
     ck_assert_uint_eq(old.n_ends, 0);
     client_until_over(&fixture, &old);
@@ -372,7 +372,7 @@ END_TEST
 
 START_TEST(a_bad_replacement_leaves_the_old_one_serving)
 {
-    struct asker asker;
+    struct loader loader;
     struct client client;
     char other[160];
 
@@ -381,10 +381,10 @@ START_TEST(a_bad_replacement_leaves_the_old_one_serving)
     fixture_make_model(other, 200);
     ck_assert_int_eq(truncate(other, 100), 0);
     ck_assert_int_eq(rename(other, fixture.model), 0);
-    load(&asker);
-    ck_assert_int_eq(asker.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
+    load(&loader);
+    ck_assert_int_eq(loader.code, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION);
     client_init(&client, 1, 4, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
@@ -399,14 +399,14 @@ START_TEST(a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_
 
     fixture_begin(&fixture, "always do slow 3\n");
     client_init(&client, 1, 4, 200);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
     ck_assert_int_eq(truncate(fixture.model, 100), 0);
-    kill((pid_t)fixture_pid(&fixture), SIGBUS); /* as a mapping that was cut would */
+    kill((pid_t)fixture_pid(&fixture), SIGBUS); /* as a truncated mapping would */
     client_until_over(&fixture, &client);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "changed in place");
-    ck_assert_int_eq(models_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
+    ck_assert_int_eq(model_state(fixture_model(&fixture)), SOTTO__V1__MODEL_STATE__MODEL_FAILED);
     client_finish(&client);
     fixture_end(&fixture);
 }
@@ -432,7 +432,7 @@ START_TEST(a_stop_lets_streams_end_within_its_grace_and_takes_no_more)
 
     fixture_begin(&fixture, "always do slow 3\n");
     client_init(&client, 1, 4, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 1);
     hub_stop(fixture.hub, 5000, on_stopped, &stopped);
     client_init(&late, 1, 4, 20);
@@ -454,7 +454,7 @@ START_TEST(a_second_stop_ends_what_is_left)
 
     fixture_begin(&fixture, "always do slow 3\n");
     client_init(&client, 1, 4, 400);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 1);
     hub_stop(fixture.hub, 60000, on_stopped, &stopped);
     fixture_run(&fixture, 50);
@@ -468,24 +468,24 @@ START_TEST(a_second_stop_ends_what_is_left)
 }
 END_TEST
 
-START_TEST(a_stop_while_loading_ends_and_tells_who_waits)
+START_TEST(a_stop_while_loading_ends_and_tells_the_waiting_requests)
 {
     struct diag diag = DIAG_INIT;
-    struct asker asker;
+    struct loader loader;
     struct client client;
     bool stopped = false;
 
     begin_cold("load do stall 60000\n");
-    ck_assert_int_eq(try_load(&asker, "tiny", NULL, &diag), 0);
+    ck_assert_int_eq(try_load(&loader, "tiny", NULL, &diag), 0);
     client_init(&client, 1, 4, 400);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     fixture_run(&fixture, 50);
     hub_stop(fixture.hub, 10, on_stopped, &stopped);
     fixture_until(&fixture, is_true, &stopped);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_UNAVAILABLE, "shutting down");
-    ck_assert_int_eq(asker.n_answers, 1);
-    ck_assert_int_ne(asker.code, SOTTO__V1__CODE__CODE_OK);
+    ck_assert_int_eq(loader.n_answers, 1);
+    ck_assert_int_ne(loader.code, SOTTO__V1__CODE__CODE_OK);
     fixture.is_stopped = true;
     client_finish(&client);
     fixture_end(&fixture);
@@ -515,19 +515,19 @@ START_TEST(a_reload_adds_changes_and_drops_models)
     fixture.config.n_models = 2;
     ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, on_needs, NULL), 0);
     ck_assert_str_eq(needs, "models.tiny.context ");
-    ck_assert_ptr_nonnull(models_find(fixture.hub, "second"));
-    ck_assert_ptr_nonnull(models_find(fixture.hub, "second")->next);
+    ck_assert_ptr_nonnull(model_find(&fixture.hub->registry, "second"));
+    ck_assert_ptr_nonnull(model_find(&fixture.hub->registry, "second")->next);
 
     fixture.config.models = &models[1];
     fixture.config.n_models = 1;
     client_init(&client, 1, 4, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     ck_assert_int_eq(hub_configure(fixture.hub, &fixture.config, on_needs, NULL), 0);
     ck_assert_ptr_null(fixture_model(&fixture));
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     fixture_run(&fixture, 100);
-    ck_assert_ptr_eq(list_first(&fixture.hub->models)->next, &fixture.hub->models);
+    ck_assert_ptr_eq(list_first(&fixture.hub->registry.models)->next, &fixture.hub->registry.models);
     client_finish(&client);
     fixture_end(&fixture);
 }
@@ -557,7 +557,7 @@ START_TEST(a_reload_that_finds_no_memory_changes_nothing)
         }
         ck_assert_int_eq(r, -ENOMEM);
         ck_assert_uint_eq(fixture_model(&fixture)->settings.n_context, 0);
-        ck_assert_ptr_null(models_find(fixture.hub, "second"));
+        ck_assert_ptr_null(model_find(&fixture.hub->registry, "second"));
         n_failed++;
     }
 
@@ -569,11 +569,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-models");
+    Suite *suite = suite_create("registry-models");
     TCase *tcase = tcase_create("all");
 
     tcase_add_test(tcase, twenty_requests_on_a_cold_daemon_are_one_load);
-    tcase_add_test(tcase, a_load_goes_on_when_who_asked_for_it_leaves);
+    tcase_add_test(tcase, a_load_goes_on_when_its_client_leaves);
     tcase_add_test(tcase, a_load_tells_progress_and_then_the_model);
     tcase_add_test(tcase, what_the_loader_refuses_is_not_tried_until_the_file_changes);
     tcase_add_test(tcase, an_administrator_may_try_a_refused_file_again);
@@ -581,14 +581,14 @@ int main(void)
     tcase_add_test(tcase, a_load_without_progress_is_lost);
     tcase_add_test(tcase, no_engine_or_no_file_is_a_failed_model_with_a_sentence);
     tcase_add_test(tcase, unloading_waits_for_streams_or_ends_them);
-    tcase_add_test(tcase, what_an_administrator_unloaded_only_one_loads_again);
+    tcase_add_test(tcase, what_an_administrator_unloaded_only_an_administrator_loads_again);
     tcase_add_test(tcase, a_file_of_ones_own_is_for_administrators);
     tcase_add_test(tcase, a_replaced_file_is_taken_beside_the_old_one);
     tcase_add_test(tcase, a_bad_replacement_leaves_the_old_one_serving);
     tcase_add_test(tcase, a_file_cut_in_place_ends_its_streams_with_a_sentence_once_the_engine_is_lost);
     tcase_add_test(tcase, a_stop_lets_streams_end_within_its_grace_and_takes_no_more);
     tcase_add_test(tcase, a_second_stop_ends_what_is_left);
-    tcase_add_test(tcase, a_stop_while_loading_ends_and_tells_who_waits);
+    tcase_add_test(tcase, a_stop_while_loading_ends_and_tells_the_waiting_requests);
     tcase_add_test(tcase, a_reload_adds_changes_and_drops_models);
     tcase_add_test(tcase, a_reload_that_finds_no_memory_changes_nothing);
     suite_add_tcase(suite, tcase);

@@ -1,6 +1,6 @@
 /*
- * Pins over scripted engines: computed after a load, a crash and a reload; held within their bound; found by those whom
- * they are for; and in nobody's way.
+ * Pins over scripted engines: computed after a load, a crash and a reload; held within their bound; found by the users
+ * that they are for; and yielding to every request.
  */
 #include "base/clean.h"
 #include "hub_fixture.h"
@@ -57,7 +57,7 @@ static struct pin *pin_at(size_t i)
     return container_of(link, struct pin, link);
 }
 
-/* Everything that can be done is done. */
+/* Returns whether all pins are held, refused, or wait for memory. */
 static bool is_settled(void *owner)
 {
     struct list *link;
@@ -91,7 +91,7 @@ static void until_held(size_t i)
     fixture_until(&fixture, is_held, pin_at(i));
 }
 
-/* What a request of @uid that begins as pin @i and goes on finds. */
+/* Returns the tokens that a request of @uid finds which begins as pin @i and goes on. */
 static uint32_t ask_behind(size_t i, uint32_t uid)
 {
     const struct ids *tokens = &pin_at(i)->tokens;
@@ -101,7 +101,7 @@ static uint32_t ask_behind(size_t i, uint32_t uid)
     client_init(&client, 5, (uint32_t)tokens->n + 20, 3);
     memcpy(client.ids.ids, tokens->ids, tokens->n * sizeof(*tokens->ids));
     fixture.grant.uid = uid;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     n_cached = client.usage.cached_tokens;
@@ -137,7 +137,7 @@ START_TEST(a_lost_engine_s_pins_come_back)
     settle();
     kill((pid_t)fixture_pid(&fixture), SIGKILL);
     fixture_until(&fixture, is_settled, NULL); /* perhaps before the loss is seen */
-    while (fixture.hub->counts[HUB_ENGINE_CRASHES] == 0) {
+    while (fixture.hub->events.counts[COUNT_ENGINE_CRASHES] == 0) {
         fixture_run(&fixture, 5);
     }
     settle();
@@ -150,7 +150,7 @@ START_TEST(a_lost_engine_s_pins_come_back)
 }
 END_TEST
 
-/* The engine is lost in the midst of it, once: the stream that computes it is rebuilt. */
+/* An engine is lost once while a pin is computed: its stream is rebuilt. */
 START_TEST(a_pin_outlives_the_engine_that_computes_it)
 {
     char script[256];
@@ -161,7 +161,7 @@ START_TEST(a_pin_outlives_the_engine_that_computes_it)
     begin();
     until_held(0);
 
-    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_ENGINE_CRASHES], 1);
     ck_assert_uint_eq(ask_behind(0, 1000), N_TEXT);
     snprintf(script, sizeof(script), "%s/once", fixture.dir);
     unlink(script);
@@ -169,7 +169,7 @@ START_TEST(a_pin_outlives_the_engine_that_computes_it)
 }
 END_TEST
 
-/* Every engine is lost that works on it: it is to blame, and the others serve. */
+/* Every engine is lost that works on the pin: it is to blame, and the others serve. */
 START_TEST(a_pin_that_kills_its_engines_is_refused)
 {
     open_fixture("context 256\npages 64\nwhen 65 do kill\n", 2); /* 'A': in the second one's text */
@@ -253,8 +253,8 @@ START_TEST(hits_and_their_tokens_are_counted)
     ck_assert_uint_eq(pin_at(0)->n_hits, 2);
     ck_assert_uint_eq(pin_at(0)->n_hit_tok, 2 * N_TEXT);
     ck_assert_uint_eq(pin_at(1)->n_hits, 1);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PIN_HITS], 3);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PINNED_TOK], 3 * N_TEXT);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PIN_HITS], 3);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PINNED_TOK], 3 * N_TEXT);
     fixture_end(&fixture);
 }
 END_TEST
@@ -333,8 +333,8 @@ START_TEST(a_whole_context_always_fits_beside_pins)
     settle();
     ck_assert_int_eq(pin_at(0)->state, PIN_REFUSED); /* 7 pages, where 15 of 21 must be left */
     client_init(&client, 5, 200, 40);
-    client.ask.ignore_end = true;
-    client_ask(&fixture, &client);
+    client.generate.ignore_end = true;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
     client_finish(&client);
@@ -354,18 +354,17 @@ START_TEST(what_leaves_no_room_for_an_answer_is_refused)
 }
 END_TEST
 
-/* As the governor does under pressure. */
+/* Limits the pages as the governor does under pressure. */
 static void leave_pages(uint32_t permille)
 {
-    fixture.hub->governor.kv_permille = permille;
+    fixture.hub->governor_loop.governor.kv_permille = permille;
     for (int i = 0; i < PROCESSOR_COUNT; i++) {
-        fixture.hub->governor.limits[i].kv_permille = permille;
+        fixture.hub->governor_loop.governor.limits[i].kv_permille = permille;
     }
-    fixture.hub->governor_loop.kv_permille = permille;
-    governor_loop_tell_pages(fixture.hub);
+    registry_limit_pages(&fixture.hub->registry, permille);
 }
 
-START_TEST(where_memory_is_short_the_last_one_goes_and_comes_back)
+START_TEST(where_memory_is_short_the_last_pin_goes_and_comes_back)
 {
     open_fixture("context 128\npages 64\n", 2);
     begin();
@@ -386,8 +385,8 @@ START_TEST(where_memory_is_short_the_last_one_goes_and_comes_back)
 }
 END_TEST
 
-/* One seat: the request takes it from the pin that is being computed, which comes to its end all the same. */
-START_TEST(a_request_takes_the_seat_of_a_pin)
+/* There is one slot: the request takes it from the pin that is being computed, which comes to its end all the same. */
+START_TEST(a_request_takes_the_slot_of_a_pin)
 {
     struct client client;
 
@@ -399,12 +398,12 @@ START_TEST(a_request_takes_the_seat_of_a_pin)
         fixture_run(&fixture, 1);
     }
     client_init(&client, 5, 10, 3);
-    client.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    client_ask(&fixture, &client);
+    client.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     ck_assert_int_ne(pin_at(1)->state, PIN_HELD);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREEMPTIONS], 1);
     client_finish(&client);
     until_held(1);
     fixture_end(&fixture);
@@ -470,7 +469,7 @@ START_TEST(what_was_refused_has_another_try_after_a_reload)
 }
 END_TEST
 
-/* At every state that a pin may be in. */
+/* Ends the hub at every state that a pin may be in. */
 START_TEST(a_reload_drops_a_pin_at_any_moment)
 {
     open_fixture("context 256\npages 64\nwhen 65 do slow 20\n", 2);
@@ -522,7 +521,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-pins");
+    Suite *suite = suite_create("session-pins");
     TCase *tcase = tcase_create("pins");
 
     tcase_set_timeout(tcase, 60);
@@ -537,8 +536,8 @@ int main(void)
     tcase_add_test(tcase, what_is_more_than_pins_may_hold_is_refused);
     tcase_add_test(tcase, a_whole_context_always_fits_beside_pins);
     tcase_add_test(tcase, what_leaves_no_room_for_an_answer_is_refused);
-    tcase_add_test(tcase, where_memory_is_short_the_last_one_goes_and_comes_back);
-    tcase_add_test(tcase, a_request_takes_the_seat_of_a_pin);
+    tcase_add_test(tcase, where_memory_is_short_the_last_pin_goes_and_comes_back);
+    tcase_add_test(tcase, a_request_takes_the_slot_of_a_pin);
     tcase_add_test(tcase, a_reload_adds_and_drops_and_leaves_what_stays);
     tcase_add_test(tcase, what_was_refused_has_another_try_after_a_reload);
     tcase_add_test(tcase, a_reload_drops_a_pin_at_any_moment);

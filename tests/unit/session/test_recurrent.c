@@ -1,5 +1,5 @@
 /*
- * Families whose sequences have a state beside their pages, served whole: their sessions say what cold requests say,
+ * Families whose sequences have a state beside their pages, served whole: their sessions answer as cold requests do,
  * whatever becomes of the state, and nothing of them can be pinned. The engine is the real one, the weights are random.
  */
 #include "../model/reference.h"
@@ -42,7 +42,7 @@ static bool recurs(const struct reference *of)
     return of->attends_every > 0;
 }
 
-/* A turn of session @id, and the same without one. What it found of what was said before. */
+/* Runs a turn of session @id, and the same without one. Returns the tokens that it found. */
 static uint32_t turn(uint64_t id, struct log *log, uint32_t first, uint32_t n_answer)
 {
     struct client client;
@@ -57,7 +57,7 @@ static uint32_t turn(uint64_t id, struct log *log, uint32_t first, uint32_t n_an
     return n_cached;
 }
 
-START_TEST(turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says)
+START_TEST(turn_after_turn_keeps_the_state_and_answers_as_a_cold_request)
 {
     struct log log = { .n = 0 };
     uint64_t id;
@@ -78,8 +78,8 @@ START_TEST(turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says)
 }
 END_TEST
 
-/* The state has gone further than what was heard, so it is computed anew. */
-START_TEST(barge_in_forgets_the_state_and_not_what_was_said)
+/* The state has gone further than the text, so it is computed again. */
+START_TEST(barge_in_forgets_the_state_and_not_the_text)
 {
     struct log log = { .n = 0 };
     struct client client;
@@ -92,13 +92,13 @@ START_TEST(barge_in_forgets_the_state_and_not_what_was_said)
     id = open_empty();
     for (uint32_t i = 0; i < 3; i++) {
         init_turn(&client, id, 40 + i, 8, 60);
-        client_ask(&fixture, &client);
+        client_generate(&fixture, &client);
         client_until_tokens(&fixture, &client, 2 + i);
         stream_cancel(client.stream);
         client_until_over(&fixture, &client);
         ck_assert_int_eq(client.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
-        say(&log, client.ids.ids, client.ids.n_ids);
-        say(&log, client.tokens, client.n_tokens);
+        log_append(&log, client.ids.ids, client.ids.n_ids);
+        log_append(&log, client.tokens, client.n_tokens);
         client_finish(&client);
         turn(id, &log, 50 + i, 3);
         if (log.n > 70) {
@@ -123,13 +123,13 @@ START_TEST(a_lost_engine_takes_the_state_and_the_conversation_goes_on)
     kill((pid_t)fixture_pid(&fixture), SIGKILL);
     turn(id, &log, 31, 5);
     turn(id, &log, 32, 5);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_ENGINE_CRASHES], 1);
     end();
 }
 END_TEST
 
 /* One state for two conversations: each turn takes it from the other. */
-START_TEST(conversations_that_share_a_seat_lose_the_state_and_say_the_same)
+START_TEST(conversations_that_share_a_slot_lose_the_state_and_answer_the_same)
 {
     struct log logs[2] = { { .n = 0 }, { .n = 0 } };
     uint64_t ids[2];
@@ -143,7 +143,7 @@ START_TEST(conversations_that_share_a_seat_lose_the_state_and_say_the_same)
     for (uint32_t i = 0; i < 6; i++) {
         turn(ids[i % 2], &logs[i % 2], 60 + i, 4);
     }
-    ck_assert_uint_gt(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 3);
+    ck_assert_uint_gt(fixture.hub->events.counts[COUNT_SESSIONS_GIVEN_UP], 3);
     end();
 }
 END_TEST
@@ -167,21 +167,21 @@ START_TEST(nothing_of_such_a_family_is_pinned)
     fixture_until(&fixture, is_refused, NULL);
     ck_assert_ptr_nonnull(
         strstr(container_of(fixture_model(&fixture)->current->pins.next, struct pin, link)->why, "a state"));
-    ck_assert_uint_eq(fixture.hub->counts[HUB_STEPS], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_STEPS], 0);
     end();
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-recurs");
+    Suite *suite = suite_create("session-recurrent");
     TCase *tcase = tcase_create("recurs");
 
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, turn_after_turn_keeps_the_state_and_says_what_a_cold_request_says, 0, n_references);
-    tcase_add_loop_test(tcase, barge_in_forgets_the_state_and_not_what_was_said, 0, n_references);
+    tcase_add_loop_test(tcase, turn_after_turn_keeps_the_state_and_answers_as_a_cold_request, 0, n_references);
+    tcase_add_loop_test(tcase, barge_in_forgets_the_state_and_not_the_text, 0, n_references);
     tcase_add_loop_test(tcase, a_lost_engine_takes_the_state_and_the_conversation_goes_on, 0, n_references);
-    tcase_add_loop_test(tcase, conversations_that_share_a_seat_lose_the_state_and_say_the_same, 0, n_references);
+    tcase_add_loop_test(tcase, conversations_that_share_a_slot_lose_the_state_and_answer_the_same, 0, n_references);
     tcase_add_loop_test(tcase, nothing_of_such_a_family_is_pinned, 0, n_references);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,6 +1,6 @@
 /*
- * Sessions: a turn says what a request would that says the whole conversation at once, whatever became of the sequence
- * meanwhile. The fake engine's token is a hash of all tokens before it, so one more or less is another answer.
+ * Sessions: a turn answers as a request would that sends the whole conversation at once, whatever became of the
+ * sequence meanwhile. The fake engine's token is a hash of all tokens before it, so one more or less is another answer.
  */
 #include "session_fixture.h"
 #include <signal.h>
@@ -16,7 +16,7 @@ static void teardown(void)
     fixture_end(&fixture);
 }
 
-START_TEST(twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new)
+START_TEST(twelve_turns_answer_as_cold_requests_and_compute_only_what_is_new)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
@@ -32,12 +32,12 @@ START_TEST(twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_ne
         assert_same_as_cold(&log, &client);
         client_finish(&client);
     }
-    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSION_TURNS], 12);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SESSION_TURNS], 12);
     ck_assert_uint_eq(close_well(id), 12 * 12);
 }
 END_TEST
 
-START_TEST(who_barges_in_is_understood_and_the_keys_and_values_stay)
+START_TEST(a_barge_in_keeps_the_text_and_the_keys_and_values)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
@@ -45,11 +45,11 @@ START_TEST(who_barges_in_is_understood_and_the_keys_and_values_stay)
     struct client next;
 
     init_turn(&cut, id, 201, 20, 100);
-    client_ask(&fixture, &cut);
+    client_generate(&fixture, &cut);
     client_until_tokens(&fixture, &cut, 9);
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6); /* at once, while the last step of the other still runs */
-    client_ask(&fixture, &next);
+    client_generate(&fixture, &next);
     client_until_over(&fixture, &cut);
     client_until_over(&fixture, &next);
 
@@ -66,16 +66,16 @@ static bool stands_still(void *owner)
 {
     (void)owner;
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        if (fixture.hub->dispatcher.dispatch.steps[i].state == DISPATCH_SUSPENDED) {
+        if (fixture.hub->streams.dispatch.steps[i].state == DISPATCH_SUSPENDED) {
             return true;
         }
     }
     return false;
 }
 
-START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
+START_TEST(a_barge_in_on_a_suspended_step_waits_for_its_end)
 {
-    struct governor_limits *limits = &fixture.hub->governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
     struct client cut;
@@ -86,17 +86,17 @@ START_TEST(who_barges_in_on_a_step_that_stands_still_waits_for_its_end)
     limits->slice_us = 3000;
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 3);
-    client_ask(&fixture, &cut);
+    client_generate(&fixture, &cut);
     fixture_until(&fixture, stands_still, NULL);
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6);
-    client_ask(&fixture, &next);
+    client_generate(&fixture, &next);
     client_until_over(&fixture, &cut);
     client_until_over(&fixture, &next);
     limits->slice_us = 0;
     limits->duty_permille = 1000;
 
-    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_ENGINE_CRASHES], 0);
     assert_same_as_cold(&log, &cut);
     assert_same_as_cold(&log, &next);
     client_finish(&cut);
@@ -108,7 +108,7 @@ static bool stands_with_two(void *owner)
 {
     (void)owner;
     for (size_t i = 0; i < DISPATCH_STEPS; i++) {
-        const struct dispatch_step *step = &fixture.hub->dispatcher.dispatch.steps[i];
+        const struct dispatch_step *step = &fixture.hub->streams.dispatch.steps[i];
 
         if (step->state == DISPATCH_SUSPENDED && step->plan.n_entries == 2) {
             return true;
@@ -117,9 +117,9 @@ static bool stands_with_two(void *owner)
     return false;
 }
 
-START_TEST(who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it)
+START_TEST(a_barge_in_through_the_class_gate_does_not_wait_for_a_step_behind_it)
 {
-    struct governor_limits *limits = &fixture.hub->governor.limits[PROCESSOR_CPU];
+    struct governor_limits *limits = &fixture.hub->governor_loop.governor.limits[PROCESSOR_CPU];
     const struct governor_limits usual = *limits;
     uint64_t id = open_empty();
     struct client cut;
@@ -132,24 +132,24 @@ START_TEST(who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it)
     limits->duty_permille = 400;
     init_turn(&cut, id, 203, 20, 90);
     client_init(&beside, 203, 20, 4);
-    cut.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    beside.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    beside.ask.ignore_end = true;
-    client_ask(&fixture, &cut);
-    client_ask(&fixture, &beside);
+    cut.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    beside.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    beside.generate.ignore_end = true;
+    client_generate(&fixture, &cut);
+    client_generate(&fixture, &beside);
     fixture_until(&fixture, stands_with_two, NULL);
     limits->class_gate = PRIORITY_REALTIME;
     stream_cancel(cut.stream);
     init_turn(&next, id, 99, 4, 6);
-    next.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    client_ask(&fixture, &next);
+    next.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    client_generate(&fixture, &next);
     client_until_over(&fixture, &next);
 
     client_assert_done(&next, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SESSIONS_GIVEN_UP], 0);
     ck_assert_uint_eq(beside.n_ends, 0);
     *limits = usual;
-    hub_poke(fixture.hub);
+    events_poke(&fixture.hub->events);
     client_until_over(&fixture, &cut);
     client_until_over(&fixture, &beside);
     client_assert_done(&beside, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
@@ -164,7 +164,7 @@ static bool is_being_opened(void *owner)
     return ((struct client *)owner)->stream->job.state == JOB_OPENING;
 }
 
-START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_values)
+START_TEST(a_barge_in_before_the_engine_has_answered_finds_the_keys_and_values)
 {
     uint64_t id = open_empty();
     struct log log = { .n = 0 };
@@ -175,7 +175,7 @@ START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_value
         if (i == 1) {
             kill((pid_t)fixture_pid(&fixture), SIGSTOP);
         }
-        client_ask(&fixture, &turns[i]);
+        client_generate(&fixture, &turns[i]);
         if (i == 1) {
             fixture_until(&fixture, is_being_opened, &turns[i]);
         }
@@ -196,11 +196,11 @@ START_TEST(who_barges_in_before_the_engine_has_answered_finds_the_keys_and_value
     }
     client_assert_done(&turns[3], SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     ck_assert_uint_eq(turns[3].usage.cached_tokens, 24);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSION_KEPT_TOK], 24);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SESSION_KEPT_TOK], 24);
     ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_taken, 1);
     for (uint32_t i = 0; i < 4; i++) {
         if (i == 2) {
-            continue; /* it was cut before its tokens were known, so it is no part of what was said */
+            continue; /* it was cut before its tokens were known, so it is no part of the text */
         }
         assert_same_as_cold(&log, &turns[i]);
     }
@@ -222,7 +222,7 @@ START_TEST(a_session_may_be_closed_before_the_engine_has_answered)
     client_finish(&client);
     kill((pid_t)fixture_pid(&fixture), SIGSTOP);
     init_turn(&client, id, 51, 20, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     fixture_until(&fixture, is_being_opened, &client);
     close_well(id);
     kill((pid_t)fixture_pid(&fixture), SIGCONT);
@@ -230,11 +230,11 @@ START_TEST(a_session_may_be_closed_before_the_engine_has_answered)
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
     client_finish(&client);
     client_init(&client, 52, 20, 5);
-    client.ask.ignore_end = true;
+    client.generate.ignore_end = true;
     run(&client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     client_finish(&client);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_ENGINE_CRASHES], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_ENGINE_CRASHES], 0);
     ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_taken, 0);
     ck_assert_uint_eq(fixture_model(&fixture)->current->eq.n_pages_promised, 0);
 }
@@ -274,7 +274,7 @@ START_TEST(a_lost_engine_between_turns_and_in_them_changes_no_token)
         struct client client;
 
         init_turn(&client, id, 201, 12, 12);
-        client_ask(&fixture, &client);
+        client_generate(&fixture, &client);
         if (i % 2 == 1) {
             client_until_tokens(&fixture, &client, 4);
             kill((pid_t)fixture_pid(&fixture), SIGKILL);
@@ -308,21 +308,21 @@ START_TEST(a_full_context_slides_from_one_turn_to_the_next)
         run(&client);
         client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
         n_slid += client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID];
-        if (log.n + 40 + 1 > 256) { /* the rule of slides, told anew */
+        if (log.n + 40 + 1 > 256) { /* the rule of slides, computed again */
             uint32_t n_known = log.n + 40;
             uint32_t n_stay = (n_known - 4) / 2;
             struct client same;
 
-            say(&log, client.ids.ids, 40);
+            log_append(&log, client.ids.ids, 40);
             memmove(log.ids + 4, log.ids + n_known - n_stay, n_stay * sizeof(*log.ids));
             log.n = 4 + n_stay;
             client_init(&same, 0, log.n, 3);
             memcpy(same.ids.ids, log.ids, log.n * sizeof(*log.ids));
-            same.ask.ignore_end = true;
+            same.generate.ignore_end = true;
             run(&same);
             client_assert_same(&same, &client);
             client_finish(&same);
-            say(&log, client.tokens, client.n_tokens);
+            log_append(&log, client.tokens, client.n_tokens);
         } else {
             assert_same_as_cold(&log, &client);
         }
@@ -334,7 +334,7 @@ END_TEST
 
 /* ---- who may, and what */
 
-START_TEST(nobody_else_finds_a_session_and_none_is_found_twice)
+START_TEST(no_other_user_finds_a_session_and_none_is_found_twice)
 {
     static const uint64_t strange[] = { 2, UINT64_MAX, 1ull << 63 };
     uint64_t id = open_empty();
@@ -346,7 +346,7 @@ START_TEST(nobody_else_finds_a_session_and_none_is_found_twice)
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
     fixture.grant.uid = 1000;
     for (size_t i = 0; i < COUNTOF(strange); i++) {
-        client.ask.session = strange[i];
+        client.generate.session = strange[i];
         client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_NOT_FOUND, "no session");
         ck_assert_int_eq(close_session(strange[i], 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
     }
@@ -366,7 +366,7 @@ START_TEST(one_request_at_a_time_and_a_close_ends_it_first)
     struct client other;
 
     init_turn(&client, id, 201, 20, 200);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 3);
     init_turn(&other, id, 1, 3, 2);
     client_refused(&fixture, &other, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, "runs already");
@@ -399,11 +399,11 @@ static void chat_of(Sotto__V1__Chat *chat)
 static void make_chat(struct client *client, Sotto__V1__Chat *chat)
 {
     chat_of(chat);
-    client->ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    client->ask.chat = chat;
+    client->generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    client->generate.chat = chat;
 }
 
-START_TEST(what_does_not_follow_what_was_said_is_refused_with_a_sentence)
+START_TEST(what_does_not_continue_the_text_is_refused_with_a_sentence)
 {
     uint64_t tokens = open_empty();
     uint64_t messages = open_empty();
@@ -421,10 +421,10 @@ START_TEST(what_does_not_follow_what_was_said_is_refused_with_a_sentence)
 
     init_turn(&client, messages, 1, 3, 2);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds messages");
-    client.ask.session = tokens;
+    client.generate.session = tokens;
     make_chat(&client, &chat);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "holds text or tokens");
-    client.ask.session = messages;
+    client.generate.session = messages;
     chat.no_generation_prompt = true;
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "next message");
     client_finish(&client);
@@ -441,14 +441,14 @@ START_TEST(a_user_has_so_many_sessions_and_another_still_gets_one)
     for (uint32_t i = 0; i < fixture.grant.n_sessions; i++) {
         id = open_empty();
     }
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
     fixture.grant.uid = 1001;
     open_empty();
     fixture.grant.uid = 1000;
     close_well(id);
     open_empty();
     fixture.grant.n_sessions = 0;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
 }
 END_TEST
 
@@ -464,7 +464,7 @@ static void ids_of(Sotto__V1__TokenIds *ids, uint32_t *room, uint32_t n)
     ids->n_ids = n;
 }
 
-START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
+START_TEST(the_beginning_is_computed_before_the_session_is_reported_open)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     struct log log = { .n = 0 };
@@ -479,13 +479,13 @@ START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
     ask.tokens = &ids;
     ask.opt_idle_ms_case = SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS_IDLE_MS;
     ask.idle_ms = 5000;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), 0);
     fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.n_tok, 60);
     ck_assert_uint_eq(opener.n_context, 256);
     ck_assert_uint_eq(opener.idle_ms, 5000);
 
-    say(&log, room, 60);
+    log_append(&log, room, 60);
     init_turn(&client, opener.session, 99, 4, 6);
     run(&client);
     ck_assert_uint_eq(client.usage.cached_tokens, 60);
@@ -494,7 +494,7 @@ START_TEST(what_it_begins_with_is_computed_before_it_is_told_to_be_open)
 }
 END_TEST
 
-START_TEST(who_leaves_while_it_opens_leaves_no_session)
+START_TEST(a_client_that_leaves_while_a_session_opens_leaves_none)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     struct opener opener;
@@ -507,7 +507,7 @@ START_TEST(who_leaves_while_it_opens_leaves_no_session)
     ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
     ask.tokens = &ids;
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+        ck_assert_int_eq(try_open(&opener, &ask, &diag), 0);
         fixture_run(&fixture, (uint32_t)(2 * i));
         if (i == 2) {
             stream_cancel(opener.stream);
@@ -517,12 +517,12 @@ START_TEST(who_leaves_while_it_opens_leaves_no_session)
             stream_forget(opener.stream);
             fixture_run(&fixture, 30);
         }
-        ck_assert(list_is_empty(&fixture.hub->sessions));
+        ck_assert(list_is_empty(&fixture.hub->sessions.all));
     }
 }
 END_TEST
 
-START_TEST(one_that_does_not_fit_is_refused_and_leaves_no_session)
+START_TEST(a_beginning_that_does_not_fit_is_refused_and_leaves_no_session)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     struct opener opener;
@@ -533,41 +533,41 @@ START_TEST(one_that_does_not_fit_is_refused_and_leaves_no_session)
     ids_of(&ids, room, 300);
     ask.input_case = SOTTO__V1__OPEN_SESSION__INPUT_TOKENS;
     ask.tokens = &ids;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), 0);
     fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_OUT_OF_RANGE);
     ids_of(&ids, room, 3);
     room[1] = 4000000;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), 0);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), 0);
     fixture_until(&fixture, has_ended, &opener);
     ck_assert_uint_eq(opener.code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     ck_assert_str_eq(opener.field, "open_session.tokens.ids");
-    ck_assert(list_is_empty(&fixture.hub->sessions));
+    ck_assert(list_is_empty(&fixture.hub->sessions.all));
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-session");
+    Suite *suite = suite_create("session-session");
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, twelve_turns_say_what_cold_requests_would_and_compute_only_what_is_new);
-    tcase_add_test(tcase, who_barges_in_is_understood_and_the_keys_and_values_stay);
-    tcase_add_test(tcase, who_barges_in_on_a_step_that_stands_still_waits_for_its_end);
-    tcase_add_test(tcase, who_barges_in_through_the_gate_does_not_wait_for_a_step_behind_it);
-    tcase_add_test(tcase, who_barges_in_before_the_engine_has_answered_finds_the_keys_and_values);
+    tcase_add_test(tcase, twelve_turns_answer_as_cold_requests_and_compute_only_what_is_new);
+    tcase_add_test(tcase, a_barge_in_keeps_the_text_and_the_keys_and_values);
+    tcase_add_test(tcase, a_barge_in_on_a_suspended_step_waits_for_its_end);
+    tcase_add_test(tcase, a_barge_in_through_the_class_gate_does_not_wait_for_a_step_behind_it);
+    tcase_add_test(tcase, a_barge_in_before_the_engine_has_answered_finds_the_keys_and_values);
     tcase_add_test(tcase, a_session_may_be_closed_before_the_engine_has_answered);
     tcase_add_test(tcase, a_turn_that_fails_leaves_the_session_as_it_was);
     tcase_add_test(tcase, a_lost_engine_between_turns_and_in_them_changes_no_token);
     tcase_add_test(tcase, a_full_context_slides_from_one_turn_to_the_next);
-    tcase_add_test(tcase, nobody_else_finds_a_session_and_none_is_found_twice);
+    tcase_add_test(tcase, no_other_user_finds_a_session_and_none_is_found_twice);
     tcase_add_test(tcase, one_request_at_a_time_and_a_close_ends_it_first);
-    tcase_add_test(tcase, what_does_not_follow_what_was_said_is_refused_with_a_sentence);
+    tcase_add_test(tcase, what_does_not_continue_the_text_is_refused_with_a_sentence);
     tcase_add_test(tcase, a_user_has_so_many_sessions_and_another_still_gets_one);
-    tcase_add_test(tcase, what_it_begins_with_is_computed_before_it_is_told_to_be_open);
-    tcase_add_test(tcase, who_leaves_while_it_opens_leaves_no_session);
-    tcase_add_test(tcase, one_that_does_not_fit_is_refused_and_leaves_no_session);
+    tcase_add_test(tcase, the_beginning_is_computed_before_the_session_is_reported_open);
+    tcase_add_test(tcase, a_client_that_leaves_while_a_session_opens_leaves_none);
+    tcase_add_test(tcase, a_beginning_that_does_not_fit_is_refused_and_leaves_no_session);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * The end of a session, and its seat and pages: the first to be given up, and never waited for by its own turn.
+ * The end of a session, and its slot and pages: the first to be given up, and never waited for by its own turn.
  */
 #include "session_fixture.h"
 #include <string.h>
@@ -19,10 +19,10 @@ static void teardown(void)
 static bool has_no_sessions(void *owner)
 {
     (void)owner;
-    return list_is_empty(&fixture.hub->sessions);
+    return list_is_empty(&fixture.hub->sessions.all);
 }
 
-START_TEST(one_that_is_idle_ends_and_gives_its_room_back)
+START_TEST(an_idle_session_ends_and_gives_its_room_back)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     struct client client;
@@ -42,24 +42,24 @@ START_TEST(one_that_is_idle_ends_and_gives_its_room_back)
 }
 END_TEST
 
-START_TEST(one_ends_with_its_model)
+START_TEST(a_session_ends_with_its_model)
 {
     uint64_t id = open_empty();
     struct client client;
 
     init_turn(&client, id, 201, 20, 40);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 3);
     models_unload(fixture_model(&fixture), false, "it goes");
-    ck_assert(!list_is_empty(&fixture.hub->sessions)); /* its turn goes on */
+    ck_assert(!list_is_empty(&fixture.hub->sessions.all)); /* its turn goes on */
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 40);
-    ck_assert(list_is_empty(&fixture.hub->sessions));
+    ck_assert(list_is_empty(&fixture.hub->sessions.all));
     client_finish(&client);
 }
 END_TEST
 
-START_TEST(one_that_no_connection_holds_any_more_makes_room_for_the_next)
+START_TEST(a_session_without_a_connection_makes_room_for_the_next)
 {
     const Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     struct diag diag = DIAG_INIT;
@@ -74,8 +74,8 @@ START_TEST(one_that_no_connection_holds_any_more_makes_room_for_the_next)
         ids[i] = open_empty();
         fixture_run(&fixture, 2);
     }
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
-    init_turn(&client, ids[0], 5, 4, 2); /* the second connection goes on in one of the first's */
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    init_turn(&client, ids[0], 5, 4, 2); /* the second connection goes on in a session of the first */
     run(&client);
     client_finish(&client);
     init_turn(&client, ids[1], 5, 4, 2);
@@ -90,15 +90,15 @@ START_TEST(one_that_no_connection_holds_any_more_makes_room_for_the_next)
 
         open_empty();
         ck_assert_int_eq(close_session(gone[i], 1000, &closing), SOTTO__V1__CODE__CODE_NOT_FOUND);
-        ck_assert_uint_eq(sessions_count(fixture.hub, &fixture.grant), 8);
+        ck_assert_uint_eq(sessions_count(&fixture.hub->sessions, &fixture.grant), 8);
     }
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED);
     close_well(ids[0]);
     close_well(ids[7]);
 }
 END_TEST
 
-START_TEST(who_is_refused_takes_nobodys_place)
+START_TEST(a_refused_session_takes_no_place)
 {
     Sotto__V1__OpenSession ask = SOTTO__V1__OPEN_SESSION__INIT;
     static char none[] = "none";
@@ -111,12 +111,12 @@ START_TEST(who_is_refused_takes_nobodys_place)
     }
     hub_connection_left(fixture.hub, fixture.grant.connection);
     ask.model = none;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_NOT_FOUND);
     ask = (Sotto__V1__OpenSession)SOTTO__V1__OPEN_SESSION__INIT;
     fixture.grant.class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
     ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    ck_assert_int_eq(ask_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    ck_assert_uint_eq(sessions_count(fixture.hub, &fixture.grant), fixture.grant.n_sessions);
+    ck_assert_int_eq(try_open(&opener, &ask, &diag), SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_uint_eq(sessions_count(&fixture.hub->sessions, &fixture.grant), fixture.grant.n_sessions);
     close_well(id);
 }
 END_TEST
@@ -129,7 +129,7 @@ static void small_setup(void)
     fixture_until_ready(&fixture);
 }
 
-START_TEST(whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest)
+START_TEST(a_request_gets_the_slot_of_the_session_that_is_idle_longest)
 {
     uint64_t ids[5];
     struct log logs[5];
@@ -148,8 +148,8 @@ START_TEST(whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest)
             client_finish(&client);
         }
     }
-    ck_assert_uint_gt(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 4);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 0);
+    ck_assert_uint_gt(fixture.hub->events.counts[COUNT_SESSIONS_GIVEN_UP], 4);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREEMPTIONS], 0);
 }
 END_TEST
 
@@ -164,17 +164,17 @@ START_TEST(no_running_request_gives_way_while_a_session_has_room_to_give)
     run(&turn);
     for (int i = 0; i < 2; i++) {
         client_init(&slow[i], 201, 10, 40);
-        slow[i].ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-        slow[i].ask.ignore_end = true;
-        client_ask(&fixture, &slow[i]);
+        slow[i].generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+        slow[i].generate.ignore_end = true;
+        client_generate(&fixture, &slow[i]);
         client_until_tokens(&fixture, &slow[i], 1);
     }
     client_init(&urgent, 7, 10, 3);
-    urgent.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    urgent.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
     run(&urgent);
 
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 0);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_SESSIONS_GIVEN_UP], 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREEMPTIONS], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SESSIONS_GIVEN_UP], 1);
     ck_assert_uint_eq(the_session()->sequence, 0);
     for (int i = 0; i < 2; i++) {
         client_until_over(&fixture, &slow[i]);
@@ -185,7 +185,7 @@ START_TEST(no_running_request_gives_way_while_a_session_has_room_to_give)
 }
 END_TEST
 
-START_TEST(a_turn_whose_seat_is_kept_does_not_wait_for_another)
+START_TEST(a_turn_with_a_reserved_slot_does_not_wait_for_another)
 {
     uint64_t id = open_empty();
     struct client turn;
@@ -194,10 +194,10 @@ START_TEST(a_turn_whose_seat_is_kept_does_not_wait_for_another)
     init_turn(&turn, id, 5, 20, 3);
     run(&turn);
     client_finish(&turn);
-    for (int i = 0; i < 2; i++) { /* the other seats are taken */
+    for (int i = 0; i < 2; i++) { /* the other slots are taken */
         client_init(&slow[i], 201, 10, 60);
-        slow[i].ask.ignore_end = true;
-        client_ask(&fixture, &slow[i]);
+        slow[i].generate.ignore_end = true;
+        client_generate(&fixture, &slow[i]);
         client_until_tokens(&fixture, &slow[i], 1);
     }
     init_turn(&turn, id, 6, 4, 3);
@@ -205,7 +205,7 @@ START_TEST(a_turn_whose_seat_is_kept_does_not_wait_for_another)
     client_assert_done(&turn, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     ck_assert_uint_eq(turn.usage.cached_tokens, 22);
     ck_assert_uint_eq(slow[0].n_ends + slow[1].n_ends, 0);
-    ck_assert_uint_eq(fixture.hub->counts[HUB_PREEMPTIONS], 0);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_PREEMPTIONS], 0);
     for (int i = 0; i < 2; i++) {
         client_until_over(&fixture, &slow[i]);
         client_finish(&slow[i]);
@@ -216,20 +216,20 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stream-session-room");
+    Suite *suite = suite_create("session-session-room");
     TCase *tcase = tcase_create("all");
     TCase *small = tcase_create("small");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, one_that_is_idle_ends_and_gives_its_room_back);
-    tcase_add_test(tcase, one_ends_with_its_model);
-    tcase_add_test(tcase, one_that_no_connection_holds_any_more_makes_room_for_the_next);
-    tcase_add_test(tcase, who_is_refused_takes_nobodys_place);
+    tcase_add_test(tcase, an_idle_session_ends_and_gives_its_room_back);
+    tcase_add_test(tcase, a_session_ends_with_its_model);
+    tcase_add_test(tcase, a_session_without_a_connection_makes_room_for_the_next);
+    tcase_add_test(tcase, a_refused_session_takes_no_place);
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(small, small_setup, teardown);
-    tcase_add_test(small, whoever_wants_a_seat_gets_that_of_the_session_that_waits_longest);
+    tcase_add_test(small, a_request_gets_the_slot_of_the_session_that_is_idle_longest);
     tcase_add_test(small, no_running_request_gives_way_while_a_session_has_room_to_give);
-    tcase_add_test(small, a_turn_whose_seat_is_kept_does_not_wait_for_another);
+    tcase_add_test(small, a_turn_with_a_reserved_slot_does_not_wait_for_another);
     suite_add_tcase(suite, small);
     return unit_run(suite);
 }

@@ -1,4 +1,4 @@
-/* Credit, stalls, seats that are given up, and budgets: who does not read is in nobody's way. */
+/* Credit, stalls, slots that are given up, and budgets: a client that does not read delays no other. */
 #include "base/clock.h"
 #include "hub_fixture.h"
 
@@ -15,9 +15,9 @@ static void grant(struct client *client, uint32_t n)
 static void ask_with_credit(struct client *client, uint32_t first, uint32_t n_answer, uint32_t credit)
 {
     client_init(client, first, 4, n_answer);
-    client->ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    client->ask.credit = credit;
-    client_ask(&fixture, client);
+    client->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    client->generate.credit = credit;
+    client_generate(&fixture, client);
 }
 
 static void setup(void)
@@ -77,7 +77,7 @@ START_TEST(credit_adds_up_to_a_ceiling_and_never_wraps)
     ask_with_credit(&client, 202, 6, 2);
     grant(&client, UINT32_MAX);
     grant(&client, UINT32_MAX);
-    ck_assert_uint_eq(client.stream->credit, 1u << 31);
+    ck_assert_uint_eq(client.stream->credit.n_tok, 1u << 31);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 6);
@@ -91,7 +91,7 @@ START_TEST(a_stalled_reader_stops_its_stream_and_goes_on_where_it_was)
     uint32_t n;
 
     client_init(&client, 202, 4, 30);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 3);
     stream_park(client.stream, true);
     fixture_run(&fixture, 30);
@@ -106,19 +106,19 @@ START_TEST(a_stalled_reader_stops_its_stream_and_goes_on_where_it_was)
 }
 END_TEST
 
-START_TEST(a_parked_stream_gives_its_seat_up_and_is_rebuilt_with_the_same_tokens)
+START_TEST(a_parked_stream_gives_its_slot_up_and_is_rebuilt_with_the_same_tokens)
 {
     struct client parked;
     struct client other;
     struct client undisturbed;
 
     client_init(&undisturbed, 1, 4, 12);
-    client_ask(&fixture, &undisturbed);
+    client_generate(&fixture, &undisturbed);
     client_until_over(&fixture, &undisturbed);
     ask_with_credit(&parked, 1, 12, 5);
     client_until_tokens(&fixture, &parked, 5);
-    client_init(&other, 2, 4, 10); /* there is one seat, and the parked one has it */
-    client_ask(&fixture, &other);
+    client_init(&other, 2, 4, 10); /* there is one slot, and the parked one has it */
+    client_generate(&fixture, &other);
     client_until_over(&fixture, &other);
     client_assert_done(&other, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
     ck_assert_uint_eq(parked.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_PREEMPTED], 1);
@@ -157,7 +157,7 @@ START_TEST(waiting_requests_have_places_and_a_cancelled_one_never_starts)
 
     for (size_t i = 0; i < 4; i++) {
         client_init(&clients[i], 202, 4, 10);
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
     }
     client_until_tokens(&fixture, &clients[0], 1);
     ck_assert_uint_eq(clients[0].place, 0);
@@ -185,9 +185,9 @@ START_TEST(a_spent_budget_throttles_a_running_stream_and_it_goes_on)
 
     fixture.grant.tokens_a_minute = 6000; /* a token each 10 ms, once the minute is spent */
     client_init(&client, 202, 4, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 2);
-    ck_assert_int_eq(accounts_get(&fixture.hub->queue.accounts, 1000, &account), 0);
+    ck_assert_int_eq(accounts_get(&fixture.hub->streams.queue.accounts, 1000, &account), 0);
     account_spend(account, 6000, 6000, clock_boot_us());
     client_until_over(&fixture, &client);
 
@@ -198,7 +198,7 @@ START_TEST(a_spent_budget_throttles_a_running_stream_and_it_goes_on)
 }
 END_TEST
 
-/* Opens the fixture anew: 8 seats and a pool of 4 pages of 16 tokens. */
+/* Opens the fixture again: 8 slots and a pool of 4 pages of 16 tokens. */
 static void begin_narrow(void)
 {
     fixture_end(&fixture);
@@ -208,14 +208,14 @@ static void begin_narrow(void)
     fixture_until_ready(&fixture);
 }
 
-START_TEST(who_finds_no_page_waits_until_one_is_given_back)
+START_TEST(a_request_without_a_free_page_waits_until_one_is_given_back)
 {
     struct client clients[6];
 
     begin_narrow();
     for (size_t i = 0; i < 6; i++) {
         client_init(&clients[i], (uint32_t)i + 1, 20, 20); /* three pages each: one at a time */
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
     }
     for (size_t i = 0; i < 6; i++) {
         client_until_over(&fixture, &clients[i]);
@@ -232,7 +232,7 @@ static bool is_opening(void *owner)
     return ((struct client *)owner)->stream->job.state == JOB_OPENING;
 }
 
-START_TEST(who_is_refused_for_the_sake_of_one_that_has_left_meanwhile_is_opened_again)
+START_TEST(a_request_refused_for_one_that_has_left_meanwhile_is_opened_again)
 {
     struct client first;
     struct client second;
@@ -241,7 +241,7 @@ START_TEST(who_is_refused_for_the_sake_of_one_that_has_left_meanwhile_is_opened_
     ask_with_credit(&first, 1, 40, 2);
     client_until_tokens(&fixture, &first, 2); /* parked, with its pages */
     client_init(&second, 2, 4, 40);
-    client_ask(&fixture, &second);
+    client_generate(&fixture, &second);
     fixture_until(&fixture, is_opening, &second);
     stream_cancel(first.stream); /* the engine's refusal is on its way */
     client_until_over(&fixture, &second);
@@ -261,9 +261,9 @@ START_TEST(what_never_fits_is_refused_with_numbers_and_others_go_on)
     client_init(&large[0], 1, 40, 100);
     client_init(&large[1], 1, 40, 100);
     client_init(&small, 1, 4, 5);
-    client_ask(&fixture, &large[0]);
-    client_ask(&fixture, &large[1]);
-    client_ask(&fixture, &small);
+    client_generate(&fixture, &large[0]);
+    client_generate(&fixture, &large[1]);
+    client_generate(&fixture, &small);
     for (size_t i = 0; i < 2; i++) {
         client_until_over(&fixture, &large[i]);
         client_assert_failed(&large[i], SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "4 in all");
@@ -276,7 +276,7 @@ START_TEST(what_never_fits_is_refused_with_numbers_and_others_go_on)
 }
 END_TEST
 
-START_TEST(two_who_find_no_page_in_an_empty_pool_are_both_told)
+START_TEST(two_requests_without_a_page_in_an_empty_pool_both_fail)
 {
     struct client clients[2];
 
@@ -284,7 +284,7 @@ START_TEST(two_who_find_no_page_in_an_empty_pool_are_both_told)
     fixture_begin(&fixture, "when 200 at open do refuse no-pages\n");
     for (size_t i = 0; i < 2; i++) {
         client_init(&clients[i], 200, 4, 5);
-        client_ask(&fixture, &clients[i]);
+        client_generate(&fixture, &clients[i]);
     }
     for (size_t i = 0; i < 2; i++) {
         client_until_over(&fixture, &clients[i]);
@@ -294,7 +294,7 @@ START_TEST(two_who_find_no_page_in_an_empty_pool_are_both_told)
 }
 END_TEST
 
-START_TEST(a_higher_class_is_seated_before_who_came_earlier)
+START_TEST(a_higher_class_gets_a_slot_before_earlier_requests)
 {
     struct client first;
     struct client low;
@@ -303,12 +303,12 @@ START_TEST(a_higher_class_is_seated_before_who_came_earlier)
     client_init(&first, 202, 4, 10);
     client_init(&low, 202, 4, 10);
     client_init(&high, 202, 4, 10);
-    low.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    high.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    client_ask(&fixture, &first);
-    client_ask(&fixture, &low);
+    low.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
+    high.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    client_generate(&fixture, &first);
+    client_generate(&fixture, &low);
     client_until_tokens(&fixture, &first, 1);
-    client_ask(&fixture, &high);
+    client_generate(&fixture, &high);
     client_until_over(&fixture, &high);
     ck_assert_uint_eq(low.n_tokens, 0);
     client_until_over(&fixture, &low);
@@ -329,8 +329,8 @@ START_TEST(an_engine_that_refuses_a_token_fails_its_request_alone)
     fixture_begin(&fixture, "when 200 at open do refuse bad-token\n");
     client_init(&guilty, 200, 4, 5);
     client_init(&other, 1, 4, 5);
-    client_ask(&fixture, &guilty);
-    client_ask(&fixture, &other);
+    client_generate(&fixture, &guilty);
+    client_generate(&fixture, &other);
     client_until_over(&fixture, &guilty);
     client_until_over(&fixture, &other);
 
@@ -351,15 +351,15 @@ int main(void)
     tcase_add_test(tcase, without_any_credit_nothing_is_opened);
     tcase_add_test(tcase, credit_adds_up_to_a_ceiling_and_never_wraps);
     tcase_add_test(tcase, a_stalled_reader_stops_its_stream_and_goes_on_where_it_was);
-    tcase_add_test(tcase, a_parked_stream_gives_its_seat_up_and_is_rebuilt_with_the_same_tokens);
+    tcase_add_test(tcase, a_parked_stream_gives_its_slot_up_and_is_rebuilt_with_the_same_tokens);
     tcase_add_test(tcase, a_parked_stream_can_be_cancelled);
     tcase_add_test(tcase, waiting_requests_have_places_and_a_cancelled_one_never_starts);
     tcase_add_test(tcase, a_spent_budget_throttles_a_running_stream_and_it_goes_on);
-    tcase_add_test(tcase, who_finds_no_page_waits_until_one_is_given_back);
-    tcase_add_test(tcase, who_is_refused_for_the_sake_of_one_that_has_left_meanwhile_is_opened_again);
+    tcase_add_test(tcase, a_request_without_a_free_page_waits_until_one_is_given_back);
+    tcase_add_test(tcase, a_request_refused_for_one_that_has_left_meanwhile_is_opened_again);
     tcase_add_test(tcase, what_never_fits_is_refused_with_numbers_and_others_go_on);
-    tcase_add_test(tcase, two_who_find_no_page_in_an_empty_pool_are_both_told);
-    tcase_add_test(tcase, a_higher_class_is_seated_before_who_came_earlier);
+    tcase_add_test(tcase, two_requests_without_a_page_in_an_empty_pool_both_fail);
+    tcase_add_test(tcase, a_higher_class_gets_a_slot_before_earlier_requests);
     tcase_add_test(tcase, an_engine_that_refuses_a_token_fails_its_request_alone);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -23,7 +23,7 @@ START_TEST(small_gaps_are_exact)
 }
 END_TEST
 
-START_TEST(any_gap_is_told_within_a_bucket)
+START_TEST(any_gap_is_exact_within_a_bucket)
 {
     for (uint64_t us = 8; us < 4000000000u; us = us * 17 / 16 + 1) {
         struct histogram histogram = { 0 };
@@ -71,7 +71,7 @@ int main(void)
 
     tcase_add_test(tcase, no_gap_has_no_percentile);
     tcase_add_test(tcase, small_gaps_are_exact);
-    tcase_add_test(tcase, any_gap_is_told_within_a_bucket);
+    tcase_add_test(tcase, any_gap_is_exact_within_a_bucket);
     tcase_add_test(tcase, one_slow_gap_in_a_hundred_shows_at_p99_and_not_at_p50);
     tcase_add_test(tcase, a_gap_beyond_all_measure_is_counted_as_the_longest);
     suite_add_tcase(suite, tcase);

@@ -1,4 +1,4 @@
-/* What is written can be read back by whoever holds the descriptor; what is torn or altered is not believed. */
+/* A journal can be read back by its descriptor alone; a torn or altered record is not believed. */
 #include "base/buf.h"
 #include "failed_alloc.h"
 #include "stream/journal.h"
@@ -102,7 +102,7 @@ START_TEST(a_flipped_bit_anywhere_is_noticed)
         byte ^= 4;
         ck_assert_int_eq(pwrite(journal.fd, &byte, 1, (off_t)at), 1);
         ids.n = 0;
-        /* Padding is not told apart: it means nothing. */
+        /* Padding has no meaning, so a change in it is not found. */
         if (journal_known(&journal, &ids) == 0) {
             ck_assert_uint_eq(ids.n, 5);
             ck_assert_uint_eq(ids.ids[1], 70000);

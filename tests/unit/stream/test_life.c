@@ -23,7 +23,7 @@ START_TEST(an_answer_comes_whole_with_figures)
     struct client client;
 
     client_init(&client, 1, 5, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 20);
@@ -48,11 +48,11 @@ START_TEST(many_at_once_have_the_tokens_of_one_alone)
     struct client *many = calloc(16, sizeof(*many));
 
     client_init(&alone, 3, 9, 30);
-    client_ask(&fixture, &alone);
+    client_generate(&fixture, &alone);
     client_until_over(&fixture, &alone);
     for (size_t i = 0; i < 16; i++) {
         client_init(&many[i], 3, 9, 30);
-        client_ask(&fixture, &many[i]);
+        client_generate(&fixture, &many[i]);
     }
     for (size_t i = 0; i < 16; i++) {
         client_until_over(&fixture, &many[i]);
@@ -70,12 +70,12 @@ START_TEST(many_at_once_have_the_tokens_of_one_alone)
 }
 END_TEST
 
-START_TEST(the_models_end_token_ends_the_answer_and_is_not_told)
+START_TEST(the_models_end_token_ends_the_answer_and_is_not_shown)
 {
     struct client client;
 
     client_init(&client, 200, 3, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_END, 2);
@@ -90,8 +90,8 @@ START_TEST(ignore_end_goes_on_past_the_end_token)
     struct client client;
 
     client_init(&client, 200, 3, 4);
-    client.ask.ignore_end = 1;
-    client_ask(&fixture, &client);
+    client.generate.ignore_end = 1;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 4);
@@ -107,9 +107,9 @@ START_TEST(a_stop_string_ends_the_answer_before_itself_and_is_named)
     struct client client;
 
     client_init(&client, 200, 3, 20);
-    client.ask.stop = stops;
-    client.ask.n_stop = 2;
-    client_ask(&fixture, &client);
+    client.generate.stop = stops;
+    client.generate.n_stop = 2;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     ck_assert_int_eq(client.reason, SOTTO__V1__FINISH_REASON__FINISH_STOP);
@@ -124,7 +124,7 @@ START_TEST(a_full_context_ends_the_answer)
     struct client client;
 
     client_init(&client, 1, 60, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT, 4);
@@ -138,7 +138,7 @@ START_TEST(a_prompt_that_leaves_no_room_is_refused_with_both_numbers)
         struct client client;
 
         client_init(&client, 1, n, 20);
-        client_ask(&fixture, &client);
+        client_generate(&fixture, &client);
         client_until_over(&fixture, &client);
         if (n < 64) {
             client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CONTEXT, 1);
@@ -160,7 +160,7 @@ START_TEST(a_users_own_context_limit_holds)
 
     fixture.grant.n_context = 16;
     client_init(&client, 1, 16, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_OUT_OF_RANGE, "this user's limit");
@@ -173,7 +173,7 @@ START_TEST(an_empty_prompt_is_refused)
     struct client client;
 
     client_init(&client, 1, 0, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "no token");
@@ -186,7 +186,7 @@ START_TEST(ids_and_filters_outside_the_vocabulary_are_refused)
     struct client client;
 
     client_init(&client, 512, 2, 20);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "vocabulary of 512");
     client_finish(&client);
@@ -194,7 +194,7 @@ START_TEST(ids_and_filters_outside_the_vocabulary_are_refused)
     client_init(&client, 1, 2, 20);
     client.sampling.opt_top_k_case = SOTTO__V1__SAMPLING__OPT_TOP_K_TOP_K;
     client.sampling.top_k = 513;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "513");
     client_finish(&client);
@@ -208,8 +208,8 @@ START_TEST(no_finite_number_fails_the_request_alone)
 
     client_init(&guilty, 201, 3, 20);
     client_init(&other, 1, 3, 20);
-    client_ask(&fixture, &guilty);
-    client_ask(&fixture, &other);
+    client_generate(&fixture, &guilty);
+    client_generate(&fixture, &other);
     client_until_over(&fixture, &guilty);
     client_until_over(&fixture, &other);
 
@@ -228,9 +228,9 @@ START_TEST(text_goes_through_the_pool_and_messages_through_the_template)
     struct client client;
 
     client_init(&client, 1, 0, 3);
-    client.ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    client.ask.text = (ProtobufCBinaryData){ .data = (uint8_t *)"hello", .len = 5 };
-    client_ask(&fixture, &client);
+    client.generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    client.generate.text = (ProtobufCBinaryData){ .data = (uint8_t *)"hello", .len = 5 };
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     ck_assert_uint_eq(client.prompt_tokens, 5);
@@ -241,9 +241,9 @@ START_TEST(text_goes_through_the_pool_and_messages_through_the_template)
     message.content = (ProtobufCBinaryData){ .data = (uint8_t *)"hi", .len = 2 };
     chat.messages = messages;
     chat.n_messages = 1;
-    client.ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    client.ask.chat = &chat;
-    client_ask(&fixture, &client);
+    client.generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    client.generate.chat = &chat;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 3);
     /* start user\n hi end \n start assistant\n, a byte a token but for the markers */
@@ -264,18 +264,18 @@ START_TEST(forged_markers_and_what_the_template_refuses)
     message.content = (ProtobufCBinaryData){ .data = (uint8_t *)"<|im_end|>", .len = 10 };
     chat.messages = messages;
     chat.n_messages = 1;
-    client.ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    client.ask.chat = &chat;
-    client_ask(&fixture, &client);
+    client.generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    client.generate.chat = &chat;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     ck_assert_uint_eq(client.prompt_tokens, 1 + 5 + 10 + 1 + 1 + 1 + 10);
     client_finish(&client);
 
     client_init(&client, 1, 0, 3);
     message.fields = (ProtobufCBinaryData){ .data = (uint8_t *)"{\"content\": null}", .len = 17 };
-    client.ask.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    client.ask.chat = &chat;
-    client_ask(&fixture, &client);
+    client.generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    client.generate.chat = &chat;
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT,
                          "can only concatenate str (not \"NoneType\") to str");
@@ -288,9 +288,9 @@ START_TEST(bad_text_is_refused_with_its_offset)
     struct client client;
 
     client_init(&client, 1, 0, 3);
-    client.ask.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    client.ask.text = (ProtobufCBinaryData){ .data = (uint8_t *)"ab\xff", .len = 3 };
-    client_ask(&fixture, &client);
+    client.generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    client.generate.text = (ProtobufCBinaryData){ .data = (uint8_t *)"ab\xff", .len = 3 };
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, "2");
@@ -305,7 +305,7 @@ START_TEST(logprobs_come_one_for_each_token)
     client_init(&client, 1, 3, 10);
     client.sampling.logprobs = 1;
     client.sampling.top_logprobs = 4;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 10);
@@ -321,14 +321,14 @@ START_TEST(a_cancel_in_each_state_ends_once_and_frees_the_sequence)
     struct client twice;
 
     client_init(&words, 1, 3, 40);
-    client_ask(&fixture, &words);
+    client_generate(&fixture, &words);
     stream_cancel(words.stream); /* nothing has begun */
     ck_assert_uint_eq(words.n_ends, 0);
     client_until_over(&fixture, &words);
     client_assert_done(&words, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 0);
 
     client_init(&running, 202, 3, 40); /* its steps are slow: one is under way */
-    client_ask(&fixture, &running);
+    client_generate(&fixture, &running);
     client_until_tokens(&fixture, &running, 2);
     fixture_run(&fixture, 20);
     stream_cancel(running.stream);
@@ -336,7 +336,7 @@ START_TEST(a_cancel_in_each_state_ends_once_and_frees_the_sequence)
     ck_assert_int_eq(running.reason, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
 
     client_init(&twice, 1, 3, 40);
-    client_ask(&fixture, &twice);
+    client_generate(&fixture, &twice);
     client_until_tokens(&fixture, &twice, 1);
     stream_cancel(twice.stream);
     stream_cancel(twice.stream);
@@ -352,12 +352,12 @@ START_TEST(a_cancel_in_each_state_ends_once_and_frees_the_sequence)
 }
 END_TEST
 
-START_TEST(who_is_forgotten_is_never_called)
+START_TEST(a_forgotten_stream_calls_nothing_back)
 {
     struct client client;
 
     client_init(&client, 202, 3, 40);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 1);
     stream_forget(client.stream);
     fixture_run(&fixture, 150);
@@ -373,7 +373,7 @@ START_TEST(an_abort_ends_with_its_reason)
     struct client client;
 
     client_init(&client, 202, 3, 40);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 1);
     stream_abort(client.stream, SOTTO__V1__CODE__CODE_ABORTED, "its reader has stalled for a minute");
     client_until_over(&fixture, &client);
@@ -383,7 +383,7 @@ START_TEST(an_abort_ends_with_its_reason)
 }
 END_TEST
 
-/* Guests who act from inside what they are told, as a connection that overflows does. */
+/* Clients that act from inside a callback, as a connection that overflows does. */
 static void cancel_on_delta(void *owner, const Sotto__V1__Delta *delta)
 {
     struct client *client = owner;
@@ -409,7 +409,7 @@ static void abort_on_notice(void *owner, const Sotto__V1__Notice *notice)
     stream_abort(client->stream, SOTTO__V1__CODE__CODE_ABORTED, "enough");
 }
 
-START_TEST(whoever_is_called_may_end_the_stream)
+START_TEST(a_callback_may_end_the_stream)
 {
     struct stream_sink acting = client_sink;
     struct client client;
@@ -417,7 +417,7 @@ START_TEST(whoever_is_called_may_end_the_stream)
     acting.on_delta = cancel_on_delta;
     client_init(&client, 1, 3, 1); /* the very token that ends it */
     client.sink = &acting;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 1);
     client_finish(&client);
@@ -426,7 +426,7 @@ START_TEST(whoever_is_called_may_end_the_stream)
     acting.on_accepted = forget_on_accepted;
     client_init(&client, 1, 3, 5);
     client.sink = &acting;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     fixture_run(&fixture, 50);
     ck_assert_uint_eq(client.n_accepted, 1);
     ck_assert_uint_eq(client.n_ends, 0);
@@ -437,7 +437,7 @@ START_TEST(whoever_is_called_may_end_the_stream)
     acting.on_notice = abort_on_notice;
     client_init(&client, 202, 3, 20);
     client.sink = &acting;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_tokens(&fixture, &client, 1);
     kill((pid_t)fixture_pid(&fixture), SIGKILL); /* the notice of rebuilding */
     client_until_over(&fixture, &client);
@@ -452,13 +452,13 @@ START_TEST(a_live_key_is_refused_and_the_first_runs_on)
     struct client second;
 
     client_init(&first, 202, 3, 5);
-    first.ask.key = (char *)"trip";
-    client_ask(&fixture, &first);
+    first.generate.key = (char *)"trip";
+    client_generate(&fixture, &first);
     client_init(&second, 1, 3, 5);
-    second.ask.key = (char *)"trip";
+    second.generate.key = (char *)"trip";
     client_refused(&fixture, &second, SOTTO__V1__CODE__CODE_ALREADY_EXISTS, "key");
-    fixture.grant.uid = 1001; /* another user's is another key */
-    client_ask(&fixture, &second);
+    fixture.grant.uid = 1001; /* another user's key is another one */
+    client_generate(&fixture, &second);
     client_until_over(&fixture, &first);
     client_until_over(&fixture, &second);
 
@@ -475,12 +475,12 @@ START_TEST(what_policy_does_not_give_is_refused_at_once)
 
     client_init(&client, 1, 3, 5);
     fixture.grant.class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
-    client.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
+    client.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, "ceiling");
-    client.ask.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED;
-    client.ask.model = (char *)"other";
+    client.generate.priority = SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED;
+    client.generate.model = (char *)"other";
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_NOT_FOUND, "no model");
-    client.ask.model = (char *)"";
+    client.generate.model = (char *)"";
     fixture.grant.n_streams = 0;
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "live");
     client_finish(&client);
@@ -493,7 +493,7 @@ START_TEST(a_spent_minute_refuses_the_next)
 
     fixture.grant.tokens_a_minute = 10;
     client_init(&client, 1, 5, 5);
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
     client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, 5);
     client_refused(&fixture, &client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "10 tokens a minute");
@@ -501,13 +501,13 @@ START_TEST(a_spent_minute_refuses_the_next)
 }
 END_TEST
 
-START_TEST(a_seed_is_drawn_and_told_when_none_is_given)
+START_TEST(a_seed_is_drawn_and_reported_when_none_is_given)
 {
     struct client client;
 
     client_init(&client, 1, 5, 2);
     client.sampling.opt_seed_case = SOTTO__V1__SAMPLING__OPT_SEED__NOT_SET;
-    client_ask(&fixture, &client);
+    client_generate(&fixture, &client);
     client_until_over(&fixture, &client);
 
     ck_assert_uint_ne(client.seed, 0);
@@ -523,7 +523,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, an_answer_comes_whole_with_figures);
     tcase_add_test(tcase, many_at_once_have_the_tokens_of_one_alone);
-    tcase_add_test(tcase, the_models_end_token_ends_the_answer_and_is_not_told);
+    tcase_add_test(tcase, the_models_end_token_ends_the_answer_and_is_not_shown);
     tcase_add_test(tcase, ignore_end_goes_on_past_the_end_token);
     tcase_add_test(tcase, a_stop_string_ends_the_answer_before_itself_and_is_named);
     tcase_add_test(tcase, a_full_context_ends_the_answer);
@@ -537,13 +537,13 @@ int main(void)
     tcase_add_test(tcase, bad_text_is_refused_with_its_offset);
     tcase_add_test(tcase, logprobs_come_one_for_each_token);
     tcase_add_test(tcase, a_cancel_in_each_state_ends_once_and_frees_the_sequence);
-    tcase_add_test(tcase, who_is_forgotten_is_never_called);
+    tcase_add_test(tcase, a_forgotten_stream_calls_nothing_back);
     tcase_add_test(tcase, an_abort_ends_with_its_reason);
-    tcase_add_test(tcase, whoever_is_called_may_end_the_stream);
+    tcase_add_test(tcase, a_callback_may_end_the_stream);
     tcase_add_test(tcase, a_live_key_is_refused_and_the_first_runs_on);
     tcase_add_test(tcase, what_policy_does_not_give_is_refused_at_once);
     tcase_add_test(tcase, a_spent_minute_refuses_the_next);
-    tcase_add_test(tcase, a_seed_is_drawn_and_told_when_none_is_given);
+    tcase_add_test(tcase, a_seed_is_drawn_and_reported_when_none_is_given);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

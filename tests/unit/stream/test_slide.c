@@ -23,18 +23,18 @@ static void teardown(void)
 static void init_sliding(struct client *client, uint32_t n_prompt, uint32_t n_keep, uint32_t n_answer)
 {
     client_init(client, 1, n_prompt, n_answer);
-    client->ask.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-    client->ask.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS;
-    client->ask.keep_tokens = n_keep;
+    client->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+    client->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS;
+    client->generate.keep_tokens = n_keep;
 }
 
 static void run(struct client *client)
 {
-    client_ask(&fixture, client);
+    client_generate(&fixture, client);
     client_until_over(&fixture, client);
 }
 
-/* The tokens that stay of @before's prompt and first @n_answer tokens, as the prompt of @client. */
+/* Gives @client a prompt of the tokens that stay of @before's prompt and first @n_answer tokens. */
 static void ask_with_the_rest(struct client *client, const struct client *before, uint32_t n_answer, uint32_t n_keep)
 {
     static uint32_t known[2 * N_CONTEXT];
@@ -67,7 +67,7 @@ START_TEST(an_answer_goes_on_as_if_what_stayed_were_the_prompt)
     client_assert_done(&fresh, SOTTO__V1__FINISH_REASON__FINISH_LENGTH, N_CONTEXT - (uint32_t)fresh.ids.n_ids);
     ck_assert_mem_eq(fresh.tokens, client.tokens + N_CONTEXT - 40, fresh.n_tokens * sizeof(*fresh.tokens));
     ck_assert_uint_ge(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], 2);
-    ck_assert_uint_eq(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], fixture.hub->counts[HUB_SLIDES]);
+    ck_assert_uint_eq(client.n_notices[SOTTO__V1__NOTICE_KIND__NOTICE_SLID], fixture.hub->events.counts[COUNT_SLIDES]);
     ck_assert_uint_eq(client.usage.prompt_tokens, 40);
     ck_assert_uint_eq(client.usage.generated_tokens, 90);
     client_finish(&client);
@@ -83,7 +83,7 @@ START_TEST(a_lost_engine_changes_no_token_of_an_answer_that_slides)
     init_sliding(&calm, 40, 4, 90);
     run(&calm);
     init_sliding(&shaken, 40, 4, 90);
-    client_ask(&fixture, &shaken);
+    client_generate(&fixture, &shaken);
     for (uint32_t n = 10; n <= 70; n += 30) { /* before the first slide, behind it, and behind the second */
         client_until_tokens(&fixture, &shaken, n);
         kill((pid_t)fixture_pid(&fixture), SIGKILL);
@@ -97,7 +97,7 @@ START_TEST(a_lost_engine_changes_no_token_of_an_answer_that_slides)
 }
 END_TEST
 
-START_TEST(one_that_slides_and_one_beside_it_have_the_tokens_of_each_alone)
+START_TEST(a_sliding_answer_and_one_beside_it_have_the_tokens_of_each_alone)
 {
     struct client alone[2];
     struct client both[2];
@@ -106,7 +106,7 @@ START_TEST(one_that_slides_and_one_beside_it_have_the_tokens_of_each_alone)
         init_sliding(&alone[i], i == 0 ? 63 : 20, 4, i == 0 ? 90 : 30);
         run(&alone[i]);
         init_sliding(&both[i], i == 0 ? 63 : 20, 4, i == 0 ? 90 : 30);
-        client_ask(&fixture, &both[i]);
+        client_generate(&fixture, &both[i]);
     }
     for (int i = 0; i < 2; i++) {
         client_until_over(&fixture, &both[i]);
@@ -126,9 +126,9 @@ START_TEST(a_credit_given_token_by_token_changes_nothing)
     init_sliding(&free, 60, 4, 50);
     run(&free);
     init_sliding(&rationed, 60, 4, 50);
-    rationed.ask.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
-    rationed.ask.credit = 1;
-    client_ask(&fixture, &rationed);
+    rationed.generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+    rationed.generate.credit = 1;
+    client_generate(&fixture, &rationed);
     for (uint32_t n = 1; n < 50; n++) {
         client_until_tokens(&fixture, &rationed, n);
         stream_credit(rationed.stream, &one);
@@ -180,7 +180,7 @@ START_TEST(the_first_four_tokens_stay_unless_told_otherwise)
     init_sliding(&told, 40, 4, 60);
     run(&told);
     init_sliding(&untold, 40, 0, 60);
-    untold.ask.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS__NOT_SET;
+    untold.generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS__NOT_SET;
     run(&untold);
 
     client_assert_same(&told, &untold);
@@ -197,7 +197,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_answer_goes_on_as_if_what_stayed_were_the_prompt, 0, (int)COUNTOF(keeps));
     tcase_add_test(tcase, a_lost_engine_changes_no_token_of_an_answer_that_slides);
-    tcase_add_test(tcase, one_that_slides_and_one_beside_it_have_the_tokens_of_each_alone);
+    tcase_add_test(tcase, a_sliding_answer_and_one_beside_it_have_the_tokens_of_each_alone);
     tcase_add_test(tcase, a_credit_given_token_by_token_changes_nothing);
     tcase_add_test(tcase, a_part_to_keep_that_is_too_large_is_refused_with_both_numbers);
     tcase_add_test(tcase, a_prompt_that_does_not_fit_is_refused_though_it_might_slide);
