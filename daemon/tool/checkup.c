@@ -1,5 +1,5 @@
 /*
- * Gathering first, advice behind it: each rule of advice is a function that looks at what was gathered.
+ * Checkup: gathers facts, then advises; each piece of advice is a function of the facts
  */
 #include "tool/checkup.h"
 
@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Prompts of a few streams, and journals; what the shipped unit allows is more. */
+/* Room for the prompts of a few streams, and journals; the shipped unit allows more. */
 #define MEMLOCK_WISH (64ull << 20)
 
 /* ---- gathering */
@@ -54,7 +54,7 @@ static void gather_devices(struct checkup *checkup)
 
     checkup->chosen = -1;
     if (device_find_all(&checkup->probe.discovery.root, checkup->devices, &checkup->n_devices)) {
-        diag_set(&checkup->no_choice, "the list of DRM devices can't be read");
+        diag_set(&checkup->no_choice, "can't read the list of DRM devices");
         checkup->n_devices = 0;
     } else if (choice_make(checkup->devices, checkup->n_devices, &policy, &checkup->choice, &checkup->no_choice) ==
                CHOICE_OK) {
@@ -76,7 +76,7 @@ const struct channel *checkup_deciding(const struct checkup *checkup, enum readi
     return NULL;
 }
 
-/* One that was never read well is no bound where others are. */
+/* Returns whether the governor would hold this temperature: one that was never read well does not count. */
 static bool bounds(const struct channel *channel)
 {
     return channel->facts.quantity == READING_TEMPERATURE && channel->in_use && channel->now.state == READING_OK;
@@ -144,13 +144,11 @@ static void advise_of_load(struct checkup *checkup)
     snprintf(device.driver, sizeof(device.driver), "%.23s", checkup->devices[checkup->chosen].driver);
     if (!channel || channel->now.state == READING_ABSENT) {
         advise(checkup,
-               "nothing tells how busy the GPU is: sotto takes it for busy, and goes by the delay of its own "
+               "the load of the GPU can't be read: sotto assumes that it is busy, and goes by the delay of its own "
                "work%s%s",
                load_note(&device) ? "; " : "", load_note(&device) ? load_note(&device) : "");
     } else if (channel->now.blind_permille > 0 && checkup->is_machine && geteuid() != 0) {
-        advise(checkup,
-               "%u.%u %% of the GPU's users can't be seen by this user: sotto-sense sees them with the "
-               "rights of its unit",
+        advise(checkup, "this user can't see %u.%u %% of the load of the GPU; the service sotto-sense can",
                channel->now.blind_permille / 10, channel->now.blind_permille % 10);
     }
 }
@@ -161,14 +159,14 @@ static void advise_of_heat(struct checkup *checkup)
     const struct channel *coolest = checkup_coolest(checkup, &target_mc);
 
     if (!coolest) {
-        advise(checkup, "no temperature can be read: sotto can't hold one; name zones in sense.zones if "
+        advise(checkup, "no temperature can be read, so sotto can't limit it; name zones in sense.zones if "
                         "there are others");
     } else if (coolest->facts.passive_mc == INT32_MAX && coolest->facts.critical_mc == INT32_MAX) {
-        advise(checkup, "no zone has a trip point: say in governor.target what is to be held");
+        advise(checkup, "no zone has a trip point: set governor.target_c");
     }
 }
 
-/* Power and energy of one meter are two gauges of one file. */
+/* Advises once for each file: power and energy of a meter are two gauges of one. */
 static void advise_of_rights(struct checkup *checkup)
 {
     const struct list *link;
@@ -180,8 +178,7 @@ static void advise_of_rights(struct checkup *checkup)
         if (channel->now.state == READING_FORBIDDEN && channel->facts.rank != SOURCE_PASSED_OVER &&
             strcmp(last, channel->facts.path) != 0) {
             last = channel->facts.path;
-            advise(checkup, "%.64s may not be read by this user: sotto-sense reads it with the rights of its unit",
-                   channel->facts.path);
+            advise(checkup, "this user may not read %.64s; the service sotto-sense may", channel->facts.path);
         }
     }
 }
@@ -189,11 +186,13 @@ static void advise_of_rights(struct checkup *checkup)
 static void advise_of_limits(struct checkup *checkup)
 {
     if (checkup->is_machine && checkup->memlock_bytes < MEMLOCK_WISH) {
-        advise(checkup, "%llu KiB of memory may be kept out of swap, %llu are wanted: in a unit LimitMEMLOCK=256M",
-               (unsigned long long)checkup->memlock_bytes >> 10, MEMLOCK_WISH >> 10);
+        advise(
+            checkup,
+            "only %llu KiB of memory may be kept out of swap, and sotto wants %llu: set LimitMEMLOCK=256M in the unit",
+            (unsigned long long)checkup->memlock_bytes >> 10, MEMLOCK_WISH >> 10);
     }
     if (!checkup_deciding(checkup, READING_MEMORY_PRESSURE)) {
-        advise(checkup, "the kernel tells nothing of memory pressure: build it with PSI, or boot it with psi=1");
+        advise(checkup, "memory pressure can't be read: boot the kernel with psi=1, or build it with CONFIG_PSI");
     }
 }
 

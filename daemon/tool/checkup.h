@@ -1,7 +1,7 @@
 /*
- * Checkup: what is known of a machine, and what its owner may want to change
+ * Checkup: the facts of a machine, and advice to its owner
  *
- * Gathered for doctor's page. Pure apart from gathering: advice follows from what stands in the structure.
+ * They are gathered for `sotto doctor`. Gathering reads the machine; advice follows from the gathered facts alone.
  */
 #ifndef SOTTO_TOOL_CHECKUP_H
 #define SOTTO_TOOL_CHECKUP_H
@@ -14,9 +14,9 @@
 #define CHECKUP_ADVICE_MAX 16u
 
 struct checkup {
-    bool is_machine; /* not a recorded one: limits, processor and kernel are this one's */
+    bool is_machine; /* not a recorded one: limits, processor and kernel are known */
     struct utsname kernel;
-    uint32_t n_cores;       /* that a process of ours may use */
+    uint32_t n_cores;       /* available to our processes */
     const char *kernels;    /* set of CPU kernels: "avx2", "scalar" */
     uint64_t memlock_bytes; /* UINT64_MAX: no limit */
     bool has_systemd;
@@ -27,23 +27,24 @@ struct checkup {
     uint32_t n_devices;
     struct choice choice;
     int chosen;            /* index, or below 0 */
-    struct diag no_choice; /* why none */
+    struct diag no_choice; /* why none was chosen */
     struct probe probe;
 
     char advice[CHECKUP_ADVICE_MAX][DIAG_BYTES];
     uint32_t n_advice;
 };
 
-/* Gathers all below @root. False: @diag says why nothing can be told. checkup_close() in either case. */
+/* Gathers facts below @root ("/": this machine). Returns false if @diag says why it can't. Call checkup_close() in both
+ * cases. */
 bool checkup_open(struct checkup *checkup, const char *root, struct diag *diag);
 
-/* As probe_close(). */
+/* Closes the probe; returns as probe_close(). */
 bool checkup_close(struct checkup *checkup);
 
-/* The gauge that decides for @quantity, or NULL. */
+/* Returns the gauge in use for @quantity, or NULL. */
 const struct channel *checkup_deciding(const struct checkup *checkup, enum reading_quantity quantity);
 
-/* The temperature in use that is held lowest where the configuration says nothing, and at what; NULL: there is none. */
+/* Returns the temperature in use with the lowest default target, and that target; NULL if there is none. */
 const struct channel *checkup_coolest(const struct checkup *checkup, int32_t *ret_target_mc);
 
 #endif

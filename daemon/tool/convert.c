@@ -1,9 +1,9 @@
 /*
- * sotto convert: a folder of the Hugging Face libraries as a GGUF file
+ * Convert: makes a GGUF file from a model folder of the Hugging Face libraries
  *
- * The import decides what the file holds; here each tensor gets its format and its bytes. As stored, every number is
- * kept. With --type the matrices are written in that format; norms, biases and factors stay F32, and a matrix whose
- * rows are no whole blocks of the format is written as F16.
+ * The import decides which tensors the file has; here each gets its format and its bytes. Without --type every number is
+ * kept. With it the matrices are written in that format; norms, biases and factors stay F32, and a matrix whose rows are
+ * not whole blocks of the format is written as F16.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -20,14 +20,15 @@ enum convert_row { ROW_TYPE = TOOL_ROWS_COUNT, ROW_FORCE };
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    { "type", 0, ARG_TEXT, "FORMAT", NULL, "write matrices in this format (as stored): F32, F16, BF16, Q8_0, ..." },
-    { "force", 0, ARG_FLAG, NULL, NULL, "overwrite OUT.gguf if it is there" },
+    { "type", 0, ARG_TEXT, "FORMAT", NULL,
+      "write matrices in this format (default: as stored): F32, F16, BF16, Q8_0, ..." },
+    { "force", 0, ARG_FLAG, NULL, NULL, "overwrite OUT.gguf if it exists" },
     { NULL },
 };
 
 #define TYPE_STORED    ELEM_TYPE_COUNT
-#define PIECE_FLOATS   (2u << 20) /* read at once: 8 MiB */
-#define QUANT_VERSION  2          /* of the block layouts, as GGUF numbers them */
+#define PIECE_FLOATS   (2u << 20) /* floats that are read at once: 8 MiB */
+#define QUANT_VERSION  2          /* version of the block layouts in GGUF */
 #define FILE_TYPE_MANY 1024       /* GGUF's number for a file whose formats were guessed from its tensors */
 
 struct conversion {
@@ -41,7 +42,7 @@ struct conversion {
     uint32_t n_fallback; /* matrices that do not fit the format */
 };
 
-/* What general.file_type calls a file with most of its matrices in a format. */
+/* Values of general.file_type for a file with most of its matrices in a format. */
 static const struct {
     uint32_t type;
     uint32_t file_type;
@@ -66,7 +67,7 @@ static uint32_t type_of(const struct conversion *conversion, const struct import
 
 /* ---- the head ---- */
 
-/* The format that most elements of matrices have. */
+/* Returns the format that most elements of matrices have. */
 static uint32_t main_type(const struct conversion *conversion)
 {
     uint64_t n_elems[ELEM_TYPE_COUNT] = { 0 };
@@ -118,12 +119,12 @@ static void put_tensors(struct conversion *conversion)
 
 static int refuse_row(const struct import_tensor *tensor, uint32_t type, struct diag *diag)
 {
-    diag_set(diag, "tensor %s: has numbers that are infinite or none at all, which %s can't hold: convert to F32",
-             tensor->name, elem_info(type)->name);
+    diag_set(diag, "tensor %s has infinities or NaNs, which %s can't store; convert to F32", tensor->name,
+             elem_info(type)->name);
     return IMPORT_REFUSED;
 }
 
-/* Writes @n rows from row @first on, by way of @floats and @bytes. */
+/* Writes @n rows from row @first on; @floats and @bytes are buffers. */
 static int write_piece(struct conversion *conversion, size_t i, uint64_t first, uint64_t n, float *floats,
                        uint8_t *bytes, struct diag *diag)
 {
@@ -208,7 +209,7 @@ static int report(const struct conversion *conversion)
     printf("%s: %s, %zu tensors, %s, mostly %s\n", conversion->to, family, n, tool_bytes(conversion->n_bytes, bytes),
            type);
     if (conversion->n_fallback) {
-        printf("%u matrices have rows that are no whole blocks of %s; they are F16\n", conversion->n_fallback,
+        printf("%u matrices have rows that are not whole blocks of %s and are F16\n", conversion->n_fallback,
                elem_info(conversion->type)->name);
     }
     return tool_flush(conversion->call);
@@ -234,7 +235,7 @@ static int convert(struct conversion *conversion)
     return r;
 }
 
-/* A format by its name, of those that can be written; or TYPE_STORED. */
+/* Returns the writable format of that name, or TYPE_STORED. */
 static uint32_t find_type(const char *name)
 {
     for (uint32_t type = 0; type < ELEM_TYPE_COUNT; type++) {
@@ -257,30 +258,32 @@ static int run(struct tool_call *call, struct args *args)
         } else if (found.row == ROW_TYPE) {
             conversion.type = find_type(found.text);
             if (conversion.type == TYPE_STORED) {
-                return tool_usage(call, "nothing here writes the format \"%s\"", found.text);
+                return tool_usage(call, "--type: \"%s\" is not a format that can be written, such as F16 or Q8_0",
+                                  found.text);
             }
         } else if (!conversion.from) {
             conversion.from = found.text;
         } else if (!conversion.to) {
             conversion.to = found.text;
         } else {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         }
     }
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    return conversion.to ? convert(&conversion) : tool_usage(call, "DIR and OUT.gguf are wanted");
+    return conversion.to ? convert(&conversion)
+                         : tool_usage(call, "%s is missing", conversion.from ? "OUT.gguf" : "DIR");
 }
 
 const struct tool tool_convert = {
     .name = "convert",
-    .summary = "make a GGUF file of a Hugging Face folder",
-    .words = "DIR OUT.gguf",
+    .summary = "make a GGUF file from a Hugging Face folder",
+    .operands = "DIR OUT.gguf",
     .about = "Reads config.json, tokenizer.json and the safetensors files of DIR and writes the same model as\n"
-             "one GGUF file, with its vocabulary and chat template. Without --type every number stays exactly\n"
-             "as it is; AWQ weights (4 bits with zero points) become Q5_0, or Q4_0 where all zero points are 8,\n"
-             "which hold them without loss.",
+             "one GGUF file, with its vocabulary and chat template. Without --type every number is kept\n"
+             "exactly; AWQ weights (4 bits with zero points) become Q5_0, or Q4_0 if all zero points are 8,\n"
+             "without loss.",
     .rows = rows,
     .run = run,
 };

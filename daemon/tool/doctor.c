@@ -1,5 +1,5 @@
 /*
- * sotto doctor: one page for people: what this machine has, what sotto would make of it, and what to change
+ * Doctor: one page about this machine: what it has, what sotto does with it, and what to change
  */
 #include "tool/checkup.h"
 #include "tool/sensors.h"
@@ -13,7 +13,7 @@ enum doctor_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [DOCTOR_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "look at a recorded machine (sotto sensors --record)" },
+    [DOCTOR_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "read a recorded machine (sotto sensors --record)" },
     { NULL },
 };
 
@@ -25,7 +25,7 @@ static void show_machine(const struct checkup *checkup)
 
     puts("machine");
     if (checkup->is_machine) {
-        printf("    %s %s, %s; %u cores for us, CPU kernels: %s\n", checkup->kernel.sysname, checkup->kernel.release,
+        printf("    %s %s, %s; %u cores available, CPU kernels: %s\n", checkup->kernel.sysname, checkup->kernel.release,
                checkup->kernel.machine, checkup->n_cores, checkup->kernels);
         printf("    %s; memory lock limit: %s\n", checkup->has_systemd ? "systemd" : "no systemd",
                checkup->memlock_bytes == UINT64_MAX ? "none" : tool_bytes(checkup->memlock_bytes, text));
@@ -34,8 +34,8 @@ static void show_machine(const struct checkup *checkup)
     }
     if (checkup->has_memory) {
         printf("    %s of memory", tool_bytes(checkup->memory.total_kb << 10, text));
-        printf(", %s to be had", tool_bytes(checkup->memory.available_kb << 10, text));
-        printf("%s%s\n", checkup->memory.group[0] ? ", by the limit of " : "", checkup->memory.group);
+        printf(", %s available", tool_bytes(checkup->memory.available_kb << 10, text));
+        printf("%s%s\n", checkup->memory.group[0] ? ", limited by " : "", checkup->memory.group);
     }
 }
 
@@ -60,12 +60,12 @@ static void show_device(const struct checkup *checkup, uint32_t i)
     printf("  %s  (%s %s)\n", device->name, device_bus_name(device->bus), device->bus_name);
     printf("      %s\n", checkup->choice.why[i]);
     if (device->has_core) {
-        printf("      core %u.%u.%u.%u, %u KiB of local memory, %u hardware faults worked around\n",
-               device->core.branch, device->core.version, device->core.cores, device->core.config,
-               device->core.local_bytes >> 10, device->core.n_quirks);
+        printf("      core %u.%u.%u.%u, %u KiB of local memory, %u hardware errata handled\n", device->core.branch,
+               device->core.version, device->core.cores, device->core.config, device->core.local_bytes >> 10,
+               device->core.n_quirks);
     }
     if (device->chip && device->chip->hang_ms > 0) {
-        printf("      the kernel takes a job for hung after %" PRIu32 " ms\n", device->chip->hang_ms);
+        printf("      the kernel kills a job after %" PRIu32 " ms\n", device->chip->hang_ms);
     }
     show_quirks(device);
 }
@@ -88,11 +88,11 @@ static void show_clients(const struct checkup *checkup)
     if (!channel) {
         return;
     }
-    puts("\nwho uses the GPU now");
+    puts("\nprocesses that use the GPU");
     if (!channel->facts.tells_clients) {
-        puts("    not told by client");
+        puts("    not known: the driver reports no clients");
     } else if (channel->n_clients == 0) {
-        puts("    nobody that can be seen");
+        puts("    none that this user can see");
     }
     for (uint32_t i = 0; i < channel->n_clients; i++) {
         const struct source_client *client = &channel->clients[i];
@@ -108,23 +108,23 @@ static void show_sensors(const struct checkup *checkup)
 {
     const struct list *link;
 
-    puts("\nsensors (* decides)");
+    puts("\nsensors (* in use)");
     list_for_each (link, &checkup->probe.sampler.channels) {
         fputs("  ", stdout);
         sensors_print(container_of(link, struct channel, link));
     }
 }
 
-/* Why a temperature is held where it is. */
+/* Returns the reason of a target temperature. */
 static const char *reason_of(const struct source_facts *found, int32_t target_mc)
 {
     if (found->passive_mc != INT32_MAX && target_mc >= found->passive_mc - 5000) {
-        return "five below where the kernel throttles";
+        return "5 below the point where the kernel throttles";
     }
     if (found->critical_mc != INT32_MAX && target_mc >= found->critical_mc - 10000) {
-        return "ten below where the kernel shuts the machine down";
+        return "10 below the point where the kernel shuts the machine down";
     }
-    return "as usual, for a sensor without a lower trip point";
+    return "the default for a sensor without a lower trip point";
 }
 
 static void show_plan(const struct checkup *checkup)
@@ -134,16 +134,16 @@ static void show_plan(const struct checkup *checkup)
     const struct channel *coolest = checkup_coolest(checkup, &target_mc);
 
     puts("\nwhat sotto does here");
-    puts("    computes on the cores");
+    puts("    computes on the CPU cores");
     if (checkup->chosen >= 0) {
-        printf("    claims %s, and stays underneath its graphics: %s\n", checkup->devices[checkup->chosen].render.path,
-               load ? load->facts.name : "load unknown, taken for busy");
+        printf("    claims %s, and gives way to its graphics: %s\n", checkup->devices[checkup->chosen].render.path,
+               load ? load->facts.name : "load unknown, assumed to be busy");
     }
     if (coolest) {
-        printf("    holds %.0f C at %s, %s, unless governor.target says another\n", target_mc / 1000.0,
-               coolest->facts.name, reason_of(&coolest->facts, target_mc));
+        printf("    holds %s at %.0f C, %s, unless governor.target_c is set\n", coolest->facts.name, target_mc / 1000.0,
+               reason_of(&coolest->facts, target_mc));
     } else {
-        puts("    holds no temperature: none can be read");
+        puts("    limits no temperature: none can be read");
     }
 }
 
@@ -168,7 +168,7 @@ static int show_text(const struct tool_call *call, const struct checkup *checkup
 
 /* ---- JSON */
 
-static json_t *json_of_device(const struct checkup *checkup, uint32_t i)
+static json_t *device_json(const struct checkup *checkup, uint32_t i)
 {
     const struct device *device = &checkup->devices[i];
     json_t *object = json_object();
@@ -192,7 +192,7 @@ static json_t *json_of_device(const struct checkup *checkup, uint32_t i)
     return object;
 }
 
-static json_t *json_of_clients(const struct channel *channel)
+static json_t *clients_json(const struct channel *channel)
 {
     json_t *list = json_array();
 
@@ -219,7 +219,7 @@ static json_t *json_of(const struct checkup *checkup)
     const struct list *link;
 
     for (uint32_t i = 0; i < checkup->n_devices; i++) {
-        json_array_append_new(devices, json_of_device(checkup, i));
+        json_array_append_new(devices, device_json(checkup, i));
     }
     list_for_each (link, &checkup->probe.sampler.channels) {
         json_array_append_new(sensors, sensors_json(container_of(link, struct channel, link)));
@@ -238,7 +238,7 @@ static json_t *json_of(const struct checkup *checkup)
         json_object_set_new(object, "available_kb", tool_number(checkup->memory.available_kb));
     }
     json_object_set_new(object, "devices", devices);
-    json_object_set_new(object, "clients", json_of_clients(checkup_deciding(checkup, READING_GRAPHICS_LOAD)));
+    json_object_set_new(object, "clients", clients_json(checkup_deciding(checkup, READING_GRAPHICS_LOAD)));
     json_object_set_new(object, "sensors", sensors);
     json_object_set_new(object, "advice", advice);
     return object;
@@ -256,7 +256,7 @@ static int show(const struct tool_call *call, const char *root)
         return tool_fail(call, NULL, &diag, 0);
     }
     r = call->json ? tool_print(call, json_of(&checkup)) : show_text(call, &checkup);
-    (void)checkup_close(&checkup); /* false: a driver holds one of our threads, which ends with the process */
+    (void)checkup_close(&checkup); /* if a driver blocks one of our threads, that ends with the process */
     return r;
 }
 
@@ -268,7 +268,7 @@ static int run(struct tool_call *call, struct args *args)
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row != DOCTOR_ROOT) {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         }
         root = found.text;
     }
@@ -277,11 +277,10 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_doctor = {
     .name = "doctor",
-    .summary = "look at this machine: devices, sensors, limits, and what to change",
-    .words = "",
-    .about = "One page on what the machine has, what sotto would make of it and why, and what to change. It "
-             "looks with\n"
-             "the rights of whoever calls it; sotto-sense sees more.",
+    .summary = "check this machine: devices, sensors, limits, and what to change",
+    .operands = "",
+    .about = "Prints what the machine has, what sotto does with it and why, and what to change. It has the\n"
+             "rights of the user who runs it; the service sotto-sense sees more.",
     .rows = rows,
     .run = run,
 };

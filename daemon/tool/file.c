@@ -1,3 +1,6 @@
+/*
+ * File: opening, mapping, closing
+ */
 #include "tool/file.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -10,13 +13,13 @@
 
 int tool_file_open(struct tool_file *file, const char *path, struct diag *diag)
 {
-    /* O_NONBLOCK: a pipe or a device must not hold us up; what is no regular file is refused next. */
+    /* O_NONBLOCK keeps a pipe or a device from blocking us; they are refused next. */
     cleanup(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct gguf *gguf;
     int r;
 
     if (fd < 0) {
-        diag_set(diag, "can't be opened: %s", strerrordesc_np(errno));
+        diag_set(diag, "can't open it: %s", strerrordesc_np(errno));
         return TOOL_FILE_REFUSED;
     }
     r = gguf_read_head(&gguf, fd, HEAD_BYTES_MAX, diag);

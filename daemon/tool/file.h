@@ -1,8 +1,8 @@
 /*
- * File: a model file that a command looks into
+ * File: a model file that a command reads
  *
- * The head is read by pread into memory of our own, so that a file that changes meanwhile can't pull it away; the
- * tensors' data is mapped only where a command asks for it.
+ * The head is copied, so that a file that changes meanwhile can't alter it. The data of tensors is mapped only if a
+ * command asks for it.
  */
 #ifndef SOTTO_TOOL_FILE_H
 #define SOTTO_TOOL_FILE_H
@@ -18,15 +18,16 @@ struct tool_file {
 
 enum tool_file_outcome {
     TOOL_FILE_OK,
-    TOOL_FILE_REFUSED, /* can't be opened, or is no such file: @diag */
+    TOOL_FILE_REFUSED, /* it can't be opened, or is not a GGUF file: @diag */
 };
 
-/* Opens @path and parses its head. On anything but TOOL_FILE_OK there is nothing to close. */
+/* Opens @path and parses its head. Returns a tool_file_outcome or a fault; unless it is TOOL_FILE_OK, there is nothing to
+ * close. */
 int tool_file_open(struct tool_file *file, const char *path, struct diag *diag);
 
-/* Maps the data: the bytes of a tensor begin at file->map + offset. 0 or a fault. */
+/* Maps the data: the bytes of a tensor begin at file->map + offset. Returns 0 or a fault. */
 int tool_file_map(struct tool_file *file);
 
-void tool_file_close(struct tool_file *file); /* a zeroed one, too */
+void tool_file_close(struct tool_file *file); /* takes a zeroed one, too */
 
 #endif

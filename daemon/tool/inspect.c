@@ -1,8 +1,8 @@
 /*
- * sotto inspect: what is in a model file, and what sotto will do with it
+ * Inspect: shows what is in a model file, and what sotto does with it
  *
- * A file that can be read is shown, whether or not sotto runs it: why it does not stands at the end. Only a file that
- * is no GGUF, or a broken one, is an error.
+ * A file is shown whether sotto runs it or not, with the reasons at the end. Only a file that is not GGUF, or is broken,
+ * is an error.
  */
 #include "tool/inspect.h"
 #include "base/clean.h"
@@ -45,7 +45,7 @@ static int run(struct tool_call *call, struct args *args)
 
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (path) {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         }
         path = found.text;
     }
@@ -58,10 +58,10 @@ static int run(struct tool_call *call, struct args *args)
 const struct tool tool_inspect = {
     .name = "inspect",
     .summary = "show what is in a model file and what sotto does with it",
-    .words = "FILE",
-    .about = "Shows the keys and tensors of a GGUF file, sizes by format, what a token of context takes in each\n"
-             "format of keys and values, the vocabulary, whether the chat template is understood, and whether\n"
-             "sotto runs the model: if not, why. A tensor is \"used\" if the model's family reads it, else\n"
+    .operands = "FILE",
+    .about = "Shows the keys and tensors of a GGUF file, sizes by format, the memory of a token of context in\n"
+             "each format of keys and values, the vocabulary, whether sotto understands the chat template, and\n"
+             "whether it runs the model, or why not. A tensor is \"used\" if the model's family reads it, else\n"
              "\"surplus\".",
     .rows = rows,
     .run = run,

@@ -1,5 +1,5 @@
 /*
- * Inspect: the two forms in which a survey is shown
+ * Inspect: a survey as text and as JSON
  */
 #ifndef SOTTO_TOOL_INSPECT_H
 #define SOTTO_TOOL_INSPECT_H
@@ -9,18 +9,18 @@
 
 void inspect_text(const struct tool_file *file, const struct survey *survey, FILE *out);
 
-/* A new object; NULL: no memory. */
+/* Returns a new object; NULL: no memory. */
 json_t *inspect_json(const struct tool_file *file, const struct survey *survey);
 
-/* ---- values of keys: key.c ---- */
+/* ---- values of keys: inspect_value.c ---- */
 
-/* "u32", "string"; of an array that of its elements. */
+/* Returns "u32", "string" and so on. */
 const char *inspect_type_name(enum gguf_type type);
 
-/* Prints the value on a line: a text's first characters, an array's first elements. */
+/* Prints the value on one line: the first characters of a text, the first elements of an array. */
 void inspect_put_value(const struct gguf_key *key, FILE *out);
 
-/* The value; of a long array NULL without an error. */
+/* Returns the value; NULL for a long array, too. */
 json_t *inspect_value(const struct gguf_key *key);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * A survey for programs. A NULL from jansson (no memory) ends up as a missing member, never as a crash.
+ * Inspect JSON: a survey for programs; without memory members are missing, but nothing crashes
  */
 #include "tool/inspect.h"
-#include "tool/kvsize.h"
 #include <string.h>
 
 static json_t *text_of(struct gguf_text text)

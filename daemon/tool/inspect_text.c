@@ -1,12 +1,11 @@
 /*
- * A survey for people: the file, what the model is, its words, all keys, all tensors, and at the end the verdict.
+ * Inspect text: a survey for people: file, model, vocabulary, keys, tensors, and the verdict
  */
 #include "tool/inspect.h"
-#include "tool/kvsize.h"
 #include <inttypes.h>
 #include <string.h>
 
-#define SPECIAL_MAX 12 /* control tokens on their line */
+#define SPECIAL_MAX 12 /* control tokens that are shown */
 
 static void put(FILE *out, struct gguf_text text)
 {
@@ -37,11 +36,11 @@ static void show_model(const struct survey *survey, FILE *out)
     if (!survey->has_params) {
         return;
     }
-    fprintf(out, "family      %s: %u layers of %u columns, %u heads of %u over %u of keys, feed-forward %u\n",
+    fprintf(out, "family      %s: %u layers of %u columns, %u heads of %u, %u KV heads, feed-forward %u\n",
             survey->arch->name, params->n_layers, params->n_embd, params->n_heads, params->head_dim, params->n_kv_heads,
             params->n_ff);
-    fprintf(out, "context     %u tokens as trained\n", params->n_trained);
-    fputs("KV a token", out);
+    fprintf(out, "context     %u tokens in training\n", params->n_trained);
+    fputs("KV/token  ", out);
     for (size_t i = 0; i < KVSIZE_COUNT; i++) {
         uint64_t n = kvsize_token(&kvsizes[i], params);
 
@@ -52,7 +51,7 @@ static void show_model(const struct survey *survey, FILE *out)
     fprintf(out, "\nreads       %s of weights for each token\n", tool_bytes(survey->n_passed, text));
 }
 
-/* Control tokens, as many as fit on a line. */
+/* Shows the first control tokens. */
 static void show_special(const struct vocab *vocab, FILE *out)
 {
     uint32_t n = 0;
@@ -69,7 +68,7 @@ static void show_special(const struct vocab *vocab, FILE *out)
     fputs(n ? "\n" : "", out);
 }
 
-static void show_words(const struct survey *survey, FILE *out)
+static void show_vocab(const struct survey *survey, FILE *out)
 {
     const struct vocab *vocab = survey->vocab;
     struct gguf_text pre = { .n = 0 };
@@ -81,11 +80,11 @@ static void show_words(const struct survey *survey, FILE *out)
     (void)gguf_get_text(survey->gguf, "tokenizer.ggml.pre", &pre, NULL);
     fprintf(out, "vocabulary  %u tokens, %s", vocab_n(vocab),
             vocab->kind == VOCAB_SPM ? "SentencePiece BPE" : "byte-level BPE");
-    fputs(pre.n && vocab->kind == VOCAB_BPE ? ", words split as by " : "", out);
+    fputs(pre.n && vocab->kind == VOCAB_BPE ? ", split as " : "", out);
     if (vocab->kind == VOCAB_BPE) {
         put(out, pre);
     }
-    fputs(vocab_adds_bos(vocab) ? ", BOS is put before a text\n" : "\n", out);
+    fputs(vocab_adds_bos(vocab) ? ", BOS before a text\n" : "\n", out);
     if (vocab_bos(vocab) != VOCAB_NO_ID) {
         fprintf(out, "begins      %u ", vocab_bos(vocab));
         put(out, vocab_text(vocab, vocab_bos(vocab)));
@@ -173,7 +172,7 @@ void inspect_text(const struct tool_file *file, const struct survey *survey, FIL
     }
     show_model(survey, out);
     show_sizes(survey, out);
-    show_words(survey, out);
+    show_vocab(survey, out);
     show_keys(survey, out);
     show_tensors(survey, out);
     show_verdict(survey, out);

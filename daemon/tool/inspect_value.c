@@ -1,13 +1,13 @@
 /*
- * Values of keys, one at a time from the file's bytes (checked by the parser).
+ * Inspect value: reads values of keys from the bytes of the file, which the parser has checked
  */
 #include "base/cursor.h"
 #include "tool/inspect.h"
 #include <inttypes.h>
 
-#define TEXT_MAX       70 /* characters of a text on its line */
-#define ELEMS_MAX      6  /* elements of an array on its line */
-#define JSON_ELEMS_MAX 32 /* arrays that are longer are told by their length: vocabularies have a quarter million */
+#define TEXT_MAX       70 /* characters of a text that are shown */
+#define ELEMS_MAX      6  /* elements of an array that are shown */
+#define JSON_ELEMS_MAX 32 /* longer arrays have only a length in JSON: vocabularies have a quarter million elements */
 
 const char *inspect_type_name(enum gguf_type type)
 {
@@ -20,7 +20,7 @@ const char *inspect_type_name(enum gguf_type type)
     return names[type];
 }
 
-/* One value as one of these. */
+/* A value in one of five forms. */
 struct scalar {
     enum { SCALAR_WHOLE, SCALAR_NEGATIVE, SCALAR_REAL, SCALAR_TRUTH, SCALAR_TEXT } is;
     uint64_t whole;
@@ -45,7 +45,7 @@ static struct scalar of_real(double value)
     return (struct scalar){ .is = SCALAR_REAL, .real = value };
 }
 
-/* The next element of type @type at @cursor; texts with their length in front. */
+/* Reads the next element of type @type at @cursor; a text has its length before it. */
 static struct scalar next_scalar(struct cursor *cursor, enum gguf_type type)
 {
     struct scalar scalar = { .is = SCALAR_TEXT };

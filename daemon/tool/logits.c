@@ -1,16 +1,17 @@
 /*
- * sotto logits: what a model gives after some tokens, for comparing engines number by number
+ * Logits: shows the logits after some tokens, to compare engines number by number
  */
 #include "base/clean.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "token/token.h"
-#include "tool/ids.h"
 #include "tool/reader.h"
 #include "tool/table.h"
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define SHOWN 10 /* best tokens, without --json */
+#define SHOWN 10 /* best tokens that are shown without --json */
 
 enum logits_row {
     LOGITS_FILE = TOOL_ROWS_COUNT,
@@ -22,10 +23,10 @@ enum logits_row {
 static const struct arg_row rows[] = {
     TOOL_ROWS,
     [LOGITS_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "the model, a GGUF file" },
-    [LOGITS_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL, "what the model reads, exactly these" },
+    [LOGITS_TOKENS] = { "tokens", 0, ARG_TEXT, "ID,ID,...", NULL, "the tokens that the model reads" },
     [LOGITS_BACKEND] = { "backend", 0, ARG_CHOICE, NULL, "cpu|truth",
-                         "how to compute: as streams are served (cpu), or with weights as floats (truth)" },
-    [LOGITS_KV] = { "kv-format", 0, ARG_CHOICE, NULL, "f16|f32|q8|q4", "of keys and values; without: f16" },
+                         "compute as for requests (cpu), or with weights as floats (truth)" },
+    [LOGITS_KV] = { "kv-format", 0, ARG_CHOICE, NULL, "f16|f32|q8|q4", "format of keys and values (default: f16)" },
     { NULL },
 };
 
@@ -34,7 +35,35 @@ struct request {
     struct reader_setup setup;
 };
 
-/* The last row's logits, copied. */
+#define LOGITS_BAD_IDS 1 /* @diag names the place */
+
+/* Appends the ids that @text lists; an empty text is not a list. Returns 0, LOGITS_BAD_IDS, or -ENOMEM. */
+static int read_ids(struct ids *ids, const char *text, struct diag *diag)
+{
+    const char *at = text;
+
+    for (;;) {
+        uint64_t id = 0;
+        size_t n = strspn(at, "0123456789");
+
+        for (size_t i = 0; i < n && id <= UINT32_MAX; i++) {
+            id = id * 10 + (uint64_t)(at[i] - '0');
+        }
+        if (n == 0 || id > UINT32_MAX || (at[n] != ',' && at[n] != '\0')) {
+            diag_set(diag, "\"%.32s\" is not a token id; expected ids separated by commas: 1,15,7", at);
+            return LOGITS_BAD_IDS;
+        }
+        if (ids_push(ids, (uint32_t)id)) {
+            return err_new(-ENOMEM);
+        }
+        if (at[n] == '\0') {
+            return 0;
+        }
+        at += n + 1;
+    }
+}
+
+/* A copy of the logits of the last row. */
 struct logits {
     float *values; /* [n], owned */
     uint32_t n;
@@ -61,7 +90,7 @@ static json_t *json_of(const struct reader *reader, const struct ids *ids, const
         json_array_append_new(tokens, tool_number(ids->ids[i]));
     }
     for (uint32_t i = 0; i < logits->n; i++) {
-        /* JSON has no infinities; null says that there is no number. */
+        /* JSON has no infinities: they become null. */
         json_array_append_new(values, isfinite(logits->values[i]) ? json_real((double)logits->values[i]) : json_null());
     }
     json_object_set_new(object, "tokens", tokens);
@@ -77,12 +106,12 @@ static void show_best(const struct logits *logits)
     for (int shown = 0; shown < SHOWN; shown++) {
         uint32_t best = UINT32_MAX;
 
-        /* The largest that comes behind the last one, ties by id. */
+        /* The largest after the last one; equal ones are ordered by id. */
         for (uint32_t id = 0; id < logits->n; id++) {
             float x = logits->values[id];
-            bool is_behind = last == UINT32_MAX || x < logits->values[last] || (x == logits->values[last] && id > last);
+            bool is_after = last == UINT32_MAX || x < logits->values[last] || (x == logits->values[last] && id > last);
 
-            if (is_behind && (best == UINT32_MAX || x > logits->values[best])) {
+            if (is_after && (best == UINT32_MAX || x > logits->values[best])) {
                 best = id;
             }
         }
@@ -94,8 +123,8 @@ static void show_best(const struct logits *logits)
     }
 }
 
-/* The words play no part in the numbers, but a file that no daemon would load has none to compare. */
-static int check_words(const struct reader *reader, struct diag *diag)
+/* Checks the vocabulary, so that a file that no daemon would load is refused. */
+static int check_vocab(const struct reader *reader, struct diag *diag)
 {
     struct vocab *vocab = NULL;
     int r = vocab_create(&vocab, reader->file.gguf, diag);
@@ -111,9 +140,9 @@ static int show(const struct tool_call *call, const struct request *request)
     struct reader reader = { .model = NULL };
     struct diag diag = DIAG_INIT;
     const char *path = NULL;
-    int r = ids_read(&ids, request->tokens, &diag);
+    int r = read_ids(&ids, request->tokens, &diag);
 
-    if (r == IDS_BAD) {
+    if (r == LOGITS_BAD_IDS) {
         ids_finish(&ids);
         return tool_usage(call, "--tokens: %s", diag.text);
     }
@@ -121,14 +150,14 @@ static int show(const struct tool_call *call, const struct request *request)
         r = reader_open(&reader, &request->setup, &diag);
     }
     if (!r) {
-        r = check_words(&reader, &diag);
+        r = check_vocab(&reader, &diag);
         path = r ? request->setup.path : NULL;
     }
     if (!r) {
         r = reader_read(&reader, ids.ids, (uint32_t)ids.n, (uint32_t)ids.n - 1, on_logits, &logits, &diag);
     }
     if (!r && logits.n == 0) {
-        diag_set(&diag, "there is no memory for the logits");
+        diag_set(&diag, "no memory for the logits");
         r = READER_REFUSED;
     }
     if (r) {
@@ -161,7 +190,7 @@ static int run(struct tool_call *call, struct args *args)
         } else if (found.row == LOGITS_KV) {
             request.setup.kv_format = found.text;
         } else {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         }
     }
     if (next == TOOL_NEXT_STOP) {
@@ -175,10 +204,10 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_logits = {
     .name = "logits",
-    .summary = "show what a model gives after some tokens",
-    .words = "--file MODEL.gguf --tokens ID,ID,...",
-    .about = "Lets the model read the tokens and shows the likeliest next ones with their logits; with --json\n"
-             "the logits of the whole vocabulary. Nothing is added to the tokens, no BOS either.",
+    .summary = "show the logits of a model after some tokens",
+    .operands = "--file MODEL.gguf --tokens ID,ID,...",
+    .about = "Shows the likeliest tokens after the given ones, with their logits; with --json the logits of the\n"
+             "whole vocabulary. Nothing is added to the tokens, not even BOS.",
     .rows = rows,
     .run = run,
 };

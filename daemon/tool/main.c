@@ -1,8 +1,8 @@
 /*
  * sotto-tool: one program under many names
  *
- * Called as sotto-COMMAND, or as COMMAND (as `sotto COMMAND` does), it runs that command; called as sotto-tool its
- * first argument names it.
+ * Called as sotto-COMMAND, or as COMMAND (as `sotto COMMAND` does), it runs that command; called as sotto-tool it runs
+ * the command that its first argument names.
  */
 #include "base/file.h"
 #include "tool/tool.h"
@@ -19,14 +19,14 @@ static int list(FILE *out)
 static int usage(FILE *out, int code)
 {
     fputs("usage: sotto-tool COMMAND [OPTION]... [ARGUMENT]...\n\n"
-          "Looks at and makes model files; needs no daemon. `sotto COMMAND` is the same.\n\n",
+          "Inspects and makes model files; needs no daemon. `sotto COMMAND` does the same.\n\n",
           out);
     list(out);
-    fputs("\n\"sotto-tool COMMAND --help\" tells all about one of them.\n", out);
+    fputs("\n\"sotto-tool COMMAND --help\" explains a command.\n", out);
     return code;
 }
 
-/* For shells that complete: the command's options, a line each. */
+/* Lists the options of a command, one on each line, for completion in shells. */
 static int list_options(const struct tool *tool)
 {
     for (const struct arg_row *row = tool->rows; row->name; row++) {
@@ -47,7 +47,7 @@ static int run(const struct tool *tool, int argc, char **argv)
     return tool->run(&call, &args);
 }
 
-/* The command that this program was called by, or NULL. */
+/* Returns the command by whose name this program was called, or NULL. */
 static const struct tool *find_called(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     }
     tool = tool_find(argv[1]);
     if (!tool) {
-        fprintf(stderr, "sotto-tool: there is no command \"%s\"\n", argv[1]);
+        fprintf(stderr, "sotto-tool: unknown command \"%s\"\n", argv[1]);
         return usage(stderr, TOOL_USAGE);
     }
     return run(tool, argc - 2, argv + 2);

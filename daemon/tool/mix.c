@@ -1,3 +1,6 @@
+/*
+ * Mix: the table, and the rules for layers and rows
+ */
 #include "tool/mix.h"
 #include <string.h>
 #include <strings.h>
@@ -11,7 +14,7 @@
         name, file_type, type, ELEM_Q6_K, type, type, MIX_NOWHERE                                                      \
     }
 
-/* Numbers of general.file_type as the format's description lists them. */
+/* The numbers are values of general.file_type in the description of GGUF. */
 const struct mix mixes[] = {
     ONE("F32", 0, ELEM_F32),
     ONE("F16", 1, ELEM_F16),
@@ -60,7 +63,7 @@ bool mix_may_round(const struct gguf_tensor *tensor)
            !ends_with(tensor->name, "norm.weight");
 }
 
-/* The number in "blk.N.", or UINT32_MAX. */
+/* Returns the number in "blk.N.", or UINT32_MAX. */
 static uint32_t layer_of(struct gguf_text name)
 {
     uint32_t layer = 0;
@@ -93,7 +96,7 @@ static bool is_fine(enum mix_where where, uint32_t layer, uint32_t n_layers)
     return false;
 }
 
-static uint32_t wish_of(const struct mix *mix, const struct gguf_tensor *tensor, uint32_t n_layers, bool is_output)
+static uint32_t wanted_type(const struct mix *mix, const struct gguf_tensor *tensor, uint32_t n_layers, bool is_output)
 {
     if (is_output) {
         return mix->output;
@@ -108,7 +111,7 @@ static uint32_t wish_of(const struct mix *mix, const struct gguf_tensor *tensor,
     return mix->base;
 }
 
-/* In blocks of 32, at least as fine. Formats that have such blocks already, and floats, give F16. */
+/* Returns a format in blocks of 32 that is at least as fine; F16 for formats with such blocks, and for floats. */
 static uint32_t smaller_of(uint32_t type)
 {
     switch (type) {
@@ -122,14 +125,14 @@ static uint32_t smaller_of(uint32_t type)
         return ELEM_Q5_1;
     case ELEM_Q6_K:
         return ELEM_Q8_0;
-    default: /* formats are many, and these five have a smaller one */
+    default: /* only the formats above have one with smaller blocks */
         return ELEM_F16;
     }
 }
 
 uint32_t mix_type(const struct mix *mix, const struct gguf_tensor *tensor, uint32_t n_layers, bool is_output)
 {
-    uint32_t type = wish_of(mix, tensor, n_layers, is_output);
+    uint32_t type = wanted_type(mix, tensor, n_layers, is_output);
 
     while (tensor->dims[0] % elem_info(type)->n_block != 0) {
         type = smaller_of(type);

@@ -1,9 +1,9 @@
 /*
- * sotto perplexity: how well a model foretells a text, and what a format costs
+ * Perplexity: measures how well a model predicts a text, and what a format costs
  *
- * The text is cut into chunks that the model reads one by one, each from an empty context. Scored are the tokens of a
- * chunk's second half, which have at least half a chunk before them; of a text of one chunk, all. Two models, or two
- * formats of keys and values, read side by side, a few tokens each, so that the logits of these only are kept.
+ * The text is cut into chunks that the model reads one by one, each from an empty context. The tokens of the second half
+ * of a chunk are scored, which have at least half a chunk before them; in a text of one chunk, all are. Two models, or two
+ * formats of keys and values, read alternately, a few tokens each, so that only the logits of these are kept.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK_DEFAULT  512 /* tokens: what published figures use */
+#define CHUNK_DEFAULT  512 /* tokens, as in published figures */
 #define CHUNK_MIN      8
 #define TEXT_BYTES_MAX (256u << 20)
 
@@ -34,13 +34,12 @@ static const struct arg_row rows[] = {
     TOOL_ROWS,
     [PERPLEXITY_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "the model, a GGUF file" },
     [PERPLEXITY_AGAINST] = { "against", 0, ARG_TEXT, "PATH", NULL,
-                             "another model of the same vocabulary, the reference of the divergence" },
+                             "a model of the same vocabulary, the reference of the divergence" },
     [PERPLEXITY_KV] = { "kv-format", 0, ARG_CHOICE, NULL, "f16|f32|q8|q4",
-                        "of keys and values; without --against, f16 is the reference" },
+                        "format of keys and values; without --against, f16 is the reference" },
     [PERPLEXITY_BACKEND] = { "backend", 0, ARG_CHOICE, NULL, "cpu|truth",
-                             "how to compute: as streams are served (cpu), or with weights as floats "
-                             "(truth)" },
-    [PERPLEXITY_CHUNK] = { "chunk", 0, ARG_UINT, "N", NULL, "tokens that are read at a time; without: 512" },
+                             "compute as for requests (cpu), or with weights as floats (truth)" },
+    [PERPLEXITY_CHUNK] = { "chunk", 0, ARG_UINT, "N", NULL, "tokens of a chunk (default: 512)" },
     { NULL },
 };
 
@@ -55,13 +54,13 @@ struct work {
     const struct tool_call *call;
     struct request request;
     struct reader reader;
-    struct reader reference; /* closed where there is none */
+    struct reader reference; /* zeroed if there is none */
     bool has_reference;
     struct vocab *vocab; /* owned */
     struct ids ids;      /* of the text, without BOS */
     uint32_t *chunk;     /* [n_chunk], owned */
     uint32_t n_chunk;
-    float *kept; /* [READER_SHOWN][n_vocab], owned: the reference's logits that wait for the model's */
+    float *kept; /* [READER_SHOWN][n_vocab], owned: logits of the reference that wait for those of the model */
     uint32_t n_kept;
     uint32_t n_matched;
     struct score score;
@@ -85,7 +84,7 @@ static int open_models(struct work *work)
     reference.kv_format = "f16";
     r = reader_open(&work->reference, &reference, &work->diag);
     if (!r && work->reference.facts.n_vocab != work->reader.facts.n_vocab) {
-        diag_set(&work->diag, "the models' vocabularies differ: %u and %u tokens", work->reader.facts.n_vocab,
+        diag_set(&work->diag, "the vocabularies of the models differ: %u and %u tokens", work->reader.facts.n_vocab,
                  work->reference.facts.n_vocab);
         r = READER_REFUSED;
     }
@@ -105,7 +104,7 @@ static int read_text(struct work *work)
         r = vocab_tokenize(work->vocab, text, n, 0, NULL, &work->ids, &work->diag);
     }
     if (!r && work->ids.n < 2) {
-        diag_set(&work->diag, "%s: a text of %zu tokens foretells nothing", work->request.text, work->ids.n);
+        diag_set(&work->diag, "%s: the text has %zu tokens; it needs at least 2", work->request.text, work->ids.n);
         r = READER_REFUSED;
     }
     return r;
@@ -120,14 +119,14 @@ static int make_room(struct work *work)
         work->kept = mem_calloc(MEM_SCRATCH, (size_t)READER_SHOWN * work->reader.facts.n_vocab, sizeof(float));
     }
     if (work->n_chunk < CHUNK_MIN) {
-        diag_set(&work->diag, "a context of %u tokens is too short", work->reader.facts.n_context);
+        diag_set(&work->diag, "the context of the model, %u tokens, is too short", work->reader.facts.n_context);
         return READER_REFUSED;
     }
     work->chunk = mem_calloc(MEM_SCRATCH, work->n_chunk, sizeof(*work->chunk));
     return work->chunk && (work->kept || !work->has_reference) ? 0 : err_new(-ENOMEM);
 }
 
-/* The reference's logits, kept until the model's come. */
+/* Keeps the logits of the reference until those of the model arrive. */
 static void on_reference(void *owner, uint32_t position, const float *logits, uint32_t n)
 {
     struct work *work = owner;
@@ -142,7 +141,7 @@ static void on_logits(void *owner, uint32_t position, const float *logits, uint3
     const float *reference = NULL;
 
     if (position + 1 >= work->reader.n_tokens) {
-        return; /* what comes behind the chunk's last token is not known */
+        return; /* the token after the chunk is not known */
     }
     if (work->has_reference) {
         assert(work->n_matched < work->n_kept);
@@ -151,8 +150,8 @@ static void on_logits(void *owner, uint32_t position, const float *logits, uint3
     score_add(&work->score, logits, reference, n, work->chunk[position + 1]);
 }
 
-/* Both models read the chunk at hand, side by side. */
-static int read_side_by_side(struct work *work)
+/* Lets both models read the current chunk alternately. */
+static int read_alternately(struct work *work)
 {
     int r = 0;
 
@@ -179,7 +178,7 @@ static int read_chunk(struct work *work, uint32_t n, uint32_t from)
         r = reader_begin(&work->reference, work->chunk, n, from, on_reference, work, &work->diag);
     }
     if (!r) {
-        r = read_side_by_side(work);
+        r = read_alternately(work);
         if (work->has_reference) {
             reader_end(&work->reference);
         }
@@ -201,7 +200,7 @@ static int read_all(struct work *work)
         int r;
 
         if (at > 0 && n_all < work->n_chunk) {
-            break; /* the rest has too little before it */
+            break; /* the rest has too few tokens before it */
         }
         tool_progress("token", at, work->ids.n);
         work->chunk[0] = vocab_bos(work->vocab);
@@ -214,7 +213,7 @@ static int read_all(struct work *work)
     }
     tool_progress("token", work->ids.n, work->ids.n);
     if (!isfinite(work->score.surprise) || !isfinite(work->score.divergence)) {
-        diag_set(&work->diag, "the model's logits are no numbers");
+        diag_set(&work->diag, "the logits of the model are not finite numbers");
         return READER_REFUSED;
     }
     return 0;
@@ -306,7 +305,7 @@ static int run(struct tool_call *call, struct args *args)
         } else if (found.row == PERPLEXITY_CHUNK) {
             request.n_chunk = found.number;
         } else if (request.text) {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         } else {
             request.text = found.text;
         }
@@ -318,7 +317,7 @@ static int run(struct tool_call *call, struct args *args)
         return tool_usage(call, "%s is missing", request.setup.path ? "TEXTFILE" : "--file");
     }
     if (request.n_chunk < CHUNK_MIN) {
-        return tool_usage(call, "--chunk: at least %d tokens", CHUNK_MIN);
+        return tool_usage(call, "--chunk: at least %d tokens are needed", CHUNK_MIN);
     }
     request.setup.n_context = (uint32_t)num_min(request.n_chunk + 1, UINT32_MAX);
     return measure(call, &request);
@@ -326,11 +325,11 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_perplexity = {
     .name = "perplexity",
-    .summary = "tell how well a model foretells a text, and what a format costs",
-    .words = "--file MODEL.gguf TEXTFILE",
-    .about = "Reads the text in chunks and tells the perplexity of the tokens in the second half of each (of a\n"
-             "text of one chunk: of all). With --against, and with another --kv-format than f16, also the\n"
-             "Kullback-Leibler divergence from the reference, in nats a token: what was lost.",
+    .summary = "measure how well a model predicts a text, and what a format costs",
+    .operands = "--file MODEL.gguf TEXTFILE",
+    .about = "Reads the text in chunks and prints the perplexity of the tokens in the second half of each (in a\n"
+             "text of one chunk: of all). With --against, or a --kv-format other than f16, it also prints the\n"
+             "Kullback-Leibler divergence from the reference in nats a token: the loss.",
     .rows = rows,
     .run = run,
 };

@@ -1,12 +1,10 @@
 /*
- * sotto plan: what a chip can give a model at best, before anyone buys or flashes anything
+ * Plan: computes the best that a chip can do for a model, before anyone buys or flashes anything
  *
- * The sizes are the file's own; bandwidth and memory are what the buyer is told. The figures are bounds: sotto and
- * everybody else stay above the floor, and the context is what fits beside the weights and the working memory of
- * sotto's engine.
+ * Sizes are those of the file; bandwidth and memory are those of the chip's data sheet. The figures are bounds: no engine
+ * gets below the floor, and the context is what fits beside the weights and the working memory of sotto's engine.
  */
 #include "base/num.h"
-#include "tool/kvsize.h"
 #include "tool/roofline.h"
 #include "tool/survey.h"
 #include "tool/table.h"
@@ -19,13 +17,13 @@ enum plan_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [PLAN_BANDWIDTH] = { "bandwidth", 0, ARG_TEXT, "BYTES/s", NULL, "of the memory: 34GB/s" },
-    [PLAN_MEMORY] = { "memory", 0, ARG_TEXT, "BYTES", NULL, "that the model may have in all: 4GB, 3.5GiB" },
+    [PLAN_BANDWIDTH] = { "bandwidth", 0, ARG_TEXT, "BYTES/s", NULL, "bandwidth of the memory, such as 34GB/s" },
+    [PLAN_MEMORY] = { "memory", 0, ARG_TEXT, "BYTES", NULL, "memory for the model, such as 4GB or 3.5GiB" },
     { NULL },
 };
 
 #define STEPS_BEGUN 2.0
-#define STEP_ROWS   512 /* as the engine is set up for: prompts are read in pieces of so many rows */
+#define STEP_ROWS   512 /* rows of a step, into which prompts are cut; the default of the engine */
 #define STEP_WANTED 32  /* streams that a step may serve */
 
 struct request {
@@ -34,27 +32,27 @@ struct request {
     double memory_bytes;
 };
 
-/* One format of keys and values under the wish. */
+/* The figures of one format of keys and values. */
 struct line {
     const char *format;
     uint64_t token_bytes;
     double fits_bytes;
     double context;  /* tokens */
-    bool is_trained; /* the model's own context is the limit, not memory */
-    double full_ms;  /* a token at the end of that context */
+    bool is_trained; /* the context in training is the limit, not memory */
+    double full_ms;  /* time of a token at the end of that context */
 };
 
 struct plan {
     struct request request;
     const struct survey *survey;
     double scratch_bytes;
-    double floor_ms; /* a token, with nothing in the context */
+    double floor_ms; /* time of a token with an empty context */
     struct line lines[KVSIZE_COUNT];
     size_t n_lines;
 };
 
-/* Activations of a step: the residual stream and what a block reads and gives, queries, keys, values and heads, both
- * halves of the feed-forward, and the logits of each stream. An engine may have two begun. */
+/* Returns the bytes of the activations of a step: the residual stream, input and output of a block, queries, keys, values
+ * and heads, both halves of the feed-forward, and the logits of each stream. An engine may run two steps. */
 static double scratch_of(const struct arch_params *params)
 {
     double n_q = (double)params->n_heads * params->head_dim;
@@ -81,7 +79,7 @@ static void make(struct plan *plan)
             continue;
         }
         fits = roofline_context(plan->request.memory_bytes, taken, (double)n);
-        fits -= fmod(fits, EXEC_PAGE_TOK); /* memory goes by pages */
+        fits -= fmod(fits, EXEC_PAGE_TOK); /* memory is allocated in pages */
         *line = (struct line){ .format = kvsizes[i].name, .token_bytes = n, .fits_bytes = fits * (double)n };
         line->is_trained = fits >= survey->params.n_trained;
         line->context = line->is_trained ? survey->params.n_trained : fits;
@@ -97,22 +95,22 @@ static void show_text(const struct plan *plan)
     char text[TOOL_BYTES];
     bool fits = (double)survey->n_bytes + plan->scratch_bytes < plan->request.memory_bytes;
 
-    printf("weights         %s, of which a token reads", tool_bytes(survey->n_bytes, text));
+    printf("weights         %s; a token reads", tool_bytes(survey->n_bytes, text));
     printf(" %s\n", tool_bytes(survey->n_passed, text));
     printf("working memory  %s\n", tool_bytes((uint64_t)plan->scratch_bytes, text));
-    printf("floor           %.2f ms a token (%.1f tokens/s at most) while the context is short\n", plan->floor_ms,
+    printf("floor           %.2f ms a token (at most %.1f tokens/s) with a short context\n", plan->floor_ms,
            1000 / plan->floor_ms);
     if (!fits) {
-        printf("does not fit    into %s\n", tool_bytes((uint64_t)plan->request.memory_bytes, text));
+        printf("does not fit    in %s\n", tool_bytes((uint64_t)plan->request.memory_bytes, text));
         return;
     }
-    puts("\nKV    a token    room       longest context            ms a token there");
+    puts("\nKV    per token  room       longest context            ms a token there");
     for (size_t i = 0; i < plan->n_lines; i++) {
         const struct line *line = &plan->lines[i];
 
         printf("%-5s %-10s ", line->format, tool_bytes(line->token_bytes, text));
         printf("%-10s %-10.0f %-15s %.2f\n", tool_bytes((uint64_t)line->fits_bytes, text), line->context,
-               line->is_trained ? "(as trained)" : "(memory)", line->full_ms);
+               line->is_trained ? "(training)" : "(memory)", line->full_ms);
     }
 }
 
@@ -183,18 +181,18 @@ static int show(const struct tool_call *call, const struct request *request)
     return r;
 }
 
-/* TOOL_OK, or the exit code of the usage error that was said. */
+/* Returns TOOL_OK, or the exit code of a usage error. */
 static int take(const struct tool_call *call, const struct arg_found *found, struct request *request)
 {
     bool is_memory = found->row == PLAN_MEMORY;
 
     if (found->row == PLAN_BANDWIDTH || is_memory) {
         if (roofline_read(found->text, is_memory ? &request->memory_bytes : &request->bytes_per_s)) {
-            return tool_usage(call, "--%s: \"%s\" is no number of bytes from 1 to 10^18, as %s is",
+            return tool_usage(call, "--%s: \"%s\" is not a number of bytes from 1 to 10^18, such as %s",
                               rows[found->row].name, found->text, is_memory ? "4GB or 3.5GiB" : "34GB/s");
         }
     } else if (request->path) {
-        return tool_usage(call, "\"%s\" is one argument too many", found->text);
+        return tool_unexpected(call, found->text);
     } else {
         request->path = found->text;
     }
@@ -228,11 +226,11 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_plan = {
     .name = "plan",
-    .summary = "tell what a chip can give a model at best",
-    .words = "FILE --bandwidth BYTES/s --memory BYTES",
-    .about = "Tells, from the sizes in the file, the floor of milliseconds a token that the memory's bandwidth\n"
-             "sets, and for each format of keys and values the room that is left for them and the longest\n"
-             "context. k, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024.",
+    .summary = "compute the best that a chip can do for a model",
+    .operands = "FILE --bandwidth BYTES/s --memory BYTES",
+    .about = "Prints the least milliseconds a token that the bandwidth of the memory allows, and for each format\n"
+             "of keys and values the room that is left and the longest context. k, M, G, T are powers of 1000;\n"
+             "Ki, Mi, Gi, Ti of 1024.",
     .rows = rows,
     .run = run,
 };

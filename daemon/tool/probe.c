@@ -1,5 +1,5 @@
 /*
- * One finder and the readers of sotto-sense, driven by a loop of a few lines.
+ * Probe: the finder and the readers of sotto-sense, driven by a short loop
  */
 #include "tool/probe.h"
 
@@ -15,7 +15,7 @@
 #define FIND_MS   5000u
 #define PERIOD_MS 100u
 
-/* Waits for the bell until @until_us. */
+/* Waits for a wakeup until @until_us. */
 static void wait_for_wakeup(struct probe *probe, uint64_t until_us)
 {
     struct pollfd notify_fd = { .fd = probe->notify_fd, .events = POLLIN };
@@ -27,7 +27,7 @@ static void wait_for_wakeup(struct probe *probe, uint64_t until_us)
     }
 }
 
-/* True once the first scan is there. */
+/* Waits for the first scan; returns false if it takes too long. */
 static bool find(struct probe *probe)
 {
     uint64_t end_us = clock_mono_us() + FIND_MS * UINT64_C(1000);
@@ -60,7 +60,7 @@ static int begin(struct probe *probe, struct diag *diag)
         return err_up(r);
     }
     if (!find(probe)) {
-        diag_set(diag, "looking for sensors took more than %u s: a driver does not answer", FIND_MS / 1000);
+        diag_set(diag, "finding sensors took more than %u s: a driver does not answer", FIND_MS / 1000);
         return err_new(-ETIMEDOUT);
     }
     return sampler_take_scan(&probe->sampler, &probe->scan_result, clock_mono_us());
@@ -76,7 +76,7 @@ bool probe_open(struct probe *probe, const char *root, struct diag *diag)
     }
     r = begin(probe, diag);
     if (r) {
-        diag_set(diag, "the sensors can't be read: %s", strerrordesc_np(-r));
+        diag_set(diag, "can't read the sensors: %s", strerrordesc_np(-r));
     }
     return r == 0;
 }
@@ -107,7 +107,7 @@ bool probe_close(struct probe *probe)
     return true;
 }
 
-/* ---- words */
+/* ---- text for people */
 
 uint64_t probe_age_ms(const struct channel *channel)
 {

@@ -1,9 +1,9 @@
 /*
- * sotto quantize: a model file in fewer bits
+ * Quantize: writes a model file in fewer bits
  *
- * All keys are kept but those that tell the format; matrices get the formats of the mix, everything else stays as it
- * is. The new file appears whole, at the end, and is then looked at as a load would: a file that sotto could run stays
- * one.
+ * All keys are kept except those that describe the format; matrices get the formats of the mix, other tensors do not
+ * change. The new file appears complete, at the end, and is then checked as a load would: if sotto could run the old
+ * file, it must run the new one.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define QUANTISATION_VERSION 2 /* of the blocks' layouts: key general.quantization_version */
+#define QUANTISATION_VERSION 2 /* version of the block layouts: key general.quantization_version */
 
 enum quantize_row {
     QUANTIZE_FORCE = TOOL_ROWS_COUNT,
@@ -23,7 +23,7 @@ enum quantize_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [QUANTIZE_FORCE] = { "force", 0, ARG_FLAG, NULL, NULL, "replace OUT.gguf if it is there" },
+    [QUANTIZE_FORCE] = { "force", 0, ARG_FLAG, NULL, NULL, "replace OUT.gguf if it exists" },
     { NULL },
 };
 
@@ -43,7 +43,7 @@ struct work {
     struct requant *requant;
     struct requant_cost cost;
     uint64_t n_rounded; /* tensors */
-    const char *about;  /* the file that the sentence in diag is about; NULL: it names one */
+    const char *about;  /* the file at fault; NULL: @diag names it */
     struct diag diag;
 };
 
@@ -52,7 +52,7 @@ static bool is_named(struct gguf_text name, const char *text)
     return name.n == strlen(text) && memcmp(name.bytes, text, name.n) == 0;
 }
 
-/* The format that @tensor gets. */
+/* Returns the new format of @tensor. */
 static uint32_t type_of(const struct work *work, const struct gguf_tensor *tensor)
 {
     const struct survey *survey = &work->survey;
@@ -92,14 +92,14 @@ static void put_head(struct work *work)
     }
 }
 
-/* Formats that are only known by name can't be unpacked. */
+/* Returns whether every tensor to be rounded can be unpacked: some formats are only known by name. */
 static bool may_read_all(struct work *work)
 {
     for (size_t i = 0; i < gguf_n_tensors(work->file.gguf); i++) {
         const struct gguf_tensor *tensor = gguf_tensor_at(work->file.gguf, i);
 
         if (type_of(work, tensor) != tensor->type && !elem_info(tensor->type)->computes) {
-            diag_set(&work->diag, "tensor %.*s has type %s, which can't be read here", (int)tensor->name.n,
+            diag_set(&work->diag, "tensor %.*s has the format %s, which sotto can't read", (int)tensor->name.n,
                      tensor->name.bytes, elem_info(tensor->type)->name);
             return false;
         }
@@ -120,8 +120,8 @@ static int put_data(struct work *work)
         tool_progress("tensor", i, n);
         r = requant_tensor(work->requant, tensor, work->file.map + tensor->offset, type, work->writer, &work->cost);
         if (r == REQUANT_NOT_FINITE) {
-            diag_set(&work->diag, "tensor %.*s holds an infinity or a NaN, which %s has no room for",
-                     (int)tensor->name.n, tensor->name.bytes, elem_info(type)->name);
+            diag_set(&work->diag, "tensor %.*s has infinities or NaNs, which %s can't store", (int)tensor->name.n,
+                     tensor->name.bytes, elem_info(type)->name);
         }
         if (r) {
             return r;
@@ -132,7 +132,7 @@ static int put_data(struct work *work)
     return 0;
 }
 
-/* Writes the new file; 0, a fault, or an outcome of somebody's with the sentence in work->diag. */
+/* Writes the new file. Returns 0, a fault, or any outcome above 0 with the sentence in work->diag. */
 static int write_file(struct work *work)
 {
     int r = gguf_writer_create(&work->writer);
@@ -148,7 +148,7 @@ static int write_file(struct work *work)
     r = gguf_writer_begin(work->writer, work->request.out, work->request.force, &work->diag);
     if (r == GGUF_WRITE_REFUSED && !work->request.force && strstr(work->diag.text, "there already")) {
         diag_clear(&work->diag);
-        diag_set(&work->diag, "%s is there already; --force replaces it", work->request.out);
+        diag_set(&work->diag, "%s exists already; --force replaces it", work->request.out);
     }
     if (!r) {
         work->about = work->request.in;
@@ -170,7 +170,7 @@ static int report(const struct work *work, uint64_t n_bytes)
     json_t *object;
 
     if (!work->call->json) {
-        printf("%s: %s of tensors, were %s; %llu of %zu tensors rounded; weights off by %.3f %% (root mean "
+        printf("%s: %s of tensors, from %s; %llu of %zu tensors rounded; weights off by %.3f %% (root mean "
                "square)\n",
                work->request.out, tool_bytes(n_bytes, after), tool_bytes(survey->n_bytes, before),
                (unsigned long long)work->n_rounded, gguf_n_tensors(survey->gguf), 100 * loss);
@@ -220,12 +220,12 @@ static int bad_type(const struct tool_call *call, const char *name)
     for (const struct mix *mix = mixes; mix->name && n < sizeof(list); mix++) {
         n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", mix->name);
     }
-    return tool_usage(call, "\"%s\" is none of %s", name, list);
+    return tool_usage(call, "\"%s\" is not one of %s", name, list);
 }
 
 static int run(struct tool_call *call, struct args *args)
 {
-    const char *words[3] = { NULL, NULL, NULL };
+    const char *operands[3] = { NULL, NULL, NULL };
     struct request request = { .in = NULL };
     struct arg_found found;
     enum tool_next next;
@@ -234,33 +234,33 @@ static int run(struct tool_call *call, struct args *args)
     while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
         if (found.row == QUANTIZE_FORCE) {
             request.force = true;
-        } else if (n == COUNTOF(words)) {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+        } else if (n == COUNTOF(operands)) {
+            return tool_unexpected(call, found.text);
         } else {
-            words[n++] = found.text;
+            operands[n++] = found.text;
         }
     }
     if (next == TOOL_NEXT_STOP) {
         return tool_end(call);
     }
-    if (n < COUNTOF(words)) {
+    if (n < COUNTOF(operands)) {
         return tool_usage(call, "%s is missing", n == 0 ? "IN.gguf" : n == 1 ? "OUT.gguf" : "TYPE");
     }
-    request.in = words[0];
-    request.out = words[1];
-    request.mix = mix_find(words[2]);
-    return request.mix ? quantize(call, &request) : bad_type(call, words[2]);
+    request.in = operands[0];
+    request.out = operands[1];
+    request.mix = mix_find(operands[2]);
+    return request.mix ? quantize(call, &request) : bad_type(call, operands[2]);
 }
 
 const struct tool tool_quantize = {
     .name = "quantize",
     .summary = "write a model file in fewer bits",
-    .words = "IN.gguf OUT.gguf TYPE",
+    .operands = "IN.gguf OUT.gguf TYPE",
     .about = "Writes the matrices of a model in another format: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1,\n"
              "IQ4_NL, IQ4_XS, Q2_K, Q3_K_S, Q3_K_M, Q4_K_S, Q4_K_M, Q5_K_S, Q5_K_M or Q6_K. Below 8 bits the\n"
-             "output is Q6_K; with _M values and the feed-forward's way down are finer in half of the layers.\n"
-             "Rows that are no whole blocks get a format with smaller blocks, or stay F16. Norms and biases stay\n"
-             "as they are. OUT.gguf appears whole, at the end.",
+             "output is Q6_K; the _M types store values and the down-projection more finely in half of the\n"
+             "layers. Rows that are not whole blocks get a format with smaller blocks, or F16. Norms and biases\n"
+             "do not change. OUT.gguf appears complete, at the end.",
     .rows = rows,
     .run = run,
 };

@@ -1,3 +1,6 @@
+/*
+ * Reader: a model, one sequence, and its steps
+ */
 #include "tool/reader.h"
 #include "base/err.h"
 #include "base/num.h"
@@ -6,7 +9,7 @@
 #include "model/step.h"
 
 #define SEQ_ID 1
-#define ROWS   512 /* of a step, where nobody looks at them */
+#define ROWS   512 /* of a step without logits */
 
 static const struct exec_ops *const backends[] = { &exec_cpu, &exec_truth, NULL };
 
@@ -50,17 +53,17 @@ static int refuse(const struct reader *reader, int outcome, uint32_t n, struct d
 {
     switch ((enum seq_outcome)outcome) {
     case SEQ_BAD_TOKEN:
-        diag_set(diag, n ? "a token id is above the vocabulary's last, %u" : "there are no tokens",
+        diag_set(diag, n ? "a token id is above %u, the last of the vocabulary" : "there are no tokens",
                  reader->facts.n_vocab - 1);
         break;
     case SEQ_NEVER_FITS:
     case SEQ_NO_PAGES:
-        diag_set(diag, "%u tokens are too many for a context of %u", n, reader->facts.n_context);
+        diag_set(diag, "%u tokens do not fit the context of %u", n, reader->facts.n_context);
         break;
     case SEQ_OK:
     case SEQ_TOO_MANY:
     case SEQ_UNSUPPORTED:
-        diag_set(diag, "the model takes no sequence");
+        diag_set(diag, "the model accepts no sequence");
         break;
     }
     return READER_REFUSED;

@@ -1,8 +1,8 @@
 /*
- * sotto render: a conversation through a chat template, without a daemon
+ * Render: applies a chat template to a conversation, without a daemon
  *
- * The template is a file of its own or a model's; the conversation is one JSON object whose members are the template's
- * variables. What comes out is what the model would read.
+ * The template is a file of its own or that of a model. The conversation is one JSON object, whose members are the
+ * variables of the template. The output is what the model would read.
  */
 #include "base/buf.h"
 #include "base/clean.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-/* More than the interpreter takes of either: the refusal is its. */
+/* More than the interpreter accepts of either, so that it refuses itself. */
 #define INPUT_MAX (16u << 20)
 
 #define OUTPUT_MAX (32u << 20)
@@ -27,12 +27,12 @@ enum render_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [RENDER_TEMPLATE] = { "template", 0, ARG_TEXT, "PATH", NULL, "a template, or a GGUF file that has one" },
-    [RENDER_INPUT] = { "input", 0, ARG_TEXT, "PATH", NULL, "JSON object with messages, tools and the like" },
+    [RENDER_TEMPLATE] = { "template", 0, ARG_TEXT, "PATH", NULL, "a template, or a GGUF file with one" },
+    [RENDER_INPUT] = { "input", 0, ARG_TEXT, "PATH", NULL, "a JSON object with messages, tools and so on" },
     { NULL },
 };
 
-/* What the template is taken from; both live until the text is written. */
+/* The origin of the template; it lives until the text is written. */
 struct source {
     struct vocab *vocab;
     char *text;
@@ -46,7 +46,7 @@ static void source_finish(struct source *source)
     mem_free(source->text);
 }
 
-/* A file that begins as GGUF files do. */
+/* Returns whether a file begins like a GGUF file. */
 static bool is_model(const char *text, size_t n)
 {
     return n >= 4 && memcmp(text, "GGUF", 4) == 0;
@@ -60,7 +60,7 @@ static int open_model(struct source *source, struct tool_file *file, struct diag
     return r ? r : chat_create(&source->chat, source->vocab, diag);
 }
 
-/* A model if it is one, else a template. 0, or what tool_fail() takes, with whom @diag is about. */
+/* Opens a model if @path is one, else a template. Returns 0, or what tool_fail() takes; @diag is about *ret_about. */
 static int open_source(struct source *source, const char *path, const char **ret_about, struct diag *diag)
 {
     struct tool_file file = { .fd = -1 };
@@ -74,7 +74,7 @@ static int open_source(struct source *source, const char *path, const char **ret
     }
     r = file_read(path, MEM_WORDS, INPUT_MAX, &source->text, &n, diag);
     if (r) {
-        *ret_about = NULL; /* its sentence begins with the path */
+        *ret_about = NULL; /* the sentence begins with the path */
         return r;
     }
     if (is_model(source->text, n)) { /* a model with something wrong */
@@ -84,10 +84,10 @@ static int open_source(struct source *source, const char *path, const char **ret
     return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
 }
 
-/* What the interpreter says of variables that are no JSON begins with this (jinja/jinja_json.h): the input's fault. */
+/* The interpreter's sentences about variables that are not JSON begin with this (jinja_json.h): the input is at fault. */
 #define BAD_INPUT "JSON: "
 
-/* With --json a refusal is an answer, too. */
+/* Reports a refusal; with --json it is a result, too. */
 static int report_refusal(const struct tool_call *call, const char *path, const struct diag *diag, int r)
 {
     json_t *object;
@@ -153,7 +153,7 @@ static int run(struct tool_call *call, struct args *args)
         } else if (found.row == RENDER_INPUT) {
             input_path = found.text;
         } else {
-            return tool_usage(call, "\"%s\" is one argument too many", found.text);
+            return tool_unexpected(call, found.text);
         }
     }
     if (next == TOOL_NEXT_STOP) {
@@ -167,12 +167,11 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_render = {
     .name = "render",
-    .summary = "put a conversation through a chat template",
-    .words = "--template FILE.jinja|MODEL.gguf --input CONVERSATION.json",
-    .about = "Prints the text that the model would read. The conversation is a JSON object: its members "
-             "(messages,\n"
-             "tools, add_generation_prompt, bos_token and any others) are the template's variables, and so are\n"
-             "those of its member \"extra\". What the template refuses is told in its own words.",
+    .summary = "apply a chat template to a conversation",
+    .operands = "--template FILE.jinja|MODEL.gguf --input CONVERSATION.json",
+    .about = "Prints the text that the model would read. The conversation is a JSON object: its members (messages,\n"
+             "tools, add_generation_prompt, bos_token and any others) are the variables of the template, and so\n"
+             "are those of its member \"extra\". If the template refuses it, its own message is printed.",
     .rows = rows,
     .run = run,
 };

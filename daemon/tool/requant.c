@@ -1,3 +1,6 @@
+/*
+ * Requant: batches of rows on a pool of threads
+ */
 #include "tool/requant.h"
 #include "base/clean.h"
 #include "base/err.h"
@@ -17,23 +20,23 @@
 
 struct requant {
     struct pool *pool;          /* owned */
-    struct kern_ops kern;       /* all sets unpack alike */
-    float *floats;              /* [n_elems], owned, as are the next */
-    float *back;                /* [n_elems] what was written, read again */
-    uint8_t *rows;              /* what is written */
+    struct kern_ops kern;       /* all sets unpack to the same bits */
+    float *floats;              /* [n_elems], owned like the next three */
+    float *back;                /* [n_elems], the result unpacked again */
+    uint8_t *rows;              /* the result */
     struct requant_cost *costs; /* one for each row of a batch */
     uint64_t n_elems;
-    uint64_t n_rows; /* that costs has room for */
+    uint64_t n_rows; /* capacity of @costs */
     uint64_t n_bytes;
 
-    /* The batch at work. */
+    /* The current batch. */
     uint32_t from_type;
     uint32_t type;
     uint32_t n_cols;
     const uint8_t *from;
     uint64_t from_bytes; /* of a row */
     uint64_t row_bytes;
-    atomic_int outcome; /* the first row's that failed */
+    atomic_int outcome; /* of the first row that failed */
 };
 
 int requant_create(struct requant **ret_requant)
@@ -101,7 +104,7 @@ static bool make_room(struct requant *requant, uint64_t n_rows)
            grow(&requant->costs, &requant->n_rows, n_rows, sizeof(*requant->costs));
 }
 
-/* A piece of the batch: pool_fn. */
+/* Computes a piece of the batch; a pool_fn. */
 static void do_rows(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
 {
     struct requant *requant = ctx;
@@ -144,7 +147,7 @@ static int do_batch(struct requant *requant, uint32_t n_rows, struct gguf_writer
     if (atomic_load(&requant->outcome) != QUANT_OK) {
         return REQUANT_NOT_FINITE;
     }
-    for (uint32_t row = 0; row < n_rows; row++) { /* in order: the sum is the same on every machine */
+    for (uint32_t row = 0; row < n_rows; row++) { /* in order, so that the sum is the same on every machine */
         cost->error += requant->costs[row].error;
         cost->weight += requant->costs[row].weight;
     }

@@ -1,9 +1,12 @@
+/*
+ * Roofline: the formulas, and numbers with units
+ */
 #include "tool/roofline.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_BYTES 32 /* of digits: more than any number of bytes has */
+#define NUMBER_BYTES 32 /* more digits than any number of bytes has */
 
 double roofline_weight_bytes(double n_weights, double bits)
 {
@@ -26,7 +29,7 @@ double roofline_context(double memory_bytes, double taken_bytes, double kv_token
     return memory_bytes > taken_bytes ? floor((memory_bytes - taken_bytes) / kv_token_bytes) : 0;
 }
 
-/* The factor that the unit @text says, or 0: it is none. */
+/* Returns the factor of the unit @text, or 0 if it is not a unit. */
 static double factor_of(const char *text)
 {
     static const char prefixes[] = "kMGT";
@@ -47,7 +50,7 @@ static double factor_of(const char *text)
 
 int roofline_read(const char *text, double *ret_bytes)
 {
-    /* strtod() alone would also take blanks, signs, powers, hexadecimal numbers, "inf" and "nan". */
+    /* strtod() alone would also accept blanks, signs, powers, hexadecimal numbers, "inf" and "nan". */
     size_t n = strspn(text, "0123456789.");
     char digits[NUMBER_BYTES];
     char *end;

@@ -1,7 +1,10 @@
+/*
+ * Score: sums, means and their standard errors
+ */
 #include "tool/score.h"
 #include <math.h>
 
-/* log of the sum of e^logit. */
+/* Returns the logarithm of the sum of e^logit. */
 static double log_sum(const float *logits, uint32_t n)
 {
     double top = -INFINITY;
@@ -36,7 +39,7 @@ static void compare(struct score *score, const float *logits, const float *refer
 
         divergence += exp(lp) * (lp - ((double)logits[i] - sum));
     }
-    /* Never below 0 but by rounding. */
+    /* It is below 0 only by rounding. */
     divergence = divergence < 0 ? 0 : divergence;
     score->divergence += divergence;
     score->divergence2 += divergence * divergence;
@@ -58,7 +61,7 @@ void score_add(struct score *score, const float *logits, const float *reference,
     }
 }
 
-/* Standard error of a mean, from sums of values and of their squares. */
+/* Returns the standard error of a mean, from sums of values and of their squares. */
 static double error_of(double sum, double sum2, uint64_t n)
 {
     double mean = sum / (double)n;

@@ -1,5 +1,5 @@
 /*
- * A page is printed when the readers have had time for it; what was passed over is for JSON and for doctor.
+ * Sensors: prints a page once the readers have had time; only JSON and doctor show sources that were passed over
  */
 #include "tool/sensors.h"
 #include "record/record.h"
@@ -16,10 +16,10 @@ enum sensors_row {
 
 static const struct arg_row rows[] = {
     TOOL_ROWS,
-    [SENSORS_WATCH] = { "watch", 'w', ARG_FLAG, NULL, NULL, "go on until interrupted" },
+    [SENSORS_WATCH] = { "watch", 'w', ARG_FLAG, NULL, NULL, "repeat until interrupted" },
     [SENSORS_PERIOD] = { "period", 0, ARG_UINT, "MS", NULL,
-                         "between two pages of --watch, 100 to 60000 (usual: 1000)" },
-    [SENSORS_RECORD] = { "record", 0, ARG_TEXT, "FOLDER", NULL, "copy what the machine tells into a new folder" },
+                         "time between two pages of --watch, 100 to 60000 (default: 1000)" },
+    [SENSORS_RECORD] = { "record", 0, ARG_TEXT, "FOLDER", NULL, "copy the files of all sensors to a new folder" },
     [SENSORS_ROOT] = { "root", 0, ARG_TEXT, "FOLDER", NULL, "read a recorded machine" },
     { NULL },
 };
@@ -85,7 +85,7 @@ static void print_trips(const struct source_facts *found)
     }
 }
 
-/* The state has said so already. */
+/* The column of states shows this already. */
 #define PASSED_OVER "passed over: "
 
 void sensors_print(const struct channel *channel)
@@ -116,16 +116,16 @@ static int print_text(const struct tool_call *call, const struct probe *probe)
     list_for_each (link, &probe->sampler.channels) {
         const struct channel *channel = container_of(link, struct channel, link);
 
-        /* What was passed over is said in words by doctor and in JSON; here it would bury the rest. */
+        /* Sources that were passed over are many, and shown by doctor and in JSON. */
         if (channel->facts.rank != SOURCE_PASSED_OVER) {
             sensors_print(channel);
             n++;
         }
     }
     if (n == 0) {
-        puts("this machine tells nothing of load, heat or power");
+        puts("no sensors of load, heat or power were found");
     } else {
-        puts("\n* decides (of temperatures, each one that is marked)");
+        puts("\n* in use (temperatures: all that are marked)");
     }
     return tool_flush(call);
 }
@@ -163,7 +163,7 @@ static int show(const struct tool_call *call, const struct request *request)
     }
     probe_read(&probe, PROBE_USUAL_MS);
     r = request->watches ? watch(call, request, &probe) : print_page(call, &probe);
-    (void)probe_close(&probe); /* false: a driver holds one of our threads, which ends with the process */
+    (void)probe_close(&probe); /* if a driver blocks one of our threads, that ends with the process */
     return r;
 }
 
@@ -183,9 +183,8 @@ static int record(const struct tool_call *call, const struct request *request)
         return tool_fail(call, NULL, &diag, r);
     }
     printf("%s: %u files, of which %u could not be read%s\n", request->record, record.n_files + record.n_faults,
-           record.n_faults, record.is_cut ? "; there is more than is copied" : "");
-    puts("Look through it before you send it: names of processes that use the GPU are in it, nothing else of "
-         "yours.");
+           record.n_faults, record.is_cut ? "; not everything was copied" : "");
+    puts("Check it before you send it: it has names of processes that use the GPU, but nothing else of yours.");
     return tool_flush(call);
 }
 
@@ -197,7 +196,7 @@ static int take(const struct tool_call *call, const struct arg_found *found, str
         break;
     case SENSORS_PERIOD:
         if (found->number < 100 || found->number > 60000) {
-            return tool_usage(call, "--period: from 100 to 60000 milliseconds");
+            return tool_usage(call, "--period: must be 100 to 60000 milliseconds");
         }
         request->period_ms = (uint32_t)found->number;
         break;
@@ -208,7 +207,7 @@ static int take(const struct tool_call *call, const struct arg_found *found, str
         request->root = found->text;
         break;
     default:
-        return tool_usage(call, "\"%s\" is one argument too many", found->text);
+        return tool_unexpected(call, found->text);
     }
     return TOOL_OK;
 }
@@ -230,20 +229,18 @@ static int run(struct tool_call *call, struct args *args)
         return tool_end(call);
     }
     if (request.record && (request.watches || call->json)) {
-        return tool_usage(call, "--record copies and shows nothing: leave --watch and --json away");
+        return tool_usage(call, "--record only copies: remove --watch and --json");
     }
     return request.record ? record(call, &request) : show(call, &request);
 }
 
 const struct tool tool_sensors = {
     .name = "sensors",
-    .summary = "show what the machine tells of load, heat, power and memory",
-    .words = "",
-    .about = "Reads the sensors as sotto-sense does, with the rights of whoever calls it: without root, "
-             "clients of\n"
-             "other users are a share that can't be seen. --record makes a copy that --root reads, for a "
-             "report of\n"
-             "something that is read wrongly.",
+    .summary = "show the sensors of load, heat, power and memory",
+    .operands = "",
+    .about = "Reads the sensors as sotto-sense does, with the rights of the user who runs it: only root sees the\n"
+             "GPU clients of other users. --record makes a copy that --root reads, for reporting a sensor that\n"
+             "is read wrongly.",
     .rows = rows,
     .run = run,
 };

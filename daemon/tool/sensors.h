@@ -1,7 +1,7 @@
 /*
- * Sensors: what this machine tells of load, heat, power and memory, and how far it may be trusted
+ * Sensors: shows the readings of load, heat, power and memory
  *
- * The command of that name, and a line of its page for doctor's.
+ * This is the command of that name; doctor prints the same lines.
  */
 #ifndef SOTTO_TOOL_SENSORS_H
 #define SOTTO_TOOL_SENSORS_H
@@ -9,10 +9,10 @@
 #include "tool/probe.h"
 #include <jansson.h>
 
-/* One line on standard output. */
+/* Prints one line. */
 void sensors_print(const struct channel *channel);
 
-/* NULL: no memory. */
+/* Returns a new object; NULL: no memory. */
 json_t *sensors_json(const struct channel *channel);
 
 #endif

@@ -1,3 +1,6 @@
+/*
+ * Survey: the steps, one function each
+ */
 #include "tool/survey.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -21,8 +24,8 @@ const char *survey_use(const struct survey *survey, const struct gguf_tensor *te
 }
 
 /*
- * Sums. A token reads every weight once but for the embedding, of which it reads a row; where the file has no output
- * of its own the embedding is read as the output.
+ * Sums sizes. A token reads every weight once, except the embedding, of which it reads a row; without an output tensor the
+ * embedding is read as the output.
  */
 static void weigh(struct survey *survey)
 {
@@ -49,7 +52,7 @@ static void weigh(struct survey *survey)
     }
 }
 
-/* Binds the tensors to the backend that would run them: names, shapes and types are looked at, not their data. */
+/* Binds the tensors to the backend that would run them, which checks names, shapes and types, but not data. */
 static int try_bind(struct survey *survey, const uint8_t *map)
 {
     static const struct exec_ops *const backends[] = { &exec_cpu, NULL };
@@ -74,11 +77,11 @@ static int try_bind(struct survey *survey, const uint8_t *map)
     return r < 0 ? err_up(r) : 0;
 }
 
-static int try_words(struct survey *survey)
+static int try_vocab(struct survey *survey)
 {
     struct diag *diag = &survey->refusals[SURVEY_TEMPLATE];
     struct chat *chat = NULL;
-    int r = vocab_create(&survey->vocab, survey->gguf, &survey->refusals[SURVEY_WORDS]);
+    int r = vocab_create(&survey->vocab, survey->gguf, &survey->refusals[SURVEY_VOCAB]);
 
     if (r) {
         return r < 0 ? err_up(r) : 0;
@@ -105,7 +108,7 @@ int survey_create(struct survey *survey, struct tool_file *file)
         r = try_bind(survey, file->map);
     }
     if (!r) {
-        r = try_words(survey);
+        r = try_vocab(survey);
     }
     if (r) {
         survey_finish(survey);
@@ -146,11 +149,30 @@ int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct
     *ret_bytes = survey.n_bytes;
     for (int step = 0; step < SURVEY_TEMPLATE && must_run; step++) {
         if (diag_is_set(&survey.refusals[step])) {
-            diag_set(diag, "the new file would not run: %s", survey.refusals[step].text);
+            diag_set(diag, "sotto would not run the new file: %s", survey.refusals[step].text);
             r = TOOL_FILE_REFUSED;
         }
     }
     survey_finish(&survey);
     tool_file_close(&file);
     return r;
+}
+
+/* ---- keys and values ---- */
+
+const struct kvsize kvsizes[KVSIZE_COUNT] = {
+    { "f32", EXEC_KV_F32 },
+    { "f16", EXEC_KV_F16 },
+    { "q8", EXEC_KV_Q8 },
+    { "q4", EXEC_KV_Q4 },
+};
+
+uint64_t kvsize_token(const struct kvsize *kvsize, const struct arch_params *params)
+{
+    const struct exec_kv_shape shape = { .n_layers = params->n_layers - params->n_recurrent,
+                                         .n_kv_heads = params->n_kv_heads,
+                                         .head_dim = params->head_dim,
+                                         .format = kvsize->format };
+
+    return exec_kv_page_bytes(&shape) / EXEC_PAGE_TOK;
 }

@@ -1,9 +1,9 @@
 /*
- * The list of commands: one row each, in the order of their names.
+ * Table: the commands, sorted by name
  */
 #include "tool/table.h"
 
-/* A line each, so that two who add one do not meet. */
+/* One line each, so that two additions do not conflict. */
 /* clang-format off */
 const struct tool *const tools[] = {
     &tool_convert,

@@ -1,8 +1,8 @@
 /*
  * Table: the rows of all commands, each defined in the file of its name
  *
- * A new command is a file, its name here and in table.c, and a line in meson.build, where the links are made that
- * `sotto COMMAND` finds it by. clients/cli/outside.c lists it for people; a test compares.
+ * A new command needs a file, its name here and in table.c, and a line in meson.build, which makes the link that
+ * `sotto COMMAND` runs. clients/cli/outside.c lists commands for people; a test compares.
  */
 #ifndef SOTTO_TOOL_TABLE_H
 #define SOTTO_TOOL_TABLE_H

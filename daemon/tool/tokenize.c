@@ -1,5 +1,5 @@
 /*
- * sotto tokenize --file: text to ids by a file's own vocabulary, without a daemon
+ * Tokenize: text to ids with the vocabulary of a file, without a daemon
  */
 #include "base/clean.h"
 #include "base/mem.h"
@@ -19,9 +19,9 @@ static const struct arg_row rows[] = {
     TOOL_ROWS,
     [TOKENIZE_FILE] = { "file", 0, ARG_TEXT, "PATH", NULL, "the GGUF file with the vocabulary" },
     [TOKENIZE_SPECIAL_TOO] = { "special", 0, ARG_FLAG, NULL, NULL,
-                               "control tokens in TEXT count, and BOS is put before it" },
-    [TOKENIZE_HEX] = { "hex", 0, ARG_FLAG, NULL, NULL, "TEXT is bytes in hexadecimal: 48c3bc" },
-    [TOKENIZE_PIECES] = { "pieces", 0, ARG_FLAG, NULL, NULL, "also the text of each token" },
+                               "recognise control tokens in TEXT, and put BOS before it" },
+    [TOKENIZE_HEX] = { "hex", 0, ARG_FLAG, NULL, NULL, "TEXT is bytes in hexadecimal, such as 48c3bc" },
+    [TOKENIZE_PIECES] = { "pieces", 0, ARG_FLAG, NULL, NULL, "also print the text of each token" },
     { NULL },
 };
 
@@ -41,7 +41,7 @@ static int digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* The bytes that @hex spells in a block of MEM_WORDS, or NULL: an odd number of digits, or another character. */
+/* Returns the bytes that @hex spells; NULL if it has an odd number of digits, or another character. */
 static uint8_t *read_hex(const char *hex, size_t *ret_n)
 {
     cleanup(mem_freep) uint8_t *bytes = mem_alloc(MEM_WORDS, strlen(hex) / 2 + 1);
@@ -135,7 +135,7 @@ static int take(const struct tool_call *call, const struct request *request)
     }
     bytes = read_hex(request->text, &n);
     if (!bytes) {
-        return tool_usage(call, "--hex: TEXT is no whole number of bytes, two hexadecimal digits each");
+        return tool_usage(call, "--hex: TEXT must be whole bytes of two hexadecimal digits each");
     }
     return tokenize(call, request, bytes, n);
 }
@@ -156,7 +156,7 @@ static int run(struct tool_call *call, struct args *args)
         } else if (found.row == TOKENIZE_PIECES) {
             request.pieces = true;
         } else if (request.text) {
-            return tool_usage(call, "\"%s\" is one argument too many: put the text in quotes", found.text);
+            return tool_usage(call, "unexpected argument \"%s\": put the text in quotes", found.text);
         } else {
             request.text = found.text;
         }
@@ -172,10 +172,10 @@ static int run(struct tool_call *call, struct args *args)
 
 const struct tool tool_tokenize = {
     .name = "tokenize",
-    .summary = "show a text as token ids, by a file's own vocabulary",
-    .words = "--file MODEL.gguf TEXT",
-    .about = "Prints the token ids of TEXT, apart by commas. Text that spells a control token is ordinary text,\n"
-             "unless --special is given. Without --file the daemon is asked.",
+    .summary = "show a text as token ids of a model file",
+    .operands = "--file MODEL.gguf TEXT",
+    .about = "Prints the token ids of TEXT, separated by commas. Text that spells a control token is ordinary\n"
+             "text unless --special is given. Without --file the daemon does it.",
     .rows = rows,
     .run = run,
 };

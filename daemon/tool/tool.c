@@ -1,5 +1,5 @@
 /*
- * What all commands share: the words of a command line, sentences, JSON, numbers for people.
+ * Tool: parts that all commands share: command line, sentences, JSON, numbers for people
  */
 #include "tool/tool.h"
 #include "base/err.h"
@@ -22,7 +22,7 @@ const struct tool *tool_find(const char *name)
 
 void tool_page(const struct tool *tool, FILE *out)
 {
-    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", tool->name, *tool->words ? " " : "", tool->words,
+    fprintf(out, "usage: sotto %s [OPTION]...%s%s\n\n%s\n\n", tool->name, *tool->operands ? " " : "", tool->operands,
             tool->about);
     args_help(tool->rows, out);
 }
@@ -35,8 +35,13 @@ int tool_usage(const struct tool_call *call, const char *format, ...)
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);
-    fprintf(stderr, "\n\"sotto %s --help\" shows how it is used\n", call->tool->name);
+    fprintf(stderr, "\nTry \"sotto %s --help\".\n", call->tool->name);
     return TOOL_USAGE;
+}
+
+int tool_unexpected(const struct tool_call *call, const char *text)
+{
+    return tool_usage(call, "unexpected argument \"%s\"", text);
 }
 
 int tool_fail(const struct tool_call *call, const char *what, const struct diag *diag, int r)
@@ -98,7 +103,7 @@ json_t *tool_text(const char *bytes, size_t n)
 
 json_t *tool_number(uint64_t value)
 {
-    /* JSON of jansson has signed numbers; larger ones lose their last digits rather than their sign. */
+    /* jansson has signed numbers; larger ones lose their last digits rather than their sign. */
     return value <= INT64_MAX ? json_integer((json_int_t)value) : json_real((double)value);
 }
 
@@ -108,7 +113,7 @@ void tool_put_text(FILE *out, const char *bytes, size_t n)
         uint8_t mended[3 * 64];
         size_t n_piece = n < 64 ? n : 64;
 
-        /* Not in the middle of a character: its other bytes would be mended as well. */
+        /* A piece does not end within a character, whose other bytes would be replaced, too. */
         while (n_piece < n && n_piece > 60 && ((uint8_t)bytes[n_piece] & 0xC0) == 0x80) {
             n_piece--;
         }
@@ -145,7 +150,7 @@ void tool_progress(const char *what, uint64_t done, uint64_t all)
     fflush(stderr);
 }
 
-/* True: it was a common option, and it is taken. */
+/* Handles a common option; returns false if it is another. */
 static bool take_common(struct tool_call *call, const struct arg_found *found)
 {
     if (found->row == TOOL_JSON) {

@@ -1,12 +1,12 @@
 /*
  * Tool: the commands that need no daemon
  *
- * A command is a file with one row; table.c lists the rows and main.c runs one of them. All are one program,
- * sotto-tool, which answers to the names sotto-COMMAND; `sotto COMMAND` runs it from libexec. Options of every
- * command begin with the common ones. Results go to standard output, all else to standard error; with --json one
- * object is on standard output and nothing else.
+ * A command is a file with one row; table.c lists the rows and main.c runs one of them. All are one program, sotto-tool,
+ * with links named sotto-COMMAND, which `sotto COMMAND` runs from libexec. The options of every command begin with the
+ * common ones. Results go to standard output, everything else to standard error; with --json standard output is one
+ * object and nothing else.
  *
- * Files are a stranger's: whatever they hold, the answer is a sentence and an exit code.
+ * Files are untrusted: whatever they contain, the result is a sentence and an exit code.
  */
 #ifndef SOTTO_TOOL_TOOL_H
 #define SOTTO_TOOL_TOOL_H
@@ -17,7 +17,7 @@
 
 enum tool_exit {
     TOOL_OK = 0,
-    TOOL_FAILED = 1, /* refused or failed; the sentence was said */
+    TOOL_FAILED = 1, /* refused or failed; a sentence was printed */
     TOOL_USAGE = 2,
 };
 
@@ -28,9 +28,9 @@ enum tool_row { /* the first rows of each table of options */
 };
 
 #define TOOL_ROWS                                                                                                      \
-    { "json", 0, ARG_FLAG, NULL, NULL, "answer in JSON" },                                                             \
+    { "json", 0, ARG_FLAG, NULL, NULL, "print JSON" },                                                                 \
     {                                                                                                                  \
-        "help", 'h', ARG_FLAG, NULL, NULL, "show this page"                                                            \
+        "help", 'h', ARG_FLAG, NULL, NULL, "show this help"                                                            \
     }
 
 struct tool_call;
@@ -38,26 +38,27 @@ struct tool_call;
 /* One command. */
 struct tool {
     const char *name;
-    const char *summary; /* a few words for the list */
-    const char *words;   /* what follows the options, for the usage line */
-    const char *about;   /* some sentences for its page, lines broken */
+    const char *summary;  /* a few words for the list */
+    const char *operands; /* what follows the options, for the usage line */
+    const char *about;    /* some sentences for its help, with line breaks */
     const struct arg_row *rows;
-    int (*run)(struct tool_call *call, struct args *args); /* gives an enum tool_exit */
+    int (*run)(struct tool_call *call, struct args *args); /* returns an enum tool_exit */
 };
 
 /* One run of a command. */
 struct tool_call {
     const struct tool *tool;
     bool json;
-    bool help; /* the page was shown: nothing more to do */
+    bool help; /* the help was shown: nothing more to do */
 };
 
 /* All commands, sorted; ends with NULL. */
 extern const struct tool *const tools[];
 
-/* The one of that name, or NULL. */
+/* Returns the command of that name, or NULL. */
 const struct tool *tool_find(const char *name);
 
+/* Prints the help of @tool. */
 void tool_page(const struct tool *tool, FILE *out);
 
 enum tool_next {
@@ -66,41 +67,44 @@ enum tool_next {
     TOOL_NEXT_STOP, /* end now with tool_end() */
 };
 
-/* The next word of the command's own: an option beyond the common ones, or a plain argument. TOOL_NEXT_STOP: a usage
- * error was said, or the help page shown. */
+/* Finds the next option that is not a common one, or the next operand. Returns TOOL_NEXT_STOP after it has printed a
+ * usage error or the help. */
 enum tool_next tool_next(struct tool_call *call, struct args *args, struct arg_found *ret_found);
 
-/* The exit code after TOOL_NEXT_STOP. */
+/* Returns the exit code after TOOL_NEXT_STOP. */
 int tool_end(const struct tool_call *call);
 
-/* Says "sotto COMMAND: ..." and how to get help; gives TOOL_USAGE. */
+/* Prints "sotto COMMAND: ..." and how to get help; returns TOOL_USAGE. */
 int tool_usage(const struct tool_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Says what stands in @diag, or what the fault @r (below 0) means, about @what (a path; may be NULL); gives
+/* Reports an operand that the command does not expect; returns TOOL_USAGE. */
+int tool_unexpected(const struct tool_call *call, const char *text);
+
+/* Prints the sentence of @diag, or else the meaning of the fault @r (below 0), after @what (a path, or NULL); returns
  * TOOL_FAILED. */
 int tool_fail(const struct tool_call *call, const char *what, const struct diag *diag, int r);
 
-/* After output: TOOL_OK, or TOOL_FAILED when standard output could not take it (said, unless its reader has gone). */
+/* Flushes standard output. Returns TOOL_OK, or TOOL_FAILED if that failed, which is reported unless its reader has gone. */
 int tool_flush(const struct tool_call *call);
 
-/* Prints @object on a line of standard output, frees it, and flushes. NULL: there was no memory for it. */
+/* Prints @object (NULL: no memory) on a line of standard output, frees it, and flushes. Returns as tool_flush(). */
 int tool_print(const struct tool_call *call, json_t *object);
 
-/* A string of bytes that should be UTF-8; what is not becomes U+FFFD. NULL: no memory. */
+/* Returns a string of bytes that should be UTF-8, in which ill-formed parts become U+FFFD; NULL: no memory. */
 json_t *tool_text(const char *bytes, size_t n);
 
-/* A number of bytes, elements or tokens. */
+/* Returns a number of bytes, elements or tokens. */
 json_t *tool_number(uint64_t value);
 
-/* Prints bytes of a stranger on one line of @out: what is no character or a control character becomes U+FFFD. */
+/* Prints untrusted bytes on one line of @out: ill-formed parts and control characters become U+FFFD. */
 void tool_put_text(FILE *out, const char *bytes, size_t n);
 
 #define TOOL_BYTES 16
 
-/* "94.1 MiB" in @text (TOOL_BYTES of room), which it returns. */
+/* Writes "94.1 MiB" to @text (TOOL_BYTES), which it returns. */
 const char *tool_bytes(uint64_t bytes, char *text);
 
-/* Progress on standard error, if that is a terminal: "@what 12 of 34". The last call, with @done == @all, wipes it. */
+/* Shows progress, "@what 12 of 34", on standard error if that is a terminal. The last call, with @done == @all, clears it. */
 void tool_progress(const char *what, uint64_t done, uint64_t all);
 
 #endif

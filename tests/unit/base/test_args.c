@@ -74,8 +74,8 @@ START_TEST(largest_number_is_2_to_the_64_less_1)
 
     ck_assert_int_eq(first("-n", "18446744073709551615", &found, NULL), ARGS_FOUND);
     ck_assert_uint_eq(found.number, UINT64_MAX);
-    assert_bad("-n", "18446744073709551616", "no whole number");
-    assert_bad("-n", "99999999999999999999999", "no whole number");
+    assert_bad("-n", "18446744073709551616", "not a whole number");
+    assert_bad("-n", "99999999999999999999999", "not a whole number");
 }
 END_TEST
 
@@ -116,17 +116,17 @@ START_TEST(choice_is_one_whole_word_of_its_list)
 
     ck_assert_int_eq(first("--class", "interactive", &found, NULL), ARGS_FOUND);
     ck_assert_str_eq(found.text, "interactive");
-    assert_bad("--class", "inter", "none of realtime|interactive|background");
-    assert_bad("--class", "", "none of");
-    assert_bad("--class", "realtime|interactive", "none of");
+    assert_bad("--class", "inter", "not one of realtime|interactive|background");
+    assert_bad("--class", "", "not one of");
+    assert_bad("--class", "realtime|interactive", "not one of");
 }
 END_TEST
 
 START_TEST(unknown_option_is_named)
 {
-    assert_bad("--max-token=3", NULL, "no option --max-token;");
-    assert_bad("-x", NULL, "no option -x;");
-    assert_bad("-nn", NULL, "no option -nn;");
+    assert_bad("--max-token=3", NULL, "unknown option --max-token;");
+    assert_bad("-x", NULL, "unknown option -x;");
+    assert_bad("-nn", NULL, "unknown option -nn;");
 }
 END_TEST
 

@@ -93,7 +93,7 @@ START_TEST(file_above_the_ceiling_is_refused)
     write_file("12345", 5);
 
     ck_assert_int_eq(file_read(path, MEM_MISC, 4, &bytes, &n, &diag), FILE_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "larger than the 4 bytes"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "larger than 4 bytes"));
 }
 END_TEST
 

@@ -34,7 +34,7 @@ START_TEST(only_matrices_are_rounded)
 }
 END_TEST
 
-START_TEST(a_plain_format_is_that_of_all_but_the_output)
+START_TEST(a_plain_mix_has_one_format_except_for_the_output)
 {
     ck_assert_uint_eq(type_of("Q4_0", "blk.0.ffn_up.weight", 256, false), ELEM_Q4_0);
     ck_assert_uint_eq(type_of("Q4_0", "output.weight", 256, true), ELEM_Q6_K);
@@ -63,7 +63,7 @@ START_TEST(finer_layers_are_the_first_and_last_eighth_and_each_third_between)
 }
 END_TEST
 
-START_TEST(names_that_are_no_layers_get_what_most_get)
+START_TEST(tensors_outside_layers_get_the_base_format)
 {
     static const char *const names[] = { "blk.attn_v.weight", "blk..attn_v.weight", "blk.99.attn_v.weight",
                                          "blk.99999999999.attn_v.weight", "x.attn_v.weight" };
@@ -74,7 +74,7 @@ START_TEST(names_that_are_no_layers_get_what_most_get)
 }
 END_TEST
 
-START_TEST(rows_that_are_no_whole_blocks_get_smaller_ones_or_stay_f16)
+START_TEST(rows_that_are_not_whole_blocks_get_smaller_blocks_or_f16)
 {
     ck_assert_uint_eq(type_of("Q4_K_M", "blk.9.attn_q.weight", 576, false), ELEM_Q5_0);
     ck_assert_uint_eq(type_of("Q5_K_M", "blk.9.attn_q.weight", 576, false), ELEM_Q5_1);
@@ -103,10 +103,10 @@ int main(void)
     TCase *tcase = tcase_create("facts");
 
     tcase_add_test(tcase, only_matrices_are_rounded);
-    tcase_add_test(tcase, a_plain_format_is_that_of_all_but_the_output);
+    tcase_add_test(tcase, a_plain_mix_has_one_format_except_for_the_output);
     tcase_add_test(tcase, finer_layers_are_the_first_and_last_eighth_and_each_third_between);
-    tcase_add_test(tcase, names_that_are_no_layers_get_what_most_get);
-    tcase_add_test(tcase, rows_that_are_no_whole_blocks_get_smaller_ones_or_stay_f16);
+    tcase_add_test(tcase, tensors_outside_layers_get_the_base_format);
+    tcase_add_test(tcase, rows_that_are_not_whole_blocks_get_smaller_blocks_or_f16);
     tcase_add_test(tcase, every_mix_is_found_by_its_name_and_no_other);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

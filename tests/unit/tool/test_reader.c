@@ -2,7 +2,7 @@
  * A reader shows the logits of every token that is looked at, with the bits of a text that ends there.
  */
 #include "base/clean.h"
-#include "tool/kvsize.h"
+#include "tool/survey.h"
 #include "tool/reader.h"
 #include "tool/survey.h"
 #include "unit.h"
@@ -79,7 +79,7 @@ START_TEST(every_row_has_the_bits_of_a_text_that_ends_there)
 }
 END_TEST
 
-START_TEST(looking_begins_where_it_was_asked_for)
+START_TEST(logits_begin_at_the_index_that_was_asked_for)
 {
     struct diag diag = DIAG_INIT;
 
@@ -95,7 +95,7 @@ START_TEST(looking_begins_where_it_was_asked_for)
 }
 END_TEST
 
-START_TEST(a_step_shows_no_more_than_it_says)
+START_TEST(a_step_passes_on_at_most_its_limit)
 {
     struct diag diag = DIAG_INIT;
 
@@ -115,7 +115,7 @@ START_TEST(a_step_shows_no_more_than_it_says)
 }
 END_TEST
 
-START_TEST(what_does_not_fit_is_refused_with_a_sentence)
+START_TEST(tokens_that_do_not_fit_are_refused_with_a_sentence)
 {
     static uint32_t many[128];
     const uint32_t unknown[] = { 1, 512 };
@@ -125,15 +125,15 @@ START_TEST(what_does_not_fit_is_refused_with_a_sentence)
         return;
     }
     ck_assert_int_eq(reader_read(&reader, many, 128, 0, on_logits, &all, &diag), READER_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "128 tokens are too many for a context of 128"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "128 tokens do not fit the context of 128"));
     diag_clear(&diag);
     ck_assert_int_eq(reader_read(&reader, unknown, 2, 0, on_logits, &all, &diag), READER_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "the vocabulary's last, 511"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "above 511, the last of the vocabulary"));
     ck_assert_uint_eq(all.n, 0);
 }
 END_TEST
 
-START_TEST(what_a_token_is_said_to_take_is_what_an_engine_takes)
+START_TEST(the_size_of_a_token_is_that_in_an_engine)
 {
     struct diag diag = DIAG_INIT;
 
@@ -151,7 +151,7 @@ START_TEST(what_a_token_is_said_to_take_is_what_an_engine_takes)
     }
     ck_assert_int_eq(reader_open(&reader, &(struct reader_setup){ .path = "/nowhere", .backend = "cpu" }, &diag),
                      READER_REFUSED);
-    ck_assert_ptr_nonnull(strstr(diag.text, "/nowhere: can't be opened"));
+    ck_assert_ptr_nonnull(strstr(diag.text, "/nowhere: can't open it"));
 }
 END_TEST
 
@@ -162,10 +162,10 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, NULL, close_reader);
     tcase_add_test(tcase, every_row_has_the_bits_of_a_text_that_ends_there);
-    tcase_add_test(tcase, looking_begins_where_it_was_asked_for);
-    tcase_add_test(tcase, a_step_shows_no_more_than_it_says);
-    tcase_add_test(tcase, what_a_token_is_said_to_take_is_what_an_engine_takes);
-    tcase_add_test(tcase, what_does_not_fit_is_refused_with_a_sentence);
+    tcase_add_test(tcase, logits_begin_at_the_index_that_was_asked_for);
+    tcase_add_test(tcase, a_step_passes_on_at_most_its_limit);
+    tcase_add_test(tcase, the_size_of_a_token_is_that_in_an_engine);
+    tcase_add_test(tcase, tokens_that_do_not_fit_are_refused_with_a_sentence);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

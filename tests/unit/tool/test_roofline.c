@@ -87,7 +87,7 @@ static const struct table *find_table(const char *line)
     return NULL;
 }
 
-START_TEST(every_number_of_the_page_is_computed_again)
+START_TEST(every_number_of_the_page_is_right)
 {
     cleanup(mem_freep) char *page = NULL;
     const struct table *table = NULL;
@@ -118,7 +118,7 @@ START_TEST(every_number_of_the_page_is_computed_again)
 }
 END_TEST
 
-START_TEST(what_is_often_claimed_is_bounded)
+START_TEST(common_claims_are_within_the_bounds)
 {
     double seven = roofline_weight_bytes(7e9, 4);
 
@@ -128,7 +128,7 @@ START_TEST(what_is_often_claimed_is_bounded)
 }
 END_TEST
 
-START_TEST(memory_that_is_taken_holds_no_context)
+START_TEST(occupied_memory_holds_no_context)
 {
     ck_assert_double_eq(roofline_context(100, 100, 7), 0);
     ck_assert_double_eq(roofline_context(100, 200, 7), 0);
@@ -155,7 +155,7 @@ START_TEST(quantities_have_units_of_1000_and_1024)
 }
 END_TEST
 
-START_TEST(what_is_no_quantity_is_refused)
+START_TEST(other_text_is_refused)
 {
     static const char *const texts[] = { "",      "GB",    "0GB",    "-1GB",   "4XB",       "4GBs",
                                          "4GB/m", "nan",   "1..2GB", "0x1f",   " 4GB",      "4gb",
@@ -173,11 +173,11 @@ int main(void)
     Suite *suite = suite_create("tool-roofline");
     TCase *tcase = tcase_create("facts");
 
-    tcase_add_test(tcase, every_number_of_the_page_is_computed_again);
-    tcase_add_test(tcase, what_is_often_claimed_is_bounded);
-    tcase_add_test(tcase, memory_that_is_taken_holds_no_context);
+    tcase_add_test(tcase, every_number_of_the_page_is_right);
+    tcase_add_test(tcase, common_claims_are_within_the_bounds);
+    tcase_add_test(tcase, occupied_memory_holds_no_context);
     tcase_add_test(tcase, quantities_have_units_of_1000_and_1024);
-    tcase_add_test(tcase, what_is_no_quantity_is_refused);
+    tcase_add_test(tcase, other_text_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -5,7 +5,7 @@
 #include "unit.h"
 #include <math.h>
 
-START_TEST(equal_logits_are_as_surprised_as_there_are_tokens)
+START_TEST(equal_logits_have_a_perplexity_of_the_vocabulary_size)
 {
     const float logits[8] = { 3, 3, 3, 3, 3, 3, 3, 3 };
     struct score score = { .n = 0 };
@@ -59,7 +59,7 @@ START_TEST(a_model_does_not_diverge_from_itself)
 }
 END_TEST
 
-START_TEST(errors_are_those_of_a_mean)
+START_TEST(errors_are_standard_errors_of_a_mean)
 {
     const float logits[2] = { 0, 1.0986122886681098F };
     struct score score = { .n = 0 };
@@ -72,7 +72,7 @@ START_TEST(errors_are_those_of_a_mean)
 }
 END_TEST
 
-START_TEST(logits_that_are_no_numbers_show)
+START_TEST(logits_that_are_not_numbers_give_nan)
 {
     const float logits[2] = { NAN, 1 };
     struct score score = { .n = 0 };
@@ -88,12 +88,12 @@ int main(void)
     Suite *suite = suite_create("tool-score");
     TCase *tcase = tcase_create("facts");
 
-    tcase_add_test(tcase, equal_logits_are_as_surprised_as_there_are_tokens);
+    tcase_add_test(tcase, equal_logits_have_a_perplexity_of_the_vocabulary_size);
     tcase_add_test(tcase, large_logits_do_not_overflow);
     tcase_add_test(tcase, divergence_is_from_the_reference_to_the_model);
     tcase_add_test(tcase, a_model_does_not_diverge_from_itself);
-    tcase_add_test(tcase, errors_are_those_of_a_mean);
-    tcase_add_test(tcase, logits_that_are_no_numbers_show);
+    tcase_add_test(tcase, errors_are_standard_errors_of_a_mean);
+    tcase_add_test(tcase, logits_that_are_not_numbers_give_nan);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * What a survey says of files: the truth folder's, and copies of one with something more or less in it.
+ * Surveys of the files of the truth folder, and of copies of one with more or fewer tensors.
  */
 #include "base/clean.h"
 #include "gguf/write.h"
@@ -9,8 +9,8 @@
 
 static char path[] = "/tmp/sotto-survey-XXXXXX";
 
-/* Copies stories260K with the tensors @more (16 floats each, ends with NULL) and without the one called @less. False:
- * it is not here. */
+/* Copies stories260K with the tensors @more (16 floats each, ends with NULL) and without the one called @less. Returns
+ * false if that is not available. */
 static bool copy(const char *const *more, const char *less)
 {
     static const float floats[16] = { 0 };
@@ -117,7 +117,7 @@ START_TEST(a_tensor_that_the_family_does_not_read_is_surplus)
 }
 END_TEST
 
-START_TEST(a_tensor_that_is_missing_is_named_and_the_words_are_told_all_the_same)
+START_TEST(a_missing_tensor_is_named_and_the_vocabulary_is_still_checked)
 {
     if (!copy(NULL, "blk.3.ffn_up.weight")) {
         return;
@@ -128,11 +128,11 @@ START_TEST(a_tensor_that_is_missing_is_named_and_the_words_are_told_all_the_same
     ck_assert_ptr_nonnull(strstr(survey.refusals[SURVEY_TENSORS].text, "blk.3.ffn_up.weight"));
     ck_assert(survey.has_params);
     ck_assert_ptr_nonnull(survey.vocab);
-    ck_assert(!diag_is_set(&survey.refusals[SURVEY_WORDS]));
+    ck_assert(!diag_is_set(&survey.refusals[SURVEY_VOCAB]));
 }
 END_TEST
 
-START_TEST(an_output_of_its_own_takes_the_embedding_out_of_what_a_token_reads)
+START_TEST(with_an_output_tensor_a_token_reads_one_row_of_the_embedding)
 {
     static const char *const more[] = { "output.weight", NULL };
 
@@ -146,7 +146,7 @@ START_TEST(an_output_of_its_own_takes_the_embedding_out_of_what_a_token_reads)
 }
 END_TEST
 
-START_TEST(a_family_that_is_not_there_leaves_tensors_unknown)
+START_TEST(an_unknown_family_leaves_tensors_unknown)
 {
     char at[512];
 
@@ -170,9 +170,9 @@ int main(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, each_family_of_the_truth_folder_runs_and_uses_all_its_tensors);
     tcase_add_test(tcase, a_tensor_that_the_family_does_not_read_is_surplus);
-    tcase_add_test(tcase, a_tensor_that_is_missing_is_named_and_the_words_are_told_all_the_same);
-    tcase_add_test(tcase, an_output_of_its_own_takes_the_embedding_out_of_what_a_token_reads);
-    tcase_add_test(tcase, a_family_that_is_not_there_leaves_tensors_unknown);
+    tcase_add_test(tcase, a_missing_tensor_is_named_and_the_vocabulary_is_still_checked);
+    tcase_add_test(tcase, with_an_output_tensor_a_token_reads_one_row_of_the_embedding);
+    tcase_add_test(tcase, an_unknown_family_leaves_tensors_unknown);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
