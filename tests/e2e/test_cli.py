@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -219,15 +220,15 @@ def usage_errors_have_exit_code_2_and_say_what_is_wrong():
         (["detokenize", "x"], "token ids"),
         (["embed"], "TEXT"),
         (["embed", "--tokens", "x"], "token ids"),
-        (["embed", "a", "b"], "one argument too many"),
+        (["embed", "a", "b"], "unexpected argument"),
         (["load"], "NAME"),
-        (["unload", "a", "b"], "too many"),
-        (["models", "a"], "too many"),
-        (["status", "a"], "too many"),
+        (["unload", "a", "b"], "unexpected argument"),
+        (["models", "a"], "unexpected argument"),
+        (["status", "a"], "unexpected argument"),
         (["completion"], "shell"),
         (["completion", "csh"], "bash"),
         (["chat", "hello"], "no prompt"),
-        (["../sotto"], "no command"),
+        (["../sotto"], "unknown command"),
     ]:
         code, out, err = sotto(*words)
         equal((code, out), (2, ""), f"{words}: {err}")
@@ -282,6 +283,30 @@ def a_command_that_is_a_program_beside_this_one_is_run():
         os.unlink(path)
 
     equal((code, out), (7, "hello --from you\n"))
+
+
+@fact
+def a_missing_program_of_a_command_is_reported_with_the_folders():
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(BUILD, "clients/sotto"), folder)
+        for words in ["inspect", "x"], ["help", "inspect"], ["tokenize", "--file", "x", "y"]:
+            done = subprocess.run([os.path.join(folder, "sotto"), *words], capture_output=True, timeout=60, text=True,
+                                  env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "clients")})
+            equal((done.returncode, done.stdout), (1, ""), done.stderr)
+            for said in "the program sotto-", folder, "libexec", "install the package that has the daemon":
+                holds(said in done.stderr, done.stderr)
+
+
+@fact
+def the_topics_of_watch_are_the_same_in_help_page_and_schema():
+    top = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    with open(os.path.join(top, "proto/check.c"), encoding="utf-8") as source:
+        topics = re.search(r'"topics", RULE_WORD, .allowed = "([^"]+)"', source.read())[1].split(", ")
+    with open(os.path.join(top, "docs/man/sotto.1"), encoding="utf-8") as page:
+        manual = page.read().split(".It Cm watch", 1)[1].split(".It", 1)[0]
+    for topic in topics + ["all"]:
+        holds(f".Li {topic}" in manual, topic)
+        holds(topic in sotto("watch", "--help")[1], topic)
 
 
 def wait_for_output(process):
@@ -653,7 +678,7 @@ def watch_shows_events_until_ctrl_c():
         peer.send(frame.stream, done=pb.Done(reason=pb.FINISH_CANCELLED))
         peer.read()
 
-    for words in ["watch", "engine", "model"], ["watch", "--json"]:
+    for words in ["watch", "engine", "model"], ["watch", "--json"], ["watch", "engine", "all"]:
         with Puppet(script) as puppet:
             process = puppet.start(*words)
             line = process.stdout.readline().decode()
@@ -664,7 +689,8 @@ def watch_shows_events_until_ctrl_c():
                 equal(json.loads(line)["pairs"], {"model": "tiny"})
             else:
                 holds("engine engine-lost model=tiny (2 events were lost" in line, line)
-                equal(list(puppet.peers[0].asked[1].watch.topics), ["engine", "model"])
+                topics = list(puppet.peers[0].asked[1].watch.topics)
+                equal(topics, [] if "all" in words else ["engine", "model"])
 
 
 @fact

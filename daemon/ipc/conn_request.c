@@ -1,17 +1,17 @@
-#include "ipc/request.h"
+#include "ipc/conn_request.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include <inttypes.h>
 #include <string.h>
 
-struct request *request_find(const struct conn *conn, uint32_t label)
+struct conn_request *conn_request_find(const struct conn *conn, uint32_t label)
 {
     struct list *link;
 
     /* There are at most LIMIT_STREAMS of them. */
     list_for_each (link, &conn->requests) {
-        struct request *request = container_of(link, struct request, link);
+        struct conn_request *request = container_of(link, struct conn_request, link);
 
         if (request->label == label) {
             return request;
@@ -20,16 +20,16 @@ struct request *request_find(const struct conn *conn, uint32_t label)
     return NULL;
 }
 
-struct request *request_open(struct conn *conn, uint32_t label)
+struct conn_request *conn_request_open(struct conn *conn, uint32_t label)
 {
-    struct request *request = mem_calloc(MEM_WIRE, 1, sizeof(*request));
+    struct conn_request *request = mem_calloc(MEM_WIRE, 1, sizeof(*request));
 
     if (!request) {
         return NULL;
     }
     request->conn = conn;
     request->label = label;
-    request->credit = REQUEST_CREDIT_UNLIMITED;
+    request->credit = CONN_REQUEST_UNLIMITED;
     list_init(&request->watch);
     list_append(&conn->requests, &request->link);
     conn->n_requests++;
@@ -38,7 +38,7 @@ struct request *request_open(struct conn *conn, uint32_t label)
 
 /* Takes the request out of its lists before anything is sent: the sending may end the connection, which must not meet
  * the request again. */
-static void drop(struct request *request)
+static void drop(struct conn_request *request)
 {
     list_remove(&request->link);
     list_remove(&request->watch);
@@ -46,32 +46,32 @@ static void drop(struct request *request)
     mem_free(request);
 }
 
-void request_answer(struct request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
+void conn_request_answer(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
 {
     struct conn *conn = request->conn;
     uint32_t label = request->label;
 
     drop(request);
     conn_send(conn, label, body, message);
-    conn_request_ended(conn);
+    conn_end_half(conn);
 }
 
-void request_tell(struct request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
+void conn_request_tell(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
 {
     conn_send(request->conn, request->label, body, message);
 }
 
-void request_end(struct request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message,
-                 const Sotto__V1__Error *error)
+void conn_request_end(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message,
+                      const Sotto__V1__Error *error)
 {
     if (error) {
-        request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
+        conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
     } else {
-        request_answer(request, body, message);
+        conn_request_answer(request, body, message);
     }
 }
 
-void request_refuse(struct request *request, int r, const struct diag *diag, uint32_t retry_ms)
+void conn_request_refuse(struct conn_request *request, int r, const struct diag *diag, uint32_t retry_ms)
 {
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     char trail[128];
@@ -87,10 +87,10 @@ void request_refuse(struct request *request, int r, const struct diag *diag, uin
         error.code = SOTTO__V1__CODE__CODE_INTERNAL;
         error.message = wire_str("the daemon failed to handle this request; its log says where");
     }
-    request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, &error);
+    conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, &error);
 }
 
-static void forget(struct request *request)
+static void forget(struct conn_request *request)
 {
     struct conn *conn = request->conn;
 
@@ -101,10 +101,10 @@ static void forget(struct request *request)
         ticket_forget(request->ticket);
     }
     drop(request);
-    conn_request_ended(conn);
+    conn_end_half(conn);
 }
 
-void request_cancel(struct request *request)
+void conn_request_cancel(struct conn_request *request)
 {
     Sotto__V1__Done done = SOTTO__V1__DONE__INIT;
 
@@ -116,24 +116,24 @@ void request_cancel(struct request *request)
         ticket_forget(request->ticket);
     }
     done.reason = SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
-    request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_DONE, &done);
+    conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_DONE, &done);
 }
 
-void request_forget_all(struct conn *conn)
+void conn_request_forget_all(struct conn *conn)
 {
     struct list *link;
 
     while ((link = list_first(&conn->requests)) != NULL) {
-        forget(container_of(link, struct request, link));
+        forget(container_of(link, struct conn_request, link));
     }
 }
 
-void request_park_all(struct conn *conn, bool parked)
+void conn_request_park_all(struct conn *conn, bool parked)
 {
     struct list *link;
 
     list_for_each (link, &conn->requests) {
-        struct request *request = container_of(link, struct request, link);
+        struct conn_request *request = container_of(link, struct conn_request, link);
 
         if (request->stream) {
             stream_park(request->stream, parked);
@@ -141,29 +141,29 @@ void request_park_all(struct conn *conn, bool parked)
     }
 }
 
-void request_end_watches(struct conn *conn)
+void conn_request_end_watches(struct conn *conn)
 {
     struct list *link;
     struct list *after;
 
     list_for_each_safe (link, after, &conn->requests) {
-        struct request *request = container_of(link, struct request, link);
+        struct conn_request *request = container_of(link, struct conn_request, link);
 
         if (!list_is_empty(&request->watch)) {
-            request_cancel(request);
+            conn_request_cancel(request);
         }
     }
 }
 
-void request_end_creditless(struct conn *conn)
+void conn_request_end_creditless(struct conn *conn)
 {
     uint64_t now_ms = clock_mono_us() / 1000;
     struct list *link;
 
     list_for_each (link, &conn->requests) {
-        struct request *request = container_of(link, struct request, link);
+        struct conn_request *request = container_of(link, struct conn_request, link);
         bool waits =
-            request->credit != REQUEST_CREDIT_UNLIMITED && now_ms - request->moved_ms >= conn->ipc->limits.stall_ms;
+            request->credit != CONN_REQUEST_UNLIMITED && now_ms - request->moved_ms >= conn->ipc->limits.stall_ms;
 
         if (request->stream && (request->credit == 0 || waits)) {
             stream_abort(request->stream, SOTTO__V1__CODE__CODE_ABORTED,
