@@ -577,8 +577,8 @@ SOTTO_EXPORT void sotto_generate_add_message(struct sotto_generate *request, con
  * its "content" (null, or parts) replaces the text. Does nothing without a message. */
 SOTTO_EXPORT void sotto_generate_set_message_fields(struct sotto_generate *request, const char *json, size_t n);
 
-/* With messages: adds a tool that the template shows to the model, as JSON; sets what else the template may read, as a
- * JSON object: {"enable_thinking": false}. */
+/* Add a tool that the template shows to the model, as JSON; set other variables of the template, as a JSON object
+ * ({"enable_thinking": false}). Both have an effect with messages only. */
 SOTTO_EXPORT void sotto_generate_add_tool(struct sotto_generate *request, const char *json, size_t n);
 SOTTO_EXPORT void sotto_generate_set_variables(struct sotto_generate *request, const char *json, size_t n);
 
@@ -700,7 +700,7 @@ SOTTO_EXPORT enum sotto_code sotto_send_watch(struct sotto *sotto, const char *c
 SOTTO_EXPORT enum sotto_code sotto_send_reload(struct sotto *sotto, sotto_event_fn fn, void *owner,
                                                uint32_t *ret_stream, struct sotto_error *error);
 
-/* What a compositor knows better than any sensor. */
+/* A compositor's knowledge of the screen, which is better than any sensor's. */
 struct sotto_hint {
     uint32_t frame_budget_us; /* time from one frame to the next; 0: not known */
     uint32_t missed_frames;   /* since the last hint */

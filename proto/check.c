@@ -285,7 +285,7 @@ static int check_sampling(const void *message, const struct field_path *path, st
         return refuse(&(struct field_path){ .up = path, .name = "top_logprobs" }, diag,
                       "has no effect without logprobs; set logprobs as well");
     }
-    /* With LIMIT_BIASES of them these are half a million comparisons, well under a millisecond. */
+    /* There are at most half a million comparisons (LIMIT_BIASES), which take well under a millisecond. */
     for (size_t i = 0; i < sampling->n_bias; i++) {
         const struct field_path again = { .up = path, .name = "bias", .index = i, .indexed = true };
 

@@ -1,9 +1,9 @@
 /*
  * Check: checks the values of a public request
- *
- * protobuf-c checks neither UTF-8 nor ranges, and stores unknown enum values as they are. Here each field has a row with
- * its rule. A refusal fills @diag with a sentence and diag->field with the field's path ("generate.sampling.top_p"). Not
- * checked here is what depends on the peer or the model (class ceiling, vocabulary, context). Pure, any thread.
+ * protobuf-c checks neither UTF-8 nor ranges, and stores unknown enum values as they are. Here each field has a row
+ * with its rule. A refusal fills @diag with a sentence and diag->field with the field's path
+ * ("generate.sampling.top_p"). Not checked here is what depends on the peer or the model (class ceiling, vocabulary,
+ * context). Pure, any thread.
  */
 #ifndef SOTTO_PROTO_CHECK_H
 #define SOTTO_PROTO_CHECK_H

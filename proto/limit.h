@@ -38,7 +38,8 @@
 #define LIMIT_WORDS_A_UID   8u
 
 /* A client that does not read: its streams are parked at STALL unsent bytes and go on at RESUME; at MAX, or after
- * STALL_MS in which it took no byte, the connection ends. The kernel buffers little (278 small frames fill a socket). */
+ * STALL_MS in which it took no byte, the connection ends. The kernel buffers little (278 small frames fill a socket).
+ * */
 #define LIMIT_OUT_STALL  (64u << 10)
 #define LIMIT_OUT_RESUME (16u << 10)
 #define LIMIT_OUT_MAX    (1u << 20)

@@ -88,7 +88,7 @@ int cli_usage(const struct cli *cli, const char *format, ...) __attribute__((for
 /* Checks a number for an option of 32 bits. CLI_OK, or CLI_USAGE (printed). */
 int cli_take_u32(const struct cli *cli, const struct arg_found *found, uint32_t *ret_number);
 
-/* Prints the error's sentence; returns CLI_FAILED. */
+/* Prints the error's sentence, and its field if the sentence does not name it; returns CLI_FAILED. */
 int cli_fail(const struct sotto_error *error);
 
 /* Prints that this program has no memory left; returns CLI_FAILED. */

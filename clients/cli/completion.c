@@ -8,7 +8,7 @@
 
 static const struct arg_row rows[] = { CLI_ROWS, { NULL } };
 
-/* Returns true for commands whose argument is the name of a model. */
+/* Returns true for commands that take the name of a model as their argument. */
 static bool takes_model(const struct command *command)
 {
     return command == &cmd_load || command == &cmd_unload;

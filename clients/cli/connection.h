@@ -18,8 +18,8 @@ struct connection {
 int connection_open(struct connection *connection, const struct cli *cli);
 void connection_close(struct connection *connection);
 
-/* Dispatches until *done. CLI_OK; CLI_FAILED: the connection is lost, which every open request was told (printed);
- * CLI_INTERRUPTED: Ctrl-C, once each time it is pressed. */
+/* Dispatches until *done. CLI_OK; CLI_FAILED: the connection is lost, and every open request has got an error
+ * (printed); CLI_INTERRUPTED: Ctrl-C, once each time it is pressed. */
 int connection_until(struct connection *connection, const bool *done);
 
 /* Dispatches for @ms. CLI_OK when they have passed, else as connection_until(). */

@@ -101,7 +101,7 @@ static int check(struct cli *cli, void *owner)
     const char *verb = cli->n_words ? cli->words[0] : "";
 
     if (strcmp(verb, "open") == 0) {
-        return cli->n_words == 1 ? CLI_OK : cli_usage(cli, "\"%s\" is one argument too many", cli->words[1]);
+        return cli->n_words == 1 ? CLI_OK : cli_usage(cli, "unexpected argument \"%s\"", cli->words[1]);
     }
     if (strcmp(verb, "close") != 0) {
         return cli_usage(cli, "say \"open\", or \"close\" and an ID");

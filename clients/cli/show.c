@@ -13,13 +13,13 @@ enum show_kind {
     SHOW_U32,
     SHOW_U64,
     SHOW_I64,
-    SHOW_FLOAT,
+    SHOW_F32,
     SHOW_STRING,
     SHOW_CLASS,  /* enum sotto_class, by name */
     SHOW_ENERGY, /* energy_source, by name */
     SHOW_U32S,   /* arrays: their number is at @n_at */
     SHOW_I64S,
-    SHOW_FLOATS,
+    SHOW_F32S,
     SHOW_STRINGS,
     SHOW_STRUCTS, /* objects by @fields */
 };
@@ -36,9 +36,9 @@ struct show_field {
 #define MEMBER(type, member) (((struct type *)NULL)->member)
 
 #define KIND(value)                                                                                                    \
-    _Generic(value, bool : SHOW_BOOL, uint32_t : SHOW_U32, uint64_t : SHOW_U64, int64_t : SHOW_I64, float : SHOW_FLOAT, \
+    _Generic(value, bool : SHOW_BOOL, uint32_t : SHOW_U32, uint64_t : SHOW_U64, int64_t : SHOW_I64, float : SHOW_F32, \
              const char * : SHOW_STRING, const uint32_t * : SHOW_U32S, const int64_t * : SHOW_I64S, const float *      \
-             : SHOW_FLOATS, const char *const * : SHOW_STRINGS)
+             : SHOW_F32S, const char *const * : SHOW_STRINGS)
 
 /* The rows of a table: a scalar or a string, under its own name or another; a number with names; an array; structs. */
 #define FIELD(type, member)       NAMED(#member, type, member)
@@ -93,7 +93,7 @@ static json_t *element(const struct show_field *field, const void *array, size_t
         return number(((const uint32_t *)array)[i]);
     case SHOW_I64S:
         return json_integer((json_int_t)((const int64_t *)array)[i]);
-    case SHOW_FLOATS:
+    case SHOW_F32S:
         return json_real((double)((const float *)array)[i]);
     case SHOW_STRINGS:
         return string(((const char *const *)array)[i]);
@@ -127,7 +127,7 @@ static json_t *value_of(const struct show_field *field, const char *from)
         return number(*(const uint64_t *)at);
     case SHOW_I64:
         return json_integer((json_int_t) * (const int64_t *)at);
-    case SHOW_FLOAT:
+    case SHOW_F32:
         return json_real((double)*(const float *)at);
     case SHOW_STRING:
         return string(*(const char *const *)at);

@@ -92,13 +92,18 @@ static void print_sensors(const struct sotto_status *status)
     }
 }
 
+/* Prints how much of each processor sotto may use; there is a row of the device even if the machine has none. */
 static void print_governor(const struct sotto_status *status)
 {
     for (size_t i = 0; i < status->n_governor; i++) {
         const struct sotto_governor *governor = &status->governor[i];
 
+        bool is_device = strcmp(governor->place, "device") == 0;
         bool is_free = strcmp(governor->cause, "free") == 0; /* nothing limits it */
 
+        if (is_device && status->n_devices == 0) {
+            continue;
+        }
         printf("%s: %s for %.1f s%s%s; %.1f %% of the time", governor->place, governor->mode,
                (double)governor->since_ms / 1000, is_free ? "" : ", because of ", is_free ? "" : governor->cause,
                governor->duty_permille / 10.0);
@@ -138,6 +143,15 @@ static void print_accounts(const struct sotto_status *status)
     }
 }
 
+/* Returns a plainer name for two kinds of memory. */
+static const char *memory_name(const char *kind)
+{
+    if (strcmp(kind, "mapped") == 0) {
+        return "model file"; /* its pages in memory, which the system can drop */
+    }
+    return strcmp(kind, "not ours") == 0 ? "unaccounted" : kind; /* libraries, stacks, the allocator's own */
+}
+
 static void print_memory(const struct sotto_status *status)
 {
     char bytes[SHOW_BYTES];
@@ -147,7 +161,7 @@ static void print_memory(const struct sotto_status *status)
     for (size_t i = 0; i < status->n_memory; i++) {
         const struct sotto_memory_kind *memory = &status->memory[i];
 
-        printf("    %-12s %-16s %12s", memory->kind, memory->holder, show_bytes(memory->bytes, bytes));
+        printf("    %-12s %-16s %12s", memory_name(memory->kind), memory->holder, show_bytes(memory->bytes, bytes));
         if (memory->peak_bytes > memory->bytes) {
             printf("  at most %s", show_bytes(memory->peak_bytes, peak));
         }
@@ -157,7 +171,7 @@ static void print_memory(const struct sotto_status *status)
 
 static void print_status(const struct sotto_status *status)
 {
-    printf("%s, up %" PRIu64 " s, %u connections, %u descriptors\n", status->server, status->uptime_ms / 1000,
+    printf("%s, up %" PRIu64 " s; connections: %u, file descriptors: %u\n", status->server, status->uptime_ms / 1000,
            status->connections, status->descriptors);
     if (*status->config_file) {
         printf("configuration: %s, generation %" PRIu64 "\n", status->config_file, status->config_generation);

@@ -66,7 +66,7 @@ static int take(struct cli *cli, const struct arg_found *found, void *owner)
     return CLI_OK;
 }
 
-/* With --file a program of its own takes the same arguments, in place of this one. */
+/* Replaces this program by another one that takes the same arguments, if --file is given. */
 static int check_tokenize(struct cli *cli, void *owner)
 {
     const struct tokenize *tokenize = owner;

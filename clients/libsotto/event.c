@@ -346,7 +346,7 @@ static int make_closed(struct sotto *sotto, const Sotto__V1__ServerFrame *frame,
     return 0;
 }
 
-/* By body of ServerFrame. A body without a row gives no event; one without a maker has no struct of its own. */
+/* The index is the body of ServerFrame. A body without a row gives no event; one without a maker has no struct. */
 static const struct maker {
     enum sotto_event_kind kind;
     bool last;

@@ -17,7 +17,7 @@
 #define READ_BYTES  (64u << 10)
 #define READ_ROUNDS 4
 
-/* Ends the connection for @code; its calls are told before the dispatch ends. The first reason counts. */
+/* Ends the connection for @code; its calls get an error before the dispatch ends. The first reason counts. */
 __attribute__((format(printf, 3, 4))) static void lose(struct sotto *sotto, enum sotto_code code, const char *format,
                                                        ...)
 {

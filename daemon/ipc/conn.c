@@ -179,7 +179,7 @@ static void finish_sending(struct conn *conn)
     }
 }
 
-void conn_request_ended(struct conn *conn)
+void conn_end_half(struct conn *conn)
 {
     if (conn->state == CONN_HALF && !conn->n_requests) {
         finish_sending(conn);

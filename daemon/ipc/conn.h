@@ -37,7 +37,7 @@ enum conn_due {
 
 struct conn;
 
-/* The owner of the requests, at the events of a connection. */
+/* Callbacks at the events of a connection; the requests are behind them. */
 struct conn_ops {
     void (*on_frame)(struct conn *conn, const Sotto__V1__ClientFrame *frame); /* valid during the call */
     void (*on_park)(struct conn *conn, bool parked);                          /* too much is unsent, or no longer */
@@ -75,7 +75,7 @@ struct conn {
 
     uint64_t due_ms[DUE_COUNT];   /* CLOCK_MONOTONIC; 0: not waiting */
     struct compositor compositor; /* its graphics hints */
-    struct list requests;         /* request::link: those without their last answer */
+    struct list requests;         /* conn_request::link: those without their last answer */
     uint32_t n_requests;
 };
 
@@ -116,7 +116,7 @@ void conn_move(struct conn *conn, enum conn_state to);
 void conn_wait(struct conn *conn, enum conn_due due, uint32_t ms);
 
 /* Takes note that a request has had its last answer. A half-closed connection ends with its last request. */
-void conn_request_ended(struct conn *conn);
+void conn_end_half(struct conn *conn);
 
 void conn_start_reading(struct conn *conn); /* conn_read.c */
 bool conn_peer_is_gone(const struct conn *conn);

@@ -133,7 +133,7 @@ static void on_end(struct conn *conn)
     conn_wait(conn, DUE_HALF, 1);
     log_debug("ipc", "connection %" PRIu64 ": half-closed with %" PRIu32 " requests", conn->id, conn->n_requests);
     conn->ipc->conn_ops->on_half_closed(conn);
-    conn_request_ended(conn);
+    conn_end_half(conn);
 }
 
 static void on_read(uv_stream_t *pipe, ssize_t n, const uv_buf_t *buf)

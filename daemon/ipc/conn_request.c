@@ -1,4 +1,5 @@
 #include "ipc/conn_request.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include <inttypes.h>
@@ -8,12 +9,12 @@ struct conn_request *conn_request_find(const struct conn *conn, uint32_t label)
 {
     struct list *link;
 
-    /* At most LIMIT_STREAMS of them. */
+    /* There are at most LIMIT_STREAMS of them. */
     list_for_each (link, &conn->requests) {
-        struct conn_request *conn_request = container_of(link, struct conn_request, link);
+        struct conn_request *request = container_of(link, struct conn_request, link);
 
-        if (conn_request->label == label) {
-            return conn_request;
+        if (request->label == label) {
+            return request;
         }
     }
     return NULL;
@@ -21,83 +22,152 @@ struct conn_request *conn_request_find(const struct conn *conn, uint32_t label)
 
 struct conn_request *conn_request_open(struct conn *conn, uint32_t label)
 {
-    struct conn_request *conn_request = mem_calloc(MEM_WIRE, 1, sizeof(*conn_request));
+    struct conn_request *request = mem_calloc(MEM_WIRE, 1, sizeof(*request));
 
-    if (!conn_request) {
+    if (!request) {
         return NULL;
     }
-    conn_request->conn = conn;
-    conn_request->label = label;
-    conn_request->credit = CONN_REQUEST_CREDIT_ENDLESS;
-    list_init(&conn_request->watch);
-    list_append(&conn->requests, &conn_request->link);
+    request->conn = conn;
+    request->label = label;
+    request->credit = CONN_REQUEST_UNLIMITED;
+    list_init(&request->watch);
+    list_append(&conn->requests, &request->link);
     conn->n_requests++;
-    return conn_request;
+    return request;
 }
 
-/* Out of every list first: what happens to the connection while it sends must not meet the request again. */
-static void drop(struct conn_request *conn_request)
+/* Takes the request out of its lists before anything is sent: the sending may end the connection, which must not meet
+ * the request again. */
+static void drop(struct conn_request *request)
 {
-    list_remove(&conn_request->link);
-    list_remove(&conn_request->watch);
-    conn_request->conn->n_requests--;
-    mem_free(conn_request);
+    list_remove(&request->link);
+    list_remove(&request->watch);
+    request->conn->n_requests--;
+    mem_free(request);
 }
 
-void conn_request_answer(struct conn_request *conn_request, Sotto__V1__ServerFrame *frame)
+void conn_request_answer(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
 {
-    struct conn *conn = conn_request->conn;
+    struct conn *conn = request->conn;
+    uint32_t label = request->label;
 
-    frame->stream = conn_request->label;
-    drop(conn_request);
-    conn_send(conn, frame);
-    conn_ask_ended(conn);
+    drop(request);
+    conn_send(conn, label, body, message);
+    conn_end_half(conn);
 }
 
-void conn_request_tell(struct conn_request *conn_request, Sotto__V1__ServerFrame *frame)
+void conn_request_tell(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message)
 {
-    frame->stream = conn_request->label;
-    conn_send(conn_request->conn, frame);
+    conn_send(request->conn, request->label, body, message);
 }
 
-void conn_request_fail(struct conn_request *conn_request, const Sotto__V1__Error *error)
+void conn_request_end(struct conn_request *request, Sotto__V1__ServerFrame__BodyCase body, const void *message,
+                      const Sotto__V1__Error *error)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
-
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_ERROR;
-    frame.error = (Sotto__V1__Error *)(uintptr_t)error; /* packing does not write */
-    conn_request_answer(conn_request, &frame);
+    if (error) {
+        conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
+    } else {
+        conn_request_answer(request, body, message);
+    }
 }
 
-void conn_request_refused(struct conn_request *conn_request, int r, const struct diag *diag, uint32_t retry_ms)
+void conn_request_refuse(struct conn_request *request, int r, const struct diag *diag, uint32_t retry_ms)
 {
     Sotto__V1__Error error = SOTTO__V1__ERROR__INIT;
     char trail[128];
 
     if (r > 0) {
         error.code = (Sotto__V1__Code)r;
-        error.message = (char *)(uintptr_t)diag->text;
-        error.field = (char *)(uintptr_t)diag->field;
+        error.message = wire_str(diag->text);
+        error.field = wire_str(diag->field);
         error.retry_after_ms = retry_ms;
     } else {
-        log_error("ipc", "connection %" PRIu64 ": request failed: %s at %s", conn_request->conn->id,
-                  strerrordesc_np(-r), err_trail(trail, sizeof(trail)));
+        log_error("ipc", "connection %" PRIu64 ": request failed: %s at %s", request->conn->id, strerrordesc_np(-r),
+                  err_trail(trail, sizeof(trail)));
         error.code = SOTTO__V1__CODE__CODE_INTERNAL;
-        error.message = (char *)(uintptr_t) "the daemon failed at this request; its log says where";
+        error.message = wire_str("the daemon failed to handle this request; its log says where");
     }
-    conn_request_fail(conn_request, &error);
+    conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_ERROR, &error);
 }
 
-void conn_request_forget(struct conn_request *conn_request)
+static void forget(struct conn_request *request)
 {
-    struct conn *conn = conn_request->conn;
+    struct conn *conn = request->conn;
 
-    if (conn_request->stream) {
-        stream_forget(conn_request->stream);
+    if (request->stream) {
+        stream_forget(request->stream);
     }
-    if (conn_request->ticket) {
-        ticket_forget(conn_request->ticket);
+    if (request->ticket) {
+        ticket_forget(request->ticket);
     }
-    drop(conn_request);
-    conn_ask_ended(conn);
+    drop(request);
+    conn_end_half(conn);
+}
+
+void conn_request_cancel(struct conn_request *request)
+{
+    Sotto__V1__Done done = SOTTO__V1__DONE__INIT;
+
+    if (request->stream) {
+        stream_cancel(request->stream); /* its Done tells what was used */
+        return;
+    }
+    if (request->ticket) {
+        ticket_forget(request->ticket);
+    }
+    done.reason = SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
+    conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_DONE, &done);
+}
+
+void conn_request_forget_all(struct conn *conn)
+{
+    struct list *link;
+
+    while ((link = list_first(&conn->requests)) != NULL) {
+        forget(container_of(link, struct conn_request, link));
+    }
+}
+
+void conn_request_park_all(struct conn *conn, bool parked)
+{
+    struct list *link;
+
+    list_for_each (link, &conn->requests) {
+        struct conn_request *request = container_of(link, struct conn_request, link);
+
+        if (request->stream) {
+            stream_park(request->stream, parked);
+        }
+    }
+}
+
+void conn_request_end_watches(struct conn *conn)
+{
+    struct list *link;
+    struct list *after;
+
+    list_for_each_safe (link, after, &conn->requests) {
+        struct conn_request *request = container_of(link, struct conn_request, link);
+
+        if (!list_is_empty(&request->watch)) {
+            conn_request_cancel(request);
+        }
+    }
+}
+
+void conn_request_end_creditless(struct conn *conn)
+{
+    uint64_t now_ms = clock_mono_us() / 1000;
+    struct list *link;
+
+    list_for_each (link, &conn->requests) {
+        struct conn_request *request = container_of(link, struct conn_request, link);
+        bool waits =
+            request->credit != CONN_REQUEST_UNLIMITED && now_ms - request->moved_ms >= conn->ipc->limits.stall_ms;
+
+        if (request->stream && (request->credit == 0 || waits)) {
+            stream_abort(request->stream, SOTTO__V1__CODE__CODE_ABORTED,
+                         "the stream is out of credit, and the client has closed its side of the connection");
+        }
+    }
 }

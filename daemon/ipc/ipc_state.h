@@ -25,7 +25,7 @@ struct ipc {
     struct list conns;     /* conn::link */
     struct list dirty;     /* conn::dirty: bytes were queued in this loop iteration */
     struct list tenants;   /* tenant::link */
-    struct list watches;   /* request::watch */
+    struct list watches;   /* conn_request::watch */
     uint32_t n_conns;      /* served; refused ones and those that are being closed don't count */
     bool is_full_logged;   /* the log has a line about the limit that is reached */
     uint64_t log_since_us; /* when the current period of ipc_log_level() began */

@@ -5,41 +5,41 @@
 #include "base/clock.h"
 #include "ipc/route.h"
 
-static void moved(struct request *request)
+static void moved(struct conn_request *request)
 {
     request->moved_ms = clock_mono_us() / 1000;
 }
 
 static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
 {
-    request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED, accepted);
+    conn_request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_ACCEPTED, accepted);
 }
 
 static void on_delta(void *owner, const Sotto__V1__Delta *delta)
 {
-    struct request *request = owner;
+    struct conn_request *request = owner;
 
     moved(request);
-    if (request->credit != REQUEST_CREDIT_UNLIMITED) {
+    if (request->credit != CONN_REQUEST_UNLIMITED) {
         request->credit -= delta->n_tokens < request->credit ? (uint32_t)delta->n_tokens : request->credit;
     }
-    request_tell(request, SOTTO__V1__SERVER_FRAME__BODY_DELTA, delta);
+    conn_request_tell(request, SOTTO__V1__SERVER_FRAME__BODY_DELTA, delta);
 }
 
 static void on_notice(void *owner, const Sotto__V1__Notice *notice)
 {
     moved(owner);
-    request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_NOTICE, notice);
+    conn_request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_NOTICE, notice);
 }
 
 static void on_done(void *owner, const Sotto__V1__Done *done)
 {
-    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_DONE, done);
+    conn_request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_DONE, done);
 }
 
 static void on_error(void *owner, const Sotto__V1__Error *error)
 {
-    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
+    conn_request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_ERROR, error);
 }
 
 static const struct stream_sink all_sink = {
@@ -65,12 +65,12 @@ static void skip_notice(void *owner, const Sotto__V1__Notice *notice)
 
 static void on_embedding(void *owner, const Sotto__V1__Embedding *embedding)
 {
-    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING, embedding);
+    conn_request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING, embedding);
 }
 
 static void on_opened(void *owner, const Sotto__V1__SessionOpened *opened)
 {
-    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED, opened);
+    conn_request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED, opened);
 }
 
 static const struct stream_sink last_sink = {
@@ -83,10 +83,10 @@ static const struct stream_sink last_sink = {
 };
 
 /* Follows the call that made request->stream, of which @r, @diag and @retry_ms are the result. */
-static void begin(struct request *request, int r, const struct diag *diag, uint32_t retry_ms)
+static void begin(struct conn_request *request, int r, const struct diag *diag, uint32_t retry_ms)
 {
     if (r) {
-        request_refuse(request, r, diag, retry_ms);
+        conn_request_refuse(request, r, diag, retry_ms);
         return;
     }
     moved(request);
@@ -95,7 +95,7 @@ static void begin(struct request *request, int r, const struct diag *diag, uint3
     }
 }
 
-void on_generate(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_generate(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Generate *generate = frame->generate;
     struct diag diag = DIAG_INIT;
@@ -109,7 +109,7 @@ void on_generate(struct conn *conn, struct request *request, const Sotto__V1__Cl
     begin(request, r, &diag, retry_ms);
 }
 
-void on_embed(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_embed(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
@@ -119,7 +119,7 @@ void on_embed(struct conn *conn, struct request *request, const Sotto__V1__Clien
     begin(request, r, &diag, retry_ms);
 }
 
-void on_open_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_open_session(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     uint32_t retry_ms = 0;
@@ -131,21 +131,21 @@ void on_open_session(struct conn *conn, struct request *request, const Sotto__V1
 
 static void on_closed(void *owner, const Sotto__V1__SessionClosed *closed)
 {
-    request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED, closed);
+    conn_request_answer(owner, SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED, closed);
 }
 
-void on_close_session(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_close_session(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     int r = hub_close_session(conn->ipc->hub, frame->close_session->session, &conn->grant, on_closed, request,
                               &request->ticket, &diag);
 
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }
 
-void on_credit(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_credit(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Credit *credit = frame->credit;
 
@@ -153,7 +153,7 @@ void on_credit(struct conn *conn, struct request *request, const Sotto__V1__Clie
     if (!request->stream) {
         return;
     }
-    if (request->credit != REQUEST_CREDIT_UNLIMITED) {
+    if (request->credit != CONN_REQUEST_UNLIMITED) {
         uint64_t sum = (uint64_t)request->credit + credit->tokens;
 
         request->credit = sum < LIMIT_CREDIT ? (uint32_t)sum : LIMIT_CREDIT;
@@ -161,9 +161,9 @@ void on_credit(struct conn *conn, struct request *request, const Sotto__V1__Clie
     stream_credit(request->stream, credit);
 }
 
-void on_cancel(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_cancel(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     (void)conn;
     (void)frame;
-    request_cancel(request);
+    conn_request_cancel(request);
 }

@@ -27,7 +27,7 @@ static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)
     limits->admin = grant->admin;
 }
 
-void on_hello(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_hello(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Hello *hello = frame->hello;
     Sotto__V1__Welcome welcome = SOTTO__V1__WELCOME__INIT;

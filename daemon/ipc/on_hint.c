@@ -6,7 +6,7 @@
 #include "proto/check.h"
 #include <inttypes.h>
 
-void on_hint(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_hint(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
 

@@ -9,7 +9,7 @@
 /* Several times what 64 models with their longest texts take. */
 #define LIST_MOST (1u << 20)
 
-void on_list_models(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_list_models(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     Sotto__V1__Models models = SOTTO__V1__MODELS__INIT;
     struct diag diag = DIAG_INIT;
@@ -20,24 +20,24 @@ void on_list_models(struct conn *conn, struct request *request, const Sotto__V1_
     arena_init(&arena, MEM_WIRE, LIST_MOST);
     r = hub_list_models(conn->ipc->hub, &conn->grant, &arena, &models);
     if (r) {
-        request_refuse(request, err_up(r), &diag, 0);
+        conn_request_refuse(request, err_up(r), &diag, 0);
     } else {
-        request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_MODELS, &models);
+        conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_MODELS, &models);
     }
     arena_finish(&arena);
 }
 
 static void on_progress(void *owner, const Sotto__V1__LoadProgress *progress)
 {
-    request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS, progress);
+    conn_request_tell(owner, SOTTO__V1__SERVER_FRAME__BODY_LOAD_PROGRESS, progress);
 }
 
 static void on_loaded(void *owner, const Sotto__V1__ModelInfo *info, const Sotto__V1__Error *error)
 {
-    request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO, info, error);
+    conn_request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_MODEL_INFO, info, error);
 }
 
-void on_load_model(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_load_model(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__LoadModel *load = frame->load_model;
     struct diag diag = DIAG_INIT;
@@ -47,14 +47,14 @@ void on_load_model(struct conn *conn, struct request *request, const Sotto__V1__
     if (*load->file && !conn->grant.admin) {
         diag_blame(&diag, "load_model.file",
                    "only administrators may name a file; name a configured model and leave \"file\" out");
-        request_refuse(request, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, &diag, 0);
+        conn_request_refuse(request, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, &diag, 0);
         return;
     }
     log_line("ipc", ipc_log_level(conn->ipc), "connection %" PRIu64 ", uid %" PRIu32 ": asks to load model %s",
              conn->id, conn->peer.uid, load->name);
     r = hub_load(conn->ipc->hub, load, &conn->grant, on_progress, on_loaded, request, &request->ticket, &diag);
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }
 
@@ -62,10 +62,10 @@ static void on_unloaded(void *owner, const Sotto__V1__Error *error)
 {
     Sotto__V1__Unloaded unloaded = SOTTO__V1__UNLOADED__INIT;
 
-    request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_UNLOADED, &unloaded, error);
+    conn_request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_UNLOADED, &unloaded, error);
 }
 
-void on_unload_model(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_unload_model(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     int r;
@@ -74,6 +74,6 @@ void on_unload_model(struct conn *conn, struct request *request, const Sotto__V1
              frame->unload_model->name);
     r = hub_unload(conn->ipc->hub, frame->unload_model, &conn->grant, on_unloaded, request, &request->ticket, &diag);
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }

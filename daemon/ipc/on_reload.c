@@ -5,7 +5,7 @@
 #include "ipc/route.h"
 #include <inttypes.h>
 
-void on_reload(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_reload(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     Sotto__V1__Reloaded reloaded = SOTTO__V1__RELOADED__INIT;
     struct diag diag = DIAG_INIT;
@@ -15,8 +15,8 @@ void on_reload(struct conn *conn, struct request *request, const Sotto__V1__Clie
     log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks for a reload", conn->id, conn->peer.uid);
     r = conn->ipc->ops->reload(conn->ipc->owner, &reloaded, &diag);
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     } else {
-        request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_RELOADED, &reloaded);
+        conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_RELOADED, &reloaded);
     }
 }

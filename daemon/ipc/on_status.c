@@ -152,7 +152,7 @@ static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusRepor
 
 static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena *arena)
 {
-    struct request *request = owner;
+    struct conn_request *request = owner;
     struct ipc *ipc = request->conn->ipc;
 
     report->instance = ipc->instance;
@@ -164,16 +164,16 @@ static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena
     add_memory(ipc->own.rss_bytes, report, arena);
     add_counters(&ipc->counts, report, arena);
     ipc->ops->describe(ipc->owner, &request->conn->grant, report);
-    request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT, report);
+    conn_request_answer(request, SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT, report);
 }
 
-void on_status(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_status(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     int r = hub_status(conn->ipc->hub, &conn->grant, on_report, request, &request->ticket, &diag);
 
     (void)frame;
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }

@@ -5,10 +5,10 @@
 
 static void on_tokenized(void *owner, const Sotto__V1__Tokenized *tokenized, const Sotto__V1__Error *error)
 {
-    request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_TOKENIZED, tokenized, error);
+    conn_request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_TOKENIZED, tokenized, error);
 }
 
-void on_tokenize(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_tokenize(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     int r = SOTTO__V1__CODE__CODE_PERMISSION_DENIED;
@@ -21,22 +21,22 @@ void on_tokenize(struct conn *conn, struct request *request, const Sotto__V1__Cl
         r = hub_tokenize(conn->ipc->hub, frame->tokenize, &conn->grant, on_tokenized, request, &request->ticket, &diag);
     }
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }
 
 static void on_detokenized(void *owner, const Sotto__V1__Detokenized *detokenized, const Sotto__V1__Error *error)
 {
-    request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_DETOKENIZED, detokenized, error);
+    conn_request_end(owner, SOTTO__V1__SERVER_FRAME__BODY_DETOKENIZED, detokenized, error);
 }
 
-void on_detokenize(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_detokenize(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
     int r = hub_detokenize(conn->ipc->hub, frame->detokenize, &conn->grant, on_detokenized, request, &request->ticket,
                            &diag);
 
     if (r) {
-        request_refuse(request, r, &diag, 0);
+        conn_request_refuse(request, r, &diag, 0);
     }
 }

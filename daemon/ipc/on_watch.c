@@ -22,7 +22,7 @@ static uint32_t topic_bit(const char *topic)
     return 0;
 }
 
-void on_watch(struct conn *conn, struct request *request, const Sotto__V1__ClientFrame *frame)
+void on_watch(struct conn *conn, struct conn_request *request, const Sotto__V1__ClientFrame *frame)
 {
     for (size_t i = 0; i < frame->watch->n_topics; i++) {
         request->topics |= topic_bit(frame->watch->topics[i]);
@@ -31,7 +31,7 @@ void on_watch(struct conn *conn, struct request *request, const Sotto__V1__Clien
 }
 
 /* Events about a stream are for its own user, and for users that policy lets observe. */
-static bool may_see(const struct request *request, uint32_t bit, uint32_t uid)
+static bool may_see(const struct conn_request *request, uint32_t bit, uint32_t uid)
 {
     const struct grant *grant = &request->conn->grant;
 
@@ -59,7 +59,7 @@ static void pack(struct news *news)
     }
 }
 
-static void tell(struct request *request, struct news *news)
+static void tell(struct conn_request *request, struct news *news)
 {
     if (request->conn->is_parked) {
         request->n_dropped++;
@@ -69,7 +69,7 @@ static void tell(struct request *request, struct news *news)
     if (request->n_dropped > 0) {
         news->event.dropped = request->n_dropped;
         request->n_dropped = 0;
-        request_tell(request, SOTTO__V1__SERVER_FRAME__BODY_EVENT, &news->event);
+        conn_request_tell(request, SOTTO__V1__SERVER_FRAME__BODY_EVENT, &news->event);
         news->event.dropped = 0;
         return;
     }
@@ -106,7 +106,7 @@ void ipc_event(struct ipc *ipc, const char *topic, const char *name, const char 
     buf_init(&news.packed, MEM_WIRE, EVENT_MOST);
     /* Sending may end the watcher's own connection, but no other one. */
     list_for_each_safe (link, after, &ipc->watches) {
-        struct request *request = container_of(link, struct request, watch);
+        struct conn_request *request = container_of(link, struct conn_request, watch);
 
         if (may_see(request, bit, uid)) {
             tell(request, &news);

@@ -77,7 +77,7 @@ static void refuse_unknown(struct conn *conn, uint32_t label)
         return;
     }
     diag_set(&diag, "this daemon does not know that request: the frame has no body, or the body is of a later version");
-    if (label && request_find(conn, label)) {
+    if (label && conn_request_find(conn, label)) {
         refuse_label(conn, label, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, diag.text);
     } else {
         conn_refuse(conn, label, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, &diag, 0);
@@ -111,7 +111,7 @@ static bool may_open(struct conn *conn, const struct route *route, const Sotto__
     if (!label) {
         diag_blame(&diag, "stream", "%s came on stream 0, which is the connection itself; choose another number",
                    route->name);
-    } else if (request_find(conn, label)) {
+    } else if (conn_request_find(conn, label)) {
         refuse_label(conn, label, SOTTO__V1__CODE__CODE_ALREADY_EXISTS,
                      "a request with that stream is open on this connection; it goes on, the new one was refused");
         return false;
@@ -132,7 +132,7 @@ static bool may_open(struct conn *conn, const struct route *route, const Sotto__
 static void on_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
 {
     const struct route *route = find_route(frame);
-    struct request *request;
+    struct conn_request *request;
 
     if (!route) {
         refuse_unknown(conn, frame->stream);
@@ -152,7 +152,7 @@ static void on_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
         return;
     }
     if (route->kind == ROUTE_ABOUT) {
-        request = request_find(conn, frame->stream);
+        request = conn_request_find(conn, frame->stream);
         if (request) {
             route->run(conn, request, frame);
         }
@@ -161,7 +161,7 @@ static void on_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
     if (!may_open(conn, route, frame)) {
         return;
     }
-    request = request_open(conn, frame->stream);
+    request = conn_request_open(conn, frame->stream);
     if (!request) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for this request");
         return;
@@ -171,8 +171,8 @@ static void on_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
 
 const struct conn_ops route_ops = {
     .on_frame = on_frame,
-    .on_park = request_park_all,
-    .on_half_closed = request_end_watches,
-    .on_half_look = request_end_creditless,
-    .on_close = request_forget_all,
+    .on_park = conn_request_park_all,
+    .on_half_closed = conn_request_end_watches,
+    .on_half_look = conn_request_end_creditless,
+    .on_close = conn_request_forget_all,
 };

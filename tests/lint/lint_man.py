@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The manual pages are clean. Left out without mandoc, except in CI."""
+"""The manual pages are clean, and read as they were meant. Left out without mandoc and groff, except in CI."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,22 @@ def check_pages(texts):
     return findings
 
 
+RENDERERS = {"mandoc": ["mandoc", "-T", "utf8", "-O", "width=500"], "groff": ["groff", "-mdoc", "-Tutf8", "-rLL=500n", "-P-c"]}
+# What a page shows where a word was taken for a macro: "<an> event loop" for ".Ss In an event loop", and quotes in quotes
+# for ".Dq end , Dq stop" or ".Ql background , interactive".
+MARK = re.compile(r"<[a-z]+>|[”’]{2,}|“[^”\n]*“|‘[^’\n]*‘|‘\w+, \w+[^’]*’")
+
+
+def check_rendered(texts):
+    findings = []
+    for path, text in texts.items():
+        for name, command in RENDERERS.items():
+            run = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+            page = re.sub(".\b", "", run.stdout)
+            findings += [Finding(path, 1, name, f"{name} shows {match[0]!r}") for match in MARK.finditer(page)]
+    return findings
+
+
 GOOD = """.Dd November 29, 2026
 .Dt SAMPLE 1
 .Os
@@ -40,17 +57,23 @@ RULES = [
         Sample("sample.1", GOOD.replace(".Nd a page\n", ""), True),
         Sample("sample.1", GOOD + ".Bl -tag\n.It x\n", True),
     ]),
+    ("man-rendered", "the manual pages show what was meant", check_rendered, [
+        Sample("sample.1", GOOD + ".Dq one ,\n.Ql two\nand\n.In sotto.h\n", False),
+        Sample("sample.1", GOOD + ".Ss In an event loop\n", True),
+        Sample("sample.1", GOOD + ".Pq Dq end , Dq stop\n", True),
+        Sample("sample.1", GOOD + ".Ql background , interactive\n", True),
+    ]),
 ]
 
 
 def main():
-    if shutil.which("mandoc"):
+    if all(shutil.which(name) for name in RENDERERS):
         return lint.run(RULES, lint.tracked(".1", ".3", ".5", ".8"))
     tap = lint.Tap()
     if os.environ.get("CI"):
-        tap.fact("man: mandoc is here", ["mandoc is missing, and CI must have it"])
+        tap.fact("man: mandoc and groff are here", ["mandoc or groff is missing, and CI must have both"])
     else:
-        tap.fact("man: the manual pages are clean", [], skip="mandoc is not installed")
+        tap.fact("man: the manual pages are clean", [], skip="mandoc or groff is not installed")
     return tap.end()
 
 

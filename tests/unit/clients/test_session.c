@@ -1,22 +1,22 @@
-/* libsotto: conversations that the daemon keeps. */
-#include "peer.h"
+/* libsotto: sessions. */
+#include "fake_daemon.h"
 
-static struct peer peer;
+static struct fake_daemon sottod;
 static struct sotto_error error;
 
 static void setup(void)
 {
-    peer_meet(&peer);
-    peer_welcome(&peer);
-    ck_assert_int_eq(sotto_greet(peer.sotto, 1000, &error), SOTTO_OK);
+    daemon_open(&sottod);
+    daemon_welcome(&sottod);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_OK);
 }
 
 static void teardown(void)
 {
-    peer_part(&peer);
+    daemon_close(&sottod);
 }
 
-START_TEST(what_it_begins_with_and_is_about_arrives_and_nothing_else)
+START_TEST(a_session_is_opened_with_prompt_model_class_and_slide_only)
 {
     struct sotto_generate *begin = sotto_generate_create();
     const Sotto__V1__OpenSession *got;
@@ -26,10 +26,10 @@ START_TEST(what_it_begins_with_and_is_about_arrives_and_nothing_else)
     sotto_generate_set_class(begin, SOTTO_CLASS_BACKGROUND);
     sotto_generate_set_slide(begin, 4);
     sotto_generate_set_temperature(begin, 0.5f);
-    ck_assert_int_eq(sotto_send_session_open(peer.sotto, begin, 5000, NULL, NULL, NULL, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_send_session_open(sottod.sotto, begin, 5000, NULL, NULL, NULL, &error), SOTTO_OK);
     sotto_generate_destroy(begin);
 
-    got = peer_read(&peer)->open_session;
+    got = daemon_read(&sottod)->open_session;
     ck_assert_str_eq(got->model, "m");
     ck_assert_int_eq(got->input_case, SOTTO__V1__OPEN_SESSION__INPUT_CHAT);
     ck_assert_str_eq(got->chat->messages[0]->role, "system");
@@ -53,9 +53,9 @@ START_TEST(text_and_tokens_keep_their_kind)
         } else {
             sotto_generate_set_tokens(begin, ids, 2);
         }
-        ck_assert_int_eq(sotto_send_session_open(peer.sotto, begin, 0, NULL, NULL, NULL, &error), SOTTO_OK);
+        ck_assert_int_eq(sotto_send_session_open(sottod.sotto, begin, 0, NULL, NULL, NULL, &error), SOTTO_OK);
         sotto_generate_destroy(begin);
-        got = peer_read(&peer)->open_session;
+        got = daemon_read(&sottod)->open_session;
         ck_assert_int_eq(got->opt_idle_ms_case, SOTTO__V1__OPEN_SESSION__OPT_IDLE_MS__NOT_SET);
         if (i == 0) {
             ck_assert_uint_eq(got->text.len, 3);
@@ -68,27 +68,23 @@ START_TEST(text_and_tokens_keep_their_kind)
 }
 END_TEST
 
-START_TEST(its_number_comes_back_and_goes_with_each_turn)
+START_TEST(the_number_of_a_session_is_sent_with_each_turn)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__SessionOpened opened = SOTTO__V1__SESSION_OPENED__INIT;
     const struct sotto_event *event;
     struct sotto_generate *turn = sotto_generate_create();
     char model[] = "m";
     uint32_t stream;
 
-    ck_assert_int_eq(sotto_send_session_open(peer.sotto, NULL, 0, NULL, NULL, &stream, &error), SOTTO_OK);
-    ck_assert_int_eq(peer_read(&peer)->open_session->input_case, SOTTO__V1__OPEN_SESSION__INPUT__NOT_SET);
+    ck_assert_int_eq(sotto_send_session_open(sottod.sotto, NULL, 0, NULL, NULL, &stream, &error), SOTTO_OK);
+    ck_assert_int_eq(daemon_read(&sottod)->open_session->input_case, SOTTO__V1__OPEN_SESSION__INPUT__NOT_SET);
     opened.session = UINT64_MAX;
     opened.model = model;
     opened.context_tokens = 512;
     opened.tokens = 22;
     opened.idle_ms = 1000;
-    frame.stream = stream;
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED;
-    frame.session_opened = &opened;
-    peer_send(&peer, &frame);
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    daemon_send(&sottod, stream, SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED, &opened);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_int_eq(event->kind, SOTTO_EVENT_SESSION);
     ck_assert(event->last);
     ck_assert_str_eq(event->session->model, "m");
@@ -98,31 +94,27 @@ START_TEST(its_number_comes_back_and_goes_with_each_turn)
 
     sotto_generate_set_text(turn, "x", 1);
     sotto_generate_set_session(turn, event->session->id);
-    ck_assert_int_eq(sotto_send_generate(peer.sotto, turn, NULL, NULL, NULL, &error), SOTTO_OK);
-    ck_assert_uint_eq(peer_read(&peer)->generate->session, UINT64_MAX);
+    ck_assert_int_eq(sotto_send_generate(sottod.sotto, turn, NULL, NULL, NULL, &error), SOTTO_OK);
+    ck_assert_uint_eq(daemon_read(&sottod)->generate->session, UINT64_MAX);
     sotto_generate_destroy(turn);
 }
 END_TEST
 
-START_TEST(a_closed_one_tells_what_it_held)
+START_TEST(a_closed_session_tells_its_tokens)
 {
-    Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__SessionClosed closed = SOTTO__V1__SESSION_CLOSED__INIT;
     const struct sotto_event *event;
     uint32_t stream;
 
-    ck_assert_int_eq(sotto_send_session_close(peer.sotto, 9, NULL, NULL, &stream, &error), SOTTO_OK);
-    ck_assert_uint_eq(peer_read(&peer)->close_session->session, 9);
+    ck_assert_int_eq(sotto_send_session_close(sottod.sotto, 9, NULL, NULL, &stream, &error), SOTTO_OK);
+    ck_assert_uint_eq(daemon_read(&sottod)->close_session->session, 9);
     closed.tokens = 33;
-    frame.stream = stream;
-    frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED;
-    frame.session_closed = &closed;
-    peer_send(&peer, &frame);
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    daemon_send(&sottod, stream, SOTTO__V1__SERVER_FRAME__BODY_SESSION_CLOSED, &closed);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_uint_eq(event->session->id, 0);
     ck_assert_uint_eq(event->session->tokens, 33);
     ck_assert_str_eq(event->session->model, "");
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_NOT_FOUND);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_NOT_FOUND);
 }
 END_TEST
 
@@ -132,10 +124,10 @@ int main(void)
     TCase *tcase = tcase_create("all");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, what_it_begins_with_and_is_about_arrives_and_nothing_else);
+    tcase_add_test(tcase, a_session_is_opened_with_prompt_model_class_and_slide_only);
     tcase_add_test(tcase, text_and_tokens_keep_their_kind);
-    tcase_add_test(tcase, its_number_comes_back_and_goes_with_each_turn);
-    tcase_add_test(tcase, a_closed_one_tells_what_it_held);
+    tcase_add_test(tcase, the_number_of_a_session_is_sent_with_each_turn);
+    tcase_add_test(tcase, a_closed_session_tells_its_tokens);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

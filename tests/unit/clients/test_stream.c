@@ -1,26 +1,26 @@
-/* libsotto: requests and their events, waited for and called back. */
-#include "peer.h"
+/* libsotto: requests and their events, pulled and pushed. */
+#include "fake_daemon.h"
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 
-static struct peer peer;
+static struct fake_daemon sottod;
 static struct sotto_error error;
 
 static void setup(void)
 {
-    peer_meet(&peer);
+    daemon_open(&sottod);
 }
 
 static void teardown(void)
 {
-    peer_part(&peer);
+    daemon_close(&sottod);
 }
 
 static void greet(void)
 {
-    peer_welcome(&peer);
-    ck_assert_int_eq(sotto_greet(peer.sotto, 1000, &error), SOTTO_OK);
+    daemon_welcome(&sottod);
+    ck_assert_int_eq(sotto_greet(sottod.sotto, 1000, &error), SOTTO_OK);
 }
 
 static uint32_t ask(const char *text, sotto_event_fn fn, void *owner)
@@ -29,12 +29,12 @@ static uint32_t ask(const char *text, sotto_event_fn fn, void *owner)
     uint32_t stream;
 
     sotto_generate_set_text(generate, text, strlen(text));
-    ck_assert_int_eq(sotto_send_generate(peer.sotto, generate, fn, owner, &stream, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_send_generate(sottod.sotto, generate, fn, owner, &stream, &error), SOTTO_OK);
     sotto_generate_destroy(generate);
     return stream;
 }
 
-/* What a callback has seen. */
+/* The events that a callback has got. */
 struct seen {
     char text[100];
     unsigned n_events;
@@ -63,25 +63,25 @@ START_TEST(a_request_waits_for_the_greeting)
 
     ask("hello", NULL, NULL);
 
-    ck_assert_int_eq(recv(peer.fd, &byte, 1, MSG_DONTWAIT), -1);
+    ck_assert_int_eq(recv(sottod.fd, &byte, 1, MSG_DONTWAIT), -1);
     greet();
-    ck_assert_int_eq(peer_read(&peer)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_GENERATE);
+    ck_assert_int_eq(daemon_read(&sottod)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_GENERATE);
 }
 END_TEST
 
 START_TEST(the_greeting_tells_limits_and_capabilities)
 {
-    ck_assert_ptr_null(sotto_welcome(peer.sotto));
+    ck_assert_ptr_null(sotto_welcome(sottod.sotto));
 
     greet();
 
-    ck_assert_str_eq(sotto_welcome(peer.sotto)->server, "peer/1");
-    ck_assert_uint_eq(sotto_welcome(peer.sotto)->frame_bytes, LIMIT_FRAME);
-    ck_assert_str_eq(sotto_welcome(peer.sotto)->capabilities[0], "juggling");
+    ck_assert_str_eq(sotto_welcome(sottod.sotto)->server, "peer/1");
+    ck_assert_uint_eq(sotto_welcome(sottod.sotto)->frame_bytes, LIMIT_FRAME);
+    ck_assert_str_eq(sotto_welcome(sottod.sotto)->capabilities[0], "juggling");
 }
 END_TEST
 
-START_TEST(what_is_set_arrives_and_what_is_not_is_absent)
+START_TEST(fields_that_are_set_arrive_and_others_are_absent)
 {
     struct sotto_generate *generate = sotto_generate_create();
     const Sotto__V1__Generate *got;
@@ -93,10 +93,10 @@ START_TEST(what_is_set_arrives_and_what_is_not_is_absent)
     sotto_generate_add_stop(generate, "END", 3);
     sotto_generate_set_model(generate, "tiny");
     sotto_generate_set_max_tokens(generate, 0);
-    sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error);
+    sotto_send_generate(sottod.sotto, generate, NULL, NULL, NULL, &error);
     sotto_generate_destroy(generate);
 
-    got = peer_read(&peer)->generate;
+    got = daemon_read(&sottod)->generate;
 
     ck_assert_uint_eq(got->text.len, 3);
     ck_assert_int_eq(got->sampling->opt_temperature_case, SOTTO__V1__SAMPLING__OPT_TEMPERATURE_TEMPERATURE);
@@ -107,14 +107,14 @@ START_TEST(what_is_set_arrives_and_what_is_not_is_absent)
 }
 END_TEST
 
-START_TEST(nothing_set_is_nothing_sent_but_the_prompt)
+START_TEST(without_options_only_the_prompt_is_sent)
 {
     const Sotto__V1__Generate *got;
 
     greet();
     ask("hello", NULL, NULL);
 
-    got = peer_read(&peer)->generate;
+    got = daemon_read(&sottod)->generate;
 
     ck_assert_ptr_null(got->sampling);
     ck_assert_int_eq(got->opt_max_tokens_case, SOTTO__V1__GENERATE__OPT_MAX_TOKENS__NOT_SET);
@@ -131,9 +131,9 @@ START_TEST(an_answer_without_tokens_has_no_speed)
 
     greet();
     stream = ask("hello", NULL, NULL);
-    peer_send_bytes(&peer, done, sizeof(done));
+    daemon_send_bytes(&sottod, done, sizeof(done));
 
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_uint_eq(event->done->usage.total_us, 5000);
     ck_assert_double_eq(event->done->tokens_per_second, 0);
 }
@@ -150,15 +150,15 @@ START_TEST(the_last_prompt_set_is_the_one_sent)
     sotto_generate_set_tokens(generate, ids, 3);
     sotto_generate_add_message(generate, "system", "Be brief.", 9);
     sotto_generate_add_message(generate, "user", "Hello", 5);
-    sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error);
-    got = peer_read(&peer)->generate;
+    sotto_send_generate(sottod.sotto, generate, NULL, NULL, NULL, &error);
+    got = daemon_read(&sottod)->generate;
     ck_assert_int_eq(got->input_case, SOTTO__V1__GENERATE__INPUT_CHAT);
     ck_assert_uint_eq(got->chat->n_messages, 2);
     ck_assert_str_eq(got->chat->messages[1]->role, "user");
 
     sotto_generate_set_tokens(generate, ids, 2);
-    sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error);
-    got = peer_read(&peer)->generate;
+    sotto_send_generate(sottod.sotto, generate, NULL, NULL, NULL, &error);
+    got = daemon_read(&sottod)->generate;
     ck_assert_int_eq(got->input_case, SOTTO__V1__GENERATE__INPUT_TOKENS);
     ck_assert_uint_eq(got->tokens->n_ids, 2);
     sotto_generate_destroy(generate);
@@ -184,9 +184,9 @@ START_TEST(tools_variables_and_fields_go_with_the_messages)
     sotto_generate_add_tool(generate, "7", 1);
     sotto_generate_set_variables(generate, "{}", 2);
     sotto_generate_set_variables(generate, "{\"b\":2}", 7);
-    sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error);
+    sotto_send_generate(sottod.sotto, generate, NULL, NULL, NULL, &error);
 
-    got = peer_read(&peer)->generate->chat;
+    got = daemon_read(&sottod)->generate->chat;
     ck_assert_uint_eq(got->messages[0]->fields.len, 0);
     ck_assert(is_text(&got->messages[1]->fields, "{\"name\":\"f\"}"));
     ck_assert_uint_eq(got->n_tools, 2);
@@ -204,24 +204,24 @@ START_TEST(events_are_fetched_in_order_until_the_last)
 
     greet();
     stream = ask("hello", NULL, NULL);
-    peer_delta(&peer, stream, 0, "one ");
-    peer_delta(&peer, stream, 1, "two");
-    peer_done(&peer, stream);
+    daemon_delta(&sottod, stream, 0, "one ");
+    daemon_delta(&sottod, stream, 1, "two");
+    daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_str_eq(event->delta->text, "one ");
     ck_assert_uint_eq(event->delta->tokens[0], 100);
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_str_eq(event->delta->text, "two");
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert(event->last);
     ck_assert_str_eq(event->done->reason_name, "length");
     ck_assert_double_eq_tol(event->done->tokens_per_second, 500, 0.1);
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_NOT_FOUND);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_NOT_FOUND);
 }
 END_TEST
 
-START_TEST(two_requests_on_one_connection_keep_apart)
+START_TEST(two_requests_on_one_connection_are_independent)
 {
     const struct sotto_event *event;
     struct seen seen = { .n_events = 0 };
@@ -233,22 +233,22 @@ START_TEST(two_requests_on_one_connection_keep_apart)
     pulled = ask("a", NULL, NULL);
     pushed = ask("b", see, &seen);
     third = ask("c", NULL, NULL);
-    peer_delta(&peer, third, 0, "C");
-    peer_delta(&peer, pushed, 0, "B");
-    peer_delta(&peer, pulled, 0, "A");
-    peer_done(&peer, pushed);
+    daemon_delta(&sottod, third, 0, "C");
+    daemon_delta(&sottod, pushed, 0, "B");
+    daemon_delta(&sottod, pulled, 0, "A");
+    daemon_done(&sottod, pushed);
 
-    ck_assert_int_eq(sotto_next(peer.sotto, pulled, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, pulled, &event, &error), SOTTO_OK);
     ck_assert_str_eq(event->delta->text, "A");
-    ck_assert_int_eq(sotto_next(peer.sotto, third, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, third, &event, &error), SOTTO_OK);
     ck_assert_str_eq(event->delta->text, "C");
-    ck_assert_int_eq(sotto_wait(peer.sotto, 0, &error), SOTTO_DEADLINE_EXCEEDED);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 0, &error), SOTTO_DEADLINE_EXCEEDED);
     ck_assert_str_eq(seen.text, "B");
     ck_assert_uint_eq(seen.n_last, 1);
 }
 END_TEST
 
-START_TEST(a_stream_torn_at_every_byte_is_read_whole)
+START_TEST(frames_that_come_byte_by_byte_are_read_whole)
 {
     struct seen seen = { .n_events = 0 };
     const uint8_t delta[] = { 15, 0, 0, 0, 8, 1, 26, 11, 18, 1, 5, 26, 6, ' ', 'h', 'e', 'l', 'l', 'o' };
@@ -257,8 +257,8 @@ START_TEST(a_stream_torn_at_every_byte_is_read_whole)
     ck_assert_uint_eq(ask("hello", see, &seen), 1);
     for (size_t i = 0; i < sizeof(delta); i++) {
         ck_assert_uint_eq(seen.n_events, 0);
-        peer_send_bytes(&peer, &delta[i], 1);
-        ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+        daemon_send_bytes(&sottod, &delta[i], 1);
+        ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     }
 
     ck_assert_str_eq(seen.text, " hello");
@@ -274,14 +274,14 @@ START_TEST(a_refusal_ends_its_request_alone)
     greet();
     refused = ask("a", NULL, NULL);
     other = ask("b", NULL, NULL);
-    peer_error(&peer, refused, 0, false);
-    peer_done(&peer, other);
+    daemon_error(&sottod, refused, 0, false);
+    daemon_done(&sottod, other);
 
-    ck_assert_int_eq(sotto_next(peer.sotto, refused, &event, &error), SOTTO_NOT_FOUND);
+    ck_assert_int_eq(sotto_next(sottod.sotto, refused, &event, &error), SOTTO_NOT_FOUND);
     ck_assert_str_eq(error.message, "there is no such model");
     ck_assert_str_eq(error.field, "generate.model");
     ck_assert_uint_eq(error.retry_after_ms, 250);
-    ck_assert_int_eq(sotto_next(peer.sotto, other, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, other, &event, &error), SOTTO_OK);
 }
 END_TEST
 
@@ -292,29 +292,29 @@ START_TEST(a_refusal_on_stream_0_goes_to_the_request_it_is_about)
 
     greet();
     stream = ask("a", see, &seen);
-    peer_error(&peer, 0, stream, false);
+    daemon_error(&sottod, 0, stream, false);
 
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     ck_assert_int_eq(seen.code, SOTTO_NOT_FOUND);
     ck_assert_uint_eq(seen.n_last, 1);
 }
 END_TEST
 
-START_TEST(a_refusal_without_words_gets_some)
+START_TEST(an_error_without_a_message_gets_one)
 {
     const struct sotto_event *event;
     const uint8_t bare[] = { 4, 0, 0, 0, 8, 1, 42, 0 }; /* Error{} on stream 1 */
 
     greet();
     ask("a", NULL, NULL);
-    peer_send_bytes(&peer, bare, sizeof(bare));
+    daemon_send_bytes(&sottod, bare, sizeof(bare));
 
-    ck_assert_int_eq(sotto_next(peer.sotto, 1, &event, &error), SOTTO_UNKNOWN);
+    ck_assert_int_eq(sotto_next(sottod.sotto, 1, &event, &error), SOTTO_UNKNOWN);
     ck_assert_str_eq(error.message, "the daemon gave no reason for this error (UNKNOWN)");
 }
 END_TEST
 
-START_TEST(a_body_from_the_future_is_passed_over)
+START_TEST(an_unknown_body_is_ignored)
 {
     struct seen seen = { .n_events = 0 };
     uint32_t stream;
@@ -322,15 +322,15 @@ START_TEST(a_body_from_the_future_is_passed_over)
 
     greet();
     stream = ask("a", see, &seen);
-    peer_send_bytes(&peer, unknown, sizeof(unknown));
-    peer_done(&peer, stream);
+    daemon_send_bytes(&sottod, unknown, sizeof(unknown));
+    daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     ck_assert_uint_eq(seen.n_events, 1);
 }
 END_TEST
 
-START_TEST(credit_says_what_was_handed_over)
+START_TEST(credit_acknowledges_what_the_caller_has_got)
 {
     const struct sotto_event *event;
     const Sotto__V1__ClientFrame *got;
@@ -338,14 +338,14 @@ START_TEST(credit_says_what_was_handed_over)
 
     greet();
     stream = ask("hello", NULL, NULL);
-    peer_read(&peer);
-    peer_delta(&peer, stream, 0, "one ");
-    peer_delta(&peer, stream, 1, "two");
-    sotto_next(peer.sotto, stream, &event, &error);
+    daemon_read(&sottod);
+    daemon_delta(&sottod, stream, 0, "one ");
+    daemon_delta(&sottod, stream, 1, "two");
+    sotto_next(sottod.sotto, stream, &event, &error);
 
-    ck_assert_int_eq(sotto_grant(peer.sotto, stream, 8, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_grant(sottod.sotto, stream, 8, &error), SOTTO_OK);
 
-    got = peer_read(&peer);
+    got = daemon_read(&sottod);
     ck_assert_uint_eq(got->stream, stream);
     ck_assert_uint_eq(got->credit->tokens, 8);
     ck_assert_uint_eq(got->credit->have_token, 1);
@@ -353,7 +353,7 @@ START_TEST(credit_says_what_was_handed_over)
 }
 END_TEST
 
-START_TEST(cancel_is_sent_once_and_not_for_the_ended)
+START_TEST(cancel_is_sent_once_and_not_for_ended_requests)
 {
     const struct sotto_event *event;
     uint32_t stream;
@@ -361,14 +361,14 @@ START_TEST(cancel_is_sent_once_and_not_for_the_ended)
 
     greet();
     stream = ask("hello", NULL, NULL);
-    peer_read(&peer);
-    ck_assert_int_eq(sotto_cancel(peer.sotto, stream, &error), SOTTO_OK);
-    ck_assert_int_eq(peer_read(&peer)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL);
-    peer_done(&peer, stream);
-    sotto_next(peer.sotto, stream, &event, &error);
+    daemon_read(&sottod);
+    ck_assert_int_eq(sotto_cancel(sottod.sotto, stream, &error), SOTTO_OK);
+    ck_assert_int_eq(daemon_read(&sottod)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL);
+    daemon_done(&sottod, stream);
+    sotto_next(sottod.sotto, stream, &event, &error);
 
-    ck_assert_int_eq(sotto_cancel(peer.sotto, stream, &error), SOTTO_OK);
-    ck_assert_int_eq(recv(peer.fd, &byte, 1, MSG_DONTWAIT), -1);
+    ck_assert_int_eq(sotto_cancel(sottod.sotto, stream, &error), SOTTO_OK);
+    ck_assert_int_eq(recv(sottod.fd, &byte, 1, MSG_DONTWAIT), -1);
 }
 END_TEST
 
@@ -381,18 +381,18 @@ START_TEST(a_dropped_request_is_cancelled_and_silent)
 
     greet();
     stream = ask("hello", see, &seen);
-    peer_read(&peer);
-    sotto_drop(peer.sotto, stream);
-    ck_assert_int_eq(peer_read(&peer)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL);
-    peer_delta(&peer, stream, 0, "one ");
-    peer_done(&peer, stream);
+    daemon_read(&sottod);
+    sotto_drop(sottod.sotto, stream);
+    ck_assert_int_eq(daemon_read(&sottod)->body_case, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL);
+    daemon_delta(&sottod, stream, 0, "one ");
+    daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     ck_assert_uint_eq(seen.n_events, 0);
-    sotto_drop(peer.sotto, stream = ask("again", see, &seen));
+    sotto_drop(sottod.sotto, stream = ask("again", see, &seen));
     mem_read(MEM_WIRE, &open);
-    peer_done(&peer, stream);
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    daemon_done(&sottod, stream);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     mem_read(MEM_WIRE, &ended);
     ck_assert_uint_eq(ended.blocks, open.blocks - 1);
 }
@@ -403,8 +403,8 @@ static void close_inside(void *owner, const struct sotto_event *event)
     struct seen *seen = owner;
 
     see(owner, event);
-    seen->dispatch_inside = sotto_wait(peer.sotto, 0, NULL);
-    sotto_close(peer.sotto);
+    seen->dispatch_inside = sotto_wait(sottod.sotto, 0, NULL);
+    sotto_close(sottod.sotto);
 }
 
 START_TEST(a_callback_may_close_but_not_wait)
@@ -414,13 +414,13 @@ START_TEST(a_callback_may_close_but_not_wait)
 
     greet();
     stream = ask("hello", close_inside, &seen);
-    peer_delta(&peer, stream, 0, "one ");
-    peer_delta(&peer, stream, 1, "two ");
+    daemon_delta(&sottod, stream, 0, "one ");
+    daemon_delta(&sottod, stream, 1, "two ");
 
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_CANCELLED);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_CANCELLED);
     ck_assert_uint_eq(seen.n_events, 1);
     ck_assert_int_eq(seen.dispatch_inside, SOTTO_FAILED_PRECONDITION);
-    peer.sotto = NULL;
+    sottod.sotto = NULL;
 }
 END_TEST
 
@@ -432,18 +432,18 @@ static void ask_inside(void *owner, const struct sotto_event *event)
     }
 }
 
-START_TEST(a_callback_may_ask_again)
+START_TEST(a_callback_may_send_another_request)
 {
     struct seen seen = { .n_events = 0 };
     uint32_t stream;
 
     greet();
     stream = ask("first", ask_inside, &seen);
-    peer_read(&peer);
-    peer_done(&peer, stream);
+    daemon_read(&sottod);
+    daemon_done(&sottod, stream);
 
-    ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
-    ck_assert_mem_eq(peer_read(&peer)->generate->text.data, "next", 4);
+    ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
+    ck_assert_mem_eq(daemon_read(&sottod)->generate->text.data, "next", 4);
 }
 END_TEST
 
@@ -452,7 +452,7 @@ static void on_alarm(int signal)
     (void)signal;
 }
 
-START_TEST(a_signal_ends_the_waiting_not_the_request)
+START_TEST(a_signal_ends_the_waiting_and_not_the_request)
 {
     const struct sigaction action = { .sa_handler = on_alarm };
     const struct sotto_event *event = (const struct sotto_event *)&error;
@@ -463,10 +463,10 @@ START_TEST(a_signal_ends_the_waiting_not_the_request)
     sigaction(SIGALRM, &action, NULL);
     ualarm(20000, 0);
 
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert_ptr_null(event);
-    peer_done(&peer, stream);
-    ck_assert_int_eq(sotto_next(peer.sotto, stream, &event, &error), SOTTO_OK);
+    daemon_done(&sottod, stream);
+    ck_assert_int_eq(sotto_next(sottod.sotto, stream, &event, &error), SOTTO_OK);
     ck_assert(event->last);
 }
 END_TEST
@@ -478,11 +478,11 @@ START_TEST(a_whole_answer_is_put_together)
 
     greet();
     sotto_generate_set_text(generate, "x", 1);
-    peer_delta(&peer, 1, 0, "one ");
-    peer_delta(&peer, 1, 1, "two");
-    peer_done(&peer, 1);
+    daemon_delta(&sottod, 1, 0, "one ");
+    daemon_delta(&sottod, 1, 1, "two");
+    daemon_done(&sottod, 1);
 
-    ck_assert_int_eq(sotto_ask(peer.sotto, generate, &answer, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_ask(sottod.sotto, generate, &answer, &error), SOTTO_OK);
 
     ck_assert_str_eq(answer->text, "one two");
     ck_assert_uint_eq(answer->n_tokens, 2);
@@ -500,7 +500,7 @@ static void *read_slowly(void *owner)
     char bytes[4096];
     ssize_t n;
 
-    while ((n = recv(peer.fd, bytes, sizeof(bytes), 0)) > 0) {
+    while ((n = recv(sottod.fd, bytes, sizeof(bytes), 0)) > 0) {
         *n_read += (size_t)n;
         if (*n_read > 3000000) {
             break;
@@ -509,7 +509,7 @@ static void *read_slowly(void *owner)
     return NULL;
 }
 
-START_TEST(what_the_socket_does_not_take_stays_queued)
+START_TEST(bytes_that_the_socket_does_not_take_stay_queued)
 {
     static char text[3000000];
     struct sotto_generate *generate = sotto_generate_create();
@@ -519,11 +519,11 @@ START_TEST(what_the_socket_does_not_take_stays_queued)
     greet();
     memset(text, 'a', sizeof(text));
     sotto_generate_set_text(generate, text, sizeof(text));
-    ck_assert_int_eq(sotto_send_generate(peer.sotto, generate, NULL, NULL, NULL, &error), SOTTO_OK);
-    ck_assert_int_eq(sotto_events(peer.sotto), POLLIN | POLLOUT);
+    ck_assert_int_eq(sotto_send_generate(sottod.sotto, generate, NULL, NULL, NULL, &error), SOTTO_OK);
+    ck_assert_int_eq(sotto_events(sottod.sotto), POLLIN | POLLOUT);
     pthread_create(&reader, NULL, read_slowly, &n_read);
-    while (sotto_events(peer.sotto) & POLLOUT) {
-        ck_assert_int_eq(sotto_wait(peer.sotto, 1000, &error), SOTTO_OK);
+    while (sotto_events(sottod.sotto) & POLLOUT) {
+        ck_assert_int_eq(sotto_wait(sottod.sotto, 1000, &error), SOTTO_OK);
     }
     pthread_join(reader, NULL);
 
@@ -540,26 +540,26 @@ int main(void)
     tcase_add_checked_fixture(facts, setup, teardown);
     tcase_add_test(facts, a_request_waits_for_the_greeting);
     tcase_add_test(facts, the_greeting_tells_limits_and_capabilities);
-    tcase_add_test(facts, what_is_set_arrives_and_what_is_not_is_absent);
-    tcase_add_test(facts, nothing_set_is_nothing_sent_but_the_prompt);
+    tcase_add_test(facts, fields_that_are_set_arrive_and_others_are_absent);
+    tcase_add_test(facts, without_options_only_the_prompt_is_sent);
     tcase_add_test(facts, an_answer_without_tokens_has_no_speed);
     tcase_add_test(facts, the_last_prompt_set_is_the_one_sent);
     tcase_add_test(facts, tools_variables_and_fields_go_with_the_messages);
     tcase_add_test(facts, events_are_fetched_in_order_until_the_last);
-    tcase_add_test(facts, two_requests_on_one_connection_keep_apart);
-    tcase_add_test(facts, a_stream_torn_at_every_byte_is_read_whole);
+    tcase_add_test(facts, two_requests_on_one_connection_are_independent);
+    tcase_add_test(facts, frames_that_come_byte_by_byte_are_read_whole);
     tcase_add_test(facts, a_refusal_ends_its_request_alone);
     tcase_add_test(facts, a_refusal_on_stream_0_goes_to_the_request_it_is_about);
-    tcase_add_test(facts, a_refusal_without_words_gets_some);
-    tcase_add_test(facts, a_body_from_the_future_is_passed_over);
-    tcase_add_test(facts, credit_says_what_was_handed_over);
-    tcase_add_test(facts, cancel_is_sent_once_and_not_for_the_ended);
+    tcase_add_test(facts, an_error_without_a_message_gets_one);
+    tcase_add_test(facts, an_unknown_body_is_ignored);
+    tcase_add_test(facts, credit_acknowledges_what_the_caller_has_got);
+    tcase_add_test(facts, cancel_is_sent_once_and_not_for_ended_requests);
     tcase_add_test(facts, a_dropped_request_is_cancelled_and_silent);
     tcase_add_test(facts, a_callback_may_close_but_not_wait);
-    tcase_add_test(facts, a_callback_may_ask_again);
-    tcase_add_test(facts, a_signal_ends_the_waiting_not_the_request);
+    tcase_add_test(facts, a_callback_may_send_another_request);
+    tcase_add_test(facts, a_signal_ends_the_waiting_and_not_the_request);
     tcase_add_test(facts, a_whole_answer_is_put_together);
-    tcase_add_test(facts, what_the_socket_does_not_take_stays_queued);
+    tcase_add_test(facts, bytes_that_the_socket_does_not_take_stay_queued);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

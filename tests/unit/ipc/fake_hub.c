@@ -19,7 +19,7 @@ struct ticket {
     ticket_status_fn status;
 };
 
-static struct hub *hub_of; /* streams don't carry it: one test, one hub */
+static struct hub *hub_of; /* there is one in a test */
 
 void fake_hub_init(struct hub *hub)
 {
@@ -67,7 +67,7 @@ int hub_generate(struct hub *hub, const Sotto__V1__Generate *ask, const struct g
     (void)ask;
     usleep(hub->block_ms * 1000u);
     if (hub->refuse) {
-        diag_set(diag, "the hub was told to refuse");
+        diag_set(diag, "the fake hub refuses");
         *ret_retry_ms = 250;
         return steal_refusal(hub);
     }
@@ -213,7 +213,7 @@ static int put(struct hub *hub, struct ticket ticket, struct ticket **ret_ticket
     struct ticket *copy;
 
     if (hub->refuse) {
-        diag_set(diag, "the hub was told to refuse");
+        diag_set(diag, "the fake hub refuses");
         return steal_refusal(hub);
     }
     copy = mem_calloc(MEM_STREAM, 1, sizeof(*copy));

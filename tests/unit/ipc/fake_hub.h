@@ -1,8 +1,7 @@
 /*
- * Fake hub: the hub's door, played by the test
- *
- * Streams do nothing by themselves: a test lets them speak. What the door promises to answer later (a cancelled
- * stream's Done, an aborted one's Error, tokenising) is answered in fake_hub_iterate(), never from inside a call.
+ * Fake hub: the functions of stream/hub.h for tests
+ * Streams do nothing by themselves: a test lets them send. What the hub answers later (the Done of a cancelled stream,
+ * the Error of an aborted one, tokenising) is answered in fake_hub_iterate(), never from inside a call.
  */
 #ifndef SOTTO_TESTS_FAKE_HUB_H
 #define SOTTO_TESTS_FAKE_HUB_H
@@ -16,7 +15,7 @@ struct stream {
     const struct stream_sink *sink;
     void *owner;
     struct grant grant;
-    uint32_t n_tokens; /* given so far */
+    uint32_t n_tokens; /* sent so far */
     uint64_t credit;   /* granted after the first */
     bool parked;
     bool cancelled;
@@ -32,16 +31,16 @@ struct hub {
     unsigned n_tickets_forgotten;
     unsigned n_hints;
     unsigned n_hinting; /* connections */
-    int refuse;         /* what hub_generate() and the questions return, once */
-    unsigned block_ms;  /* hub_generate() keeps the loop for so long */
-    bool hold;          /* questions stay unanswered */
+    int refuse;         /* the next result of hub_generate() or a question */
+    unsigned block_ms;  /* hub_generate() blocks the loop for this time */
+    bool hold;          /* questions are not answered */
 };
 
 void fake_hub_init(struct hub *hub);
-void fake_hub_finish(struct hub *hub); /* nothing may be live */
+void fake_hub_finish(struct hub *hub); /* nothing may be open */
 void fake_hub_iterate(struct hub *hub);
 
-/* The @i-th live stream; the test fails if there is none. */
+/* Returns the @i-th open stream; the test fails if there is none. */
 struct stream *fake_stream(struct hub *hub, unsigned i);
 
 void fake_accept(struct stream *stream);

@@ -31,10 +31,10 @@ static int reload(void *owner, Sotto__V1__Reloaded *ret_reloaded, struct diag *d
     return 0;
 }
 
-static void describe(void *owner, const struct grant *whose, Sotto__V1__StatusReport *report)
+static void describe(void *owner, const struct grant *grant_of, Sotto__V1__StatusReport *report)
 {
     (void)owner;
-    (void)whose;
+    (void)grant_of;
     report->config_generation = 1;
 }
 
@@ -163,51 +163,45 @@ bool client_send_bytes(struct fixture *fixture, struct client *client, const voi
     return true;
 }
 
-void client_send(struct fixture *fixture, struct client *client, const Sotto__V1__ClientFrame *frame)
+void client_send(struct fixture *fixture, struct client *client, uint32_t label, Sotto__V1__ClientFrame__BodyCase body,
+                 const void *message)
 {
+    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     struct buf bytes;
 
+    frame.stream = label;
+    frame.body_case = body;
+    frame.hello = wire_message(message); /* all bodies share this pointer */
     buf_init(&bytes, MEM_MISC, 64u << 20);
-    ck_assert_int_eq(wire_pack(&frame->base, &bytes), BUF_OK);
+    ck_assert_int_eq(wire_pack(&frame.base, &bytes), BUF_OK);
     client_send_bytes(fixture, client, buf_data(&bytes), bytes.n);
     buf_finish(&bytes);
 }
 
 void client_hello(struct fixture *fixture, struct client *client)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
 
     hello.version_min = 1;
     hello.version_max = 1;
-    hello.client = (char *)(uintptr_t) "test";
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
-    frame.hello = &hello;
-    client_send(fixture, client, &frame);
+    hello.client = wire_str("test");
+    client_send(fixture, client, 0, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
     client_expect(fixture, client, HAS(WELCOME), 0);
 }
 
 void client_generate(struct fixture *fixture, struct client *client, uint32_t label)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
 
     generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    frame.stream = label;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
-    frame.generate = &generate;
-    client_send(fixture, client, &frame);
+    client_send(fixture, client, label, SOTTO__V1__CLIENT_FRAME__BODY_GENERATE, &generate);
 }
 
 void client_cancel(struct fixture *fixture, struct client *client, uint32_t label)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Cancel cancel = SOTTO__V1__CANCEL__INIT;
 
-    frame.stream = label;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
-    frame.cancel = &cancel;
-    client_send(fixture, client, &frame);
+    client_send(fixture, client, label, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL, &cancel);
 }
 
 static bool read_some(struct client *client)

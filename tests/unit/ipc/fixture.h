@@ -1,7 +1,7 @@
 /*
- * World: a room of connections on a loop of its own, the fake hub, and clients made of plain sockets
+ * Fixture: struct ipc on a loop of its own, a fake hub, and clients made of plain sockets
  *
- * One thread plays both sides: whoever waits for something lets the loop turn meanwhile.
+ * Daemon and clients run in one thread: a client that waits runs the loop meanwhile.
  */
 #ifndef SOTTO_IPC_FIXTURE_H
 #define SOTTO_IPC_FIXTURE_H
@@ -16,10 +16,10 @@ struct fixture {
     uv_loop_t loop;
     struct hub hub;
     struct ipc *ipc;
-    struct grant grant; /* what every peer gets */
+    struct grant grant; /* of every peer */
     char dir[64];
     char path[96];
-    int reload; /* what a reload returns */
+    int reload; /* the result of a reload */
     bool is_closed;
 };
 
@@ -27,42 +27,43 @@ struct client {
     int fd;
     struct buf in;
     struct wire wire;
-    size_t n_eat; /* bytes of the frame given out last */
+    size_t n_eat; /* bytes of the frame returned last */
 };
 
-/* The usual bounds, with short times; a test changes world->ipc->limits. */
+/* Opens it with the usual limits and short times; a test may change fixture->ipc->limits. */
 void fixture_open(struct fixture *fixture);
 
 /* Ends everything and checks that nothing is left. */
 void fixture_close(struct fixture *fixture);
 
-/* One turn of the loop and of the hub; and turns for so many milliseconds. */
+/* Runs one iteration of the loop and of the hub; and iterations for @ms. */
 void fixture_iterate(struct fixture *fixture);
 void fixture_run(struct fixture *fixture, unsigned ms);
 
 void client_connect(struct fixture *fixture, struct client *client);
 void client_close(struct client *client);
 
-/* All bytes, letting the loop turn while the socket is full. False: the connection is gone. */
+/* Sends all bytes, and runs the loop while the socket is full. False: the connection has ended. */
 bool client_send_bytes(struct fixture *fixture, struct client *client, const void *bytes, size_t n);
 
-/* Fills one of the bodies; @frame points into @client's memory until the next call. */
-void client_send(struct fixture *fixture, struct client *client, const Sotto__V1__ClientFrame *frame);
+/* Sends a frame with @message, which is of the kind @body. */
+void client_send(struct fixture *fixture, struct client *client, uint32_t label, Sotto__V1__ClientFrame__BodyCase body,
+                 const void *message);
 void client_hello(struct fixture *fixture, struct client *client);
 void client_generate(struct fixture *fixture, struct client *client, uint32_t label);
 void client_cancel(struct fixture *fixture, struct client *client, uint32_t label);
 
-/* The next frame, within 5 s; NULL: the connection has ended. Valid until the next call. */
+/* Returns the next frame, which must come within 5 s, valid until the next call. NULL: the connection has ended. */
 const Sotto__V1__ServerFrame *client_next(struct fixture *fixture, struct client *client);
 
-/* The same, with the body that must come. */
+/* Return the next frame, which must be of the kind @body, or an Error. */
 const Sotto__V1__ServerFrame *client_expect(struct fixture *fixture, struct client *client,
                                             Sotto__V1__ServerFrame__BodyCase body, uint32_t stream);
 const Sotto__V1__Error *client_expect_error(struct fixture *fixture, struct client *client, uint32_t stream,
                                             Sotto__V1__Code code, bool fatal);
 void client_expect_end(struct fixture *fixture, struct client *client);
 
-/* Nothing comes for @ms. */
+/* Checks that nothing comes for @ms. */
 void client_expect_silence(struct fixture *fixture, struct client *client, unsigned ms);
 
 #define HAS(name) SOTTO__V1__SERVER_FRAME__BODY_##name

@@ -1,5 +1,5 @@
 /*
- * The opening of a connection, frames whole and torn, labels.
+ * The opening of a connection, frames whole and in pieces, labels.
  */
 #include "fixture.h"
 #include <string.h>
@@ -22,19 +22,17 @@ static void teardown(void)
     fixture_close(&fixture);
 }
 
-static Sotto__V1__ClientFrame hello_frame(Sotto__V1__Hello *hello)
+/* Returns a Hello of version 1. */
+static Sotto__V1__Hello hello_1(void)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
+    Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
 
-    sotto__v1__hello__init(hello);
-    hello->version_min = 1;
-    hello->version_max = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
-    frame.hello = hello;
-    return frame;
+    hello.version_min = 1;
+    hello.version_max = 1;
+    return hello;
 }
 
-/* A frame whose body is one unknown field that fills it up to @n bytes. */
+/* Returns a frame of @n bytes, all of one unknown field. */
 static uint8_t *padded_frame(uint32_t n)
 {
     uint8_t *bytes = calloc(1, n + 4u);
@@ -45,7 +43,8 @@ static uint8_t *padded_frame(uint32_t n)
     for (size_t i = 0, left = n - 7u; i < 5; i++, left >>= 7) {
         bytes[6 + i] = (uint8_t)((left & 0x7f) | (i < 4 ? 0x80 : 0));
     }
-    /* a length of five bytes is larger than needed, but legal: 2 for the tag, 5 for it, the rest is the field */
+    /* the length of the field has five bytes, more than needed but legal: 2 are the tag, 5 the length, the rest the
+     * field */
     return bytes;
 }
 
@@ -53,11 +52,10 @@ static uint8_t *padded_frame(uint32_t n)
 
 START_TEST(hello_is_answered_by_welcome_with_the_peers_limits)
 {
-    Sotto__V1__Hello hello;
-    Sotto__V1__ClientFrame frame = hello_frame(&hello);
+    Sotto__V1__Hello hello = hello_1();
     const Sotto__V1__Welcome *welcome;
 
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 0, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
     welcome = client_expect(&fixture, &one, HAS(WELCOME), 0)->welcome;
 
     ck_assert_uint_eq(welcome->version, 1);
@@ -82,7 +80,7 @@ START_TEST(a_request_before_hello_ends_its_connection_alone)
 }
 END_TEST
 
-START_TEST(who_says_nothing_is_asked_to_leave)
+START_TEST(a_peer_without_hello_is_disconnected)
 {
     fixture.ipc->limits.hello_ms = 50;
     client_close(&two);
@@ -95,11 +93,10 @@ END_TEST
 
 START_TEST(a_second_hello_is_fatal)
 {
-    Sotto__V1__Hello hello;
-    Sotto__V1__ClientFrame frame = hello_frame(&hello);
+    Sotto__V1__Hello hello = hello_1();
 
     client_hello(&fixture, &one);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 0, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
 
     client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
     client_expect_end(&fixture, &one);
@@ -108,26 +105,23 @@ END_TEST
 
 START_TEST(hello_on_a_stream_is_fatal)
 {
-    Sotto__V1__Hello hello;
-    Sotto__V1__ClientFrame frame = hello_frame(&hello);
+    Sotto__V1__Hello hello = hello_1();
 
-    frame.stream = 5;
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 5, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
 
     client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true);
     client_expect_end(&fixture, &one);
 }
 END_TEST
 
-START_TEST(a_version_of_the_future_is_refused_with_both_ranges)
+START_TEST(a_later_version_is_refused_with_both_ranges)
 {
-    Sotto__V1__Hello hello;
-    Sotto__V1__ClientFrame frame = hello_frame(&hello);
+    Sotto__V1__Hello hello = hello_1();
     const Sotto__V1__Error *error;
 
     hello.version_min = 2;
     hello.version_max = 3;
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 0, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
 
     error = client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, true);
     ck_assert_ptr_nonnull(strstr(error->message, "speaks version 1"));
@@ -137,11 +131,10 @@ END_TEST
 
 START_TEST(a_hello_out_of_range_is_fatal_and_names_the_field)
 {
-    Sotto__V1__Hello hello;
-    Sotto__V1__ClientFrame frame = hello_frame(&hello);
+    Sotto__V1__Hello hello = hello_1();
 
     hello.version_min = 0;
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 0, SOTTO__V1__CLIENT_FRAME__BODY_HELLO, &hello);
 
     ck_assert_str_eq(client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true)->field,
                      "hello.version_min");
@@ -249,7 +242,7 @@ START_TEST(an_empty_frame_is_an_unknown_request)
 }
 END_TEST
 
-START_TEST(half_a_frame_has_its_time)
+START_TEST(an_incomplete_frame_has_a_deadline)
 {
     static const uint8_t half[] = { 9, 0, 0, 0, 1 };
 
@@ -262,7 +255,7 @@ START_TEST(half_a_frame_has_its_time)
 }
 END_TEST
 
-START_TEST(silence_between_frames_may_last)
+START_TEST(silence_between_frames_has_no_deadline)
 {
     fixture.ipc->limits.half_frame_ms = 20;
     fixture.ipc->limits.hello_ms = 20;
@@ -272,7 +265,7 @@ START_TEST(silence_between_frames_may_last)
 }
 END_TEST
 
-START_TEST(garbage_ends_its_connection_and_nobody_elses)
+START_TEST(garbage_ends_its_connection_and_no_other)
 {
     static const uint8_t garbage[] = { 5, 0, 0, 0, 0x0b, 0xff, 0xff, 0xff, 0xff };
 
@@ -294,7 +287,7 @@ START_TEST(a_frame_that_multiplies_in_memory_is_refused)
     uint8_t *bytes = malloc(N + 4 + 16);
     size_t at = 4;
 
-    /* watch.topics, empty, again and again: two bytes that cost a pointer and a string each */
+    /* empty watch.topics, many times: each has two bytes and costs a pointer and a string */
     bytes[at++] = 0x62;
     for (size_t i = 0, left = N - 5; i < 4; i++, left >>= 7) {
         bytes[at++] = (uint8_t)((left & 0x7f) | (i < 3 ? 0x80 : 0));
@@ -316,7 +309,7 @@ END_TEST
 
 /* ---- labels (O13) */
 
-START_TEST(a_live_label_is_refused_and_the_first_request_runs_on)
+START_TEST(a_label_in_use_is_refused_and_the_first_request_goes_on)
 {
     const Sotto__V1__Error *error;
 
@@ -345,7 +338,7 @@ START_TEST(a_label_is_free_again_after_its_last_frame)
 }
 END_TEST
 
-START_TEST(labels_of_two_connections_are_strangers)
+START_TEST(labels_of_two_connections_are_independent)
 {
     client_hello(&fixture, &one);
     client_hello(&fixture, &two);
@@ -384,16 +377,12 @@ END_TEST
 
 START_TEST(cancel_and_credit_of_no_request_are_ignored)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
 
     client_hello(&fixture, &one);
     client_cancel(&fixture, &one, 3);
     client_cancel(&fixture, &one, 0);
-    frame.stream = 4;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
-    frame.credit = &credit;
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 4, SOTTO__V1__CLIENT_FRAME__BODY_CREDIT, &credit);
 
     client_expect_silence(&fixture, &one, 20);
 }
@@ -414,14 +403,10 @@ END_TEST
 
 START_TEST(a_bad_field_ends_the_request_and_is_named)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
 
-    frame.stream = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
-    frame.generate = &generate;
     client_hello(&fixture, &one);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_GENERATE, &generate);
 
     ck_assert_str_eq(client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false)->field,
                      "generate");
@@ -462,10 +447,10 @@ int main(void)
     tcase_set_timeout(facts, 20);
     tcase_add_test(facts, hello_is_answered_by_welcome_with_the_peers_limits);
     tcase_add_test(facts, a_request_before_hello_ends_its_connection_alone);
-    tcase_add_test(facts, who_says_nothing_is_asked_to_leave);
+    tcase_add_test(facts, a_peer_without_hello_is_disconnected);
     tcase_add_test(facts, a_second_hello_is_fatal);
     tcase_add_test(facts, hello_on_a_stream_is_fatal);
-    tcase_add_test(facts, a_version_of_the_future_is_refused_with_both_ranges);
+    tcase_add_test(facts, a_later_version_is_refused_with_both_ranges);
     tcase_add_test(facts, a_hello_out_of_range_is_fatal_and_names_the_field);
     tcase_add_test(facts, a_claimed_length_sets_no_memory_aside);
     tcase_add_test(facts, before_welcome_a_frame_has_4096_bytes_at_most);
@@ -473,13 +458,13 @@ int main(void)
     tcase_add_test(facts, a_frame_may_come_one_byte_at_a_time);
     tcase_add_test(facts, several_frames_may_come_in_one_write_and_end_within_the_next_head);
     tcase_add_test(facts, an_empty_frame_is_an_unknown_request);
-    tcase_add_test(facts, half_a_frame_has_its_time);
-    tcase_add_test(facts, silence_between_frames_may_last);
-    tcase_add_test(facts, garbage_ends_its_connection_and_nobody_elses);
+    tcase_add_test(facts, an_incomplete_frame_has_a_deadline);
+    tcase_add_test(facts, silence_between_frames_has_no_deadline);
+    tcase_add_test(facts, garbage_ends_its_connection_and_no_other);
     tcase_add_test(facts, a_frame_that_multiplies_in_memory_is_refused);
-    tcase_add_test(facts, a_live_label_is_refused_and_the_first_request_runs_on);
+    tcase_add_test(facts, a_label_in_use_is_refused_and_the_first_request_goes_on);
     tcase_add_test(facts, a_label_is_free_again_after_its_last_frame);
-    tcase_add_test(facts, labels_of_two_connections_are_strangers);
+    tcase_add_test(facts, labels_of_two_connections_are_independent);
     tcase_add_test(facts, a_request_on_stream_0_is_refused_and_costs_nothing_else);
     tcase_add_test(facts, the_largest_label_is_a_label);
     tcase_add_test(facts, cancel_and_credit_of_no_request_are_ignored);

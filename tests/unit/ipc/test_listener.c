@@ -1,5 +1,5 @@
 /*
- * Whose socket file it is, and sockets that were passed in.
+ * Socket files, and sockets that were passed in.
  */
 #include "fixture.h"
 #include <fcntl.h>
@@ -31,7 +31,7 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A path below @dir of exactly @n bytes. */
+/* Writes a path below the folder that has exactly @n bytes. */
 static void path_of(size_t n)
 {
     size_t at = (size_t)snprintf(path, sizeof(path), "%s/", dir);
@@ -57,7 +57,7 @@ static int connect_to(const char *to)
     return r;
 }
 
-/* Plays a daemon that was killed: its file stays, its lock dies. */
+/* Leaves what a killed daemon leaves: its file, and no lock. */
 static void die_with_a_socket(void)
 {
     pid_t pid = fork();
@@ -110,7 +110,7 @@ START_TEST(two_long_paths_with_one_beginning_are_not_confused)
 }
 END_TEST
 
-START_TEST(what_a_killed_daemon_left_is_taken_over)
+START_TEST(the_socket_of_a_killed_daemon_is_replaced)
 {
     die_with_a_socket();
 
@@ -122,7 +122,7 @@ START_TEST(what_a_killed_daemon_left_is_taken_over)
 }
 END_TEST
 
-START_TEST(a_second_daemon_is_refused_and_told_the_firsts_process)
+START_TEST(a_second_daemon_is_refused_with_the_process_of_the_first)
 {
     struct socket_file first;
     char pid[32];
@@ -140,7 +140,7 @@ START_TEST(a_second_daemon_is_refused_and_told_the_firsts_process)
 }
 END_TEST
 
-START_TEST(a_living_socket_without_our_lock_is_left_alone)
+START_TEST(a_live_socket_without_a_lock_is_left_alone)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -181,7 +181,7 @@ START_TEST(a_link_at_the_path_is_refused_and_kept)
 }
 END_TEST
 
-START_TEST(a_folder_that_is_not_there_is_said)
+START_TEST(a_missing_folder_is_reported)
 {
     snprintf(path, sizeof(path), "%s/none/s", dir);
 
@@ -191,7 +191,7 @@ START_TEST(a_folder_that_is_not_there_is_said)
 }
 END_TEST
 
-/* Every event of the folder shows the mode that the file has then; the umask is as hostile as it can be. */
+/* At every event of the folder the file has its mode, in spite of the worst umask. */
 START_TEST(the_mode_is_right_from_the_first_moment)
 {
     static const mode_t masks[] = { 0, 022, 077, 0777 };
@@ -217,7 +217,7 @@ START_TEST(the_file_belongs_to_the_group_that_was_asked_for)
     struct stat st;
 
     if (geteuid() != 0) {
-        return; /* only root may give files away */
+        return; /* only root may do that */
     }
     ck_assert_int_eq(socket_file_make(&file, path, 4242, &diag), SOCKET_FILE_OK);
 
@@ -227,7 +227,7 @@ START_TEST(the_file_belongs_to_the_group_that_was_asked_for)
 }
 END_TEST
 
-START_TEST(a_file_that_somebody_put_in_our_place_is_not_removed)
+START_TEST(another_file_at_the_path_is_not_removed)
 {
     ck_assert_int_eq(make(), SOCKET_FILE_OK);
     unlink(path);
@@ -281,7 +281,7 @@ START_TEST(a_datagram_socket_is_refused)
 }
 END_TEST
 
-START_TEST(who_waits_while_memory_is_short_is_turned_away_and_the_next_is_served)
+START_TEST(without_memory_a_waiting_connection_is_closed_and_the_next_is_served)
 {
     struct fixture fixture;
     struct client client;
@@ -310,18 +310,18 @@ int main(void)
     tcase_add_test(facts, a_path_of_107_bytes_is_bound_whole);
     tcase_add_loop_test(facts, a_longer_path_is_refused_with_its_length, 0, 2);
     tcase_add_test(facts, two_long_paths_with_one_beginning_are_not_confused);
-    tcase_add_test(facts, what_a_killed_daemon_left_is_taken_over);
-    tcase_add_test(facts, a_second_daemon_is_refused_and_told_the_firsts_process);
-    tcase_add_test(facts, a_living_socket_without_our_lock_is_left_alone);
+    tcase_add_test(facts, the_socket_of_a_killed_daemon_is_replaced);
+    tcase_add_test(facts, a_second_daemon_is_refused_with_the_process_of_the_first);
+    tcase_add_test(facts, a_live_socket_without_a_lock_is_left_alone);
     tcase_add_test(facts, a_plain_file_at_the_path_is_refused_and_kept);
     tcase_add_test(facts, a_link_at_the_path_is_refused_and_kept);
-    tcase_add_test(facts, a_folder_that_is_not_there_is_said);
+    tcase_add_test(facts, a_missing_folder_is_reported);
     tcase_add_loop_test(facts, the_mode_is_right_from_the_first_moment, 0, 4);
     tcase_add_test(facts, the_file_belongs_to_the_group_that_was_asked_for);
-    tcase_add_test(facts, a_file_that_somebody_put_in_our_place_is_not_removed);
+    tcase_add_test(facts, another_file_at_the_path_is_not_removed);
     tcase_add_test(facts, a_passed_in_socket_serves_and_is_never_removed);
     tcase_add_test(facts, a_datagram_socket_is_refused);
-    tcase_add_test(facts, who_waits_while_memory_is_short_is_turned_away_and_the_next_is_served);
+    tcase_add_test(facts, without_memory_a_waiting_connection_is_closed_and_the_next_is_served);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * What the kernel says about a peer.
+ * The credentials of a peer, from the kernel.
  */
 #include "ipc/peer.h"
 #include "unit.h"
@@ -22,7 +22,7 @@ static void teardown(void)
     close(pair[1]);
 }
 
-START_TEST(it_has_its_users_groups_and_process)
+START_TEST(a_peer_has_the_users_groups_and_process)
 {
     ck_assert_int_eq(peer_read(&peer, pair[0]), 0);
 
@@ -34,7 +34,7 @@ START_TEST(it_has_its_users_groups_and_process)
 }
 END_TEST
 
-/* More groups than the first question has room for. */
+/* These are more groups than the first call has room for. */
 START_TEST(a_hundred_groups_are_all_known)
 {
     gid_t gids[100];
@@ -56,7 +56,7 @@ START_TEST(a_hundred_groups_are_all_known)
 }
 END_TEST
 
-START_TEST(what_is_no_socket_is_a_fault)
+START_TEST(a_descriptor_that_is_not_a_socket_is_a_fault)
 {
     ck_assert_int_lt(peer_read(&peer, STDIN_FILENO), 0);
 }
@@ -68,9 +68,9 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
-    tcase_add_test(facts, it_has_its_users_groups_and_process);
+    tcase_add_test(facts, a_peer_has_the_users_groups_and_process);
     tcase_add_test(facts, a_hundred_groups_are_all_known);
-    tcase_add_test(facts, what_is_no_socket_is_a_fault);
+    tcase_add_test(facts, a_descriptor_that_is_not_a_socket_is_a_fault);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -41,15 +41,11 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
         [SOTTO__V1__CLIENT_FRAME__BODY_WATCH] = &watch,           [SOTTO__V1__CLIENT_FRAME__BODY_RELOAD] = &reload,
         [SOTTO__V1__CLIENT_FRAME__BODY_EMBED] = &embed,
     };
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
 
     embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
     load.name = (char *)(uintptr_t) "tiny";
     unload.name = (char *)(uintptr_t) "tiny";
-    frame.stream = 3;
-    frame.body_case = body;
-    frame.status = bodies[body];
-    client_send(&fixture, client, &frame);
+    client_send(&fixture, client, 3, body, bodies[body]);
 }
 
 #define ASK(client, name) ask(client, SOTTO__V1__CLIENT_FRAME__BODY_##name)
@@ -94,15 +90,11 @@ END_TEST
 
 START_TEST(a_cancelled_embed_ends_in_done)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Cancel cancel = SOTTO__V1__CANCEL__INIT;
 
     client_hello(&fixture, &one);
     ASK(&one, EMBED);
-    frame.stream = 3;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
-    frame.cancel = &cancel;
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 3, SOTTO__V1__CLIENT_FRAME__BODY_CANCEL, &cancel);
 
     ck_assert_int_eq(client_expect(&fixture, &one, HAS(DONE), 3)->done->reason,
                      SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
@@ -118,7 +110,7 @@ START_TEST(models_are_listed)
 }
 END_TEST
 
-START_TEST(a_load_tells_its_progress_and_ends_with_the_model)
+START_TEST(a_load_reports_progress_and_ends_with_the_model)
 {
     client_hello(&fixture, &one);
     ASK(&one, LOAD_MODEL);
@@ -175,7 +167,7 @@ END_TEST
 
 /* ---- rights */
 
-START_TEST(who_is_no_administrator_may_not_reload_or_unload)
+START_TEST(only_an_administrator_may_reload_or_unload)
 {
     static const Sotto__V1__ClientFrame__BodyCase bodies[] = {
         SOTTO__V1__CLIENT_FRAME__BODY_RELOAD,
@@ -192,17 +184,13 @@ END_TEST
 
 START_TEST(only_an_administrator_names_a_file_to_load)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__LoadModel load = SOTTO__V1__LOAD_MODEL__INIT;
 
     load.name = (char *)(uintptr_t) "x";
     load.file = (char *)(uintptr_t) "/etc/shadow";
-    frame.stream = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
-    frame.load_model = &load;
     fixture.grant.admin = false;
     client_hello(&fixture, &one);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL, &load);
 
     ck_assert_str_eq(client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
                      "load_model.file");
@@ -210,18 +198,14 @@ START_TEST(only_an_administrator_names_a_file_to_load)
 }
 END_TEST
 
-START_TEST(control_tokens_need_the_policys_word)
+START_TEST(control_tokens_need_the_permission_of_policy)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Tokenize tokenize = SOTTO__V1__TOKENIZE__INIT;
 
     tokenize.special = true;
-    frame.stream = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
-    frame.tokenize = &tokenize;
     fixture.grant.special = false;
     client_hello(&fixture, &one);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE, &tokenize);
 
     client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
 }
@@ -263,17 +247,13 @@ END_TEST
 
 START_TEST(credit_reaches_its_stream)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
 
     credit.tokens = 5;
-    frame.stream = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
-    frame.credit = &credit;
     client_hello(&fixture, &one);
     client_generate(&fixture, &one, 1);
-    client_send(&fixture, &one, &frame);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_CREDIT, &credit);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_CREDIT, &credit);
     fixture_run(&fixture, 5);
 
     ck_assert_uint_eq(fake_stream(&fixture.hub, 0)->credit, 10);
@@ -320,9 +300,8 @@ START_TEST(status_names_every_byte_and_descriptor)
 }
 END_TEST
 
-START_TEST(watchers_hear_the_topics_that_they_asked_for)
+START_TEST(watchers_get_the_topics_that_they_asked_for)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
     char *topics[] = { (char *)(uintptr_t) "engine" };
     const char *const pairs[] = { "model", "tiny", "signal", "9" };
@@ -330,11 +309,8 @@ START_TEST(watchers_hear_the_topics_that_they_asked_for)
 
     watch.topics = topics;
     watch.n_topics = 1;
-    frame.stream = 1;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
-    frame.watch = &watch;
     client_hello(&fixture, &one);
-    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, 1, SOTTO__V1__CLIENT_FRAME__BODY_WATCH, &watch);
     fixture_run(&fixture, 5);
     ipc_event(fixture.ipc, "model", "loading", pairs, 1, UINT32_MAX);
     ipc_event(fixture.ipc, "engine", "engine-lost", pairs, 2, UINT32_MAX);
@@ -348,7 +324,7 @@ START_TEST(watchers_hear_the_topics_that_they_asked_for)
 }
 END_TEST
 
-START_TEST(a_stranger_does_not_hear_of_other_peoples_streams)
+START_TEST(watchers_get_no_events_of_streams_of_other_users)
 {
     client_hello(&fixture, &one);
     ASK(&one, WATCH);
@@ -360,7 +336,7 @@ START_TEST(a_stranger_does_not_hear_of_other_peoples_streams)
 }
 END_TEST
 
-START_TEST(an_observer_hears_of_all_streams)
+START_TEST(an_observer_gets_events_of_all_streams)
 {
     fixture.grant.observe = true;
     client_close(&one);
@@ -374,7 +350,7 @@ START_TEST(an_observer_hears_of_all_streams)
 }
 END_TEST
 
-START_TEST(a_slow_watcher_loses_events_and_is_told_how_many)
+START_TEST(a_slow_watcher_loses_events_and_gets_their_number)
 {
     const Sotto__V1__ServerFrame *frame;
     uint32_t n_dropped = 0;
@@ -403,19 +379,15 @@ START_TEST(a_slow_watcher_loses_events_and_is_told_how_many)
 }
 END_TEST
 
-START_TEST(each_watch_hears_an_event_under_its_own_label)
+START_TEST(each_watch_gets_an_event_under_its_own_label)
 {
     static const uint32_t labels[] = { 1, 300, UINT32_MAX };
     const char *const pairs[] = { "model", "tiny" };
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
 
     client_hello(&fixture, &one);
     for (size_t i = 0; i < COUNTOF(labels); i++) {
-        frame.stream = labels[i];
-        frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
-        frame.watch = &watch;
-        client_send(&fixture, &one, &frame);
+        client_send(&fixture, &one, labels[i], SOTTO__V1__CLIENT_FRAME__BODY_WATCH, &watch);
     }
     fixture_run(&fixture, 5);
     ipc_event(fixture.ipc, "engine", "engine-lost", pairs, 1, UINT32_MAX);
@@ -446,15 +418,11 @@ END_TEST
 
 static void hint(struct client *client, uint32_t label, uint32_t frame_us)
 {
-    Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__GraphicsHint body = SOTTO__V1__GRAPHICS_HINT__INIT;
 
     body.opt_frame_budget_us_case = SOTTO__V1__GRAPHICS_HINT__OPT_FRAME_BUDGET_US_FRAME_BUDGET_US;
     body.frame_budget_us = frame_us;
-    frame.stream = label;
-    frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT;
-    frame.graphics_hint = &body;
-    client_send(&fixture, client, &frame);
+    client_send(&fixture, client, label, SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT, &body);
 }
 
 START_TEST(a_hint_reaches_the_hub_and_is_not_answered)
@@ -471,7 +439,7 @@ START_TEST(a_hint_reaches_the_hub_and_is_not_answered)
 }
 END_TEST
 
-START_TEST(a_hint_is_void_with_its_connection)
+START_TEST(a_hint_ends_with_its_connection)
 {
     fixture.grant.graphics_hint = true;
     client_hello(&fixture, &one);
@@ -487,7 +455,7 @@ START_TEST(a_hint_is_void_with_its_connection)
 }
 END_TEST
 
-START_TEST(who_is_no_compositor_may_not_hint)
+START_TEST(only_a_compositor_may_hint)
 {
     client_hello(&fixture, &one);
     hint(&one, 0, 16667);
@@ -498,7 +466,7 @@ START_TEST(who_is_no_compositor_may_not_hint)
 }
 END_TEST
 
-START_TEST(a_hint_out_of_range_is_refused_and_the_connection_lives)
+START_TEST(a_hint_out_of_range_is_refused_and_the_connection_goes_on)
 {
     fixture.grant.graphics_hint = true;
     client_hello(&fixture, &one);
@@ -522,7 +490,7 @@ START_TEST(a_hint_on_a_stream_is_refused)
 }
 END_TEST
 
-START_TEST(the_answer_to_one_does_not_wait_for_another)
+START_TEST(answers_do_not_wait_for_each_other)
 {
     fixture.hub.hold = true;
     client_hello(&fixture, &one);
@@ -546,31 +514,31 @@ int main(void)
     tcase_add_test(facts, an_embed_is_answered_by_its_vector_alone);
     tcase_add_test(facts, a_cancelled_embed_ends_in_done);
     tcase_add_test(facts, models_are_listed);
-    tcase_add_test(facts, a_load_tells_its_progress_and_ends_with_the_model);
+    tcase_add_test(facts, a_load_reports_progress_and_ends_with_the_model);
     tcase_add_test(facts, an_unload_is_answered);
     tcase_add_test(facts, a_reload_is_answered_with_its_generation);
     tcase_add_test(facts, a_reload_that_fails_passes_on_the_sentence);
     tcase_add_loop_test(facts, a_question_that_the_hub_refuses_is_answered_with_its_code, 0, 6);
-    tcase_add_loop_test(facts, who_is_no_administrator_may_not_reload_or_unload, 0, 2);
+    tcase_add_loop_test(facts, only_an_administrator_may_reload_or_unload, 0, 2);
     tcase_add_test(facts, only_an_administrator_names_a_file_to_load);
-    tcase_add_test(facts, control_tokens_need_the_policys_word);
+    tcase_add_test(facts, control_tokens_need_the_permission_of_policy);
     tcase_add_test(facts, a_cancelled_stream_ends_once_with_done);
     tcase_add_loop_test(facts, a_cancelled_question_ends_with_done_and_is_forgotten, 0, 3);
     tcase_add_test(facts, credit_reaches_its_stream);
     tcase_add_test(facts, a_stream_keeps_the_grant_of_its_peer);
     tcase_add_test(facts, status_names_every_byte_and_descriptor);
-    tcase_add_test(facts, watchers_hear_the_topics_that_they_asked_for);
-    tcase_add_test(facts, a_stranger_does_not_hear_of_other_peoples_streams);
-    tcase_add_test(facts, an_observer_hears_of_all_streams);
-    tcase_add_test(facts, a_slow_watcher_loses_events_and_is_told_how_many);
-    tcase_add_test(facts, each_watch_hears_an_event_under_its_own_label);
+    tcase_add_test(facts, watchers_get_the_topics_that_they_asked_for);
+    tcase_add_test(facts, watchers_get_no_events_of_streams_of_other_users);
+    tcase_add_test(facts, an_observer_gets_events_of_all_streams);
+    tcase_add_test(facts, a_slow_watcher_loses_events_and_gets_their_number);
+    tcase_add_test(facts, each_watch_gets_an_event_under_its_own_label);
     tcase_add_test(facts, a_watch_ends_by_cancel_with_done);
     tcase_add_test(facts, a_hint_reaches_the_hub_and_is_not_answered);
-    tcase_add_test(facts, a_hint_is_void_with_its_connection);
-    tcase_add_test(facts, who_is_no_compositor_may_not_hint);
-    tcase_add_test(facts, a_hint_out_of_range_is_refused_and_the_connection_lives);
+    tcase_add_test(facts, a_hint_ends_with_its_connection);
+    tcase_add_test(facts, only_a_compositor_may_hint);
+    tcase_add_test(facts, a_hint_out_of_range_is_refused_and_the_connection_goes_on);
     tcase_add_test(facts, a_hint_on_a_stream_is_refused);
-    tcase_add_test(facts, the_answer_to_one_does_not_wait_for_another);
+    tcase_add_test(facts, answers_do_not_wait_for_each_other);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

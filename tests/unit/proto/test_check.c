@@ -1,5 +1,5 @@
 /*
- * The table of what requests may say, tried row by row.
+ * The table of the values of requests, row by row.
  */
 #include "base/clean.h"
 #include "proto/check.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 /*
- * Each case changes one field of a good request of its kind and says what must come of it: a path to blame, or
- * NULL for "allowed".
+ * Each case changes one field of a good request of its kind. The result is the path of the field at fault, or NULL for
+ * "allowed".
  */
-struct play {
+struct fixture {
     Sotto__V1__ClientFrame frame;
     Sotto__V1__Hello hello;
     Sotto__V1__Generate generate;
@@ -43,136 +43,136 @@ static char *word(const char *text)
     return (char *)(uintptr_t)text;
 }
 
-static void play_hello(struct play *play)
+static void fixture_hello(struct fixture *fixture)
 {
-    sotto__v1__hello__init(&play->hello);
-    play->hello.version_min = 1;
-    play->hello.version_max = 1;
-    play->hello.client = word("sotto-cli/0.1");
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
-    play->frame.hello = &play->hello;
+    sotto__v1__hello__init(&fixture->hello);
+    fixture->hello.version_min = 1;
+    fixture->hello.version_max = 1;
+    fixture->hello.client = word("sotto-cli/0.1");
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
+    fixture->frame.hello = &fixture->hello;
 }
 
-static void play_generate(struct play *play)
+static void fixture_generate(struct fixture *fixture)
 {
-    sotto__v1__generate__init(&play->generate);
-    sotto__v1__sampling__init(&play->sampling);
-    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
-    play->generate.text = bytes("Once", 4);
-    play->generate.sampling = &play->sampling;
-    play->generate.stop = play->stops;
-    for (size_t i = 0; i < COUNTOF(play->stops); i++) {
-        play->stops[i] = bytes("x", 1);
+    sotto__v1__generate__init(&fixture->generate);
+    sotto__v1__sampling__init(&fixture->sampling);
+    fixture->generate.input_case = SOTTO__V1__GENERATE__INPUT_TEXT;
+    fixture->generate.text = bytes("Once", 4);
+    fixture->generate.sampling = &fixture->sampling;
+    fixture->generate.stop = fixture->stops;
+    for (size_t i = 0; i < COUNTOF(fixture->stops); i++) {
+        fixture->stops[i] = bytes("x", 1);
     }
-    play->sampling.bias = play->biases;
-    for (size_t i = 0; i < COUNTOF(play->bias); i++) {
-        sotto__v1__logit_bias__init(&play->bias[i]);
-        play->bias[i].id = (uint32_t)i;
-        play->biases[i] = &play->bias[i];
+    fixture->sampling.bias = fixture->biases;
+    for (size_t i = 0; i < COUNTOF(fixture->bias); i++) {
+        sotto__v1__logit_bias__init(&fixture->bias[i]);
+        fixture->bias[i].id = (uint32_t)i;
+        fixture->biases[i] = &fixture->bias[i];
     }
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
-    play->frame.generate = &play->generate;
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
+    fixture->frame.generate = &fixture->generate;
 }
 
-static void play_chat(struct play *play)
+static void fixture_chat(struct fixture *fixture)
 {
-    play_generate(play);
-    sotto__v1__chat__init(&play->chat);
-    for (size_t i = 0; i < COUNTOF(play->messages); i++) {
-        play->messages[i] = &play->message[i % 2];
+    fixture_generate(fixture);
+    sotto__v1__chat__init(&fixture->chat);
+    for (size_t i = 0; i < COUNTOF(fixture->messages); i++) {
+        fixture->messages[i] = &fixture->message[i % 2];
     }
-    for (size_t i = 0; i < COUNTOF(play->message); i++) {
-        sotto__v1__chat_message__init(&play->message[i]);
-        play->message[i].role = word(i ? "assistant" : "user");
+    for (size_t i = 0; i < COUNTOF(fixture->message); i++) {
+        sotto__v1__chat_message__init(&fixture->message[i]);
+        fixture->message[i].role = word(i ? "assistant" : "user");
     }
-    play->chat.messages = play->messages;
-    play->chat.n_messages = 2;
-    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
-    play->generate.chat = &play->chat;
+    fixture->chat.messages = fixture->messages;
+    fixture->chat.n_messages = 2;
+    fixture->generate.input_case = SOTTO__V1__GENERATE__INPUT_CHAT;
+    fixture->generate.chat = &fixture->chat;
 }
 
-static void play_tokens(struct play *play)
+static void fixture_tokens(struct fixture *fixture)
 {
-    play_generate(play);
-    sotto__v1__token_ids__init(&play->tokens);
-    play->tokens.ids = play->ids;
-    play->tokens.n_ids = 1;
-    play->generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
-    play->generate.tokens = &play->tokens;
+    fixture_generate(fixture);
+    sotto__v1__token_ids__init(&fixture->tokens);
+    fixture->tokens.ids = fixture->ids;
+    fixture->tokens.n_ids = 1;
+    fixture->generate.input_case = SOTTO__V1__GENERATE__INPUT_TOKENS;
+    fixture->generate.tokens = &fixture->tokens;
 }
 
-static void play_tokenize(struct play *play)
+static void fixture_tokenize(struct fixture *fixture)
 {
-    sotto__v1__tokenize__init(&play->tokenize);
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
-    play->frame.tokenize = &play->tokenize;
+    sotto__v1__tokenize__init(&fixture->tokenize);
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
+    fixture->frame.tokenize = &fixture->tokenize;
 }
 
-static void play_embed(struct play *play)
+static void fixture_embed(struct fixture *fixture)
 {
-    sotto__v1__embed__init(&play->embed);
-    play->embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
-    play->embed.text = bytes("Once", 4);
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_EMBED;
-    play->frame.embed = &play->embed;
+    sotto__v1__embed__init(&fixture->embed);
+    fixture->embed.input_case = SOTTO__V1__EMBED__INPUT_TEXT;
+    fixture->embed.text = bytes("Once", 4);
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_EMBED;
+    fixture->frame.embed = &fixture->embed;
 }
 
-static void play_load(struct play *play)
+static void fixture_load(struct fixture *fixture)
 {
-    sotto__v1__load_model__init(&play->load);
-    play->load.name = word("tiny");
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
-    play->frame.load_model = &play->load;
+    sotto__v1__load_model__init(&fixture->load);
+    fixture->load.name = word("tiny");
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
+    fixture->frame.load_model = &fixture->load;
 }
 
-static void play_unload(struct play *play)
+static void fixture_unload(struct fixture *fixture)
 {
-    sotto__v1__unload_model__init(&play->unload);
-    play->unload.name = word("tiny");
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
-    play->frame.unload_model = &play->unload;
+    sotto__v1__unload_model__init(&fixture->unload);
+    fixture->unload.name = word("tiny");
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL;
+    fixture->frame.unload_model = &fixture->unload;
 }
 
-static void play_watch(struct play *play)
+static void fixture_watch(struct fixture *fixture)
 {
-    sotto__v1__watch__init(&play->watch);
-    play->watch.topics = play->topics;
-    for (size_t i = 0; i < COUNTOF(play->topics); i++) {
-        play->topics[i] = word("model");
+    sotto__v1__watch__init(&fixture->watch);
+    fixture->watch.topics = fixture->topics;
+    for (size_t i = 0; i < COUNTOF(fixture->topics); i++) {
+        fixture->topics[i] = word("model");
     }
-    play->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
-    play->frame.watch = &play->watch;
+    fixture->frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
+    fixture->frame.watch = &fixture->watch;
 }
 
 /* ---- one change each */
 
 #define CHANGE(name, statement)                                                                                        \
-    static void name(struct play *play)                                                                                \
+    static void name(struct fixture *fixture)                                                                          \
     {                                                                                                                  \
         statement;                                                                                                     \
     }
 #define SAMPLE(name, field, FIELD, number)                                                                             \
-    CHANGE(name, play->sampling.opt_##field##_case = SOTTO__V1__SAMPLING__OPT_##FIELD##_##FIELD;                       \
-           play->sampling.field = number)
+    CHANGE(name, fixture->sampling.opt_##field##_case = SOTTO__V1__SAMPLING__OPT_##FIELD##_##FIELD;                    \
+           fixture->sampling.field = number)
 #define LENGTH(name, number)                                                                                           \
-    CHANGE(name, play->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;                  \
-           play->generate.max_tokens = number)
-#define TEXT(name, chars) CHANGE(name, play->generate.text = bytes(chars, sizeof(chars) - 1))
+    CHANGE(name, fixture->generate.opt_max_tokens_case = SOTTO__V1__GENERATE__OPT_MAX_TOKENS_MAX_TOKENS;               \
+           fixture->generate.max_tokens = number)
+#define TEXT(name, chars) CHANGE(name, fixture->generate.text = bytes(chars, sizeof(chars) - 1))
 
 static char long_name[LIMIT_NAME + 2];
 static char long_text[LIMIT_TEXT + 1];
 static char long_path[4097];
 
-CHANGE(nothing, (void)play)
-CHANGE(version_0, play->hello.version_min = 0)
-CHANGE(version_backwards, play->hello.version_min = 2)
-CHANGE(version_later, play->hello.version_max = 7)
-CHANGE(client_none, play->hello.client = word(""))
-CHANGE(client_odd, play->hello.client = word("a b"))
-CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0; play->hello.client = long_name)
-CHANGE(client_65, memset(long_name, 'a', LIMIT_NAME + 1); play->hello.client = long_name)
-CHANGE(model_odd, play->generate.model = word("a\nb"))
-CHANGE(input_none, play->generate.input_case = SOTTO__V1__GENERATE__INPUT__NOT_SET)
+CHANGE(nothing, (void)fixture)
+CHANGE(version_0, fixture->hello.version_min = 0)
+CHANGE(version_backwards, fixture->hello.version_min = 2)
+CHANGE(version_later, fixture->hello.version_max = 7)
+CHANGE(client_none, fixture->hello.client = word(""))
+CHANGE(client_odd, fixture->hello.client = word("a b"))
+CHANGE(client_64, memset(long_name, 'a', LIMIT_NAME); long_name[LIMIT_NAME] = 0; fixture->hello.client = long_name)
+CHANGE(client_65, memset(long_name, 'a', LIMIT_NAME + 1); fixture->hello.client = long_name)
+CHANGE(model_odd, fixture->generate.model = word("a\nb"))
+CHANGE(input_none, fixture->generate.input_case = SOTTO__V1__GENERATE__INPUT__NOT_SET)
 TEXT(text_empty, "")
 TEXT(text_nul, "A\0B")
 TEXT(text_nbsp, "\xC2\xA0")
@@ -181,40 +181,42 @@ TEXT(text_cut_4, "\xF0\x9F\x98")
 TEXT(text_no_tail, "\xC3\x28")
 TEXT(text_overlong, "\xC0\x80")
 TEXT(text_surrogate, "\xED\xA0\x80")
-CHANGE(text_most, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT))
-CHANGE(text_beyond, memset(long_text, 'a', sizeof(long_text)); play->generate.text = bytes(long_text, LIMIT_TEXT + 1))
-CHANGE(ids_none, play->tokens.n_ids = 0)
+CHANGE(text_most, memset(long_text, 'a', sizeof(long_text)); fixture->generate.text = bytes(long_text, LIMIT_TEXT))
+CHANGE(text_beyond, memset(long_text, 'a', sizeof(long_text));
+       fixture->generate.text = bytes(long_text, LIMIT_TEXT + 1))
+CHANGE(ids_none, fixture->tokens.n_ids = 0)
 LENGTH(max_tokens_0, 0)
 LENGTH(max_tokens_1, 1)
 LENGTH(max_tokens_2_31, 1u << 31)
-CHANGE(max_tokens_unset_0, play->generate.max_tokens = 0)
-CHANGE(stop_empty, play->stops[1] = bytes("", 0); play->generate.n_stop = 2)
-CHANGE(stop_long, play->stops[0] = bytes(long_text, LIMIT_STOP + 1); play->generate.n_stop = 1)
-CHANGE(stop_half, play->stops[0] = bytes("\x9F", 1); play->generate.n_stop = 1)
-CHANGE(stops_most, play->generate.n_stop = LIMIT_STOPS)
-CHANGE(stops_many, play->generate.n_stop = LIMIT_STOPS + 1)
-CHANGE(class_3, play->generate.priority = 3)
-CHANGE(class_77, play->generate.priority = (Sotto__V1__PriorityClass)77)
-CHANGE(class_minus, play->generate.priority = (Sotto__V1__PriorityClass)-1)
-CHANGE(credit_0, play->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT; play->generate.credit = 0)
-CHANGE(key_good, play->generate.key = word("trip/7"))
-CHANGE(key_odd, play->generate.key = word("trip 7"))
-CHANGE(slide_good, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
-       play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
-CHANGE(slide_untold, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE)
-CHANGE(on_full_odd, play->generate.on_full = (Sotto__V1__OnFull)9)
-CHANGE(keep_alone, play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
-CHANGE(keep_to_end, play->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_END;
-       play->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
-CHANGE(messages_none, play->chat.n_messages = 0)
-CHANGE(messages_most, play->chat.n_messages = LIMIT_MESSAGES)
-CHANGE(messages_many, play->chat.n_messages = LIMIT_MESSAGES + 1)
-CHANGE(role_odd, play->message[1].role = word("robot"))
-CHANGE(role_part, play->message[1].role = word("user, assistant"))
-CHANGE(role_none, play->message[1].role = word(""))
-CHANGE(content_bad, play->message[1].content = bytes("ab\xFF", 3))
-CHANGE(content_sum, play->message[0].content = bytes(long_text, LIMIT_TEXT / 2);
-       play->message[1].content = bytes(long_text, LIMIT_TEXT / 2 + 1))
+CHANGE(max_tokens_unset_0, fixture->generate.max_tokens = 0)
+CHANGE(stop_empty, fixture->stops[1] = bytes("", 0); fixture->generate.n_stop = 2)
+CHANGE(stop_long, fixture->stops[0] = bytes(long_text, LIMIT_STOP + 1); fixture->generate.n_stop = 1)
+CHANGE(stop_half, fixture->stops[0] = bytes("\x9F", 1); fixture->generate.n_stop = 1)
+CHANGE(stops_most, fixture->generate.n_stop = LIMIT_STOPS)
+CHANGE(stops_many, fixture->generate.n_stop = LIMIT_STOPS + 1)
+CHANGE(class_3, fixture->generate.priority = 3)
+CHANGE(class_77, fixture->generate.priority = (Sotto__V1__PriorityClass)77)
+CHANGE(class_minus, fixture->generate.priority = (Sotto__V1__PriorityClass)-1)
+CHANGE(credit_0, fixture->generate.opt_credit_case = SOTTO__V1__GENERATE__OPT_CREDIT_CREDIT;
+       fixture->generate.credit = 0)
+CHANGE(key_good, fixture->generate.key = word("trip/7"))
+CHANGE(key_odd, fixture->generate.key = word("trip 7"))
+CHANGE(slide_good, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE;
+       fixture->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
+CHANGE(slide_untold, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_SLIDE)
+CHANGE(on_full_odd, fixture->generate.on_full = (Sotto__V1__OnFull)9)
+CHANGE(keep_alone, fixture->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
+CHANGE(keep_to_end, fixture->generate.on_full = SOTTO__V1__ON_FULL__ON_FULL_END;
+       fixture->generate.opt_keep_tokens_case = SOTTO__V1__GENERATE__OPT_KEEP_TOKENS_KEEP_TOKENS)
+CHANGE(messages_none, fixture->chat.n_messages = 0)
+CHANGE(messages_most, fixture->chat.n_messages = LIMIT_MESSAGES)
+CHANGE(messages_many, fixture->chat.n_messages = LIMIT_MESSAGES + 1)
+CHANGE(role_odd, fixture->message[1].role = word("robot"))
+CHANGE(role_part, fixture->message[1].role = word("user, assistant"))
+CHANGE(role_none, fixture->message[1].role = word(""))
+CHANGE(content_bad, fixture->message[1].content = bytes("ab\xFF", 3))
+CHANGE(content_sum, fixture->message[0].content = bytes(long_text, LIMIT_TEXT / 2);
+       fixture->message[1].content = bytes(long_text, LIMIT_TEXT / 2 + 1))
 SAMPLE(temperature_0, temperature, TEMPERATURE, 0)
 SAMPLE(temperature_tiny, temperature, TEMPERATURE, 1e-30f)
 SAMPLE(temperature_minus, temperature, TEMPERATURE, -1)
@@ -232,39 +234,39 @@ SAMPLE(frequency_3, frequency_penalty, FREQUENCY_PENALTY, 3)
 SAMPLE(presence_minus_3, presence_penalty, PRESENCE_PENALTY, -3)
 SAMPLE(window_0, penalty_window, PENALTY_WINDOW, 0)
 SAMPLE(window_minus_1, penalty_window, PENALTY_WINDOW, (uint32_t)-1)
-CHANGE(bias_forbid, play->bias[1].bias = -INFINITY; play->sampling.n_bias = 2)
-CHANGE(bias_infinite, play->bias[1].bias = INFINITY; play->sampling.n_bias = 2)
-CHANGE(bias_nan, play->bias[0].bias = NAN; play->sampling.n_bias = 2)
-CHANGE(bias_twice, play->bias[1].id = 0; play->sampling.n_bias = 2)
-CHANGE(biases_many, play->sampling.n_bias = LIMIT_BIASES + 1)
-CHANGE(top_logprobs_most, play->sampling.logprobs = 1; play->sampling.top_logprobs = LIMIT_TOP_LOGPROBS)
-CHANGE(top_logprobs_many, play->sampling.logprobs = 1; play->sampling.top_logprobs = LIMIT_TOP_LOGPROBS + 1)
-CHANGE(top_logprobs_alone, play->sampling.top_logprobs = 1)
-CHANGE(tokenize_bad, play->tokenize.text = bytes("\xC3", 1))
-CHANGE(tokenize_model_odd, play->tokenize.model = word("../x y"))
-CHANGE(embed_bad, play->embed.text = bytes("\xC3", 1))
-CHANGE(embed_model_odd, play->embed.model = word("../x y"))
-CHANGE(embed_class_odd, play->embed.priority = 4)
-CHANGE(embed_nothing, play->embed.input_case = SOTTO__V1__EMBED__INPUT__NOT_SET)
-CHANGE(load_nameless, play->load.name = word(""))
-CHANGE(load_absolute, play->load.file = word("/srv/m.gguf"))
-CHANGE(load_relative, play->load.file = word("m.gguf"))
-CHANGE(load_long, memset(long_path, '/', sizeof(long_path) - 1); play->load.file = long_path)
-CHANGE(unload_nameless, play->unload.name = word(""))
-CHANGE(topics_none, play->watch.n_topics = 0)
-CHANGE(topics_most, play->watch.n_topics = LIMIT_TOPICS)
-CHANGE(topics_many, play->watch.n_topics = LIMIT_TOPICS + 1)
-CHANGE(topic_odd, play->topics[1] = word("weather"); play->watch.n_topics = 2)
+CHANGE(bias_forbid, fixture->bias[1].bias = -INFINITY; fixture->sampling.n_bias = 2)
+CHANGE(bias_infinite, fixture->bias[1].bias = INFINITY; fixture->sampling.n_bias = 2)
+CHANGE(bias_nan, fixture->bias[0].bias = NAN; fixture->sampling.n_bias = 2)
+CHANGE(bias_twice, fixture->bias[1].id = 0; fixture->sampling.n_bias = 2)
+CHANGE(biases_many, fixture->sampling.n_bias = LIMIT_BIASES + 1)
+CHANGE(top_logprobs_most, fixture->sampling.logprobs = 1; fixture->sampling.top_logprobs = LIMIT_TOP_LOGPROBS)
+CHANGE(top_logprobs_many, fixture->sampling.logprobs = 1; fixture->sampling.top_logprobs = LIMIT_TOP_LOGPROBS + 1)
+CHANGE(top_logprobs_alone, fixture->sampling.top_logprobs = 1)
+CHANGE(tokenize_bad, fixture->tokenize.text = bytes("\xC3", 1))
+CHANGE(tokenize_model_odd, fixture->tokenize.model = word("../x y"))
+CHANGE(embed_bad, fixture->embed.text = bytes("\xC3", 1))
+CHANGE(embed_model_odd, fixture->embed.model = word("../x y"))
+CHANGE(embed_class_odd, fixture->embed.priority = 4)
+CHANGE(embed_nothing, fixture->embed.input_case = SOTTO__V1__EMBED__INPUT__NOT_SET)
+CHANGE(load_nameless, fixture->load.name = word(""))
+CHANGE(load_absolute, fixture->load.file = word("/srv/m.gguf"))
+CHANGE(load_relative, fixture->load.file = word("m.gguf"))
+CHANGE(load_long, memset(long_path, '/', sizeof(long_path) - 1); fixture->load.file = long_path)
+CHANGE(unload_nameless, fixture->unload.name = word(""))
+CHANGE(topics_none, fixture->watch.n_topics = 0)
+CHANGE(topics_most, fixture->watch.n_topics = LIMIT_TOPICS)
+CHANGE(topics_many, fixture->watch.n_topics = LIMIT_TOPICS + 1)
+CHANGE(topic_odd, fixture->topics[1] = word("weather"); fixture->watch.n_topics = 2)
 
 #define CASE(kind, change, blamed)                                                                                     \
     {                                                                                                                  \
-#kind "_" #change, play_##kind, change, blamed                                                                 \
+#kind "_" #change, fixture_##kind, change, blamed                                                              \
     }
 
-static const struct play_case {
+static const struct check_case {
     const char *name;
-    void (*make)(struct play *play);
-    void (*change)(struct play *play);
+    void (*make)(struct fixture *fixture);
+    void (*change)(struct fixture *fixture);
     const char *blamed;
 } cases[] = {
     CASE(hello, nothing, NULL),
@@ -365,19 +367,19 @@ static const struct play_case {
     CASE(watch, topic_odd, "watch.topics[1]"),
 };
 
-START_TEST(each_row_allows_and_refuses_as_it_says)
+START_TEST(each_row_allows_and_refuses_the_right_values)
 {
-    const struct play_case *row = &cases[_i];
-    static struct play play;
+    const struct check_case *row = &cases[_i];
+    static struct fixture fixture;
     struct diag diag = DIAG_INIT;
     int r;
 
-    sotto__v1__client_frame__init(&play.frame);
-    play.frame.stream = 1;
-    row->make(&play);
-    row->change(&play);
+    sotto__v1__client_frame__init(&fixture.frame);
+    fixture.frame.stream = 1;
+    row->make(&fixture);
+    row->change(&fixture);
 
-    r = check_client_frame(&play.frame, &diag);
+    r = check_client_frame(&fixture.frame, &diag);
 
     ck_assert_msg(r == (row->blamed ? CHECK_BAD : CHECK_OK), "%s: %s", row->name, diag.text);
     ck_assert_msg(strcmp(diag.field, row->blamed ? row->blamed : "") == 0, "%s blames %s", row->name, diag.field);
@@ -385,22 +387,22 @@ START_TEST(each_row_allows_and_refuses_as_it_says)
 }
 END_TEST
 
-START_TEST(the_sentence_names_the_offset_of_the_bad_byte)
+START_TEST(the_message_names_the_offset_of_the_bad_byte)
 {
-    static struct play play;
+    static struct fixture fixture;
     struct diag diag = DIAG_INIT;
 
-    sotto__v1__client_frame__init(&play.frame);
-    play_generate(&play);
-    play.generate.text = bytes("abc\xC3(", 5);
+    sotto__v1__client_frame__init(&fixture.frame);
+    fixture_generate(&fixture);
+    fixture.generate.text = bytes("abc\xC3(", 5);
 
-    ck_assert_int_eq(check_client_frame(&play.frame, &diag), CHECK_BAD);
+    ck_assert_int_eq(check_client_frame(&fixture.frame, &diag), CHECK_BAD);
 
     ck_assert_ptr_nonnull(strstr(diag.text, "at byte 3"));
 }
 END_TEST
 
-/* A field of the schema without a row would go unchecked. */
+/* A field of the schema without a row would not be checked. */
 static void each_field_has_a_row(const ProtobufCMessageDescriptor *type)
 {
     for (unsigned i = 0; i < type->n_fields; i++) {
@@ -473,7 +475,7 @@ START_TEST(a_number_of_any_type_is_read_by_its_row)
 }
 END_TEST
 
-START_TEST(a_body_of_the_future_is_left_to_the_caller)
+START_TEST(an_unknown_body_is_left_to_the_caller)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     struct diag diag = DIAG_INIT;
@@ -487,11 +489,11 @@ int main(void)
     Suite *suite = suite_create("check");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_loop_test(facts, each_row_allows_and_refuses_as_it_says, 0, (int)COUNTOF(cases));
-    tcase_add_test(facts, the_sentence_names_the_offset_of_the_bad_byte);
+    tcase_add_loop_test(facts, each_row_allows_and_refuses_the_right_values, 0, (int)COUNTOF(cases));
+    tcase_add_test(facts, the_message_names_the_offset_of_the_bad_byte);
     tcase_add_test(facts, every_field_that_a_client_may_send_has_a_row);
     tcase_add_test(facts, a_number_of_any_type_is_read_by_its_row);
-    tcase_add_test(facts, a_body_of_the_future_is_left_to_the_caller);
+    tcase_add_test(facts, an_unknown_body_is_left_to_the_caller);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

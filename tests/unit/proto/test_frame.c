@@ -1,4 +1,4 @@
-/* Frames: whole, torn at every byte, too long. */
+/* Frames: whole, in pieces, too long. */
 #include "proto/frame.h"
 #include "unit.h"
 #include <string.h>
@@ -30,7 +30,7 @@ START_TEST(an_empty_frame_is_a_frame)
 }
 END_TEST
 
-START_TEST(a_frame_torn_at_any_byte_asks_for_more)
+START_TEST(an_incomplete_frame_asks_for_more)
 {
     const uint8_t bytes[] = { 3, 0, 0, 0, 'a', 'b', 'c' };
     struct frame frame;
@@ -68,7 +68,7 @@ START_TEST(a_length_at_the_limit_passes_and_one_more_does_not)
 }
 END_TEST
 
-START_TEST(a_head_is_little_endian_and_read_back_alike)
+START_TEST(a_head_is_little_endian_and_reads_back)
 {
     const uint8_t want[] = { 0x78, 0x56, 0x34, 0x12 };
     uint8_t head[FRAME_HEAD_BYTES];
@@ -90,10 +90,10 @@ int main(void)
 
     tcase_add_test(facts, a_whole_frame_points_into_the_bytes_given);
     tcase_add_test(facts, an_empty_frame_is_a_frame);
-    tcase_add_test(facts, a_frame_torn_at_any_byte_asks_for_more);
+    tcase_add_test(facts, an_incomplete_frame_asks_for_more);
     tcase_add_test(facts, a_length_over_the_limit_is_refused_from_its_head);
     tcase_add_test(facts, a_length_at_the_limit_passes_and_one_more_does_not);
-    tcase_add_test(facts, a_head_is_little_endian_and_read_back_alike);
+    tcase_add_test(facts, a_head_is_little_endian_and_reads_back);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -29,7 +29,7 @@ static int unpack(const void *bytes, size_t n, ProtobufCMessage **ret_message)
     return wire_unpack(&wire, &sotto__v1__client_frame__descriptor, &frame, ret_message);
 }
 
-START_TEST(what_is_packed_unpacks_alike)
+START_TEST(a_packed_message_unpacks_to_the_same_values)
 {
     Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
     Sotto__V1__ClientFrame out = SOTTO__V1__CLIENT_FRAME__INIT;
@@ -72,7 +72,7 @@ START_TEST(an_empty_frame_is_a_message_without_a_body)
 }
 END_TEST
 
-/* One megabyte of Generate with empty chat messages: two bytes each on the wire, 60 times that in memory. */
+/* The frame is one megabyte of empty chat messages: two bytes each on the wire, 60 times that in memory. */
 START_TEST(a_frame_that_would_multiply_is_too_much)
 {
     enum { N = 1 << 20 };
@@ -125,8 +125,8 @@ START_TEST(the_longest_prompt_of_token_ids_fits)
 }
 END_TEST
 
-/* Short texts take little of a frame and much of memory: a long chat of "ok" and "yes" must not look like an attack. */
-START_TEST(all_that_the_limits_allow_at_once_fits_however_short)
+/* Short texts need few bytes of a frame and many of memory: a long chat of "ok" and "yes" must not be refused. */
+START_TEST(the_largest_request_of_the_shortest_fields_fits)
 {
     static Sotto__V1__ChatMessage messages[LIMIT_MESSAGES];
     static Sotto__V1__ChatMessage *message_list[LIMIT_MESSAGES];
@@ -218,12 +218,12 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, wire_up, wire_down);
-    tcase_add_test(facts, what_is_packed_unpacks_alike);
+    tcase_add_test(facts, a_packed_message_unpacks_to_the_same_values);
     tcase_add_test(facts, a_group_is_malformed);
     tcase_add_test(facts, an_empty_frame_is_a_message_without_a_body);
     tcase_add_test(facts, a_frame_that_would_multiply_is_too_much);
     tcase_add_test(facts, the_longest_prompt_of_token_ids_fits);
-    tcase_add_test(facts, all_that_the_limits_allow_at_once_fits_however_short);
+    tcase_add_test(facts, the_largest_request_of_the_shortest_fields_fits);
     tcase_add_test(facts, a_buffer_without_room_is_left_as_it_was);
     tcase_add_test(facts, missing_memory_is_not_blamed_on_the_frame);
     suite_add_tcase(suite, facts);
