@@ -97,6 +97,7 @@ class Client:
         self.socket.connect(path)
         self.bytes = b""
         self.waiting = []  # frames read while looking for another stream's
+        self.answers = {}  # those that have begun
         self.streams = 0
         self.welcome = None
         if greet:
@@ -162,11 +163,13 @@ class Client:
             if kind in LAST:
                 return getattr(frame, kind)
 
-    def answer(self, stream):
-        """All of the answer to the Generate that @stream is."""
-        answer = Answer()
-        while not (answer.done or answer.error):
+    def answer(self, stream, n_tokens=None):
+        """All of the answer to a Generate, or its first @n_tokens or more: the next call goes on from there."""
+        answer = self.answers.setdefault(stream, Answer())
+        while not (answer.done or answer.error or (n_tokens is not None and len(answer.tokens) >= n_tokens)):
             answer.add(self.read_of(stream))
+        if answer.done or answer.error:
+            del self.answers[stream]
         return answer
 
     def generate(self, *args, **named):

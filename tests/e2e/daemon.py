@@ -61,6 +61,11 @@ def truth(name):
     return path
 
 
+def stories(**named):
+    """A small trained model, for Daemon(engine="real")."""
+    return {"file": truth("models/stories260K-f32.gguf"), "threads": 1, **named}
+
+
 class Daemon:
     """with Daemon(models={"tiny": {...}}) as daemon: ...
 

@@ -6,10 +6,10 @@ import subprocess
 import tempfile
 
 import engine_pb2 as pb
+from tap import PATIENCE_S
 
 BUILD = os.environ["SOTTO_BUILD"]
 TRUTH = os.environ["SOTTO_TRUTH_DIR"]
-PATIENCE_S = 60
 MODEL_FD = 4
 
 # Puts socket and model where an engine expects them. Python's own way to pass descriptors keeps their numbers.
@@ -17,7 +17,7 @@ LAUNCH = "exec 3<&{0} 4<&{1} {0}<&- {1}<&-; exec {2}"
 
 
 class Stepper:
-    """One engine process, told Start. Answers come by get(), Progress and Log set aside."""
+    """One engine process, started with Start. Answers come by get(), Progress and Log set aside."""
 
     def __init__(self, model, program="sotto-engine", script=None, **start):
         self.logs = []
@@ -51,7 +51,7 @@ class Stepper:
     def __exit__(self, *unused):
         self.socket.close()
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

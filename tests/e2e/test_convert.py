@@ -61,7 +61,7 @@ def write_folder(folder, leave_out=None):
 
 
 def sotto(*words):
-    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([os.path.join(BUILD, "clients/sotto"), *words], capture_output=True, timeout=tap.PATIENCE_S, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -76,11 +76,11 @@ def what_was_converted_is_run():
     with tempfile.TemporaryDirectory() as folder:
         write_folder(folder)
         path = os.path.join(folder, "out.gguf")
-        told = answer("convert", folder, path)
+        reported = answer("convert", folder, path)
         shown = answer("inspect", path)
         logits = answer("logits", "--file", path, "--tokens", "116,104,256")["logits"]
 
-        equal((told["family"], told["format"], told["tensors"]), ("llama", "F32", 21))
+        equal((reported["family"], reported["format"], reported["tensors"]), ("llama", "F32", 21))
         equal(shown["verdict"]["runs"], True)
         equal({tensor["use"] for tensor in shown["tensors"]}, {"used"})
         equal(len(logits), 258)
@@ -97,8 +97,8 @@ def a_format_that_is_asked_for_is_written():
 
         equal(types["blk.0.attn_q.weight"], "Q8_0")
         equal(types["blk.0.attn_norm.weight"], "F32")
-        told = answer("convert", "--force", "--type", "Q4_K", folder, path)
-        equal(told["f16_instead"], 16)
+        reported = answer("convert", "--force", "--type", "Q4_K", folder, path)
+        equal(reported["f16_instead"], 16)
 
 
 @fact
@@ -129,7 +129,7 @@ def what_is_refused_leaves_no_file():
 
 
 @fact
-def a_file_that_would_not_run_is_told():
+def a_file_that_would_not_run_is_reported():
     with tempfile.TemporaryDirectory() as folder:
         write_folder(folder)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
@@ -142,7 +142,7 @@ def a_file_that_would_not_run_is_told():
 
 
 @fact
-def wrong_arguments_are_reported():
+def wrong_words_are_reported():
     for words, said in [([], "DIR is missing"), (["a"], "OUT.gguf is missing"),
                         (["a", "b", "c"], 'unexpected argument "c"'),
                         (["--type", "Q9", "a", "b"], '"Q9" is not a format that can be written')]:

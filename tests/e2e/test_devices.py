@@ -38,7 +38,7 @@ def started(config, runtime):
 
 def looked(daemon):
     """Status once the pool has looked for devices."""
-    within(lambda: daemon.status().devices, "devices are told")
+    within(lambda: daemon.status().devices, "devices are reported")
     return daemon.status().devices
 
 
@@ -55,7 +55,7 @@ def status_names_devices_chips_and_reasons():
 
 
 @fact
-def a_second_daemon_is_told_which_one_has_the_device():
+def a_second_daemon_learns_which_one_has_the_device():
     with Board("rpi5") as root, tempfile.TemporaryDirectory() as runtime:
         with started(device_config(root), runtime) as first, started(device_config(root), runtime) as second:
             within(lambda: any(device.claimed for device in first.status().devices) or

@@ -337,7 +337,7 @@ def hung_engine_obeys_nothing():
 
 
 @fact
-def garbage_comes_from_a_fake_that_is_told_to_speak_it():
+def garbage_comes_from_a_fake_with_such_a_script():
     with Stepper(model(STORIES), "sotto-fake-engine", "always do garbage\n", backend="fake") as engine:
         engine.get("ready")
         engine.open(1, [1, 300])

@@ -95,7 +95,7 @@ def a_hint_says_what_it_needs():
 
 
 @fact
-def a_client_that_is_no_compositor_is_told_so():
+def a_client_that_is_no_compositor_is_refused():
     policy = [{"anyone": True, "admin": True, "graphics_hint": False}]
     with bounded(policy=policy) as daemon:
         code, _, error = daemon.sotto("hint", "--busy", "100")
@@ -144,7 +144,7 @@ def a_reload_changes_the_bounds_of_a_running_daemon():
 
 
 @fact
-def stated_watts_are_told_as_an_estimate_with_each_answer_and_by_account():
+def stated_watts_are_reported_as_an_estimate_with_each_answer_and_by_account():
     with bounded(energy={"active_w": 6, "idle_w": 1}) as daemon, daemon.client() as client:
         answer = client.generate("hello", max_tokens=20)
         equal(answer.done.usage.energy_source, pb.ENERGY_ESTIMATED)
@@ -211,7 +211,7 @@ def a_trace_is_written_on_a_signal_and_holds_no_word_of_anybody():
 def an_idle_daemon_is_not_woken_by_a_hint_for_longer_than_it_holds():
     with bounded() as daemon:
         equal(hint(daemon, "--busy", "100").wait(PATIENCE_S), 0)
-        time.sleep(4)  # what it told of comes back over two seconds
+        time.sleep(4)  # the bounds open again over two seconds
 
         def ran():
             with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as status:

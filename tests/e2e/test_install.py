@@ -16,7 +16,7 @@ ROOT = tempfile.mkdtemp(prefix="sotto-install-")
 
 
 def run(*words, **named):
-    got = subprocess.run(words, capture_output=True, timeout=120, **named)
+    got = subprocess.run(words, capture_output=True, timeout=tap.PATIENCE_S, **named)
     holds(got.returncode == 0, f"{words}: {got.stderr.decode()[-2000:]}{got.stdout.decode()[-500:]}")
     return got.stdout.decode().strip()
 

@@ -58,16 +58,11 @@ def sigterm_with_eight_streams_ends_them_with_a_reason_within_its_grace():
         client = daemon.client()
         streams = [client.ask(generate(f"{i}", max_tokens=400)) for i in range(8)]
         for stream in streams:
-            while client.read_of(stream).WhichOneof("body") != "delta":
-                pass
+            client.answer(stream, 1)
         begun = time.monotonic()
         daemon.process.send_signal(signal.SIGTERM)
         for stream in streams:
-            while True:
-                frame = client.read_of(stream)
-                if frame.WhichOneof("body") == "error":
-                    break
-            equal(frame.error.code, pb.CODE_UNAVAILABLE)
+            equal(client.answer(stream).reason, "CODE_UNAVAILABLE")
         equal(daemon.process.wait(PATIENCE_S), 0)
         note(f"ended {time.monotonic() - begun:.2f} s after SIGTERM")
         holds(not os.path.exists(daemon.socket), "the socket's file is left")
@@ -79,14 +74,9 @@ def short_answers_end_within_the_grace():
         daemon.wait_ready()
         client = daemon.client()
         stream = client.ask(generate("almost done", max_tokens=10))
-        while client.read_of(stream).WhichOneof("body") != "delta":
-            pass
+        client.answer(stream, 1)
         daemon.process.send_signal(signal.SIGTERM)
-        while True:
-            frame = client.read_of(stream)
-            if frame.WhichOneof("body") in ("done", "error"):
-                break
-        equal(frame.done.reason, pb.FINISH_LENGTH)
+        equal(client.answer(stream).reason, "FINISH_LENGTH")
         equal(daemon.process.wait(PATIENCE_S), 0)
 
 
@@ -166,17 +156,12 @@ def a_good_configuration_is_taken_as_a_whole_and_running_answers_keep_theirs():
     with Daemon(script="always do slow 5\n") as daemon, daemon.client() as client:
         daemon.wait_ready()
         stream = client.ask(generate("under the old rules", max_tokens=60))
-        while client.read_of(stream).WhichOneof("body") != "delta":
-            pass
+        client.answer(stream, 1)
         daemon.configure(policy=[{"anyone": True, "admin": True, "answer_tokens": 9}])
         got = client.one(pb.Reload())
         holds(isinstance(got, pb.Reloaded), got)
         holds(got.applied, "what changed is named")
-        while True:
-            frame = client.read_of(stream)
-            if frame.WhichOneof("body") == "done":
-                break
-        equal(frame.done.reason, pb.FINISH_LENGTH)
+        equal(client.answer(stream).reason, "FINISH_LENGTH")
         with daemon.client() as later:
             equal(later.welcome.limits.answer_tokens, 9)
             equal(len(later.generate("under the new rules", max_tokens=60).tokens), 9)
@@ -263,14 +248,14 @@ class Manager:
         self.socket.settimeout(PATIENCE_S)
 
     def until(self, word):
-        told = []
-        while not any(word in line for line in told):
-            told.append(self.socket.recv(4096).decode())
-        return told
+        reported = []
+        while not any(word in line for line in reported):
+            reported.append(self.socket.recv(4096).decode())
+        return reported
 
 
 @fact
-def ready_is_told_when_the_socket_answers_and_the_watchdog_is_fed_while_loading():
+def ready_is_reported_when_the_socket_answers_and_the_watchdog_is_fed_while_loading():
     with Daemon(start=False, script="load do stall 3000\n") as daemon:
         manager = Manager(daemon.folder)
         daemon.environment.update(NOTIFY_SOCKET=manager.path, WATCHDOG_USEC="400000")

@@ -116,8 +116,8 @@ class Watcher:
         except (TimeoutError, Gone):
             return self.seen
 
-    def has_told(self, cause):
-        return any(told == cause for told, _ in self.causes())
+    def has_reported(self, cause):
+        return any(reported == cause for reported, _ in self.causes())
 
 
 def rows_since(heat, moment):
@@ -144,7 +144,7 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
         nodes = Nodes(ambient=30, die_k=15, die_s=1, board_k=20, board_s=6, others=0.3)
         with Watcher(daemon) as watcher, Talker(daemon, asked) as talker, Heat(daemon, machine, nodes) as heat:
             heat.others = 0.3
-            while not watcher.has_told("heat"):  # on a busy machine others warm the chip more, and we less
+            while not watcher.has_reported("heat"):  # on a busy machine others warm the chip more, and we less
                 heat.others = min(heat.others + 0.02, 1.0)
                 time.sleep(0.5)
             bound = time.monotonic()
@@ -153,13 +153,13 @@ def a_chip_that_warms_up_is_held_at_its_target_and_work_goes_on():
             time.sleep(4)
             within(lambda: len(open_stretches(rows_since(heat, bound))) >= 2, "background is let in")
             rows = rows_since(heat, bound)
-            told = watcher.causes()
+            reported = watcher.causes()
         talker.judge(wanted)
         infos = [processor(row[4]) for row in rows]
         hottest = max(row[1] for row in rows)
         duties = [info.duty_permille for info in infos]
-        note(f"{hottest:.2f} of 61 °C, late by {heat.late_s:.2f} s; duty {duties[0]} to {min(duties)}; {len(talker.at)} tokens; {told}")
-        equal(next(row for row in told if row[1] != "full"), ("heat", "shared"), "the first mode that Watch tells")
+        note(f"{hottest:.2f} of 61 °C, late by {heat.late_s:.2f} s; duty {duties[0]} to {min(duties)}; {len(talker.at)} tokens; {reported}")
+        equal(next(row for row in reported if row[1] != "full"), ("heat", "shared"), "the first mode that Watch reports")
         holds(hottest < 63 + 15 * heat.late_s, f"{hottest} degrees; the loop was {heat.late_s:.2f} s late")
         holds(min(duties) < 700, "duty does not follow")
         throttled = talker.notices(pb.NOTICE_THROTTLED)
@@ -178,13 +178,13 @@ def a_sensor_that_vanishes_makes_careful_and_one_that_comes_back_is_believed_wha
             equal(cores(daemon).mode, "full", "mode before")
             machine.drop_zone()
             within(lambda: sensor(daemon, "zone gpu-thermal").state == pb.SENSOR_ABSENT, "it is missed")
-            within(lambda: watcher.has_told("blind-heat"), "Watch tells of it")
+            within(lambda: watcher.has_reported("blind-heat"), "Watch reports it")
             info = cores(daemon)
             equal((info.cause, info.duty_permille <= 100), ("blind-heat", True), "Status")
             moment = time.monotonic()
             within(lambda: talker.n_since(moment) > 20, "work goes on, slowly")
             within(lambda: any("can't be read" in notice.detail for notice in
-                                       talker.notices(pb.NOTICE_THROTTLED)), "the stream is told")
+                                       talker.notices(pb.NOTICE_THROTTLED)), "the stream gets a notice")
             machine.zone("gpu-thermal", 46000, number=5, passive=PASSIVE_MC)
             within(lambda: cores(daemon).cause != "blind-heat", "it is believed again")
             within(lambda: cores(daemon).mode == "full", f"full again: {cores(daemon)}")
@@ -228,7 +228,7 @@ def a_screen_that_begins_to_draw_gets_its_time_and_no_token_changes():
             time.sleep(1)
             equal((cores(daemon).mode, watcher.causes()), ("full", []), "nothing draws")
             screen.share = 0.6
-            within(lambda: watcher.has_told("graphics"), "Watch tells of it")
+            within(lambda: watcher.has_reported("graphics"), "Watch reports it")
             within(lambda: cores(daemon).duty_permille < 400, "six tenths and a headroom are the screen's")
             before = daemon.status()
             begun = time.monotonic()
@@ -259,7 +259,7 @@ def a_compositors_word_holds_back_and_its_silence_gives_back():
             within(lambda: talker.at, "it talks")
             code, _, words = daemon.sotto("hint", "--busy", "1500")
             equal(code, 0, words)
-            within(lambda: watcher.has_told("hint"), "Watch tells of it")
+            within(lambda: watcher.has_reported("hint"), "Watch reports it")
             within(lambda: cores(daemon).mode == "full", "full again")
             causes = {cause for cause, mode in watcher.causes() if mode != "full"}
             holds("hint" in causes and causes <= {"hint", "free"}, causes)  # free, while the mode still dwells

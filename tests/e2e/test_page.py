@@ -66,7 +66,7 @@ def the_client_on_the_page_streams_an_answer():
     with FakeDaemon(script) as fake, tempfile.NamedTemporaryFile("w", suffix=".py") as program:
         program.write(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1])
         program.flush()
-        got = subprocess.run([sys.executable, program.name, "Once"], capture_output=True, timeout=60,
+        got = subprocess.run([sys.executable, program.name, "Once"], capture_output=True, timeout=tap.PATIENCE_S,
                              env={**os.environ, "SOTTO_SOCKET": fake.path})
 
         equal((got.returncode, got.stdout), (0, b" upon a time"), got.stderr.decode())

@@ -8,17 +8,13 @@ import sys
 import sotto_pb2 as pb
 import tap
 from client import PATIENCE_S, generate
-from daemon import Daemon, truth
+from daemon import Daemon, stories
 from tap import LeftOut, equal, fact, holds, note, within
 
 TEXT = "Once upon a time there was a little girl who lived in a house by the sea. " * 4
 HELD, REFUSED = 3, 4
 OTHER_UID = 12345
 END = 4  # tokens: where more follows a text may end otherwise, and fewer rows of a page are not worth a copy
-
-
-def stories(**named):
-    return {"file": truth("models/stories260K-f32.gguf"), "threads": 1, **named}
 
 
 def pin(name="story", text=TEXT, **named):
@@ -177,7 +173,7 @@ with Client({socket!r}) as client:
 
 
 def as_another(daemon, *texts):
-    """What another user's requests of @texts find, and which pins it is told of."""
+    """What another user's requests of @texts find, and which pins it sees."""
     if os.geteuid() != 0:
         raise LeftOut("only root can be another user")
     os.chmod(daemon.folder, 0o755)

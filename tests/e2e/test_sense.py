@@ -136,7 +136,7 @@ def the_load_of_the_device_that_the_configuration_names_is_the_one_that_counts()
 
 
 @fact
-def a_sotto_sense_that_goes_by_another_device_is_told_of():
+def a_sotto_sense_that_goes_by_another_device_is_reported():
     with MachineFiles() as tree:
         tree.gpu()
         tree.gpu(name="fe00000.gpu", number=1)
@@ -173,7 +173,7 @@ def a_value_that_changes_is_seen():
 
 
 @fact
-def a_zone_that_vanishes_is_told_once_and_comes_back_under_another_number():
+def a_zone_that_vanishes_is_reported_once_and_comes_back_under_another_number():
     with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Daemon(sense=child(tree)) as daemon, daemon.client() as client:
@@ -205,7 +205,7 @@ def a_source_that_hangs_is_stale_and_holds_nothing_up():
 
             equal(sensors(daemon)["zone gpu-thermal"].value, 45000)
             within(lambda: value(daemon, "zone cpu-thermal") == 51000, "the other zone goes on")
-            within(lambda: sensors(daemon)["zone gpu-thermal"].age_ms > 3000, "its age is told")
+            within(lambda: sensors(daemon)["zone gpu-thermal"].age_ms > 3000, "its age is reported")
             serves(daemon)
             with open(tree.path("sys/class/thermal/thermal_zone0/temp"), "w", encoding="ascii") as pipe:
                 pipe.write("46000\n")  # it comes back
@@ -290,9 +290,9 @@ def it_ends_with_the_daemon_that_started_it():
 @fact
 def a_program_that_is_not_there_leaves_the_daemon_serving():
     with Daemon(sense={"start": "child"}, sense_program="/bin/false") as daemon:
-        within(lambda: "sense-lost" in daemon.log(), "it is told")
+        within(lambda: "sense-lost" in daemon.log(), "it is reported")
         serves(daemon)
-        holds(daemon.log().count("sense-lost") == 1, "told once, not with each try")
+        holds(daemon.log().count("sense-lost") == 1, "reported once, not with each try")
 
 
 # ---- a process that lies
@@ -408,7 +408,7 @@ def two_devices_of_ours_are_refused():
 
 
 @fact
-def how_it_ended_is_told():
+def how_it_ended_is_reported():
     is_caught("signal 6", "inventory()", "sample()", "os.abort()")
     is_caught("exit code 3", "inventory()", "sample()", "os._exit(3)")
 
@@ -425,7 +425,7 @@ def what_comes_and_goes_all_the_time_does_not_fill_the_log():
         lines = daemon.log().splitlines()
         holds(sum("sensor-" in line for line in lines) <= 64, f"{len(lines)} lines")
         holds(sum("devices-changed" in line for line in lines) <= 7, f"{len(lines)} lines")
-        within(lambda: "sensors-came-and-went" in daemon.log(), "their number is told")
+        within(lambda: "sensors-came-and-went" in daemon.log(), "their number is reported")
 
 
 @fact
@@ -456,11 +456,11 @@ def more_than_may_be_is_refused():
 
 
 @fact
-def one_that_flaps_is_told_of_seldom():
+def one_that_flaps_is_reported_seldom():
     fake = FakeSense("inventory()", "for i in range(200):", "    sample(state=i % 2 and pb.STATE_IMPLAUSIBLE, why='x\\n\\x1b[31m')",
                 "    time.sleep(0.3)")
     with Daemon(sense={"start": "child"}, sense_program=fake.path) as daemon:
-        within(lambda: "sensor-state" in daemon.log(), "a change is told")
+        within(lambda: "sensor-state" in daemon.log(), "a change is reported")
         time.sleep(4)
         holds(daemon.log().count("sensor-state") <= 2, daemon.log())
         holds("\x1b" not in daemon.log(), "escape sequences of another program in the log")
@@ -557,7 +557,7 @@ def other_users_and_clients_that_send_garbage_are_disconnected():
             if os.geteuid() == 0:
                 os.chmod(sense.path, 0o666)
                 code = f"import socket, os; os.setuid({pwd.getpwnam('nobody').pw_uid}); s = socket.socket(socket.AF_UNIX); " \
-                    f"s.settimeout(10); s.connect({sense.path!r}); print(s.recv(1))"
+                    f"s.settimeout(100); s.connect({sense.path!r}); print(s.recv(1))"
                 done = subprocess.run(["/usr/bin/python3", "-c", code], capture_output=True, check=False)
                 holds(done.stdout.strip() == b"b''" or b"ConnectionReset" in done.stderr, done)
             for nonsense in b"\xff\xff\xff\xff", struct.pack("<I", 3) + b"abc", struct.pack("<I", 0):
@@ -584,7 +584,7 @@ def it_gives_up_exec_and_new_rights():
 
 
 @fact
-def a_daemon_calls_the_socket_that_it_is_told_of():
+def a_daemon_calls_the_configured_socket():
     with MachineFiles() as tree:
         tree.zone("gpu-thermal", 45000)
         with Sense(tree) as sense, Daemon(sense={"start": "socket", "socket": sense.path}) as daemon:

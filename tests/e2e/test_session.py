@@ -8,17 +8,13 @@ import time
 
 import sotto_pb2 as pb
 import tap
-from client import Answer, generate
-from daemon import Daemon, held, program, settle, truth
+from client import generate
+from daemon import Daemon, held, program, settle, stories
 from tap import equal, fact, holds, note, within
 
 CHATML = ("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' "
           "+ '\n'}}{% endfor %}{% if add_generation_prompt %}{{'<|im_start|>assistant\n'}}{% endif %}")
 CHAT = {"template": CHATML, "words": ["<|im_start|>", "<|im_end|>"]}
-
-
-def stories(**named):
-    return {"file": truth("models/stories260K-f32.gguf"), "threads": 1, **named}
 
 
 def opened(client, **named):
@@ -48,12 +44,9 @@ def cold(client, tokens, n, **named):
 
 def cut_after(client, stream, n):
     """The answer, cancelled when @n tokens of it have come; its credit must end before its tokens do."""
-    answer = Answer()
-    while len(answer.tokens) < n:
-        answer.add(client.read_of(stream))
+    client.answer(stream, n)
     client.send(stream, pb.Cancel())
-    while not (answer.done or answer.error):
-        answer.add(client.read_of(stream))
+    answer = client.answer(stream)
     equal(answer.reason, "FINISH_CANCELLED")
     return answer
 
@@ -207,8 +200,7 @@ def a_connection_that_dies_in_mid_turn_leaves_what_it_was_given():
         session = opened(client).session
         with daemon.client() as other:
             stream = other.ask(ask(session, [301, 302], max_tokens=500))
-            while other.read_of(stream).WhichOneof("body") != "delta":
-                pass
+            other.answer(stream, 1)
         within(lambda: all(row.running + row.queued == 0 for row in daemon.status().classes), "it has ended")
         answer = turn(client, session, [303])
         holds(answer.done.usage.prompt_tokens >= 4, answer.done.usage)
@@ -381,7 +373,7 @@ def chat_goes_on_in_a_session_through_ctrl_c_and_a_daemon_that_was_restarted():
         chat.send_signal(signal.SIGINT)
         within(lambda: daemon.counter("sotto_session_turns_total") == 1, "the third turn")
         os.write(master, b"/quit\n")
-        _, err = chat.communicate(timeout=60)
+        _, err = chat.communicate(timeout=tap.PATIENCE_S)
         equal(chat.returncode, 0, err)
         holds(b"no session" not in err, err)
         equal(daemon.status().sessions, 0)

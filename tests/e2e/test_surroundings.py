@@ -86,7 +86,7 @@ def a_limit_on_the_size_of_files_ends_no_daemon():
 
 
 @fact
-def an_engine_told_to_stop_while_it_loads_did_nothing_wrong():
+def an_engine_stopped_while_it_loads_did_nothing_wrong():
     for wait_ms in range(0, 40, 4):
         with Daemon(engine="real", models={"f32": {"file": truth("models/stories260K-f32.gguf")}}) as daemon:
             time.sleep(wait_ms / 1000)

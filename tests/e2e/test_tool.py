@@ -14,7 +14,7 @@ TRUTH = os.environ["SOTTO_TRUTH_DIR"]
 
 
 def run(program, *words):
-    done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, timeout=tap.PATIENCE_S, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -57,7 +57,7 @@ def shells_complete_commands_options_and_files():
         complete_words sotto quan; complete_words sotto logits --back; complete_words sotto inspect ./sotto-insp
         """
     folder = os.path.join(BUILD, "clients")
-    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60, check=True, cwd=folder,
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=tap.PATIENCE_S, check=True, cwd=folder,
                           env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]})
 
     equal(done.stdout.decode().split("\n")[:3], ["quantize", "--backend", "./sotto-inspect"])
@@ -178,7 +178,7 @@ def published_templates_are_rendered_as_published():
 
 
 @fact
-def a_file_is_told_with_all_its_tensors():
+def a_file_is_reported_with_all_its_tensors():
     shown = answer("inspect", truth("models/stories260K-wide-q4_k_m.gguf"))
 
     equal(shown["verdict"], {"runs": True, "backend": shown["verdict"]["backend"], "refusals": []})
@@ -200,7 +200,7 @@ def a_file_is_told_with_all_its_tensors():
 
 
 @fact
-def a_vocabulary_alone_is_told_and_does_not_run():
+def a_vocabulary_alone_is_reported_and_does_not_run():
     shown = answer("inspect", truth("tokenizers/ggml-vocab-gpt-2.gguf"))
 
     equal(shown["verdict"]["runs"], False)
@@ -297,14 +297,14 @@ def a_plan_for_a_family_that_is_not_there_is_refused():
 
 
 def quantised(folder, source, kind):
-    """The facts told, the file's inspection, and its path."""
+    """The reported facts, the file's inspection, and its path."""
     path = os.path.join(folder, "out.gguf")
-    told = answer("quantize", "--force", source, path, kind)
+    reported = answer("quantize", "--force", source, path, kind)
     shown = answer("inspect", path)
     equal(shown["verdict"]["runs"], True, shown["verdict"])
-    equal(told["tensor_bytes"], shown["tensor_bytes"])
+    equal(reported["tensor_bytes"], shown["tensor_bytes"])
     equal(os.listdir(folder), ["out.gguf"])
-    return told, shown, path
+    return reported, shown, path
 
 
 @fact
@@ -313,9 +313,9 @@ def each_type_makes_a_file_that_runs_and_says_what_it_lost():
     with tempfile.TemporaryDirectory() as folder:
         for kind, most, loss in [("F32", "F32", 0), ("F16", "F16", 0.001), ("BF16", "BF16", 0.005), ("Q8_0", "Q8_0", 0.01),
                                  ("Q5_1", "Q5_1", 0.04), ("Q4_0", "Q4_0", 0.08), ("IQ4_NL", "IQ4_NL", 0.08)]:
-            told, shown, _ = quantised(folder, source, kind)
+            reported, shown, _ = quantised(folder, source, kind)
 
-            holds(told["relative_error"] <= loss, told)
+            holds(reported["relative_error"] <= loss, reported)
             formats = {name: one["elements"] for name, one in shown["formats"].items()}
             equal(max(formats, key=formats.get), most)
             equal([t["type"] for t in shown["tensors"] if "norm" in t["name"]], ["F32"] * 11)
@@ -327,7 +327,7 @@ def each_type_makes_a_file_that_runs_and_says_what_it_lost():
 def a_mix_has_finer_matrices_where_it_hurts():
     with tempfile.TemporaryDirectory() as folder:
         source = truth("models/stories260K-wide-q5_k.gguf")
-        told, shown, _ = quantised(folder, source, "Q4_K_M")
+        reported, shown, _ = quantised(folder, source, "Q4_K_M")
         types = {t["name"]: t["type"] for t in shown["tensors"]}
 
         equal(types["token_embd.weight"], "Q6_K" if "output.weight" not in types else "Q4_K")
@@ -336,7 +336,7 @@ def a_mix_has_finer_matrices_where_it_hurts():
         equal(values, ["Q4_K", "Q4_K", "Q6_K", "Q4_K", "Q6_K"])
         keys = {key["key"]: key.get("value") for key in shown["keys"]}
         equal((keys["general.file_type"], keys["general.quantization_version"]), (15, 2))
-        equal(told["tensors"], len(types))
+        equal(reported["tensors"], len(types))
 
 
 @fact
@@ -377,12 +377,12 @@ def perplexity_is_that_of_the_truth():
                 text.truncate()
                 text.write(case["text"])
                 text.flush()
-                told = answer("perplexity", "--file", truth("models/" + name), "--backend", "truth", "--kv-format", "f32",
+                reported = answer("perplexity", "--file", truth("models/" + name), "--backend", "truth", "--kv-format", "f32",
                               text.name)
 
-                equal(told["scored_tokens"], len(case["ids"]) - 1)
-                holds(abs(math.log(told["perplexity"]) - case["mean_nll"]) < 1e-5, (told, case["mean_nll"]))
-                holds(0 <= told["kl_divergence"] < 1e-4, told)
+                equal(reported["scored_tokens"], len(case["ids"]) - 1)
+                holds(abs(math.log(reported["perplexity"]) - case["mean_nll"]) < 1e-5, (reported, case["mean_nll"]))
+                holds(0 <= reported["kl_divergence"] < 1e-4, reported)
 
 
 @fact

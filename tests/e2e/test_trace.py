@@ -12,7 +12,7 @@ EVENTS = "gpu_scheduler/drm_sched_job_run", "gpu_scheduler/drm_sched_job_done"
 
 
 def trace(*words):
-    return subprocess.run(["/bin/sh", SCRIPT, *words], capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(["/bin/sh", SCRIPT, *words], capture_output=True, text=True, timeout=tap.PATIENCE_S, check=False)
 
 
 def quietly(*words):
@@ -101,7 +101,7 @@ def where_there_is_no_tracing_or_no_gpu_job_nothing_is_made():
 
 
 @fact
-def what_may_not_be_made_is_told_and_stops_nothing():
+def what_may_not_be_made_is_reported_and_stops_nothing():
     with Tracing() as base:
         with open(base + "/instances/sotto", "w", encoding="ascii"):
             pass  # a file in its place

@@ -62,7 +62,7 @@ def greedy_tokens_by_tiny_in_c():
             daemon.wait_ready(name)
             for case in cases(name):
                 got = subprocess.run([program("tiny"), "--tokens", daemon.socket, name, case["prompt"]],
-                                     capture_output=True, timeout=120)
+                                     capture_output=True, timeout=tap.PATIENCE_S)
                 equal(got.returncode, 0, got.stderr.decode())
                 agree([int(line) for line in got.stdout.split()], case, name, "tiny")
 
@@ -148,7 +148,7 @@ def a_long_answer_is_the_authors_own():
 @fact
 def an_answer_has_the_same_bits_beside_any_other_and_on_every_kernel_set():
     ask = generate("Once upon a time", temperature=1.0, seed=42, max_tokens=60, logprobs=True, top_logprobs=3)
-    told = []
+    reported = []
     for settings in {}, {"threads": 1}, {"step_rows": 5}:
         for cpu in "", "scalar":
             daemon = Daemon(engine="real", environment={"SOTTO_CPU": cpu} if cpu else None,
@@ -159,12 +159,12 @@ def an_answer_has_the_same_bits_beside_any_other_and_on_every_kernel_set():
                     others = [client.ask(generate(f"Tom {i} " * (3 * i + 1), seed=i, max_tokens=50)) for i in
                               range(n_others)]
                     answer = client.answer(client.ask(ask))
-                    told.append((answer.tokens, [p.logprob for p in answer.logprobs]))
+                    reported.append((answer.tokens, [p.logprob for p in answer.logprobs]))
                     for stream in others:
                         client.answer(stream)
-    for one in told:
-        equal(one, told[0])
-    note(f"{len(told)} runs of {len(told[0][0])} tokens")
+    for one in reported:
+        equal(one, reported[0])
+    note(f"{len(reported)} runs of {len(reported[0][0])} tokens")
 
 
 @fact

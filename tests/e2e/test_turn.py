@@ -8,8 +8,8 @@ import time
 
 import sotto_pb2 as pb
 import tap
-from client import Answer, generate
-from daemon import BUILD, Daemon, Stopwatch, truth
+from client import generate
+from daemon import BUILD, Daemon, Stopwatch, stories
 from tap import equal, fact, holds, note, within
 
 BACKGROUND, INTERACTIVE, REALTIME = pb.CLASS_BACKGROUND, pb.CLASS_INTERACTIVE, pb.CLASS_REALTIME
@@ -32,27 +32,6 @@ def tokens_of(client, prompt, priority, max_tokens, **named):
     return client.ask(ask(None, priority, max_tokens, tokens=prompt, **named))
 
 
-def first_token(client, stream):
-    """The frame with its first token."""
-    while True:
-        frame = client.read_of(stream)
-        if frame.WhichOneof("body") == "delta":
-            return frame
-        holds(frame.WhichOneof("body") not in ("done", "error"), frame)
-
-
-def answer_from(client, stream, frame):
-    answer = Answer()
-    answer.add(frame)
-    while not (answer.done or answer.error):
-        answer.add(client.read_of(stream))
-    return answer
-
-
-def stories(**named):
-    return {"file": truth("models/stories260K-f32.gguf"), "threads": 1, **named}
-
-
 @fact
 def realtime_passes_background_within_a_slice_and_both_texts_are_those_of_each_alone():
     with Daemon(script=slow_for(201, 60)) as daemon, daemon.client() as client:
@@ -60,16 +39,16 @@ def realtime_passes_background_within_a_slice_and_both_texts_are_those_of_each_a
         alone = [client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 12)).tokens,
                  client.answer(tokens_of(client, [7, 8, 9], REALTIME, 5)).tokens]
         low = tokens_of(client, [201, 1, 2], BACKGROUND, 12)
-        frame = first_token(client, low)
+        client.answer(low, 1)
         waits = []
         for _ in range(6):
             time.sleep(0.017)
             watch = Stopwatch(daemon)
             high = tokens_of(client, [7, 8, 9], REALTIME, 5)
-            begun = first_token(client, high)
+            client.answer(high, 1)
             waits.append(watch.seconds() * 1000)
-            equal(answer_from(client, high, begun).tokens, alone[1], "the urgent one")
-        equal(answer_from(client, low, frame).tokens, alone[0], "the one that was passed")
+            equal(client.answer(high).tokens, alone[1], "the urgent one")
+        equal(client.answer(low).tokens, alone[0], "the one that was passed")
         note(f"first tokens after {', '.join(f'{ms:.1f}' for ms in waits)} ms; a step of the other takes 60")
         holds(statistics.median(waits) < 25, waits)
         holds(daemon.counter("sotto_step_suspensions_total") >= 1, "no step was suspended")
@@ -81,14 +60,14 @@ def one_suspended_twenty_times_says_what_it_would_have_said():
         daemon.wait_ready()
         alone = client.answer(tokens_of(client, [201, 1, 2], BACKGROUND, 40)).tokens
         low = tokens_of(client, [201, 1, 2], BACKGROUND, 400)
-        frame = first_token(client, low)
+        client.answer(low, 1)
         n_asked = 0
         while daemon.counter("sotto_step_suspensions_total") < 20:
             time.sleep(0.012)
             client.answer(tokens_of(client, [10 + n_asked], REALTIME, 2))
             n_asked += 1
         client.send(low, pb.Cancel())
-        answer = answer_from(client, low, frame)
+        answer = client.answer(low)
         note(f"{n_asked} urgent ones beside {len(answer.tokens)} tokens")
         equal(answer.reason, "FINISH_CANCELLED", "the one that was put aside ran all the time")
         equal(answer.tokens[:40], alone[:len(answer.tokens)], "tokens")
@@ -101,7 +80,7 @@ def a_background_request_ends_beside_an_unending_supply_of_urgent_ones():
         daemon.wait_ready()
         alone = client.answer(tokens_of(client, [201, 3], BACKGROUND, 6)).tokens
         urgent = tokens_of(client, [202, 1], REALTIME, 4000)
-        first_token(client, urgent)
+        client.answer(urgent, 1)
         begun = time.monotonic()
         with daemon.client() as other:
             answer = other.answer(tokens_of(other, [201, 3], BACKGROUND, 6))
@@ -119,11 +98,11 @@ def an_urgent_request_gets_a_slot_among_background_requests_that_have_them_all()
         for low in lows:
             within(lambda: any(row.running >= 4 for row in daemon.status().classes), "all places are taken")
         with daemon.client() as voice:
-            first_token(voice, tokens_of(voice, [5], REALTIME, 3))
+            voice.answer(tokens_of(voice, [5], REALTIME, 3), 1)
         answers = [client.answer(low) for low in lows]
         equal([answer.tokens for answer in answers], alone, "tokens of those that had the places")
-        told = [notice.kind for answer in answers for notice in answer.notices]
-        holds(pb.NOTICE_PREEMPTED in told and pb.NOTICE_RESUMED in told, told)
+        reported = [notice.kind for answer in answers for notice in answer.notices]
+        holds(pb.NOTICE_PREEMPTED in reported and pb.NOTICE_RESUMED in reported, reported)
 
 
 @fact
@@ -133,7 +112,7 @@ def a_long_prompt_keeps_an_answer_waiting_for_slices_only():
             daemon.client() as client:
         daemon.wait_ready()
         a = tokens_of(client, [201, 1], INTERACTIVE, 60)
-        first_token(client, a)
+        client.answer(a, 1)
         b = tokens_of(client, [202] * 4000, INTERACTIVE, 1)
         gaps, watch = [], Stopwatch(daemon)
         while True:
@@ -170,11 +149,11 @@ def cancel_reaches_what_waits_and_what_runs():
         watch = Stopwatch(daemon)
         client.send(running, pb.Cancel())
         equal(client.answer(running).reason, "FINISH_CANCELLED", "the one that ran")
-        frame = first_token(client, waiting[1])
+        client.answer(waiting[1], 1)
         took = watch.seconds()
         note(f"the next began {1000 * took:.0f} ms after the cancel")
         holds(took < 0.2, "the cancel reached the running prompt late")
-        equal(len(answer_from(client, waiting[1], frame).tokens), 3, "the one that was left")
+        equal(len(client.answer(waiting[1]).tokens), 3, "the one that was left")
         half.close()
         within(lambda: daemon.engine_of().sequences == 0, "its sequences are closed")
         pages = daemon.status().models[0]
@@ -214,18 +193,18 @@ def realtime_on_one_model_stops_background_on_another():
         alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10, model="one")).tokens,
                  client.answer(tokens_of(client, [3, 4], REALTIME, 4, model="two")).tokens]
         low = tokens_of(client, [201, 2], BACKGROUND, 10, model="one")
-        frame = first_token(client, low)
+        client.answer(low, 1)
         waits = []
         for _ in range(5):
             time.sleep(0.02)
             watch = Stopwatch(daemon)
             high = tokens_of(client, [3, 4], REALTIME, 4, model="two")
-            begun = first_token(client, high)
+            client.answer(high, 1)
             waits.append(watch.seconds() * 1000)
-            equal(answer_from(client, high, begun).tokens, alone[1], "the urgent one")
+            equal(client.answer(high).tokens, alone[1], "the urgent one")
         note(f"first tokens after {', '.join(f'{ms:.1f}' for ms in waits)} ms; a step of the other takes 60")
         holds(statistics.median(waits) < 25, waits)
-        equal(answer_from(client, low, frame).tokens, alone[0], "the one that was passed")
+        equal(client.answer(low).tokens, alone[0], "the one that was passed")
 
 
 @fact
@@ -236,17 +215,17 @@ def an_engine_killed_again_and_again_under_both_changes_no_token():
             alone = [client.answer(tokens_of(client, [201, 2], BACKGROUND, 10)).tokens,
                      client.answer(tokens_of(client, [3, 4], REALTIME, 6)).tokens]
             low = tokens_of(client, [201, 2], BACKGROUND, 10)
-            frame = first_token(client, low)
+            client.answer(low, 1)
             for _ in range(2):
                 time.sleep(0.02)
                 high = tokens_of(client, [3, 4], REALTIME, 6)
-                begun = first_token(client, high)  # the other's step stands still, or has just gone on
+                client.answer(high, 1)  # the other's step stands still, or has just gone on
                 os.kill(daemon.engine_of().pid, signal.SIGKILL)
-                answer = answer_from(client, high, begun)
+                answer = client.answer(high)
                 equal(answer.tokens, alone[1], "the urgent one")
                 equal(answer.reason, "FINISH_LENGTH", answer.error)
                 daemon.wait_ready()
-            answer = answer_from(client, low, frame)
+            answer = client.answer(low)
             equal(answer.tokens, alone[0], "tokens")
             holds(answer.done.usage.rebuilds >= 1, answer.done)
 
@@ -303,10 +282,10 @@ def slices_and_pauses_that_a_compositor_asks_for_change_no_token():
 def barge_in_keeps_what_was_computed():
     with Daemon(engine="real", models={"stories": stories()}) as daemon, daemon.client() as client:
         daemon.wait_ready("stories")
-        stream = client.ask(ask(STORY * 8, REALTIME, 400))
-        frame = first_token(client, stream)
+        stream = client.ask(ask(STORY * 8, REALTIME, 400, credit=60))
+        client.answer(stream, 1)
         client.send(stream, pb.Cancel())
-        said = answer_from(client, stream, frame)
+        said = client.answer(stream)
         equal(said.reason, "FINISH_CANCELLED", "reason")
         again = client.answer(client.ask(ask(STORY * 8 + "But", REALTIME, 2)))
         holds(again.done.usage.cached_tokens >= again.done.usage.prompt_tokens // 2, again.done)

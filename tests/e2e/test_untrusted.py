@@ -208,7 +208,7 @@ def queued_requests_are_cancelled_where_they_stand():
                 client.answer(stream)
         before = held(daemon.status())
         runner, second, third, fourth, fifth = [daemon.client() for _ in range(5)]
-        running = runner.ask(generate("long " * 100, max_tokens=20))
+        running = runner.ask(generate("long " * 100, max_tokens=400))
         within(lambda: daemon.engine_of().sequences == 1, "it runs")
         asked = [(client, client.ask(generate(name, max_tokens=10)))
                  for client, name in ((second, "2"), (third, "3"), (fourth, "4"), (fifth, "5"))]

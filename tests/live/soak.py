@@ -25,7 +25,7 @@ PROMPTS = [f"app {i} asks for directions " + "again " * (i % 9) for i in range(2
 WARM_S = 10
 WAITING_MOST = 256  # LIMIT_WAITING
 GROWN_MOST = 1024
-LET_IN = 90  # percent of those that come back when told: the time is only an estimate
+LET_IN = 90  # percent of those that come back at the announced time, which is only an estimate
 
 
 class Voice(Loop):
@@ -90,14 +90,14 @@ def storm(daemon, seconds, tokens, seed):
         children.append(child)
     total = {"count": {}, "others": {}, "longest_ms": 0, "longest_deadline_ms": 0}
     for child in children:
-        told = json.loads(child.stdout.read() or "{}")
-        if child.wait() != 0 or not told:
+        reported = json.loads(child.stdout.read() or "{}")
+        if child.wait() != 0 or not reported:
             raise AssertionError("a crowd failed; what it said stands above")
         for part in "count", "others":
-            for name, n in told[part].items():
+            for name, n in reported[part].items():
                 total[part][name] = total[part].get(name, 0) + n
         for part in "longest_ms", "longest_deadline_ms":
-            total[part] = max(total[part], told[part])
+            total[part] = max(total[part], reported[part])
     return total
 
 
@@ -139,11 +139,11 @@ def report(seconds, total, before, after, alone, voice, eye, late):
         row("refused at once", count["refused at once"], "-", True),
         row("refused without a time to come back", count["refused without a time"], "0",
             count["refused without a time"] == 0),
-        row("longest time told, ms (to one with a deadline)", f"{total['longest_ms']} ({total['longest_deadline_ms']})", "-",
+        row("longest announced time, ms (to one with a deadline)", f"{total['longest_ms']} ({total['longest_deadline_ms']})", "-",
             True),
-        row("came back at the time told, the first time: let in", f"{first[0]} of {sum(first)} ({percent(first):.1f} %)",
+        row("came back at the announced time, the first time: let in", f"{first[0]} of {sum(first)} ({percent(first):.1f} %)",
             f">= {LET_IN} %", percent(first) >= LET_IN),
-        row("came back at the time told, each time: let in", f"{again[0]} of {sum(again)} ({percent(again):.1f} %)",
+        row("came back at the announced time, each time: let in", f"{again[0]} of {sum(again)} ({percent(again):.1f} %)",
             f">= {LET_IN} %", percent(again) >= LET_IN),
         row("with a deadline: admitted; refused", f"{count['deadline admitted']}; {count['deadline refused']}", "-", True),
         row("admitted deadlines missed (as sottod counts)", late, "<= 0.1 %", late <= count["deadline admitted"] / 1000),
