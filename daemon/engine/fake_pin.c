@@ -1,8 +1,5 @@
-/*
- * Pins of the fake model: each keeps a copy of its tokens, and a prompt finds what it has in common with one of
- * them
- */
-#include "engine/fake.h"
+/* Pins of the fake model: each keeps a copy of its tokens, and a prompt finds the longest common beginning */
+#include "engine/fake_model.h"
 
 #include "base/clean.h"
 #include "base/err.h"

@@ -2,7 +2,7 @@
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "exec/cpu.h"
+#include "exec/cpu_backend.h"
 #include "unit.h"
 #include <errno.h>
 #include <string.h>
