@@ -4,7 +4,8 @@
  * One classic BPF filter over the number of the call (seccomp(2)), for all threads. A refused call fails with EPERM; a
  * call by the numbers of another architecture kills the process. The caller has set PR_SET_NO_NEW_PRIVS.
  *
- * Nothing is refused in builds with sanitizers, which need calls of their own, and on architectures without a name here.
+ * Nothing is refused in builds with sanitizers, which need calls of their own, and on architectures without a name
+ * here.
  */
 #ifndef SOTTO_BASE_SECCOMP_H
 #define SOTTO_BASE_SECCOMP_H

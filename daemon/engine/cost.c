@@ -1,25 +1,25 @@
 /*
- * Cost: what a step will take, from two small ones
+ * Cost: what a step will take, measured with two small ones
  *
- * A piece of several rows, and one row with which a token is sampled, give the fixed part (reading all weights), the
- * price of a row, and that of a row with head and sampling. Attending to far pages can't be measured in so short a
- * time: its price is that of reading a page's bytes from memory. All of it is a beginning; the scheduler refits with
- * each StepDone.
+ * A piece of several rows, and one row with sampling, give the fixed cost (reading all weights), the cost of a row, and
+ * that of a row with head and sampling. Attending to distant pages cannot be measured in so short a time: its cost is
+ * that of reading a page's bytes from memory. All of these are first guesses; the scheduler refits them with each
+ * StepDone.
  */
 #include "engine/engine.h"
 
 #include "base/clean.h"
 #include "base/num.h"
 
-/* Rows of the piece: enough to tell a row from the weights. */
+/* Rows of the piece, enough to tell the cost of a row from that of the weights. */
 #define COST_ROWS 8
 
-/* Measured again, and the shorter times taken, while all of it has taken no longer: interruptions only ever add, but
- * a large model's clients wait for Ready. */
+/* The measurement is repeated, and the shortest times are taken, while it has taken no longer than this: interruptions
+ * only ever add time, but clients wait for Ready. */
 #define COST_TRIES     4
 #define COST_BUDGET_NS 50000000
 
-/* Bytes of pages read in a nanosecond by one small machine's memory. */
+/* Bytes of pages read in a nanosecond, measured on one small machine. */
 #define COST_PAGE_BYTES_NS 4
 
 struct cost_times {
@@ -33,7 +33,7 @@ static bool goes_on_always(void *owner)
     return true;
 }
 
-/* Runs a step of the measuring sequence. False: it could not be run. */
+/* Runs a step of the measuring sequence. Returns false if it could not be run. */
 static bool time_step(struct model *model, uint32_t n_rows, uint64_t *ret_ns, uint64_t *ret_head_ns)
 {
     const struct step_entry entry = { .seq = ENGINE_WARM_SEQ, .n_prefill = n_rows };
@@ -50,7 +50,7 @@ static bool time_step(struct model *model, uint32_t n_rows, uint64_t *ret_ns, ui
     return true;
 }
 
-/* One new sequence: a piece of its prompt, then the rest, with which a token is sampled. */
+/* Measures with one new sequence: a piece of its prompt, then the rest, with which a token is sampled. */
 static bool time_once(struct model *model, struct cost_times *ret_times)
 {
     const struct sample_params greedy = { .top_p = 1, .repetition_penalty = 1 };
@@ -106,7 +106,7 @@ void engine_measure(struct engine *engine, Sotto__Engine__Cost *ret_cost)
     uint64_t row_ns;
 
     if (engine->step_reply.cap >= COST_ROWS) {
-        time_some(engine->model, &times); /* where it can't, the times stay 0 and the scheduler learns from steps */
+        time_some(engine->model, &times); /* if it fails, the times stay 0 and the scheduler learns from steps */
     }
     more_ns = times.rows_ns - num_min(times.row_ns, times.rows_ns);
     row_ns = num_min(more_ns / (COST_ROWS - 1), times.row_ns);

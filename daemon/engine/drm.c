@@ -1,9 +1,9 @@
 /*
- * Drm: which clients of graphics devices this process is
+ * Drm: the graphics device clients of this process
  *
- * The kernel gives each open device node a client number and counts its busy time under it. sottod leaves those of
- * its engines out of what it takes for graphics load. Read once a model is loaded, before the process gives up
- * opening files. A CPU engine has none.
+ * The kernel gives each open device node a client number and counts its busy time under it. sottod subtracts the
+ * clients of its engines from graphics load. They are read once a model is loaded, before the process gives up opening
+ * files. A CPU engine has none.
  */
 #include "engine/engine.h"
 
@@ -17,8 +17,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define DRM_MAJOR 226  /* of all graphics devices, in Linux' list of devices */
-#define INFO_MOST 8192 /* bytes of one descriptor's lines; drivers write about thirty */
+#define DRM_MAJOR 226  /* of all graphics devices (Linux Documentation/admin-guide/devices.txt) */
+#define INFO_MOST 8192 /* bytes of one descriptor's fdinfo; drivers write about thirty lines */
 
 bool engine_read_drm_id(const char *info, uint64_t *ret_id)
 {
@@ -33,7 +33,7 @@ bool engine_read_drm_id(const char *info, uint64_t *ret_id)
     return false;
 }
 
-/* Descriptor @name as a client. False: it is none. */
+/* Reads descriptor @name as a client. Returns false if it is not one. */
 static bool read_client(int dir, const char *name, Sotto__Engine__DrmClient *ret_client)
 {
     cleanup(fd_closep) int info = -1;
@@ -57,7 +57,7 @@ static bool read_client(int dir, const char *name, Sotto__Engine__DrmClient *ret
     return engine_read_drm_id(text, &ret_client->id);
 }
 
-/* Several descriptors may be of one client. */
+/* Returns true if @client is listed; several descriptors may belong to one client. */
 static bool has_client(const Sotto__Engine__DrmClient *clients, size_t n, const Sotto__Engine__DrmClient *client)
 {
     for (size_t i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* Lines of the log go to sottod, which knows whose engine this is. */
+/* Sends a line of the log to sottod, which knows the engine's model. */
 static void send_line(void *owner, enum log_level level, const char *line)
 {
     struct link *link = owner;

@@ -16,7 +16,7 @@
 #define TRAINED_TOK    2048
 #define HEAD_BYTES_MAX ((size_t)64 << 20)
 
-/* The socket to sottod, for what the engine would never say. */
+/* The socket to sottod, for bytes that the engine would never send. */
 #define SOTTOD_FD 3
 
 void fake_nap_ms(uint32_t ms)
@@ -88,7 +88,7 @@ static int act_on_load(const struct model *model, struct diag *diag)
     return MODEL_OK;
 }
 
-/* The size of the file's token list. */
+/* Reads the length of the file's token list. */
 static int read_vocab(struct model *model, int fd, struct diag *diag)
 {
     cleanup(gguf_destroyp) struct gguf *gguf = NULL;

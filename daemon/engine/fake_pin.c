@@ -1,7 +1,4 @@
-/*
- * Pins of the fake model: each keeps a copy of its tokens, and a prompt finds what it has in common with one of
- * them
- */
+/* Pins of the fake model: each keeps a copy of its tokens, and a prompt finds the longest common beginning */
 #include "engine/fake_model.h"
 
 #include "base/clean.h"

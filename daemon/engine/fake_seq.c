@@ -59,7 +59,7 @@ static enum seq_outcome check_room(struct model *model, const struct seq_request
     return SEQ_OK;
 }
 
-/* Rules that act at opening; the list of tokens is remembered. */
+/* Lets the rules for opening act, and returns the rule with the first tokens, if any. */
 static int act_on_open(struct model *model, const struct seq_request *request, const struct script_rule **ret_list)
 {
     const struct script_rule *rule;
@@ -200,7 +200,7 @@ static void trim(struct fake_seq *seq, uint32_t n_tokens)
     if (n_tokens > 0 && n_tokens < seq->n_known) {
         seq->n_known = n_tokens;
         seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
-        /* The row of the last one is computed again: the next token is sampled from it. */
+        /* The last row is computed again, since the next token is sampled from it. */
         seq->n_done = (uint32_t)num_min(seq->n_done, n_tokens - 1);
     }
 }

@@ -10,11 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* Answers are made of this many ids, from five eighths of the vocabulary on: past control tokens and bytes in all
- * published vocabularies, and before what was added at their ends. */
+/* Answers consist of this many ids, from five eighths of the vocabulary on: behind control tokens and bytes in all
+ * published vocabularies, and before the added tokens at their ends. */
 #define ORDINARY_IDS 64
 
-/* A begun step; with id 0, a place for one. */
+/* Returns begun step @id, or a free slot if not @is_begun. */
 static struct fake_step *find_step(struct model *model, uint64_t id, bool is_begun)
 {
     for (uint32_t i = 0; i < STEP_MAX; i++) {
@@ -35,7 +35,7 @@ static int check_entries(struct model *model, const struct step_entry *entries, 
         n_rows += num_max(entries[i].n_prefill, 1);
         for (uint32_t k = 0; k < i; k++) {
             if (entries[k].seq == entries[i].seq) {
-                diag_set(diag, "sequence %u stands twice in a step", entries[i].seq);
+                diag_set(diag, "sequence %u is listed twice in a step", entries[i].seq);
                 return STEP_REFUSED;
             }
         }
@@ -48,7 +48,7 @@ static int check_entries(struct model *model, const struct step_entry *entries, 
         const struct fake_seq *seq = entries[i].seq ? fake_find(model, entries[i].seq) : NULL;
 
         if (seq && seq->is_in_step) {
-            diag_set(diag, "sequence %u stands in a step that is begun", entries[i].seq);
+            diag_set(diag, "sequence %u is in a begun step", entries[i].seq);
             return STEP_BUSY;
         }
     }
@@ -118,7 +118,7 @@ void step_pace(const struct model *model, struct step_pace *ret_pace)
     *ret_pace = (struct step_pace){ 0 };
 }
 
-/* splitmix64's finaliser. */
+/* Source: splitmix64's finaliser. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -177,7 +177,7 @@ static void sample(struct model *model, struct fake_seq *seq, struct step_result
     model->figures.n_tokens++;
 }
 
-/* Rows that the entry may compute, and whether a token is sampled after them. */
+/* Returns the rows that the entry may compute, and whether a token is sampled after them. */
 static uint32_t n_rows_of(const struct step_entry *entry, const struct fake_seq *seq, bool *ret_samples)
 {
     uint32_t n_left = seq->n_known - seq->n_done;
@@ -187,7 +187,7 @@ static uint32_t n_rows_of(const struct step_entry *entry, const struct fake_seq 
     return n;
 }
 
-/* The rules of the entry act. 0 or a fault. */
+/* Lets the rules of the entry act. 0 or a fault. */
 static int act_on_entry(struct model *model, struct fake_step *step, const struct step_entry *entry,
                         const struct fake_seq *seq)
 {
@@ -250,7 +250,7 @@ static void compute(struct model *model, const struct step_entry *entry, struct 
     result->outcome = samples || n == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
 }
 
-/* One entry from where the cursor stands. STEP_DONE, STEP_SUSPENDED, or a fault. */
+/* Runs one entry from the cursor on. STEP_DONE, STEP_SUSPENDED, or a fault. */
 static int run_entry(struct model *model, struct fake_step *step, step_poll_fn poll, void *owner)
 {
     const struct step_entry *entry = &step->entries[step->at];

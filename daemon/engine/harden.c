@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Above sottod, which is above the graphics stack: an engine is rebuilt in a second, a screen is not. */
+/* Added to sottod's score, which is above that of the graphics stack: an engine is rebuilt in a second, a screen is
+ * not. */
 #define OOM_MORE 300
 #define OOM_MAX  1000
 
@@ -104,7 +105,7 @@ void harden_narrow(void)
 {
     int r = 0;
 
-    /* Anybody may set a filter who can gain nothing by exec any more, not only root. */
+    /* Without new privileges any user may set a filter, not only root. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
         r = seccomp_allow(allowed, COUNTOF(allowed));
     }

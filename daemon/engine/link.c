@@ -8,23 +8,23 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* The longest order may come whole behind another one that still waits. */
-#define LINK_ROOM (2 * ((size_t)LIMIT_TO_ENGINE + FRAME_HEAD_BYTES))
+/* The longest order may arrive whole behind another one that still waits. */
+#define LINK_BUFFER (2 * ((size_t)LIMIT_TO_ENGINE + FRAME_HEAD_BYTES))
 
-/* What one read asks for, and what the room may keep resident while nothing waits. */
+/* Bytes that one read asks for, and that the buffer may keep resident while nothing waits. */
 #define LINK_READ ((size_t)64 << 10)
 
-/* Wire types of protobuf that an order can begin with. */
+/* Wire types of protobuf that the fields of an order can begin with. */
 enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 
-/* Kept ready in the out-buffer, so that what is said within a step (Withdrawn, a log line) allocates nothing. */
+/* Reserved in the out-buffer, so that messages within a step (Withdrawn, a log line) allocate nothing. */
 #define LINK_OUT_READY 4096
 
 static int keep_ready(struct link *link)
 {
-    uint8_t *room;
+    uint8_t *free_bytes;
 
-    return buf_reserve(&link->out, LINK_OUT_READY, &room);
+    return buf_reserve(&link->out, LINK_OUT_READY, &free_bytes);
 }
 
 int link_open(struct link *link, int fd)
@@ -32,9 +32,9 @@ int link_open(struct link *link, int fd)
     int r;
 
     *link = (struct link){ .fd = fd };
-    link->room = mmap(NULL, LINK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (link->room == MAP_FAILED) {
-        link->room = NULL;
+    link->buffer = mmap(NULL, LINK_BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (link->buffer == MAP_FAILED) {
+        link->buffer = NULL;
         return err_new(-errno);
     }
     wire_init(&link->wire, MEM_WIRE);
@@ -50,39 +50,39 @@ int link_open(struct link *link, int fd)
 
 void link_close(struct link *link)
 {
-    if (!link->room) {
+    if (!link->buffer) {
         return;
     }
-    munmap(link->room, LINK_ROOM);
+    munmap(link->buffer, LINK_BUFFER);
     mem_charge(MEM_WIRE, -(int64_t)link->touched);
     wire_finish(&link->wire);
     buf_finish(&link->out);
     pthread_mutex_destroy(&link->lock);
-    link->room = NULL;
+    link->buffer = NULL;
 }
 
-/* Moves the waiting bytes to the front of the room when there is little behind them. */
-static void make_room(struct link *link)
+/* Moves the waiting bytes to the front of the buffer when there is little space behind them. */
+static void compact(struct link *link)
 {
-    if (link->head > 0 && LINK_ROOM - link->head - link->n < LINK_READ) {
-        memmove(link->room, link->room + link->head, link->n);
+    if (link->head > 0 && LINK_BUFFER - link->head - link->n < LINK_READ) {
+        memmove(link->buffer, link->buffer + link->head, link->n);
         link->head = 0;
     }
 }
 
-/* Reads what is there, once. LINK_NONE: nothing is, or the room is full. */
+/* Reads once. LINK_NONE: there is nothing, or the buffer is full. */
 static int fill(struct link *link)
 {
-    size_t room;
+    size_t n_free;
     ssize_t n;
 
-    make_room(link);
-    room = LINK_ROOM - link->head - link->n;
-    if (room == 0) {
+    compact(link);
+    n_free = LINK_BUFFER - link->head - link->n;
+    if (n_free == 0) {
         return LINK_NONE;
     }
     do {
-        n = recv(link->fd, link->room + link->head + link->n, room < LINK_READ ? room : LINK_READ, MSG_DONTWAIT);
+        n = recv(link->fd, link->buffer + link->head + link->n, n_free < LINK_READ ? n_free : LINK_READ, MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
 
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -100,7 +100,7 @@ static int fill(struct link *link)
     return LINK_OK;
 }
 
-/* Gives back the pages of a long order once nothing waits behind it. */
+/* Removes @n bytes, and gives back the pages of a long order once nothing waits behind it. */
 static void eat(struct link *link, size_t n)
 {
     link->head += n;
@@ -111,7 +111,7 @@ static void eat(struct link *link, size_t n)
     }
     link->head = 0;
     if (link->touched > LINK_READ) {
-        madvise(link->room, LINK_ROOM, MADV_DONTNEED);
+        madvise(link->buffer, LINK_BUFFER, MADV_DONTNEED);
         mem_charge(MEM_WIRE, -(int64_t)link->touched);
         link->touched = 0;
     }
@@ -120,7 +120,7 @@ static void eat(struct link *link, size_t n)
 /* Looks for a whole frame @at bytes behind the head. */
 static int find_frame(const struct link *link, size_t at, struct frame *ret_frame, size_t *ret_used, struct diag *diag)
 {
-    int r = frame_take(link->room + link->head + at, link->n - at, LIMIT_TO_ENGINE, ret_frame, ret_used);
+    int r = frame_take(link->buffer + link->head + at, link->n - at, LIMIT_TO_ENGINE, ret_frame, ret_used);
 
     if (r == FRAME_TOO_LARGE) {
         diag_set(diag, "an order of %zu bytes came; at most %u are allowed", ret_frame->n, LIMIT_TO_ENGINE);
@@ -172,7 +172,7 @@ void link_rewind(struct link *link)
     link->seen = 0;
 }
 
-/* Reads a base-128 number at *at; false if it passes the end or 64 bits. */
+/* Reads a base-128 number at *at. Returns false if it passes the end or 64 bits. */
 static bool read_varint(const uint8_t *bytes, size_t n, size_t *at, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -190,8 +190,8 @@ static bool read_varint(const uint8_t *bytes, size_t n, size_t *at, uint64_t *re
 }
 
 /*
- * Urgent orders hold numbers only, so they can be read without unpacking, which would allocate. Of the others the
- * leading numbers are read, up to the first field of another kind.
+ * Reads the leading numbers of an order without unpacking it, which would allocate. Returns false if the frame is not
+ * one of the schema.
  */
 static bool read_peeked(const struct frame *frame, struct peeked_order *ret)
 {
@@ -249,7 +249,7 @@ int link_peek(struct link *link, struct peeked_order *ret_peeked, struct diag *d
 
 void link_drop(struct link *link, const struct peeked_order *peeked)
 {
-    uint8_t *frame = link->room + link->head + peeked->at;
+    uint8_t *frame = link->buffer + link->head + peeked->at;
 
     memmove(frame, frame + peeked->n, link->n - peeked->at - peeked->n);
     link->n -= peeked->n;
@@ -266,7 +266,7 @@ void link_wait(struct link *link, uint64_t us)
     }
 }
 
-/* Writes all of @bytes; waits where the socket is full, whether or not it blocks. */
+/* Writes all of @bytes and waits while the socket is full, whether or not it blocks. */
 static int write_all(int fd, const uint8_t *bytes, size_t n)
 {
     while (n > 0) {

@@ -1,8 +1,8 @@
 /*
  * Loading: from Start to Ready
  *
- * What the file or the setup is at fault for is told as hopeless: a new start would end the same. The measured cost
- * is a first guess for the scheduler, which refits it with every step.
+ * A fault of the file or the setup is reported as hopeless, since a new start would end the same. The measured cost is
+ * a first guess for the scheduler, which refits it with every step.
  */
 #include "engine/engine.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The backends of this build. */
+/* The backends of this build; that of a GPU goes here. */
 static const struct exec_ops *const backends[] = {
     &exec_cpu,
     &exec_truth,
@@ -25,7 +25,7 @@ static const struct exec_ops *const backends[] = {
     NULL,
 };
 
-/* Where Start says 0: enough for a head unit's apps at once, and rows for a step of about a frame's work. */
+/* Defaults of Start: sequences for a head unit's apps, and rows for a step of about a frame's work. */
 #define DEFAULT_SEQUENCES 32
 #define DEFAULT_STEP_ROWS 256
 
@@ -53,7 +53,7 @@ static char *packed(const char *text)
     return same;
 }
 
-/* What is read while files can still be opened. */
+/* Graphics clients, read while files can still be opened. */
 struct clients {
     Sotto__Engine__DrmClient list[ENGINE_DRM_MOST];
     Sotto__Engine__DrmClient *places[ENGINE_DRM_MOST];
@@ -97,7 +97,7 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     engine_send(engine, &message);
 }
 
-/* The descriptor came through exec on purpose; from here on it is nobody else's. */
+/* Takes the descriptor, which was inherited on purpose, and lets no program inherit it from here on. */
 static bool take_model_fd(struct engine *engine, uint32_t fd)
 {
     if (fd > INT32_MAX || (int)fd == engine->link.fd || fcntl((int)fd, F_SETFD, FD_CLOEXEC) < 0) {
@@ -107,7 +107,8 @@ static bool take_model_fd(struct engine *engine, uint32_t fd)
     return true;
 }
 
-/* Before the workers start, since they inherit it. Empty: the cores that the engine was started with. */
+/* Sets the affinity before the workers start, since they inherit it. No cores: those that the engine was started
+ * with. */
 static bool use_cores(struct engine *engine, const Sotto__Engine__Start *start)
 {
     cpu_set_t set;
@@ -128,7 +129,7 @@ static bool use_cores(struct engine *engine, const Sotto__Engine__Start *start)
     return true;
 }
 
-/* Room that depends on the setup alone. */
+/* Allocates what depends on the setup alone. */
 static int set_aside(struct engine *engine, const struct model_setup *setup)
 {
     int r;
@@ -145,7 +146,7 @@ static int set_aside(struct engine *engine, const struct model_setup *setup)
     return engine->entries ? 0 : -ENOMEM;
 }
 
-/* False: Fault was told. */
+/* Opens the model. Returns false if it has reported a Fault. */
 static bool open_model(struct engine *engine, const struct model_setup *setup)
 {
     struct diag diag = DIAG_INIT;

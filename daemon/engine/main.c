@@ -1,7 +1,7 @@
 /*
  * sotto-engine: runs one model for sottod, over the socket at descriptor 3
  *
- * It is started by sottod and takes no options: all it needs comes in the first message.
+ * sottod starts it. It takes no options: all it needs is in the first message.
  */
 #include "engine/engine.h"
 #include "engine/harden.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Where sottod leaves the socket. */
+/* The socket's descriptor, by agreement with sottod. */
 #define SOTTOD_FD 3
 
 static int usage(FILE *out, int code)

@@ -1,9 +1,9 @@
 /*
- * Orders: what sottod may ask, a row each
+ * Orders: what sottod may order, a row each
  *
- * The socket is sottod's alone and both ends are of one build, so an order that makes no sense is a fault of ours:
- * it ends the engine with a sentence and is never guessed at. What may happen in good order (no pages, a sequence
- * that is gone already) has an answer in the schema.
+ * Only sottod has the socket, and both ends are of one build, so an order that makes no sense is a bug: the engine
+ * reports it as a Fault and ends, rather than guessing. What may happen in normal operation (no pages, a sequence that
+ * is closed already) has an answer in the schema.
  */
 #include "engine/engine.h"
 
@@ -72,7 +72,7 @@ static Sotto__Engine__Refusal refusal_of(enum seq_outcome outcome)
     return SOTTO__ENGINE__REFUSAL__REFUSAL_UNSPECIFIED;
 }
 
-/* @ret_biases are to be freed by the caller; the other arrays are the message's. 0 or -ENOMEM. */
+/* Reads the sampler. The caller frees @ret_biases; the other arrays are the message's. 0 or -ENOMEM. */
 static int read_sampler(const Sotto__Engine__Sampler *sampler, struct sample_params *ret_params,
                         struct sample_bias **ret_biases)
 {
@@ -175,7 +175,7 @@ static void on_open(struct engine *engine, const Sotto__Engine__ToEngine *order)
     } else if (open->n_prompt > (uint64_t)open->n_tokens + open->slid_tokens) {
         fault_about(engine, "Open has fewer tokens than its prompt", open->sequence);
     } else if (!are_pins(open)) {
-        fault_about(engine, "Open has more domains of pins than there may be, or one without a name", open->sequence);
+        fault_about(engine, "Open has too many domains of pins, or one without a name", open->sequence);
     } else if (!is_supported(engine, open)) {
         send_refused(engine, open->sequence, SOTTO__ENGINE__REFUSAL__REFUSAL_UNSUPPORTED, &no_room);
     } else if (seq_table_is_full(&engine->seq_table)) {
@@ -205,7 +205,7 @@ static void extend_seq(struct engine *engine, const Sotto__Engine__Extend *exten
         r = seq_extend(engine->model, &request, &room);
     }
     if (r == -EBUSY) {
-        fault_about(engine, "Extend names a sequence that stands in a begun step", extend->sequence);
+        fault_about(engine, "Extend names a sequence in a begun step", extend->sequence);
     } else if (r < 0) {
         engine_fault_of(engine, "a sequence could not be extended", r);
     } else if (r != SEQ_OK) {
@@ -240,11 +240,11 @@ static void on_pin(struct engine *engine, const Sotto__Engine__ToEngine *order)
     if (r == -ENOMEM) {
         engine_fault_of(engine, "a pin could not be kept", r);
     } else if (r == -ENOENT && seq == 0) {
-        fault_about(engine, "Pin drops one that there is not", pin);
+        fault_about(engine, "Pin drops a pin that does not exist", pin);
     } else if (r == -EEXIST) {
-        fault_about(engine, "Pin names one that there is already", pin);
+        fault_about(engine, "Pin names a pin that exists already", pin);
     } else if (r) {
-        fault_about(engine, "Pin names a sequence that is not open, not computed, or shares with nobody", seq);
+        fault_about(engine, "Pin names a sequence that is not open, not computed, or not shared", seq);
     } else if (seq > 0) {
         seq_table_drop(&engine->seq_table, seq);
     }
@@ -295,7 +295,7 @@ static struct begun *find_place(struct engine *engine)
     return NULL;
 }
 
-/* The model has begun it; now it runs. */
+/* Runs a step that the model has just begun. */
 static void run_new(struct engine *engine, const Sotto__Engine__Step *step, uint64_t from_us)
 {
     struct begun *begun = find_place(engine);
@@ -323,7 +323,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
     }
     for (size_t i = 0; i < step->n_entries; i++) {
         if (!read_entry(step->entries[i], &engine->entries[i])) {
-            fault_about(engine, "Step asks for work that there is not, of sequence", step->entries[i]->sequence);
+            fault_about(engine, "Step has an entry without valid work, for sequence", step->entries[i]->sequence);
             return;
         }
     }
@@ -332,7 +332,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
     if (r < 0) {
         engine_fault_of(engine, "a step could not be begun", r);
     } else if (r == STEP_BUSY) {
-        /* In good order: it waited behind a step that was to end first, and came to stand still instead. */
+        /* Normal: the step waited behind one that was expected to end, and was suspended instead. */
         log_info("engine", "step %llu goes back: %s", (unsigned long long)step->id, diag.text);
         engine_send_withdrawn(engine, step->id, true);
     } else if (r != STEP_DONE) {
@@ -344,7 +344,7 @@ static void on_step(struct engine *engine, const Sotto__Engine__ToEngine *order)
 
 static void on_suspend(struct engine *engine, const Sotto__Engine__ToEngine *order)
 {
-    /* It crossed the answer: the step has ended, or its slice was over. */
+    /* The order has crossed the answer: the step has ended, or its slice was over. */
 }
 
 static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *order)
@@ -352,7 +352,7 @@ static void on_continue(struct engine *engine, const Sotto__Engine__ToEngine *or
     struct begun *begun = engine_find_begun(engine, order->continue_->step);
 
     if (!begun) {
-        fault_about(engine, "Continue names a step that does not stand still", order->continue_->step);
+        fault_about(engine, "Continue names a step that is not suspended", order->continue_->step);
         return;
     }
     begun->slice_us = order->continue_->slice_us;
@@ -388,7 +388,7 @@ static void on_quit(struct engine *engine, const Sotto__Engine__ToEngine *order)
 
 static const struct order {
     const char *name;
-    bool loaded; /* comes after Start; Start and Quit may come before */
+    bool loaded; /* the order may come only after Start */
     void (*obey)(struct engine *engine, const Sotto__Engine__ToEngine *order);
 } orders[] = {
     [SOTTO__ENGINE__TO_ENGINE__BODY_START] = { "Start", false, on_start },

@@ -1,11 +1,11 @@
 /*
- * Running: a step from its first part to its answer, and what is obeyed between the parts
+ * Running: a step from its first part to its answer, and the orders obeyed between the parts
  *
- * After each part the engine glances at every order that has come. Stop, Suspend, Withdraw and Limits act at once.
- * Stop keeps its place in the queue as well, since the Open that it is for may still wait in front of it; the other
- * three are taken out. Then the slice is looked at: a step stands still before it has run so long, so parts are cut
- * to a quarter of the slice, and the last ones to what is left of it. A step makes progress by at least one part
- * each time that it is told to go on.
+ * After each part the engine peeks at every order that has arrived. Stop, Suspend, Withdraw and Limits act at once.
+ * Stop also keeps its place in the queue, since the Open of its sequence may still wait in front of it; the other three
+ * are removed. Then the slice is checked: a step is suspended before it has run longer than its slice, so parts are cut
+ * to a quarter of the slice, and the last ones to what is left of it. A step that is told to run runs at least one
+ * part.
  */
 #include "engine/engine.h"
 
@@ -16,15 +16,15 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* A part is foretold to take at most so much of a slice. */
+/* The estimated time of a part is at most this fraction of a slice. */
 #define PARTS_OF_A_SLICE 4
 
-#define PART_LEAST_US 50 /* shorter ones are mostly waking workers and looking at the socket */
+#define PART_LEAST_US 50 /* shorter parts mostly wake workers and poll the socket */
 
-/* Without a slice: a Stop is to be seen within 20 ms, also where the processor is shared. */
+/* Without a slice: a Stop must be seen within 20 ms even where the processor is shared. */
 #define PART_US 5000
 
-#define SLOW_LEAST_US 500 /* what was foretold to take less says nothing by taking more */
+#define SLOW_LEAST_US 500 /* shorter estimates are too coarse to judge by */
 
 /* ---- steps that are begun ---- */
 
@@ -69,7 +69,7 @@ void engine_limit(struct engine *engine, uint32_t slice_us, uint64_t kv_bytes)
 
 /* ---- between two parts ---- */
 
-/* Each is told of an order by its numbers, and says whether the order is done with. */
+/* Acts on a peeked order. Returns true if the order is done with. */
 typedef bool (*urgent_fn)(struct engine *engine, const struct peeked_order *peeked);
 
 static bool peek_step(struct engine *engine, const struct peeked_order *peeked)
@@ -89,7 +89,7 @@ static bool peek_stop(struct engine *engine, const struct peeked_order *peeked)
 static bool peek_suspend(struct engine *engine, const struct peeked_order *peeked)
 {
     if (peeked->field[1] != engine->running->id) {
-        return false; /* of the step that waits, perhaps: its turn will come */
+        return false; /* perhaps of the waiting step: it is obeyed later */
     }
     engine->must_suspend = true;
     return true;
@@ -133,7 +133,7 @@ static void obey_urgent(struct engine *engine, const struct peeked_order *peeked
     }
 }
 
-/* Glances at all that has come. */
+/* Peeks at all orders that have arrived. */
 static void peek_all(struct engine *engine)
 {
     struct peeked_order peeked;
@@ -158,7 +158,7 @@ static void peek_all(struct engine *engine)
     }
 }
 
-/* The bound on this run of the step; 0: none. */
+/* Returns the bound on this run of the step in microseconds; 0: none. */
 static uint64_t slice_of(const struct engine *engine, const struct begun *begun)
 {
     uint64_t own = begun->slice_us ? begun->slice_us : UINT64_MAX;
@@ -167,7 +167,7 @@ static uint64_t slice_of(const struct engine *engine, const struct begun *begun)
     return num_min(own, limit) == UINT64_MAX ? 0 : num_min(own, limit);
 }
 
-/* Cuts the next part. False: what is left of the slice is too short for one. */
+/* Bounds the next part. Returns false if what is left of the slice is too short for one. */
 static bool bound_part(struct engine *engine, uint64_t ran_us)
 {
     uint64_t slice_us = slice_of(engine, engine->running);
@@ -200,7 +200,7 @@ static void send_slow(struct engine *engine, uint64_t took_us, uint64_t estimate
     engine_send(engine, &message);
 }
 
-/* The reflex: what took more than twice what was foretold halves the next part at once, and is told once a step. */
+/* Reacts to a part that took more than twice its estimate: halves the next part at once, and reports it once a step. */
 static void watch_pace(struct engine *engine, uint64_t ran_us)
 {
     const struct begun *begun = engine->running;
@@ -222,7 +222,7 @@ static void watch_pace(struct engine *engine, uint64_t ran_us)
     }
 }
 
-/* Between parts: may the step go on? */
+/* Decides between parts whether the step goes on. */
 static bool goes_on(void *owner)
 {
     struct engine *engine = owner;
@@ -266,7 +266,7 @@ static void send_done(struct engine *engine, struct begun *begun, const struct s
     engine_send(engine, &message);
 }
 
-/* True: an order that had come already keeps @begun from running. */
+/* Returns true if an order that has already arrived keeps @begun from running. */
 static bool is_prevented(struct engine *engine, struct begun *begun)
 {
     link_rewind(&engine->link);

@@ -38,7 +38,7 @@ static const struct {
     { "bad-token", SEQ_BAD_TOKEN },
 };
 
-/* The next word of the line, ended in place; NULL at its end. */
+/* Returns the next word of the line, terminated in place, or NULL at its end. */
 static char *next_word(char **line)
 {
     char *word = *line + strspn(*line, " \t");
@@ -137,7 +137,7 @@ static bool read_action(char **line, struct script_rule *rule)
     return false;
 }
 
-/* The file is opened now: later, an engine opens nothing any more. */
+/* Opens the file of a rule that acts once: later, an engine cannot open files. */
 static bool read_once(const char *path, struct script_rule *rule)
 {
     struct stat st;
@@ -153,7 +153,7 @@ static bool read_once(const char *path, struct script_rule *rule)
     return true;
 }
 
-/* What stands between the first word and the action: [ID] [at A] [once PATH] do. */
+/* Reads what is between the first word and the action: [ID] [at A] [once PATH] do. */
 static bool read_conditions(char **line, struct script_rule *rule)
 {
     const char *word;

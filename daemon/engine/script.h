@@ -1,30 +1,30 @@
 /*
- * Script: what the fake engine plays
+ * Script: what the fake engine does
  *
- * A text file, a rule or a figure a line; '#' begins a comment. Without a script every answer is made of ordinary
- * tokens chosen by a hash, and nothing goes wrong.
+ * A text file with a rule or a number a line; '#' begins a comment. Without a script every answer consists of ordinary
+ * tokens chosen by a hash, and nothing fails.
  *
  *     vocabulary N             rows of the output (default: as many as the model file's token list)
- *     pages N                  the pool, whatever kv_bytes is
+ *     pages N                  size of the pool, whatever kv_bytes is
  *     context N                tokens of one sequence, whatever Start says
  *
- *     load do ACTION           once the model is being loaded
+ *     load do ACTION           while the model is being loaded
  *     always [at A] do ACTION  for every sequence
  *     when ID [at A] do ACTION for a sequence whose prompt holds the token ID
  *
- * A is `open`, or the number of the answer's token (0 first) whose sampling sets the action off; without it, the
- * first step that works for the sequence does (every step, for `slow`). `once PATH` before `do` lets a rule act a
- * single time over all restarts: it writes a byte into the file at PATH, and a file that has one turns it off.
+ * A is `open`, or the index of the answer's token (0 first) whose sampling triggers the action; without it, the first
+ * step that works for the sequence does (every step, for `slow`). `once PATH` before `do` lets a rule act a single time
+ * over all restarts: it writes a byte into the file at PATH, and a file that has one turns it off.
  *
  *     tokens ID,ID,...         the answer begins with these, then goes on by the hash
  *     crash | kill | exit      abort(), SIGKILL, or an exit with code 3
- *     hang                     no order is looked at any more
+ *     hang                     orders are no longer read
  *     slow MS                  the step takes so much longer, in parts of a millisecond
  *     stall MS                 load: so long without progress, then it goes on
  *     numeric                  the sampler finds no finite logit
- *     allocate                 a step allocates, and says so
+ *     allocate                 a step allocates, and reports it
  *     garbage                  bytes that are no frame go to sottod
- *     fault TEXT               the engine says so and ends
+ *     fault TEXT               the engine reports a Fault and ends
  *     hopeless TEXT            load: the same, and a new start would end the same
  *     refuse WHY               at open: no-pages, never-fits, too-many or bad-token
  */
@@ -55,7 +55,7 @@ enum script_action {
 
 enum script_when { SCRIPT_AT_LOAD, SCRIPT_ALWAYS, SCRIPT_WHEN };
 
-/* In place of the number of a token of the answer. */
+/* Special values of script_rule::at. */
 #define SCRIPT_AT_OPEN (-2)
 #define SCRIPT_AT_ANY  (-1)
 
@@ -66,7 +66,7 @@ struct script_rule {
     int once_fd; /* -1: acts each time */
     bool is_spent;
     enum script_action action;
-    uint32_t number;  /* ms, or which refusal (enum seq_outcome) */
+    uint32_t number;  /* milliseconds, or a refusal (enum seq_outcome) */
     uint32_t *tokens; /* owned */
     size_t n_tokens;
     char text[200];
@@ -89,12 +89,12 @@ enum script_outcome {
 int script_read(struct script *ret_script, const char *path, struct diag *diag);
 void script_finish(struct script *script);
 
-/* The first rule from *at on, for a sequence of these @tokens (NULL: loading) and that moment; NULL: none is left.
- * *at starts at 0 and is moved on. */
+/* Returns the first rule from *at on for a sequence of these @tokens (NULL: loading) at that moment, or NULL. *at
+ * starts at 0 and is moved on. */
 const struct script_rule *script_find(const struct script *script, const uint32_t *tokens, size_t n_tokens,
                                       int64_t moment, size_t *at);
 
-/* Marks a rule that acts once. To be called before it acts. */
+/* Marks a rule that acts once. Called before it acts. */
 void script_spend(const struct script *script, const struct script_rule *rule);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Send: what the engine says to sottod
- */
+/* Send: messages to sottod, and the end of the engine when they fail */
 #include "engine/engine.h"
 
 #include "base/err.h"

@@ -1,8 +1,7 @@
 /*
- * Roll: which sequences are open, and what their answers are to carry
+ * Seq_table: which sequences are open, and whether their answers carry log-probabilities
  *
- * The model owns sequences; the engine remembers only whether log-probabilities were asked for. A few dozen at
- * most, so a list that is walked.
+ * The model owns the sequences. There are a few dozen at most, so the table is a list that is walked.
  */
 #ifndef SOTTO_ENGINE_SEQ_TABLE_H
 #define SOTTO_ENGINE_SEQ_TABLE_H
@@ -27,8 +26,8 @@ void seq_table_finish(struct seq_table *seq_table);
 
 bool seq_table_is_full(const struct seq_table *seq_table);
 const struct seq_table_row *seq_table_find(const struct seq_table *seq_table, uint32_t seq); /* or NULL */
-void seq_table_add(struct seq_table *seq_table, uint32_t seq, bool logprobs); /* not full, @seq not in it */
-void seq_table_set(struct seq_table *seq_table, uint32_t seq, bool logprobs); /* @seq is in it */
-void seq_table_drop(struct seq_table *seq_table, uint32_t seq);               /* unknown: nothing */
+void seq_table_add(struct seq_table *seq_table, uint32_t seq, bool logprobs);                /* not full; @seq is new */
+void seq_table_set(struct seq_table *seq_table, uint32_t seq, bool logprobs);                /* @seq is in the table */
+void seq_table_drop(struct seq_table *seq_table, uint32_t seq); /* ignores an unknown @seq */
 
 #endif

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Resident bytes, and those of them that are pages of files (next to all: the mapped model). Unknown: 0. */
+/* Reads the resident bytes, and those among them that are pages of files (nearly all of the mapped model). 0:
+ * unknown. */
 static void read_resident(int fd, Sotto__Engine__Stats *stats)
 {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);

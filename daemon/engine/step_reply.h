@@ -1,8 +1,8 @@
 /*
- * Answer: what a step came to, as a StepDone
+ * Step_reply: the result of a step as a StepDone
  *
- * The parts of the message that grow with the step are set aside once, for the largest step, and point into the
- * model's report: telling a step allocates nothing here.
+ * The parts of the message that grow with the step are allocated once, for the largest step, and point into the model's
+ * report: answering a step allocates nothing here.
  */
 #ifndef SOTTO_ENGINE_STEP_REPLY_H
 #define SOTTO_ENGINE_STEP_REPLY_H
@@ -28,7 +28,7 @@ struct step_reply {
 int step_reply_init(struct step_reply *step_reply, uint32_t cap); /* 0 or -ENOMEM */
 void step_reply_finish(struct step_reply *step_reply);
 
-/* The message lives until the next call, and no longer than @report's results. */
+/* Fills the message, which is valid until the next call, and no longer than @report's results. */
 Sotto__Engine__StepDone *step_reply_fill(struct step_reply *step_reply, uint64_t id, const struct step_report *report,
                                          const struct seq_table *seq_table, const struct model_figures *figures);
 

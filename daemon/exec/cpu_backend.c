@@ -1,12 +1,9 @@
 /*
- * Cpu: programs over kernels and worker pool
+ * Cpu: programs over kernels and a pool of workers
  *
- * An op goes over units that no bit depends on: weight rows of a product (so a part reads its weights once for all
- * rows of the step), rows of everything else, (head, row) pairs of attention. How many make a part, and when, is
- * cpu_part.c's.
- *
- * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each
- * product: where queries, keys and values read the same slot, the plan made at sealing quantises for the first.
+ * Activations that meet quantised weights are rounded to 8 bits once for each slot and form, not once for each product:
+ * where queries, keys and values read the same slot, the plan made at sealing rounds for the first of them. cpu_ops.c
+ * computes ops, cpu_part.c decides how much of one is computed at once.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -17,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Speeds before anything was measured: what the slowest kinds of parts do with AVX2 on one thread; products do four
- * times that. The scalar set does about 300 multiply-adds of floats in a microsecond. They rise as parts run. */
+/* Speeds before anything is measured: those of the slowest kinds of parts with AVX2 on one thread. Products are four
+ * times as fast; the scalar set does about 300 float multiply-adds in a microsecond. They rise as parts run. */
 #define SPEED_FAST   2048
 #define SPEED_SCALAR 128
 
@@ -84,7 +81,7 @@ bool cpu_may_import(const struct exec *exec, uint32_t type)
 
 /* ---- sealing ---- */
 
-/* Where the 8-bit forms of each slot lie, and whether they are those of what stands in the slot at this op. */
+/* The 8-bit form of a slot: where it is, and whether it is that of the slot's contents at this op. */
 struct shadow {
     uint64_t offset;
     bool exists;
@@ -115,7 +112,7 @@ static void plan_matmul(struct exec_program *program, const struct exec_op *op,
     shadow->is_current = true;
 }
 
-/* Finds or adds @window. False: a program with so many is none of ours. */
+/* Finds or adds @window. Returns false if the program has too many; no family has. */
 static bool plan_window(struct cpu_plan *plan, uint32_t window, uint32_t *ret_place)
 {
     uint32_t i = 0;

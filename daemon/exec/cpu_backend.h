@@ -1,5 +1,7 @@
 /*
- * Cpu: the backend that runs programs over daemon/kern, and the pieces that truth.c shares with it
+ * Cpu: the backend that runs programs over daemon/kern
+ *
+ * truth.c shares the functions below.
  */
 #ifndef SOTTO_EXEC_CPU_BACKEND_H
 #define SOTTO_EXEC_CPU_BACKEND_H
@@ -7,14 +9,14 @@
 #include "exec/host.h"
 #include "kern/pool.h"
 
-/* Kinds of parts whose speed is measured by itself: those of ops, rounding to 8 bits (in the place of products), and
- * products by weight type, of few rows and of many. */
+/* Parts of one kind run at one speed, which is measured: a kind for each op, for rounding to 8 bits (in MATMUL's
+ * place), and for products by weight type, of few rows and of many. */
 #define CPU_SPEEDS (EXEC_OP_COUNT + 2 * ELEM_TYPE_COUNT)
 
 struct cpu {
     struct kern_ops kern;
     struct pool *pool;           /* owned */
-    uint32_t speeds[CPU_SPEEDS]; /* multiply-adds, or what weighs as much, in a microsecond; above 0 */
+    uint32_t speeds[CPU_SPEEDS]; /* work (multiply-adds, or their equivalent) in a microsecond; above 0 */
     uint64_t n_tickets;
 };
 

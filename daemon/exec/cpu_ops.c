@@ -1,8 +1,8 @@
 /*
  * Cpu_ops: each kind of op over a range of its units
  *
- * A unit is what no bit depends on: a weight row of a product, a (head, row) pair of attention, a row of everything
- * else. Any worker runs any range.
+ * A unit is a weight row of a product (so that a part reads its weights once for all rows of the step), a (head, row)
+ * pair of attention, or a row of anything else. No bit depends on how units are divided. Any worker runs any range.
  */
 #include "exec/cpu_plan.h"
 #include <string.h>
@@ -23,7 +23,7 @@ static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
     const struct exec_op *op = part->op;
 
     const float *weight = host_floats(op->weight);
-    uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed by themselves: a row, or each of its heads */
+    uint32_t n_alone = (uint32_t)op->weight->n_cols; /* normed separately: a row, or each of its heads */
     uint32_t n_cols = part->program->slots[op->in].n_cols;
 
     for (uint32_t i = first; i < first + n; i++) {

@@ -1,24 +1,22 @@
 /*
- * Cpu_part: how much of an op is done at once
+ * Cpu_part: how much of an op is computed at once
  *
- * Ops are cut into parts by time, at unit boundaries: what a part weighs, over the speed at which such parts ran so
- * far, is what it is foretold to take. A part is split over the pool; one barrier each. Several small parts of a
- * phase make one submission. It runs within exec_submit(), so that its ticket is done before anybody waits.
+ * Ops are cut into parts by time, at unit boundaries: the estimated time of a part is its work over the speed at which
+ * such parts ran so far. A part is split over the pool, with one barrier. Several small parts of a phase make one
+ * submission. It runs within exec_submit(), so its ticket is done before anything waits for it.
  */
 #include "base/clock.h"
 #include "base/num.h"
 #include "exec/cpu_plan.h"
 
-/*
- * A submission without a bound must stay below 20 ms, since that is how long a cancel or a more urgent step waits:
- * it is to take so long, and may take some times as long where the processor is shared.
- */
+/* Estimated time of a submission without a bound. It must stay below 20 ms even where the processor is shared, since a
+ * cancel or a more urgent step waits that long. */
 #define BOUND_US 5000
 
-#define TELLING_US 20 /* a shorter part is mostly waking the workers: it doesn't tell how fast they are */
-#define ROWS_FEW   8  /* in a product: reading the weights weighs more than the arithmetic */
+#define TELLING_US 20 /* a shorter part mostly wakes the workers, so it does not tell how fast they are */
+#define ROWS_FEW   8  /* in a product: reading the weights costs more than the arithmetic */
 
-/* Rows that a product rounds to 8 bits before its weights are met: units in front of those of the weights. */
+/* Returns the rows that a product rounds to 8 bits first; they are units in front of the weight rows. */
 static uint32_t count_rounded(const struct exec_program *program, const struct exec_op *op)
 {
     const struct cpu_plan *plan = program->private;
@@ -40,7 +38,7 @@ static uint32_t count_units(const struct exec_program *program, const struct exe
     return exec_op_rows(program, op);
 }
 
-/* Multiply-adds of unit @unit, or what weighs as much. */
+/* Returns the work of unit @unit in multiply-adds or their equivalent. */
 static uint64_t unit_work(const struct exec_program *program, const struct exec_op *op, uint32_t unit)
 {
     if (op->kind == EXEC_MATMUL) {
@@ -58,8 +56,8 @@ static uint64_t unit_work(const struct exec_program *program, const struct exec_
     return (uint64_t)program->slots[op->kind == EXEC_STORE ? op->in : op->out].n_cols * CPU_WORK_OF_A_COLUMN;
 }
 
-/* Units that may go into one part with the one under the cursor. */
-static uint32_t count_mates(const struct exec_program *program, const struct exec_op *op)
+/* Returns the units, from the one under the cursor on, that may go into one part. */
+static uint32_t count_joinable(const struct exec_program *program, const struct exec_op *op)
 {
     uint32_t n_rounded = count_rounded(program, op);
 
@@ -67,19 +65,19 @@ static uint32_t count_mates(const struct exec_program *program, const struct exe
         return n_rounded - program->unit;
     }
     if (op->kind == EXEC_DELTA) {
-        return cpu_lap_units(program, op) - program->unit % cpu_lap_units(program, op);
+        return cpu_chunk_units(program, op) - program->unit % cpu_chunk_units(program, op);
     }
     return count_units(program, op) - program->unit;
 }
 
-/* What a part is made of. */
+/* The size of a part. */
 struct take {
     uint32_t n; /* units */
     uint64_t work;
     uint32_t grain; /* for the pool */
 };
 
-/* So many units as weigh @most, at least one; where nobody set a bound, a grain for each worker. */
+/* Takes units worth @most of work, at least one; without a bound, at least a grain for each worker. */
 static struct take take_units(const struct cpu *cpu, const struct exec_program *program, const struct exec_op *op,
                               uint64_t most, bool is_bound)
 {
@@ -87,19 +85,19 @@ static struct take take_units(const struct cpu *cpu, const struct exec_program *
     uint32_t n_workers = pool_n_workers(cpu->pool);
     uint32_t grain = has_panels ? KERN_ROW_GRAIN : 1;
     uint32_t least = is_bound ? 1 : grain * n_workers;
-    uint32_t n_mates = count_mates(program, op);
+    uint32_t n_joinable = count_joinable(program, op);
     struct take take = { .grain = 1 };
 
     if (op->kind == EXEC_ATTEND || op->kind == EXEC_DELTA) {
-        while (take.n < n_mates && (take.work < most || take.n < least)) {
+        while (take.n < n_joinable && (take.work < most || take.n < least)) {
             take.work += unit_work(program, op, program->unit + take.n++);
         }
         return take;
     }
     take.work = unit_work(program, op, program->unit);
-    take.n = (uint32_t)num_min(num_max(most / take.work, least), n_mates);
+    take.n = (uint32_t)num_min(num_max(most / take.work, least), n_joinable);
     if (has_panels && take.n >= grain * n_workers) {
-        take.n = take.n < n_mates ? take.n / grain * grain : take.n;
+        take.n = take.n < n_joinable ? take.n / grain * grain : take.n;
         take.grain = grain;
     } else if (has_panels) {
         take.grain = (uint32_t)num_div_up(take.n, n_workers);
@@ -122,7 +120,7 @@ static void run_quantise_piece(void *ctx, uint32_t first, uint32_t n, uint32_t w
     cpu_run_quantise(part, part->first + first, n);
 }
 
-/* The measured speed of the part under the cursor. */
+/* Returns the measured speed of the part under the cursor. */
 static uint32_t *speed_of(struct cpu *cpu, const struct exec_program *program, const struct exec_op *op)
 {
     if (op->kind != EXEC_MATMUL || program->unit < count_rounded(program, op)) {
@@ -131,10 +129,8 @@ static uint32_t *speed_of(struct cpu *cpu, const struct exec_program *program, c
     return &cpu->speeds[EXEC_OP_COUNT + 2 * op->weight->type + (exec_op_rows(program, op) > ROWS_FEW)];
 }
 
-/*
- * A part weighed @work and took @took_us. What was too slow is believed at once, but never more than that it was
- * twice too slow, since it may have been an interruption; what was quicker, by and by.
- */
+/* Learns from a part of @work that took @took_us. A lower speed counts at once, but at most as half the old one, since
+ * it may have been an interruption; a higher speed counts by a quarter. */
 static void learn(uint32_t *speed, uint64_t work, uint64_t took_us)
 {
     uint64_t measured = took_us ? num_min(work / took_us, UINT32_MAX) : UINT32_MAX;
@@ -148,7 +144,7 @@ static void learn(uint32_t *speed, uint64_t work, uint64_t took_us)
     }
 }
 
-/* Runs a part of at most @most_ns of what is under the cursor. Returns what was foretold. */
+/* Runs a part of at most @most_ns of the op under the cursor. Returns the estimated time. */
 static uint64_t run_part(struct cpu *cpu, struct exec_program *program, uint64_t most_ns, bool is_bound)
 {
     const struct exec_op *op = &program->ops[program->op];

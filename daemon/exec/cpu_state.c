@@ -1,16 +1,16 @@
 /*
  * Cpu_state: ops that go through the states of sequences, row by row
  *
- * The rows of a run follow each other, so what is split is what stands beside each other: channels of a convolution,
- * and the heads of all runs of a delta rule. A long run is gone through in laps, so that no part takes long.
+ * The rows of a run depend on each other, so work is divided along other axes: the channels of a convolution, the heads
+ * of all runs of a delta rule. A long run is cut into chunks of rows, so that no part takes long.
  */
 #include "base/num.h"
 #include "exec/cpu_plan.h"
 
 _Static_assert(EXEC_TAPS_MAX == KERN_TAPS_MAX, "what is let in must be computed");
 
-#define CHANNELS 16 /* of a convolution: a unit */
-#define LAP_ROWS 16 /* of a run, so that no unit of the delta rule is long: scalar, a head of 128 by 128: 2 ms */
+#define CHANNELS   16 /* a unit of a convolution */
+#define CHUNK_ROWS 16 /* of a run, so that no unit of the delta rule is long: 2 ms for a head of 128 by 128, scalar */
 
 void cpu_bind_runs(struct exec_program *program)
 {
@@ -32,7 +32,7 @@ void cpu_bind_runs(struct exec_program *program)
     }
 }
 
-uint32_t cpu_lap_units(const struct exec_program *program, const struct exec_op *op)
+uint32_t cpu_chunk_units(const struct exec_program *program, const struct exec_op *op)
 {
     const struct cpu_plan *plan = program->private;
 
@@ -46,7 +46,7 @@ uint32_t cpu_state_units(const struct exec_program *program, const struct exec_o
     if (op->kind == EXEC_CONV) {
         return (uint32_t)num_div_up(program->slots[op->in].n_cols, CHANNELS);
     }
-    return cpu_lap_units(program, op) * (uint32_t)num_div_up(plan->n_longest, LAP_ROWS);
+    return cpu_chunk_units(program, op) * (uint32_t)num_div_up(plan->n_longest, CHUNK_ROWS);
 }
 
 uint64_t cpu_state_work(const struct exec_program *program, const struct exec_op *op, uint32_t unit)
@@ -58,9 +58,9 @@ uint64_t cpu_state_work(const struct exec_program *program, const struct exec_op
     if (op->kind == EXEC_CONV) {
         return (op->weight->n_cols + CPU_WORK_OF_A_COLUMN) * CHANNELS * program->batch.n_rows;
     }
-    n_run = plan->runs[unit % cpu_lap_units(program, op) / op->n_heads].n;
-    from = unit / cpu_lap_units(program, op) * LAP_ROWS;
-    n_rows = from < n_run ? num_min(n_run - from, LAP_ROWS) : 0;
+    n_run = plan->runs[unit % cpu_chunk_units(program, op) / op->n_heads].n;
+    from = unit / cpu_chunk_units(program, op) * CHUNK_ROWS;
+    n_rows = from < n_run ? num_min(n_run - from, CHUNK_ROWS) : 0;
     return n_rows * op->head_dim * (program->slots[op->out].n_cols / op->n_heads) * 4 + 1;
 }
 
@@ -91,13 +91,13 @@ void cpu_run_delta(const struct cpu_part *part, uint32_t first, uint32_t n)
     const struct exec_program *program = part->program;
     const struct cpu_plan *plan = program->private;
     const struct exec_op *op = part->op;
-    uint32_t lap = first / cpu_lap_units(program, op);
+    uint32_t chunk = first / cpu_chunk_units(program, op);
     uint32_t n_out = program->slots[op->out].n_cols;
     const struct kern_delta delta = {
         .runs = plan->runs,
         .n_runs = plan->n_runs,
-        .from = lap * LAP_ROWS,
-        .to = (lap + 1) * LAP_ROWS,
+        .from = chunk * CHUNK_ROWS,
+        .to = (chunk + 1) * CHUNK_ROWS,
         .state_at = exec_state_at(&op->states->state, op->layer) + op->states->state.n_window * sizeof(float),
         .n_heads = op->n_heads,
         .n_key_heads = op->n_kv_heads,
@@ -117,5 +117,5 @@ void cpu_run_delta(const struct cpu_part *part, uint32_t first, uint32_t n)
         .out_stride = program->slots[op->out].stride,
     };
 
-    part->cpu->kern.delta(&delta, first % cpu_lap_units(program, op), n);
+    part->cpu->kern.delta(&delta, first % cpu_chunk_units(program, op), n);
 }

@@ -1,21 +1,21 @@
 /*
  * Fake: scripted logits, for tests of everything above
  *
- * Computes nothing: weights may be of any type and any value. What comes out for a row is a function of all tokens
- * of its sequence up to it, so a rebuilt sequence gives what the first one gave. The tokens are kept in the pages,
- * where keys would lie: a page mixed up or not rewritten shows in the answer.
+ * It computes nothing, so weights may be of any type and value. The logits of a row are a function of all tokens of its
+ * sequence up to it, so a rebuilt sequence gives the same answer. The tokens are stored in the pages, where keys would
+ * be: a page that is mixed up or not rewritten shows in the answer.
  *
- * Without a script the favoured token is a hash of all tokens. The script is a text file, a rule a line, "#" begins a
- * comment. The first rule that holds for a row decides; after `slow` the search goes on.
+ * Without a script the favoured token is a hash of all tokens. The script is a text file with a rule a line; "#" begins
+ * a comment. The first rule that holds for a row decides; after `slow` the search goes on.
  *
  *     CONDITION ACTION
  *     always | after ID | at POSITION | has ID     (last token; position of the row; any token of the sequence)
- *     token ID      this one is favoured (modulo the vocabulary)
- *     next          last token + 1 is
+ *     token ID      this token is favoured (modulo the vocabulary)
+ *     next          last token + 1 is favoured
  *     hash          the default
  *     nan | inf | -inf | equal     all logits are
  *     one-nan | two-inf            the hash's logits, but the favoured is NaN; the favoured and the next are +inf
- *     crash | hang                 the process does, when it computes such a row (also one of a prompt)
+ *     crash | hang                 the process crashes or hangs when it computes such a row (also one of a prompt)
  *     slow MS                      computing such a row takes so long
  */
 #include "base/clean.h"
@@ -31,7 +31,7 @@
 
 #define SCRIPT_BYTES_MAX 65536
 #define RULES_MAX        256
-#define FAVOUR           10.0f /* of the favoured token; the others lie in [0, 4) */
+#define FAVOUR           10.0f /* logit of the favoured token; the others are in [0, 4) */
 
 enum when { WHEN_ALWAYS, WHEN_AFTER, WHEN_AT, WHEN_HAS, WHEN_COUNT };
 
@@ -85,7 +85,7 @@ struct fake {
 
 /* ---- script ---- */
 
-/* Takes the next word of @words off *line, with its number if it has one. False: there is none such. */
+/* Takes the next word off *line, with its number if it has one. Returns false if it is not in @words. */
 static bool take_word(char **line, const struct word *words, unsigned n_words, unsigned *ret_word, uint32_t *ret_number)
 {
     char *save = NULL;
@@ -201,7 +201,7 @@ static int seal(struct exec_program *program)
 
 /* ---- rows ---- */
 
-/* Where the token of position @position of row @row lies; NULL: the program has no pages. */
+/* Returns where the token of position @position of row @row is stored, or NULL if the program has no pages. */
 static uint32_t *token_at(const struct exec_program *program, uint32_t row, uint32_t position)
 {
     for (uint32_t i = 0; i < program->n_ops; i++) {
@@ -243,8 +243,8 @@ static bool rule_holds(const struct exec_program *program, uint32_t row, const s
     return false;
 }
 
-/* The rule that decides the row's logits; NULL: the default. With @computes the row is being computed: rules that
- * act then do so. */
+/* Returns the rule that decides the row's logits, or NULL for the default. With @computes the row is being computed,
+ * and rules that act do so. */
 static const struct rule *find_rule(const struct exec_program *program, uint32_t row, bool computes)
 {
     const struct fake *fake = program->exec->private;

@@ -1,8 +1,8 @@
 /*
- * Recording: what a family may ask for, checked once
+ * Program: what a family may record, checked once
  *
- * The rows of the table below say which fields each kind of op needs; exec_seal() then walks the ops in order and
- * looks at shapes, types, and that nothing is read before it was written. After it a backend may trust everything.
+ * The table below says which fields each kind of op needs. exec_seal() walks the ops in order and checks shapes, types,
+ * and that nothing is read before it is written. A backend may trust a sealed program.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -25,7 +25,7 @@ enum need {
     NEED_TABLE = 16,
     NEED_KV = 32,
     NEED_STATES = 64,
-    NEED_ALL = 128, /* rows of sequences, so all of the step's */
+    NEED_ALL = 128, /* rows of sequences, so all rows of the step */
 };
 
 static const struct op_row {
@@ -140,10 +140,10 @@ static const char *check_reads(const struct exec_program *program, const struct 
     const struct exec_slot *in2 = find_slot(program, op->in2);
 
     if ((needs & NEED_IN) && (!in || !in->is_written)) {
-        return "reads a slot that nobody wrote";
+        return "reads a slot that is not written";
     }
     if ((needs & NEED_IN2) && (!in2 || !in2->is_written)) {
-        return "reads a second slot that nobody wrote";
+        return "reads a second slot that is not written";
     }
     if ((needs & NEED_IN2) && (in->n_cols != in2->n_cols || in->rows != in2->rows)) {
         return "reads two slots of different shapes";
@@ -235,7 +235,7 @@ static const char *check_heads(const struct exec_program *program, const struct 
                : "has heads that do not fit";
 }
 
-/* F32, and one row of @n numbers. */
+/* Returns true if @mem is one row of @n floats. */
 static bool is_floats(const struct exec_mem *mem, uint32_t n)
 {
     return mem && mem->kind == EXEC_MEM_WEIGHT && mem->type == ELEM_F32 && mem->n_rows == 1 && mem->n_cols == n;
@@ -333,7 +333,8 @@ static const char *check_op(const struct exec_program *program, const struct exe
     return wrong;
 }
 
-/* What rows may name later: tokens of the embedding, positions of the tables, the one pool of pages, the states. */
+/* Notes what limits a batch: the tokens of the embedding, the positions of the tables, the pools of pages and
+ * states. */
 static void note_bounds(struct exec_program *program, const struct exec_op *op)
 {
     if (op->kind == EXEC_EMBED) {

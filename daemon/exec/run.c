@@ -1,6 +1,4 @@
-/*
- * Runs: rows put before a program, and the cursor that goes through it
- */
+/* Run: a batch of rows, and the cursor that goes through the program */
 #include "base/err.h"
 #include "exec/backend.h"
 #include <assert.h>
@@ -14,13 +12,13 @@ uint32_t exec_op_rows(const struct exec_program *program, const struct exec_op *
     return program->slots[slot].rows == EXEC_ROWS_ALL ? program->batch.n_rows : program->batch.n_wanted;
 }
 
-/* The page that row @row is stored in. */
+/* Returns the page that row @row is stored in. */
 static uint32_t page_of(const struct exec_batch *batch, uint32_t row)
 {
     return batch->pages[row][batch->positions[row] / EXEC_PAGE_TOK];
 }
 
-/* Rows of a state stand together, each right behind the one before it. */
+/* Returns true if the rows of each state are adjacent and in order of position. */
 static bool states_fit(const struct exec_program *program, const struct exec_batch *batch)
 {
     if (!program->states) {
@@ -69,7 +67,7 @@ static bool batch_fits(const struct exec_program *program, const struct exec_bat
     return true;
 }
 
-/* Ops over no rows (all that follows the gathering, when nothing is wanted) have no part. */
+/* Skips ops over no rows: everything behind the gathering, when no row is wanted. */
 static void skip_empty(struct exec_program *program)
 {
     while (program->op < program->n_ops && exec_op_rows(program, &program->ops[program->op]) == 0) {

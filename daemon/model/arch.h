@@ -1,10 +1,10 @@
 /*
  * Arch: a family of models as data and one recorded program
  *
- * A family is one file (arch_llama.c) with one row in arch.c: tables of the tensors that its files hold, where each
- * goes and how large it must be, what its paper fixes without a key, and a function that records the family's program,
- * which should read like that paper. What is common to families lies here, in params.c (reading keys), rope.c (which
- * frequency turns each pair), bind.c (finding tensors) and pen.c (recording).
+ * A family is one file (arch_llama.c) with one row in arch.c: tables of the tensors in its files (where each goes and
+ * how large it must be), what its paper fixes without a key, and a function that records the family's program, which
+ * should read like that paper. What families share is here, in params.c (reading keys), rope.c (rotary frequencies),
+ * bind.c (finding tensors) and builder.c (recording).
  */
 #ifndef SOTTO_MODEL_ARCH_H
 #define SOTTO_MODEL_ARCH_H
@@ -16,12 +16,12 @@
 
 #define ARCH_LAYERS_MAX 1024
 
-/* How rotary frequencies are stretched to contexts longer than they were trained for. */
+/* Methods of stretching rotary frequencies to contexts longer than the trained one. */
 enum arch_scaling {
     ARCH_SCALING_NONE,
     ARCH_SCALING_LINEAR,   /* positions are divided */
-    ARCH_SCALING_YARN,     /* slow frequencies are divided, fast ones stay, those between are mixed */
-    ARCH_SCALING_LONGROPE, /* each frequency is divided by a factor of its own, from the file */
+    ARCH_SCALING_YARN,     /* slow frequencies are divided, fast ones stay, the others are interpolated */
+    ARCH_SCALING_LONGROPE, /* each frequency has its own divisor in the file */
     ARCH_SCALING_COUNT,
 };
 
@@ -30,14 +30,14 @@ struct arch_rope {
     float base_local; /* in layers with a window */
     enum arch_scaling scaling;
     float factor;        /* linear, yarn: at least 1 */
-    float magnitude;     /* of sine and cosine, besides what yarn says itself; 1: none */
+    float magnitude;     /* of sine and cosine, besides yarn's own; 1: none */
     uint32_t n_original; /* context before stretching (yarn, longrope); 0: the key is absent */
-    float yarn_mix;      /* of the fast frequencies; 1: as published */
-    float yarn_fast;     /* turns within n_original from which on a frequency stays */
-    float yarn_slow;     /* turns below which it is divided */
+    float yarn_mix;      /* weight of the fast frequencies; 1: as published */
+    float yarn_fast;     /* rotations within n_original at and above which a frequency stays */
+    float yarn_slow;     /* rotations below which it is divided */
 };
 
-/* The gated delta net of layers that recur: heads of values, each with a head of keys that others may share. */
+/* The gated delta net of recurrent layers: value heads, in groups that share a key head. */
 struct arch_net {
     uint32_t n_taps;    /* of the convolution before it */
     uint32_t n_keys;    /* heads */
@@ -68,20 +68,20 @@ struct arch_params {
     struct arch_rope rope;
     uint64_t recurs[ARCH_LAYERS_MAX / 64]; /* a bit a layer: arch_recurs() */
     uint32_t n_recurrent;                  /* layers */
-    uint32_t n_ahead; /* layers behind the last that guess further tokens: left alone, not in n_layers */
+    uint32_t n_ahead;                      /* multi-token-prediction layers behind the last; ignored, not in n_layers */
     struct arch_net net;
 };
 
-/* True if @layer sees only the window. */
+/* Returns true if @layer sees only the window. */
 bool arch_is_local(const struct arch_params *params, uint32_t layer);
 
-/* True if @layer keeps a state in place of keys and values. */
+/* Returns true if @layer is recurrent: it has a state in place of keys and values. */
 bool arch_recurs(const struct arch_params *params, uint32_t layer);
 
-/* Place of @layer among its kind: those that recur, or those that keep keys and values. */
+/* Returns the index of @layer among its kind: recurrent layers, or those with keys and values. */
 uint32_t arch_place(const struct arch_params *params, uint32_t layer);
 
-/* Columns that the convolution of a layer that recurs goes over: queries, keys and values. */
+/* Returns the columns that the convolution of a recurrent layer goes over: queries, keys and values. */
 uint32_t arch_n_channels(const struct arch_net *net);
 
 struct arch_layer {
@@ -93,10 +93,10 @@ struct arch_layer {
     struct exec_mem *ffn_norm;
     struct exec_mem *gate, *up, *down;
     struct exec_mem *ffn_post_norm; /* of what the feed-forward adds, or NULL */
-    /* of layers that recur */
-    struct exec_mem *mix, *taps; /* queries, keys and values in one */
+    /* recurrent layers: */
+    struct exec_mem *mix, *taps; /* queries, keys and values in one matrix */
     struct exec_mem *inner_gate, *inner_norm;
-    struct exec_mem *alpha, *beta; /* what a head forgets and learns */
+    struct exec_mem *alpha, *beta; /* inputs of a head's decay and learning rate */
     struct exec_mem *rate, *dt_bias;
 };
 
@@ -106,11 +106,11 @@ struct arch_weights {
     struct exec_mem *output;   /* the embedding where the file has none of its own */
     struct arch_layer *layers; /* [n_layers], owned */
     const float *rope_factors; /* [n_rot / 2] in the file, or NULL */
-    const float *rope_long;    /* likewise, for contexts beyond rope.n_original */
-    const float *rope_short;   /* and for those within */
+    const float *rope_long;    /* [n_rot / 2], for contexts beyond rope.n_original; or NULL */
+    const float *rope_short;   /* [n_rot / 2], for contexts within it; or NULL */
 };
 
-/* A size that a tensor must have. */
+/* A size that a tensor must have, in terms of struct arch_params. */
 enum arch_dim {
     ARCH_DIM_ZERO,
     ARCH_DIM_ONE,
@@ -129,16 +129,16 @@ enum arch_dim {
     ARCH_DIM_VALUES,
     ARCH_DIM_VALUE,
     ARCH_DIM_HALF_ROT,
-    ARCH_DIM_TOKENS, /* at least so many: files pad */
+    ARCH_DIM_TOKENS, /* or more, since files pad */
 };
 
 enum arch_tensor_flag {
     ARCH_LAYER = 1, /* named "blk.N.NAME", goes into an arch_layer */
     ARCH_OPTIONAL = 2,
     ARCH_FLOATS = 4,   /* must be F32: norms, biases, factors */
-    ARCH_RAW = 8,      /* stays a pointer to floats in the file */
-    ARCH_ATTENDS = 16, /* only in layers that keep keys and values */
-    ARCH_RECURS = 32,  /* only in the others */
+    ARCH_RAW = 8,      /* a pointer to floats in the file is kept */
+    ARCH_ATTENDS = 16, /* only in layers with keys and values */
+    ARCH_RECURS = 32,  /* only in recurrent layers */
 };
 
 struct arch_tensor {
@@ -147,7 +147,7 @@ struct arch_tensor {
     enum arch_dim n_rows;
     unsigned flags;
     size_t place; /* offset of the pointer in arch_layer or arch_weights */
-    /* Where several weights lie in one tensor, one below the other: the rows that are this one. */
+    /* Where several weights are stacked in one tensor: this one's first row, and its number of rows. */
     enum arch_dim first;
     enum arch_dim n_part; /* ARCH_DIM_ZERO: the whole tensor */
 };
@@ -157,49 +157,49 @@ struct arch_table {
     size_t n;
 };
 
-/* True if @row of a table is of layers like @layer. */
+/* Returns true if @row belongs to layers of the same kind as @layer. */
 bool arch_row_is_of(const struct arch_tensor *row, const struct arch_params *params, uint32_t layer);
 
 #define ARCH_IN_MODEL(field) offsetof(struct arch_weights, field)
 #define ARCH_IN_LAYER(field) offsetof(struct arch_layer, field)
 
-/* Tables that many families share: bind.c. */
-extern const struct arch_table arch_stream;    /* embedding, last norm, output, factors of the rotation */
-extern const struct arch_table arch_attention; /* norm, q, k, v, output; biases where they are */
+/* Tables that many families share (bind.c). */
+extern const struct arch_table arch_stream;    /* embedding, last norm, output, rotary factors */
+extern const struct arch_table arch_attention; /* norm, q, k, v, output, optional biases */
 extern const struct arch_table arch_gated;     /* norm, gate, up, down */
 
 #define ARCH_TABLES_MAX 4
 
-/* What a family's paper fixes where its files have no key. */
+/* What a family's paper fixes and its files have no key for. */
 struct arch_habits {
     uint32_t window;       /* 0: none */
-    uint32_t global_every; /* every n-th layer sees everything; 0: all layers with a window are local */
+    uint32_t global_every; /* every n-th layer sees everything; 0: all layers use the window, if there is one */
     float attn_cap;
     float logit_cap;
-    float base_local;       /* 0: that of all layers */
-    uint32_t attends_every; /* every n-th layer keeps keys and values, the others recur; 0: all do */
+    float base_local;       /* 0: the base of all layers */
+    uint32_t attends_every; /* every n-th layer has keys and values, the others are recurrent; 0: all have */
 };
 
-/* What a family's program is recorded from. */
+/* The inputs of recording a program. */
 struct arch_source {
     const struct arch_params *params;
     const struct arch_weights *weights;
     const struct exec_mem *rope;
-    const struct exec_mem *rope_local; /* of local layers; may be the same */
+    const struct exec_mem *rope_local; /* of local layers; may be the same table */
     struct exec_mem *kv;
     struct exec_mem *states; /* NULL: no layer recurs */
 };
 
 struct arch {
-    const char *name; /* general.architecture, and what its keys begin with */
+    const char *name; /* value of general.architecture, and prefix of the family's keys */
     const struct arch_table *tables[ARCH_TABLES_MAX];
     struct arch_habits habits;
-    bool never_shares; /* its sequences have a state beside their pages, which no prefix can give back */
+    bool never_shares; /* its sequences have a state beside their pages, which a shared prefix cannot restore */
 
-    /* Optional. Changes what files of the family leave out and others can't guess. */
+    /* Optional. Sets hyperparameters that the family's files leave out and that have no general default. */
     void (*settle)(struct arch_params *params);
 
-    /* Records the program; gives the slot of logits (wanted rows, n_tokens wide). */
+    /* Records the program and returns the slot of logits (wanted rows, n_tokens wide). */
     uint32_t (*record)(const struct arch_source *source, struct exec_program *program);
 };
 
@@ -213,26 +213,26 @@ extern const struct arch arch_qwen3;
 extern const struct arch arch_qwen35;
 extern const struct arch arch_smollm3;
 
-/* MODEL_REFUSED naming the families that there are. */
+/* Finds the family of a file. MODEL_REFUSED names the known families. */
 int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag *diag);
 
-/* params.c: MODEL_REFUSED naming every key that is missing, or the first that is out of its range. */
+/* params.c: reads the hyperparameters. MODEL_REFUSED names every key that is missing, or the first one out of range. */
 int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct arch_params *ret_params,
                      struct diag *diag);
 
 /*
- * bind.c: imports every tensor of the family's tables from the file mapped at @file. MODEL_REFUSED naming every tensor
- * that is missing, the first whose shape or type does not fit, or the first in a layer that the family does not know.
- * The tensors are looked at, their data is not read.
+ * bind.c: imports every tensor of the family's tables from the file mapped at @file. MODEL_REFUSED names every tensor
+ * that is missing, the first one whose shape or type does not fit, or the first one in a layer that the family does not
+ * know. The tensors' data is not read.
  */
 int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf, const uint8_t *file,
               struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
 
-/* rope.c: True if a context of @n_context goes beyond the one that the model was first trained for: of two lists of
- * factors the long one holds, so it belongs to the numerics. */
+/* rope.c: returns true if a context of @n_context goes beyond the one that the model was first trained for. Of two
+ * lists of factors the long one then applies, so it belongs to the numerics. */
 bool arch_is_stretched(const struct arch_params *params, uint32_t n_context);
 
-/* rope.c: the tables of a context of @n_context positions, one for all layers where they do not differ. */
+/* rope.c: makes the tables of a context of @n_context positions; one for all layers if they do not differ. */
 int arch_make_ropes(const struct arch_params *params, const struct arch_weights *weights, uint32_t n_context,
                     struct exec *exec, struct exec_mem **ret_rope, struct exec_mem **ret_local);
 

@@ -6,7 +6,7 @@
  *
  *     x = sqrt(n_embd) * embedding                            the root rounded to a float, then the product
  *     x = x + Wo attention(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x))
- *     x = x + Wdown (gelu(Wgate norm(x)) * Wup norm(x))       gelu as it is written with tanh
+ *     x = x + Wdown (gelu(Wgate norm(x)) * Wup norm(x))       gelu in the form with tanh
  *     logits = embedding norm(x)
  *
  * The paper's norm multiplies by 1 + w; files hold 1 + w. Source: Gemma Team 2024 (arXiv 2403.08295).

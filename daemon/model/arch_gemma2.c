@@ -1,15 +1,15 @@
 /*
  * Family gemma2: Gemma 2 (2B, 9B, 27B)
  *
- * As gemma, with what a block adds normed once more, every second layer looking through a window, and scores and
- * logits softly limited:
+ * As gemma, but what a block adds is normed once more, every second layer looks through a window, and scores and logits
+ * are softly capped:
  *
  *     x = x + post(Wo attention(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x)))
  *         score = 50 tanh(scale q k / 50)                      before the softmax; layers 0, 2, 4, ...: the last 4096
  *     x = x + post(Wdown (gelu(Wgate norm(x)) * Wup norm(x)))
  *     logits = 30 tanh(embedding norm(x) / 30)
  *
- * Scores are scaled by the root of the head's size, but in the 27B model by that of a head's share of the stream: a
+ * Scores are divided by the root of the head's size, but in the 27B model by that of a head's share of the stream, a
  * number of the paper for which files have no key. Source: Gemma Team 2024 (arXiv 2408.00118), table 1.
  */
 #include "base/clean.h"

@@ -1,8 +1,8 @@
 /*
  * Family gemma3: the text models of Gemma 3 (270M to 27B)
  *
- * As gemma2, but heads of queries and keys are normed in place of the soft limits, and five layers of six look through
- * a window and turn by a base of their own, so that only the sixth has to be stretched to long contexts:
+ * As gemma2, but heads of queries and keys are normed in place of the soft caps, and five layers of six look through a
+ * window and rotate by a base of their own, so that only the sixth has to be stretched to long contexts:
  *
  *     x = sqrt(n_embd) * embedding
  *     x = x + post(Wo attention(rope(norm(Wq norm(x))), rope(norm(Wk norm(x))), Wv norm(x)))

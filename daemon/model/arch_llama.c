@@ -1,5 +1,5 @@
 /*
- * Family llama: Llama 2 and 3, TinyLlama, SmolLM2, Mistral, and their like
+ * Family llama: Llama 2 and 3, TinyLlama, SmolLM2, Mistral, and similar models
  *
  * A decoder of equal layers on a residual stream x. With norm(x) = x / sqrt(mean(x^2) + eps) * w:
  *
@@ -9,7 +9,7 @@
  *     logits = Wout norm(x)                                  Wout is the embedding where the file has no other
  *
  * GGUF stores Wq and Wk of this family with rows permuted so that the pairs of the rotation are neighbours. Llama 3
- * divides the frequencies by factors of its own (rope_freqs.weight); Mistral 7B's first edition sees a window.
+ * divides the frequencies by factors of its own (rope_freqs.weight); the first version of Mistral 7B has a window.
  * Sources: Touvron et al. 2023 (arXiv 2307.09288), Su et al. 2021 (2104.09864), Zhang and Sennrich 2019 (1910.07467),
  * Shazeer 2020 (2002.05202), Ainslie et al. 2023 (2305.13245), Jiang et al. 2023 (2310.06825).
  */

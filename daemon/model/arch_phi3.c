@@ -1,15 +1,15 @@
 /*
  * Family phi3: Phi-3 mini and medium, Phi-3.5 mini, Phi-4 and Phi-4 mini
  *
- * As llama, but queries, keys and values lie in one matrix, gate and up in another (here they are parts of it, so each
- * is computed as if alone), the rotation pairs halves, of the first n_rot elements of a head only where the file says
- * so, and long contexts divide each frequency by a factor of its own (longrope: rope.c):
+ * As llama, but queries, keys and values are in one matrix, gate and up in another (each is bound as a range of its
+ * rows and computed separately). The rotation pairs halves, of only the first n_rot elements of a head if the file says
+ * so. Long contexts divide each frequency by a factor of its own (longrope: rope.c):
  *
  *     q, k, v = the rows of Wqkv norm(x), one after the other
  *     x = x + Wo attention(rope(q), rope(k), v)
  *     x = x + Wdown (silu(g) * u)                              g, u = the halves of Wup norm(x), the gate first
  *
- * Where the file has a window, every layer looks through it. Source: Abdin et al. 2024 (arXiv 2404.14219).
+ * If the file has a window, every layer looks through it. Source: Abdin et al. 2024 (arXiv 2404.14219).
  */
 #include "base/clean.h"
 #include "model/builder.h"

@@ -1,14 +1,14 @@
 /*
  * Family qwen2: Qwen 1.5, Qwen 2, Qwen 2.5
  *
- * As llama, but queries, keys and values have biases, and the rotation pairs an element of the first half of a head
- * with its like in the second:
+ * As llama, but queries, keys and values have biases, and the rotation pairs element i of the first half of a head with
+ * element i of the second:
  *
  *     q, k, v = Wq norm(x) + bq, Wk norm(x) + bk, Wv norm(x) + bv
  *     x = x + Wo attention(rope(q), rope(k), v)
  *     x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x))
  *
- * Longer contexts than trained for by YaRN. Sources: Bai et al. 2023 (arXiv 2309.16609), Yang et al. 2024 (2407.10671).
+ * Contexts longer than trained use YaRN. Sources: Bai et al. 2023 (arXiv 2309.16609), Yang et al. 2024 (2407.10671).
  */
 #include "model/builder.h"
 

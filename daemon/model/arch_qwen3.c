@@ -1,8 +1,8 @@
 /*
  * Family qwen3: the dense models of Qwen 3
  *
- * As llama, but every head of queries and keys is normed by itself before it is turned, a head may be wider or narrower
- * than its share of the stream, and the rotation pairs the halves of a head:
+ * As llama, but every head of queries and keys is normed separately before the rotation, a head may be wider or
+ * narrower than its share of the stream, and the rotation pairs the halves of a head:
  *
  *     q, k, v = Wq norm(x), Wk norm(x), Wv norm(x)
  *     x = x + Wo attention(rope(norm(q)), rope(norm(k)), v)

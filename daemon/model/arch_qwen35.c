@@ -2,29 +2,29 @@
  * Family qwen35: the dense models of Qwen 3.5
  *
  * Most layers are gated delta nets: in place of keys and values that grow with the text, a value head has a matrix S
- * that maps keys to values. Each row makes it forget a little, and then corrects what it says to the row's key:
+ * that maps keys to values. Each row lets S decay a little, and then corrects the value that S gives for the row's key:
  *
- *     q, k, v = silu(conv(Wmix norm(x)))                      each channel by itself, over the last few rows
+ *     q, k, v = silu(conv(Wmix norm(x)))                      each channel separately, over the last few rows
  *     decay = exp(-A softplus(Walpha norm(x) + bias)),  beta = sigmoid(Wbeta norm(x))         one a head
  *     S = decay S;  S = S + k^ (beta (v - S^T k^))^T;  o = S^T q^ / sqrt(|q|)       q^, k^: of length 1
- *     x = x + Wout (norm(o) * silu(Wgate norm(x)))            each head normed by itself
+ *     x = x + Wout (norm(o) * silu(Wgate norm(x)))            each head normed separately
  *
- * Every fourth layer attends as in qwen3, but only a part of a head turns, and what a head gives passes a gate:
+ * Every fourth layer attends as in qwen3, but only a part of a head rotates, and the output of a head passes a gate:
  *
  *     q, g = Wq norm(x)                                       head by head: its query, its gate
  *     x = x + Wo (attention(rope(norm(q)), rope(norm(k)), v) * sigmoid(g))
  *
- * and all have x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x)). Prompts go through S row by row, too: the form that
- * takes many rows at once rounds by where they are cut.
+ * All layers have x = x + Wdown (silu(Wgate norm(x)) * Wup norm(x)). Prompts go through S row by row, too, since the
+ * form that takes many rows at once rounds differently depending on where they are cut.
  *
- * Files hold -A, 1 + w of norms that multiply by it, and value heads in the order in which neighbours have different
- * key heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).
+ * Files hold -A, 1 + w of the norms that multiply by it, and value heads in the order in which neighbours have
+ * different key heads. Source: Yang, Kautz, Hatamizadeh 2024, Gated Delta Networks (arXiv 2412.06464).
  */
 #include "base/clean.h"
 #include "model/builder.h"
 #include <math.h>
 
-#define LENGTH_EPS 1e-6f /* under the root, where q and k are given length 1 */
+#define LENGTH_EPS 1e-6f /* under the root, where q and k are scaled to length 1 */
 
 #define ATTENDS (ARCH_LAYER | ARCH_ATTENDS)
 #define RECURS  (ARCH_LAYER | ARCH_RECURS)
@@ -62,13 +62,13 @@ static const struct arch_table own_attention = { attention, COUNTOF(attention) }
 static const struct arch_table own_net = { net, COUNTOF(net) };
 static const struct arch_table own_gated = { gated, COUNTOF(gated) };
 
-/* Rows of activations that other families have not. */
+/* Slots that only this family has. */
 struct slots {
     uint32_t q_gates;     /* [2 * n_heads * head_dim] each head's query, then its gate */
     uint32_t gates;       /* [n_heads * head_dim] */
-    uint32_t mixed;       /* [channels] what the convolution reads */
-    uint32_t qkv;         /* [channels] and what it gives */
-    uint32_t inner;       /* [n_inner] what the net gives */
+    uint32_t mixed;       /* [channels] input of the convolution */
+    uint32_t qkv;         /* [channels] its output */
+    uint32_t inner;       /* [n_inner] output of the net */
     uint32_t inner_gates; /* [n_inner] */
     uint32_t alpha, beta; /* [n_values] */
 };

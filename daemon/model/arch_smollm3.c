@@ -1,13 +1,13 @@
 /*
  * Family smollm3: SmolLM3
  *
- * As llama, but every fourth layer leaves out the rotation, so that it sees what stands where only through the others:
+ * As llama, but every fourth layer leaves out the rotation, so that it sees positions only through the other layers:
  *
  *     x = x + Wo attention(q, k, v)                 in layers 3, 7, 11, ...
  *     x = x + Wo attention(rope(q), rope(k), v)     in the others
  *
- * Which layers is settled by the paper; files have no key for it. Sources: Yang et al. 2025 (arXiv 2501.18795), the
- * report on SmolLM3 (Hugging Face 2025).
+ * The report says which layers; files have no key for it. Sources: Yang et al. 2025 (arXiv 2501.18795), the report on
+ * SmolLM3 (Hugging Face 2025).
  */
 #include "model/builder.h"
 

@@ -1,8 +1,9 @@
 /*
  * Bind: the tensors of a file, each checked against its family's table and imported
  *
- * Sizes come from the hyperparameters, never from the tensors, so a tensor that lies about its shape does not fit. A
- * tensor of a layer that the family does not know is refused: it would change the answers of whoever computes it.
+ * Expected sizes come from the hyperparameters, never from the tensors, so a tensor that lies about its shape does not
+ * fit. A tensor that the family does not know is refused if it is in a layer, since ignoring it would change the
+ * answers.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_BYTES 64 /* GGUF's own limit */
+#define NAME_BYTES 64 /* the limit of GGUF */
 
 /* ---- what families share ---- */
 
@@ -152,7 +153,7 @@ static bool type_fits(const struct binder *binder, const struct arch_tensor *row
     return true;
 }
 
-/* The rows of @tensor that @row asks for. */
+/* Imports the rows of @tensor that @row asks for. */
 static int import(const struct binder *binder, const struct arch_tensor *row, const struct gguf_tensor *tensor,
                   const char *name, void **ret_place)
 {
@@ -219,7 +220,7 @@ static int bind_one(struct binder *binder, const struct arch_tensor *row, uint32
     return r;
 }
 
-/* Binds @row of a table in each layer of its kind, or once. */
+/* Binds @row of a table in each layer of its kind, or once if it is not of a layer. */
 static int bind_row(struct binder *binder, const struct arch_tensor *row)
 {
     uint32_t n = row->flags & ARCH_LAYER ? binder->params->n_layers : 1;
@@ -242,7 +243,7 @@ static int bind_row(struct binder *binder, const struct arch_tensor *row)
 
 /* ---- the whole file ---- */
 
-/* Frequencies are divided by them. */
+/* Returns true if the frequencies can be divided by @factors. */
 static bool factors_fit(const struct binder *binder, const float *factors, const char *name)
 {
     for (uint32_t i = 0; factors && i < binder->params->n_rot / 2; i++) {
@@ -276,8 +277,8 @@ static bool all_factors_fit(const struct binder *binder)
            factors_fit(binder, weights->rope_short, "rope_factors_short.weight");
 }
 
-/* True for a tensor that takes part in the model's function as far as its name tells: of a layer in use, or of the
- * stream's two ends. Old files also hold the rotation's frequencies, which are ours. */
+/* Returns true if the name says that the tensor takes part in the model's function: it is in a layer in use, or at one
+ * of the two ends of the stream. Old files also hold the rotary frequencies, which are computed here. */
 static bool is_passed_over(const struct binder *binder, const char *name)
 {
     static const char *const ends[] = { "output", "token_embd", "position_embd" };

@@ -1,8 +1,8 @@
 /*
- * Pen: recording a family's program, a block a line
+ * Builder: records a family's program, a block a line
  *
- * The families share one skeleton: a residual stream x that blocks read (normed) and add to (back). A pen knows the
- * program, the slots of that skeleton and the layer; phases are set by the blocks themselves.
+ * The families share one skeleton: a residual stream x that blocks read (normed) and add to (back). A builder knows the
+ * program, the slots of that skeleton and the layer; blocks set the phases themselves.
  */
 #ifndef SOTTO_MODEL_BUILDER_H
 #define SOTTO_MODEL_BUILDER_H
@@ -15,7 +15,7 @@ struct builder_slots {
     uint32_t normed;   /* [n_embd] what a block reads; named BUILDER_HIDDEN */
     uint32_t q;        /* [n_heads * head_dim] */
     uint32_t k, v;     /* [n_kv_heads * head_dim] */
-    uint32_t heads;    /* [n_heads * head_dim] what attention gives */
+    uint32_t heads;    /* [n_heads * head_dim] the output of attention */
     uint32_t gate, up; /* [n_ff] */
     uint32_t back;     /* [n_embd] what a block adds to x */
     uint32_t last;     /* [n_embd] x of the wanted rows */
@@ -34,33 +34,33 @@ struct builder {
 
 /* ---- blocks ---- */
 
-/* x = the tokens' rows of the embedding. Makes the slots. */
+/* Makes the slots, and sets x to the tokens' rows of the embedding. */
 struct builder builder_begin(const struct arch_source *source, struct exec_program *program);
 
-/* normed = norm(x), with which phase @phase begins. */
+/* Begins phase @phase: normed = norm(x). */
 void builder_read(struct builder *builder, enum step_phase phase, const struct exec_mem *norm);
 
-/* q, k, v = Wq normed, Wk normed, Wv normed, plus biases where there are. */
+/* q, k, v = Wq normed, Wk normed, Wv normed, plus the biases of the file. */
 void builder_qkv(struct builder *builder, const struct arch_layer *layer);
 
-/* Each head of q and k is normed by itself. */
+/* Norms each head of q and k separately. */
 void builder_norm_heads(struct builder *builder, const struct arch_layer *layer);
 
-/* q and k are turned by their position. */
+/* Rotates q and k by their position. */
 void builder_rotate(struct builder *builder, enum exec_pairs pairs);
 
-/* Keys and values are stored; heads = attention(q), through the layer's window where it has one. */
+/* Stores keys and values; heads = attention(q), through the layer's window if it has one. */
 void builder_attention(struct builder *builder);
 
-/* x = x + W in (+ bias), normed before it is added where @post_norm is there. */
+/* x = x + W in (+ bias); with @post_norm the sum is normed before it is added. */
 void builder_add_back(struct builder *builder, enum step_phase phase, uint32_t in, const struct exec_mem *weight,
                       const struct exec_mem *bias, const struct exec_mem *post_norm);
 
 /* x = x + Wdown (act(Wgate normed) * Wup normed). */
 void builder_feed_forward(struct builder *builder, const struct arch_layer *layer, enum exec_gate gate);
 
-/* logits = Wout norm(x) of the wanted rows, softly limited where the family does so. Gives their slot. In a model that
- * is made for embedding, BUILDER_HIDDEN then holds norm(x) of all rows. */
+/* Returns the slot of logits = Wout norm(x) of the wanted rows, softly capped if the family does so. In a model that is
+ * made for embedding, BUILDER_HIDDEN then holds norm(x) of all rows. */
 uint32_t builder_logits(struct builder *builder);
 
 /* ---- single ops ---- */
@@ -74,7 +74,7 @@ void builder_scale(struct builder *builder, uint32_t x, float scale);
 void builder_cap(struct builder *builder, uint32_t x, float cap);
 void builder_gather(struct builder *builder, uint32_t out, uint32_t in);
 
-/* @op with the pen's phase, and its layer's place among its kind. */
+/* Records @op with the builder's phase and the layer's index among its kind. */
 void builder_put(struct builder *builder, struct exec_op op);
 
 #endif

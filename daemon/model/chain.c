@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Pages behind one that are looked through for equal beginnings. What is older is found as a whole or not at all. */
+/* Successors of a page that are searched for a partly equal one, the newest ones. Older ones are found as a whole or
+ * not at all. */
 #define PARTS_LOOKED_AT 64
 
 enum key_tag { TAG_SALT = 1, TAG_ADAPTER, TAG_NUMERICS };
@@ -129,7 +130,7 @@ static uint32_t *bucket_of(const struct chain *chain, uint64_t hash)
     return &chain->buckets[hash & (chain->n_buckets - 1)];
 }
 
-/* Where the list of the pages behind @before begins. */
+/* Returns the head of the list of pages behind @before. */
 static uint32_t *first_behind(const struct chain *chain, struct chain_domain *domain, uint32_t before)
 {
     return before == CHAIN_NONE ? &domain->first : &chain->pages[before].first;
@@ -172,7 +173,7 @@ uint32_t chain_find_part(const struct chain *chain, const struct chain_domain *d
         uint32_t n_same;
 
         if (chain->pages[i].domain != domain) {
-            continue; /* not for those who look */
+            continue; /* another domain's */
         }
         n_same = count_same(&chain->pages[i], tokens, n);
         if (n_same > *ret_n_same) {

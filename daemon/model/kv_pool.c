@@ -203,8 +203,8 @@ void kv_limit(struct kv *kv, uint64_t n_bytes)
 
 /* ---- checking ---- */
 
-/* In the order in which cached pages go, none has a page behind it that did not go before: it would be held by
- * somebody who does not hold what stands before it, or be forgotten. */
+/* Returns true if the LRU list is whole and eviction in its order always takes a leaf: no page is evicted before a page
+ * behind it, and no held page is behind a cached one. */
 static bool check_cache(const struct kv *kv)
 {
     const struct chain_page *pages = kv->chain.pages;

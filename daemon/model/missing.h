@@ -1,7 +1,7 @@
 /*
  * Missing: a list of names that becomes one sentence
  *
- * Loading looks for everything and reports all that is not there at once, as far as a sentence holds it.
+ * Loading looks for everything and reports all that is missing at once, as far as it fits one sentence.
  */
 #ifndef SOTTO_MODEL_MISSING_H
 #define SOTTO_MODEL_MISSING_H
@@ -17,7 +17,7 @@ struct missing {
 
 void missing_add(struct missing *missing, const char *name);
 
-/* Says "@what: a, b, c and 3 more" in @diag. False, and nothing said, if nothing is missing. */
+/* Writes "@what: a, b, c and 3 more" to @diag. Returns false, and writes nothing, if nothing is missing. */
 bool missing_tell(const struct missing *missing, const char *what, struct diag *diag);
 
 #endif

@@ -11,14 +11,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define NUMERICS_VERSION 1 /* of the arithmetic in kern.h; rises when bits change */
-#define CONTEXT_DEFAULT                                                                                                \
-    8192                    /* longest context that is set up unasked: what a voice assistant needs, in little memory */
-#define CONTEXTS_DEFAULT  4 /* full contexts that the pool holds unless told otherwise */
+#define NUMERICS_VERSION  1    /* of the arithmetic in kern.h; rises when bits change */
+#define CONTEXT_DEFAULT   8192 /* tokens: enough for a voice assistant, in little memory */
+#define CONTEXTS_DEFAULT  4    /* full contexts that fit the pool */
 #define SEQUENCES_DEFAULT 32
 #define ROWS_DEFAULT      512 /* of a step */
 #define SUBMISSION_PARTS  64  /* at most, where parts are quick */
-#define SAMPLING_SPEED    100 /* logits looked at in a microsecond, before it was measured: a slow core's */
+#define SAMPLING_SPEED    100 /* logits looked at in a microsecond, before it is measured: a slow core's */
 _Static_assert(STEP_MAX == EXEC_SCRATCHES, "each begun step has activations of its own");
 
 /* ---- the file ---- */
@@ -41,7 +40,7 @@ static int map_file(struct model *model, int fd, struct diag *diag)
     }
     model->file = file;
     model->file_bytes = (uint64_t)about.st_size;
-    /* Reading ahead while the head is being checked; a wish only. */
+    /* Lets the kernel read ahead while the head is being checked; it may ignore that. */
     (void)madvise(file, model->file_bytes, MADV_WILLNEED);
     return MODEL_OK;
 }
@@ -57,7 +56,7 @@ static int parse_file(const struct model *model, struct gguf **ret_gguf, struct 
     return r < 0 ? err_up(r) : r ? MODEL_REFUSED : MODEL_OK;
 }
 
-/* Elements of all tensors, bytes of them, and the type of most. */
+/* Sums the elements and bytes of all tensors, and finds the type of most elements. */
 static void weigh(struct model *model, const struct gguf *gguf)
 {
     uint64_t n_of[ELEM_TYPE_COUNT] = { 0 };
@@ -123,8 +122,8 @@ static int choose_kv(const struct model *model, const struct model_setup *setup,
 }
 
 /*
- * Context and pool. Asked for nothing: as trained, but at most CONTEXT_DEFAULT; asked for more than the model was
- * trained for, or than the pool can hold: what there is. model_facts() tells what is in force.
+ * Sets context and pool. The context is as trained, by default at most CONTEXT_DEFAULT; a larger request gets what the
+ * model was trained for and the pool can hold. model_facts() reports what is in force.
  */
 static int size_pool(struct model *model, const struct model_setup *setup, struct exec_kv_shape *shape,
                      struct diag *diag)
@@ -199,7 +198,7 @@ static int record_program(struct model *model, uint32_t place, const struct arch
 
 static int record_programs(struct model *model, struct diag *diag)
 {
-    /* One row, a few streams, many streams, and whatever a prompt brings. */
+    /* one row, a few streams, many streams, a prompt */
     const uint32_t buckets[MODEL_BUCKETS] = { 1, 8, 64, model->n_rows };
     struct exec_mem *rope;
     struct exec_mem *rope_local;
@@ -217,7 +216,7 @@ static int record_programs(struct model *model, struct diag *diag)
         uint32_t bucket = i % MODEL_BUCKETS;
 
         if (bucket < MODEL_BUCKETS - 1 && buckets[bucket] >= model->n_rows) {
-            continue; /* the last one does it */
+            continue; /* the last bucket serves it */
         }
         r = record_program(model, i / MODEL_BUCKETS, &source, buckets[bucket], diag);
         if (r) {
@@ -228,8 +227,8 @@ static int record_programs(struct model *model, struct diag *diag)
 }
 
 /*
- * Runs one row through page 0, which nobody holds yet: every page of the weights is mapped, every worker has woken,
- * and a first request finds a warm engine.
+ * Runs one row through page 0, which no sequence holds yet: every page of the weights is mapped, every worker has
+ * woken, and the first request finds a warm engine.
  */
 static int warm_up(struct model *model)
 {
@@ -287,7 +286,7 @@ static void state_facts(struct model *model)
     model->facts.weight_bytes += copied.bytes;
 }
 
-/* Everything that reads the file's head. */
+/* Does everything that reads the file's head. */
 static int load(struct model *model, const struct model_setup *setup, struct diag *diag)
 {
     cleanup(gguf_destroyp) struct gguf *gguf = NULL;
@@ -311,7 +310,8 @@ static int load(struct model *model, const struct model_setup *setup, struct dia
     return err_pass(r);
 }
 
-/* Of two lists of rotary factors the context in force chooses one, so other contexts have other bits. */
+/* Adds to the numerics which of two lists of rotary factors the context chooses, since the lists give different
+ * bits. */
 static void name_factors(struct model *model)
 {
     size_t used = strlen(model->facts.numerics);
@@ -385,7 +385,7 @@ void model_close(struct model *model)
     if (!model) {
         return;
     }
-    if (model->closed.next) { /* create_tables() came so far */
+    if (model->closed.next) { /* create_tables() has set the lists up */
         seq_close_all(model);
         map_finish(&model->seqs);
         pin_drop_all(model);

@@ -1,7 +1,7 @@
 /*
- * Params: a file's hyperparameters, each within its range and all in agreement
+ * Params: a file's hyperparameters, each within its range and all consistent
  *
- * The ranges are far wider than any model that exists and narrow enough that no product of two of them wraps.
+ * The ranges are far wider than any model that exists and narrow enough that no product of two values wraps.
  */
 #include "base/clean.h"
 #include "model/arch.h"
@@ -23,7 +23,7 @@ static const struct param_row {
     uint32_t min;
     uint32_t max;
     bool is_required;
-    bool is_of_net; /* required where layers recur, else not looked at */
+    bool is_of_net; /* required if the family has recurrent layers, else ignored */
 } rows[] = {
     { "block_count", offsetof(struct arch_params, n_layers), 1, ARCH_LAYERS_MAX, true },
     { "embedding_length", offsetof(struct arch_params, n_embd), 1, COLS_MAX, true },
@@ -43,7 +43,7 @@ static const struct param_row {
     { "nextn_predict_layers", offsetof(struct arch_params, n_ahead), 0, ARCH_LAYERS_MAX, false, true },
 };
 
-/* Zero where an absent one has a meaning of its own; those have been set from the family's habits before. */
+/* Zero stands for an absent key with a meaning of its own; the others have been set from the family's habits. */
 static const struct float_row {
     const char *key;
     size_t place;
@@ -64,7 +64,7 @@ static const struct float_row {
     { "rope.scaling.yarn_beta_slow", offsetof(struct arch_params, rope.yarn_slow), 0.01f, 1e6f, false },
 };
 
-/* What is being read, so that the small steps below stay small. */
+/* The arguments of the small steps below. */
 struct reader {
     const struct arch *arch;
     const struct gguf *gguf;
@@ -144,7 +144,7 @@ static bool text_is(struct gguf_text text, const char *word)
     return text.n == strlen(word) && memcmp(text.bytes, word, text.n) == 0;
 }
 
-/* How positions are stretched. A factor alone means linear: so files did it before there was a type. */
+/* Reads how positions are stretched. A factor without a type means linear, as in files older than the type. */
 static int read_scaling(struct reader *reader, struct arch_params *params)
 {
     static const char *const names[ARCH_SCALING_COUNT] = {
@@ -175,7 +175,8 @@ static int read_scaling(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
-/* Layers that see only the window: every n-th does not (a number), or each as the file says (an array of bools). */
+/* Reads which layers see only the window: all but every n-th (a number), or those that the file lists (an array of
+ * bools). */
 static int read_pattern(struct reader *reader, struct arch_params *params)
 {
     const char *name = name_key(reader, "attention.sliding_window_pattern");
@@ -199,7 +200,7 @@ static int read_pattern(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
-/* Layers that recur: all but every n-th (a number), or as the file says (an array of bools). */
+/* Reads which layers are recurrent: all but every n-th (a number), or those that the file lists (an array of bools). */
 static int read_recurrent(struct reader *reader, struct arch_params *params)
 {
     const char *name = name_key(reader, "attention.recurrent_layers");
@@ -256,7 +257,7 @@ static int derive_net(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
-/* What would change the arithmetic and is not computed here must not be passed over in silence. */
+/* Refuses what would change the arithmetic and is not implemented, rather than ignoring it. */
 static int refuse_unknown(struct reader *reader, struct arch_params *params)
 {
     bool is_causal = true;
@@ -325,7 +326,7 @@ static int derive(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
-/* Ranks (4) are made by a head of their own, which is not computed here: such a model embeds nothing. */
+/* Reads the pooling type. Ranks (4) need a head of their own, which is not implemented: such a model embeds nothing. */
 static int read_pooling(struct reader *reader, struct arch_params *params)
 {
     uint32_t type = POOLING_NONE;
@@ -343,7 +344,7 @@ static int read_pooling(struct reader *reader, struct arch_params *params)
     return MODEL_OK;
 }
 
-/* The vocabulary itself is read by sottod; here counts its length, which tells rows of text from padding. */
+/* Counts the vocabulary, which sottod reads: its length tells tokens from padding rows. */
 static int count_tokens(struct reader *reader, struct arch_params *params)
 {
     const struct gguf_key *tokens = gguf_find_key(reader->gguf, "tokenizer.ggml.tokens");

@@ -1,6 +1,4 @@
-/*
- * Quickselect and heapsort. The C library's qsort() allocates for long arrays, and quicksort has a worst case.
- */
+/* Quickselect and heapsort. The C library's qsort() allocates for long arrays, and quicksort has a bad worst case. */
 #include "model/pick.h"
 
 static void swap(struct pick *a, struct pick *b)
@@ -11,7 +9,8 @@ static void swap(struct pick *a, struct pick *b)
     *b = kept;
 }
 
-/* A place in [first, last] that no arrangement of the input makes bad on purpose. Source: splitmix64's constants. */
+/* Returns a random index in [first, last], so that no input can be arranged to be slow. Source: splitmix64's
+ * constants. */
 static size_t any_place(size_t first, size_t last, uint64_t *state)
 {
     *state = (*state ^ (*state >> 30)) * 0xbf58476d1ce4e5b9U + 0x9e3779b97f4a7c15U;
@@ -27,8 +26,8 @@ static struct pick middle_of(struct pick a, struct pick b, struct pick c)
 }
 
 /*
- * Hoare's partition of [first, last] around the middle one of three: afterwards everything in [first, *left) stands
- * before or is the pivot, everything in (*right, last] is it or stands behind, and left > right.
+ * Partitions [first, last] by Hoare's scheme around the median of three: afterwards [first, *left) is before or equal
+ * to the pivot, (*right, last] is equal to or behind it, and left > right.
  */
 static void part(struct pick *picks, size_t first, size_t last, uint64_t *state, ptrdiff_t *left, ptrdiff_t *right)
 {
@@ -75,7 +74,7 @@ void pick_best(struct pick *picks, size_t n, size_t k)
     }
 }
 
-/* Hoare's partition as in part(), left whenever @n picks were looked at. True: it is done. */
+/* Partitions as part() does, but returns whenever it has looked at @n picks. Returns true if it is done. */
 static bool part_some(struct pick_reach *reach, size_t *n)
 {
     struct pick *picks = reach->picks;
@@ -115,7 +114,7 @@ static void begin_part(struct pick_reach *reach)
     reach->is_parting = true;
 }
 
-/* The parts stand and are weighed: narrows the search to one of them. True: it has ended. */
+/* Narrows the search to one of the weighed parts. Returns true if the search has ended. */
 static bool end_part(struct pick_reach *reach)
 {
     reach->is_parting = false;
@@ -124,7 +123,7 @@ static bool end_part(struct pick_reach *reach)
         reach->last = reach->right;
         return reach->first == reach->right;
     }
-    if (reach->right + 1 < reach->left) { /* the pivot, between both parts */
+    if (reach->right + 1 < reach->left) { /* the pivot is between both parts */
         reach->found = reach->picks[reach->right + 1];
         reach->part_sum += reach->weights[reach->found.id];
         if (reach->part_sum >= reach->wanted) {
@@ -176,7 +175,7 @@ struct pick pick_reach(struct pick *picks, size_t n, const float *weights, doubl
     return reach.found;
 }
 
-/* Lets picks[at] sink until both below it stand before it: the last one in order is at the top. */
+/* Lets picks[at] sink until both children are before it; the last pick in order is at the top. */
 static void sink(struct pick *picks, size_t at, size_t n)
 {
     for (;;) {

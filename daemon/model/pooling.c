@@ -52,7 +52,7 @@ void pooling_add(struct pooling *pooling, const float *row)
     pooling->n_rows++;
 }
 
-/* One row alone comes out as it went in: a float is exact in float64, and so is its quotient by 1. */
+/* A single row comes out unchanged: a float is exact in float64, and so is its quotient by 1. */
 bool pooling_end(struct pooling *pooling)
 {
     bool is_finite = pooling->n_rows > 0;

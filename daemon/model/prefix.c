@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Equal rows that are worth a page's copy and a line in the figures: less is a token that every prompt begins with. */
+/* Fewest equal rows that are worth copying a page; fewer are a token or two that every prompt begins with. */
 #define PART_LEAST 4
 
 static int name_domain(struct model *model, const uint8_t *salt, size_t n_salt, struct chain_domain **ret_domain)
@@ -41,7 +41,7 @@ static void drop_domains(struct seq *seq)
     }
 }
 
-/* The domains that @seq looks into: those of pins, then its own. NULL behind the last. */
+/* Returns domain @i of those that @seq searches: those of its pins, then its own; NULL behind the last. */
 static const struct chain_domain *domain_at(const struct seq *seq, uint32_t i)
 {
     if (i < seq->n_pins) {
@@ -50,13 +50,13 @@ static const struct chain_domain *domain_at(const struct seq *seq, uint32_t i)
     return i == seq->n_pins ? seq->domain : NULL;
 }
 
-/* The page in the chain that the next one of @seq stands behind. */
+/* Returns the page in the chain that the next page of @seq follows. */
 static uint32_t last_published(const struct seq *seq)
 {
     return seq->n_published ? seq->pages.list[seq->n_published - 1] : CHAIN_NONE;
 }
 
-/* The full page that @seq goes on with, or CHAIN_NONE. */
+/* Returns the next full page of @seq from the chain, or CHAIN_NONE. */
 static uint32_t find_page(const struct model *model, const struct seq *seq)
 {
     const struct chain_domain *domain;
@@ -69,7 +69,7 @@ static uint32_t find_page(const struct model *model, const struct seq *seq)
     return page;
 }
 
-/* Rows that were found in @page are counted where it is another's than @seq's own. */
+/* Counts rows found in @page if it is of another domain than @seq. */
 static void count_pinned(const struct model *model, struct seq *seq, uint32_t page, uint32_t n_rows)
 {
     if (model->kv.chain.pages[page].domain != seq->domain) {
@@ -77,7 +77,7 @@ static void count_pinned(const struct model *model, struct seq *seq, uint32_t pa
     }
 }
 
-/* Joins the full pages that hold none but the first @n_most tokens. */
+/* Joins the full pages within the first @n_most tokens. */
 static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
 {
     while ((seq->n_published + 1) * KV_PAGE_TOK <= n_most) {
@@ -92,7 +92,7 @@ static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
     }
 }
 
-/* The page whose first rows the next page of @seq may begin with: held once more; or CHAIN_NONE. */
+/* Returns the page, held once more, whose first rows the next page of @seq may begin with, or CHAIN_NONE. */
 static uint32_t find_part(struct model *model, struct seq *seq, uint32_t n_most, uint32_t *ret_n_rows)
 {
     uint32_t n_from = seq->n_published * KV_PAGE_TOK;
@@ -116,7 +116,8 @@ static uint32_t find_part(struct model *model, struct seq *seq, uint32_t n_most,
     return best;
 }
 
-/* All pages for @n_tokens; the first that lacks begins with @n_rows rows of @part, which was held for it. */
+/* Takes all pages for @n_tokens. The first new one begins with @n_rows rows copied from @part, which is held for
+ * this. */
 static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, uint32_t part, uint32_t n_rows)
 {
     uint32_t n_shared = seq->pages.n;
@@ -131,15 +132,15 @@ static int grow_from(struct model *model, struct seq *seq, uint32_t n_tokens, ui
     return err_pass(r);
 }
 
-/* What the chain has for the tokens behind the pages of @seq, all of which are published, and all pages for
+/* Takes what the chain has for the tokens behind the pages of @seq, all of which are published, and all pages for
  * @n_tokens. */
 static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
-    /* The last row is wanted, and so are those that somebody looks at. */
+    /* The last row must be computed, and so must watched rows. */
     uint32_t n_most = (uint32_t)num_min(seq->n_known - 1, seq->watch ? seq->watch_from : UINT32_MAX);
     uint32_t part = CHAIN_NONE;
     uint32_t n_rows = 0;
-    bool all_found = seq->n_found == seq->n_published; /* none of its own stands before what is found now */
+    bool all_found = seq->n_found == seq->n_published; /* no page of its own precedes what is found now */
     int r;
 
     if (domain_at(seq, 0)) {
@@ -153,7 +154,7 @@ static int take(struct model *model, struct seq *seq, uint32_t n_tokens)
         if (r != KV_NO_PAGES) {
             return err_pass(r);
         }
-        /* Perhaps the page to copy from is the one that lacks. */
+        /* The page to copy from may be the one that is lacking. */
     }
     return kv_pages_grow(&model->kv, &seq->pages, n_tokens);
 }
@@ -165,8 +166,8 @@ int prefix_begin(struct model *model, struct seq *seq, const struct seq_request 
     return r ? err_up(r) : take(model, seq, n_tokens);
 }
 
-/* Pages that stay: all before the one that the row behind the kept ones goes to, if that is of the chain;
- * else as many as are needed. */
+/* Returns the pages that stay. If the row behind the kept ones is in a page of the chain: all before that page; else as
+ * many as are needed. */
 static uint32_t count_staying(const struct seq *seq, uint32_t n_kept, uint32_t n_tokens)
 {
     uint32_t first = n_kept / KV_PAGE_TOK;
@@ -241,7 +242,7 @@ int prefix_own(struct model *model, struct seq *seq)
     return kv_pages_grow(&model->kv, &seq->pages, seq->n_known);
 }
 
-/* Rows of the last page that no other page has yet. */
+/* Publishes the rows of the last page unless another page has them. */
 static void publish_rest(struct model *model, struct seq *seq)
 {
     uint32_t n_from = seq->n_published * KV_PAGE_TOK;
@@ -265,7 +266,7 @@ void prefix_hand_over(struct model *model, struct seq *seq, uint32_t n_rows, str
     assert(n_rows <= seq->n_done);
     prefix_publish(model, seq);
     if (seq->n_published * KV_PAGE_TOK < n_rows && n_rest >= PART_LEAST) {
-        /* Even where another page has the same rows: that one may go. */
+        /* Published even if another page has the same rows, since that one may be evicted. */
         kv_pages_publish(&model->kv, &seq->pages, seq->n_published, seq->domain, seq->tokens + (n_rows - n_rest),
                          n_rest);
     } else if (n_rest < PART_LEAST) {
@@ -282,7 +283,7 @@ void prefix_end(struct model *model, struct seq *seq, bool keep)
         if (keep && seq->domain) {
             publish_rest(model, seq);
         }
-        /* What was found is not this sequence's to forget. */
+        /* Pages that were found stay in the chain; other sequences computed them. */
         kv_pages_shrink(&model->kv, &seq->pages, seq->n_found * KV_PAGE_TOK, keep);
         kv_pages_finish(&model->kv, &seq->pages);
     }

@@ -1,6 +1,4 @@
-/*
- * Inside: struct model, sequences and the step as this room's own files see them
- */
+/* Inside: struct model, sequences and steps, private to the files of this module */
 #ifndef SOTTO_MODEL_PRIVATE_H
 #define SOTTO_MODEL_PRIVATE_H
 
@@ -18,38 +16,38 @@ struct seq {
     uint32_t *tokens; /* [n_context], owned */
     uint32_t n_known;
     uint32_t n_prompt;
-    uint32_t n_slid;       /* known + slid - prompt: the answer's index of the next token */
-    uint32_t n_done;       /* rows computed; below n_known between steps, since its last row gives the next token */
-    struct kv_pages pages; /* the store that grows with the sequence */
-    uint32_t state;        /* the one that does not: of model::states, or STATE_NONE */
-    struct chain_domain *domain;             /* whom it shares pages with, one reference; NULL: nobody */
-    struct chain_domain *pins[SEQ_PINS_MAX]; /* where it finds what is pinned, one reference each */
+    uint32_t n_slid; /* tokens that slid away; n_known + n_slid - n_prompt is the answer's index of the next token */
+    uint32_t n_done; /* rows computed; below n_known between steps, since the last row gives the next token */
+    struct kv_pages pages;                   /* the store that grows with the sequence */
+    uint32_t state;                          /* index in model::states, or STATE_NONE */
+    struct chain_domain *domain;             /* the domain it shares pages with, one reference; NULL: none */
+    struct chain_domain *pins[SEQ_PINS_MAX]; /* domains of pins that it searches, one reference each */
     uint32_t n_pins;
-    uint32_t n_published; /* its first pages that are in the chain */
-    uint32_t n_found;     /* of them, those that were there when it opened */
-    uint32_t n_pinned;    /* rows that it found in domains of pins when it was opened or extended */
+    uint32_t n_published; /* leading pages that are in the chain */
+    uint32_t n_found;     /* of them, those found when it opened */
+    uint32_t n_pinned;    /* rows found in domains of pins when it was opened or extended */
     struct sample_params params;
-    uint32_t *top_ids;   /* [n_top], owned, as is */
-    float *top_logprobs; /* [n_top] */
+    uint32_t *top_ids;   /* [n_top], owned */
+    float *top_logprobs; /* [n_top], owned */
     seq_watch_fn watch;  /* or NULL */
     void *watcher;
     uint32_t watch_from;
     struct pooling *pooling; /* owned; NULL: it is sampled */
     bool is_stopped;
-    bool is_in_step; /* that is begun: pages and tokens must stay until it ends */
-    bool is_closed;  /* close when the step ends, */
-    bool keeps;      /* and so */
-    uint32_t n_trim; /* trim to so many when the step ends; UINT32_MAX: no */
+    bool is_in_step; /* it is in a begun step: pages and tokens must stay until that ends */
+    bool is_closed;  /* it is to be closed when the step ends, */
+    bool keeps;      /* with this argument */
+    uint32_t n_trim; /* tokens to trim to when the step ends; UINT32_MAX: none */
 };
 
 /* Rows of one entry of the step. */
 struct step_share {
-    struct seq *seq; /* NULL: unknown */
-    uint32_t first;  /* row */
+    struct seq *seq; /* NULL: unknown id */
+    uint32_t first;  /* first row */
     uint32_t n_rows;
-    uint32_t wanted;                 /* place among the wanted rows; or STEP_NOT_WANTED: none of its rows is sampled */
-    uint32_t watched;                /* place among the wanted rows of the first one that is watched */
-    uint32_t n_watched;              /* rows, its last ones */
+    uint32_t wanted;                 /* index among the wanted rows; STEP_NOT_WANTED: none of its rows is sampled */
+    uint32_t watched;                /* index of its first watched row among the wanted rows */
+    uint32_t n_watched;              /* number of watched rows, its last ones */
     enum step_entry_outcome outcome; /* so far */
 };
 
@@ -72,30 +70,30 @@ struct model_program {
 struct step {
     uint64_t id;
     enum step_state state;
-    struct model_program programs[MODEL_BUCKETS]; /* ascending; over activations of this step's own */
+    struct model_program programs[MODEL_BUCKETS]; /* ascending by n_rows; over the activations of this step alone */
     uint32_t n_programs;
-    struct step_share *shares; /* [n_sequences], owned, as is */
+    struct step_share *shares; /* [n_sequences], owned */
     struct step_result *results;
     uint32_t n_entries;
-    uint32_t *tokens; /* [n_rows], owned, as are the next */
+    uint32_t *tokens; /* [n_rows], owned, as are all arrays below */
     uint32_t *positions;
     const uint32_t **pages;
-    uint32_t *states; /* STATE_NONE where the family has none */
+    uint32_t *states; /* STATE_NONE if the family has none */
     uint32_t *wanted; /* [n_sequences] */
     uint32_t n_rows;
     uint32_t n_wanted;
-    struct model_program *program; /* of the bucket; NULL: no row is left to compute */
-    uint32_t n_parts;              /* of the next submission; adapts to their speed */
+    struct model_program *program; /* of the bucket; NULL: there are no rows to compute */
+    uint32_t n_parts;              /* of the next submission; adapts to the speed of parts */
 
-    /* Cursor behind the program: */
-    uint32_t n_made;                 /* entries whose results are made; */
-    enum result_stage stage;         /* where the next one stands, */
-    uint32_t n_pooled;               /* rows of it that were looked at for pooling, */
-    struct sample_scratch *sampling; /* owned: its draw, */
-    struct sample_result drawn;      /* which ends here */
-    bool is_fetched;                 /* what the program gave is readable: */
+    /* The cursor behind the program: */
+    uint32_t n_made;                 /* entries with a result */
+    enum result_stage stage;         /* of the next entry's result */
+    uint32_t n_pooled;               /* rows of that entry that pooling has looked at */
+    struct sample_scratch *sampling; /* owned: that entry's draw */
+    struct sample_result drawn;      /* result of the draw */
+    bool is_fetched;                 /* the two views are valid */
     struct exec_view logits;         /* [n_wanted][n_tokens] */
-    struct exec_view hidden;         /* [n_rows][n_embd], where an entry is pooled */
+    struct exec_view hidden;         /* [n_rows][n_embd], if an entry is pooled */
 
     struct step_report report;
 };
@@ -116,35 +114,35 @@ struct model {
     uint32_t n_sequences;
     uint32_t n_parts_max; /* of a submission */
     struct map seqs;      /* id to struct seq */
-    struct list closed;   /* sequences whose results may still be looked at */
+    struct list closed;   /* sequences whose results may still be read */
     struct list pins;     /* pin::link */
     struct step steps[STEP_MAX];
-    uint32_t bound_us;       /* of the next part; 0: as long as is good */
+    uint32_t bound_us;       /* of the next part; 0: none */
     struct step_pace pace;   /* of the last submission */
-    uint32_t sampling_speed; /* what sampling looks at in a microsecond; above 0 */
+    uint32_t sampling_speed; /* logits that sampling looks at in a microsecond; above 0 */
     struct model_facts facts;
     struct model_figures figures;
 };
 
-/* seq.c */
+/* ---- seq.c ---- */
 struct seq *seq_find(const struct model *model, uint32_t id); /* or NULL */
-void seq_leave_step(struct model *model, struct seq *seq);    /* what had to wait for the step's end happens now */
+void seq_leave_step(struct model *model, struct seq *seq);    /* does what had to wait for the step's end */
 
-/* Rows from @n_done on are to be computed again. A state can't go back: where the family has one, from the first
- * on. */
+/* Discards the rows from @n_done on, which will be computed again; in a family with states all rows, since a state
+ * cannot be rolled back. */
 void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done);
 void seq_free_closed(struct model *model); /* frees the closed ones */
 void seq_close_all(struct model *model);
 
-/* pin.c */
+/* ---- pin.c ---- */
 void pin_drop_all(struct model *model);
 
-/* step.c */
+/* ---- step.c ---- */
 int step_create(struct model *model, struct step *step); /* 0 or -ENOMEM */
 void step_finish(struct step *step);
 
-/* result.c: the next piece of what the rows of entry step->n_made come to; *ret_made once that is whole. @computed:
- * the program ran to its end. 0 or a fault. */
+/* result.c: does the next piece of work on the result of entry step->n_made; *ret_made: the result is complete.
+ * @computed: the program ran to its end. 0 or a fault. */
 int result_go(struct model *model, struct step *step, bool computed, bool *ret_made);
 
 #endif

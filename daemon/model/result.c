@@ -1,16 +1,16 @@
 /*
- * Result: what the rows of one entry of a step come to
+ * Result: what one entry of a step has as its result
  *
- * A token is drawn where they reached the end of what is known, or they are pooled. Both may take longer than a part
- * may, in a large vocabulary or a long piece, so either is done a little at a time; between two pieces the other
- * step may go on. Nothing of a sequence changes before its result is begun.
+ * A token is drawn if the rows reached the end of the known tokens, or the rows are pooled. Both may take longer than a
+ * part may, in a large vocabulary or for many rows, so either is done in pieces, between which the other step may run.
+ * Nothing of a sequence changes before its result is begun.
  */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
 #include "model/private.h"
 
-#define PIECE_US 2000 /* where nobody set a bound: as a submission */
+#define PIECE_US 2000 /* without a bound; the same as of a submission */
 
 static bool pools(const struct step *step)
 {
@@ -22,7 +22,7 @@ static bool pools(const struct step *step)
     return false;
 }
 
-/* Makes readable what the program gave: logits and hidden states of all rows, one call each. Once for a step. */
+/* Makes readable what the program computed: logits and hidden states of all rows, one call each, once for a step. */
 static int fetch(struct step *step)
 {
     const struct model_program *program = step->program;
@@ -51,7 +51,7 @@ static void show_watched(const struct model *model, const struct step *step, con
     }
 }
 
-/* The rows are part of the sequence now. */
+/* Makes the computed rows part of the sequence. */
 static void take_rows(struct model *model, struct step *step, const struct step_share *share, bool computed)
 {
     struct seq *seq = share->seq;
@@ -61,7 +61,7 @@ static void take_rows(struct model *model, struct step *step, const struct step_
     }
     if (!computed) {
         if (model->states.mem) {
-            seq_go_back(model, seq, 0); /* its state is somewhere among these rows */
+            seq_go_back(model, seq, 0); /* its state is undefined among these rows */
         }
         return;
     }
@@ -100,7 +100,7 @@ static void end_draw(struct model *model, struct step *step, struct step_share *
     result->top_logprobs = step->drawn.top_logprobs;
 }
 
-/* True: the token is drawn. A piece that took longer than it may halves the next one. */
+/* Continues the draw. Returns true if the token is drawn. A piece that took too long halves the next one. */
 static bool draw_some(struct model *model, struct step *step, struct step_share *share)
 {
     uint32_t *speed = &model->sampling_speed;
@@ -122,8 +122,8 @@ static bool draw_some(struct model *model, struct step *step, struct step_share 
 
 /* ---- pooling rows */
 
-/* Takes the rows that count, for about as long as a piece may be. True: all are taken; behind the last of the text,
- * what they come to is the result. */
+/* Adds rows to the pool, for about as long as a piece may take. Returns true if all are added; if they were the last of
+ * the text, the pooled state is the result. */
 static bool pool_some(const struct model *model, struct step *step, struct step_share *share)
 {
     struct step_result *result = &step->results[step->n_made];
@@ -153,13 +153,13 @@ static bool pool_some(const struct model *model, struct step *step, struct step_
 
 /* ---- */
 
-/* The first piece: rows become part of the sequence, and what has to be done with them is begun. True: the result is
- * made. */
+/* Does the first piece: makes the rows part of the sequence and begins drawing or pooling. Returns true if the result
+ * is complete. */
 static bool begin_result(struct model *model, struct step *step, struct step_share *share, bool computed)
 {
     take_rows(model, step, share, computed);
     if (share->seq && share->seq->is_stopped) {
-        return false; /* result_go() deals with it */
+        return false; /* result_go() handles it */
     }
     if (share->seq && share->seq->pooling) {
         step->stage = RESULT_POOLS;
@@ -195,7 +195,7 @@ int result_go(struct model *model, struct step *step, bool computed, bool *ret_m
     }
     if (!is_made && share->seq && share->seq->is_stopped) {
         share->outcome = STEP_ENTRY_STOPPED;
-        /* Its last row stays to be computed, should it be read again after all. */
+        /* The last row is discarded, in case the sequence is read again. */
         seq_go_back(model, share->seq, share->seq->n_known - 1);
         is_made = true;
     }

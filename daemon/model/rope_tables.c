@@ -1,15 +1,15 @@
 /*
- * Rope: which frequency turns each pair, and the tables made of them
+ * Rope: the frequency of each rotated pair, and the tables made of them
  *
- * Pair i of n_rot / 2 turns by position * base^(-2i / n_rot) / divisor[i]. What a family does for contexts longer than
- * it was first trained for is in the divisors:
+ * Pair i of n_rot / 2 rotates by position * base^(-2i / n_rot) / divisor[i]. The divisors hold what a family does for
+ * contexts longer than it was first trained for:
  *   linear    all are the factor (Chen et al. 2023, arXiv 2306.15595).
- *   yarn      pairs that turn often within the original context keep their frequency, pairs that turn less than once
- *             are divided by the factor, and those between are mixed; sines and cosines grow by 0.1 ln(factor) + 1
- *             (Peng et al. 2023, 2309.00071).
- *   longrope  each pair has its own, one list for contexts up to the original one and one for longer (Ding et al. 2024,
- *             2402.13753). Which one holds is settled by the context in force, once for a model, since keys that are
- *             stored can't be turned again.
+ *   yarn      pairs that rotate often within the original context keep their frequency, pairs that rotate less than
+ *             once are divided by the factor, the others are interpolated; sines and cosines grow by
+ *             0.1 ln(factor) + 1 (Peng et al. 2023, 2309.00071).
+ *   longrope  each pair has its own, from one list for contexts up to the original one and one for longer contexts
+ *             (Ding et al. 2024, 2402.13753). The context in force decides once for a model, since stored keys cannot
+ *             be rotated again.
  */
 #include "base/err.h"
 #include "model/arch.h"
@@ -18,9 +18,9 @@
 #include <string.h>
 
 #define TWO_PI       6.283185307179586
-#define NO_LESS_THAN 0.001 /* width of yarn's mixed zone: it is divided by */
+#define NO_LESS_THAN 0.001 /* width of yarn's interpolated zone, which is divided by */
 
-/* The pair, with a fraction, that turns @n_turns times within the original context. */
+/* Returns the pair, with a fraction, that rotates @n_turns times within the original context. */
 static double pair_that_turns(const struct arch_params *params, double n_original, double n_turns)
 {
     return params->n_rot * real_log_wide(n_original / (n_turns * TWO_PI)) /
@@ -57,7 +57,7 @@ bool arch_is_stretched(const struct arch_params *params, uint32_t n_context)
     return n_context > (params->rope.n_original ? params->rope.n_original : params->n_trained);
 }
 
-/* Of the layers that see everything. */
+/* Returns the shape for layers that see everything. */
 static struct exec_rope shape_of(const struct arch_params *params, const struct arch_weights *weights,
                                  uint32_t n_context, double *divisors)
 {

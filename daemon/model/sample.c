@@ -1,10 +1,10 @@
 /*
- * A filter never builds a new list of candidates: it lowers a cutoff, a place in the order (value, then id). Whoever
- * stands before the cutoff is kept. So the draw can walk the vocabulary in ascending id whatever was selected how,
- * and the sums behind it have one order.
+ * Filters never build a new list of candidates. They lower a cutoff, which is a position in the total order (value,
+ * then id); candidates before the cutoff are kept. So the final draw walks the vocabulary in ascending id, whatever
+ * selected the candidates, and its sums have one order.
  *
- * A draw goes through stages, each of which looks at a row of things one after the other: it can be left between any
- * two of them. The table at the end says what each looks at, and each says which one comes next.
+ * A draw goes through stages, each of which looks at a list of items one after the other and can be left between any
+ * two of them. The table at the end says what each stage looks at; its end function returns the next stage.
  */
 #include "model/sample.h"
 
@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Room beside twice the best that are looked for, so that looking for one does not select at every second value. */
+/* Room beside twice the number of wanted picks, so that looking for one pick does not select at every second value. */
 #define GATHER_MORE 64
 
 enum stage {
@@ -49,9 +49,9 @@ enum stage {
 
 struct sample_scratch {
     uint32_t n_vocab_most;
-    float *values;      /* owned, as all below; logits after bias and penalties, never NaN */
-    float *weights;     /* e^((value - best) / temperature): the best has 1 */
-    uint32_t *counts;   /* in the window; all 0 but between the stages of penalties */
+    float *values;      /* owned, as all arrays below; logits after bias and penalties, never NaN */
+    float *weights;     /* e^((value - best) / temperature); the best has 1 */
+    uint32_t *counts;   /* of each token in the window; all 0 outside the stages of penalties */
     struct pick *picks; /* for selecting */
 
     /* the draw */
@@ -64,15 +64,15 @@ struct sample_scratch {
     struct sample_result *result;
 
     enum stage stage;
-    size_t at; /* what the stage looks at next */
+    size_t at; /* next item of the stage */
     struct pick best;
     struct pick cutoff;
     size_t n_picks;
-    struct pick least; /* while gathering: what does not stand before it is none of the best */
-    size_t n_weighed;  /* above 0 */
-    double sum;        /* of weights, running */
-    double wanted;     /* LIKELY: the least weight; DRAW: where the random number falls */
-    uint32_t last;     /* kept, so far */
+    struct pick least; /* while gathering: values behind it are not among the best */
+    size_t n_weighed;  /* number of weights above 0 */
+    double sum;        /* running sum of weights */
+    double wanted;     /* LIKELY: the least weight; DRAW: the random number times the sum */
+    uint32_t last;     /* last token with a weight so far */
     struct pick_reach reach;
 };
 
@@ -119,7 +119,7 @@ double sample_random(uint64_t seed, uint32_t n_answer)
     return (double)(x >> 11) * 0x1p-53;
 }
 
-/* No candidate, or a finite value. */
+/* Returns a finite value, or -infinity for no candidate. */
 static float tame(float value)
 {
     if (isnan(value)) {
@@ -178,7 +178,7 @@ static enum stage end_count(struct sample_scratch *draw)
     return STAGE_PENALISE;
 }
 
-/* Repetition scales towards less likely on either side of 0; the other two subtract. */
+/* Repetition makes the token less likely on either side of 0; the other two penalties subtract. */
 static float penalise(const struct sample_params *params, float value, uint32_t count)
 {
     value = value > 0 ? value / params->repetition_penalty : value * params->repetition_penalty;
@@ -186,7 +186,7 @@ static float penalise(const struct sample_params *params, float value, uint32_t 
     return tame(value - params->presence_penalty);
 }
 
-/* Each distinct token of the window once, by how often it stands there. */
+/* Penalises each distinct token of the window once, by its count. */
 static void add_penalties(struct sample_scratch *draw, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
@@ -219,7 +219,7 @@ static enum stage end_mask(struct sample_scratch *draw)
     return STAGE_BEST;
 }
 
-/* The best value, ties to the lowest id; -infinity: there is no candidate. */
+/* Finds the best value, ties to the lowest id; -infinity means that there is no candidate. */
 static void find_best(struct sample_scratch *draw, size_t from, size_t to)
 {
     for (size_t id = from; id < to; id++) {
@@ -235,7 +235,7 @@ static void begin_gather(struct sample_scratch *draw)
     draw->least = (struct pick){ .value = -INFINITY };
 }
 
-/* A token is chosen: what is left to be told of it? */
+/* Notes the chosen token. Returns the next stage: log-probabilities, if any are wanted. */
 static enum stage end_choice(struct sample_scratch *draw, uint32_t id)
 {
     draw->result->id = id;
@@ -261,7 +261,7 @@ static enum stage end_best(struct sample_scratch *draw)
 
 /* ---- what narrows the choice */
 
-/* The last in order of the first @n. */
+/* Returns the pick that is last in order among the first @n. */
 static struct pick find_last(const struct pick *picks, size_t n)
 {
     struct pick last = picks[0];
@@ -275,8 +275,8 @@ static struct pick find_last(const struct pick *picks, size_t n)
 }
 
 /*
- * Brings the best @k candidates of the values to the front of the picks, in no order. Of what was gathered so far
- * only the best @k are kept whenever the room for more is used up: soon few values pass.
+ * Brings the best @k candidates of the values to the front of the picks, in no order. Whenever the room for more is
+ * used up, all but the best @k are dropped, so that soon few values pass.
  */
 static void gather_best(struct sample_scratch *draw, size_t k, size_t from, size_t to)
 {
@@ -297,7 +297,7 @@ static void gather_best(struct sample_scratch *draw, size_t k, size_t from, size
     }
 }
 
-/* How many there are, @k at most. */
+/* Returns the number of gathered picks, at most @k. */
 static size_t end_gather(struct sample_scratch *draw, size_t k)
 {
     pick_best(draw->picks, draw->n_picks, k);
@@ -315,7 +315,7 @@ static enum stage end_top_k(struct sample_scratch *draw)
     return STAGE_WEIGH;
 }
 
-/* Fills the weights, 0 behind the cutoff. */
+/* Computes the weights; those behind the cutoff are 0. */
 static void weigh(struct sample_scratch *draw, size_t from, size_t to)
 {
     for (size_t id = from; id < to; id++) {
@@ -341,8 +341,9 @@ static void sum_weights(struct sample_scratch *draw, size_t from, size_t to)
 }
 
 /*
- * Tokens that have each less than their part of what top-p leaves out can't be among the kept: together they are less
- * than it. Half of that part, so that rounding is no matter.
+ * Sets the least weight of a token that top-p may keep. Tokens whose weight is below their share of what top-p leaves
+ * out cannot be kept, since together they weigh less than it. Half of that share is used, so that rounding does not
+ * matter.
  */
 static enum stage end_total(struct sample_scratch *draw)
 {
@@ -372,10 +373,10 @@ static enum stage end_reach(struct sample_scratch *draw)
     return STAGE_CUT;
 }
 
-/* 0 for all that the filters leave out. The best is always kept. */
+/* Zeroes the weights of all tokens that the filters leave out. The best token is always kept. */
 static void cut(struct sample_scratch *draw, size_t from, size_t to)
 {
-    const float min_p = draw->params->min_p > 1 ? 1 : draw->params->min_p; /* which the best has */
+    const float min_p = draw->params->min_p > 1 ? 1 : draw->params->min_p; /* the best has weight 1 */
 
     for (size_t id = from; id < to; id++) {
         const struct pick own = { .value = draw->values[id], .id = (uint32_t)id };
@@ -400,8 +401,8 @@ static enum stage end_sum(struct sample_scratch *draw)
     return STAGE_DRAW;
 }
 
-/* Walks the kept in ascending id to where the random number falls. Where rounding lets no sum pass: the last of
- * them. */
+/* Walks the kept tokens in ascending id to the one where the random number falls. If rounding lets no sum pass, it is
+ * the last of them. */
 static void walk(struct sample_scratch *draw, size_t from, size_t to)
 {
     for (size_t id = from; id < to && draw->sum <= draw->wanted; id++) {
@@ -468,11 +469,11 @@ static enum stage end_tops(struct sample_scratch *draw)
 
 enum things { THE_VOCABULARY, THE_BIASES, THE_WINDOW, THE_MASKED, THE_PICKS };
 
-#define WEIGHING 4 /* an exponential takes as long as looking at so many values */
+#define WEIGHING 4 /* an exponential costs as much as looking at so many values */
 
 static const struct row {
     enum things things;
-    uint32_t cost; /* of looking at one */
+    uint32_t cost; /* of looking at one item */
     void (*look)(struct sample_scratch *draw, size_t from, size_t to);
     enum stage (*end)(struct sample_scratch *draw);
 } rows[STAGE_COUNT] = {
@@ -512,7 +513,7 @@ static size_t count_things(const struct sample_scratch *draw, enum things things
     return 0;
 }
 
-/* True: the stage has looked at everything. Takes what it looked at off *n. */
+/* Runs the stage and subtracts the work from *n. Returns true if the stage has looked at everything. */
 static bool run_stage(struct sample_scratch *draw, size_t *n)
 {
     const struct row *row = &rows[draw->stage];
@@ -538,7 +539,8 @@ void sample_begin(struct sample_scratch *scratch, const struct sample_params *pa
 
     assert(n_vocab <= scratch->n_vocab_most);
     if (scratch->stage == STAGE_COUNT_TOKENS || scratch->stage == STAGE_PENALISE) {
-        memset(scratch->counts, 0, scratch->n_vocab_most * sizeof(*scratch->counts)); /* it was left there */
+        memset(scratch->counts, 0,
+               scratch->n_vocab_most * sizeof(*scratch->counts)); /* a draw was left inside these stages */
     }
     scratch->params = params;
     scratch->logits = logits;
@@ -555,7 +557,7 @@ void sample_begin(struct sample_scratch *scratch, const struct sample_params *pa
 
 int sample_go(struct sample_scratch *scratch, size_t n)
 {
-    n = num_max(n, WEIGHING); /* so that every stage looks at one thing at least */
+    n = num_max(n, WEIGHING); /* every stage looks at one item at least */
     while (scratch->stage < STAGE_COUNT) {
         if (!run_stage(scratch, &n)) {
             return SAMPLE_MORE;

@@ -35,7 +35,7 @@ static void seq_destroy(struct model *model, struct seq *seq)
     mem_free(seq);
 }
 
-/* A copy of @n elements of @size, or NULL with *ok false. None: NULL. */
+/* Returns a copy of @n elements of @size; NULL if @n is 0, or with *ok false if there is no memory. */
 static void *copy_array(const void *from, size_t n, size_t size, bool *ok)
 {
     void *to = n ? mem_calloc(MEM_SCRATCH, n, size) : NULL;
@@ -47,8 +47,8 @@ static void *copy_array(const void *from, size_t n, size_t size, bool *ok)
     return to;
 }
 
-/* Copies @params and sets room for what they ask for aside. False: no memory; what there is goes with
- * drop_sampler(). */
+/* Copies @params and allocates the arrays of results. Returns false if there is no memory; drop_sampler() frees the
+ * rest. */
 static bool copy_sampler(const struct model *model, const struct sample_params *params, struct seq *seq)
 {
     bool ok = true;
@@ -89,7 +89,7 @@ static bool fill_seq(const struct model *model, struct seq *seq, const struct se
     return true;
 }
 
-/* Refusals that need no memory. */
+/* Checks everything that needs no memory. */
 static int check_request(const struct model *model, const struct seq_request *request, struct seq_room *room)
 {
     uint64_t n_tokens = (uint64_t)request->n_tokens + request->n_reserve;
@@ -116,7 +116,7 @@ static int check_request(const struct model *model, const struct seq_request *re
     return SEQ_OK;
 }
 
-/* What it has found, and what is left. */
+/* Reports what the sequence has found and how many pages are left. */
 static void fill_room(const struct model *model, const struct seq *seq, struct seq_room *room)
 {
     room->n_cached = seq->n_done;
@@ -158,7 +158,7 @@ int seq_open(struct model *model, const struct seq_request *request, struct seq_
     return SEQ_OK;
 }
 
-/* Rows of @seq that stay computed for the tokens of @request, whose last row is wanted. */
+/* Returns the rows of @seq that stay computed for the tokens of @request, whose last row must be computed. */
 static uint32_t count_kept(const struct model *model, const struct seq *seq, const struct seq_request *request)
 {
     uint32_t n_most = (uint32_t)num_min(seq->n_done, request->n_tokens - 1);
@@ -170,7 +170,7 @@ static uint32_t count_kept(const struct model *model, const struct seq *seq, con
     return model->states.mem && n < seq->n_done ? 0 : n;
 }
 
-/* Nothing can be refused any more. */
+/* Replaces tokens and sampler. All refusals have been ruled out. */
 static int renew(struct model *model, struct seq *seq, const struct seq_request *request, struct seq *sampler)
 {
     uint32_t n_kept = count_kept(model, seq, request);
@@ -235,11 +235,11 @@ void seq_go_back(struct model *model, struct seq *seq, uint32_t n_done)
 static void trim(struct model *model, struct seq *seq, uint32_t n_tokens)
 {
     if (n_tokens == 0 || n_tokens >= seq->n_known || seq->pooling) {
-        return; /* nothing changes, or what was pooled can't be taken out again */
+        return; /* nothing changes, or the rows are pooled, which cannot be undone */
     }
     seq->n_known = n_tokens;
     seq->n_prompt = (uint32_t)num_min(seq->n_prompt, (uint64_t)n_tokens + seq->n_slid);
-    /* The last row is computed again, for its logits: a row's bits are always the same. */
+    /* The last row is computed again, for its logits; a row's bits are always the same. */
     seq_go_back(model, seq, n_tokens - 1);
 }
 
@@ -257,7 +257,7 @@ void seq_trim(struct model *model, uint32_t id, uint32_t n_tokens)
     trim(model, seq, n_tokens);
 }
 
-/* Pages go back now; what a report may still point to goes with the next step. */
+/* Releases the pages now; the arrays that a report may point to are freed by the next step. */
 static void retire(struct model *model, struct seq *seq, bool keep)
 {
     map_remove(&model->seqs, seq->id);

@@ -1,12 +1,12 @@
 /*
  * Step: entries to rows, rows through the program, logits to tokens
  *
- * The cursor has two stages: the parts of the program, then one entry after the other is given its result (result.c).
- * Between two pieces of either stage the caller is asked whether to go on. Nothing of a sequence changes before its
- * result is made, so a step that is dropped leaves no trace.
+ * The cursor has two stages: the parts of the program, then the results of the entries, one after the other (result.c).
+ * Between two pieces of work of either stage the caller is asked whether to go on. Nothing of a sequence changes before
+ * its result is made, so a dropped step leaves no trace.
  *
- * Two steps do not see each other: each has activations, tables and results of its own, no sequence stands in both,
- * and what their sequences share (full pages of a prefix) nobody writes to any more.
+ * Two steps do not affect each other: each has its own activations, tables and results, no sequence is in both, and
+ * what their sequences share (full pages of a prefix) is no longer written.
  */
 #include "model/step.h"
 #include "base/clock.h"
@@ -18,13 +18,13 @@
 #include <string.h>
 
 /*
- * A submission should take about so long: short enough that a Stop or a Suspend is seen at once, long enough that
- * looking for one costs nothing. The number of parts follows their speed.
+ * Target time of a submission: short enough that a Stop or a Suspend is seen at once, long enough that polling costs
+ * nothing. The number of parts follows their speed.
  */
 #define SUBMISSION_US_LEAST 500
 #define SUBMISSION_US_MOST  2000
 
-#define WAIT_MS 1000 /* how long one wait may be; a device that is lost ends it with a fault */
+#define WAIT_MS 1000 /* bound of one wait; a lost device ends it with a fault */
 
 /* Legal moves of a step. */
 #define TO(state) (1u << (state))
@@ -96,7 +96,7 @@ static struct step *find_place(struct model *model)
     return NULL;
 }
 
-/* What can be begun, but not beside the steps that are. */
+/* Refuses a step that may be begun, but not beside those that are. */
 static int check_begun(struct model *model, const struct step_entry *entries, uint32_t n_entries, struct diag *diag)
 {
     if (!find_place(model)) {
@@ -107,7 +107,7 @@ static int check_begun(struct model *model, const struct step_entry *entries, ui
         const struct seq *seq = seq_find(model, entries[i].seq);
 
         if (seq && seq->is_in_step) {
-            diag_set(diag, "sequence %u stands in a step that is begun", entries[i].seq);
+            diag_set(diag, "sequence %u is in a begun step", entries[i].seq);
             return STEP_BUSY;
         }
     }
@@ -130,7 +130,7 @@ static int check_entries(const struct model *model, const struct step_entry *ent
         }
         for (uint32_t j = 0; j < i; j++) {
             if (entries[j].seq == entries[i].seq) {
-                diag_set(diag, "sequence %u stands twice in a step", entries[i].seq);
+                diag_set(diag, "sequence %u is listed twice in a step", entries[i].seq);
                 return STEP_REFUSED;
             }
         }
@@ -143,7 +143,7 @@ static int check_entries(const struct model *model, const struct step_entry *ent
     return 0;
 }
 
-/* Of @n_rows, so many that those watched find room among the wanted rows, and one of each later entry does, too. */
+/* Limits @n_rows so that the watched ones fit among the wanted rows, with one left for each later entry. */
 static uint32_t limit_watched(const struct model *model, const struct step *step, const struct step_share *share,
                               uint32_t n_rows)
 {
@@ -154,7 +154,7 @@ static uint32_t limit_watched(const struct model *model, const struct step *step
     return (uint32_t)num_min(n_rows, n_unwatched + model->n_sequences - step->n_wanted - n_later);
 }
 
-/* Row @row of the step, one of @share's. */
+/* Marks row @row of the step, one of @share's, as wanted if it is watched. */
 static void want_watched(struct step *step, struct step_share *share, uint32_t row)
 {
     if (share->seq->watch && step->positions[row] >= share->seq->watch_from) {
@@ -163,7 +163,7 @@ static void want_watched(struct step *step, struct step_share *share, uint32_t r
     }
 }
 
-/* Rows of @seq that the entry adds to the step; decides the outcome as far as it can be known. 0 or a fault. */
+/* Adds the entry's rows of @seq to the step and decides the outcome as far as it can be known. 0 or a fault. */
 static int share_rows(struct model *model, struct step *step, const struct step_entry *entry, struct step_share *share)
 {
     struct seq *seq = share->seq;
@@ -198,7 +198,7 @@ static int share_rows(struct model *model, struct step *step, const struct step_
         share->wanted = step->n_wanted;
         step->wanted[step->n_wanted++] = step->n_rows - 1;
     }
-    /* A prefill piece that ends before the prompt does is whole; a decode that could not reach its token is not. */
+    /* A prefill piece that ends before the prompt does is complete; a decode that could not reach its token is not. */
     share->outcome = reaches || n_rows == entry->n_prefill ? STEP_ENTRY_DONE : STEP_ENTRY_UNFINISHED;
     return 0;
 }
@@ -325,7 +325,7 @@ static int run_parts(struct model *model, struct step *step)
     return 0;
 }
 
-/* Nobody waits for the rest. */
+/* Returns true if the results of all entries are unwanted. */
 static bool all_stopped(const struct step *step)
 {
     for (uint32_t i = 0; i < step->n_entries; i++) {
@@ -341,8 +341,8 @@ static bool parts_left(const struct step *step)
     return step->program && exec_is_left(step->program->exec);
 }
 
-/* The weights of all products, and how often they were read. A step that wants no logits reads a little less than
- * all; that is one pass, too. */
+/* Counts how often the weights of all products were read. A step that wants no logits reads a little less than all, and
+ * counts as one pass. */
 static void count_passes(struct step *step)
 {
     struct exec_figures figures;
@@ -372,7 +372,7 @@ static void end_step(struct model *model, struct step *step)
 
 /* ---- running ---- */
 
-/* One piece of work: a submission, or one of the result of an entry. */
+/* Does one piece of work: a submission, or a piece of an entry's result. */
 static int run_piece(struct model *model, struct step *step)
 {
     uint64_t n_allocs = mem_n_allocs();

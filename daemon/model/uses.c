@@ -1,7 +1,7 @@
 #include "model/uses.h"
 #include <string.h>
 
-/* Takes "blk.N." off @name where N is a layer. False: it is not there, or no such layer. */
+/* Takes "blk.N." off @name. Returns false if it is not there, or N is no layer. */
 static bool take_layer(struct gguf_text *name, uint32_t n_layers, uint32_t *ret_layer)
 {
     static const char lead[] = "blk.";

@@ -6,12 +6,12 @@
 
 #include "model/arch.h"
 
-/* The row in the tables of @arch that the tensor @name belongs to, in one of the layers that @params count. NULL: the
+/* Returns the row of the tables of @arch for the tensor @name, in one of the layers that @params counts, or NULL if the
  * family does not read it. */
 const struct arch_tensor *arch_find_row(const struct arch *arch, const struct arch_params *params,
                                         struct gguf_text name);
 
-/* True if there is such a row. */
+/* Returns true if the family reads the tensor @name. */
 static inline bool arch_uses(const struct arch *arch, const struct arch_params *params, struct gguf_text name)
 {
     return arch_find_row(arch, params, name) != NULL;

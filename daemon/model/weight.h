@@ -1,10 +1,10 @@
 /*
- * Weight: e^x for x up to 0, as often as a vocabulary has tokens
+ * Weight: e^x for x <= 0, fast enough for a whole vocabulary
  *
- * real_exp() of the tensor room is exact to about a unit but made of fused operations, which a processor without them,
- * or a build that may not count on them, takes ten times as long for. Here all is binary64 with plain multiplications
+ * real_exp() of daemon/tensor is exact to about a unit, but consists of fused operations, which take ten times as long
+ * on a processor without them, or in a build that may not rely on them. Here all is binary64 with plain multiplications
  * and additions in one order, rounded to binary32 once: the same bits on every machine, within 0.6 units in the last
- * place. Below WEIGHT_MIN, and for NaN, it is 0: such a token is never drawn.
+ * place. Below WEIGHT_MIN, and for NaN, it is 0, so that such a token is never drawn.
  */
 #ifndef SOTTO_MODEL_WEIGHT_H
 #define SOTTO_MODEL_WEIGHT_H
@@ -16,7 +16,7 @@
 
 static inline float weight_of(float x)
 {
-    /* e^x = 2^k e^r with |r| <= ln 2 / 2; adding and subtracting 1.5 * 2^52 rounds to the nearest whole number. */
+    /* e^x = 2^k e^r with |r| <= ln 2 / 2; adding and subtracting 1.5 * 2^52 rounds to the nearest integer. */
     const double whole = 6755399441055744.0;
     const double wide = x;
     double power;
@@ -30,7 +30,7 @@ static inline float weight_of(float x)
     }
     k = (wide * 0x1.71547652b82fep+0 + whole) - whole;
     r = wide - k * 0x1.62e42fefa39efp-1;
-    sum = 1.0 / 5040 * r + 1.0 / 720; /* Taylor's series up to r^7: the rest is below 6e-9 */
+    sum = 1.0 / 5040 * r + 1.0 / 720; /* Taylor's series up to r^7; the rest is below 6e-9 */
     sum = sum * r + 1.0 / 120;
     sum = sum * r + 1.0 / 24;
     sum = sum * r + 1.0 / 6;

@@ -1,12 +1,12 @@
 /*
- * Bench: the cost of knowing which processes use the GPU
+ * Cost of knowing which processes use the GPU
  *
  *     build/plain/tests/bench/bench-load
  *
- * Makes a tree of processes that hold a device, and lets the fdinfo source take its turns over it on a clock that
- * jumps: only the CPU time of the turns is measured, not the waiting between them. The tree is read as the machine is
- * (short names, kept descriptors). Files of a tree are cheaper to read than those of procfs, where a driver makes the
- * text at each read; so the last row walks over the processes of this machine, where links have their real price.
+ * Makes a tree of processes that hold a device, and lets the fdinfo source read it on a clock that jumps: only the CPU
+ * time of reading is measured, not the waiting in between. The tree is read like a machine (short names, kept
+ * descriptors). Its files are cheaper to read than those of procfs, whose text a driver writes at each read; so the
+ * last row reads the processes of this machine, whose links have their real cost.
  */
 #include "load/fdinfo.h"
 #include <errno.h>
@@ -59,7 +59,7 @@ static void make_folder(const char *path)
     }
 }
 
-/* As amdgpu writes it, the longest that there is. */
+/* Writes a text like amdgpu's, the longest of all drivers. */
 static int say(char *text, size_t cap, uint64_t client, uint64_t ns)
 {
     return snprintf(text, cap,
@@ -152,7 +152,7 @@ static void remove_tree(void)
     nftw(path, take_away, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Everybody worked for a tenth of the time. */
+/* Lets every client work for a tenth of the time. */
 static void work(uint64_t now_us)
 {
     char text[2048];
@@ -237,7 +237,7 @@ static void run(const struct scene *scene)
     remove_tree();
 }
 
-/* Walks over what runs here, none of which has the device. */
+/* Reads the processes of this machine, none of which has the device. */
 static void run_here(void)
 {
     struct source *graphics;
@@ -266,7 +266,7 @@ static void run_here(void)
     root_close(&root);
 }
 
-/* What the kernel itself takes to write one fdinfo, without what a driver adds to it. */
+/* Measures the kernel's own cost of one fdinfo, without what a driver adds. */
 static void price_a_read(void)
 {
     enum { N = 20000 };

@@ -1,4 +1,4 @@
-/* Which clients of graphics devices a process is: what the kernel writes about a descriptor, read. */
+/* The graphics device clients of a process, read from the kernel's text about its descriptors. */
 #include "engine/engine.h"
 
 #include "base/clean.h"

@@ -1,6 +1,4 @@
-/*
- * What a narrowed process can't do any more, and what it still can. Each test is a process of its own.
- */
+/* What a narrowed process can no longer do, and what it still can. Each test is a process of its own. */
 #include "engine/harden.h"
 
 #include "unit.h"
@@ -173,7 +171,7 @@ START_TEST(process_is_hidden_and_leaves_signals_to_sottod)
 }
 END_TEST
 
-/* Reads the score that the kernel would add for this process. */
+/* Returns the score that the kernel would add for this process. */
 static int oom_score(void)
 {
     FILE *file = fopen("/proc/self/oom_score_adj", "r");
@@ -195,7 +193,7 @@ START_TEST(process_goes_before_its_parent_when_memory_is_short)
 }
 END_TEST
 
-/* A child that has the engine's beginnings, and tells when it has them. */
+/* Starts a child that is hardened as an engine is, and writes to @ready_fd when that is done. */
 static pid_t spawn_hardened(int ready_fd)
 {
     pid_t pid = fork();
@@ -229,7 +227,7 @@ START_TEST(process_dies_with_its_parent)
 
     kill(parent, SIGKILL);
 
-    /* The child holds the last writing end: its death is the end of the file. */
+    /* The child holds the last writing end, so its death is the end of the file. */
     ck_assert_int_eq(read(ends[0], &byte, 1), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
 }

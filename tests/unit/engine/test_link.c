@@ -1,6 +1,5 @@
-/*
- * The engine's end of the socketpair: whole orders from pieces, glances that change nothing, and what is given back.
- */
+/* The engine's end of the socketpair: whole orders from pieces, peeking that changes nothing, and memory that is
+ * released. */
 #include "engine/link.h"
 
 #include "base/clean.h"
@@ -74,7 +73,7 @@ static void send_stop(struct pair *pair, uint32_t seq)
     send_bytes(pair, bytes, pack_stop(seq, bytes));
 }
 
-/* Takes a Stop, and returns whose. */
+/* Takes a Stop. Returns its sequence. */
 static uint32_t take_stop(struct pair *pair)
 {
     Sotto__Engine__ToEngine *order;
@@ -103,7 +102,7 @@ START_TEST(glance_reads_the_numbers_of_an_order)
 }
 END_TEST
 
-START_TEST(glance_takes_nothing_and_can_be_had_again)
+START_TEST(peeking_removes_nothing_and_can_be_repeated)
 {
     struct peeked_order peeked;
     struct pair pair;
@@ -146,7 +145,7 @@ START_TEST(dropped_order_leaves_the_others_in_their_order)
 }
 END_TEST
 
-START_TEST(order_in_pieces_is_none_until_it_is_whole)
+START_TEST(order_in_pieces_is_taken_once_it_is_whole)
 {
     uint8_t bytes[64];
     struct peeked_order peeked;
@@ -186,8 +185,8 @@ START_TEST(orders_before_the_end_are_still_taken)
 }
 END_TEST
 
-/* Bodies that a glance must not follow past their ends. */
-START_TEST(glance_refuses_what_is_no_order)
+/* Bodies that peeking must not follow past their ends. */
+START_TEST(peeking_refuses_bytes_that_are_no_order)
 {
     static const struct {
         uint8_t bytes[16];
@@ -246,7 +245,7 @@ static void *send_long(void *owner)
     return NULL;
 }
 
-START_TEST(longest_orders_arrive_whole_and_their_room_is_given_back)
+START_TEST(longest_orders_arrive_whole_and_their_memory_is_released)
 {
     Sotto__Engine__ToEngine *order;
     struct mem_account before;
@@ -294,7 +293,7 @@ START_TEST(glances_and_short_answers_allocate_nothing)
 }
 END_TEST
 
-START_TEST(sending_to_nobody_is_the_end)
+START_TEST(sending_to_a_closed_socket_is_the_end)
 {
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
     struct pair pair;
@@ -337,14 +336,14 @@ int main(void)
     TCase *tests = tcase_create("all");
 
     tcase_add_test(tests, glance_reads_the_numbers_of_an_order);
-    tcase_add_test(tests, glance_takes_nothing_and_can_be_had_again);
+    tcase_add_test(tests, peeking_removes_nothing_and_can_be_repeated);
     tcase_add_test(tests, dropped_order_leaves_the_others_in_their_order);
-    tcase_add_test(tests, order_in_pieces_is_none_until_it_is_whole);
+    tcase_add_test(tests, order_in_pieces_is_taken_once_it_is_whole);
     tcase_add_test(tests, orders_before_the_end_are_still_taken);
-    tcase_add_test(tests, glance_refuses_what_is_no_order);
-    tcase_add_test(tests, longest_orders_arrive_whole_and_their_room_is_given_back);
+    tcase_add_test(tests, peeking_refuses_bytes_that_are_no_order);
+    tcase_add_test(tests, longest_orders_arrive_whole_and_their_memory_is_released);
     tcase_add_test(tests, glances_and_short_answers_allocate_nothing);
-    tcase_add_test(tests, sending_to_nobody_is_the_end);
+    tcase_add_test(tests, sending_to_a_closed_socket_is_the_end);
     tcase_add_test(tests, answer_over_the_limit_is_a_fault_and_nothing_is_sent);
     suite_add_tcase(suite, tests);
     return unit_run(suite);

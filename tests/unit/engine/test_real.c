@@ -20,7 +20,7 @@ struct truth {
     uint32_t answer[N_ANSWER];
 };
 
-/* Reads the prompt that the published text begins with. False: the data is not here. */
+/* Reads the prompt of the published text. Returns false if the data is missing. */
 static bool read_truth(struct truth *truth)
 {
     char path[512];
@@ -60,53 +60,51 @@ START_TEST(answer_is_the_published_one)
 {
     uint32_t tokens[N_ANSWER];
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
-    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(1, truth.prompt, truth.n_prompt);
 
-    fixture_answer(&fixture, 1, 1, truth.n_prompt, tokens, N_ANSWER);
+    fixture_answer(1, 1, truth.n_prompt, tokens, N_ANSWER);
 
     check_answer(tokens, &truth, N_ANSWER);
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 
 START_TEST(prompt_cut_into_rows_gives_the_same_answer)
 {
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
-    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(1, truth.prompt, truth.n_prompt);
 
     for (uint32_t i = 0; i + 1 < truth.n_prompt; i++) {
-        fixture_step(&fixture, i + 1, 1, 1, 0);
-        fixture_get_outcome(&fixture, i + 1, SOTTO__ENGINE__OUTCOME__OUTCOME_DONE);
+        fixture_step(i + 1, 1, 1, 0);
+        fixture_get_outcome(i + 1, SOTTO__ENGINE__OUTCOME__OUTCOME_DONE);
     }
-    fixture_step(&fixture, truth.n_prompt, 1, 1, 0);
+    fixture_step(truth.n_prompt, 1, 1, 0);
 
-    ck_assert_uint_eq(fixture_get_token(&fixture, truth.n_prompt), truth.answer[0]);
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_uint_eq(fixture_get_token(truth.n_prompt), truth.answer[0]);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 
-/* Goes on with the step by a part each time; returns how often it stood still. */
-static unsigned crawl(struct fixture *fixture, uint64_t id, uint32_t *ret_token)
+/* Continues the step a part at a time. Returns how often it was suspended. */
+static unsigned crawl(uint64_t id, uint32_t *ret_token)
 {
     unsigned n_stops = 0;
 
     while (n_stops < 100000) {
         const Sotto__Engine__EntryDone *entry;
-        const Sotto__Engine__FromEngine *answer = fixture_get_any(fixture);
+        const Sotto__Engine__FromEngine *answer = fixture_get_any();
 
         if (answer->body_case == SOTTO__ENGINE__FROM_ENGINE__BODY_SUSPENDED) {
             n_stops++;
-            fixture_continue(fixture, id, 1);
+            fixture_continue(id, 1);
             continue;
         }
         ck_assert_int_eq(answer->body_case, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE);
@@ -122,23 +120,22 @@ START_TEST(step_suspended_after_every_part_gives_the_same_answer)
 {
     unsigned n_stops = 0;
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
-    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(1, truth.prompt, truth.n_prompt);
 
     for (uint32_t i = 0; i < N_ANSWER; i++) {
         uint32_t token;
 
-        fixture_step(&fixture, i + 1, 1, i == 0 ? truth.n_prompt : 0, 1);
-        n_stops += crawl(&fixture, i + 1, &token);
+        fixture_step(i + 1, 1, i == 0 ? truth.n_prompt : 0, 1);
+        n_stops += crawl(i + 1, &token);
         ck_assert_uint_eq(token, truth.answer[i]);
     }
 
     ck_assert_uint_gt(n_stops, N_ANSWER * 5); /* five layers */
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 
@@ -150,24 +147,23 @@ START_TEST(sequence_rebuilt_in_mid_answer_goes_on_with_the_same_tokens)
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
     memcpy(tokens, truth.prompt, truth.n_prompt * sizeof(*tokens));
     memcpy(tokens + truth.n_prompt, truth.answer, N_KNOWN * sizeof(*tokens));
     fixture_fill_open(&open, &sampler, 1, tokens, truth.n_prompt + N_KNOWN);
     open.n_prompt = truth.n_prompt;
-    fixture_open(&fixture, &open);
-    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_open(&open);
+    fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
 
-    fixture_answer(&fixture, 1, 1, truth.n_prompt + N_KNOWN, rest, COUNTOF(rest));
+    fixture_answer(1, 1, truth.n_prompt + N_KNOWN, rest, COUNTOF(rest));
 
     for (size_t i = 0; i < COUNTOF(rest); i++) {
         ck_assert_uint_eq(rest[i], truth.answer[N_KNOWN + i]);
     }
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 
@@ -180,16 +176,15 @@ static void draw_beside(uint32_t n_others, uint32_t *ret_tokens, const struct tr
     Sotto__Engine__ToEngine order = SOTTO__ENGINE__TO_ENGINE__INIT;
     Sotto__Engine__Sampler sampler;
     Sotto__Engine__Open open;
-    struct fixture fixture;
 
-    ck_assert(fixture_ready(&fixture, "cpu", MODEL, NULL));
+    ck_assert(fixture_ready("cpu", MODEL, NULL));
     fixture_fill_open(&open, &sampler, 1, truth->prompt, truth->n_prompt);
     sampler.temperature = 1;
     sampler.seed = 5;
-    fixture_open(&fixture, &open);
-    fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
+    fixture_open(&open);
+    fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_OPENED);
     for (uint32_t i = 0; i < n_others; i++) {
-        fixture_open_plain(&fixture, 2 + i, truth->answer + i, 3 + i);
+        fixture_open_plain(2 + i, truth->answer + i, 3 + i);
     }
     order.body_case = SOTTO__ENGINE__TO_ENGINE__BODY_STEP;
     order.step = &step;
@@ -204,12 +199,11 @@ static void draw_beside(uint32_t n_others, uint32_t *ret_tokens, const struct tr
             rows[i].prefill = n > 0 ? 1 : i == 0 ? truth->n_prompt : 2 + i; /* one field with decode */
         }
         step.id = n + 1;
-        fixture_send(&fixture, &order);
-        ret_tokens[n] =
-            fixture_get(&fixture, SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
+        fixture_send(&order);
+        ret_tokens[n] = fixture_get(SOTTO__ENGINE__FROM_ENGINE__BODY_STEP_DONE)->step_done->entries[0]->tokens[0];
         ck_assert_uint_eq(fixture.last->step_done->weight_passes, 1);
     }
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 
 START_TEST(drawn_tokens_are_the_same_alone_and_beside_others)
@@ -235,19 +229,18 @@ START_TEST(everything_is_given_back_at_the_end_and_no_step_allocated)
     const Sotto__Engine__Stats *stats;
     uint32_t n_free;
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
-    n_free = fixture_query(&fixture)->pages_free;
+    n_free = fixture_query()->pages_free;
     for (uint32_t seq = 1; seq <= 20; seq++) {
-        fixture_open_plain(&fixture, seq, truth.prompt, truth.n_prompt);
-        fixture_answer(&fixture, seq * 100, seq, truth.n_prompt, tokens, N_ANSWER);
-        fixture_close(&fixture, seq);
+        fixture_open_plain(seq, truth.prompt, truth.n_prompt);
+        fixture_answer(seq * 100, seq, truth.n_prompt, tokens, N_ANSWER);
+        fixture_close(seq);
     }
 
-    stats = fixture_query(&fixture);
+    stats = fixture_query();
 
     ck_assert_uint_eq(stats->sequences, 0);
     ck_assert_uint_eq(stats->pages_free, n_free);
@@ -256,7 +249,7 @@ START_TEST(everything_is_given_back_at_the_end_and_no_step_allocated)
     ck_assert_uint_eq(stats->tokens, 20 * N_ANSWER);
     ck_assert_uint_eq(stats->weight_passes, 20 * N_ANSWER);
     ck_assert_uint_eq(stats->step_allocations, 0);
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 
@@ -264,21 +257,20 @@ START_TEST(stopped_sequence_leaves_the_others_of_its_step_alone)
 {
     uint32_t tokens[2];
     struct truth truth;
-    struct fixture fixture;
 
-    if (!read_truth(&truth) || !fixture_ready(&fixture, "cpu", MODEL, NULL)) {
+    if (!read_truth(&truth) || !fixture_ready("cpu", MODEL, NULL)) {
         return;
     }
-    fixture_open_plain(&fixture, 1, truth.prompt, truth.n_prompt);
-    fixture_open_plain(&fixture, 2, truth.prompt, truth.n_prompt);
+    fixture_open_plain(1, truth.prompt, truth.n_prompt);
+    fixture_open_plain(2, truth.prompt, truth.n_prompt);
 
-    fixture_stop(&fixture, 2);
-    fixture_step(&fixture, 1, 2, truth.n_prompt, 0);
-    fixture_get_outcome(&fixture, 1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
+    fixture_stop(2);
+    fixture_step(1, 2, truth.n_prompt, 0);
+    fixture_get_outcome(1, SOTTO__ENGINE__OUTCOME__OUTCOME_STOPPED);
 
-    fixture_answer(&fixture, 2, 1, truth.n_prompt, tokens, COUNTOF(tokens));
+    fixture_answer(2, 1, truth.n_prompt, tokens, COUNTOF(tokens));
     check_answer(tokens, &truth, COUNTOF(tokens));
-    ck_assert_int_eq(fixture_end(&fixture), 0);
+    ck_assert_int_eq(fixture_end(), 0);
 }
 END_TEST
 

@@ -17,7 +17,7 @@ struct setting {
     uint32_t logits;
 };
 
-/* Writes @text to a file that lives as long as the process; gives its path. */
+/* Writes @text to a file that lives as long as the process. Returns its path. */
 static const char *script_of(const char *text)
 {
     static char path[64];
@@ -59,7 +59,7 @@ static void set_up(struct setting *setting, const char *script)
     ck_assert_msg(exec_seal(setting->program, &diag) == EXEC_OK, "%s", diag.text);
 }
 
-/* Runs @tokens as one sequence and gives the logits after the last. */
+/* Runs @tokens as one sequence and copies the logits after the last one. */
 static void run(struct setting *setting, const uint32_t *tokens, uint32_t n, float *logits)
 {
     static const uint32_t table[] = { 2 };
@@ -190,7 +190,7 @@ START_TEST(a_script_that_cannot_be_played_is_refused_with_its_line)
 }
 END_TEST
 
-START_TEST(a_backend_that_was_not_handed_in_is_refused_with_the_names_of_those_that_were)
+START_TEST(an_unknown_backend_is_refused_with_the_names_of_the_known_ones)
 {
     struct exec *exec;
     struct diag diag = DIAG_INIT;
@@ -222,7 +222,7 @@ int main(void)
     tcase_add_test(tcase, numbers_can_go_wrong_on_order);
     tcase_add_test_raise_signal(tcase, a_crash_comes_when_the_row_is_computed, SIGABRT);
     tcase_add_loop_test(tcase, a_script_that_cannot_be_played_is_refused_with_its_line, 0, (int)COUNTOF(bad_scripts));
-    tcase_add_test(tcase, a_backend_that_was_not_handed_in_is_refused_with_the_names_of_those_that_were);
+    tcase_add_test(tcase, an_unknown_backend_is_refused_with_the_names_of_the_known_ones);
     tcase_add_test(tcase, a_script_that_is_not_there_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -1,6 +1,6 @@
 /*
- * Parts of the cpu backend: how they are cut follows the bound and their speed, and what comes out does not; runs over
- * two scratches do not see each other.
+ * Parts of the cpu backend: their cut follows the bound and the measured speed, and their result does not depend on it;
+ * runs over two scratches do not affect each other.
  */
 #include "base/clean.h"
 #include "exec/cpu_backend.h"
@@ -57,7 +57,7 @@ static void set_up(struct setting *setting, const char *backend)
 /* Tokens @first, @first + 1, ... */
 static void bind(struct exec_program *program, uint32_t first)
 {
-    static uint32_t tokens[EXEC_SCRATCHES][N_ROWS]; /* they must stay while the run lives */
+    static uint32_t tokens[EXEC_SCRATCHES][N_ROWS]; /* they must stay until the run ends */
     static const uint32_t positions[N_ROWS];
     static const uint32_t *pages[N_ROWS]; /* there are none */
     uint32_t *mine = tokens[program->scratch];
@@ -71,7 +71,7 @@ static void bind(struct exec_program *program, uint32_t first)
                      0);
 }
 
-/* Runs to the end; the result of row @row to @out. Returns the number of parts. */
+/* Runs to the end and copies row @row of the result. Returns the number of parts. */
 static uint64_t run(struct setting *setting, struct exec_program *program, uint32_t bound_us, uint32_t row, float *out)
 {
     struct exec_figures figures;
@@ -93,7 +93,7 @@ START_TEST(a_shorter_bound_cuts_finer_and_changes_no_bit)
 
     set_up(&setting, "cpu");
     bind(setting.programs[0], 3);
-    run(&setting, setting.programs[0], 0, 7, first); /* it knows how fast they are */
+    run(&setting, setting.programs[0], 0, 7, first); /* the speed is known afterwards */
     for (size_t i = 0; i < COUNTOF(bounds); i++) {
         uint64_t n;
 
@@ -110,7 +110,7 @@ START_TEST(a_shorter_bound_cuts_finer_and_changes_no_bit)
 }
 END_TEST
 
-START_TEST(what_was_slower_than_foretold_is_cut_finer_and_what_is_quick_coarser)
+START_TEST(slow_parts_are_cut_finer_and_quick_ones_coarser)
 {
     struct setting setting;
     struct cpu *cpu;
@@ -203,7 +203,7 @@ int main(void)
     TCase *tests = tcase_create("parts");
 
     tcase_add_test(tests, a_shorter_bound_cuts_finer_and_changes_no_bit);
-    tcase_add_test(tests, what_was_slower_than_foretold_is_cut_finer_and_what_is_quick_coarser);
+    tcase_add_test(tests, slow_parts_are_cut_finer_and_quick_ones_coarser);
     tcase_add_loop_test(tests, runs_over_two_scratches_do_not_see_each_other, 0, FIXTURE_COMPUTING);
     tcase_add_loop_test(tests, a_second_scratch_counts_once_it_is_used, 0, FIXTURE_COMPUTING);
     tcase_add_loop_test(tests, there_is_no_third_scratch, 0, FIXTURE_BACKENDS);

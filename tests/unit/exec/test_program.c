@@ -1,4 +1,4 @@
-/* What may be recorded, and that a program is checked before anything runs. */
+/* What may be recorded, and that a program is checked before anything runs, on every backend. */
 #include "base/clean.h"
 #include "exec/backend.h"
 #include "fixture.h"
@@ -11,7 +11,7 @@
 
 static float ones[N_COLS * N_COLS];
 
-/* A backend with one weight of each kind, and a program begun. */
+/* A backend with one weight of each kind, and a program that is being recorded. */
 struct setting {
     struct exec *exec;
     struct exec_program *program;
@@ -64,7 +64,7 @@ static void record_embed(struct setting *setting)
                 &(struct exec_op){ .kind = EXEC_EMBED, .out = setting->a, .weight = setting->square });
 }
 
-/* Ops that do not fit behind an embedding into slot a; @op is filled in by a function since slots are known late. */
+/* Returns an op that does not fit behind an embedding into slot a. */
 static struct exec_op bad_op(const struct setting *setting, int which)
 {
     const struct exec_op ops[] = {
@@ -105,7 +105,10 @@ static struct exec_op bad_op(const struct setting *setting, int which)
         { .kind = EXEC_ATTEND, .in = setting->a, .out = setting->b, .n_heads = 2, .n_kv_heads = 2, .head_dim = 16 },
         { .kind = EXEC_GATHER, .in = setting->a, .out = setting->b },
         { .kind = EXEC_ADD, .in = setting->a, .in2 = setting->a, .out = setting->wide },
-        { .kind = EXEC_NORM, .in = setting->a, .out = setting->b, .weight = setting->odd }, /* no part of a row */
+        { .kind = EXEC_NORM,
+          .in = setting->a,
+          .out = setting->b,
+          .weight = setting->odd }, /* its row is no part of the slot's */
         { .kind = EXEC_SCALE, .in = setting->b, .out = setting->a },
         { .kind = EXEC_SCALE, .in = setting->a, .out = setting->wide },
         { .kind = EXEC_CAP, .in = setting->a, .out = setting->wide, .cap = 1 },
@@ -148,7 +151,7 @@ START_TEST(an_op_that_does_not_fit_is_refused_when_the_program_is_sealed)
 }
 END_TEST
 
-START_TEST(a_slot_that_cannot_be_had_is_told_when_the_program_is_sealed)
+START_TEST(an_impossible_slot_is_reported_when_the_program_is_sealed)
 {
     struct setting setting;
     struct diag diag = DIAG_INIT;
@@ -164,7 +167,7 @@ END_TEST
 
 static const uint32_t table[] = { 0, 1, 2, 9 };
 
-/* Rows that a sealed program does not take. */
+/* Batches that a sealed program refuses. */
 static const struct bad_batch {
     uint32_t n_rows;
     uint32_t token;
@@ -320,7 +323,7 @@ START_TEST(heads_are_normed_by_themselves_scaled_and_capped)
 }
 END_TEST
 
-START_TEST(a_program_of_many_windows_is_none_of_ours)
+START_TEST(a_program_with_too_many_windows_is_refused)
 {
     struct diag diag = DIAG_INIT;
     struct setting setting;
@@ -357,7 +360,7 @@ START_TEST(a_submission_ends_with_its_phase)
     fixture_submit(setting.exec, setting.program, 100, 0);
     ck_assert_uint_eq(exec_phase(setting.program), 1);
     fixture_submit(setting.exec, setting.program, 100, 0);
-    /* Nothing is wanted, so the gathering has no part. */
+    /* No row is wanted, so the gathering has no part. */
     ck_assert(!exec_is_left(setting.program));
     exec_close(setting.exec);
 }
@@ -389,7 +392,7 @@ START_TEST(a_page_has_its_numbers_and_their_scales)
 {
     static const struct {
         enum exec_kv_format format;
-        uint64_t n_bytes; /* of a position and head of 64 */
+        uint64_t n_bytes; /* bytes of a position and head of 64 elements */
     } rows[] = { { EXEC_KV_F32, 256 }, { EXEC_KV_F16, 128 }, { EXEC_KV_Q8, 66 }, { EXEC_KV_Q4, 36 } };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -480,12 +483,12 @@ int main(void)
     const int all = FIXTURE_BACKENDS;
 
     tcase_add_loop_test(tcase, an_op_that_does_not_fit_is_refused_when_the_program_is_sealed, 0, all * N_BAD_OPS);
-    tcase_add_loop_test(tcase, a_slot_that_cannot_be_had_is_told_when_the_program_is_sealed, 0, all);
+    tcase_add_loop_test(tcase, an_impossible_slot_is_reported_when_the_program_is_sealed, 0, all);
     tcase_add_loop_test(tcase, rows_outside_the_tables_are_refused, 0, all * (int)COUNTOF(bad_batches));
     tcase_add_loop_test(tcase, a_program_runs_part_by_part_and_reads_each_weight_once, 0, all);
     tcase_add_test(tcase, nothing_is_queued_or_fetched_before_a_submission_is_done);
     tcase_add_loop_test(tcase, heads_are_normed_by_themselves_scaled_and_capped, 0, FIXTURE_COMPUTING);
-    tcase_add_loop_test(tcase, a_program_of_many_windows_is_none_of_ours, 0, FIXTURE_COMPUTING);
+    tcase_add_loop_test(tcase, a_program_with_too_many_windows_is_refused, 0, FIXTURE_COMPUTING);
     tcase_add_loop_test(tcase, a_submission_ends_with_its_phase, 0, all);
     tcase_add_loop_test(tcase, a_weight_that_cannot_be_is_refused_by_name, 0,
                         FIXTURE_COMPUTING * (int)COUNTOF(bad_tensors));

@@ -1,4 +1,5 @@
-/* Ops that go through the states of sequences: what is let in, and that a state is that of the sequence alone. */
+/* Ops that go through the states of sequences, on every backend: what may be recorded, and that a state belongs to its
+ * sequence alone. */
 #include "base/clean.h"
 #include "fixture.h"
 #include "unit.h"
@@ -91,7 +92,7 @@ static void record(struct setting *setting, struct exec_op op)
     exec_record(setting->program, &op);
 }
 
-/* All that stands before the convolution, which is op 3. */
+/* Records everything before the convolution, which is op 3. */
 static void record_inputs(struct setting *setting)
 {
     record(setting, embed(setting->x, setting->embd));
@@ -110,7 +111,7 @@ static void seal_whole(struct setting *setting, int backend)
     ck_assert_msg(exec_seal(setting->program, &diag) == EXEC_OK, "%s", diag.text);
 }
 
-/* A convolution, a delta rule or an unzipping that is wrong in one thing. */
+/* Returns a convolution, a delta rule or an unzipping with one mistake. */
 static struct exec_op wrong_op(const struct setting *setting, int which)
 {
     const struct exec_op unzip = { .kind = EXEC_UNZIP, .in = setting->x, .out = setting->a, .head_dim = 2 };
@@ -182,15 +183,15 @@ START_TEST(states_that_cannot_be_are_refused)
 }
 END_TEST
 
-/* Three rows whose states and positions do not go together. */
+/* Three rows whose states and positions do not fit together. */
 static const struct wrong_rows {
     uint32_t states[3];
     uint32_t positions[3];
 } wrong_rows[] = {
     { { 0, 0, 3 }, { 0, 1, 0 } }, /* there are 3 */
     { { 0, 0, 1 }, { 0, 2, 0 } }, /* a gap */
-    { { 1, 1, 1 }, { 5, 6, 6 } }, /* twice the same */
-    { { 0, 1, 0 }, { 0, 0, 1 } }, /* apart */
+    { { 1, 1, 1 }, { 5, 6, 6 } }, /* a position twice */
+    { { 0, 1, 0 }, { 0, 0, 1 } }, /* not adjacent */
 };
 
 START_TEST(rows_of_a_sequence_stand_together_and_in_order)
@@ -234,7 +235,7 @@ static void run(struct setting *setting, uint32_t state, uint32_t first, uint32_
     }
 }
 
-/* 150 rows: more than two laps. */
+/* 150 rows are more than two chunks. */
 START_TEST(a_state_is_that_of_its_sequence_however_its_rows_came)
 {
     static float whole[150 * INNER];
@@ -250,7 +251,7 @@ START_TEST(a_state_is_that_of_its_sequence_however_its_rows_came)
     ck_assert(memcmp(whole, pieces, sizeof(whole)) == 0);
     ck_assert(memcmp(whole, whole + INNER, INNER * sizeof(float)) != 0);
 
-    run(&setting, 0, 0, 150, 40, pieces); /* what stood there is forgotten */
+    run(&setting, 0, 0, 150, 40, pieces); /* the old state is overwritten */
 
     ck_assert(memcmp(whole, pieces, sizeof(whole)) == 0);
     exec_close(setting.exec);

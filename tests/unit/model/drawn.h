@@ -1,6 +1,4 @@
-/*
- * Drawn: one call of the sampler on a small vocabulary, and all ids that many calls give
- */
+/* Drawn: one call of the sampler on a small vocabulary, and the set of ids that many calls return */
 #ifndef SOTTO_TESTS_DRAWN_H
 #define SOTTO_TESTS_DRAWN_H
 
@@ -10,7 +8,7 @@
 
 #define VOCAB 8
 
-/* Everything off, at the temperature that changes nothing. */
+/* Returns parameters with everything off and the given temperature. */
 static inline struct sample_params plain(float temperature)
 {
     return (struct sample_params){ .temperature = temperature, .top_p = 1, .repetition_penalty = 1 };
@@ -43,7 +41,7 @@ static inline uint32_t drawn(const struct case_of *c, uint32_t n_answer)
     return result.id;
 }
 
-/* Which ids come in 400 draws, as a bit set. */
+/* Returns the ids of 400 draws as a bit set. */
 static inline uint32_t seen(const struct case_of *c)
 {
     uint32_t set = 0;

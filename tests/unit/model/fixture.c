@@ -58,7 +58,7 @@ struct model *fixture_open(const char *path, const struct fixture_setup *setup)
     return model;
 }
 
-/* With the prompt and the answer so far. */
+/* Opens or extends with the prompt and the answer so far. */
 static void open_stream(struct model *model, struct fixture_stream *stream)
 {
     const char *salt = stream->salt ? stream->salt : "rig";
@@ -148,7 +148,7 @@ void fixture_begin(struct fixture_run *run)
     }
 }
 
-/* The step has ended. */
+/* Takes the results of a step that has ended. */
 static void take_all(struct fixture_run *run, const struct step_report *report)
 {
     ck_assert_uint_eq(report->n_allocs, 0);

@@ -1,6 +1,4 @@
-/*
- * Rig: a model under test, driven step by step as sottod would
- */
+/* Fixture: a model under test, driven step by step as sottod would */
 #ifndef SOTTO_MODEL_FIXTURE_H
 #define SOTTO_MODEL_FIXTURE_H
 
@@ -23,13 +21,13 @@ struct fixture_setup {
     uint64_t kv_bytes;
 };
 
-/* Opens @path or fails the test with the refusal's sentence. */
+/* Opens @path, or fails the test with the text of the refusal. */
 struct model *fixture_open(const char *path, const struct fixture_setup *setup);
 
-/* model_open() as it is; for refusals. */
+/* Calls model_open() and returns its outcome. */
 int fixture_try(struct model **ret_model, const char *path, const struct fixture_setup *setup, struct diag *diag);
 
-/* One greedy stream: prompt in, answer out, with the log-probabilities of every token of the vocabulary at each. */
+/* A stream: prompt in, answer out, with the log-probabilities of the whole vocabulary at each token. */
 struct fixture_stream {
     uint32_t id;
     uint32_t prompt[FIXTURE_TOKENS];
@@ -37,42 +35,43 @@ struct fixture_stream {
     uint32_t answer[FIXTURE_TOKENS];
     uint32_t n_answer; /* so far */
     uint32_t n_wanted;
-    uint32_t n_rows;    /* of the prompt and of what it was opened with, found or computed */
-    uint32_t n_cached;  /* of them, found when it was opened first */
-    bool keeps;         /* its pages stay for others */
-    uint32_t reopen_at; /* so many answers: it is closed and opened with all that is known; 0: never */
-    bool extends;       /* a sequence that is open, rather than to open one */
-    const char *salt;   /* NULL: that of all */
-    const char *pins;   /* salt of what is pinned, or NULL */
-    uint32_t n_pinned;  /* of what was found, in that domain */
+    uint32_t n_rows;    /* of prompt and answer, found or computed */
+    uint32_t n_cached;  /* of them, those found at the first opening */
+    bool keeps;         /* closed with keep */
+    uint32_t reopen_at; /* number of answers after which it is closed and opened with all that is known; 0: never */
+    bool extends;       /* it extends an open sequence instead of opening one */
+    const char *salt;   /* NULL: that of all streams */
+    const char *pins;   /* salt of the pins' domain, or NULL */
+    uint32_t n_pinned;  /* rows found in that domain */
     uint64_t seed;
     float temperature;
     float *logprobs; /* [n_wanted][FIXTURE_VOCAB] by id, or NULL */
 };
 
-/* Compiled with FIXTURE_ONE_HASH: all pages of all models have the same hash. */
+/* True if all pages of all models have the same hash (compiled with FIXTURE_ONE_HASH). */
 extern const bool fixture_has_one_hash;
 
 /*
- * Opens all @streams and steps until each has its answer: prompts in pieces of @n_chunk rows, everything that can be
- * decoded in each step, in the order given. @poll as in step_run(); a suspended step is run on at once. Closes them.
+ * Opens all @streams, steps until each has its answer, and closes them. Prompts go in pieces of @n_chunk rows; each
+ * step has everything that can be decoded, in the given order. @poll is as in step_run(); a suspended step is continued
+ * at once.
  */
 void fixture_drive(struct model *model, struct fixture_stream *streams, uint32_t n_streams, uint32_t n_chunk,
                    step_poll_fn poll, void *owner);
 
-/* The same a little at a time, so that two may go on in turns. */
+/* A drive that stops after each step or suspension, so that two can alternate. */
 struct fixture_run {
     struct model *model;
     struct fixture_stream *streams;
     uint32_t n_streams;
     uint32_t n_chunk;
-    uint64_t step; /* name of its steps: another for each run */
+    uint64_t step; /* id of its steps, different for each run */
     bool is_begun;
 };
 
 void fixture_begin(struct fixture_run *run);
 
-/* Goes on until @poll suspends it or a step ends. False: all answers are there. */
+/* Continues until @poll suspends the step or it ends. Returns false if all answers are complete. */
 bool fixture_turn(struct fixture_run *run, step_poll_fn poll, void *owner);
 void fixture_end(struct fixture_run *run);
 
@@ -86,14 +85,15 @@ struct fixture_case {
     bool has_logits;
 };
 
-/* Reads "models/NAME" of the truth folder; cases in *ret_n. NULL: not here (already told). Free with free(). */
+/* Reads "models/NAME" of the truth folder and returns the cases, *ret_n of them, to be freed by free(). NULL: the file
+ * is missing, which was reported. */
 struct fixture_case *fixture_cases(const char *name, size_t *ret_n);
 
-/* The same for a file with one case (stories260K-long.json). */
+/* Reads a file with one case (stories260K-long.json). */
 struct fixture_case *fixture_long_case(const char *name);
 
-/* Text @i that FILE (a key of teacher_forced in stories260K-long.json) was read with: ids in prompt, the
- * log-probability of each next one in margins. NULL: there is none (more). */
+/* Reads text @i for FILE (a key of teacher_forced in stories260K-long.json): ids in prompt, the log-probability of each
+ * next id in margins. NULL: there is no such text. */
 struct fixture_case *fixture_forced_case(const char *file, size_t i);
 
 #endif

@@ -13,7 +13,7 @@
 
 /* ---- the file ---- */
 
-/* splitmix64, as a number of -1 to 1. */
+/* Returns the next number of splitmix64, scaled to -1 to 1. */
 static float random_float(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -23,7 +23,7 @@ static float random_float(uint64_t *state)
     return (float)((double)(int64_t)(z ^ z >> 31) * 0x1p-63);
 }
 
-/* Numbers of @middle plus or minus @spread. */
+/* Adds a tensor of random numbers, @middle plus or minus @spread. */
 static void add(struct reference_model *model, const char *name, uint32_t n_cols, uint32_t n_rows, float middle,
                 float spread)
 {
@@ -152,7 +152,7 @@ void reference_key(struct maker *maker, const struct reference *reference, const
     maker_key_u32(maker, full, value);
 }
 
-/* Not written where it is 0. */
+/* Writes the key unless @value is 0. */
 static void key_f32(struct maker *maker, const struct reference *reference, const char *name, float value)
 {
     char full[96];
@@ -316,7 +316,7 @@ static double soft_limit(double x, float limit)
     return limit > 0.0f ? (double)limit * tanh(x / (double)limit) : x;
 }
 
-/* Angle of pair @i at position 1 in layers that see everything, and the factor of sines and cosines. */
+/* Returns the angle of pair @i at position 1 in layers that see everything, and the factor of sines and cosines. */
 static double stretched(const struct reference_model *model, uint32_t i, uint32_t n_context, double *magnitude)
 {
     const struct reference *reference = model->reference;
@@ -326,7 +326,7 @@ static double stretched(const struct reference_model *model, uint32_t i, uint32_
     bool is_yarn = reference->scaling && strcmp(reference->scaling, "yarn") == 0;
 
     *magnitude = reference->magnitude > 0.0f ? (double)reference->magnitude : 1.0;
-    if (is_yarn) { /* 32 turns and 1 turn in the original context, as pairs */
+    if (is_yarn) { /* the pairs with 32 rotations and with one in the original context */
         double low = floor(n * log(reference->n_original / (32.0 * TWO_PI)) / (2.0 * log(base)));
         double high = ceil(n * log(reference->n_original / (1.0 * TWO_PI)) / (2.0 * log(base)));
         double way;
@@ -374,7 +374,7 @@ static void rotate(const struct reference_model *model, uint32_t layer, uint32_t
     }
 }
 
-/* What was computed of one sequence. */
+/* Results for all positions of one sequence. */
 struct work {
     double x[REFERENCE_EMBD];
     double q[N_Q];
@@ -390,7 +390,7 @@ static void add_to(const float *bias, uint32_t n, double *x)
     }
 }
 
-/* Each head's query is followed by its gate. */
+/* Projects queries whose heads are each followed by a gate. */
 static void project_gated(const struct reference_model *model, uint32_t layer, const double *normed, struct work *work)
 {
     const float *weight = reference_in_layer(model, layer, "attn_q.weight");
@@ -404,7 +404,7 @@ static void project_gated(const struct reference_model *model, uint32_t layer, c
     }
 }
 
-/* Queries, keys and values of one position from its stream. */
+/* Computes queries, keys and values of one position from its stream. */
 static void project(const struct reference_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
                     struct work *work)
 {
@@ -437,7 +437,7 @@ static void project(const struct reference_model *model, uint32_t layer, uint32_
     }
 }
 
-/* One head of one position over what it sees. */
+/* Computes one head of one position. */
 static void attend(const struct reference *reference, uint32_t layer, uint32_t position, uint32_t head,
                    const struct work *work, double *out)
 {
@@ -468,7 +468,7 @@ static void attend(const struct reference *reference, uint32_t layer, uint32_t p
     }
 }
 
-/* All heads of one position, and what they add. */
+/* Computes all heads of one position, and what they add to the stream. */
 static void attend_all(const struct reference_model *model, uint32_t layer, uint32_t position, uint32_t n_context,
                        struct work *work, double *back)
 {
@@ -484,7 +484,7 @@ static void attend_all(const struct reference_model *model, uint32_t layer, uint
     reference_multiply(reference_in_layer(model, layer, "attn_output.weight"), N_Q, REFERENCE_EMBD, heads, back);
 }
 
-/* x = x + @back, normed first where the family does so. */
+/* x = x + @back, which is normed first if the family does so. */
 static void add_back(const struct reference_model *model, uint32_t layer, const char *post_norm, double *back,
                      double *x)
 {
@@ -547,7 +547,7 @@ static void read_out(const struct reference_model *model, const double *x, doubl
     }
 }
 
-/* The stream behind all layers, of one row after the other. */
+/* Computes the stream behind all layers, one row after the other. */
 static void walk(const struct reference_model *model, struct work *layers, uint32_t position, uint32_t token,
                  uint32_t n_context, double *x)
 {

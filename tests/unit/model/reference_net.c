@@ -1,14 +1,14 @@
 /*
- * Paper_net: the gated delta net in float64, from the formulas of its paper (arXiv 2412.06464, equation 10) and the
- * published models' reference implementation: S' = S (alpha (I - beta k k^T)) + beta v k^T, written here with a matrix
- * that maps keys to values, so that it is also another order of the same sums than sotto's.
+ * Reference_net: the gated delta net in float64, from the formulas of its paper (arXiv 2412.06464, equation 10) and the
+ * published models' reference implementation: S' = S (alpha (I - beta k k^T)) + beta v k^T. It is written with a matrix
+ * that maps keys to values, so its sums are in another order than those of sotto.
  */
 #include "reference_parts.h"
 #include "unit.h"
 #include <math.h>
 #include <string.h>
 
-/* No multiples of each other, nor of what kernels do at once. */
+/* Sizes that are not multiples of each other, nor of what kernels compute at once. */
 #define TAPS      4
 #define KEYS      2
 #define VALUES    4
@@ -87,7 +87,7 @@ void reference_net_keys(struct maker *maker, const struct reference *reference)
 
 /* ---- the formulas ---- */
 
-/* What a layer keeps of a sequence. */
+/* State of a layer for one sequence. */
 static struct net_state {
     double mixed[REFERENCE_CONTEXT][CHANNELS];
     double matrices[VALUES][KEY_DIM][VALUE_DIM];

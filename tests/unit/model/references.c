@@ -1,4 +1,4 @@
-/* One of each family, and of each way to stretch positions; windows that begin and end inside pages. */
+/* One model of each family and of each way to stretch positions, with windows that begin and end inside pages. */
 #include "base/clean.h"
 #include "reference.h"
 

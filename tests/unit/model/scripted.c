@@ -19,7 +19,6 @@ struct model *scripted_open(const struct fixture_setup *setup)
     return fixture_open(path, &mine);
 }
 
-/* Writes @text to a file that the fake backend can play; gives its path. */
 const char *scripted_script(const char *text)
 {
     static char path[64];
@@ -60,7 +59,6 @@ void scripted_seq(struct model *model, uint32_t id, uint32_t n_tokens, uint32_t 
     ck_assert_int_eq(scripted_try(model, id, n_tokens, n_reserve, &room), SEQ_OK);
 }
 
-/* Runs one step to its end. */
 struct step_report scripted_run(struct model *model, const struct step_entry *entries, uint32_t n, step_poll_fn poll,
                                 void *owner)
 {
@@ -82,4 +80,51 @@ struct step_result scripted_run_one(struct model *model, uint32_t id, uint32_t n
     const struct step_entry entry = { .seq = id, .n_prefill = n_prefill, .n_decode = n_prefill ? 0 : 1 };
 
     return scripted_run(model, &entry, 1, NULL, NULL).results[0];
+}
+
+struct model *scripted_pool(uint32_t n_pages)
+{
+    return scripted_open(&(struct fixture_setup){
+        .n_threads = 1, .n_sequences = 8, .n_parts = 1, .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
+}
+
+struct model_figures scripted_figures(const struct model *model)
+{
+    struct model_figures figures;
+    struct model_facts facts;
+
+    ck_assert(model_check(model));
+    model_figures(model, &figures);
+    model_facts(model, &facts);
+    ck_assert_uint_eq(figures.n_free + figures.n_cached + figures.n_held, facts.n_pages);
+    return figures;
+}
+
+void scripted_drive(struct model *model, struct fixture_stream *stream)
+{
+    fixture_drive(model, stream, 1, 64, NULL, NULL);
+    scripted_figures(model);
+}
+
+void scripted_check_answer(const struct fixture_stream *stream)
+{
+    cleanup(model_closep) struct model *model = scripted_pool(16);
+    struct fixture_stream alone = *stream;
+
+    alone.n_answer = 0;
+    alone.salt = "";
+    alone.pins = NULL;
+    alone.extends = false;
+    alone.reopen_at = 0;
+    scripted_drive(model, &alone);
+    ck_assert_uint_eq(alone.n_cached, 0);
+    ck_assert_mem_eq(stream->answer, alone.answer, stream->n_answer * sizeof(alone.answer[0]));
+}
+
+uint32_t scripted_draw(uint64_t *seed, uint32_t below)
+{
+    uint64_t x = *seed += 0x9e3779b97f4a7c15u;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    return (uint32_t)((x >> 33) % below);
 }

@@ -1,4 +1,4 @@
-/* The chain: a page is found by what it was computed from, and by nothing that only looks like it. */
+/* The chain: a page is found by what it was computed from, and not by anything that only looks equal. */
 #include "base/clean.h"
 #include "base/map.h"
 #include "failed_alloc.h"
@@ -15,7 +15,7 @@ static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
 
 static const chain_hash_fn hashes[] = { NULL, one_hash };
 
-/* Tokens of a page that differ from those of every other @which. */
+/* Returns tokens of a page that differ from those of every other @which. */
 static const uint32_t *tokens_of(uint32_t which)
 {
     static uint32_t tokens[EXEC_PAGE_TOK];
@@ -115,7 +115,7 @@ START_TEST(nothing_of_one_domain_is_found_in_another)
     domain = domain_of(&chain, "app", "x", "1/cpu");
     chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
 
-    /* The same bytes in other fields are another domain, too. */
+    /* The same bytes divided differently among the fields are another domain. */
     const char *others[][3] = { { "bpp", "x", "1/cpu" }, { "app", "y", "1/cpu" }, { "app", "x", "2/cpu" },
                                 { "appx", "", "1/cpu" }, { "ap", "px", "1/cpu" }, { "app", "", "x1/cpu" } };
     for (size_t i = 0; i < COUNTOF(others); i++) {
@@ -134,7 +134,7 @@ END_TEST
 
 START_TEST(a_salt_that_looks_like_two_fields_is_one)
 {
-    /* What a key without lengths would be: the tag of the adapter, and a length that says nothing, inside a field. */
+    /* A field that looks like two in a key without lengths: it contains the tag of the adapter and a zero length. */
     static const uint8_t looks[] = { 'a', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'b' };
     static const uint8_t like[] = { 'b', 2, 0, 0, 0, 0, 0, 0, 0, 0, 'c' };
     const struct chain_key one = {
@@ -200,7 +200,7 @@ START_TEST(the_longest_equal_beginning_is_found)
 }
 END_TEST
 
-START_TEST(a_page_not_filled_is_never_found_whole)
+START_TEST(a_partial_page_is_never_found_as_a_whole)
 {
     struct chain chain;
     struct chain_domain *domain;
@@ -218,7 +218,7 @@ START_TEST(a_page_not_filled_is_never_found_whole)
 }
 END_TEST
 
-START_TEST(what_was_taken_out_is_not_found_and_the_rest_still_is)
+START_TEST(a_removed_page_is_not_found_and_the_others_still_are)
 {
     for (uint32_t gone = 0; gone < 4; gone++) {
         struct chain chain;
@@ -241,7 +241,7 @@ START_TEST(what_was_taken_out_is_not_found_and_the_rest_still_is)
 }
 END_TEST
 
-START_TEST(a_page_is_a_leaf_until_one_stands_behind_it)
+START_TEST(a_page_is_a_leaf_until_another_follows_it)
 {
     struct chain chain;
     struct chain_domain *domain;
@@ -318,9 +318,9 @@ int main(void)
                              a_salt_that_looks_like_two_fields_is_one,
                              equal_keys_name_one_domain_as_long_as_anything_is_in_it,
                              the_longest_equal_beginning_is_found,
-                             a_page_not_filled_is_never_found_whole,
-                             what_was_taken_out_is_not_found_and_the_rest_still_is,
-                             a_page_is_a_leaf_until_one_stands_behind_it,
+                             a_partial_page_is_never_found_as_a_whole,
+                             a_removed_page_is_not_found_and_the_others_still_are,
+                             a_page_is_a_leaf_until_another_follows_it,
                              a_broken_chain_is_seen };
 
     for (size_t i = 0; i < COUNTOF(tests); i++) {

@@ -1,6 +1,4 @@
-/*
- * The draw: its random numbers, its distribution, its log-probabilities; and filters on a real vocabulary's size.
- */
+/* The draw: its random numbers, its distribution, its log-probabilities, and filters on a vocabulary of real size. */
 #include "drawn.h"
 
 #include "base/clean.h"
@@ -165,7 +163,7 @@ START_TEST(top_logprobs_are_as_many_as_there_are_candidates)
     ck_assert_int_eq(draw_nth(&c, 0, &result), SAMPLE_OK);
 
     ck_assert_uint_eq(result.n_top, 3);
-    ck_assert_uint_eq(top_ids[0], 1); /* of equals the lower id first */
+    ck_assert_uint_eq(top_ids[0], 1); /* equal values, the lower id first */
     ck_assert_uint_eq(top_ids[1], 3);
     ck_assert_uint_eq(top_ids[2], 5);
 }
@@ -233,7 +231,7 @@ END_TEST
 
 #define MIDDLE 3000
 
-/* One draw in pieces of @most; another that is left in the midst of it before. */
+/* Draws once in pieces of @most, after another draw that was left halfway. */
 static void check_pieces(struct sample_scratch *scratch, const struct sample_params *params, const float *logits,
                          const uint32_t *tokens, size_t n_tokens, size_t most)
 {
@@ -297,7 +295,7 @@ START_TEST(a_draw_is_the_same_in_whatever_pieces)
 }
 END_TEST
 
-/* Top-p by the book: sort all, add up in binary64. */
+/* Counts the tokens that top-p keeps by its definition: sort all, add up in binary64. */
 static unsigned n_kept_by_sorting(const float *logits, double temperature, double top_p)
 {
     static bool taken[LARGE];
@@ -324,7 +322,7 @@ static unsigned n_kept_by_sorting(const float *logits, double temperature, doubl
     return n;
 }
 
-START_TEST(long_top_p_keeps_what_sorting_all_would_keep)
+START_TEST(top_p_of_a_large_vocabulary_equals_that_of_a_full_sort)
 {
     static float logits[LARGE];
     struct case_of c = { .params = plain(4), .logits = logits, .n_vocab = 2000 };
@@ -368,7 +366,7 @@ int main(void)
     tcase_add_test(tests, logprobs_not_asked_for_are_0);
     tcase_add_test(tests, a_draw_is_the_same_in_whatever_pieces);
     tcase_add_test(tests, every_filter_on_a_large_vocabulary_keeps_its_promise_and_allocates_nothing);
-    tcase_add_test(tests, long_top_p_keeps_what_sorting_all_would_keep);
+    tcase_add_test(tests, top_p_of_a_large_vocabulary_equals_that_of_a_full_sort);
     suite_add_tcase(suite, tests);
     return unit_run(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * A sequence that goes on with another prompt has the bits of a new one, whatever it had computed before, and what both
- * begin with is not computed again. Where that is refused it goes on as if nothing had been asked.
+ * A sequence that continues with another prompt has the bits of a new one, whatever it computed before, and the common
+ * beginning is not computed again. A refusal changes nothing.
  */
 #include "base/clean.h"
 #include "reference.h"
@@ -13,13 +13,13 @@
 #define N_SECOND 70 /* of the second prompt */
 #define N_ANSWER 8
 
-/* The second turn begins with so many tokens of the first. */
+/* What the second turn has in common with the first. */
 static const struct way {
     const char *what;
     uint32_t n_same;
     uint32_t n_second; /* 0: N_SECOND */
-    bool is_stopped;   /* in the midst of a step, by a barge-in */
-    bool is_alone;     /* shares with nobody */
+    bool is_stopped;   /* by a barge-in within a step */
+    bool is_alone;     /* unshared */
     bool is_warm;      /* another sequence has left the second prompt's pages */
 } ways[] = {
     { "another prompt", 0 },
@@ -66,7 +66,7 @@ static struct fixture_stream first_turn(const struct way *way)
     return stream;
 }
 
-/* Of @first, all of whose answer is there. */
+/* Makes the turn after @first, which has its whole answer. */
 static struct fixture_stream second_turn(const struct way *way, const struct fixture_stream *first)
 {
     struct fixture_stream stream = { .id = 1, .salt = first->salt, .n_wanted = N_ANSWER, .extends = true };

@@ -1,5 +1,5 @@
 /*
- * Every family against its paper: logits after each token of a text that grows through every edge of a page and of a
+ * Every family against its reference: the logits after each token of a text that crosses every edge of a page and of a
  * window, and the same bits when the same text comes as a prompt.
  */
 #include "base/clean.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define N_TEXT 100
-#define BOUND  1e-4 /* of a log-probability, in parts of the largest logit where that is above 1 */
+#define BOUND  1e-4 /* of a log-probability, relative to the largest logit if that is above 1 */
 
 static double of_largest(const double *logits)
 {
@@ -39,7 +39,7 @@ static double difference(const double *logits, const float *logprobs)
     return worst / of_largest(logits);
 }
 
-/* What the model says after one token, token by token. */
+/* Returns a stream that begins with one token and grows token by token. */
 static struct fixture_stream *grow(struct model *model)
 {
     struct fixture_stream *stream = calloc(1, sizeof(*stream));
@@ -51,7 +51,7 @@ static struct fixture_stream *grow(struct model *model)
     return stream;
 }
 
-START_TEST(logits_at_every_length_are_those_of_the_paper)
+START_TEST(logits_at_every_length_equal_the_reference)
 {
     static struct reference_model reference;
     double *expected = calloc((size_t)N_TEXT * REFERENCE_TOKENS, sizeof(*expected));
@@ -184,7 +184,7 @@ static const struct refusal {
     { { .family = "mamba", .n_layers = 1 }, "gemma, gemma2, gemma3, llama, phi3, qwen2, qwen3" },
 };
 
-START_TEST(what_does_not_belong_to_a_family_is_refused_by_name)
+START_TEST(a_tensor_that_the_family_does_not_know_is_refused_by_name)
 {
     const struct refusal *refusal = &refusals[_i];
     static struct reference_model reference;
@@ -206,10 +206,10 @@ int main(void)
     Suite *suite = suite_create("model-families");
     TCase *tcase = tcase_create("families");
 
-    tcase_add_loop_test(tcase, logits_at_every_length_are_those_of_the_paper, 0, n_references);
+    tcase_add_loop_test(tcase, logits_at_every_length_equal_the_reference, 0, n_references);
     tcase_add_loop_test(tcase, a_prompt_of_any_length_gives_the_bits_of_single_tokens, 0, n_references);
     tcase_add_test(tcase, the_context_in_force_chooses_the_factors_and_names_them);
-    tcase_add_loop_test(tcase, what_does_not_belong_to_a_family_is_refused_by_name, 0, (int)COUNTOF(refusals));
+    tcase_add_loop_test(tcase, a_tensor_that_the_family_does_not_know_is_refused_by_name, 0, (int)COUNTOF(refusals));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

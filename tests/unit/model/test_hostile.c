@@ -1,10 +1,10 @@
 /*
  * Files made to break a loader, each with a verdict: `reject` must be refused with a sentence, `load` must run, `safe`
- * may do either. As in the daemon, a file counts as refused if the model or the vocabulary refuses it. What loads
- * must answer a short prompt without harm.
+ * may do either. As in the daemon, a file counts as refused if the model or the vocabulary refuses it. A file that
+ * loads must answer a short prompt without harm.
  *
- * The files are written by the truth folder's own script. The limit on address space turns an allocation out of
- * proportion into a failure (not under AddressSanitizer, which needs terabytes of it).
+ * The truth folder's own script writes the files. The limit on address space turns an allocation out of proportion into
+ * a failure (not under AddressSanitizer, which needs terabytes of it).
  */
 #include "base/clean.h"
 #include "fixture.h"
@@ -33,14 +33,14 @@ static int run(const char *program, const char *a, const char *b)
     int status = -1;
 
     if (child == 0) {
-        dup2(STDERR_FILENO, STDOUT_FILENO); /* what it says is no TAP */
+        dup2(STDERR_FILENO, STDOUT_FILENO); /* its output is no TAP */
         execl(program, program, a, b, (char *)NULL);
         _exit(127);
     }
     return waitpid(child, &status, 0) == child ? status : -1;
 }
 
-/* A few tokens after a few ids; whatever the numbers are, an outcome comes. */
+/* Draws a few tokens after a few ids; every draw must have an outcome, whatever the logits are. */
 static void answer(struct model *model)
 {
     static const uint32_t tokens[] = { 1, 5, 9, 20, 7 };
@@ -73,7 +73,7 @@ static void answer(struct model *model)
     seq_close(model, 1, false);
 }
 
-/* What sottod does with a file that an engine has accepted. */
+/* Reads the vocabulary as sottod does after an engine has accepted the file. */
 static bool read_vocabulary(const char *path, struct diag *diag)
 {
     cleanup(gguf_destroyp) struct gguf *gguf = NULL;
@@ -85,7 +85,7 @@ static bool read_vocabulary(const char *path, struct diag *diag)
     return !r && vocab_create(&vocab, gguf, diag) == VOCAB_OK;
 }
 
-/* Exit code of a child that loads @path: 0 it ran, 1 refused with a sentence, 2 refused without. */
+/* Returns the exit code of a child that loads @path: 0 it ran, 1 refused with a sentence, 2 refused without. */
 static int load_in_child(const char *path, const char *backend)
 {
     const struct rlimit limit = { ADDRESS_BYTES, ADDRESS_BYTES };

@@ -1,7 +1,7 @@
 /*
- * The bits of a row depend on the row alone: one stream's tokens and all its log-probabilities are the same beside any
- * others, however its prompt is cut, on any number of threads, with any kernels, stopped after each part, and whatever
- * was found in the pages of those before it.
+ * The bits of a row depend on its tokens alone: one stream's tokens and all its log-probabilities are the same beside
+ * any others, however its prompt is cut, on any number of threads, with any kernels, suspended after each part, and
+ * whatever was found in the pages of earlier streams.
  */
 #include "reference.h"
 #include "unit.h"
@@ -32,7 +32,7 @@ static const struct file {
     { "stories260K-wide-q4_k_m", "q4" },
 };
 
-/* How the same stream is served; the first is what the others are compared with. */
+/* Ways to serve the same stream; the others are compared with the first. */
 static const struct way {
     const char *what;
     uint32_t n_beside; /* other streams in the same steps */
@@ -41,10 +41,10 @@ static const struct way {
     const char *cpu_mask;
     bool is_suspended; /* after each part */
 
-    uint32_t n_warm;    /* tokens of the prompt that a stream before it had, too */
+    uint32_t n_warm;    /* tokens of the prompt that an earlier stream had, too */
     uint32_t reopen_at; /* answers after which it is closed and opened with all that is known */
-    bool is_forgotten;  /* when it is closed */
-    uint32_t n_pages;   /* that may be in use; 0: enough */
+    bool is_forgotten;  /* closed without keep */
+    uint32_t n_pages;   /* of the pool; 0: enough */
 } ways[] = {
     { "alone, whole prompt", 0, 512, 1, "", false },
     { "beside 1", 1, 64, 1, "", false },
@@ -70,7 +70,7 @@ static bool never(void *owner)
     return false;
 }
 
-/* Stream 0 is the one that is watched; the others have other prompts, of other lengths. */
+/* Fills the compared stream, which is the first, and others with prompts of other lengths. */
 static void fill_streams(struct fixture_stream *streams, uint32_t n, const struct fixture_case *words)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -83,7 +83,7 @@ static void fill_streams(struct fixture_stream *streams, uint32_t n, const struc
     }
 }
 
-/* Streams before the watched one: one that begins as it does, and where the pool is small one that does not. */
+/* Runs streams before the compared one: one that begins as it does, and, if the pool is small, one that does not. */
 static void warm_up(struct model *model, const struct way *way, const struct fixture_stream *watched)
 {
     for (uint32_t i = 0; i < (way->n_pages ? 2 : 1); i++) {
@@ -99,7 +99,7 @@ static void warm_up(struct model *model, const struct way *way, const struct fix
     }
 }
 
-/* What the watched stream found: nothing where sequences have states of their own. */
+/* Checks what the compared stream found: nothing if sequences have states. */
 static void check_found(const struct way *way, const struct fixture_stream *watched, bool shares)
 {
     if (!shares) {
@@ -114,7 +114,7 @@ static void check_found(const struct way *way, const struct fixture_stream *watc
     }
 }
 
-/* The watched stream served so; free its log-probabilities and itself. */
+/* Serves the compared stream. The caller frees its log-probabilities and itself. */
 static struct fixture_stream *serve(const char *path, const char *kv_format, const struct way *way,
                                     const struct fixture_case *words, bool shares)
 {

@@ -1,4 +1,4 @@
-/* Pages: free and held add up to the pool, whatever is taken and given back. */
+/* Pages: the three kinds add up to the pool, whatever is taken and released. */
 #include "base/clean.h"
 #include "failed_alloc.h"
 #include "model/kv_pool.h"
@@ -41,7 +41,7 @@ START_TEST(tokens_take_whole_pages)
 }
 END_TEST
 
-START_TEST(what_cannot_be_had_whole_is_not_taken_at_all)
+START_TEST(pages_are_taken_all_or_none)
 {
     struct kv kv;
     struct kv_pages pages[2];
@@ -78,7 +78,7 @@ START_TEST(no_two_holders_have_one_page)
 }
 END_TEST
 
-START_TEST(a_lowered_limit_holds_for_what_is_taken_from_then_on)
+START_TEST(a_lowered_limit_applies_to_later_takes)
 {
     struct kv kv;
     struct kv_pages pages[2];
@@ -128,7 +128,7 @@ static struct chain_domain *domain_of(struct kv *kv)
     return domain;
 }
 
-/* @pages grows to @n and publishes all of them; tokens as of kind @kind. */
+/* Grows @pages to @n and publishes all of them with tokens of kind @kind. */
 static void publish(struct kv *kv, struct kv_pages *pages, uint32_t n, struct chain_domain *domain, uint32_t kind)
 {
     ck_assert_int_eq(kv_pages_grow(kv, pages, n * KV_PAGE_TOK), KV_OK);
@@ -217,7 +217,7 @@ START_TEST(pages_go_in_the_order_of_their_coming_back)
 }
 END_TEST
 
-START_TEST(what_is_not_kept_goes_unless_others_stand_behind_it)
+START_TEST(a_page_that_is_not_kept_goes_unless_others_follow_it)
 {
     struct kv kv;
     struct kv_pages pages[2];
@@ -232,7 +232,7 @@ START_TEST(what_is_not_kept_goes_unless_others_stand_behind_it)
 
     kv_pages_shrink(&kv, &pages[0], 2 * KV_PAGE_TOK, true);
     ck_assert_uint_eq(kv.n_cached, 1);
-    kv_pages_shrink(&kv, &pages[0], 0, false); /* both have one behind them */
+    kv_pages_shrink(&kv, &pages[0], 0, false); /* both have one page behind them */
     ck_assert_uint_eq(kv.n_cached, 3);
     publish(&kv, &pages[0], 3, domain, 2);
     kv_pages_shrink(&kv, &pages[0], 0, false);
@@ -280,7 +280,7 @@ START_TEST(pages_given_back_beyond_the_limit_are_not_cached)
 }
 END_TEST
 
-START_TEST(a_cached_page_that_another_stands_behind_while_it_is_held_is_seen)
+START_TEST(a_held_page_behind_a_cached_one_is_detected)
 {
     struct kv kv;
     struct kv_pages pages[2];
@@ -331,17 +331,17 @@ int main(void)
     TCase *tcase = tcase_create("kv");
 
     tcase_add_test(tcase, tokens_take_whole_pages);
-    tcase_add_test(tcase, what_cannot_be_had_whole_is_not_taken_at_all);
+    tcase_add_test(tcase, pages_are_taken_all_or_none);
     tcase_add_test(tcase, no_two_holders_have_one_page);
-    tcase_add_test(tcase, a_lowered_limit_holds_for_what_is_taken_from_then_on);
+    tcase_add_test(tcase, a_lowered_limit_applies_to_later_takes);
     tcase_add_test(tcase, a_page_counted_wrongly_is_seen);
     tcase_add_test(tcase, a_page_of_the_chain_is_cached_when_its_last_holder_gives_it_back);
     tcase_add_test(tcase, the_same_page_computed_twice_is_there_once);
     tcase_add_test(tcase, pages_go_in_the_order_of_their_coming_back);
-    tcase_add_test(tcase, what_is_not_kept_goes_unless_others_stand_behind_it);
+    tcase_add_test(tcase, a_page_that_is_not_kept_goes_unless_others_follow_it);
     tcase_add_test(tcase, a_limit_counts_cached_pages_and_lets_them_go);
     tcase_add_test(tcase, pages_given_back_beyond_the_limit_are_not_cached);
-    tcase_add_test(tcase, a_cached_page_that_another_stands_behind_while_it_is_held_is_seen);
+    tcase_add_test(tcase, a_held_page_behind_a_cached_one_is_detected);
     tcase_add_test(tcase, an_allocation_that_fails_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

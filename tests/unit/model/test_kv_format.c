@@ -1,9 +1,9 @@
 /*
- * What formats of keys and values cost: how far the next token's distribution moves, over texts, when heads are kept in
+ * Cost of the formats of keys and values: the change of the next token's distribution, over texts, when heads have
  * fewer bits. The measure is the mean divergence (Kullback-Leibler, in nats) from F32 pages.
  *
- * The model's heads have 8 elements, the worst case: of 64, as in SmolLM2-135M, q8 costs 0.0002 and q4 0.04, which are
- * 0.01 % and 2.6 % of perplexity.
+ * The model's heads have 8 elements, the worst case: with 64, as in SmolLM2-135M, q8 costs 0.0002 and q4 0.04, which
+ * are 0.01 % and 2.6 % of perplexity.
  */
 #include "fixture.h"
 #include "unit.h"
@@ -14,8 +14,8 @@
 
 static const struct row {
     const char *name;
-    double bound;    /* about twice what was measured */
-    double kv_bytes; /* of those of F16: a position may take no more */
+    double bound;    /* about twice the measured value */
+    double kv_bytes; /* at most, as a fraction of F16's */
 } rows[] = {
     { "f16", 0.000003, 1.0 },
     { "q8", 0.002, 0.66 },
@@ -27,7 +27,7 @@ static void keep_logits(void *owner, uint32_t position, const float *logits, uin
     memcpy((float *)owner + (size_t)position * FIXTURE_VOCAB, logits, n * sizeof(*logits));
 }
 
-/* The logits after each of the @n tokens; free(). */
+/* Returns the logits after each of the @n tokens, to be freed by free(). */
 static float *all_logits(const char *path, const char *kv_format, const uint32_t *tokens, uint32_t n,
                          uint32_t *ret_kv_bytes)
 {
@@ -59,7 +59,7 @@ static float *all_logits(const char *path, const char *kv_format, const uint32_t
     return logits;
 }
 
-/* Log-probabilities of @logits. */
+/* Computes the log-probabilities of @logits. */
 static void normalise(const float *logits, double *out)
 {
     double top = -INFINITY, sum = 0.0;
@@ -87,7 +87,7 @@ static double divergence(const float *expected, const float *got)
     return sum;
 }
 
-START_TEST(fewer_bits_of_keys_and_values_cost_what_is_written)
+START_TEST(fewer_kv_bits_cost_as_much_accuracy_as_documented)
 {
     const struct row *row = &rows[_i];
     uint32_t f32_bytes, kv_bytes;
@@ -123,7 +123,7 @@ int main(void)
     Suite *suite = suite_create("model-kv-format");
     TCase *tcase = tcase_create("format");
 
-    tcase_add_loop_test(tcase, fewer_bits_of_keys_and_values_cost_what_is_written, 0,
+    tcase_add_loop_test(tcase, fewer_kv_bits_cost_as_much_accuracy_as_documented, 0,
                         (int)(sizeof(rows) / sizeof(rows[0])));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

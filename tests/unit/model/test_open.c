@@ -1,4 +1,4 @@
-/* What a model file must be, and the sentence that says what it is not. */
+/* What a model file must be, and the sentence that says what is wrong with it. */
 #include "base/clean.h"
 #include "failed_alloc.h"
 #include "fixture.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Files that are refused, and what the sentence must name. */
+/* Files that are refused, and what the sentence must contain. */
 static const struct refusal {
     struct tiny tiny;
     const char *says[3];
@@ -89,7 +89,7 @@ static const struct fixture_setup bad_setups[] = {
     { .n_threads = 100000 },
 };
 
-START_TEST(a_setup_that_cannot_be_had_is_refused)
+START_TEST(an_impossible_setup_is_refused)
 {
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
@@ -102,7 +102,7 @@ START_TEST(a_setup_that_cannot_be_had_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_file_is_refused)
+START_TEST(a_path_that_is_no_file_is_refused)
 {
     struct model *model = NULL;
     struct diag diag = DIAG_INIT;
@@ -115,7 +115,7 @@ START_TEST(what_is_no_file_is_refused)
 }
 END_TEST
 
-START_TEST(facts_tell_what_is_in_force)
+START_TEST(facts_report_what_is_in_force)
 {
     struct model_facts facts;
     struct model *model;
@@ -137,7 +137,7 @@ START_TEST(facts_tell_what_is_in_force)
 }
 END_TEST
 
-START_TEST(a_context_is_what_training_and_pool_allow)
+START_TEST(the_context_is_limited_by_training_and_pool)
 {
     struct model_facts facts;
     struct model *model;
@@ -220,10 +220,10 @@ int main(void)
 
     tcase_add_loop_test(tcase, a_file_that_does_not_hold_together_is_refused_by_name, 0, (int)COUNTOF(refusals));
     tcase_add_test(tcase, a_list_too_long_for_a_sentence_is_counted);
-    tcase_add_loop_test(tcase, a_setup_that_cannot_be_had_is_refused, 0, (int)COUNTOF(bad_setups));
-    tcase_add_test(tcase, what_is_no_file_is_refused);
-    tcase_add_test(tcase, facts_tell_what_is_in_force);
-    tcase_add_test(tcase, a_context_is_what_training_and_pool_allow);
+    tcase_add_loop_test(tcase, an_impossible_setup_is_refused, 0, (int)COUNTOF(bad_setups));
+    tcase_add_test(tcase, a_path_that_is_no_file_is_refused);
+    tcase_add_test(tcase, facts_report_what_is_in_force);
+    tcase_add_test(tcase, the_context_is_limited_by_training_and_pool);
     tcase_add_test(tcase, rows_beyond_the_vocabulary_are_never_sampled);
     tcase_add_test(tcase, the_embedding_is_the_output_where_the_file_has_no_other);
     tcase_add_test(tcase, biases_are_taken_where_the_file_has_them);

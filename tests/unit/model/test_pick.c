@@ -16,7 +16,7 @@ static uint64_t turn(uint64_t *state)
     return *state >> 33;
 }
 
-/* Values with many equals: one of @n_kinds each. */
+/* Fills with values of @n_kinds, so that many are equal. */
 static void fill(struct pick *picks, size_t n, uint64_t n_kinds, uint64_t state)
 {
     for (size_t i = 0; i < n; i++) {
@@ -46,7 +46,7 @@ static void check_best(const struct pick *picks, size_t n, size_t k)
     }
 }
 
-START_TEST(best_few_are_those_that_sorting_would_put_first)
+START_TEST(best_few_equal_the_first_of_a_full_sort)
 {
     static const size_t wanted[] = { 1, 2, 50, N / 2, N - 1, N };
     static const uint64_t kinds[] = { 1, 3, 1000000 };
@@ -88,7 +88,7 @@ START_TEST(infinities_have_their_places_at_the_ends)
 }
 END_TEST
 
-/* The plain way: sort, add up. Weights are whole numbers, so that no sum rounds. */
+/* Finds the pick by sorting and adding up. Weights are integers, so no sum rounds. */
 static struct pick reach_by_sorting(const struct pick *picks, size_t n, const float *weights, double wanted)
 {
     static struct pick sorted[N];
@@ -168,7 +168,7 @@ int main(void)
     Suite *suite = suite_create("pick");
     TCase *tests = tcase_create("all");
 
-    tcase_add_test(tests, best_few_are_those_that_sorting_would_put_first);
+    tcase_add_test(tests, best_few_equal_the_first_of_a_full_sort);
     tcase_add_test(tests, short_lists_of_every_length_are_picked_from);
     tcase_add_test(tests, infinities_have_their_places_at_the_ends);
     tcase_add_test(tests, weights_are_reached_where_sorting_would_reach_them);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define N_TEXT 100
-#define BOUND  1e-4 /* of a value, in parts of the largest */
+#define BOUND  1e-4 /* of a value, relative to the largest */
 
 static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
 
@@ -97,7 +97,7 @@ static struct step_report run_step(struct model *model, const struct step_entry 
     return report;
 }
 
-/* Sequence @id to its end in pieces of @n_chunk rows, before it the rows of @n_others that are open. */
+/* Runs sequence @id to its end in pieces of @n_chunk rows, behind the rows of @n_others other open sequences. */
 static void embed(struct model *model, uint32_t id, uint32_t n_text, uint32_t n_chunk, uint32_t n_others,
                   step_poll_fn poll, float *ret_values)
 {
@@ -155,8 +155,8 @@ static double expected_value(const double *hidden, enum pooling_kind pooling, ui
     return sum / N_TEXT;
 }
 
-/* _i: three poolings of each family. */
-START_TEST(a_gist_is_that_of_the_papers_hidden_states)
+/* _i: three kinds of pooling for each family */
+START_TEST(pooled_states_equal_the_reference)
 {
     static struct reference_model made;
     static double hidden[N_TEXT * REFERENCE_EMBD];
@@ -190,7 +190,7 @@ static bool stop_each_time(void *owner)
     return false;
 }
 
-START_TEST(a_gist_has_the_same_bits_however_it_is_served)
+START_TEST(pooling_has_the_same_bits_however_a_text_is_served)
 {
     static const uint32_t chunks[] = { 1, 7, 16, 64, 100 };
     static struct reference_model made;
@@ -232,7 +232,7 @@ START_TEST(a_gist_has_the_same_bits_however_it_is_served)
 }
 END_TEST
 
-START_TEST(a_model_for_embedding_answers_with_the_bits_that_it_had)
+START_TEST(a_model_for_embedding_still_answers_with_the_same_bits)
 {
     static struct reference_model made;
     struct reference reference = references[0];
@@ -268,7 +268,7 @@ START_TEST(a_text_may_fill_the_context_and_leaves_nothing_behind)
     ck_assert_int_eq(open_hidden(model, 1, text, REFERENCE_CONTEXT + 1), SEQ_NEVER_FITS);
     ck_assert_int_eq(open_hidden(model, 1, text, REFERENCE_CONTEXT), SEQ_OK);
     embed(model, 1, REFERENCE_CONTEXT, 50, 0, NULL, values);
-    seq_trim(model, 1, 5); /* nothing: what was pooled stays */
+    seq_trim(model, 1, 5); /* ignored: pooled rows stay pooled */
     seq_close(model, 1, true);
 
     model_figures(model, &figures);
@@ -331,7 +331,7 @@ END_TEST
 
 /* ---- the keys */
 
-START_TEST(a_file_says_how_it_is_pooled)
+START_TEST(the_file_decides_the_kind_of_pooling)
 {
     static const uint32_t n_hidden[] = { 0, 256, 256, 256, 0 };
     struct model_facts facts;
@@ -347,7 +347,7 @@ START_TEST(a_file_says_how_it_is_pooled)
 }
 END_TEST
 
-START_TEST(a_pooling_that_nobody_knows_and_rows_that_see_ahead_are_refused)
+START_TEST(unknown_pooling_and_attention_to_later_rows_are_refused)
 {
     static const char *const keys[] = { "llama.pooling_type", "llama.attention.causal" };
     struct diag diag = DIAG_INIT;
@@ -363,21 +363,21 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("gist");
+    Suite *suite = suite_create("pooling");
     TCase *facts = tcase_create("facts");
 
     tcase_set_timeout(facts, 120);
     tcase_add_test(facts, a_mean_is_summed_in_float64_and_rounded_once);
     tcase_add_test(facts, the_first_and_the_last_row_come_out_as_they_are);
     tcase_add_test(facts, a_value_that_is_not_finite_is_refused);
-    tcase_add_loop_test(facts, a_gist_is_that_of_the_papers_hidden_states, 0, 3 * n_references);
-    tcase_add_test(facts, a_gist_has_the_same_bits_however_it_is_served);
-    tcase_add_test(facts, a_model_for_embedding_answers_with_the_bits_that_it_had);
+    tcase_add_loop_test(facts, pooled_states_equal_the_reference, 0, 3 * n_references);
+    tcase_add_test(facts, pooling_has_the_same_bits_however_a_text_is_served);
+    tcase_add_test(facts, a_model_for_embedding_still_answers_with_the_same_bits);
     tcase_add_test(facts, a_text_may_fill_the_context_and_leaves_nothing_behind);
     tcase_add_test(facts, a_stopped_text_gives_nothing);
     tcase_add_test(facts, a_text_is_not_embedded_by_a_model_that_is_not_made_for_it_or_shared);
-    tcase_add_loop_test(facts, a_file_says_how_it_is_pooled, 0, 5);
-    tcase_add_loop_test(facts, a_pooling_that_nobody_knows_and_rows_that_see_ahead_are_refused, 0, 2);
+    tcase_add_loop_test(facts, the_file_decides_the_kind_of_pooling, 0, 5);
+    tcase_add_loop_test(facts, unknown_pooling_and_attention_to_later_rows_are_refused, 0, 2);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

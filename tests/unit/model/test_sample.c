@@ -380,7 +380,7 @@ START_TEST(repetition_scales_towards_less_likely_on_both_sides_of_0)
 }
 END_TEST
 
-START_TEST(window_bounds_what_is_looked_back_at)
+START_TEST(window_bounds_the_tokens_of_penalties)
 {
     struct case_of c = case_said();
 
@@ -412,7 +412,7 @@ START_TEST(window_leaves_no_trace_for_the_next_draw)
 }
 END_TEST
 
-START_TEST(nan_penalty_takes_what_was_said_out)
+START_TEST(nan_penalty_excludes_tokens_of_the_window)
 {
     struct case_of c = case_said();
 
@@ -472,9 +472,9 @@ static void add_changes(TCase *tests)
     tcase_add_test(tests, presence_is_taken_once);
     tcase_add_test(tests, frequency_is_taken_for_each_time);
     tcase_add_test(tests, repetition_scales_towards_less_likely_on_both_sides_of_0);
-    tcase_add_test(tests, window_bounds_what_is_looked_back_at);
+    tcase_add_test(tests, window_bounds_the_tokens_of_penalties);
     tcase_add_test(tests, window_leaves_no_trace_for_the_next_draw);
-    tcase_add_test(tests, nan_penalty_takes_what_was_said_out);
+    tcase_add_test(tests, nan_penalty_excludes_tokens_of_the_window);
     tcase_add_test(tests, greedy_takes_the_best_after_penalties_and_bias);
 }
 

@@ -1,4 +1,5 @@
-/* Sequences: what they are promised when they open, what they grow into, and that everything comes back. */
+/* Sequences: what is reserved for them when they open, how they grow, and that all of it comes back. */
+#include "base/clean.h"
 #include "failed_alloc.h"
 #include "scripted.h"
 #include "tiny.h"
@@ -7,7 +8,7 @@
 
 START_TEST(a_full_context_gives_no_token)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, TINY_CONTEXT - 1, 1);
@@ -17,13 +18,13 @@ START_TEST(a_full_context_gives_no_token)
 
     ck_assert_int_eq(result.outcome, STEP_ENTRY_NO_ROOM);
     ck_assert_uint_eq(result.n_rows, 0);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(a_sequence_grows_beyond_its_promise_while_there_are_pages)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
+    cleanup(model_closep) struct model *model =
+        scripted_open(&(struct fixture_setup){ .kv_bytes = 3 * TINY_PAGE_BYTES });
     struct model_figures figures;
     struct step_result result;
 
@@ -41,13 +42,13 @@ START_TEST(a_sequence_grows_beyond_its_promise_while_there_are_pages)
     ck_assert_uint_eq(figures.n_held, 2);
     model_limit_kv(model, 0);
     ck_assert_uint_eq(scripted_run_one(model, 1, 0).n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
+START_TEST(a_sequence_that_does_not_fit_is_refused_with_both_numbers)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
+    cleanup(model_closep) struct model *model =
+        scripted_open(&(struct fixture_setup){ .kv_bytes = 9 * TINY_PAGE_BYTES, .n_sequences = 2 });
     struct seq_room room;
 
     scripted_seq(model, 1, 20, 60);
@@ -62,7 +63,6 @@ START_TEST(what_does_not_fit_is_refused_at_opening_with_both_numbers)
     seq_close(model, 1, false);
     seq_close(model, 1, false);
     scripted_seq(model, 3, 60, 20);
-    model_close(model);
 }
 END_TEST
 
@@ -70,7 +70,7 @@ START_TEST(an_id_outside_the_vocabulary_is_refused)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     const uint32_t tokens[] = { 1, TINY_TOKENS };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct seq_request request = { .id = 1, .tokens = tokens, .n_tokens = 2, .n_prompt = 2, .params = &greedy };
     struct seq_room room;
 
@@ -78,13 +78,12 @@ START_TEST(an_id_outside_the_vocabulary_is_refused)
     request.n_tokens = 0;
     request.n_prompt = 0;
     ck_assert_int_eq(seq_open(model, &request, &room), SEQ_BAD_TOKEN);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(pages_are_all_back_after_the_last_close)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct model_figures before;
     struct model_figures after;
 
@@ -101,13 +100,12 @@ START_TEST(pages_are_all_back_after_the_last_close)
     ck_assert_uint_eq(after.n_free + after.n_cached, before.n_free);
     ck_assert_uint_eq(after.n_seqs, 0);
     ck_assert(model_check(model));
-    model_close(model);
 }
 END_TEST
 
 START_TEST(pages_cost_memory_once_their_rows_are_computed)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct mem_account opened;
     struct mem_account promised;
     struct mem_account computed;
@@ -121,13 +119,12 @@ START_TEST(pages_cost_memory_once_their_rows_are_computed)
     ck_assert_uint_lt(promised.bytes - opened.bytes, TINY_PAGE_BYTES);
     /* The second page: warming up had touched the first. */
     ck_assert_uint_eq(computed.bytes - promised.bytes, TINY_PAGE_BYTES);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(an_id_in_use_is_a_fault)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct seq_room room;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -136,7 +133,6 @@ START_TEST(an_id_in_use_is_a_fault)
 
     ck_assert(model_check(model));
     ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
@@ -159,23 +155,22 @@ static int open_and_close(void *data)
     }
     scripted_run(model, &entry, 1, NULL, NULL);
     seq_close(model, 1, false);
-    scripted_run(model, &other, 1, NULL, NULL); /* with the next step all of it has gone */
+    scripted_run(model, &other, 1, NULL, NULL); /* everything of it goes with the next step */
     return 0;
 }
 
 START_TEST(an_allocation_that_fails_while_a_sequence_opens_leaves_nothing_behind)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
 
     open_and_close(model);
 
     for_each_failed_alloc(open_and_close, model);
     ck_assert(model_check(model));
-    model_close(model);
 }
 END_TEST
 
-/* The first token drawn after the puppet's prompt, as token @index of the answer. */
+/* Returns the first token drawn after the scripted prompt, as token @index of the answer. */
 static uint32_t draw_at(uint32_t n_prompt, uint32_t n_slid)
 {
     const struct sample_params warm = { .temperature = 1.0f, .top_p = 1.0f, .repetition_penalty = 1.0f, .seed = 3 };
@@ -206,7 +201,7 @@ START_TEST(tokens_that_slid_away_count_for_the_draw)
     uint32_t n_same = 0;
 
     for (uint32_t n = 1; n < SCRIPTED_PROMPT; n++) {
-        /* Token n of the answer, with the tokens there and with some of them gone. */
+        /* Token n of the answer, with all tokens there and with some of them gone. */
         ck_assert_uint_eq(draw_at(SCRIPTED_PROMPT, n), draw_at(SCRIPTED_PROMPT - n, 0));
         n_same += draw_at(SCRIPTED_PROMPT, n) == draw_at(SCRIPTED_PROMPT, 0);
     }
@@ -221,7 +216,7 @@ int main(void)
 
     tcase_add_test(tcase, a_full_context_gives_no_token);
     tcase_add_test(tcase, a_sequence_grows_beyond_its_promise_while_there_are_pages);
-    tcase_add_test(tcase, what_does_not_fit_is_refused_at_opening_with_both_numbers);
+    tcase_add_test(tcase, a_sequence_that_does_not_fit_is_refused_with_both_numbers);
     tcase_add_test(tcase, an_id_outside_the_vocabulary_is_refused);
     tcase_add_test(tcase, pages_are_all_back_after_the_last_close);
     tcase_add_test(tcase, pages_cost_memory_once_their_rows_are_computed);

@@ -1,7 +1,4 @@
-/*
- * Sequences with a state: it is their own, there is one for each, and it is computed from the start when it can't go
- * on
- */
+/* Sequences with a state: each has one of its own, which is computed from the start when it cannot be continued */
 #include "base/clean.h"
 #include "reference.h"
 #include "unit.h"
@@ -14,7 +11,7 @@ static const struct reference kind = {
     .family = "qwen35", .n_layers = 4, .n_rot = 4, .norms_heads = true, .attends_every = 4
 };
 
-/* Takes the logits after the last row that was looked at. */
+/* Takes the logits after the last watched row. */
 static void take_logits(void *owner, uint32_t position, const float *logits, uint32_t n)
 {
     memcpy(owner, logits, n * sizeof(*logits));
@@ -22,7 +19,7 @@ static void take_logits(void *owner, uint32_t position, const float *logits, uin
 
 static uint32_t prompt[N_PROMPT];
 
-/* Opens sequence @id with @n tokens of the text; what its last row says goes to @logits. */
+/* Opens sequence @id with @n tokens of the text; the logits after its last row go to @logits. */
 static int open_seq(struct model *model, uint32_t id, uint32_t n, float *logits)
 {
     const struct sample_params params = { .top_p = 1.0f, .repetition_penalty = 1.0f };
@@ -61,7 +58,7 @@ static struct step_result step(struct model *model, uint32_t id, uint32_t n_pref
     return report.results[0];
 }
 
-/* What a sequence of its own says after @n tokens. */
+/* Computes the logits after @n tokens with a sequence of its own. */
 static void expect(struct model *model, uint32_t n, float *logits)
 {
     ck_assert_int_eq(open_seq(model, 77, n, logits), SEQ_OK);
@@ -129,7 +126,7 @@ static bool stop_later(void *owner)
     return true;
 }
 
-START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
+START_TEST(a_state_left_halfway_harms_no_other_sequence)
 {
     static float expected[REFERENCE_TOKENS], got[REFERENCE_TOKENS];
     struct reference_model reference;
@@ -148,7 +145,7 @@ START_TEST(a_state_that_was_left_in_the_middle_harms_nobody)
     ck_assert_int_eq(result.outcome, STEP_ENTRY_STOPPED);
     ck_assert_uint_eq(result.n_rows, 0);
     seq_close(stopper.model, 1, true);
-    expect(stopper.model, 30, got); /* there is but one state */
+    expect(stopper.model, 30, got); /* there is only one state */
     ck_assert(memcmp(got, expected, sizeof(got)) == 0);
     model_close(stopper.model);
     reference_free(&reference);
@@ -203,7 +200,7 @@ int main(void)
 
     tcase_add_test(tcase, a_trimmed_sequence_is_computed_from_the_start);
     tcase_add_test(tcase, trimming_to_what_is_known_loses_nothing);
-    tcase_add_test(tcase, a_state_that_was_left_in_the_middle_harms_nobody);
+    tcase_add_test(tcase, a_state_left_halfway_harms_no_other_sequence);
     tcase_add_test(tcase, every_sequence_has_a_state_of_its_own_and_gives_it_back);
     tcase_add_test(tcase, only_layers_that_attend_have_pages);
     suite_add_tcase(suite, tcase);

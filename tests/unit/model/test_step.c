@@ -1,4 +1,4 @@
-/* Steps: entries to rows to tokens, and what stopping, closing, trimming and refusing leave behind. */
+/* Steps: entries to rows to tokens, and the effects of stopping, closing, trimming and refusing. */
 #include "base/clean.h"
 #include "scripted.h"
 #include "tensor/type.h"
@@ -8,7 +8,7 @@
 
 START_TEST(a_piece_of_a_prompt_gives_no_token_and_its_end_gives_one)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -26,13 +26,12 @@ START_TEST(a_piece_of_a_prompt_gives_no_token_and_its_end_gives_one)
     result = scripted_run_one(model, 1, 0);
     ck_assert_uint_eq(result.n_rows, 1);
     ck_assert_uint_eq(result.n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(a_decode_before_the_prompt_is_computed_is_unfinished)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_result result;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -42,14 +41,13 @@ START_TEST(a_decode_before_the_prompt_is_computed_is_unfinished)
     ck_assert_int_eq(result.outcome, STEP_ENTRY_UNFINISHED);
     ck_assert_uint_eq(result.n_rows, 1);
     ck_assert_uint_eq(result.n_tokens, 0);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(a_sequence_rebuilt_from_its_tokens_goes_on_the_same)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     uint32_t tokens[SCRIPTED_PROMPT + 12];
     struct seq_room room;
 
@@ -70,13 +68,12 @@ START_TEST(a_sequence_rebuilt_from_its_tokens_goes_on_the_same)
                      SEQ_OK);
 
     ck_assert_uint_eq(scripted_run_one(model, 2, COUNTOF(tokens)).tokens[0], scripted_run_one(model, 1, 0).tokens[0]);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(a_trimmed_sequence_says_the_same_again)
+START_TEST(a_trimmed_sequence_repeats_its_answer)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     uint32_t first;
     uint32_t second;
 
@@ -89,13 +86,12 @@ START_TEST(a_trimmed_sequence_says_the_same_again)
     seq_trim(model, 1, SCRIPTED_PROMPT);
     ck_assert_uint_eq(scripted_run_one(model, 1, 0).tokens[0], first);
     seq_trim(model, 99, 1);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .backend = "cpu" });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .backend = "cpu" });
     const struct step_entry entries[] = { { .seq = 1, .n_decode = 1 },
                                           { .seq = 2, .n_prefill = 9 },
                                           { .seq = 3, .n_prefill = 20 } };
@@ -120,7 +116,6 @@ START_TEST(one_step_serves_prompts_and_answers_with_one_pass_over_the_weights)
     ck_assert_uint_eq(figures.n_weight_passes, 2);
     ck_assert_uint_eq(figures.n_rows, SCRIPTED_PROMPT + 1 + 9 + 20);
     ck_assert_uint_eq(figures.n_tokens, 3);
-    model_close(model);
 }
 END_TEST
 
@@ -146,7 +141,7 @@ static const struct bad_step {
 START_TEST(a_step_that_makes_no_sense_is_refused)
 {
     const struct bad_step *bad = &bad_steps[_i];
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_rows = 32 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_rows = 32 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -155,12 +150,11 @@ START_TEST(a_step_that_makes_no_sense_is_refused)
 
     ck_assert_msg(strstr(diag.text, bad->says), "%s", diag.text);
     ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
-/* Begins step @id of a prompt and runs one part of it. */
-static void stand_still(struct model *model, uint64_t id, uint32_t seq)
+/* Begins step @id of a prompt, runs one part of it, and suspends it. */
+static void suspend(struct model *model, uint64_t id, uint32_t seq)
 {
     const struct step_entry entry = { .seq = seq, .n_prefill = SCRIPTED_PROMPT };
     struct step_report report;
@@ -181,15 +175,15 @@ static struct step_result finish(struct model *model, uint64_t id)
     return report.results[0];
 }
 
-START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
+START_TEST(a_third_step_is_busy)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
-    stand_still(model, 7, 2);
-    stand_still(model, 8, 3);
+    suspend(model, 7, 2);
+    suspend(model, 8, 3);
 
     ck_assert_int_eq(step_begin(model, 9, &entry, 1, &diag), STEP_BUSY);
 
@@ -197,18 +191,17 @@ START_TEST(a_step_beyond_those_that_may_be_begun_is_refused_for_now)
     finish(model, 8);
     ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_tokens, 1);
     finish(model, 7);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(a_sequence_stands_in_one_begun_step_at_most)
+START_TEST(a_sequence_is_in_one_begun_step_at_most)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = 4 }, { .seq = 2, .n_decode = 1 } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
-    stand_still(model, 7, 2);
+    suspend(model, 7, 2);
 
     ck_assert_int_eq(step_begin(model, 8, entries, 2, &diag), STEP_BUSY);
 
@@ -216,18 +209,17 @@ START_TEST(a_sequence_stands_in_one_begun_step_at_most)
     ck_assert_int_eq(step_begin(model, 7, entries, 1, &diag), STEP_REFUSED);
     finish(model, 7);
     ck_assert_uint_eq(scripted_run(model, entries, 2, NULL, NULL).results[1].n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
 START_TEST(a_step_is_withdrawn_only_before_its_first_part)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = 4 };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct diag diag = DIAG_INIT;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
-    stand_still(model, 7, 2);
+    suspend(model, 7, 2);
     ck_assert_int_eq(step_begin(model, 8, &entry, 1, &diag), 0);
 
     ck_assert(!step_withdraw(model, 7));
@@ -236,17 +228,16 @@ START_TEST(a_step_is_withdrawn_only_before_its_first_part)
 
     ck_assert_uint_eq(scripted_run_one(model, 1, SCRIPTED_PROMPT).n_rows, SCRIPTED_PROMPT);
     ck_assert_uint_eq(finish(model, 7).n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end)
+START_TEST(trim_and_close_inside_a_step_happen_at_its_end)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct model_figures before;
     struct model_figures after;
 
-    stand_still(model, 7, 1);
+    suspend(model, 7, 1);
     scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
     model_figures(model, &before);
 
@@ -262,16 +253,15 @@ START_TEST(what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end)
     model_figures(model, &after);
     ck_assert_uint_eq(after.n_held, 0);
     ck_assert_uint_gt(before.n_held, 0);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end)
+START_TEST(a_sequence_closed_during_suspension_releases_its_pages_at_the_end)
 {
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct model_figures figures;
 
-    stand_still(model, 7, 1);
+    suspend(model, 7, 1);
 
     seq_close(model, 1, false);
     scripted_seq(model, 2, SCRIPTED_PROMPT, 8);
@@ -282,14 +272,13 @@ START_TEST(a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at
     ck_assert_int_eq(finish(model, 7).outcome, STEP_ENTRY_STOPPED);
     model_figures(model, &figures);
     ck_assert_uint_eq(figures.n_held, 2);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(an_unknown_sequence_is_told_and_harms_nobody)
+START_TEST(an_unknown_sequence_is_reported_and_harms_no_other)
 {
     const struct step_entry entries[] = { { .seq = 7, .n_decode = 1 }, { .seq = 1, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_threads = 1 });
     struct step_report report;
 
     scripted_seq(model, 1, SCRIPTED_PROMPT, 8);
@@ -299,7 +288,6 @@ START_TEST(an_unknown_sequence_is_told_and_harms_nobody)
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_UNKNOWN);
     ck_assert_int_eq(report.results[1].outcome, STEP_ENTRY_DONE);
     ck_assert_uint_eq(report.results[1].n_tokens, 1);
-    model_close(model);
 }
 END_TEST
 
@@ -312,7 +300,7 @@ struct stopper {
     bool closes;
 };
 
-/* At the third question the sequence is stopped, or closed; each time the step is suspended. */
+/* Stops or closes the sequence at the third poll, and suspends the step at each. */
 static bool stop_at_third(void *owner)
 {
     struct stopper *stopper = owner;
@@ -329,7 +317,7 @@ START_TEST(a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
                                           { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
@@ -343,14 +331,13 @@ START_TEST(a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do)
     ck_assert_int_eq(report.results[1].outcome, STEP_ENTRY_DONE);
     ck_assert_uint_eq(report.results[1].n_tokens, 1);
     ck_assert_int_eq(scripted_run_one(model, 1, 1).outcome, STEP_ENTRY_STOPPED);
-    model_close(model);
 }
 END_TEST
 
-START_TEST(a_step_of_which_nobody_is_left_ends_at_the_next_part)
+START_TEST(a_step_with_all_sequences_stopped_ends_at_the_next_part)
 {
     const struct step_entry entry = { .seq = 1, .n_prefill = SCRIPTED_PROMPT };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1 };
     struct step_report report;
 
@@ -361,7 +348,6 @@ START_TEST(a_step_of_which_nobody_is_left_ends_at_the_next_part)
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_STOPPED);
     ck_assert_uint_eq(report.results[0].n_rows, 0);
     ck_assert_uint_eq(stopper.n_asked, 3);
-    model_close(model);
 }
 END_TEST
 
@@ -369,7 +355,7 @@ START_TEST(pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends)
 {
     const struct step_entry entries[] = { { .seq = 1, .n_prefill = SCRIPTED_PROMPT },
                                           { .seq = 2, .n_prefill = SCRIPTED_PROMPT } };
-    struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
+    cleanup(model_closep) struct model *model = scripted_open(&(struct fixture_setup){ .n_parts = 1 });
     struct stopper stopper = { .model = model, .id = 1, .closes = true };
     struct model_figures figures;
     struct step_report report;
@@ -385,7 +371,6 @@ START_TEST(pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends)
     ck_assert_uint_eq(figures.n_held, 2);
     ck_assert_uint_eq(figures.n_seqs, 1);
     ck_assert(model_check(model));
-    model_close(model);
 }
 END_TEST
 
@@ -443,17 +428,17 @@ int main(void)
     tcase_add_test(tcase, a_piece_of_a_prompt_gives_no_token_and_its_end_gives_one);
     tcase_add_test(tcase, a_decode_before_the_prompt_is_computed_is_unfinished);
     tcase_add_test(tcase, a_sequence_rebuilt_from_its_tokens_goes_on_the_same);
-    tcase_add_test(tcase, a_trimmed_sequence_says_the_same_again);
+    tcase_add_test(tcase, a_trimmed_sequence_repeats_its_answer);
     tcase_add_test(tcase, one_step_serves_prompts_and_answers_with_one_pass_over_the_weights);
     tcase_add_loop_test(tcase, a_step_that_makes_no_sense_is_refused, 0, (int)COUNTOF(bad_steps));
-    tcase_add_test(tcase, a_step_beyond_those_that_may_be_begun_is_refused_for_now);
-    tcase_add_test(tcase, a_sequence_stands_in_one_begun_step_at_most);
+    tcase_add_test(tcase, a_third_step_is_busy);
+    tcase_add_test(tcase, a_sequence_is_in_one_begun_step_at_most);
     tcase_add_test(tcase, a_step_is_withdrawn_only_before_its_first_part);
-    tcase_add_test(tcase, what_is_asked_of_a_sequence_that_stands_in_a_step_happens_at_its_end);
-    tcase_add_test(tcase, a_sequence_closed_while_its_step_stands_still_gives_its_pages_back_at_the_end);
-    tcase_add_test(tcase, an_unknown_sequence_is_told_and_harms_nobody);
+    tcase_add_test(tcase, trim_and_close_inside_a_step_happen_at_its_end);
+    tcase_add_test(tcase, a_sequence_closed_during_suspension_releases_its_pages_at_the_end);
+    tcase_add_test(tcase, an_unknown_sequence_is_reported_and_harms_no_other);
     tcase_add_test(tcase, a_sequence_stopped_in_the_step_gets_no_token_and_the_others_do);
-    tcase_add_test(tcase, a_step_of_which_nobody_is_left_ends_at_the_next_part);
+    tcase_add_test(tcase, a_step_with_all_sequences_stopped_ends_at_the_next_part);
     tcase_add_test(tcase, pages_of_a_sequence_closed_in_the_step_come_back_when_it_ends);
     tcase_add_loop_test(tcase, weights_of_every_format_run, 0, (int)COUNTOF(formats));
     tcase_add_test(tcase, a_row_without_a_finite_logit_is_numeric_and_its_neighbours_are_unharmed);

@@ -1,7 +1,7 @@
 /*
  * Whole models against logits and continuations that another program computed in float64 from the same files.
  *
- * Only log-probabilities leave a step, so they are compared: the stored logits less the logarithm of their sum.
+ * Only log-probabilities leave a step, so these are compared: the stored logits minus the logarithm of their sum.
  * Tokens are compared up to the first position whose margin (best minus second logit) is below the bound.
  */
 #include "fixture.h"
@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-#define BOUND_F32    1e-4 /* F32 pages: nothing but the order of sums differs */
+#define BOUND_F32    1e-4 /* F32 pages: only the order of sums differs */
 #define BOUND_F16_KV 0.02 /* F16 pages; simulated: at most 0.0103 */
-#define BOUND_Q8_KV  0.6  /* measured: 0.35, in heads of but 8 elements; of q4: test_kv_format.c */
+#define BOUND_Q8_KV  0.6  /* measured: 0.35, with heads of only 8 elements; of q4: test_kv_format.c */
 #define BOUND_8BIT   0.6  /* activations in 8 bits; simulated: at most 0.3 */
 
-/* Every file, on every backend and page format that it is held to. */
+/* Every file, with the bounds for each backend and page format. */
 static const struct row {
     const char *name;
     const char *backend;
@@ -80,7 +80,7 @@ static void compare_answer(const char *name, const struct fixture_case *one, con
     }
 }
 
-START_TEST(answers_and_first_logits_are_those_of_the_other_program)
+START_TEST(answers_and_first_logits_equal_those_of_another_program)
 {
     const struct row *row = &rows[_i];
     struct fixture_stream *stream;
@@ -145,7 +145,7 @@ START_TEST(a_long_answer_is_the_one_that_the_author_published)
 }
 END_TEST
 
-/* The log-probability of @next after the @n first of @tokens; a bias lets it be the one that is drawn. */
+/* Returns the log-probability of @next after the first @n of @tokens; a bias lets it be drawn. */
 static double logprob_of(struct model *model, const uint32_t *tokens, uint32_t n, uint32_t next)
 {
     const struct sample_bias bias = { .id = next, .bias = 1e6f };
@@ -206,7 +206,7 @@ int main(void)
     Suite *suite = suite_create("model-truth");
     TCase *tcase = tcase_create("truth");
 
-    tcase_add_loop_test(tcase, answers_and_first_logits_are_those_of_the_other_program, 0,
+    tcase_add_loop_test(tcase, answers_and_first_logits_equal_those_of_another_program, 0,
                         (int)(sizeof(rows) / sizeof(rows[0])));
     tcase_add_loop_test(tcase, each_word_of_three_texts_is_as_likely_as_the_other_program_found, 0, 2);
     tcase_add_test(tcase, a_long_answer_is_the_one_that_the_author_published);

@@ -1,12 +1,12 @@
 /*
- * Sessions over scripted logits: turn after turn on sequences that stay open, which share pages in a pool that is too
- * small for all. The fake backend's token is a hash of all tokens before it, kept in the pages, so a row that is not
- * the sequence's own changes the answer.
+ * Sessions over scripted logits: turn after turn on sequences that stay open and share pages in a pool that is too
+ * small for all. The fake backend's token is a hash of all tokens before it, stored in the pages, so a row of another
+ * sequence changes the answer.
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
-#include "fixture.h"
 #include "model/private.h"
+#include "scripted.h"
 #include "tiny.h"
 #include "unit.h"
 #include <errno.h>
@@ -17,19 +17,6 @@
 #define N_LONGEST  70 /* tokens of a prompt */
 
 static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
-
-static struct model *open_fake(uint32_t n_pages)
-{
-    char path[64];
-
-    tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
-    return fixture_open(path, &(struct fixture_setup){ .backend = "fake",
-                                                       .kv_format = "f16",
-                                                       .n_threads = 1,
-                                                       .n_sequences = 8,
-                                                       .n_parts = 1,
-                                                       .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
-}
 
 static struct seq_request ask_for(struct fixture_stream *stream)
 {
@@ -43,7 +30,7 @@ static struct seq_request ask_for(struct fixture_stream *stream)
                                  .n_salt = strlen(stream->salt) };
 }
 
-/* Opens or extends; the outcome. */
+/* Opens or extends. Returns the outcome. */
 static int begin_turn(struct model *model, struct fixture_stream *stream)
 {
     struct seq_request request = ask_for(stream);
@@ -68,64 +55,42 @@ static void answer(struct model *model, struct fixture_stream *stream)
     ck_assert(model_check(model));
 }
 
-/* The same answer as where nothing was computed before. */
-static void check_answer(const struct fixture_stream *stream)
-{
-    struct model *model = open_fake(N_PAGES);
-    struct fixture_stream alone = *stream;
-
-    alone.extends = false;
-    alone.salt = "";
-    ck_assert_int_eq(begin_turn(model, &alone), SEQ_OK);
-    answer(model, &alone);
-    ck_assert_mem_eq(stream->answer, alone.answer, stream->n_answer * sizeof(alone.answer[0]));
-    model_close(model);
-}
-
-/* Splitmix64: the same walk each time. */
-static uint32_t draw(uint64_t *seed, uint32_t below)
-{
-    uint64_t x = *seed += 0x9e3779b97f4a7c15u;
-
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    return (uint32_t)((x >> 33) % below);
-}
-
-/* A next prompt: some of what there is, then words of which there are few kinds, so that sessions meet. */
+/* Makes the next prompt: a part of what there is, then tokens of a few kinds, so that sessions have common
+ * beginnings. */
 static void think(struct fixture_stream *stream, uint64_t *seed)
 {
     uint32_t n_known = stream->n_prompt + stream->n_answer;
-    uint32_t n_same = draw(seed, 3) ? n_known : draw(seed, n_known + 1);
-    uint32_t kind = draw(seed, 2);
+    uint32_t n_same = scripted_draw(seed, 3) ? n_known : scripted_draw(seed, n_known + 1);
+    uint32_t kind = scripted_draw(seed, 2);
 
     memcpy(stream->prompt + stream->n_prompt, stream->answer, stream->n_answer * sizeof(stream->answer[0]));
-    stream->n_prompt = n_same + 1 + draw(seed, 20);
+    stream->n_prompt = n_same + 1 + scripted_draw(seed, 20);
     if (stream->n_prompt > N_LONGEST) {
-        stream->n_prompt = 1 + draw(seed, N_LONGEST);
+        stream->n_prompt = 1 + scripted_draw(seed, N_LONGEST);
     }
     for (uint32_t i = n_same; i < stream->n_prompt; i++) {
         stream->prompt[i] = (7 * i + kind) % TINY_TOKENS;
     }
-    stream->n_wanted = 1 + draw(seed, 12);
+    stream->n_wanted = 1 + scripted_draw(seed, 12);
 }
 
-START_TEST(turn_after_turn_each_answer_is_its_own)
+START_TEST(turn_after_turn_answers_are_those_of_cold_sequences)
 {
-    struct model *model = open_fake(N_PAGES);
+    cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
     struct fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
     uint64_t seed = 7;
     uint64_t n_kept = 0, n_extended = 0, n_refused = 0;
     uint32_t n_made = 0;
 
     for (int round = 0; round < 600; round++) {
-        struct fixture_stream *session = &sessions[draw(&seed, N_SESSIONS)];
+        struct fixture_stream *session = &sessions[scripted_draw(&seed, N_SESSIONS)];
         bool was_open = session->extends;
 
         think(session, &seed);
         session->id = was_open ? session->id : ++n_made;
         if (begin_turn(model, session) != SEQ_OK) {
             n_refused += was_open;
-            seq_close(model, session->id, draw(&seed, 2));
+            seq_close(model, session->id, scripted_draw(&seed, 2));
             session->extends = false;
             session->n_answer = 0;
             continue;
@@ -134,12 +99,11 @@ START_TEST(turn_after_turn_each_answer_is_its_own)
         n_kept += was_open ? session->n_cached : 0;
         session->extends = true;
         answer(model, session);
-        check_answer(session);
+        scripted_check_answer(session);
     }
 
     ck_assert_uint_gt(n_refused, 20);
     ck_assert_uint_gt(n_kept, n_extended * 15);
-    model_close(model);
 }
 END_TEST
 
@@ -172,10 +136,10 @@ static const struct refusal {
     { "pages that others have", 60, 60, 20, 5, SEQ_NO_PAGES },
 };
 
-START_TEST(what_is_refused_changes_nothing)
+START_TEST(a_refusal_changes_nothing)
 {
     const struct refusal *refusal = &refusals[_i];
-    struct model *model = open_fake(9);
+    cleanup(model_closep) struct model *model = scripted_pool(9);
     struct fixture_stream stream = told(model);
     struct fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
     uint32_t tokens[TINY_CONTEXT] = { 0 };
@@ -192,14 +156,13 @@ START_TEST(what_is_refused_changes_nothing)
     ck_assert_msg(seq_extend(model, &request, &room) == (int)refusal->why, "%s", refusal->what);
 
     answer(model, &stream);
-    check_answer(&stream);
-    model_close(model);
+    scripted_check_answer(&stream);
 }
 END_TEST
 
 START_TEST(a_sequence_that_slid_is_not_extended)
 {
-    struct model *model = open_fake(N_PAGES);
+    cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
     struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
@@ -211,7 +174,6 @@ START_TEST(a_sequence_that_slid_is_not_extended)
     ck_assert_int_eq(seq_extend(model, &request, &room), SEQ_UNSUPPORTED);
 
     answer(model, &stream);
-    model_close(model);
 }
 END_TEST
 
@@ -220,9 +182,9 @@ static bool never(void *owner)
     return false;
 }
 
-START_TEST(only_what_is_open_and_in_no_step_is_extended)
+START_TEST(only_open_sequences_outside_steps_are_extended)
 {
-    struct model *model = open_fake(N_PAGES);
+    cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
     struct fixture_stream stream = told(model);
     struct seq_request request = ask_for(&stream);
     const struct step_entry entry = { .seq = 1, .n_prefill = 20 };
@@ -239,8 +201,7 @@ START_TEST(only_what_is_open_and_in_no_step_is_extended)
     ck_assert_int_eq(seq_extend(model, &request, &room), -ENOENT);
 
     answer(model, &stream);
-    check_answer(&stream);
-    model_close(model);
+    scripted_check_answer(&stream);
 }
 END_TEST
 
@@ -259,7 +220,7 @@ static int extend_and_answer(void *data)
     request.params = &params;
     r = seq_extend(data, &request, &room);
     if (r == 0) {
-        request.params = &greedy; /* what was copied goes back */
+        request.params = &greedy; /* the copies are freed */
         r = seq_extend(data, &request, &room);
         ck_assert(r == 0 || seq_extend(data, &request, &room) == SEQ_OK);
     }
@@ -268,20 +229,19 @@ static int extend_and_answer(void *data)
 
 START_TEST(an_allocation_that_fails_leaves_it_as_it_was)
 {
-    struct model *model = open_fake(N_PAGES);
+    cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
     struct fixture_stream stream = told(model);
 
     answer(model, &stream);
     extend_and_answer(model);
     for_each_failed_alloc(extend_and_answer, model);
     ck_assert(model_check(model));
-    model_close(model);
 }
 END_TEST
 
-START_TEST(a_shorter_turn_gives_pages_back)
+START_TEST(a_shorter_turn_releases_pages)
 {
-    struct model *model = open_fake(N_PAGES);
+    cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
     struct fixture_stream stream = told(model);
     struct model_figures figures;
 
@@ -295,7 +255,6 @@ START_TEST(a_shorter_turn_gives_pages_back)
 
     model_figures(model, &figures);
     ck_assert_uint_eq(figures.n_held, 2);
-    model_close(model);
 }
 END_TEST
 
@@ -304,12 +263,12 @@ int main(void)
     Suite *suite = suite_create("model-turns");
     TCase *tcase = tcase_create("turns");
 
-    tcase_add_test(tcase, turn_after_turn_each_answer_is_its_own);
-    tcase_add_loop_test(tcase, what_is_refused_changes_nothing, 0, (int)COUNTOF(refusals));
+    tcase_add_test(tcase, turn_after_turn_answers_are_those_of_cold_sequences);
+    tcase_add_loop_test(tcase, a_refusal_changes_nothing, 0, (int)COUNTOF(refusals));
     tcase_add_test(tcase, a_sequence_that_slid_is_not_extended);
-    tcase_add_test(tcase, only_what_is_open_and_in_no_step_is_extended);
+    tcase_add_test(tcase, only_open_sequences_outside_steps_are_extended);
     tcase_add_test(tcase, an_allocation_that_fails_leaves_it_as_it_was);
-    tcase_add_test(tcase, a_shorter_turn_gives_pages_back);
+    tcase_add_test(tcase, a_shorter_turn_releases_pages);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

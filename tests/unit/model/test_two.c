@@ -1,6 +1,6 @@
 /*
- * Two begun steps do not see each other: while one stands still after any of its parts the other goes on, and either
- * has the bits that it has alone. What is asked of a sequence that stands in a step happens when that ends.
+ * Two begun steps do not affect each other: while one is suspended after any of its parts the other one runs, and each
+ * has the bits that it has alone. What is requested of a sequence in a step happens when the step ends.
  */
 #include "base/clean.h"
 #include "reference.h"
@@ -9,14 +9,14 @@
 
 #define N_STREAMS 3 /* of each of the two runs */
 #define N_PROMPT  50
-#define N_SHARED  41 /* tokens that the first streams of both begin with: two pages and a piece of one */
+#define N_SHARED  41 /* equal tokens at the beginning of both first streams: two pages and a partial one */
 #define N_ANSWER  12
 #define WHOLE     UINT32_MAX
 
-/* How the two take turns. */
+/* Ways of alternating between the two. */
 static const struct way {
     const char *what;
-    uint32_t n_parts[2]; /* of each, then it stands still */
+    uint32_t n_parts[2]; /* parts of each before it is suspended */
     uint32_t n_chunk;
     uint32_t n_threads;
     uint32_t bound_us;
@@ -75,7 +75,7 @@ static struct model *open_model(const char *path, const char *format, const stru
     return model;
 }
 
-/* Both runs in turns, as @way says. */
+/* Serves both runs in turns, as @way says. */
 static void serve_both(const char *path, const char *format, const struct way *way,
                        struct fixture_stream (*streams)[N_STREAMS])
 {

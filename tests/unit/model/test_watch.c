@@ -1,6 +1,4 @@
-/*
- * A watched sequence shows the logits of its rows, and leaves room for the results of the others in its step.
- */
+/* A watched sequence shows the logits of its rows, and leaves room for the results of the others in its step. */
 #include "base/clean.h"
 #include "fixture.h"
 #include "model/seq.h"
@@ -70,7 +68,7 @@ START_TEST(the_others_of_a_step_still_get_their_tokens)
     open_seq(model, 1, &seen);
     open_seq(model, 2, NULL);
 
-    /* Four results in all, one of them the other's. */
+    /* Four results fit, one of them the other's. */
     report = step(model, entries, 2);
     ck_assert_int_eq(report.results[0].outcome, STEP_ENTRY_UNFINISHED);
     ck_assert_uint_eq(report.results[0].n_rows, 3);

@@ -1,6 +1,6 @@
 /*
- * Models in every weight format: one model is written in each of them, and each serves the same bits however it is
- * served, near to the model that it was made from
+ * Models in every weight format: one model is written in each of them. Each has the same bits however it is served, and
+ * is close to the model that it was made from.
  */
 #include "fixture.h"
 #include "unit.h"
@@ -46,7 +46,7 @@ struct source {
     struct gguf *gguf;
 };
 
-/* False: left out. */
+/* Returns false if the file is missing. */
 static bool open_source(struct source *source)
 {
     struct diag diag = DIAG_INIT;
@@ -125,7 +125,7 @@ static void write_model(const struct source *source, uint32_t type, const char *
     gguf_writer_destroy(writer);
 }
 
-/* The stream of one prompt, served so; free its log-probabilities and itself. */
+/* Serves the stream of one prompt. The caller frees its log-probabilities and itself. */
 static struct fixture_stream *serve(const char *path, const char *backend, const struct way *way,
                                     const struct fixture_case *words)
 {
@@ -143,7 +143,7 @@ static struct fixture_stream *serve(const char *path, const char *backend, const
     return stream;
 }
 
-/* Of the first token after the prompt, which all have in common. */
+/* Returns the divergence at the first token after the prompt, which all models share. */
 static double divergence(const struct fixture_stream *expected, const struct fixture_stream *got)
 {
     double sum = 0.0;

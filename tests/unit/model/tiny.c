@@ -85,7 +85,7 @@ static void write_keys(struct maker *maker, const struct tiny *tiny)
     }
 }
 
-/* Gives where the next one may lie. */
+/* Returns where the next tensor may begin. */
 static uint64_t write_tensor(struct maker *maker, const char *name, uint32_t type, const uint64_t *dims, uint64_t at)
 {
     uint64_t row_bytes;

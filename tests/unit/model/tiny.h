@@ -1,8 +1,8 @@
 /*
  * Tiny: a whole model file of family llama, as right or as wrong as a test wants it
  *
- * Two layers of 256 columns, 4 heads of 64 over 2 of keys, 300 tokens, weights of F16 that are all zero. The backend
- * fake makes it talk.
+ * It has two layers of 256 columns, 4 heads of 64 over 2 of keys, 300 tokens, and weights of F16 that are all zero. The
+ * fake backend gives it answers.
  */
 #ifndef SOTTO_TESTS_MODEL_TINY_H
 #define SOTTO_TESTS_MODEL_TINY_H
@@ -16,12 +16,12 @@
 
 struct tiny {
     const char *arch;    /* NULL: "llama" */
-    const char *omit[8]; /* keys and tensors that are not there */
-    const char *key;     /* NULL, or a key that is @value (a number already there, or one more) */
+    const char *omit[8]; /* keys and tensors to leave out */
+    const char *key;     /* NULL, or a key to change or add, with @value */
     uint32_t value;
-    const char *text_key; /* NULL, or one more key */
+    const char *text_key; /* NULL, or a text key to add */
     const char *text;
-    const char *tensor; /* NULL, or a tensor (one more, or one there) of @type and of this shape */
+    const char *tensor; /* NULL, or a tensor to change or add, of @type and this shape */
     uint32_t type;
     uint64_t n_cols;
     uint64_t n_rows;
@@ -29,7 +29,7 @@ struct tiny {
     float eps;         /* 0: 1e-5 */
 };
 
-/* Makes the file; a path that opens it, valid as long as the process lives, in @path. */
+/* Makes the file. @path opens it as long as the process lives. */
 void tiny_file(const struct tiny *tiny, char *path, size_t cap);
 
 #endif
