@@ -1,11 +1,11 @@
 #include "govern/energy.h"
 #include <math.h>
 
-#define IDLE_MOST  0.02 /* share held in which we "did nothing": what a meter's own average lets through */
-#define WORK_LEAST 0.10 /* share held from which on the difference says something */
+#define IDLE_MOST  0.02 /* share held up to which we count as idle: a meter's own averaging */
+#define WORK_LEAST 0.10 /* share held from which on the difference means something */
 #define FORGET_US  10e6 /* time constant of both watts */
-#define PAY_US     1e6  /* what is owed is charged over so much time held */
-#define GAP_US     60e6 /* between readings: what happened meanwhile is nobody's */
+#define PAY_US     1e6  /* debts are charged over this much time held */
+#define GAP_US     60e6 /* between readings: energy of a longer gap is charged to no request */
 
 void energy_init(struct energy *energy, const struct energy_stated *stated)
 {
@@ -37,7 +37,7 @@ static void learn(struct energy *energy, double uj, double past_us, double held_
     double share = held_us / past_us;
     double ours_uj;
 
-    energy->owed_uj -= energy->charged_uj; /* also for a step that was measured before, and has ended only now */
+    energy->owed_uj -= energy->charged_uj; /* also for a step that was measured before and has ended only now */
     if (share <= IDLE_MOST) {
         approach(&energy->without_us, &energy->knows_without, uj / past_us, past_us);
         return;

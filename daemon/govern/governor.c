@@ -1,13 +1,15 @@
 /*
- * Each reason gives a bound: graphics (yield.c), heat and trip points (heat.c), power (watts.c), sleep,
- * memory. The tightest wins and names the cause; a mode is a word for what is left, with time between
- * changes.
+ * Each cause sets a bound: graphics (yield.c), heat and trip points (heat.c), power (watts.c), sleep, memory. The
+ * tightest wins and names the cause. A mode is a name for what is left, with a dwell between changes.
  *
- * Defaults, where policy says nothing: frame 16.7 ms        60 Hz, the usual panel slice 2 ms           of a
- * frame that a HMI draws in 4 to 8 ms, half of the rest is prudent idle slice 20 ms     who begins to draw
- * waits for it once; a submission less costs nothing that could be measured headroom 100         a tenth:
- * what a sampled load is wrong by graphics grace 1 s   a client that has just begun is counted within two
- * periods of a slow source heat grace 3 s       zones are read each second; two may fail
+ * Defaults, where policy sets nothing:
+ *
+ * - frame 16.7 ms: 60 Hz, the usual panel.
+ * - slice 2 ms: of a frame that an HMI draws in 4 to 8 ms; half of the rest is prudent.
+ * - idle slice 20 ms: a client that begins to draw waits for it once. Longer slices gained nothing measurable.
+ * - headroom 100: a tenth, the error of a sampled load.
+ * - graphics grace 1 s: a slow source counts a new client within two periods.
+ * - heat grace 3 s: zones are read each second, and two readings may fail.
  */
 #include "govern/governor.h"
 #include "base/num.h"
@@ -23,26 +25,26 @@
 
 #define GAP_S           1.0
 #define USUAL_S         0.5     /* time constant of the usual duty: thirty frames */
-#define DWELL_US        500000u /* a freer mode must do for so long without a break: a flapping load is a load */
-#define CAUSE_US        500000u /* between causes of one mode: nobody wants to hear of more than two a second */
-#define FULL_AGAIN      950u    /* permille of duty before a shared place counts as ours alone */
+#define DWELL_US        500000u /* a freer mode must be possible this long without a break: a flapping load is a load */
+#define CAUSE_US        500000u /* between changes of cause within a mode: more than two a second are of no use */
+#define FULL_AGAIN      950u    /* permille of duty before a shared processor counts as ours alone */
 #define THIN_BELOW      50u     /* permille of duty */
 #define THIN_UNTIL      80u
-#define TO_SPARE        250u    /* permille that the cores must have left to take over from the device */
-#define PAUSE_US        200000u /* longest pause between slices: somebody may wait for the next one */
-#define PAUSED_SLICE_US 2000u   /* least slice beside such pauses */
+#define TO_SPARE        250u    /* permille that the cores must have left to take over from the GPU */
+#define PAUSE_US        200000u /* longest pause between slices: a request may wait for the next one */
+#define PAUSED_SLICE_US 2000u   /* shortest slice with such pauses */
 
-/* Memory pressure, as PSI "some" of ten seconds, in permille: pages go in steps, and come back one at a
- * time. */
+/* Memory pressure, as PSI "some" of ten seconds, in permille: pages are given up in steps, and come back one step at
+ * a time. */
 #define PRESSURE_STEPS   3u
-#define PRESSURE_BACK_US 10000000u /* as long as the reading looks back */
+#define PRESSURE_BACK_US 10000000u /* the span of the reading */
 
 static const struct pressure_step {
     uint32_t from_permille;
     uint32_t kv_permille;
     uint32_t n_rows;
 } pressure_steps[PRESSURE_STEPS] = {
-    { 100, 750, 128 }, /* a tenth of the time somebody waits for memory */
+    { 100, 750, 128 }, /* tasks wait for memory a tenth of the time */
     { 250, 500, 64 },
     { 500, 250, 32 },
 };
@@ -115,7 +117,7 @@ static void tighten(struct governor_bound *bound, const struct governor_bound *o
     }
 }
 
-/* Where there are pauses slices are so short that no pause is long. */
+/* With pauses between them, slices are so short that no pause is long. */
 static void shorten(struct governor_bound *bound)
 {
     uint64_t duty = bound->duty_permille;
@@ -132,8 +134,8 @@ static void shorten(struct governor_bound *bound)
 
 /* ---- memory */
 
-/* Down at once, up a step each ten seconds without pressure. */
-static const struct pressure_step *heed_pressure(struct governor *governor, const struct governor_input *input)
+/* Reduces the pages at once, and gives back a step after each ten seconds without pressure. */
+static const struct pressure_step *follow_pressure(struct governor *governor, const struct governor_input *input)
 {
     const struct pressure_step *found = NULL;
     uint32_t allowed = 1000;
@@ -160,7 +162,7 @@ static const struct pressure_step *heed_pressure(struct governor *governor, cons
 
 /* ---- modes */
 
-/* The word for what a bound leaves. @was: the present mode, for its hysteresis. */
+/* Returns the mode that describes @bound. @was is the present mode, for the hysteresis. */
 static enum governor_mode mode_of(const struct governor_bound *bound, enum governor_mode was)
 {
     if (bound->duty_permille == 0) {
@@ -175,12 +177,12 @@ static enum governor_mode mode_of(const struct governor_bound *bound, enum gover
     if (bound->duty_permille < (was == GOVERNOR_FULL ? FULL_AGAIN : 1000u)) {
         return GOVERNOR_SHARED;
     }
-    /* Short slices without a pause are those of a screen that stands still. */
+    /* Short slices without a pause belong to a screen that does not change. */
     return GOVERNOR_FULL;
 }
 
-/* How little a mode leaves. The last two come at once from everywhere: what decides on them has a
- * hysteresis. */
+/* Returns how little a mode leaves. The last two are entered at once from all others, as what decides on them has a
+ * hysteresis of its own. */
 static uint32_t strictness(enum governor_mode mode)
 {
     switch (mode) {
@@ -203,8 +205,8 @@ static bool is_at_once(enum governor_mode to, enum governor_mode from)
     return strictness(to) == UINT32_MAX || strictness(to) > strictness(from);
 }
 
-/* True if a freer mode has been wanted for as long as a dwell, without a break: a load that swings about a
- * bound, as frames do that are longer than a reading's period, would else change the mode with each swing. */
+/* True if a freer mode has been wanted for a dwell without a break. Otherwise a load that swings about a bound would
+ * change the mode with each swing, as frames do that last longer than the period of a reading. */
 static bool has_dwelt(struct governor *governor, enum processor processor, enum governor_mode mode, uint64_t now_us)
 {
     const struct governor_limits *limits = &governor->limits[processor];
@@ -219,7 +221,7 @@ static bool has_dwelt(struct governor *governor, enum processor processor, enum 
     return now_us - governor->freer_us[processor] >= DWELL_US || limits->cause == GOVERNOR_SLEEP;
 }
 
-/* A stricter mode holds at once; a freer one after a dwell, but sleep ends when it ends. */
+/* Enters a stricter mode at once and a freer one after a dwell. Sleep ends without a dwell. */
 static bool move(struct governor *governor, enum processor processor, enum governor_mode mode,
                  enum governor_cause cause, uint64_t now_us)
 {
@@ -235,7 +237,7 @@ static bool move(struct governor *governor, enum processor processor, enum gover
         changed = true;
     }
     if (mode != limits->mode) {
-        return changed; /* its word dwells, and so does what it was for */
+        return changed; /* the mode dwells, and so does its cause */
     }
     if (cause != limits->cause && (changed || now_us - governor->cause_us[processor] >= DWELL_US)) {
         limits->cause = cause;
@@ -245,8 +247,8 @@ static bool move(struct governor *governor, enum processor processor, enum gover
     return changed;
 }
 
-/* A gate closes at once. It opens with as much duty as a thin mode ends with, or when it has not been wanted for a
- * dwell: a load that swings about a bound is a load. */
+/* Returns the class gate. It closes at once. It opens when the duty is high enough to leave a thin mode, or after a
+ * dwell without it being wanted: a load that swings about a bound is a load. */
 static enum priority gate_of(struct governor *governor, enum processor processor, const struct governor_bound *bound,
                              uint64_t now_us)
 {
@@ -295,7 +297,8 @@ static double used_of(const struct governor_input *input, double elapsed_s)
     return used > 1.0 ? 1.0 : used;
 }
 
-/* What a duty will be in a second is told by what it was rather than by what it is: a load is read by the frame. */
+/* Updates the usual duty. It predicts the duty of a second better than the present one does, as a load is read by
+ * the frame. */
 static void follow_usual(struct governor *governor, double elapsed_s)
 {
     double part = elapsed_s > GAP_S ? 1.0 : elapsed_s / (elapsed_s + USUAL_S);
@@ -313,7 +316,7 @@ static void follow_usual(struct governor *governor, double elapsed_s)
 bool governor_tick(struct governor *governor, const struct governor_input *input)
 {
     const struct governor_policy *policy = &governor->policy;
-    const struct pressure_step *pressure = heed_pressure(governor, input);
+    const struct pressure_step *pressure = follow_pressure(governor, input);
     double elapsed_s = governor->last_us ? (double)(input->now_us - governor->last_us) / 1e6 : GAP_S * 2.0;
     double used = used_of(input, elapsed_s);
     struct governor_bound both = { .cause = GOVERNOR_FREE, .duty_permille = 1000 };

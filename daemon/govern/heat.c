@@ -2,21 +2,21 @@
 #include <math.h>
 #include <stddef.h>
 
-#define COLDEST_MC       (-60000) /* a car in Siberia; below is an error code */
-#define HOTTEST_MC       150000   /* no silicon computes there */
-#define GRID_VALUES      16u      /* so many values on a grid in a row are no chance; the first ones count as that */
-#define BELOW_PASSIVE_MC 5000     /* the kernel clocks graphics down at the trip: stay well away */
+#define COLDEST_MC       (-60000) /* a car in Siberia; lower values are error codes */
+#define HOTTEST_MC       150000   /* no silicon computes above */
+#define GRID_VALUES      16u      /* values in a row on a grid that are no coincidence; the first ones count as on it */
+#define BELOW_PASSIVE_MC 5000     /* the kernel throttles graphics at the trip point: stay well below */
 #define NEAREST_TRIP_MC  2000     /* whatever policy says */
-#define USUAL_TARGET_MC  85000    /* chips without a trip point of their own */
-#define NEAR_CRITICAL_MC 10000    /* only the highest class works here */
-#define AT_CRITICAL_MC   5000     /* nothing does */
+#define USUAL_TARGET_MC  85000    /* for chips without a trip point */
+#define NEAR_CRITICAL_MC 10000    /* only realtime works from here on */
+#define AT_CRITICAL_MC   5000     /* nothing works from here on */
 #define CRITICAL_GAP_MC  3000     /* hysteresis of both */
-#define CRITICAL_DUTY    100      /* permille, for the highest class near critical */
-#define BLIND_DUTY       100      /* permille at most: what a chip bears that was cool enough to work */
-#define THROTTLED_DUTY   500      /* permille: once the kernel slows the GPU down, and with each state less */
-#define SWITCH_MC        500      /* so much nearer to its target another zone must be to decide */
+#define CRITICAL_DUTY    100      /* permille, for realtime near critical */
+#define BLIND_DUTY       100      /* permille at most: a chip that was cool enough to work bears this */
+#define THROTTLED_DUTY   500      /* permille when the kernel begins to throttle the GPU; less with each state */
+#define SWITCH_MC        500      /* another zone must be this much nearer to its target to decide */
 #define SLICE_US         10000u   /* a die that follows within a second must not swing with slices and rests */
-#define GATED            50       /* permille: below, background work would hold up the others */
+#define GATED            50       /* permille: with less, background work would hold up the others */
 
 void heat_init(struct heat *heat)
 {
@@ -29,7 +29,7 @@ static bool is_plausible(const struct governor_zone *zone)
     return zone->temp_mc >= COLDEST_MC && zone->temp_mc <= HOTTEST_MC;
 }
 
-/* Finer ones are as good as continuous. */
+/* Finer grids are as good as continuous. */
 static const int32_t grids_mc[HEAT_GRIDS] = { 1000, 500, 250, 100 };
 
 static void learn_grid(struct heat_zone *own, int32_t temp_mc)
@@ -44,7 +44,7 @@ static void learn_grid(struct heat_zone *own, int32_t temp_mc)
     }
 }
 
-/* Degrees; 0: none that matters. */
+/* Returns the grid of the sensor in degrees; 0: fine. */
 static double step_of(const struct heat_zone *own)
 {
     for (size_t i = 0; i < HEAT_GRIDS; i++) {
@@ -55,7 +55,7 @@ static double step_of(const struct heat_zone *own)
     return 0.0;
 }
 
-/* Takes the zone's value in. False: it is not to be had, and its grace time is over. */
+/* Takes in the value of the zone. Returns false if it can't be read and its grace time is over. */
 static bool read_zone(struct heat_zone *own, const struct governor_policy *policy, uint64_t now_us,
                       const struct governor_zone *zone)
 {
@@ -91,23 +91,23 @@ int32_t heat_target_mc(const struct governor_policy *policy, const struct govern
     return target_mc;
 }
 
-/* Degrees that a zone is above what is held for its sake. */
+/* Returns by how many degrees a zone is above the value that is held for it. */
 static double over_of(const struct heat_zone *own, const struct governor_policy *policy,
                       const struct governor_zone *zone)
 {
     return own->temp_mc / 1000.0 - thermostat_aim(heat_target_mc(policy, zone) / 1000.0, step_of(own));
 }
 
-/* What a look at all zones finds. */
+/* The result of a look at all zones. */
 struct look {
     double elapsed_s;    /* since the last one */
-    double used;         /* share of time that our work took since then */
-    double over;         /* of the zone that decides */
-    uint32_t zone;       /* it */
-    bool has_zone;       /* there is one that can be read */
-    bool is_blind;       /* there is one that can't */
+    double used;         /* share of it that our work took */
+    double over;         /* of the zone that decides, above its aim */
+    uint32_t zone;       /* index of that zone */
+    bool has_zone;       /* at least one can be read */
+    bool is_blind;       /* at least one can't */
     bool is_tripped;     /* a passive trip is reached */
-    int32_t critical_mc; /* least distance to a critical trip */
+    int32_t critical_mc; /* smallest distance to a critical trip point */
 };
 
 static void look_at(struct heat *heat, uint32_t i, const struct governor_policy *policy,
@@ -125,7 +125,7 @@ static void look_at(struct heat *heat, uint32_t i, const struct governor_policy 
         return;
     }
     if (own->n_seen == 0) {
-        return; /* never seen, and its grace time runs */
+        return; /* never read, within the grace time */
     }
     if (stuck_look(&own->stuck, own->temp_mc, step_of(own), look->used, look->elapsed_s)) {
         look->is_blind = true;
@@ -161,8 +161,8 @@ static void bind_duty(struct governor_bound *bound, enum governor_cause cause, u
     }
 }
 
-/* Trip points bound what the thermostat leaves, from above. */
-static void heed_trips(struct heat *heat, const struct look *look, struct governor_bound *bound)
+/* Limits what the thermostat leaves by the trip points. */
+static void limit_by_trips(struct heat *heat, const struct look *look, struct governor_bound *bound)
 {
     heat->is_near_critical = is_within(heat->is_near_critical, look->critical_mc, NEAR_CRITICAL_MC);
     heat->is_at_critical = is_within(heat->is_at_critical, look->critical_mc, AT_CRITICAL_MC);
@@ -175,10 +175,10 @@ static void heed_trips(struct heat *heat, const struct look *look, struct govern
     }
 }
 
-/* The kernel has begun to take the clock away, so it is too hot whatever the zones say. One that can't be read any more
- * has not cooled down for that. */
-static void heed_throttle(const struct governor_policy *policy, const struct governor_input *input,
-                          struct governor_bound *bound)
+/* Limits the duty once the kernel throttles: it is too hot then, whatever the zones say. A throttle state that can't
+ * be read any more does not count as cooled down. */
+static void limit_by_throttle(const struct governor_policy *policy, const struct governor_input *input,
+                              struct governor_bound *bound)
 {
     uint64_t state = input->throttle.state;
     uint64_t most = input->throttle.most;
@@ -187,7 +187,7 @@ static void heed_throttle(const struct governor_policy *policy, const struct gov
         (input->throttle.sight == GOVERNOR_BLIND && policy->trusts_blind)) {
         return;
     }
-    most = most > 0 ? most : 2 * state; /* somewhere in the middle */
+    most = most > 0 ? most : 2 * state; /* taken to be in the middle */
     state = state < most ? state : most;
     bind_duty(bound, GOVERNOR_TRIP, (uint32_t)(THROTTLED_DUTY * (most - state) / most));
 }
@@ -216,8 +216,8 @@ void heat_tick(struct heat *heat, const struct governor_policy *policy, const st
         heat->zone = look.zone;
     }
     heat->has_zone = look.has_zone;
-    heed_trips(heat, &look, &bound);
-    heed_throttle(policy, input, &bound);
+    limit_by_trips(heat, &look, &bound);
+    limit_by_throttle(policy, input, &bound);
     if (look.is_blind && !policy->trusts_blind) {
         double share = 1000.0 * thermostat_blind_share(&heat->thermostat);
 

@@ -1,13 +1,13 @@
 #include "govern/reaction.h"
 #include <math.h>
 
-#define DEGREES_LEAST 10.0 /* of a rise that tells something */
-#define USED_LEAST    0.3  /* work that takes less of the time is no step, and tells nothing */
+#define DEGREES_LEAST 10.0 /* a rise that means something */
+#define USED_LEAST    0.3  /* work that takes less of the time is no step */
 #define USUAL_WHOLE   60.0 /* degrees that are ours at the target: warm cabin, hot chip */
 #define USUAL_LAG_S   14.0
-#define PART_LEAST    0.01 /* of the whole, risen on the curve */
-#define PART_MOST     0.98 /* all of it, as far as a sensor can tell */
-#define LAG_LEAST_S   2.0  /* below, it is the sensor that is slow */
+#define PART_LEAST    0.01 /* of the whole rise, on the curve */
+#define PART_MOST     0.98 /* complete, as far as a sensor can tell */
+#define LAG_LEAST_S   2.0  /* a smaller lag is the sensor's */
 #define LAG_MOST_S    150.0
 #define RESET_MOST_S  (4.0 * REACTION_HORIZON_S) /* of the slowest: SIMC */
 
@@ -58,7 +58,7 @@ void reaction_settle(struct reaction *reaction, double degrees, double share)
     }
 }
 
-/* Of one pole that has risen by @part of the whole after @seconds. */
+/* Returns the lag of one pole that has risen by @part of the whole after @seconds. */
 static double lag_of(double part, double seconds)
 {
     double lag_s = -seconds / log(1.0 - fmax(PART_LEAST, fmin(part, PART_MOST)));

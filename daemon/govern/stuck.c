@@ -1,17 +1,17 @@
 #include "govern/stuck.h"
 #include <math.h>
 
-#define FAST_S      2.0   /* filters of our share: a die that follows at once, */
-#define SLOW_S      10.0  /* and one behind a sensor's delay */
-#define MOVING_S    10.0  /* so long after a change it counts as moving, and is learnt from */
-#define MEMORY_S    300.0 /* of what is learnt: some runs of work with pauses between */
-#define PROOF_S     30.0  /* so much of that before anything is believed */
-#define PROOF_VAR   0.01  /* our share moved by a tenth about its mean, at least */
-#define PROOF_PART  0.5   /* of what moved the zone was us */
-#define DUE_STEPS   5.0   /* should have been seen */
-#define DUE_DEGREES 5.0   /* and no less than that, of a fine sensor */
+#define FAST_S      2.0   /* filters of our share: for a die that follows at once, */
+#define SLOW_S      10.0  /* and for one behind a sensor's delay */
+#define MOVING_S    10.0  /* the zone counts as moving, and is learnt from, this long after a change */
+#define MEMORY_S    300.0 /* of the fit: some runs of work with pauses between */
+#define PROOF_S     30.0  /* of that, before anything is believed */
+#define PROOF_VAR   0.01  /* our share moved by at least a tenth about its mean */
+#define PROOF_PART  0.5   /* of the movement was ours */
+#define DUE_STEPS   5.0   /* that should have been seen */
+#define DUE_DEGREES 5.0   /* and no fewer for a fine sensor */
 #define DUE_SHARE   0.2   /* of all time: slow drifts of a board balance less than that */
-#define HOLD_S      40.0  /* for so long: 20 of the longest delay */
+#define HOLD_S      40.0  /* for this long: 20 of the longest delay */
 
 void stuck_init(struct stuck *stuck)
 {
@@ -24,8 +24,8 @@ static void follow(struct stuck *stuck, double used, double elapsed_s)
     stuck->used += (used - stuck->used) * (1.0 - exp(-elapsed_s / SLOW_S));
 }
 
-/* How far our share has moved since the value last changed: the least of what a quick zone and a slow one would
- * know of. Where a quick one has settled at once, only the slow filter moves on. */
+/* Returns how far our share has moved since the value last changed: the lesser of what a quick zone and a slow one
+ * would show. If a quick one has settled at once, only the slow filter moves on. */
 static double moved_by(const struct stuck *stuck)
 {
     double fast = stuck->fast - stuck->fast_then;
@@ -34,7 +34,7 @@ static double moved_by(const struct stuck *stuck)
     return fast * slow > 0.0 ? fmin(fabs(fast), fabs(slow)) : 0.0;
 }
 
-/* Takes one look into the means; what is known of the gain changes only with proof. */
+/* Takes one look into the means. The gain changes only with proof. */
 static void learn(struct stuck *stuck, double temp, double elapsed_s)
 {
     double keep = exp(-elapsed_s / MEMORY_S);
@@ -78,7 +78,7 @@ bool stuck_look(struct stuck *stuck, int32_t temp_mc, double step, double used, 
     if (moved < DUE_SHARE || stuck->gain * moved < due) {
         stuck->due_s = 0.0;
     } else {
-        stuck->due_s += fmin(elapsed_s, 1.0); /* after a pause of all work it has time to be read */
+        stuck->due_s += fmin(elapsed_s, 1.0); /* after a pause of all work there is time for a reading */
     }
     stuck->is_stuck = stuck->is_stuck || stuck->due_s >= HOLD_S;
     return stuck->is_stuck;

@@ -1,51 +1,50 @@
 /*
- * The constants were chosen over thousands of plants drawn by chance (two nodes; resistance x 1/2 to 2; 1 to 60 s;
- * sensors that round, 0.05 to 1 s apart and up to 2 s late; other heat 0 to 80 % of what the target allows, coming
- * and going at once): tests/sim, families heat, disturbed, hot. docs/scheduling.md has the reasons and what came of
- * it.
+ * The constants were chosen over thousands of random plants (two nodes; resistance x 1/2 to 2; 1 to 60 s; sensors that
+ * round, 0.05 to 1 s apart and up to 2 s late; other heat of 0 to 80 % of what the target allows, coming and going at
+ * once): tests/sim, families heat, disturbed, hot. docs/scheduling.md has the reasons and the results.
  */
 #include "govern/thermostat.h"
 #include <math.h>
 
 #define PROPORTION_REACH 25.0 /* degrees */
-#define INTEGRAL_OVER    2.0  /* times the integral's pace above the aim: down is faster than up */
-#define GROWTH_MOST      0.03 /* a second, of a chip that is not known: double in 23 s, however cold it is */
-#define GROWTH_KNOWN     0.03 /* a second, of the whole, of one that is */
-#define AIM_BELOW        0.5  /* below the target; more than half a step of no usual sensor */
-#define PASSED           0.3  /* above the aim: noise of a fine sensor is no passing */
-#define PASSED_MUCH      2.0  /* degrees; so much is borne above the target */
-#define APPROACH_S       12.0 /* what would pass the aim within so long is slowed down: six of the longest delay */
+#define INTEGRAL_OVER    2.0  /* times the integral's pace above the aim: it falls faster than it rises */
+#define GROWTH_MOST      0.03 /* a second, of an unknown chip: doubles in 23 s, however cold it is */
+#define GROWTH_KNOWN     0.03 /* a second, of the whole range, of a known chip */
+#define AIM_BELOW        0.5  /* below the target; more than half a step of usual sensors */
+#define PASSED           0.3  /* above the aim: noise of a fine sensor does not count as passing */
+#define PASSED_MUCH      2.0  /* degrees above the target that are tolerated */
+#define APPROACH_S       12.0 /* a rise that would pass the aim within this is slowed down: six of the longest delay */
 #define APPROACH_RATE    0.3  /* a second, in full when it would pass by APPROACH_FULL */
 #define APPROACH_FULL    4.0  /* degrees */
-#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor feigns, a degree of it: no movement */
-#define SLOPE_NOISE      0.04 /* a second: slices and rests, read now and then, feign that */
-#define SLOPE_KEPT_S     5.0  /* others that begin to warm the chip do so for longer than a filter remembers */
-#define RUSH_S           3.0  /* a delay, a filter */
+#define SLOPE_OF_STEP    0.16 /* slope that one step of the sensor looks like, for each degree of it: no movement */
+#define SLOPE_NOISE      0.04 /* a second: slices and rests that are sampled look like that */
+#define SLOPE_KEPT_S     5.0  /* others that begin to warm the chip do so for longer than the filter's memory */
+#define RUSH_S           3.0  /* a delay and a filter */
 #define LEAP             0.5  /* degrees from one reading to the next, and two steps of the sensor */
 #define NEAR             2.5  /* degrees below the aim */
-#define NEAR_S           6.0  /* so long near the aim: it is held, not passed through */
+#define NEAR_S           6.0  /* near the aim for this long means held, not passed through */
 #define FILTER_FAST_S    1.0
 #define FILTER_SLOW_S    2.0
 #define USED_S           3.0
 #define RIGHT_LEAST      0.1
-#define MARGIN           0.4   /* of what the peak says was right */
+#define MARGIN           0.4   /* of what the peak shows to have been right */
 #define SOFT_FIRST       0.3   /* after a cut */
 #define SOFT_S           20.0  /* until all of it may be used again: ten of the longest delay */
-#define LEAST            0.005 /* from nothing nothing grows by percents */
-#define UNSEEN           0.05  /* grows so far without being used: a gate for classes may keep work away below */
+#define LEAST            0.005 /* percents of nothing would not grow */
+#define UNSEEN           0.05  /* grows this far without being used, as a class gate may keep work away below */
 #define UNPROVEN         0.05  /* first share of a chip that is hot when we begin */
-#define UNPROVEN_NEAR    3.0   /* degrees below the aim count as that */
+#define UNPROVEN_NEAR    3.0   /* degrees below the aim that count as hot */
 #define USES             0.5   /* of the share: work that uses less says little */
 
-/* Giving way, on a chip that is known and slow enough for it. WAY_FAR and WAY_AGAIN are degrees it may be above its
- * target by now. */
-#define SLOW_S    4.0  /* lag: a sensor that is late tells in time of one that is slower than this */
-#define WAY_FAR   4.0  /* twice what is borne: cut */
-#define WAY_AGAIN 5.0  /* the same, while what was given has not shown yet */
-#define WAY_TIMES 2.0  /* so much more than it takes in the end: in time */
-#define WAY_S     4.0  /* what will be passed by the horizon is given within that */
-#define FALL      0.09 /* a second at least that the share may fall: nobody hears it */
-#define FALL_PART 0.7  /* and for each degree a second of the slope: all of it in the time that 1.5 degrees take */
+/* Giving way, on a known chip that is slow enough. WAY_FAR and WAY_AGAIN are degrees that it may be above its target
+ * by now. */
+#define SLOW_S    4.0  /* lag: a late sensor warns in time of a chip slower than this */
+#define WAY_FAR   4.0  /* twice what is tolerated: cut */
+#define WAY_AGAIN 5.0  /* the same while the last reduction has not shown yet */
+#define WAY_TIMES 2.0  /* more than needed in the end by this factor, so that it acts in time */
+#define WAY_S     4.0  /* an overshoot expected by the horizon is removed within this */
+#define FALL      0.09 /* a second that the share may always fall, as that goes unnoticed */
+#define FALL_PART 0.7  /* for each degree a second of the slope: all of it in the time of 1.5 degrees */
 
 static double clamp(double x, double low, double high)
 {
@@ -90,7 +89,7 @@ static void begin(struct thermostat *thermostat, const struct thermostat_reading
     thermostat->is_started = true;
 }
 
-/* ---- what the readings tell */
+/* ---- what the readings show */
 
 static void compare(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
@@ -106,7 +105,7 @@ static void compare(struct thermostat *thermostat, const struct thermostat_readi
     }
 }
 
-/* Follows the reading; gives the slope in degrees a second, less what one step of the sensor would look like. */
+/* Follows the reading. Returns the slope in degrees a second, less what one step of the sensor would look like. */
 static double follow(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
     double s = reading->elapsed_s;
@@ -126,7 +125,8 @@ static double follow(struct thermostat *thermostat, const struct thermostat_read
     return slope > 0.0 ? fmax(0.0, slope - SLOPE_OF_STEP * reading->step) : slope;
 }
 
-/* The slope, at once: of the filters, or of the last seconds. One step of the sensor, to and fro, is none. */
+/* Returns the slope without delay, of the filters or of the last seconds. One step of the sensor to and fro is no
+ * slope. */
 static double steep_of(const struct thermostat *thermostat, const struct thermostat_reading *reading, double slope)
 {
     double seconds = THERMOSTAT_PAST - 1 + thermostat->past_s;
@@ -135,8 +135,7 @@ static double steep_of(const struct thermostat *thermostat, const struct thermos
     return fmax(slope, lately);
 }
 
-/* When the aim has been held for a while the first warm-up is understood. The share stays what it is then, whatever its
- * parts are. */
+/* Evaluates the first warm-up when the aim has been held for a while. The share stays as it is, whatever its parts. */
 static void learn(struct thermostat *thermostat, const struct thermostat_reading *reading)
 {
     struct reaction *reaction = &thermostat->reaction;
@@ -157,7 +156,7 @@ static void learn(struct thermostat *thermostat, const struct thermostat_reading
 
 /* ---- above the aim */
 
-/* Above the target, by a leap: the next reading would be as far above that. */
+/* True if the reading leapt above the target, so that the next one would be as far above. */
 static bool leaps(const struct thermostat *thermostat, double over, double step)
 {
     return over > fmax(AIM_BELOW, step) && thermostat->over - thermostat->over_before >= fmax(LEAP, 2.0 * step);
@@ -177,9 +176,9 @@ static bool passes(const struct thermostat *thermostat, const struct thermostat_
 }
 
 /*
- * On a chip that is known, others are what warms it beyond the aim. By now it may be above the target by what it
- * has risen since the reading, and by what the sensor rounds away. Too much: what that takes in shares is given at
- * once, and then must show. True: not even that would do.
+ * Reduces the share because others warm a known chip beyond the aim. By now the chip may be above the target by its
+ * rise since the reading and by what the sensor rounds off. If that is too much, its equivalent in share is given up at
+ * once, and must then show. Returns true if even that would not do.
  */
 static bool gives_way(struct thermostat *thermostat, const struct reaction_gains *gains,
                       const struct thermostat_reading *reading, double steep)
@@ -214,9 +213,9 @@ static void cut(struct thermostat *thermostat, double over)
     reaction_end(&thermostat->reaction);
 }
 
-/* It is at the aim again. Of the share that went before the cut, the part that the rise up to the aim was of the whole
- * rise would have been right, had there been time; there was less, so a margin is left. A chip that is slow shows
- * in time when that was too much; one that is known to be fast begins lower, and its gains bring it back. */
+/* Resumes at the aim after a cut. The share before the cut was right by the ratio of the rise up to the aim to the
+ * whole rise, had there been time; there was less, so a margin is left. A slow chip shows in time if that was too
+ * much; one known to be fast begins lower, and its gains bring it back. */
 static void resume(struct thermostat *thermostat, double over, bool is_slow)
 {
     double rise = thermostat->peak - thermostat->lowest;
@@ -234,7 +233,7 @@ static void resume(struct thermostat *thermostat, double over, bool is_slow)
 
 /* ---- the controller */
 
-/* How fast the integral moves, a second. */
+/* Returns how fast the integral moves, a second. */
 static double rate_of(const struct thermostat *thermostat, const struct reaction_gains *gains, double over,
                       double slope)
 {
@@ -256,8 +255,8 @@ static double rate_of(const struct thermostat *thermostat, const struct reaction
     return fmin(rate, is_known ? GROWTH_KNOWN : GROWTH_MOST * thermostat->integral);
 }
 
-/* The share of the controller. A known chip answers steps of the sensor softly: with the filtered reading, and with a
- * fall that is no steeper than what the chip does. */
+/* Returns the controller's share. A known chip responds softly to steps of the sensor: by the filtered reading, and
+ * with a fall no steeper than the chip's. */
 static double control(struct thermostat *thermostat, const struct reaction_gains *gains,
                       const struct thermostat_reading *reading, double slope)
 {
@@ -267,7 +266,7 @@ static double control(struct thermostat *thermostat, const struct reaction_gains
     double rate = rate_of(thermostat, gains, reading->over, slope);
     double s = reading->elapsed_s;
 
-    /* Against windup: a share that can't grow does not make the integral grow. */
+    /* Anti-windup: a share that can't grow does not make the integral grow. */
     if (rate < 0.0 || share < 1.0) {
         thermostat->integral = clamp(thermostat->integral + rate * s, LEAST, 1.0);
     }

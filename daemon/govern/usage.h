@@ -1,8 +1,8 @@
 /*
- * Tally: what each uid was served, ever, and its joules of the minute
+ * Usage: what each uid was served in total, and its joules of the minute
  *
- * Accounts of the queue live as long as there is work; these stay, so that Status can say who used how much since
- * the start. The budget is a bucket that leaks: energy spent leaves it at the rate of the limit, in the boot clock.
+ * Accounts of the queue live as long as there is work. These stay, so that Status can report usage since the start. The
+ * budget is a leaking bucket: energy spent drains at the rate of the limit, in the boot clock.
  *
  * Pure: time is an argument.
  */
@@ -12,12 +12,12 @@
 #include "base/map.h"
 #include "govern/energy.h"
 
-/* A machine has a handful of users; who makes thousands gets no totals for the later ones. */
+/* A machine has a handful of users; if there are thousands, the later ones get no totals. */
 #define USAGE_MOST 1024u
 
 struct usage {
     uint32_t uid;
-    uint64_t n_tok; /* computed: prompts and answers */
+    uint64_t n_tok; /* computed, of prompts and answers */
     uint64_t n_refused;
     uint64_t energy_uj;
     enum energy_source source; /* of the least certain part of it */
@@ -32,17 +32,17 @@ struct usage_table {
 void usage_table_init(struct usage_table *usage_table);
 void usage_table_finish(struct usage_table *usage_table);
 
-/* The one of @uid, made if there is none. NULL: no memory, or too many. */
+/* Returns the usage of @uid, made if there is none; NULL: no memory, or too many. */
 struct usage *usage_table_get(struct usage_table *usage_table, uint32_t uid);
 
-/* The first if @at is 0, then the next; NULL: no more. */
+/* Returns the first one if *at is 0, then the next; NULL: no more. */
 const struct usage *usage_table_next(const struct usage_table *usage_table, size_t *at);
 
 /* Charges @uj of a request whose budget is @energy_a_minute joules (0: none). */
 void usage_charge(struct usage *usage, uint64_t uj, enum energy_source source, uint32_t energy_a_minute,
                   uint64_t boot_us);
 
-/* How long until the budget has room for anything; 0: now. Without a meter or a statement nothing is spent. */
+/* Returns the time until the budget has room for anything; 0: now. Without a meter or a statement nothing is spent. */
 uint64_t usage_wait_us(const struct usage *usage, uint32_t energy_a_minute, uint64_t boot_us);
 
 #endif

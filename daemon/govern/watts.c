@@ -2,8 +2,8 @@
 #include <math.h>
 
 #define METER_S      0.5  /* usual averaging of a power meter */
-#define FORGET_S     30.0 /* of the fit, and of what counts as others' usual watts */
-#define SPREAD_LEAST 0.01 /* variance of our share: below, the fit says nothing */
+#define FORGET_S     30.0 /* memory of the fit, and of others' usual power */
+#define SPREAD_LEAST 0.01 /* variance of our share: with less, the fit means nothing */
 #define HOLD_S       1.0  /* time constant of holding the ceiling: two of the meter's */
 #define SHARE_LEAST  0.01
 
@@ -12,7 +12,7 @@ void watts_init(struct watts *watts)
     *watts = (struct watts){ .share = 1.0 };
 }
 
-/* Least squares of power over share, with weights that fall with age. */
+/* Fits power over share by least squares with weights that fall with age. */
 static void fit(struct watts *watts, double mw, double elapsed_s)
 {
     double keep = exp(-elapsed_s / FORGET_S);
@@ -27,7 +27,7 @@ static void fit(struct watts *watts, double mw, double elapsed_s)
     watts->sum_up = watts->sum_up * keep + u * mw;
     spread = watts->sum_uu / watts->n - watts->sum_u / watts->n * (watts->sum_u / watts->n);
     if (spread < SPREAD_LEAST) {
-        return; /* what was fitted before holds on */
+        return; /* the earlier fit still holds */
     }
     slope = (watts->sum_up / watts->n - watts->sum_u / watts->n * (watts->sum_p / watts->n)) / spread;
     if (slope > 0.0) {
@@ -35,16 +35,16 @@ static void fit(struct watts *watts, double mw, double elapsed_s)
     }
 }
 
-/* Others' usual watts are what the same fit leaves of the same means: as long as our share is what it usually is, an
- * error of the fit is in both and does not look like a rise. */
+/* Updates both powers. Others' usual power is what the same fit leaves of the same means: while our share is usual,
+ * an error of the fit is in both and does not look like a rise. */
 static void take_in(struct watts *watts, double mw, double elapsed_s)
 {
     fit(watts, mw, elapsed_s);
     watts->others_mw = fmax(0.0, mw - watts->ours_mw * watts->used);
 }
 
-/* The share moves by the part of the ceiling that is missing or too much; where our watts are known, not above what
- * others leave. */
+/* Moves the share by what is missing to the ceiling or above it; if our watts are known, not beyond what others
+ * leave. */
 static void hold(struct watts *watts, double mw, double ceiling_mw, double elapsed_s)
 {
     double most = 1.0;
@@ -78,7 +78,7 @@ void watts_tick(struct watts *watts, const struct governor_policy *policy, const
     }
     share = watts->share;
     if (input->power.sight != GOVERNOR_NONE && input->now_us > watts->at_us + grace_us && !policy->trusts_blind) {
-        share /= 2.0; /* not seen any more: half of what held it */
+        share /= 2.0; /* no longer read: half of what held it */
     }
     ret_bound->duty_permille = (uint32_t)(1000.0 * share);
     if (input->power.sight == GOVERNOR_NONE) {

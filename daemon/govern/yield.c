@@ -3,19 +3,19 @@
 #include <math.h>
 
 #define FALL_S         0.1     /* time constant of a falling load: six frames at 60 Hz */
-#define MOVES          0.01    /* a load below that is a clock's hand */
-#define ACTIVE_US      1000000 /* after its last movement the screen counts as active: animations come in runs */
+#define MOVES          0.01    /* a lower load is only the hand of a clock */
+#define ACTIVE_US      1000000 /* the screen counts as active this long after a change, as animations come in runs */
 #define CROWDED        0.95
 #define ROOMY          0.85
-#define CROWDED_US     200000 /* design: so long without room and new streams go elsewhere */
+#define CROWDED_US     200000 /* from the design: without room for this long, new streams go elsewhere */
 #define COURAGE_LEAST  0.125  /* an eighth: 0.25 ms of 2 */
-#define COURAGE_S      10.0   /* it comes back with this time constant */
-#define SLICE_LEAST_US 250    /* a submission costs tens of us; below this nothing but those is done */
-#define GATED          50     /* permille: so little is kept for the highest class */
-#define DELAY_NOISE    1.25   /* our own submissions take up to so much longer without anybody there */
+#define COURAGE_S      10.0   /* time constant of its recovery */
+#define SLICE_LEAST_US 250    /* a submission costs tens of us; with shorter slices there would be nothing else */
+#define GATED          50     /* permille: this little is left to realtime only */
+#define DELAY_NOISE    1.25   /* our own submissions take up to this factor longer without other users */
 #define DELAY_FALL_S   1.0    /* a delay is seen only when we submit */
-#define MISSES_MOST    3u     /* at once: courage is at its least then */
-#define TOLD_S         2.0    /* what a told phase leaves behind is seen by then: walks for new clients are 2 s apart */
+#define MISSES_MOST    3u     /* in one tick: courage is at its least then */
+#define ANNOUNCED_S    2.0    /* clients of an announced phase are seen by then: walks for new ones are 2 s apart */
 
 void yield_init(struct yield *yield)
 {
@@ -27,7 +27,7 @@ static double clamp(double x)
     return x < 0.0 ? 0.0 : x > 1.0 ? 1.0 : x;
 }
 
-/* Others' share of what the device could do at its highest clock, which is what it will do for us. */
+/* Returns the share of others in what the GPU could do at its highest clock, which it will reach for us. */
 static double load_seen(const struct governor_input *input)
 {
     double busy = input->graphics.busy_permille / 1000.0;
@@ -38,8 +38,8 @@ static double load_seen(const struct governor_input *input)
     return clamp(busy + input->graphics.blind_permille / 1000.0);
 }
 
-/* Where no load is told, our own submissions tell: what took twice its time shared the device with an
- * equal. */
+/* Estimates the load from our own submissions if no load can be read: one that took twice its time shared the GPU
+ * with an equal. */
 static double load_felt(const struct governor_input *input)
 {
     double delay = input->delay_permille / 1000.0;
@@ -67,7 +67,7 @@ static double load_of(struct yield *yield, const struct governor_policy *policy,
         return load_felt(input);
     }
     if (!is_old) {
-        return yield->seen; /* within the grace time the last one holds */
+        return yield->seen; /* within the grace time the last reading holds */
     }
     *ret_blind = true;
     return 1.0;
@@ -88,8 +88,8 @@ static void follow(struct yield *yield, const struct governor_input *input, doub
     }
 }
 
-/* A missed frame halves slice and duty at once. */
-static void heed_misses(struct yield *yield, const struct governor_input *input, double elapsed_s)
+/* Halves slice and duty at once for a missed frame. */
+static void follow_misses(struct yield *yield, const struct governor_input *input, double elapsed_s)
 {
     uint32_t n = input->hint.n_missed < MISSES_MOST ? input->hint.n_missed : MISSES_MOST;
 
@@ -102,7 +102,7 @@ static void heed_misses(struct yield *yield, const struct governor_input *input,
     }
 }
 
-static void heed_crowd(struct yield *yield, const struct governor_input *input, double load)
+static void follow_crowd(struct yield *yield, const struct governor_input *input, double load)
 {
     if (load < (yield->is_crowded ? ROOMY : CROWDED)) {
         yield->crowded_us = 0;
@@ -114,8 +114,8 @@ static void heed_crowd(struct yield *yield, const struct governor_input *input, 
     }
 }
 
-/* The part of its time that a frame is drawn for, at the clock of now: on a chip that is throttled the same
- * load leaves a slice less room. */
+/* Returns the part of its time that a frame is drawn for at the present clock: on a throttled chip the same load
+ * leaves less room for a slice. */
 static double drawn_of(const struct governor_input *input, double load)
 {
     if (input->graphics.cur_hz == 0 || input->graphics.max_hz <= input->graphics.cur_hz) {
@@ -129,8 +129,8 @@ static double frame_of(const struct governor_policy *policy, const struct govern
     return input->hint.frame_us > 0 ? input->hint.frame_us : policy->frame_us;
 }
 
-/* Nobody draws: longer slices. With a compositor that speaks to us half a frame, so that the first frame of
- * what comes waits for no more than that; without one up to what policy allows. */
+/* Sets the bound while nothing draws: longer slices. A compositor that reports to us gets half a frame, so its first
+ * frame waits no longer than that; without one it is what policy allows. */
 static void bound_idle(const struct governor_policy *policy, const struct governor_input *input,
                        struct governor_bound *ret_bound)
 {
@@ -138,7 +138,7 @@ static void bound_idle(const struct governor_policy *policy, const struct govern
 
     *ret_bound = (struct governor_bound){ .cause = GOVERNOR_FREE, .duty_permille = 1000 };
     if (input->graphics.sight == GOVERNOR_NONE && !has_compositor) {
-        return; /* there is no screen, as far as anybody can tell */
+        return; /* there is no screen, as far as is known */
     }
     ret_bound->slice_us = policy->idle_slice_us;
     if (has_compositor) {
@@ -146,13 +146,13 @@ static void bound_idle(const struct governor_policy *policy, const struct govern
     }
 }
 
-/* What a compositor told of comes back by and by: a client that began then may not be seen yet, and be what it
- * told of. */
+/* Returns the part of the duty that is ours after an announced phase. It comes back gradually, as a client that
+ * began then may not be seen yet. */
 static double trust_of(const struct yield *yield, const struct governor_input *input)
 {
-    double past_s = ((double)input->now_us - (double)yield->told_us) / 1e6;
+    double past_s = ((double)input->now_us - (double)yield->announced_us) / 1e6;
 
-    return yield->told_us == 0 ? 1.0 : clamp(past_s / TOLD_S);
+    return yield->announced_us == 0 ? 1.0 : clamp(past_s / ANNOUNCED_S);
 }
 
 static void bound_active(const struct yield *yield, const struct governor_policy *policy,
@@ -193,14 +193,14 @@ void yield_tick(struct yield *yield, const struct governor_policy *policy, const
     }
     load = load_of(yield, policy, input, &is_blind);
     follow(yield, input, load, elapsed_s);
-    heed_misses(yield, input, elapsed_s);
+    follow_misses(yield, input, elapsed_s);
     if (input->hint.busy_until_us > input->now_us) {
-        yield->told_us = input->hint.busy_until_us;
+        yield->announced_us = input->hint.busy_until_us;
     } else {
-        yield->told_us = num_min(yield->told_us, input->now_us); /* void before its time: its compositor has gone */
+        yield->announced_us = num_min(yield->announced_us, input->now_us); /* ended early: its compositor has gone */
     }
-    heed_crowd(yield, input, load);
-    /* Not known yet is not idle: short slices, as beside a screen that moves. */
+    follow_crowd(yield, input, load);
+    /* A load that is not known yet is not idle: slices are short, as beside a changing screen. */
     is_active = (input->graphics.sight != GOVERNOR_NONE && !yield->has_seen && !policy->trusts_blind) || is_blind ||
                 yield->load > MOVES || input->hint.busy_until_us > input->now_us || trust_of(yield, input) < 1.0 ||
                 (yield->active_us > 0 && input->now_us - yield->active_us < ACTIVE_US);

@@ -1,10 +1,10 @@
 /*
  * Yield: what the screen leaves us
  *
- * Yielding is made of short submissions and of pauses between them, not of priorities: some drivers have none to ask
- * for. The load of others rises here at once and falls over 100 ms, so that what draws in bursts is met by what is
- * free between them only after a while. A compositor can say more than the load tells: how long its frames are, that
- * one was missed, until when it will draw hard.
+ * Yielding consists of short submissions and of pauses between them, not of priorities, which some drivers lack. The
+ * load of others rises here at once and falls over 100 ms, so after bursts of drawing the free time between them is
+ * used only after a while. A compositor can report more than the load shows: the length of its frames, that one was
+ * missed, and until when it will draw hard.
  *
  * Pure: time is an argument.
  */
@@ -19,23 +19,23 @@ struct governor_input;
 struct governor_policy;
 
 struct yield {
-    double load;         /* of others, 0 to 1: up at once, down slowly */
-    double courage;      /* factor of slice and duty: falls with missed frames, comes back slowly */
-    uint64_t told_us;    /* end of the last phase that a compositor told of; 0: none */
-    double seen;         /* the last load that was really read */
-    bool has_seen;       /* there was one */
-    uint64_t active_us;  /* when the screen was last seen to move */
-    uint64_t crowded_us; /* since when there is next to no room; 0: there is */
-    uint64_t known_us;   /* of the first tick: a load never seen has the grace time from then on */
-    bool is_crowded;     /* for long enough to go elsewhere */
+    double load;           /* of others, 0 to 1: rises at once, falls slowly */
+    double courage;        /* factor of slice and duty: falls with missed frames, recovers slowly */
+    uint64_t announced_us; /* end of the last phase that a compositor announced; 0: none */
+    double seen;           /* last load that was really read */
+    bool has_seen;         /* there was such a reading */
+    uint64_t active_us;    /* when the screen last changed */
+    uint64_t crowded_us;   /* since when there is almost no room; 0: there is some */
+    uint64_t known_us;     /* first tick: a load never read has its grace time from then on */
+    bool is_crowded;       /* long enough to move new streams to the cores */
     bool is_started;
 };
 
 void yield_init(struct yield *yield);
 
 /*
- * What is left for us beside the screen. @elapsed_s: since the last tick; above 1 the filters start anew. Sets
- * `is_crowded`.
+ * Fills in the bound that graphics set. @elapsed_s is the time since the last tick; above 1 the filters start afresh.
+ * Sets `is_crowded`.
  */
 void yield_tick(struct yield *yield, const struct governor_policy *policy, const struct governor_input *input,
                 double elapsed_s, struct governor_bound *ret_bound);

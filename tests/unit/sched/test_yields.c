@@ -167,8 +167,7 @@ START_TEST(it_counts_for_nothing_where_a_deadline_is_asked_for)
 
     fixture_request(&fixture, &other, 1, PRIORITY_BACKGROUND, 100, 10);
     other.job.first_by_us = fixture.in.boot_us + 10 * (uint64_t)SECOND_US;
-    ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &without),
-                     ADMIT_OK);
+    ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &without), ADMIT_OK);
     come(&own);
     ck_assert_int_eq(admit_check(&fixture.queue, &other.job, fixture.in.limits, fixture.in.boot_us, &with), ADMIT_OK);
 
