@@ -58,10 +58,10 @@ START_TEST(source_is_found_by_kind_and_id)
     struct source b;
 
     source_init(&a, &five, READING_POWER);
-    label_format(a.id, sizeof(a.id), "x");
+    label_set(a.id, "x");
     list_append(&sources, &a.link);
     source_init(&b, &never, READING_POWER);
-    label_format(b.id, sizeof(b.id), "x");
+    label_set(b.id, "x");
     list_append(&sources, &b.link);
 
     ck_assert_ptr_eq(source_find(&sources, "never", "x"), &b);
@@ -70,21 +70,21 @@ START_TEST(source_is_found_by_kind_and_id)
 }
 END_TEST
 
-START_TEST(text_of_a_stranger_is_one_line_of_whole_characters)
+START_TEST(foreign_text_becomes_one_line_of_whole_characters)
 {
     char text[8];
 
-    label_format(text, sizeof(text), "a\x1b\n\xff");
+    label_set(text, "a\x1b\n\xff");
     ck_assert(utf8_is_valid(text, strlen(text), NULL));
     ck_assert_ptr_null(strpbrk(text, "\x1b\n"));
-    label_format(text, sizeof(text), "abcde%s", "\u00b0C");
+    label_set(text, "abcde%s", "\u00b0C");
     ck_assert_str_eq(text, "abcde\u00b0");
-    label_format(text, sizeof(text), "abcdef%s", "\u00b0C");
+    label_set(text, "abcdef%s", "\u00b0C");
     ck_assert_str_eq(text, "abcdef");
 }
 END_TEST
 
-START_TEST(each_state_and_quantity_has_its_word)
+START_TEST(each_state_and_quantity_has_its_name)
 {
     for (int i = 0; i < READING_STATE_COUNT; i++) {
         ck_assert_str_ne(reading_state_name((enum reading_state)i), "");
@@ -104,8 +104,8 @@ int main(void)
     tcase_add_test(tcase, source_begins_without_limits);
     tcase_add_test(tcase, source_that_was_passed_over_is_absent_unread);
     tcase_add_test(tcase, source_is_found_by_kind_and_id);
-    tcase_add_test(tcase, text_of_a_stranger_is_one_line_of_whole_characters);
-    tcase_add_test(tcase, each_state_and_quantity_has_its_word);
+    tcase_add_test(tcase, foreign_text_becomes_one_line_of_whole_characters);
+    tcase_add_test(tcase, each_state_and_quantity_has_its_name);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
