@@ -31,7 +31,7 @@ void scan_result_add(struct scan_result *scan_result, struct source *source)
     memcpy(facts->name, source->name, sizeof(facts->name));
     memcpy(facts->path, source->path, sizeof(facts->path));
     if (source->is_aside) {
-        label_format(facts->why, sizeof(facts->why), "passed over: of another device");
+        label_set(facts->why, "passed over: of another device");
     } else {
         memcpy(facts->why, source->why, sizeof(facts->why));
     }

@@ -333,7 +333,7 @@ static void mark_overdue(struct channel *channel, uint64_t now_us)
     channel->since_us = is_ok(channel) ? now_us : channel->since_us;
     channel->was_read = true;
     channel->now.state = READING_STALE;
-    label_format(channel->now.why, sizeof(channel->now.why), "it does not answer");
+    label_set(channel->now.why, "it does not answer");
     log_debug("sensor", "%s does not answer", channel->facts.name);
 }
 

@@ -1,7 +1,6 @@
 #include "load/busy_percent.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "sysfs/label.h"
 #include <ctype.h>
 #include <errno.h>
@@ -14,9 +13,7 @@
 
 struct percent_source {
     struct source source;
-    const struct root *root;
     struct gpu device;
-    struct reading last;
 };
 
 /* Parses an unsigned number at *text, which is moved behind it. */
@@ -128,53 +125,37 @@ int busy_percent_read(const struct root *root, const struct gpu *device, uint32_
     return -EPROTO;
 }
 
-static struct percent_source *percent_of(struct source *source)
-{
-    return container_of(source, struct percent_source, source);
-}
-
 static void read_percent(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct percent_source *percent = percent_of(source);
-    uint32_t permille;
-    int r = busy_percent_read(percent->root, &percent->device, &permille);
+    const struct percent_source *percent = container_of(source, struct percent_source, source);
+    uint32_t permille = 0;
+    int r = busy_percent_read(source->root, &percent->device, &permille);
 
-    if (r) {
-        reading_fail(ret_reading, r, &percent->last);
-        return;
-    }
-    reading_set(&percent->last, permille, now_us);
-    *ret_reading = percent->last;
+    source_give(source, r, permille, now_us, ret_reading);
 }
 
-static void destroy_percent(struct source *source)
-{
-    mem_free(percent_of(source));
-}
-
-static const struct source_table table = { .kind = "busy-percent", .read = read_percent, .destroy = destroy_percent };
+static const struct source_table table = { .kind = "busy-percent", .read = read_percent };
 
 int busy_percent_open(struct source **ret_source, const struct root *root, const struct gpu *device)
 {
-    struct percent_source *percent;
+    struct source *source;
     char path[sizeof(device->path) + 40];
     enum form form;
 
     if (!file_of(root, device, path, sizeof(path), &form)) {
         return -ENOENT;
     }
-    percent = mem_calloc(MEM_MISC, 1, sizeof(*percent));
-    if (!percent) {
+    source =
+        load_source_create(sizeof(struct percent_source), &table, READING_GRAPHICS_LOAD, LOAD_RANK_BUSY, root, device);
+    if (!source) {
         return err_new(-ENOMEM);
     }
-    percent->root = root;
-    percent->device = *device;
-    load_source_init(&percent->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_BUSY, device);
-    label_format(percent->source.name, sizeof(percent->source.name), "busy %s", device->node);
-    label_format(percent->source.path, sizeof(percent->source.path), "%s", path);
-    label_format(percent->source.why, sizeof(percent->source.why), "one figure of the device, including our own load");
-    percent->source.is_mixed = true;
-    percent->source.may_block = true; /* the figure may come from firmware */
-    *ret_source = &percent->source;
+    container_of(source, struct percent_source, source)->device = *device;
+    label_set(source->name, "busy %s", device->node);
+    label_set(source->path, "%s", path);
+    label_set(source->why, "one figure of the device, including our own load");
+    source->is_mixed = true;
+    source->may_block = true; /* the figure may come from firmware */
+    *ret_source = source;
     return 0;
 }

@@ -90,7 +90,8 @@ static uint64_t share(uint64_t part, uint64_t whole, uint64_t span_us)
 
 /*
  * Returns the work of an engine in @span_us, in permille times us. Of several kinds of counters the largest is
- * believed, since a kind that is switched off stands still. *ret_is_unmeasured: cycles of a clock of unknown rate passed.
+ * believed, since a kind that is switched off stands still. *ret_is_unmeasured: cycles of a clock of unknown rate
+ * passed.
  */
 static uint64_t measure(struct client_engine *engine, const struct fdinfo_engine *now, uint64_t clock_hz,
                         uint64_t now_us, uint64_t span_us, bool *ret_moved, bool *ret_is_unmeasured)

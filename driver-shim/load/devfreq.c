@@ -27,14 +27,12 @@ static const char *const followers[] = { "simple_ondemand", "msm-adreno-tz", "ma
 
 struct devfreq {
     struct source source;
-    const struct root *root;
     char cur[200]; /* the file of the clock, the load, or the times */
     char governor[200];
     uint64_t factor; /* kHz per unit of @cur, or its inverse below */
     uint64_t divisor;
     struct devfreq_times before;
     bool has_before;
-    struct reading last;
 };
 
 /* Devfreq folders are named after their device; that of a GPU next to a display device is recognised by its kind. */
@@ -122,31 +120,17 @@ uint64_t devfreq_highest_hz(const struct root *root, const struct gpu *device)
     return devfreq_find(root, device, folder, sizeof(folder)) ? highest_in(root, folder) : 0;
 }
 
-static struct devfreq *devfreq_of(struct source *source)
-{
-    return container_of(source, struct devfreq, source);
-}
-
-static void destroy_devfreq(struct source *source)
-{
-    mem_free(devfreq_of(source));
-}
-
 static void read_clock(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct devfreq *devfreq = devfreq_of(source);
+    const struct devfreq *devfreq = container_of(source, struct devfreq, source);
     int64_t clock = 0;
-    int r = root_read_number(devfreq->root, devfreq->cur, &clock);
+    int r = root_read_number(source->root, devfreq->cur, &clock);
 
     if (!r && (clock < 0 || (uint64_t)clock > INT64_MAX / devfreq->factor)) {
         r = -EPROTO;
+        clock = 0;
     }
-    if (r) {
-        reading_fail(ret_reading, r, &devfreq->last);
-        return;
-    }
-    reading_set(&devfreq->last, clock * (int64_t)devfreq->factor / (int64_t)devfreq->divisor, now_us);
-    *ret_reading = devfreq->last;
+    source_give(source, r, clock * (int64_t)devfreq->factor / (int64_t)devfreq->divisor, now_us, ret_reading);
 }
 
 bool devfreq_load_parse(const char *text, uint32_t *ret_permille, uint64_t *ret_hz)
@@ -175,21 +159,16 @@ bool devfreq_load_parse(const char *text, uint32_t *ret_permille, uint64_t *ret_
 
 static void read_load(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct devfreq *devfreq = devfreq_of(source);
+    const struct devfreq *devfreq = container_of(source, struct devfreq, source);
     char word[64];
-    uint32_t permille;
+    uint32_t permille = 0;
     uint64_t hz;
-    int r = root_read_word(devfreq->root, devfreq->cur, word, sizeof(word));
+    int r = root_read_word(source->root, devfreq->cur, word, sizeof(word));
 
     if (!r && !devfreq_load_parse(word, &permille, &hz)) {
         r = -EPROTO;
     }
-    if (r) {
-        reading_fail(ret_reading, r, &devfreq->last);
-        return;
-    }
-    reading_set(&devfreq->last, permille, now_us);
-    *ret_reading = devfreq->last;
+    source_give(source, r, permille, now_us, ret_reading);
 }
 
 /* Parses "* 200000000:   0   5   12345": a clock, the transitions to each other clock, and the time spent there. */
@@ -264,7 +243,7 @@ bool devfreq_times_mean(const struct devfreq_times *before, const struct devfreq
 static bool follows_load(const struct devfreq *devfreq, char *word, size_t cap)
 {
     snprintf(word, cap, "unknown");
-    if (root_read_word(devfreq->root, devfreq->governor, word, cap) != 0) {
+    if (root_read_word(devfreq->source.root, devfreq->governor, word, cap) != 0) {
         return false;
     }
     for (size_t i = 0; i < COUNTOF(followers); i++) {
@@ -277,7 +256,8 @@ static bool follows_load(const struct devfreq *devfreq, char *word, size_t cap)
 
 static void read_guess(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct devfreq *devfreq = devfreq_of(source);
+    struct devfreq *devfreq = container_of(source, struct devfreq, source);
+    const bool had_before = devfreq->has_before;
     struct devfreq_times now;
     char text[PAGE_BYTES];
     char word[32];
@@ -285,56 +265,67 @@ static void read_guess(struct source *source, uint64_t now_us, struct reading *r
     size_t n = 0;
     int r;
 
+    devfreq->has_before = false;
     if (!follows_load(devfreq, word, sizeof(word))) {
-        devfreq->has_before = false;
         reading_not(ret_reading, READING_ABSENT, now_us, "the clock doesn't follow the load (governor %s)", word);
         return;
     }
-    r = root_read(devfreq->root, devfreq->cur, text, sizeof(text), &n);
+    r = root_read(source->root, devfreq->cur, text, sizeof(text), &n);
     if (!r && !devfreq_times_parse(&now, text, n)) {
         r = -ENODATA;
     }
     if (r) {
-        devfreq->has_before = false;
-        reading_fail(ret_reading, r, &devfreq->last);
+        reading_fail(ret_reading, r, &source->last);
         return;
     }
-    if (devfreq->has_before && devfreq_times_mean(&devfreq->before, &now, &permille)) {
-        reading_set(&devfreq->last, permille, now_us);
-        *ret_reading = devfreq->last;
-    } else if (devfreq->has_before) {
-        reading_not(ret_reading, READING_ABSENT, now_us, "the times stand still or ran back");
-    } else {
+    if (!had_before) {
         reading_early(ret_reading, "no interval yet: this was the first reading");
+    } else if (devfreq_times_mean(&devfreq->before, &now, &permille)) {
+        source_give(source, 0, permille, now_us, ret_reading);
+    } else {
+        reading_not(ret_reading, READING_ABSENT, now_us, "the times stand still or ran back");
     }
     devfreq->before = now;
     devfreq->has_before = true;
 }
 
-static const struct source_table clock_table = { .kind = "clock", .read = read_clock, .destroy = destroy_devfreq };
-static const struct source_table load_table = { .kind = "devfreq", .read = read_load, .destroy = destroy_devfreq };
-static const struct source_table guess_table = { .kind = "trans-stat", .read = read_guess, .destroy = destroy_devfreq };
+static const struct source_table clock_table = { .kind = "clock", .read = read_clock };
+static const struct source_table load_table = { .kind = "devfreq", .read = read_load };
+static const struct source_table guess_table = { .kind = "trans-stat", .read = read_guess };
 
-static int make(struct devfreq **ret_devfreq, const struct root *root, const struct gpu *device,
-                const struct source_table *table, enum reading_quantity quantity, uint32_t rank, const char *path)
+/* Opens a source that reads the file @path. */
+static int open_at(struct devfreq **ret_devfreq, const struct root *root, const struct gpu *device,
+                   const struct source_table *table, uint32_t rank, const char *path)
 {
-    struct devfreq *devfreq;
+    const enum reading_quantity quantity = table == &clock_table ? READING_CLOCK : READING_GRAPHICS_LOAD;
+    struct source *source;
 
     if (!root_has(root, path)) {
         return -ENOENT;
     }
-    devfreq = mem_calloc(MEM_MISC, 1, sizeof(*devfreq));
-    if (!devfreq) {
+    source = load_source_create(sizeof(struct devfreq), table, quantity, rank, root, device);
+    if (!source) {
         return err_new(-ENOMEM);
     }
-    devfreq->root = root;
-    devfreq->factor = 1;
-    devfreq->divisor = 1;
-    snprintf(devfreq->cur, sizeof(devfreq->cur), "%s", path);
-    load_source_init(&devfreq->source, table, quantity, rank, device);
-    label_format(devfreq->source.path, sizeof(devfreq->source.path), "%s", path);
-    *ret_devfreq = devfreq;
+    *ret_devfreq = container_of(source, struct devfreq, source);
+    (*ret_devfreq)->factor = 1;
+    (*ret_devfreq)->divisor = 1;
+    snprintf((*ret_devfreq)->cur, sizeof((*ret_devfreq)->cur), "%s", path);
+    label_set(source->path, "%s", path);
     return 0;
+}
+
+/* Opens a source that reads @file in the devfreq folder of @device, which is put into @folder. */
+static int open_file(struct devfreq **ret_devfreq, const struct root *root, const struct gpu *device,
+                     const struct source_table *table, uint32_t rank, const char *file, char folder[160])
+{
+    char path[200];
+
+    if (!devfreq_find(root, device, folder, 160)) {
+        return -ENOENT;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    return open_at(ret_devfreq, root, device, table, rank, path);
 }
 
 /* Files of drivers that report a clock in MHz but have no devfreq; %u is the card. */
@@ -364,7 +355,7 @@ static int open_own_clock(struct devfreq **ret_devfreq, const struct root *root,
         int r;
 
         put_card(path, sizeof(path), own_clocks[i].cur, device->card);
-        r = make(ret_devfreq, root, device, &clock_table, READING_CLOCK, LOAD_RANK_DEVFREQ, path);
+        r = open_at(ret_devfreq, root, device, &clock_table, LOAD_RANK_DEVFREQ, path);
         if (r == -ENOENT) {
             continue;
         }
@@ -383,12 +374,10 @@ int devfreq_clock_open(struct source **ret_source, const struct root *root, cons
 {
     struct devfreq *devfreq;
     char folder[160];
-    char path[200];
     int r;
 
     if (devfreq_find(root, device, folder, sizeof(folder))) {
-        snprintf(path, sizeof(path), "%s/cur_freq", folder);
-        r = make(&devfreq, root, device, &clock_table, READING_CLOCK, LOAD_RANK_DEVFREQ, path);
+        r = open_file(&devfreq, root, device, &clock_table, LOAD_RANK_DEVFREQ, "cur_freq", folder);
         if (!r) {
             devfreq->divisor = 1000;
             devfreq->source.most = (int64_t)(highest_in(root, folder) / 1000);
@@ -399,8 +388,8 @@ int devfreq_clock_open(struct source **ret_source, const struct root *root, cons
     if (r) {
         return r;
     }
-    label_format(devfreq->source.name, sizeof(devfreq->source.name), "clock %s", device->node);
-    label_format(devfreq->source.why, sizeof(devfreq->source.why), "highest %" PRId64 " kHz", devfreq->source.most);
+    label_set(devfreq->source.name, "clock %s", device->node);
+    label_set(devfreq->source.why, "highest %" PRId64 " kHz", devfreq->source.most);
     *ret_source = &devfreq->source;
     return 0;
 }
@@ -409,21 +398,14 @@ int devfreq_load_open(struct source **ret_source, const struct root *root, const
 {
     struct devfreq *devfreq;
     char folder[160];
-    char path[200];
-    int r;
+    int r = open_file(&devfreq, root, device, &load_table, LOAD_RANK_DEVFREQ, "load", folder);
 
-    if (!devfreq_find(root, device, folder, sizeof(folder))) {
-        return -ENOENT;
-    }
-    snprintf(path, sizeof(path), "%s/load", folder);
-    r = make(&devfreq, root, device, &load_table, READING_GRAPHICS_LOAD, LOAD_RANK_DEVFREQ, path);
     if (r) {
         return r;
     }
     devfreq->source.is_mixed = true;
-    label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq load %s", device->node);
-    label_format(devfreq->source.why, sizeof(devfreq->source.why),
-                 "one figure of the clock's governor, including our own load");
+    label_set(devfreq->source.name, "devfreq load %s", device->node);
+    label_set(devfreq->source.why, "one figure of the clock's governor, including our own load");
     *ret_source = &devfreq->source;
     return 0;
 }
@@ -432,14 +414,8 @@ int devfreq_guess_open(struct source **ret_source, const struct root *root, cons
 {
     struct devfreq *devfreq;
     char folder[160];
-    char path[200];
-    int r;
+    int r = open_file(&devfreq, root, device, &guess_table, LOAD_RANK_CLOCK, "trans_stat", folder);
 
-    if (!devfreq_find(root, device, folder, sizeof(folder))) {
-        return -ENOENT;
-    }
-    snprintf(path, sizeof(path), "%s/trans_stat", folder);
-    r = make(&devfreq, root, device, &guess_table, READING_GRAPHICS_LOAD, LOAD_RANK_CLOCK, path);
     if (r) {
         return r;
     }
@@ -447,9 +423,8 @@ int devfreq_guess_open(struct source **ret_source, const struct root *root, cons
     devfreq->source.is_bound = true;
     devfreq->source.slow_ms = 1000;
     snprintf(devfreq->governor, sizeof(devfreq->governor), "%s/governor", folder);
-    label_format(devfreq->source.name, sizeof(devfreq->source.name), "devfreq clocks %s", device->node);
-    label_format(devfreq->source.why, sizeof(devfreq->source.why),
-                 "mean clock: a rough upper bound, including our own load");
+    label_set(devfreq->source.name, "devfreq clocks %s", device->node);
+    label_set(devfreq->source.why, "mean clock: a rough upper bound, including our own load");
     *ret_source = &devfreq->source;
     return 0;
 }

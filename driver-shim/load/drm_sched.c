@@ -330,10 +330,9 @@ static void describe(struct source *source, const struct tracer *tracer)
     /* powervr's own events mark compute jobs, and so tell our own work apart. */
     const bool is_apart = tracer->dialect == DIALECT_NEW || (tracer->dialect == DIALECT_PVR && is_graphics);
 
-    label_format(source->name, sizeof(source->name), "drm-sched %s%s", tracer->device.node,
-                 is_graphics ? "" : " compute");
-    label_format(source->path, sizeof(source->path), "%s", tracer->base);
-    label_format(source->why, sizeof(source->why), "%s", words[tracer->dialect]);
+    label_set(source->name, "drm-sched %s%s", tracer->device.node, is_graphics ? "" : " compute");
+    label_set(source->path, "%s", tracer->base);
+    label_set(source->why, "%s", words[tracer->dialect]);
     load_describe(source, LOAD_RANK_SCHED, &tracer->device);
     source->may_block = true;
     source->is_mixed = !is_apart;

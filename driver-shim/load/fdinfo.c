@@ -384,9 +384,9 @@ static void describe(struct source *source, const struct gpu *device)
 {
     const bool is_graphics = source->quantity == READING_GRAPHICS_LOAD;
 
-    label_format(source->name, sizeof(source->name), "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
-    label_format(source->path, sizeof(source->path), "/proc");
-    label_format(source->why, sizeof(source->why), "times of each client of %s", device->driver);
+    label_set(source->name, "fdinfo %s%s", device->node, is_graphics ? "" : " compute");
+    label_set(source->path, "/proc");
+    label_set(source->why, "times of each client of %s", device->driver);
     load_describe(source, LOAD_RANK_FDINFO, device);
     source->may_block = true; /* drivers take locks for counting, which a hung device may hold */
 }

@@ -145,7 +145,7 @@ bool load_refresh(const struct list *sources, const struct gpu *device)
         struct source *source = container_of(link, struct source, link);
         char id[sizeof(source->id)];
 
-        label_format(id, sizeof(id), "%s %s", reading_quantity_name(source->quantity), device->path);
+        label_set(id, "%s %s", reading_quantity_name(source->quantity), device->path);
         if (source->quantity > READING_COMPUTE_LOAD || strcmp(source->id, id) != 0) {
             continue;
         }

@@ -4,16 +4,20 @@
 /* The governor's period while there is work. */
 #define LOAD_PERIOD_MS 50u
 
-void load_source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity,
-                      uint32_t rank, const struct gpu *device)
+struct source *load_source_create(size_t bytes, const struct source_table *table, enum reading_quantity quantity,
+                                  uint32_t rank, const struct root *root, const struct gpu *device)
 {
-    source_init(source, table, quantity);
-    load_describe(source, rank, device);
+    struct source *source = source_create(bytes, table, quantity, root);
+
+    if (source) {
+        load_describe(source, rank, device);
+    }
+    return source;
 }
 
 void load_describe(struct source *source, uint32_t rank, const struct gpu *device)
 {
     source->rank = rank;
     source->slow_ms = LOAD_PERIOD_MS;
-    label_format(source->id, sizeof(source->id), "%s %s", reading_quantity_name(source->quantity), device->path);
+    label_set(source->id, "%s %s", reading_quantity_name(source->quantity), device->path);
 }

@@ -17,9 +17,9 @@ enum load_rank {
     LOAD_RANK_CLOCK = 70,   /* time at each clock: a hint that includes our own load */
 };
 
-/* Initialises @source as load_describe() leaves it. */
-void load_source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity,
-                      uint32_t rank, const struct gpu *device);
+/* Makes a source as source_create() does, and describes it. */
+struct source *load_source_create(size_t bytes, const struct source_table *table, enum reading_quantity quantity,
+                                  uint32_t rank, const struct root *root, const struct gpu *device);
 
 /* Fills in rank, period and id of an initialised source. */
 void load_describe(struct source *source, uint32_t rank, const struct gpu *device);

@@ -293,9 +293,9 @@ static void describe(struct source *source, const struct gpu *device, const char
                      : is_graphics ? "3D alone"
                                    : "compute, including our own";
 
-    label_format(source->name, sizeof(source->name), "pvr-status %s%s", device->node, is_graphics ? "" : " compute");
-    label_format(source->path, sizeof(source->path), "%s", path);
-    label_format(source->why, sizeof(source->why), "the vendor's figure of %s", of);
+    label_set(source->name, "pvr-status %s%s", device->node, is_graphics ? "" : " compute");
+    label_set(source->path, "%s", path);
+    label_set(source->why, "the vendor's figure of %s", of);
     load_describe(source, LOAD_RANK_VENDOR, device);
     source->may_block = true; /* the driver asks its firmware */
     source->is_mixed = !is_graphics || is_one;

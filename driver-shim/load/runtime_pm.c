@@ -1,7 +1,6 @@
 #include "load/runtime_pm.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
@@ -12,11 +11,9 @@
 
 struct pm_source {
     struct source source;
-    const struct root *root;
     struct gpu device;
     struct runtime_pm before;
     bool has_before;
-    struct reading last;
 };
 
 static int read_counter(const struct root *root, const struct gpu *device, const char *name, uint64_t *ret_ms)
@@ -78,78 +75,59 @@ bool runtime_pm_share(const struct runtime_pm *before, const struct runtime_pm *
     return true;
 }
 
-static struct pm_source *pm_of(struct source *source)
-{
-    return container_of(source, struct pm_source, source);
-}
-
 static void read_pm(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct pm_source *pm = pm_of(source);
+    struct pm_source *pm = container_of(source, struct pm_source, source);
+    const struct runtime_pm before = pm->before;
+    const bool had_before = pm->has_before;
     struct runtime_pm now;
     uint32_t permille;
-    int r = runtime_pm_read(pm->root, &pm->device, &now);
+    int r = runtime_pm_read(source->root, &pm->device, &now);
 
+    pm->has_before = !r && now.can_sleep;
     if (r) {
-        pm->has_before = false;
-        reading_fail(ret_reading, r, &pm->last);
+        reading_fail(ret_reading, r, &source->last);
         return;
     }
-    if (!now.can_sleep) {
-        pm->has_before = false;
-        reading_not(ret_reading, READING_ABSENT, now_us, "the device may not sleep (power/control is \"on\")");
-        return;
-    }
-    if (!pm->has_before) {
-        pm->before = now;
-        pm->has_before = true;
-        reading_early(ret_reading, "no interval yet: this was the first reading");
-        return;
-    }
-    if (pm->last.state == READING_OK && pm->last.at_us != 0 &&
-        now.active_ms + now.suspended_ms - pm->before.active_ms - pm->before.suspended_ms < INTERVAL_MIN_MS) {
-        *ret_reading = pm->last; /* with its own time */
-        return;
-    }
-    if (!runtime_pm_share(&pm->before, &now, &permille)) {
-        pm->before = now;
-        reading_not(ret_reading, READING_ABSENT, now_us, "the power counters stand still or ran back");
+    if (had_before && now.can_sleep && source->last.at_us != 0 &&
+        now.active_ms + now.suspended_ms - before.active_ms - before.suspended_ms < INTERVAL_MIN_MS) {
+        *ret_reading = source->last; /* with its own time */
         return;
     }
     pm->before = now;
-    reading_set(&pm->last, permille, now_us);
-    *ret_reading = pm->last;
+    if (!now.can_sleep) {
+        reading_not(ret_reading, READING_ABSENT, now_us, "the device may not sleep (power/control is \"on\")");
+    } else if (!had_before) {
+        reading_early(ret_reading, "no interval yet: this was the first reading");
+    } else if (!runtime_pm_share(&before, &now, &permille)) {
+        reading_not(ret_reading, READING_ABSENT, now_us, "the power counters stand still or ran back");
+    } else {
+        source_give(source, 0, permille, now_us, ret_reading);
+    }
 }
 
-static void destroy_pm(struct source *source)
-{
-    mem_free(pm_of(source));
-}
-
-static const struct source_table table = { .kind = "runtime-pm", .read = read_pm, .destroy = destroy_pm };
+static const struct source_table table = { .kind = "runtime-pm", .read = read_pm };
 
 int runtime_pm_open(struct source **ret_source, const struct root *root, const struct gpu *device)
 {
-    struct pm_source *pm;
+    struct source *source;
     char path[sizeof(device->path) + 40];
 
     snprintf(path, sizeof(path), "%s/power/runtime_active_time", device->path);
     if (!root_has(root, path)) {
         return -ENOENT;
     }
-    pm = mem_calloc(MEM_MISC, 1, sizeof(*pm));
-    if (!pm) {
+    source = load_source_create(sizeof(struct pm_source), &table, READING_GRAPHICS_LOAD, LOAD_RANK_POWER, root, device);
+    if (!source) {
         return err_new(-ENOMEM);
     }
-    pm->root = root;
-    pm->device = *device;
-    load_source_init(&pm->source, &table, READING_GRAPHICS_LOAD, LOAD_RANK_POWER, device);
-    label_format(pm->source.name, sizeof(pm->source.name), "power %s", device->node);
-    label_format(pm->source.path, sizeof(pm->source.path), "%s/power", device->path);
-    label_format(pm->source.why, sizeof(pm->source.why), "time under power: an upper bound, including our own load%s",
-                 device->has_display ? ", and the display's" : "");
-    pm->source.is_mixed = true;
-    pm->source.is_bound = true;
-    *ret_source = &pm->source;
+    container_of(source, struct pm_source, source)->device = *device;
+    label_set(source->name, "power %s", device->node);
+    label_set(source->path, "%s/power", device->path);
+    label_set(source->why, "time under power: an upper bound, including our own load%s",
+              device->has_display ? ", and the display's" : "");
+    source->is_mixed = true;
+    source->is_bound = true;
+    *ret_source = source;
     return 0;
 }

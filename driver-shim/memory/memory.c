@@ -275,50 +275,36 @@ int memory_read(const struct root *root, uint32_t pid, struct memory *ret_memory
 
 struct memory_source {
     struct source source;
-    const struct root *root;
     const struct sensor_policy *policy;
-    struct reading last;
 };
 
-static void read_source(struct source *source, uint64_t now_us, struct reading *ret_reading)
+static void read_memory(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct memory_source *own = container_of(source, struct memory_source, source);
-    struct memory memory;
-    int r = memory_read(own->root, own->policy->daemon_pid, &memory);
+    const struct memory_source *own = container_of(source, struct memory_source, source);
+    struct memory memory = { 0 };
+    int r = memory_read(source->root, own->policy->daemon_pid, &memory);
 
-    if (r) {
-        reading_fail(ret_reading, r, own->last.at_us ? &own->last : NULL);
-        return;
-    }
-    reading_set(&own->last, (int64_t)memory.available_kb, now_us);
-    *ret_reading = own->last;
+    source_give(source, r, (int64_t)memory.available_kb, now_us, ret_reading);
 }
 
-static void destroy_source(struct source *source)
-{
-    mem_free(container_of(source, struct memory_source, source));
-}
-
-static const struct source_table memory_table = { .kind = "meminfo", .read = read_source, .destroy = destroy_source };
+static const struct source_table memory_table = { .kind = "meminfo", .read = read_memory };
 
 int memory_scan(const struct root *root, const struct sensor_policy *policy, struct list *sources)
 {
-    struct memory_source *own;
+    struct source *source;
 
     if (source_find(sources, memory_table.kind, MEMINFO_PATH) || !root_has(root, MEMINFO_PATH)) {
         return 0;
     }
-    own = mem_calloc(MEM_MISC, 1, sizeof(*own));
-    if (!own) {
+    source = source_create(sizeof(struct memory_source), &memory_table, READING_MEMORY_AVAILABLE, root);
+    if (!source) {
         return err_new(-ENOMEM);
     }
-    source_init(&own->source, &memory_table, READING_MEMORY_AVAILABLE);
-    own->root = root;
-    own->policy = policy;
-    label_format(own->source.name, sizeof(own->source.name), "memory");
-    label_format(own->source.id, sizeof(own->source.id), MEMINFO_PATH);
-    label_format(own->source.path, sizeof(own->source.path), MEMINFO_PATH);
-    label_format(own->source.why, sizeof(own->source.why), "available, and what control groups leave");
-    list_append(sources, &own->source.link);
+    container_of(source, struct memory_source, source)->policy = policy;
+    label_set(source->name, "memory");
+    label_set(source->id, MEMINFO_PATH);
+    label_set(source->path, MEMINFO_PATH);
+    label_set(source->why, "available, and what control groups leave");
+    list_append(sources, &source->link);
     return 0;
 }

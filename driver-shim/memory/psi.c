@@ -3,7 +3,6 @@
  */
 #include "memory/psi.h"
 #include "base/err.h"
-#include "base/mem.h"
 #include "sysfs/label.h"
 #include <errno.h>
 #include <stdio.h>
@@ -86,55 +85,36 @@ int psi_parse(const char *text, struct psi *ret_psi)
     return 0;
 }
 
-struct psi_source {
-    struct source source;
-    const struct root *root;
-    struct reading last;
-};
-
 static void read_psi(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
-    struct psi_source *own = container_of(source, struct psi_source, source);
+    struct psi psi = { 0 };
     char text[PSI_BYTES];
-    struct psi psi;
     size_t n;
-    int r = root_read(own->root, PSI_PATH, text, sizeof(text), &n);
+    int r = root_read(source->root, PSI_PATH, text, sizeof(text), &n);
 
     if (!r) {
         r = psi_parse(text, &psi);
     }
-    if (r) {
-        reading_fail(ret_reading, r, own->last.at_us ? &own->last : NULL);
-        return;
-    }
-    reading_set(&own->last, psi.some_permille, now_us);
-    *ret_reading = own->last;
+    source_give(source, r, psi.some_permille, now_us, ret_reading);
 }
 
-static void destroy_psi(struct source *source)
-{
-    mem_free(container_of(source, struct psi_source, source));
-}
-
-static const struct source_table psi_table = { .kind = "psi", .read = read_psi, .destroy = destroy_psi };
+static const struct source_table psi_table = { .kind = "psi", .read = read_psi };
 
 int psi_scan(const struct root *root, const struct sensor_policy *policy, struct list *sources)
 {
-    struct psi_source *own;
+    struct source *source;
 
     if (source_find(sources, psi_table.kind, PSI_PATH) || !root_has(root, PSI_PATH)) {
         return 0;
     }
-    own = mem_calloc(MEM_MISC, 1, sizeof(*own));
-    if (!own) {
+    source = source_create(sizeof(*source), &psi_table, READING_MEMORY_PRESSURE, root);
+    if (!source) {
         return err_new(-ENOMEM);
     }
-    source_init(&own->source, &psi_table, READING_MEMORY_PRESSURE);
-    own->root = root;
-    label_format(own->source.name, sizeof(own->source.name), "psi memory");
-    label_format(own->source.id, sizeof(own->source.id), PSI_PATH);
-    label_format(own->source.path, sizeof(own->source.path), PSI_PATH);
-    label_format(own->source.why, sizeof(own->source.why), "the kernel's own accounting");
-    list_append(sources, &own->source.link);
+    label_set(source->name, "psi memory");
+    label_set(source->id, PSI_PATH);
+    label_set(source->path, PSI_PATH);
+    label_set(source->why, "the kernel's own accounting");
+    list_append(sources, &source->link);
     return 0;
 }

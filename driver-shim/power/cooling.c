@@ -17,55 +17,33 @@
 
 struct cooling {
     struct source source;
-    const struct root *root;
     struct kobject kobject; /* the reading thread's */
-    struct reading last;
 };
 
 static void read_cooling(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
     struct cooling *cooling = container_of(source, struct cooling, source);
-    char path[256];
     int64_t state = 0;
-    int r = -ENOENT;
+    int r = kobject_read_number(source->root, &cooling->kobject, "cur_state", &state);
 
-    if (kobject_find(cooling->root, &cooling->kobject)) {
-        kobject_path(&cooling->kobject, "cur_state", path, sizeof(path));
-        r = root_read_number(cooling->root, path, &state);
-    }
     if (!r && (state < 0 || state > STATE_MAX)) {
         r = -EPROTO;
     }
-    if (r) {
-        reading_fail(ret_reading, r, cooling->last.at_us ? &cooling->last : NULL);
-        return;
-    }
-    reading_set(&cooling->last, state, now_us);
-    *ret_reading = cooling->last;
+    source_give(source, r, state, now_us, ret_reading);
 }
 
-static void destroy_cooling(struct source *source)
-{
-    mem_free(container_of(source, struct cooling, source));
-}
-
-static const struct source_table cooling_table = { .kind = "cooling",
-                                                   .read = read_cooling,
-                                                   .destroy = destroy_cooling };
+static const struct source_table cooling_table = { .kind = "cooling", .read = read_cooling };
 
 static struct source *make_cooling(const struct root *root, const struct kobject *kobject, const char *id)
 {
-    struct cooling *cooling = mem_calloc(MEM_MISC, 1, sizeof(*cooling));
+    struct source *source = source_create(sizeof(struct cooling), &cooling_table, READING_THROTTLE, root);
 
-    if (!cooling) {
-        return NULL;
+    if (source) {
+        container_of(source, struct cooling, source)->kobject = *kobject;
+        label_set(source->id, "%s", id);
+        label_set(source->name, "cooling %s", kobject->name);
     }
-    source_init(&cooling->source, &cooling_table, READING_THROTTLE);
-    cooling->root = root;
-    cooling->kobject = *kobject;
-    label_format(cooling->source.id, sizeof(cooling->source.id), "%s", id);
-    label_format(cooling->source.name, sizeof(cooling->source.name), "cooling %s", kobject->name);
-    return &cooling->source;
+    return source;
 }
 
 int cooling_scan(const struct root *root, const struct sensor_policy *policy, struct list *sources)
@@ -99,7 +77,7 @@ int cooling_scan(const struct root *root, const struct sensor_policy *policy, st
         kobject_path(&kobjects[i], "max_state", source->path, sizeof(source->path));
         source->most = root_read_fixed(root, source->path, &most) == 0 && most > 0 ? most : 0;
         kobject_path(&kobjects[i], "cur_state", source->path, sizeof(source->path));
-        label_format(source->why, sizeof(source->why), "chosen by \"%s\"", policy->throttle.patterns[rank]);
+        label_set(source->why, "chosen by \"%s\"", policy->throttle.patterns[rank]);
     }
     return 0;
 }

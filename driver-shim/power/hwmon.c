@@ -34,7 +34,6 @@ struct chip {
 
 struct hwmon_temp {
     struct source source;
-    const struct root *root;
     struct kobject kobject; /* the reading thread's */
     char file[24];
     struct plausible plausible;
@@ -43,28 +42,14 @@ struct hwmon_temp {
 static void read_temp(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
     struct hwmon_temp *temp = container_of(source, struct hwmon_temp, source);
-    char path[256];
     int64_t value = 0;
-    int r = -ENOENT;
+    int r = kobject_read_number(source->root, &temp->kobject, temp->file, &value);
 
-    if (kobject_find(temp->root, &temp->kobject)) {
-        kobject_path(&temp->kobject, temp->file, path, sizeof(path));
-        r = root_read_number(temp->root, path, &value);
-    }
-    if (r) {
-        plausible_fail(&temp->plausible, r, ret_reading);
-    } else {
-        plausible_take(&temp->plausible, value, now_us, ret_reading);
-    }
-}
-
-static void destroy_temp(struct source *source)
-{
-    mem_free(container_of(source, struct hwmon_temp, source));
+    plausible_give(&temp->plausible, r, value, now_us, ret_reading);
 }
 
 /* Temperatures and meters of hwmon share one kind, and so one namespace of ids. */
-static const struct source_table temp_table = { .kind = "hwmon", .read = read_temp, .destroy = destroy_temp };
+static const struct source_table temp_table = { .kind = "hwmon", .read = read_temp };
 
 static bool has_file(const struct chip *chip, const char *file)
 {
@@ -105,15 +90,14 @@ static void choose_temp(const struct chip *chip, const char *word, struct source
 
     source->rank = SOURCE_PASSED_OVER;
     if (chip->zone) {
-        label_format(source->why, sizeof(source->why), "passed over: the same as zone %s", chip->zone);
+        label_set(source->why, "passed over: the same as zone %s", chip->zone);
     } else if (refused != UINT32_MAX) {
-        label_format(source->why, sizeof(source->why), "passed over: excluded by \"%s\"",
-                     chip->policy->no_heat.patterns[refused]);
+        label_set(source->why, "passed over: excluded by \"%s\"", chip->policy->no_heat.patterns[refused]);
     } else if (rank == UINT32_MAX) {
-        label_format(source->why, sizeof(source->why), "passed over: no pattern names it");
+        label_set(source->why, "passed over: no pattern names it");
     } else {
         source->rank = rank;
-        label_format(source->why, sizeof(source->why), "chosen by \"%s\"", chip->policy->heat.patterns[rank]);
+        label_set(source->why, "chosen by \"%s\"", chip->policy->heat.patterns[rank]);
     }
 }
 
@@ -134,21 +118,21 @@ static int32_t read_critical(const struct chip *chip, const char *channel)
 
 static struct source *make_temp(const struct chip *chip, const char *word, const char *file, const char *id)
 {
-    struct hwmon_temp *temp = mem_calloc(MEM_MISC, 1, sizeof(*temp));
+    struct source *source = source_create(sizeof(struct hwmon_temp), &temp_table, READING_TEMPERATURE, chip->root);
+    struct hwmon_temp *temp;
 
-    if (!temp) {
+    if (!source) {
         return NULL;
     }
-    source_init(&temp->source, &temp_table, READING_TEMPERATURE);
-    temp->root = chip->root;
+    temp = container_of(source, struct hwmon_temp, source);
     temp->kobject = *chip->kobject;
     snprintf(temp->file, sizeof(temp->file), "%s", file);
     plausible_init_temperature(&temp->plausible, chip->policy->low_mc, chip->policy->high_mc,
                                policy_scale_permille(chip->policy, word));
-    label_format(temp->source.id, sizeof(temp->source.id), "%s", id);
-    label_format(temp->source.name, sizeof(temp->source.name), "hwmon %s", word);
-    temp->source.may_block = true; /* the sensor's bus may be slow or stuck */
-    return &temp->source;
+    label_set(source->id, "%s", id);
+    label_set(source->name, "hwmon %s", word);
+    source->may_block = true; /* the sensor's bus may be slow or stuck */
+    return source;
 }
 
 static int scan_temps(const struct chip *chip)
@@ -202,18 +186,18 @@ static int add_meter(const struct chip *chip, enum meter_kind kind, const char *
             return err_new(-ENOMEM);
         }
         source->may_block = true;
-        label_format(source->id, sizeof(source->id), "%s", id);
-        label_format(source->name, sizeof(source->name), "hwmon %s", word);
+        label_set(source->id, "%s", id);
+        label_set(source->name, "hwmon %s", word);
         list_append(chip->sources, &source->link);
     }
     kobject_path(chip->kobject, first, source->path, sizeof(source->path));
     if (rank == UINT32_MAX) {
         source->rank = SOURCE_PASSED_OVER;
-        label_format(source->why, sizeof(source->why), "passed over: no pattern names it");
+        label_set(source->why, "passed over: no pattern names it");
     } else {
         source->rank = rank + (is_sum ? RANK_SUM : 0);
-        label_format(source->why, sizeof(source->why), "chosen by \"%s\"%s", chip->policy->power.patterns[rank],
-                     is_sum ? "; power integrated over time" : "");
+        label_set(source->why, "chosen by \"%s\"%s", chip->policy->power.patterns[rank],
+                  is_sum ? "; power integrated over time" : "");
     }
     return 0;
 }

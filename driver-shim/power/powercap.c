@@ -88,12 +88,12 @@ static void choose(const struct sensor_policy *policy, const struct cap_zone *zo
 
     source->rank = SOURCE_PASSED_OVER;
     if (twin) {
-        label_format(source->why, sizeof(source->why), "passed over: %s counts the same", twin->folder);
+        label_set(source->why, "passed over: %s counts the same", twin->folder);
     } else if (rank == UINT32_MAX) {
-        label_format(source->why, sizeof(source->why), "passed over: no pattern names it");
+        label_set(source->why, "passed over: no pattern names it");
     } else {
         source->rank = rank;
-        label_format(source->why, sizeof(source->why), "chosen by \"%s\"", policy->power.patterns[rank]);
+        label_set(source->why, "chosen by \"%s\"", policy->power.patterns[rank]);
     }
 }
 
@@ -119,9 +119,9 @@ static int add(const struct root *root, const struct sensor_policy *policy, cons
         if (!source) {
             return err_new(-ENOMEM);
         }
-        label_format(source->id, sizeof(source->id), "%s", id);
-        label_format(source->name, sizeof(source->name), "powercap %s", zones[at].name);
-        label_format(source->path, sizeof(source->path), "%s/%s", where.folder, file);
+        label_set(source->id, "%s", id);
+        label_set(source->name, "powercap %s", zones[at].name);
+        label_set(source->path, "%s/%s", where.folder, file);
         list_append(sources, &source->link);
     }
     choose(policy, zones, at, source);

@@ -25,7 +25,6 @@
 
 struct zone {
     struct source source;
-    const struct root *root;
     struct kobject kobject; /* the reading thread's */
     struct plausible plausible;
 };
@@ -150,17 +149,16 @@ static void choose(const struct root *root, const struct sensor_policy *policy, 
 
     if (refused != UINT32_MAX) {
         source->rank = SOURCE_PASSED_OVER;
-        label_format(source->why, sizeof(source->why), "passed over: excluded by \"%s\"",
-                     policy->no_heat.patterns[refused]);
+        label_set(source->why, "passed over: excluded by \"%s\"", policy->no_heat.patterns[refused]);
     } else if (rank != UINT32_MAX) {
         source->rank = rank;
-        label_format(source->why, sizeof(source->why), "chosen by \"%s\"", policy->heat.patterns[rank]);
+        label_set(source->why, "chosen by \"%s\"", policy->heat.patterns[rank]);
     } else if (has_limit) {
         source->rank = RANK_UNNAMED;
-        label_format(source->why, sizeof(source->why), "watched: the kernel acts on its trips");
+        label_set(source->why, "watched: the kernel acts on its trips");
     } else {
         source->rank = SOURCE_PASSED_OVER;
-        label_format(source->why, sizeof(source->why), "passed over: no pattern names it, and it has no trips");
+        label_set(source->why, "passed over: no pattern names it, and it has no trips");
     }
     if (source->rank != SOURCE_PASSED_OVER && is_disabled(root, kobject)) {
         const size_t n = strlen(source->why);
@@ -186,51 +184,33 @@ static void refresh(const struct root *root, const struct sensor_policy *policy,
 static void read_zone(struct source *source, uint64_t now_us, struct reading *ret_reading)
 {
     struct zone *zone = container_of(source, struct zone, source);
-    char path[256];
-    int64_t value;
-    int r;
+    int64_t value = 0;
+    int r = kobject_read_number(source->root, &zone->kobject, "temp", &value);
 
-    if (!kobject_find(zone->root, &zone->kobject)) {
-        plausible_fail(&zone->plausible, -ENOENT, ret_reading);
-        return;
-    }
-    kobject_path(&zone->kobject, "temp", path, sizeof(path));
-    r = root_read_number(zone->root, path, &value);
-    if (r) {
-        plausible_fail(&zone->plausible, r, ret_reading);
-        return;
-    }
-    plausible_take(&zone->plausible, value, now_us, ret_reading);
+    plausible_give(&zone->plausible, r, value, now_us, ret_reading);
 }
 
-static void destroy_zone(struct source *source)
-{
-    mem_free(container_of(source, struct zone, source));
-}
-
-static const struct source_table zone_table = { .kind = "thermal", .read = read_zone, .destroy = destroy_zone };
+static const struct source_table zone_table = { .kind = "thermal", .read = read_zone };
 
 static struct source *make_zone(const struct root *root, const struct sensor_policy *policy,
                                 const struct kobject *kobject, const char *id)
 {
-    struct zone *zone = mem_calloc(MEM_MISC, 1, sizeof(*zone));
-    struct source *source;
+    struct source *source = source_create(sizeof(struct zone), &zone_table, READING_TEMPERATURE, root);
+    struct zone *zone;
 
-    if (!zone) {
+    if (!source) {
         return NULL;
     }
-    source = &zone->source;
-    source_init(source, &zone_table, READING_TEMPERATURE);
-    zone->root = root;
+    zone = container_of(source, struct zone, source);
     zone->kobject = *kobject;
     plausible_init_temperature(&zone->plausible, policy->low_mc, policy->high_mc,
                                policy_scale_permille(policy, kobject->name));
     source->may_block = true; /* the sensor's bus may be slow, or the driver waits for a conversion */
-    label_format(source->id, sizeof(source->id), "%s", id);
+    label_set(source->id, "%s", id);
     if (kobject->twin) {
-        label_format(source->name, sizeof(source->name), "zone %s (%u)", kobject->name, kobject->twin + 1);
+        label_set(source->name, "zone %s (%u)", kobject->name, kobject->twin + 1);
     } else {
-        label_format(source->name, sizeof(source->name), "zone %s", kobject->name);
+        label_set(source->name, "zone %s", kobject->name);
     }
     return source;
 }

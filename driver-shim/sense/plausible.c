@@ -65,21 +65,20 @@ static bool looks_like_degrees(const struct plausible *plausible, int64_t value)
     return !(plausible->has_last && is_near(plausible, value, plausible->last.value));
 }
 
-void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, struct reading *ret_reading)
+static void take(struct plausible *plausible, int64_t value, uint64_t at_us, struct reading *ret_reading)
 {
     int64_t scaled = 0;
 
     if (!scale_value(plausible, value, &scaled) || scaled < plausible->low || scaled > plausible->high) {
         plausible->has_aside = false;
         fill_last(plausible, ret_reading);
-        label_format(ret_reading->why, sizeof(ret_reading->why), "%lld can't be true", (long long)value);
+        label_set(ret_reading->why, "%lld can't be true", (long long)value);
         return;
     }
     if (looks_like_degrees(plausible, scaled)) {
         plausible->has_aside = false;
         fill_last(plausible, ret_reading);
-        label_format(ret_reading->why, sizeof(ret_reading->why),
-                     "%lld looks like whole degrees: set a multiplier for this zone", (long long)value);
+        label_set(ret_reading->why, "%lld looks like whole degrees: set a multiplier for this zone", (long long)value);
         return;
     }
     if (plausible->jump && plausible->has_last && !is_near(plausible, scaled, plausible->last.value) &&
@@ -87,8 +86,7 @@ void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, 
         plausible->has_aside = true;
         plausible->aside = scaled;
         fill_last(plausible, ret_reading);
-        label_format(ret_reading->why, sizeof(ret_reading->why), "jumped to %lld: believed if the next agrees",
-                     (long long)scaled);
+        label_set(ret_reading->why, "jumped to %lld: believed if the next agrees", (long long)scaled);
         return;
     }
     plausible->has_aside = false;
@@ -97,8 +95,12 @@ void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, 
     *ret_reading = plausible->last;
 }
 
-void plausible_fail(struct plausible *plausible, int fault, struct reading *ret_reading)
+void plausible_give(struct plausible *plausible, int fault, int64_t value, uint64_t at_us, struct reading *ret_reading)
 {
+    if (!fault) {
+        take(plausible, value, at_us, ret_reading);
+        return;
+    }
     plausible->has_aside = false;
     reading_fail(ret_reading, fault, plausible->has_last ? &plausible->last : NULL);
 }

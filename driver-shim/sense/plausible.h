@@ -35,10 +35,10 @@ void plausible_init_temperature(struct plausible *plausible, int64_t low_mc, int
 /* Sets the range to two kilowatts, either way: a battery that is charged reads below 0. */
 void plausible_init_power(struct plausible *plausible);
 
-/* Turns @value, read at @at_us, into a reading: OK, or IMPLAUSIBLE with the last good value. */
-void plausible_take(struct plausible *plausible, int64_t value, uint64_t at_us, struct reading *ret_reading);
-
-/* Makes the reading of a read that failed with @fault; forgets a value set aside. */
-void plausible_fail(struct plausible *plausible, int fault, struct reading *ret_reading);
+/*
+ * Sets *ret_reading from an attempt that returned @fault. 0: @value was read at @at_us and is OK, or IMPLAUSIBLE with
+ * the last good value. After any other fault, a value that was set aside is forgotten.
+ */
+void plausible_give(struct plausible *plausible, int fault, int64_t value, uint64_t at_us, struct reading *ret_reading);
 
 #endif

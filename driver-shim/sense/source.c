@@ -1,4 +1,5 @@
 #include "sense/source.h"
+#include "base/mem.h"
 #include "sysfs/label.h"
 #include <string.h>
 
@@ -14,6 +15,28 @@ void source_init(struct source *source, const struct source_table *table, enum r
     list_init(&source->link);
 }
 
+struct source *source_create(size_t bytes, const struct source_table *table, enum reading_quantity quantity,
+                             const struct root *root)
+{
+    struct source *source = mem_calloc(MEM_MISC, 1, bytes);
+
+    if (source) {
+        source_init(source, table, quantity);
+        source->root = root;
+    }
+    return source;
+}
+
+void source_give(struct source *source, int fault, int64_t value, uint64_t now_us, struct reading *ret_reading)
+{
+    if (fault) {
+        reading_fail(ret_reading, fault, &source->last);
+        return;
+    }
+    reading_set(&source->last, value, now_us);
+    *ret_reading = source->last;
+}
+
 uint32_t source_rank(const struct source *source)
 {
     return source->is_aside ? SOURCE_PASSED_OVER : source->rank;
@@ -23,7 +46,7 @@ void source_read(struct source *source, uint64_t now_us, struct reading *ret_rea
 {
     if (source_rank(source) == SOURCE_PASSED_OVER) {
         *ret_reading = (struct reading){ .state = READING_ABSENT };
-        label_format(ret_reading->why, sizeof(ret_reading->why), "passed over");
+        label_set(ret_reading->why, "passed over");
         return;
     }
     source->table->read(source, now_us, ret_reading);
@@ -31,8 +54,10 @@ void source_read(struct source *source, uint64_t now_us, struct reading *ret_rea
 
 void source_destroy(struct source *source)
 {
-    if (source) {
+    if (source && source->table->destroy) {
         source->table->destroy(source);
+    } else {
+        mem_free(source);
     }
 }
 

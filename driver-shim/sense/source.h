@@ -24,13 +24,15 @@ struct source_table {
     /* "thermal", "hwmon", "powercap", "psi", "meminfo", "fdinfo", "pvr-status", "drm-sched", ... */
     const char *kind;
     void (*read)(struct source *source, uint64_t now_us, struct reading *ret_reading);
-    void (*destroy)(struct source *source);
+    void (*destroy)(struct source *source); /* NULL: mem_free() */
     uint32_t (*clients)(const struct source *source, struct source_client *clients, uint32_t cap); /* or NULL */
 };
 
 struct source {
     struct list link; /* in the owner's list */
     const struct source_table *table;
+    const struct root *root;
+    struct reading last; /* the last good one; the reading thread's */
     enum reading_quantity quantity;
     char name[64];         /* "zone gpu-thermal", "fdinfo renderD128" */
     char id[192];          /* identifies it within its kind, independently of today's numbers */
@@ -51,6 +53,19 @@ struct source {
 
 /* Sets the defaults: name, id, path and why are empty, there are no trips, rank is 0, slow_ms 1000. */
 void source_init(struct source *source, const struct source_table *table, enum reading_quantity quantity);
+
+/*
+ * Makes a source as the first member of a block of @bytes (MEM_MISC), which is 0 otherwise. NULL: no memory.
+ * @root must outlive the source.
+ */
+struct source *source_create(size_t bytes, const struct source_table *table, enum reading_quantity quantity,
+                             const struct root *root);
+
+/*
+ * For a source's read(): sets *ret_reading from an attempt that returned @fault (0: @value was read) and keeps the last
+ * good reading.
+ */
+void source_give(struct source *source, int fault, int64_t value, uint64_t now_us, struct reading *ret_reading);
 
 /* Returns the rank; SOURCE_PASSED_OVER also for a source that is aside. */
 uint32_t source_rank(const struct source *source);

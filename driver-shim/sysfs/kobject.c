@@ -163,6 +163,17 @@ bool kobject_find(const struct root *root, struct kobject *kobject)
     return false;
 }
 
+int kobject_read_number(const struct root *root, struct kobject *kobject, const char *file, int64_t *ret_number)
+{
+    char path[256];
+
+    if (!kobject_find(root, kobject)) {
+        return -ENOENT;
+    }
+    kobject_path(kobject, file, path, sizeof(path));
+    return root_read_number(root, path, ret_number);
+}
+
 void kobject_id(const struct kobject *kobject, char *id, size_t cap)
 {
     label_format(id, cap, "%s#%u@%s", kobject->name, kobject->twin, kobject->device);

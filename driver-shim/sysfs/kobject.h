@@ -55,6 +55,9 @@ bool kobject_find(const struct root *root, struct kobject *kobject);
 /* Prints the path of a file of the object: "/sys/class/thermal/thermal_zone3/temp". */
 void kobject_path(const struct kobject *kobject, const char *file, char *path, size_t cap);
 
+/* Finds the object and reads a number from its file @file, as root_read_number() does. -ENOENT: it is gone. */
+int kobject_read_number(const struct root *root, struct kobject *kobject, const char *file, int64_t *ret_number);
+
 /* Prints a text that identifies the object independently of its number. */
 void kobject_id(const struct kobject *kobject, char *id, size_t cap);
 

@@ -12,4 +12,7 @@
  */
 void label_format(char *text, size_t cap, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Prints into the array @text. */
+#define label_set(text, ...) label_format(text, sizeof(text), __VA_ARGS__)
+
 #endif

@@ -17,7 +17,7 @@ static void make(void)
 static enum reading_state take(int64_t value)
 {
     now_us += 1000000;
-    plausible_take(&heat, value, now_us, &reading);
+    plausible_give(&heat, 0, value, now_us, &reading);
     ck_assert((reading.state == READING_OK) == (reading.why[0] == '\0'));
     return reading.state;
 }
@@ -110,7 +110,7 @@ START_TEST(jumps_with_nonsense_or_a_failure_between_are_not_in_a_row)
     take(85000);
     take(-650788984);
     ck_assert_int_eq(take(85000), READING_IMPLAUSIBLE);
-    plausible_fail(&heat, -EIO, &reading);
+    plausible_give(&heat, -EIO, 0, 0, &reading);
     ck_assert_int_eq(reading.state, READING_STALE);
     ck_assert_int_eq(reading.value, 45000);
     ck_assert_int_eq(take(85000), READING_IMPLAUSIBLE);
@@ -197,7 +197,7 @@ START_TEST(each_fault_has_its_state)
 
     take(45000);
     for (size_t i = 0; i < COUNTOF(rows); i++) {
-        plausible_fail(&heat, rows[i].fault, &reading);
+        plausible_give(&heat, rows[i].fault, 0, 0, &reading);
         ck_assert_int_eq(reading.state, rows[i].state);
         ck_assert_int_eq(reading.value, rows[i].value);
         ck_assert_str_ne(reading.why, "");

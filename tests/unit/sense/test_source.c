@@ -58,10 +58,10 @@ START_TEST(source_is_found_by_kind_and_id)
     struct source b;
 
     source_init(&a, &five, READING_POWER);
-    label_format(a.id, sizeof(a.id), "x");
+    label_set(a.id, "x");
     list_append(&sources, &a.link);
     source_init(&b, &never, READING_POWER);
-    label_format(b.id, sizeof(b.id), "x");
+    label_set(b.id, "x");
     list_append(&sources, &b.link);
 
     ck_assert_ptr_eq(source_find(&sources, "never", "x"), &b);
@@ -74,12 +74,12 @@ START_TEST(foreign_text_becomes_one_line_of_whole_characters)
 {
     char text[8];
 
-    label_format(text, sizeof(text), "a\x1b\n\xff");
+    label_set(text, "a\x1b\n\xff");
     ck_assert(utf8_is_valid(text, strlen(text), NULL));
     ck_assert_ptr_null(strpbrk(text, "\x1b\n"));
-    label_format(text, sizeof(text), "abcde%s", "\u00b0C");
+    label_set(text, "abcde%s", "\u00b0C");
     ck_assert_str_eq(text, "abcde\u00b0");
-    label_format(text, sizeof(text), "abcdef%s", "\u00b0C");
+    label_set(text, "abcdef%s", "\u00b0C");
     ck_assert_str_eq(text, "abcdef");
 }
 END_TEST

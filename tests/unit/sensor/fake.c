@@ -41,7 +41,7 @@ static void init(struct fake *fake, const struct source_table *table, enum readi
 {
     memset(fake, 0, sizeof(*fake));
     source_init(&fake->source, table, quantity);
-    label_format(fake->source.name, sizeof(fake->source.name), "%s", name);
+    label_set(fake->source.name, "%s", name);
     fake->source.rank = rank;
     pthread_mutex_init(&fake->lock, NULL);
     pthread_cond_init(&fake->turn, NULL);
