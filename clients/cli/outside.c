@@ -6,15 +6,15 @@
 
 /* As `sotto-tool --list` tells them; tokenize is here by its own name, and there with --file. */
 const struct outside cli_outside[] = {
-    { "convert", "make a GGUF file of a Hugging Face folder" },
-    { "doctor", "look at this machine: devices, sensors, limits, and what to change" },
+    { "convert", "make a GGUF file from a Hugging Face folder" },
+    { "doctor", "check this machine: devices, sensors, limits, and what to change" },
     { "inspect", "show what is in a model file and what sotto does with it" },
-    { "logits", "show what a model gives after some tokens" },
-    { "perplexity", "tell how well a model foretells a text, and what a format costs" },
-    { "plan", "tell what a chip can give a model at best" },
+    { "logits", "show the logits of a model after some tokens" },
+    { "perplexity", "measure how well a model predicts a text, and what a format costs" },
+    { "plan", "compute the best that a chip can do for a model" },
     { "quantize", "write a model file in fewer bits" },
-    { "render", "put a conversation through a chat template" },
-    { "sensors", "show what the machine tells of load, heat, power and memory" },
+    { "render", "apply a chat template to a conversation" },
+    { "sensors", "show the sensors of load, heat, power and memory" },
     { NULL, NULL },
 };
 

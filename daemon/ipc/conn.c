@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/ask.h"
+#include "ipc/conn_request.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -81,12 +81,13 @@ static void end_creditless(struct conn *conn)
     uint64_t now_ms = clock_mono_us() / 1000;
     struct list *link;
 
-    list_for_each (link, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
-        bool waits = ask->credit != ASK_CREDIT_ENDLESS && now_ms - ask->moved_ms >= conn->ipc->limits.stall_ms;
+    list_for_each (link, &conn->requests) {
+        struct conn_request *conn_request = container_of(link, struct conn_request, link);
+        bool waits = conn_request->credit != CONN_REQUEST_CREDIT_ENDLESS &&
+                     now_ms - conn_request->moved_ms >= conn->ipc->limits.stall_ms;
 
-        if (ask->stream && (ask->credit == 0 || waits)) {
-            stream_abort(ask->stream, SOTTO__V1__CODE__CODE_ABORTED,
+        if (conn_request->stream && (conn_request->credit == 0 || waits)) {
+            stream_abort(conn_request->stream, SOTTO__V1__CODE__CODE_ABORTED,
                          "the connection was closed for sending, and the stream is out of credit");
         }
     }
@@ -150,8 +151,8 @@ static void forget_asks(struct conn *conn)
 {
     struct list *link;
 
-    while ((link = list_first(&conn->asks)) != NULL) {
-        ask_forget(container_of(link, struct ask, link));
+    while ((link = list_first(&conn->requests)) != NULL) {
+        conn_request_forget(container_of(link, struct conn_request, link));
     }
 }
 
@@ -208,7 +209,7 @@ static void finish_sending(struct conn *conn)
 
 void conn_ask_ended(struct conn *conn)
 {
-    if (conn->state == CONN_HALF && !conn->n_asks) {
+    if (conn->state == CONN_HALF && !conn->n_requests) {
         finish_sending(conn);
     }
 }
@@ -331,7 +332,7 @@ int conn_accept(struct ipc *ipc, uv_stream_t *server)
     conn->ipc = ipc;
     conn->id = ++ipc->last_id;
     list_init(&conn->dirty);
-    list_init(&conn->asks);
+    list_init(&conn->requests);
     buf_init(&conn->in, MEM_WIRE, FRAME_HEAD_BYTES + LIMIT_FRAME + IPC_READ_BYTES);
     buf_init(&conn->out, MEM_WIRE, LIMIT_OUT_MAX + 2 * (FRAME_HEAD_BYTES + LIMIT_FRAME));
     buf_init(&conn->flying, MEM_WIRE, conn->out.max);

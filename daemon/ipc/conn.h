@@ -63,8 +63,8 @@ struct conn {
 
     uint64_t due_ms[DUE_COUNT];   /* CLOCK_MONOTONIC; 0: not waiting */
     struct compositor compositor; /* what it says of its screen, if it is one */
-    struct list asks;             /* ask::link: requests without their last answer */
-    uint32_t n_asks;
+    struct list requests;         /* conn_request::link: requests without their last answer */
+    uint32_t n_requests;
 };
 
 /* Accepts from @server (a listener's pipe). 0, or a fault: then nothing was accepted. */

@@ -4,7 +4,7 @@
  */
 #include "base/err.h"
 #include "base/log.h"
-#include "ipc/ask.h"
+#include "ipc/conn_request.h"
 #include "ipc/route.h"
 #include <inttypes.h>
 #include <poll.h>
@@ -128,11 +128,11 @@ static void end_watches(struct conn *conn)
     struct list *link;
     struct list *after;
 
-    list_for_each_safe (link, after, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
+    list_for_each_safe (link, after, &conn->requests) {
+        struct conn_request *conn_request = container_of(link, struct conn_request, link);
 
-        if (!list_is_empty(&ask->watch)) {
-            route_cancel(ask);
+        if (!list_is_empty(&conn_request->watch)) {
+            route_cancel(conn_request);
         }
     }
 }
@@ -146,7 +146,7 @@ static void on_end(struct conn *conn)
     conn_move(conn, CONN_HALF);
     conn_wait(conn, DUE_HALF_FRAME, 0);
     conn_wait(conn, DUE_HALF, 1);
-    log_debug("ipc", "connection %" PRIu64 ": half-closed with %" PRIu32 " requests", conn->id, conn->n_asks);
+    log_debug("ipc", "connection %" PRIu64 ": half-closed with %" PRIu32 " requests", conn->id, conn->n_requests);
     end_watches(conn);
     conn_ask_ended(conn);
 }

@@ -5,7 +5,7 @@
  * byte for the stall time, the connection ends.
  */
 #include "base/clock.h"
-#include "ipc/ask.h"
+#include "ipc/conn_request.h"
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
@@ -58,11 +58,11 @@ static void park(struct conn *conn, bool parked)
     struct list *link;
 
     conn->is_parked = parked;
-    list_for_each (link, &conn->asks) {
-        struct ask *ask = container_of(link, struct ask, link);
+    list_for_each (link, &conn->requests) {
+        struct conn_request *conn_request = container_of(link, struct conn_request, link);
 
-        if (ask->stream) {
-            stream_park(ask->stream, parked);
+        if (conn_request->stream) {
+            stream_park(conn_request->stream, parked);
         }
     }
 }

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 
 /* A stream that is on its way is not stalled, though nobody is told how it gets on. */
-static void move(struct ask *ask)
+static void move(struct conn_request *conn_request)
 {
-    ask->moved_ms = clock_mono_us() / 1000;
+    conn_request->moved_ms = clock_mono_us() / 1000;
 }
 
 static void on_accepted(void *owner, const Sotto__V1__Accepted *accepted)
@@ -28,7 +28,7 @@ static void on_embedding(void *owner, const Sotto__V1__Embedding *embedding)
 
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_EMBEDDING;
     frame.embedding = (Sotto__V1__Embedding *)(uintptr_t)embedding; /* packing does not write */
-    ask_answer(owner, &frame);
+    conn_request_answer(owner, &frame);
 }
 
 static void on_opened(void *owner, const Sotto__V1__SessionOpened *opened)
@@ -37,7 +37,7 @@ static void on_opened(void *owner, const Sotto__V1__SessionOpened *opened)
 
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_SESSION_OPENED;
     frame.session_opened = (Sotto__V1__SessionOpened *)(uintptr_t)opened;
-    ask_answer(owner, &frame);
+    conn_request_answer(owner, &frame);
 }
 
 static void on_done(void *owner, const Sotto__V1__Done *done)
@@ -46,12 +46,12 @@ static void on_done(void *owner, const Sotto__V1__Done *done)
 
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_DONE;
     frame.done = (Sotto__V1__Done *)(uintptr_t)done;
-    ask_answer(owner, &frame);
+    conn_request_answer(owner, &frame);
 }
 
 static void on_error(void *owner, const Sotto__V1__Error *error)
 {
-    ask_fail(owner, error);
+    conn_request_fail(owner, error);
 }
 
 const struct stream_sink ending_sink = {
@@ -63,15 +63,15 @@ const struct stream_sink ending_sink = {
     .on_error = on_error,
 };
 
-void ending_begin(struct ask *ask, int r, const struct diag *diag, uint32_t retry_ms)
+void ending_begin(struct conn_request *conn_request, int r, const struct diag *diag, uint32_t retry_ms)
 {
     if (r) {
-        ask->stream = NULL;
-        ask_refused(ask, r, diag, retry_ms);
+        conn_request->stream = NULL;
+        conn_request_refused(conn_request, r, diag, retry_ms);
         return;
     }
-    move(ask);
-    if (ask->stream && ask->conn->is_parked) {
-        stream_park(ask->stream, true);
+    move(conn_request);
+    if (conn_request->stream && conn_request->conn->is_parked) {
+        stream_park(conn_request->stream, true);
     }
 }

@@ -12,6 +12,6 @@
 extern const struct stream_sink ending_sink;
 
 /* Behind the call that made ask->stream; @r, @diag and @retry_ms are its. Refuses, or lets the stream begin. */
-void ending_begin(struct ask *ask, int r, const struct diag *diag, uint32_t retry_ms);
+void ending_begin(struct conn_request *conn_request, int r, const struct diag *diag, uint32_t retry_ms);
 
 #endif

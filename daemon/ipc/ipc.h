@@ -66,7 +66,7 @@ struct ipc {
     struct list conns;     /* conn::link */
     struct list dirty;     /* conn::dirty: bytes were queued in this turn of the loop */
     struct list tenants;   /* tenant::link */
-    struct list watches;   /* ask::watch */
+    struct list watches;   /* conn_request::watch */
     uint32_t n_conns;      /* served: those refused and being closed don't count */
     bool told_full;        /* the log has a line about the limit that is reached */
     uint64_t told_from_us; /* a while of lines about peers, and how many it has had */

@@ -30,14 +30,14 @@ static void fill_limits(const struct grant *grant, Sotto__V1__Limits *limits)
     limits->admin = grant->admin;
 }
 
-void on_hello(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_hello(struct conn *conn, struct conn_request *conn_request, const Sotto__V1__ClientFrame *frame)
 {
     const Sotto__V1__Hello *hello = frame->hello;
     Sotto__V1__ServerFrame answer = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Welcome welcome = SOTTO__V1__WELCOME__INIT;
     Sotto__V1__Limits limits = SOTTO__V1__LIMITS__INIT;
 
-    (void)ask;
+    (void)conn_request;
     if (hello->version_min > PROTO_VERSION || hello->version_max < PROTO_VERSION) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, "hello.version_min",
                   "this daemon speaks version %d, the client versions %" PRIu32 " to %" PRIu32, PROTO_VERSION,

@@ -6,11 +6,11 @@
 #include "proto/check.h"
 #include <inttypes.h>
 
-void on_hint(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_hint(struct conn *conn, struct conn_request *conn_request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
 
-    (void)ask;
+    (void)conn_request;
     if (frame->stream) {
         diag_blame(&diag, "stream", "graphics_hint came on stream %" PRIu32 "; its stream is 0", frame->stream);
         conn_refuse(conn, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, &diag, 0);

@@ -5,7 +5,7 @@
 #include "ipc/route.h"
 #include <inttypes.h>
 
-void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_reload(struct conn *conn, struct conn_request *conn_request, const Sotto__V1__ClientFrame *frame)
 {
     Sotto__V1__ServerFrame answer = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Reloaded reloaded = SOTTO__V1__RELOADED__INIT;
@@ -16,10 +16,10 @@ void on_reload(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame 
     log_info("ipc", "connection %" PRIu64 ", uid %" PRIu32 ": asks for a reload", conn->id, conn->peer.uid);
     r = conn->ipc->ops->reload(conn->ipc->owner, &reloaded, &diag);
     if (r) {
-        ask_refused(ask, r, &diag, 0);
+        conn_request_refused(conn_request, r, &diag, 0);
         return;
     }
     answer.body_case = SOTTO__V1__SERVER_FRAME__BODY_RELOADED;
     answer.reloaded = &reloaded;
-    ask_answer(ask, &answer);
+    conn_request_answer(conn_request, &answer);
 }

@@ -152,11 +152,11 @@ static void add_counters(const struct ipc_counts *counts, Sotto__V1__StatusRepor
 
 static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena *arena)
 {
-    struct ask *ask = owner;
-    struct ipc *ipc = ask->conn->ipc;
+    struct conn_request *conn_request = owner;
+    struct ipc *ipc = conn_request->conn->ipc;
     Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
 
-    ask->ticket = NULL;
+    conn_request->ticket = NULL;
     report->instance = ipc->instance;
     report->server = (char *)(uintptr_t) "sottod/" SOTTO_VERSION;
     report->uptime_ms = (clock_boot_us() - ipc->started_us) / 1000;
@@ -165,20 +165,20 @@ static void on_report(void *owner, Sotto__V1__StatusReport *report, struct arena
     report->connections = ipc->n_conns;
     add_memory(ipc->own.rss_bytes, report, arena);
     add_counters(&ipc->counts, report, arena);
-    ipc->ops->describe(ipc->owner, &ask->conn->grant, report);
+    ipc->ops->describe(ipc->owner, &conn_request->conn->grant, report);
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_STATUS_REPORT;
     frame.status_report = report;
-    ask_answer(ask, &frame);
+    conn_request_answer(conn_request, &frame);
 }
 
-void on_status(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_status(struct conn *conn, struct conn_request *conn_request, const Sotto__V1__ClientFrame *frame)
 {
     struct diag diag = DIAG_INIT;
-    int r = hub_status(conn->ipc->hub, &conn->grant, on_report, ask, &ask->ticket, &diag);
+    int r = hub_status(conn->ipc->hub, &conn->grant, on_report, conn_request, &conn_request->ticket, &diag);
 
     (void)frame;
     if (r) {
-        ask->ticket = NULL;
-        ask_refused(ask, r, &diag, 0);
+        conn_request->ticket = NULL;
+        conn_request_refused(conn_request, r, &diag, 0);
     }
 }

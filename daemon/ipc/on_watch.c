@@ -22,20 +22,20 @@ static uint32_t topic_bit(const char *topic)
     return 0;
 }
 
-void on_watch(struct conn *conn, struct ask *ask, const Sotto__V1__ClientFrame *frame)
+void on_watch(struct conn *conn, struct conn_request *conn_request, const Sotto__V1__ClientFrame *frame)
 {
     for (size_t i = 0; i < frame->watch->n_topics; i++) {
-        ask->topics |= topic_bit(frame->watch->topics[i]);
+        conn_request->topics |= topic_bit(frame->watch->topics[i]);
     }
-    list_append(&conn->ipc->watches, &ask->watch);
+    list_append(&conn->ipc->watches, &conn_request->watch);
 }
 
 /* Events about a stream are for its own user, and for those whom policy lets observe. */
-static bool may_see(const struct ask *ask, uint32_t bit, uint32_t uid)
+static bool may_see(const struct conn_request *conn_request, uint32_t bit, uint32_t uid)
 {
-    const struct grant *grant = &ask->conn->grant;
+    const struct grant *grant = &conn_request->conn->grant;
 
-    if (ask->topics && !(ask->topics & bit)) {
+    if (conn_request->topics && !(conn_request->topics & bit)) {
         return false;
     }
     return uid == UINT32_MAX || uid == grant->uid || grant->observe;
@@ -49,17 +49,17 @@ struct news {
     struct buf packed; /* the frame, when nothing was dropped before; empty: not made yet */
 };
 
-static void tell(struct ask *ask, struct news *news)
+static void tell(struct conn_request *conn_request, struct news *news)
 {
-    if (ask->conn->is_parked) {
-        ask->n_dropped++;
-        ask->conn->ipc->counts.n_events_lost++;
+    if (conn_request->conn->is_parked) {
+        conn_request->n_dropped++;
+        conn_request->conn->ipc->counts.n_events_lost++;
         return;
     }
-    if (ask->n_dropped > 0) {
-        news->event.dropped = ask->n_dropped;
-        ask->n_dropped = 0;
-        ask_tell(ask, &news->frame);
+    if (conn_request->n_dropped > 0) {
+        news->event.dropped = conn_request->n_dropped;
+        conn_request->n_dropped = 0;
+        conn_request_tell(conn_request, &news->frame);
         news->event.dropped = 0;
         news->frame.stream = 0;
         return;
@@ -68,7 +68,7 @@ static void tell(struct ask *ask, struct news *news)
         buf_eat(&news->packed, FRAME_HEAD_BYTES);
     }
     if (news->packed.n > 0) {
-        conn_send_shared(ask->conn, ask->label, &news->packed);
+        conn_send_shared(conn_request->conn, conn_request->label, &news->packed);
     }
 }
 
@@ -99,10 +99,10 @@ void ipc_event(struct ipc *ipc, const char *topic, const char *name, const char 
     buf_init(&news.packed, MEM_WIRE, EVENT_MOST);
     /* Telling may end a watcher's own connection, and no other's. */
     list_for_each_safe (link, after, &ipc->watches) {
-        struct ask *ask = container_of(link, struct ask, watch);
+        struct conn_request *conn_request = container_of(link, struct conn_request, watch);
 
-        if (may_see(ask, bit, uid)) {
-            tell(ask, &news);
+        if (may_see(conn_request, bit, uid)) {
+            tell(conn_request, &news);
         }
     }
     buf_finish(&news.packed);

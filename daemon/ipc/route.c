@@ -64,7 +64,7 @@ static void refuse_unknown(struct conn *conn, uint32_t label)
         return;
     }
     diag_set(&diag, "this daemon does not know that request; it is of a later version, or the frame has no body");
-    if (label && ask_find(conn, label)) {
+    if (label && conn_request_find(conn, label)) {
         refuse_label(conn, label, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, diag.text);
     } else {
         conn_refuse(conn, label, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, &diag, 0);
@@ -99,11 +99,11 @@ static bool may_ask(struct conn *conn, const struct route *route, const Sotto__V
 
     if (!label) {
         diag_blame(&diag, "stream", "%s needs a stream that is not 0; 0 is the connection itself", route->name);
-    } else if (ask_find(conn, label)) {
+    } else if (conn_request_find(conn, label)) {
         refuse_label(conn, label, SOTTO__V1__CODE__CODE_ALREADY_EXISTS,
                      "a request with that stream is live on this connection; it runs on, the new one was refused");
         return false;
-    } else if (conn->n_asks >= LIMIT_STREAMS) {
+    } else if (conn->n_requests >= LIMIT_STREAMS) {
         code = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
         diag_set(&diag, "this connection has %u open requests, which is the limit; wait for one to end", LIMIT_STREAMS);
     } else if (route->admin && !conn->grant.admin) {
@@ -120,7 +120,7 @@ static bool may_ask(struct conn *conn, const struct route *route, const Sotto__V
 void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
 {
     const struct route *route = find_route(frame);
-    struct ask *ask;
+    struct conn_request *conn_request;
 
     if (!route) {
         refuse_unknown(conn, frame->stream);
@@ -141,37 +141,37 @@ void route_frame(struct conn *conn, const Sotto__V1__ClientFrame *frame)
         return;
     }
     if (route->kind == ROUTE_ABOUT) {
-        ask = ask_find(conn, frame->stream);
-        if (ask) {
-            route->run(conn, ask, frame);
+        conn_request = conn_request_find(conn, frame->stream);
+        if (conn_request) {
+            route->run(conn, conn_request, frame);
         }
         return;
     }
     if (!may_ask(conn, route, frame)) {
         return;
     }
-    ask = ask_open(conn, frame->stream);
-    if (!ask) {
+    conn_request = conn_request_open(conn, frame->stream);
+    if (!conn_request) {
         conn_fail(conn, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "", "the daemon has no memory for a request");
         return;
     }
-    route->run(conn, ask, frame);
+    route->run(conn, conn_request, frame);
 }
 
-void route_cancel(struct ask *ask)
+void route_cancel(struct conn_request *conn_request)
 {
     Sotto__V1__ServerFrame frame = SOTTO__V1__SERVER_FRAME__INIT;
     Sotto__V1__Done done = SOTTO__V1__DONE__INIT;
 
-    if (ask->stream) {
-        stream_cancel(ask->stream); /* its Done tells what was used */
+    if (conn_request->stream) {
+        stream_cancel(conn_request->stream); /* its Done tells what was used */
         return;
     }
-    if (ask->ticket) {
-        ticket_forget(ask->ticket);
+    if (conn_request->ticket) {
+        ticket_forget(conn_request->ticket);
     }
     done.reason = SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
     frame.body_case = SOTTO__V1__SERVER_FRAME__BODY_DONE;
     frame.done = &done;
-    ask_answer(ask, &frame);
+    conn_request_answer(conn_request, &frame);
 }

@@ -138,14 +138,14 @@ def a_file_that_would_not_run_is_told():
         code, out, err = sotto("convert", folder, path)
 
         equal((code, out), (1, ""))
-        holds(f"{path}: the new file would not run: 4 heads cannot share 3 heads of keys" in err, err)
+        holds(f"{path}: sotto would not run the new file: 4 heads cannot share 3 heads of keys" in err, err)
 
 
 @fact
-def wrong_words_are_told():
-    for words, said in [([], "DIR and OUT.gguf are wanted"), (["a"], "DIR and OUT.gguf are wanted"),
-                        (["a", "b", "c"], '"c" is one argument too many'),
-                        (["--type", "Q9", "a", "b"], 'nothing here writes the format "Q9"')]:
+def wrong_arguments_are_reported():
+    for words, said in [([], "DIR is missing"), (["a"], "OUT.gguf is missing"),
+                        (["a", "b", "c"], 'unexpected argument "c"'),
+                        (["--type", "Q9", "a", "b"], '"Q9" is not a format that can be written')]:
         code, out, err = sotto("convert", *words)
         equal((code, out), (2, ""), words)
         holds(said in err, err)

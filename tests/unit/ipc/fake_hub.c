@@ -352,7 +352,7 @@ void hub_hint_ends(struct hub *hub, struct compositor *compositor)
     compositor->at_us = 0;
 }
 
-void fake_hub_turn(struct hub *hub)
+void fake_hub_iterate(struct hub *hub)
 {
     struct list *link;
     struct list *after;

@@ -2,7 +2,7 @@
  * Fake hub: the hub's door, played by the test
  *
  * Streams do nothing by themselves: a test lets them speak. What the door promises to answer later (a cancelled
- * stream's Done, an aborted one's Error, tokenising) is answered in fake_hub_turn(), never from inside a call.
+ * stream's Done, an aborted one's Error, tokenising) is answered in fake_hub_iterate(), never from inside a call.
  */
 #ifndef SOTTO_TESTS_FAKE_HUB_H
 #define SOTTO_TESTS_FAKE_HUB_H
@@ -39,7 +39,7 @@ struct hub {
 
 void fake_hub_init(struct hub *hub);
 void fake_hub_finish(struct hub *hub); /* nothing may be live */
-void fake_hub_turn(struct hub *hub);
+void fake_hub_iterate(struct hub *hub);
 
 /* The @i-th live stream; the test fails if there is none. */
 struct stream *fake_stream(struct hub *hub, unsigned i);

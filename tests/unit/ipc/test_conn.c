@@ -1,25 +1,25 @@
 /*
  * The opening of a connection, frames whole and torn, labels.
  */
-#include "world.h"
+#include "fixture.h"
 #include <string.h>
 
-static struct world world;
+static struct fixture fixture;
 static struct client one;
 static struct client two;
 
 static void setup(void)
 {
-    world_open(&world);
-    client_connect(&world, &one);
-    client_connect(&world, &two);
+    fixture_open(&fixture);
+    client_connect(&fixture, &one);
+    client_connect(&fixture, &two);
 }
 
 static void teardown(void)
 {
     client_close(&one);
     client_close(&two);
-    world_close(&world);
+    fixture_close(&fixture);
 }
 
 static Sotto__V1__ClientFrame hello_frame(Sotto__V1__Hello *hello)
@@ -57,8 +57,8 @@ START_TEST(hello_is_answered_by_welcome_with_the_peers_limits)
     Sotto__V1__ClientFrame frame = hello_frame(&hello);
     const Sotto__V1__Welcome *welcome;
 
-    client_send(&world, &one, &frame);
-    welcome = client_expect(&world, &one, HAS(WELCOME), 0)->welcome;
+    client_send(&fixture, &one, &frame);
+    welcome = client_expect(&fixture, &one, HAS(WELCOME), 0)->welcome;
 
     ck_assert_uint_eq(welcome->version, 1);
     ck_assert_uint_eq(strlen(welcome->instance), 32);
@@ -70,26 +70,26 @@ END_TEST
 
 START_TEST(a_request_before_hello_ends_its_connection_alone)
 {
-    client_hello(&world, &two);
+    client_hello(&fixture, &two);
 
-    client_generate(&world, &one, 1);
+    client_generate(&fixture, &one, 1);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
-    client_expect_end(&world, &one);
-    client_generate(&world, &two, 1);
-    fake_accept(fake_stream(&world.hub, 0));
-    client_expect(&world, &two, HAS(ACCEPTED), 1);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
+    client_expect_end(&fixture, &one);
+    client_generate(&fixture, &two, 1);
+    fake_accept(fake_stream(&fixture.hub, 0));
+    client_expect(&fixture, &two, HAS(ACCEPTED), 1);
 }
 END_TEST
 
 START_TEST(who_says_nothing_is_asked_to_leave)
 {
-    world.ipc->limits.hello_ms = 50;
+    fixture.ipc->limits.hello_ms = 50;
     client_close(&two);
-    client_connect(&world, &two);
+    client_connect(&fixture, &two);
 
-    client_expect_error(&world, &two, 0, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, true);
-    client_expect_end(&world, &two);
+    client_expect_error(&fixture, &two, 0, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, true);
+    client_expect_end(&fixture, &two);
 }
 END_TEST
 
@@ -98,11 +98,11 @@ START_TEST(a_second_hello_is_fatal)
     Sotto__V1__Hello hello;
     Sotto__V1__ClientFrame frame = hello_frame(&hello);
 
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
@@ -112,10 +112,10 @@ START_TEST(hello_on_a_stream_is_fatal)
     Sotto__V1__ClientFrame frame = hello_frame(&hello);
 
     frame.stream = 5;
-    client_send(&world, &one, &frame);
+    client_send(&fixture, &one, &frame);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
@@ -127,9 +127,9 @@ START_TEST(a_version_of_the_future_is_refused_with_both_ranges)
 
     hello.version_min = 2;
     hello.version_max = 3;
-    client_send(&world, &one, &frame);
+    client_send(&fixture, &one, &frame);
 
-    error = client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, true);
+    error = client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, true);
     ck_assert_ptr_nonnull(strstr(error->message, "speaks version 1"));
     ck_assert_ptr_nonnull(strstr(error->message, "2 to 3"));
 }
@@ -141,9 +141,9 @@ START_TEST(a_hello_out_of_range_is_fatal_and_names_the_field)
     Sotto__V1__ClientFrame frame = hello_frame(&hello);
 
     hello.version_min = 0;
-    client_send(&world, &one, &frame);
+    client_send(&fixture, &one, &frame);
 
-    ck_assert_str_eq(client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true)->field,
+    ck_assert_str_eq(client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true)->field,
                      "hello.version_min");
 }
 END_TEST
@@ -159,12 +159,12 @@ START_TEST(a_claimed_length_sets_no_memory_aside)
 
     mem_read(MEM_WIRE, &before);
     for (size_t i = 0; i < COUNTOF(many); i++) {
-        client_connect(&world, &many[i]);
-        client_send_bytes(&world, &many[i], head, sizeof(head));
+        client_connect(&fixture, &many[i]);
+        client_send_bytes(&fixture, &many[i], head, sizeof(head));
     }
     for (size_t i = 0; i < COUNTOF(many); i++) {
-        client_expect_error(&world, &many[i], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
-        client_expect_end(&world, &many[i]);
+        client_expect_error(&fixture, &many[i], 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+        client_expect_end(&fixture, &many[i]);
         client_close(&many[i]);
     }
     mem_read(MEM_WIRE, &after);
@@ -178,11 +178,11 @@ START_TEST(before_welcome_a_frame_has_4096_bytes_at_most)
     uint8_t *most = padded_frame(LIMIT_FRAME_NEW);
     uint8_t *beyond = padded_frame(LIMIT_FRAME_NEW + 1);
 
-    client_send_bytes(&world, &one, most, LIMIT_FRAME_NEW + 4);
-    client_send_bytes(&world, &two, beyond, LIMIT_FRAME_NEW + 5);
+    client_send_bytes(&fixture, &one, most, LIMIT_FRAME_NEW + 4);
+    client_send_bytes(&fixture, &two, beyond, LIMIT_FRAME_NEW + 5);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
-    client_expect_error(&world, &two, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, true);
+    client_expect_error(&fixture, &two, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
     free(most);
     free(beyond);
 }
@@ -193,13 +193,13 @@ START_TEST(after_welcome_the_limit_is_taken_and_one_more_is_not)
     uint8_t *most = padded_frame(LIMIT_FRAME);
     uint8_t *beyond = padded_frame(LIMIT_FRAME + 1);
 
-    client_hello(&world, &one);
-    client_send_bytes(&world, &one, most, LIMIT_FRAME + 4u);
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, false);
-    client_send_bytes(&world, &one, beyond, 4);
+    client_hello(&fixture, &one);
+    client_send_bytes(&fixture, &one, most, LIMIT_FRAME + 4u);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, false);
+    client_send_bytes(&fixture, &one, beyond, 4);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&fixture, &one);
     free(most);
     free(beyond);
 }
@@ -210,11 +210,11 @@ START_TEST(a_frame_may_come_one_byte_at_a_time)
     static const uint8_t hello[] = { 0x0b, 0, 0, 0, 0x12, 0x09, 0x08, 0x01, 0x10, 0x01, 0x1a, 0x03, 'h', 'e', 'x' };
 
     for (size_t i = 0; i < sizeof(hello); i++) {
-        client_send_bytes(&world, &one, hello + i, 1);
-        world_turn(&world);
+        client_send_bytes(&fixture, &one, hello + i, 1);
+        fixture_iterate(&fixture);
     }
 
-    client_expect(&world, &one, HAS(WELCOME), 0);
+    client_expect(&fixture, &one, HAS(WELCOME), 0);
 }
 END_TEST
 
@@ -227,12 +227,12 @@ START_TEST(several_frames_may_come_in_one_write_and_end_within_the_next_head)
     };
     static const uint8_t rest[] = { 0, 0, 0x08, 0x02, 0x42, 0x00 }; /* 2: list_models */
 
-    client_send_bytes(&world, &one, bytes, sizeof(bytes));
-    client_expect(&world, &one, HAS(WELCOME), 0);
-    client_expect(&world, &one, HAS(MODELS), 1);
-    client_send_bytes(&world, &one, rest, sizeof(rest));
+    client_send_bytes(&fixture, &one, bytes, sizeof(bytes));
+    client_expect(&fixture, &one, HAS(WELCOME), 0);
+    client_expect(&fixture, &one, HAS(MODELS), 1);
+    client_send_bytes(&fixture, &one, rest, sizeof(rest));
 
-    client_expect(&world, &one, HAS(MODELS), 2);
+    client_expect(&fixture, &one, HAS(MODELS), 2);
 }
 END_TEST
 
@@ -240,12 +240,12 @@ START_TEST(an_empty_frame_is_an_unknown_request)
 {
     static const uint8_t empty[] = { 0, 0, 0, 0 };
 
-    client_hello(&world, &one);
-    client_send_bytes(&world, &one, empty, sizeof(empty));
+    client_hello(&fixture, &one);
+    client_send_bytes(&fixture, &one, empty, sizeof(empty));
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, false);
-    client_generate(&world, &one, 1);
-    ck_assert_uint_eq(world.hub.n_opened, 1);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_UNIMPLEMENTED, false);
+    client_generate(&fixture, &one, 1);
+    ck_assert_uint_eq(fixture.hub.n_opened, 1);
 }
 END_TEST
 
@@ -253,22 +253,22 @@ START_TEST(half_a_frame_has_its_time)
 {
     static const uint8_t half[] = { 9, 0, 0, 0, 1 };
 
-    world.ipc->limits.half_frame_ms = 50;
-    client_hello(&world, &one);
-    client_send_bytes(&world, &one, half, sizeof(half));
+    fixture.ipc->limits.half_frame_ms = 50;
+    client_hello(&fixture, &one);
+    client_send_bytes(&fixture, &one, half, sizeof(half));
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_DEADLINE_EXCEEDED, true);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
 START_TEST(silence_between_frames_may_last)
 {
-    world.ipc->limits.half_frame_ms = 20;
-    world.ipc->limits.hello_ms = 20;
-    client_hello(&world, &one);
+    fixture.ipc->limits.half_frame_ms = 20;
+    fixture.ipc->limits.hello_ms = 20;
+    client_hello(&fixture, &one);
 
-    client_expect_silence(&world, &one, 100);
+    client_expect_silence(&fixture, &one, 100);
 }
 END_TEST
 
@@ -276,15 +276,15 @@ START_TEST(garbage_ends_its_connection_and_nobody_elses)
 {
     static const uint8_t garbage[] = { 5, 0, 0, 0, 0x0b, 0xff, 0xff, 0xff, 0xff };
 
-    client_hello(&world, &one);
-    client_hello(&world, &two);
-    client_generate(&world, &two, 1);
-    client_send_bytes(&world, &one, garbage, sizeof(garbage));
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
+    client_generate(&fixture, &two, 1);
+    client_send_bytes(&fixture, &one, garbage, sizeof(garbage));
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true);
-    client_expect_end(&world, &one);
-    fake_delta(fake_stream(&world.hub, 0), 1, 3);
-    client_expect(&world, &two, HAS(DELTA), 1);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, true);
+    client_expect_end(&fixture, &one);
+    fake_delta(fake_stream(&fixture.hub, 0), 1, 3);
+    client_expect(&fixture, &two, HAS(DELTA), 1);
 }
 END_TEST
 
@@ -305,11 +305,11 @@ START_TEST(a_frame_that_multiplies_in_memory_is_refused)
     }
     frame_head(bytes, (uint32_t)(at - 4));
     bytes[5] = (uint8_t)(((at - 9) & 0x7f) | 0x80);
-    client_hello(&world, &one);
-    client_send_bytes(&world, &one, bytes, at);
+    client_hello(&fixture, &one);
+    client_send_bytes(&fixture, &one, bytes, at);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&fixture, &one);
     free(bytes);
 }
 END_TEST
@@ -320,65 +320,65 @@ START_TEST(a_live_label_is_refused_and_the_first_request_runs_on)
 {
     const Sotto__V1__Error *error;
 
-    client_hello(&world, &one);
-    client_generate(&world, &one, 7);
-    client_generate(&world, &one, 7);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 7);
+    client_generate(&fixture, &one, 7);
 
-    error = client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_ALREADY_EXISTS, false);
+    error = client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_ALREADY_EXISTS, false);
     ck_assert_uint_eq(error->about_stream, 7);
-    ck_assert_uint_eq(world.hub.n_opened, 1);
-    fake_delta(fake_stream(&world.hub, 0), 1, 1);
-    client_expect(&world, &one, HAS(DELTA), 7);
+    ck_assert_uint_eq(fixture.hub.n_opened, 1);
+    fake_delta(fake_stream(&fixture.hub, 0), 1, 1);
+    client_expect(&fixture, &one, HAS(DELTA), 7);
 }
 END_TEST
 
 START_TEST(a_label_is_free_again_after_its_last_frame)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 7);
-    fake_done(fake_stream(&world.hub, 0), SOTTO__V1__FINISH_REASON__FINISH_END);
-    client_expect(&world, &one, HAS(DONE), 7);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 7);
+    fake_done(fake_stream(&fixture.hub, 0), SOTTO__V1__FINISH_REASON__FINISH_END);
+    client_expect(&fixture, &one, HAS(DONE), 7);
 
-    client_generate(&world, &one, 7);
+    client_generate(&fixture, &one, 7);
 
-    ck_assert_uint_eq(world.hub.n_opened, 2);
+    ck_assert_uint_eq(fixture.hub.n_opened, 2);
 }
 END_TEST
 
 START_TEST(labels_of_two_connections_are_strangers)
 {
-    client_hello(&world, &one);
-    client_hello(&world, &two);
-    client_generate(&world, &one, 7);
-    client_generate(&world, &two, 7);
-    client_cancel(&world, &two, 7);
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
+    client_generate(&fixture, &one, 7);
+    client_generate(&fixture, &two, 7);
+    client_cancel(&fixture, &two, 7);
 
-    client_expect(&world, &two, HAS(DONE), 7);
+    client_expect(&fixture, &two, HAS(DONE), 7);
 
-    ck_assert(!fake_stream(&world.hub, 0)->cancelled);
-    fake_delta(fake_stream(&world.hub, 0), 1, 1);
-    client_expect(&world, &one, HAS(DELTA), 7);
+    ck_assert(!fake_stream(&fixture.hub, 0)->cancelled);
+    fake_delta(fake_stream(&fixture.hub, 0), 1, 1);
+    client_expect(&fixture, &one, HAS(DELTA), 7);
 }
 END_TEST
 
 START_TEST(a_request_on_stream_0_is_refused_and_costs_nothing_else)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 0);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 0);
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false);
-    client_generate(&world, &one, 1);
-    ck_assert_uint_eq(world.hub.n_opened, 1);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false);
+    client_generate(&fixture, &one, 1);
+    ck_assert_uint_eq(fixture.hub.n_opened, 1);
 }
 END_TEST
 
 START_TEST(the_largest_label_is_a_label)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, UINT32_MAX);
-    fake_accept(fake_stream(&world.hub, 0));
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, UINT32_MAX);
+    fake_accept(fake_stream(&fixture.hub, 0));
 
-    client_expect(&world, &one, HAS(ACCEPTED), UINT32_MAX);
+    client_expect(&fixture, &one, HAS(ACCEPTED), UINT32_MAX);
 }
 END_TEST
 
@@ -387,28 +387,28 @@ START_TEST(cancel_and_credit_of_no_request_are_ignored)
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Credit credit = SOTTO__V1__CREDIT__INIT;
 
-    client_hello(&world, &one);
-    client_cancel(&world, &one, 3);
-    client_cancel(&world, &one, 0);
+    client_hello(&fixture, &one);
+    client_cancel(&fixture, &one, 3);
+    client_cancel(&fixture, &one, 0);
     frame.stream = 4;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
     frame.credit = &credit;
-    client_send(&world, &one, &frame);
+    client_send(&fixture, &one, &frame);
 
-    client_expect_silence(&world, &one, 20);
+    client_expect_silence(&fixture, &one, 20);
 }
 END_TEST
 
 START_TEST(one_connection_has_64_open_requests_at_most)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     for (uint32_t label = 1; label <= LIMIT_STREAMS; label++) {
-        client_generate(&world, &one, label);
+        client_generate(&fixture, &one, label);
     }
-    client_generate(&world, &one, 99);
+    client_generate(&fixture, &one, 99);
 
-    client_expect_error(&world, &one, 99, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, false);
-    ck_assert_uint_eq(world.hub.n_opened, LIMIT_STREAMS);
+    client_expect_error(&fixture, &one, 99, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, false);
+    ck_assert_uint_eq(fixture.hub.n_opened, LIMIT_STREAMS);
 }
 END_TEST
 
@@ -420,13 +420,13 @@ START_TEST(a_bad_field_ends_the_request_and_is_named)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
     frame.generate = &generate;
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
 
-    ck_assert_str_eq(client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false)->field,
+    ck_assert_str_eq(client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT, false)->field,
                      "generate");
-    client_generate(&world, &one, 1);
-    ck_assert_uint_eq(world.hub.n_opened, 1);
+    client_generate(&fixture, &one, 1);
+    ck_assert_uint_eq(fixture.hub.n_opened, 1);
 }
 END_TEST
 
@@ -434,22 +434,22 @@ START_TEST(a_refusal_of_the_hub_is_passed_on_with_its_retry_time)
 {
     const Sotto__V1__Error *error;
 
-    client_hello(&world, &one);
-    world.hub.refuse = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
-    client_generate(&world, &one, 1);
+    client_hello(&fixture, &one);
+    fixture.hub.refuse = SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED;
+    client_generate(&fixture, &one, 1);
 
-    error = client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, false);
+    error = client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, false);
     ck_assert_uint_eq(error->retry_after_ms, 250);
 }
 END_TEST
 
 START_TEST(a_fault_of_the_hub_is_an_internal_error_of_that_request)
 {
-    client_hello(&world, &one);
-    world.hub.refuse = -5;
-    client_generate(&world, &one, 1);
+    client_hello(&fixture, &one);
+    fixture.hub.refuse = -5;
+    client_generate(&fixture, &one, 1);
 
-    client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_INTERNAL, false);
+    client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_INTERNAL, false);
 }
 END_TEST
 

@@ -1,27 +1,27 @@
 /*
  * How connections end: slow readers, peers that leave in every way, bounds of users and descriptors.
  */
-#include "world.h"
+#include "fixture.h"
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-static struct world world;
+static struct fixture fixture;
 static struct client one;
 static struct client two;
 
 static void setup(void)
 {
-    world_open(&world);
-    client_connect(&world, &one);
-    client_connect(&world, &two);
+    fixture_open(&fixture);
+    client_connect(&fixture, &one);
+    client_connect(&fixture, &two);
 }
 
 static void teardown(void)
 {
     client_close(&one);
     client_close(&two);
-    world_close(&world);
+    fixture_close(&fixture);
 }
 
 /* ---- the slow reader (O17) */
@@ -30,7 +30,7 @@ static void fill(struct stream *stream, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i += 4096) {
         fake_delta(stream, 1, 4096);
-        world_turn(&world);
+        fixture_iterate(&fixture);
     }
 }
 
@@ -39,23 +39,23 @@ START_TEST(a_slow_reader_parks_its_own_streams_and_wakes_them_by_reading)
     struct stream *slow;
     struct stream *other;
 
-    client_hello(&world, &one);
-    client_hello(&world, &two);
-    client_generate(&world, &one, 1);
-    client_generate(&world, &two, 1);
-    slow = fake_stream(&world.hub, 0);
-    other = fake_stream(&world.hub, 1);
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
+    client_generate(&fixture, &one, 1);
+    client_generate(&fixture, &two, 1);
+    slow = fake_stream(&fixture.hub, 0);
+    other = fake_stream(&fixture.hub, 1);
     fill(slow, 512u << 10);
 
     ck_assert(slow->parked);
     ck_assert(!other->parked);
-    client_generate(&world, &one, 2); /* requests are still read */
-    ck_assert(fake_stream(&world.hub, 2)->parked);
+    client_generate(&fixture, &one, 2); /* requests are still read */
+    ck_assert(fake_stream(&fixture.hub, 2)->parked);
     for (size_t i = 0; i < (512u << 10) / 4096; i++) {
-        client_expect(&world, &one, HAS(DELTA), 1);
+        client_expect(&fixture, &one, HAS(DELTA), 1);
     }
     ck_assert(!slow->parked);
-    ck_assert(!fake_stream(&world.hub, 2)->parked);
+    ck_assert(!fake_stream(&fixture.hub, 2)->parked);
 }
 END_TEST
 
@@ -65,7 +65,7 @@ static void read_to_the_end(struct client *client, Sotto__V1__Code code)
     const Sotto__V1__ServerFrame *frame;
     bool told = false;
 
-    while ((frame = client_next(&world, client)) != NULL) {
+    while ((frame = client_next(&fixture, client)) != NULL) {
         ck_assert(!told);
         if (frame->body_case == HAS(ERROR)) {
             ck_assert_int_eq(frame->error->code, code);
@@ -78,10 +78,10 @@ static void read_to_the_end(struct client *client, Sotto__V1__Code code)
 
 START_TEST(at_a_mebibyte_a_reader_that_does_not_read_is_ended_with_the_reason)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    while (world.hub.n_forgotten == 0) {
-        fill(fake_stream(&world.hub, 0), 4096);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    while (fixture.hub.n_forgotten == 0) {
+        fill(fake_stream(&fixture.hub, 0), 4096);
     }
 
     read_to_the_end(&one, SOTTO__V1__CODE__CODE_ABORTED);
@@ -90,33 +90,33 @@ END_TEST
 
 START_TEST(a_stalled_reader_that_takes_no_byte_is_ended_in_time)
 {
-    world.ipc->limits.stall_ms = 100;
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    fill(fake_stream(&world.hub, 0), 512u << 10);
+    fixture.ipc->limits.stall_ms = 100;
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    fill(fake_stream(&fixture.hub, 0), 512u << 10);
 
-    world_run(&world, 50);
-    ck_assert_uint_eq(world.hub.n_forgotten, 0);
-    world_run(&world, 150);
-    ck_assert_uint_eq(world.hub.n_forgotten, 1);
+    fixture_run(&fixture, 50);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 0);
+    fixture_run(&fixture, 150);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 1);
     read_to_the_end(&one, SOTTO__V1__CODE__CODE_ABORTED);
 }
 END_TEST
 
 START_TEST(a_reader_that_is_slow_but_reads_is_left_alone)
 {
-    world.ipc->limits.stall_ms = 100;
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    fill(fake_stream(&world.hub, 0), 512u << 10);
+    fixture.ipc->limits.stall_ms = 100;
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    fill(fake_stream(&fixture.hub, 0), 512u << 10);
 
     for (size_t i = 0; i < 20; i++) {
         for (size_t k = 0; k < 6; k++) {
-            client_expect(&world, &one, HAS(DELTA), 1);
+            client_expect(&fixture, &one, HAS(DELTA), 1);
         }
-        world_run(&world, 15);
+        fixture_run(&fixture, 15);
     }
-    ck_assert_uint_eq(world.hub.n_forgotten, 0);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 0);
 }
 END_TEST
 
@@ -125,21 +125,21 @@ START_TEST(a_user_has_a_bound_over_all_connections)
     static struct client many[8];
     unsigned n_alive = 0;
 
-    world.ipc->limits.wire_bytes_a_uid = 2u << 20;
+    fixture.ipc->limits.wire_bytes_a_uid = 2u << 20;
     for (size_t i = 0; i < COUNTOF(many); i++) {
-        client_connect(&world, &many[i]);
-        client_hello(&world, &many[i]);
-        client_generate(&world, &many[i], 1);
+        client_connect(&fixture, &many[i]);
+        client_hello(&fixture, &many[i]);
+        client_generate(&fixture, &many[i], 1);
     }
     for (unsigned i = 0; i < COUNTOF(many); i++) {
-        for (unsigned k = 0; k < 170 && world.hub.n_forgotten == 0; k++) {
-            fill(fake_stream(&world.hub, i), 4096);
+        for (unsigned k = 0; k < 170 && fixture.hub.n_forgotten == 0; k++) {
+            fill(fake_stream(&fixture.hub, i), 4096);
         }
     }
 
-    ck_assert_uint_ge(world.hub.n_forgotten, 1);
+    ck_assert_uint_ge(fixture.hub.n_forgotten, 1);
     for (size_t i = 0; i < COUNTOF(many); i++) {
-        n_alive += world.hub.n_opened - world.hub.n_forgotten > 0;
+        n_alive += fixture.hub.n_opened - fixture.hub.n_forgotten > 0;
         client_close(&many[i]);
     }
     ck_assert_uint_gt(n_alive, 0);
@@ -150,63 +150,63 @@ END_TEST
 
 START_TEST(who_is_gone_has_no_streams)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    client_generate(&world, &one, 2);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    client_generate(&fixture, &one, 2);
     client_close(&one);
-    world_run(&world, 20);
+    fixture_run(&fixture, 20);
 
-    ck_assert_uint_eq(world.hub.n_forgotten, 2);
-    client_connect(&world, &one);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 2);
+    client_connect(&fixture, &one);
 }
 END_TEST
 
 START_TEST(who_only_stops_sending_still_gets_the_answer)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
     shutdown(one.fd, SHUT_WR);
-    world_run(&world, 20);
+    fixture_run(&fixture, 20);
 
-    fake_delta(fake_stream(&world.hub, 0), 1, 3);
-    client_expect(&world, &one, HAS(DELTA), 1);
-    fake_done(fake_stream(&world.hub, 0), SOTTO__V1__FINISH_REASON__FINISH_END);
-    client_expect(&world, &one, HAS(DONE), 1);
-    client_expect_end(&world, &one);
+    fake_delta(fake_stream(&fixture.hub, 0), 1, 3);
+    client_expect(&fixture, &one, HAS(DELTA), 1);
+    fake_done(fake_stream(&fixture.hub, 0), SOTTO__V1__FINISH_REASON__FINISH_END);
+    client_expect(&fixture, &one, HAS(DONE), 1);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
 START_TEST(who_stops_sending_with_nothing_open_is_done)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     shutdown(one.fd, SHUT_WR);
 
-    client_expect_end(&world, &one);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
 START_TEST(a_watch_ends_when_nobody_can_cancel_it_any_more)
 {
-    client_hello(&world, &one);
-    client_send_bytes(&world, &one, "\x04\0\0\0\x08\x04\x62\0", 8); /* 4: watch */
+    client_hello(&fixture, &one);
+    client_send_bytes(&fixture, &one, "\x04\0\0\0\x08\x04\x62\0", 8); /* 4: watch */
     shutdown(one.fd, SHUT_WR);
 
-    client_expect(&world, &one, HAS(DONE), 4);
-    client_expect_end(&world, &one);
+    client_expect(&fixture, &one, HAS(DONE), 4);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
 START_TEST(who_vanishes_after_a_half_close_is_noticed)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
     shutdown(one.fd, SHUT_WR);
-    world_run(&world, 20);
+    fixture_run(&fixture, 20);
     client_close(&one);
-    world_run(&world, 1200);
+    fixture_run(&fixture, 1200);
 
-    ck_assert_uint_eq(world.hub.n_forgotten, 1);
-    client_connect(&world, &one);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 1);
+    client_connect(&fixture, &one);
 }
 END_TEST
 
@@ -221,26 +221,26 @@ START_TEST(a_half_closed_stream_without_credit_ends_aborted)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
     frame.generate = &generate;
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
-    fake_delta(fake_stream(&world.hub, 0), 2, 2);
-    client_expect(&world, &one, HAS(DELTA), 1);
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
+    fake_delta(fake_stream(&fixture.hub, 0), 2, 2);
+    client_expect(&fixture, &one, HAS(DELTA), 1);
     shutdown(one.fd, SHUT_WR);
 
-    client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_ABORTED, false);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_ABORTED, false);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 
 START_TEST(a_half_frame_and_then_the_end_is_the_end)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    client_send_bytes(&world, &one, "\x09", 1);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    client_send_bytes(&fixture, &one, "\x09", 1);
     shutdown(one.fd, SHUT_WR);
 
-    client_expect_end(&world, &one);
-    ck_assert_uint_eq(world.hub.n_forgotten, 1);
+    client_expect_end(&fixture, &one);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, 1);
 }
 END_TEST
 
@@ -251,15 +251,15 @@ START_TEST(beyond_the_bound_of_a_user_a_connection_is_told_so)
     struct client third;
     const Sotto__V1__Error *error;
 
-    world_run(&world, 5);
-    world.ipc->limits.n_conns_a_uid = 2;
-    client_connect(&world, &third);
+    fixture_run(&fixture, 5);
+    fixture.ipc->limits.n_conns_a_uid = 2;
+    client_connect(&fixture, &third);
 
-    error = client_expect_error(&world, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    error = client_expect_error(&fixture, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
     ck_assert_ptr_nonnull(strstr(error->message, "limit of 2 connections"));
-    client_expect_end(&world, &third);
+    client_expect_end(&fixture, &third);
     client_close(&third);
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
 }
 END_TEST
 
@@ -267,17 +267,17 @@ START_TEST(beyond_the_bound_of_all_a_connection_is_told_so_and_room_comes_back)
 {
     struct client third;
 
-    world_run(&world, 5);
-    world.ipc->limits.n_conns = 2;
-    client_connect(&world, &third);
-    client_expect_error(&world, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
-    client_expect_end(&world, &third);
+    fixture_run(&fixture, 5);
+    fixture.ipc->limits.n_conns = 2;
+    client_connect(&fixture, &third);
+    client_expect_error(&fixture, &third, 0, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, true);
+    client_expect_end(&fixture, &third);
     client_close(&third);
     client_close(&two);
-    world_run(&world, 5);
+    fixture_run(&fixture, 5);
 
-    client_connect(&world, &two);
-    client_hello(&world, &two);
+    client_connect(&fixture, &two);
+    client_hello(&fixture, &two);
 }
 END_TEST
 
@@ -293,23 +293,23 @@ START_TEST(dying_at_any_byte_leaves_nothing_behind)
     struct client client;
 
     for (size_t round = 0; round < 10 * sizeof(bytes); round++) {
-        world.hub.hold = round % 2;
-        client_connect(&world, &client);
-        client_send_bytes(&world, &client, bytes, round % (sizeof(bytes) + 1));
+        fixture.hub.hold = round % 2;
+        client_connect(&fixture, &client);
+        client_send_bytes(&fixture, &client, bytes, round % (sizeof(bytes) + 1));
         if (round % 3 == 0) {
-            world_turn(&world);
+            fixture_iterate(&fixture);
         }
-        if (world.hub.streams.next != &world.hub.streams) {
-            fake_delta(fake_stream(&world.hub, 0), 1, 100);
+        if (fixture.hub.streams.next != &fixture.hub.streams) {
+            fake_delta(fake_stream(&fixture.hub, 0), 1, 100);
         }
         client_close(&client);
-        world_turn(&world);
+        fixture_iterate(&fixture);
     }
-    world_run(&world, 20);
+    fixture_run(&fixture, 20);
 
-    ck_assert_uint_gt(world.hub.n_opened, 100);
-    ck_assert_uint_eq(world.hub.n_forgotten, world.hub.n_opened);
-    ck_assert_uint_eq(world.ipc->n_conns, 2);
+    ck_assert_uint_gt(fixture.hub.n_opened, 100);
+    ck_assert_uint_eq(fixture.hub.n_forgotten, fixture.hub.n_opened);
+    ck_assert_uint_eq(fixture.ipc->n_conns, 2);
 }
 END_TEST
 
@@ -325,20 +325,20 @@ START_TEST(without_memory_a_connection_ends_and_the_next_is_served)
     };
     struct client client;
 
-    world_run(&world, 5); /* the others are in */
+    fixture_run(&fixture, 5); /* the others are in */
     for (int nth = 0; nth < 40; nth++) {
-        client_connect(&world, &client);
+        client_connect(&fixture, &client);
         send(client.fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
         mem_fail_nth(nth);
         for (unsigned i = 0; i < 5; i++) {
-            uv_run(&world.loop, UV_RUN_NOWAIT);
+            uv_run(&fixture.loop, UV_RUN_NOWAIT);
         }
         mem_fail_nth(-1);
         client_close(&client);
-        world_run(&world, 2);
+        fixture_run(&fixture, 2);
     }
-    ck_assert_uint_eq(world.ipc->n_conns, 2);
-    client_hello(&world, &one);
+    ck_assert_uint_eq(fixture.ipc->n_conns, 2);
+    client_hello(&fixture, &one);
 }
 END_TEST
 
@@ -348,29 +348,29 @@ START_TEST(without_descriptors_streams_go_on_and_accepting_comes_back)
     struct rlimit before;
     struct rlimit tight;
 
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
     for (size_t i = 0; i < COUNTOF(many); i++) {
-        client_connect(&world, &many[i]); /* the kernel queues them */
+        client_connect(&fixture, &many[i]); /* the kernel queues them */
     }
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     tight = before;
     tight.rlim_cur = (rlim_t)many[COUNTOF(many) - 1].fd + 4;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &tight), 0);
     for (size_t i = 0; i < 50; i++) {
-        world_turn(&world);
-        fake_delta(fake_stream(&world.hub, 0), 1, 3);
-        client_expect(&world, &one, HAS(DELTA), 1);
+        fixture_iterate(&fixture);
+        fake_delta(fake_stream(&fixture.hub, 0), 1, 3);
+        client_expect(&fixture, &one, HAS(DELTA), 1);
     }
     for (size_t i = 0; i < COUNTOF(many); i++) {
         client_close(&many[i]);
     }
     setrlimit(RLIMIT_NOFILE, &before);
 
-    world_run(&world, 20);
+    fixture_run(&fixture, 20);
     client_close(&two);
-    client_connect(&world, &two);
-    client_hello(&world, &two);
+    client_connect(&fixture, &two);
+    client_hello(&fixture, &two);
 }
 END_TEST
 
@@ -379,36 +379,36 @@ START_TEST(a_time_that_begins_after_a_long_block_is_whole)
 {
     struct client late;
 
-    client_hello(&world, &one);
-    world_run(&world, 5);
-    world.ipc->limits.hello_ms = 200;
-    world.hub.block_ms = 400;
+    client_hello(&fixture, &one);
+    fixture_run(&fixture, 5);
+    fixture.ipc->limits.hello_ms = 200;
+    fixture.hub.block_ms = 400;
     ck_assert_int_eq(send(one.fd, "\x08\0\0\0\x08\x01\x1a\x04\x12\x02hi", 12, MSG_NOSIGNAL), 12); /* 1: generate */
-    client_connect(&world, &late);
-    world_turn(&world);
-    world.hub.block_ms = 0;
-    world_run(&world, 100);
+    client_connect(&fixture, &late);
+    fixture_iterate(&fixture);
+    fixture.hub.block_ms = 0;
+    fixture_run(&fixture, 100);
 
-    client_hello(&world, &late);
+    client_hello(&fixture, &late);
     client_close(&late);
 }
 END_TEST
 
 START_TEST(at_the_end_everybody_is_told)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    client_hello(&world, &two);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    client_hello(&fixture, &two);
 
     for (size_t i = 0; i < 2; i++) {
-        conn_fail(container_of(list_first(&world.ipc->conns), struct conn, link), SOTTO__V1__CODE__CODE_UNAVAILABLE, "",
-                  "the daemon is shutting down");
-        world_run(&world, 10);
+        conn_fail(container_of(list_first(&fixture.ipc->conns), struct conn, link), SOTTO__V1__CODE__CODE_UNAVAILABLE,
+                  "", "the daemon is shutting down");
+        fixture_run(&fixture, 10);
     }
 
-    client_expect_error(&world, &one, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
-    client_expect_error(&world, &two, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
-    client_expect_end(&world, &one);
+    client_expect_error(&fixture, &one, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
+    client_expect_error(&fixture, &two, 0, SOTTO__V1__CODE__CODE_UNAVAILABLE, true);
+    client_expect_end(&fixture, &one);
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /*
  * Whose socket file it is, and sockets that were passed in.
  */
-#include "world.h"
+#include "fixture.h"
 #include <fcntl.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -243,25 +243,25 @@ END_TEST
 
 START_TEST(a_passed_in_socket_serves_and_is_never_removed)
 {
-    struct world world;
+    struct fixture fixture;
     struct client client;
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    world_open(&world);
+    fixture_open(&fixture);
     memcpy(address.sun_path, path, strlen(path) + 1);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     ck_assert_int_eq(listen(fd, 5), 0);
-    ck_assert_int_eq(listener_adopt(world.ipc, fd, &diag), 0);
-    listener_close(container_of(list_first(&world.ipc->listeners), struct listener, link)); /* its own path */
-    world_run(&world, 5);
-    snprintf(world.path, sizeof(world.path), "%s", path);
-    client_connect(&world, &client);
-    client_hello(&world, &client);
+    ck_assert_int_eq(listener_adopt(fixture.ipc, fd, &diag), 0);
+    listener_close(container_of(list_first(&fixture.ipc->listeners), struct listener, link)); /* its own path */
+    fixture_run(&fixture, 5);
+    snprintf(fixture.path, sizeof(fixture.path), "%s", path);
+    client_connect(&fixture, &client);
+    client_hello(&fixture, &client);
     client_close(&client);
-    snprintf(world.path, sizeof(world.path), "/nonexistent");
+    snprintf(fixture.path, sizeof(fixture.path), "/nonexistent");
 
-    world_close(&world);
+    fixture_close(&fixture);
 
     ck_assert_int_eq(access(path, F_OK), 0);
 }
@@ -269,35 +269,35 @@ END_TEST
 
 START_TEST(a_datagram_socket_is_refused)
 {
-    struct world world;
+    struct fixture fixture;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    world_open(&world);
+    fixture_open(&fixture);
 
-    ck_assert_int_lt(listener_adopt(world.ipc, fd, &diag), 0);
+    ck_assert_int_lt(listener_adopt(fixture.ipc, fd, &diag), 0);
 
     ck_assert_ptr_nonnull(strstr(diag.text, "can't be listened on"));
-    world_close(&world);
+    fixture_close(&fixture);
 }
 END_TEST
 
 START_TEST(who_waits_while_memory_is_short_is_turned_away_and_the_next_is_served)
 {
-    struct world world;
+    struct fixture fixture;
     struct client client;
 
-    world_open(&world);
-    client_connect(&world, &client);
+    fixture_open(&fixture);
+    client_connect(&fixture, &client);
     mem_fail_nth(0); /* the connection itself */
-    world_turn(&world);
+    fixture_iterate(&fixture);
     mem_fail_nth(-1);
-    client_expect_end(&world, &client);
+    client_expect_end(&fixture, &client);
     client_close(&client);
 
-    client_connect(&world, &client);
-    client_hello(&world, &client);
+    client_connect(&fixture, &client);
+    client_hello(&fixture, &client);
     client_close(&client);
-    world_close(&world);
+    fixture_close(&fixture);
 }
 END_TEST
 

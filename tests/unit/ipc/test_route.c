@@ -1,25 +1,25 @@
 /*
  * Each request has one answer; rights, cancelling, Status and Watch.
  */
-#include "world.h"
+#include "fixture.h"
 #include <string.h>
 
-static struct world world;
+static struct fixture fixture;
 static struct client one;
 static struct client two;
 
 static void setup(void)
 {
-    world_open(&world);
-    client_connect(&world, &one);
-    client_connect(&world, &two);
+    fixture_open(&fixture);
+    client_connect(&fixture, &one);
+    client_connect(&fixture, &two);
 }
 
 static void teardown(void)
 {
     client_close(&one);
     client_close(&two);
-    world_close(&world);
+    fixture_close(&fixture);
 }
 
 /* Sends a request with an empty body of @body and the label 3. */
@@ -49,7 +49,7 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
     frame.stream = 3;
     frame.body_case = body;
     frame.status = bodies[body];
-    client_send(&world, client, &frame);
+    client_send(&fixture, client, &frame);
 }
 
 #define ASK(client, name) ask(client, SOTTO__V1__CLIENT_FRAME__BODY_##name)
@@ -58,19 +58,19 @@ static void ask(struct client *client, Sotto__V1__ClientFrame__BodyCase body)
 
 START_TEST(tokenize_is_answered)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, TOKENIZE);
 
-    ck_assert_uint_eq(client_expect(&world, &one, HAS(TOKENIZED), 3)->tokenized->n_ids, 2);
+    ck_assert_uint_eq(client_expect(&fixture, &one, HAS(TOKENIZED), 3)->tokenized->n_ids, 2);
 }
 END_TEST
 
 START_TEST(detokenize_is_answered)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, DETOKENIZE);
 
-    client_expect(&world, &one, HAS(DETOKENIZED), 3);
+    client_expect(&fixture, &one, HAS(DETOKENIZED), 3);
 }
 END_TEST
 
@@ -78,15 +78,15 @@ START_TEST(an_embed_is_answered_by_its_vector_alone)
 {
     const Sotto__V1__Embedding *embedding;
 
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, EMBED);
-    client_expect_silence(&world, &one, 20);
-    fake_accept(fake_stream(&world.hub, 0));
-    fake_notice(fake_stream(&world.hub, 0), SOTTO__V1__NOTICE_KIND__NOTICE_LOADING);
-    client_expect_silence(&world, &one, 20);
-    fake_embed(fake_stream(&world.hub, 0));
+    client_expect_silence(&fixture, &one, 20);
+    fake_accept(fake_stream(&fixture.hub, 0));
+    fake_notice(fake_stream(&fixture.hub, 0), SOTTO__V1__NOTICE_KIND__NOTICE_LOADING);
+    client_expect_silence(&fixture, &one, 20);
+    fake_embed(fake_stream(&fixture.hub, 0));
 
-    embedding = client_expect(&world, &one, HAS(EMBEDDING), 3)->embedding;
+    embedding = client_expect(&fixture, &one, HAS(EMBEDDING), 3)->embedding;
     ck_assert_uint_eq(embedding->n_values, 2);
     ck_assert(embedding->values[1] == -0.8f);
 }
@@ -97,62 +97,62 @@ START_TEST(a_cancelled_embed_ends_in_done)
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Cancel cancel = SOTTO__V1__CANCEL__INIT;
 
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, EMBED);
     frame.stream = 3;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
     frame.cancel = &cancel;
-    client_send(&world, &one, &frame);
+    client_send(&fixture, &one, &frame);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 3)->done->reason,
+    ck_assert_int_eq(client_expect(&fixture, &one, HAS(DONE), 3)->done->reason,
                      SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
 }
 END_TEST
 
 START_TEST(models_are_listed)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, LIST_MODELS);
 
-    ck_assert_str_eq(client_expect(&world, &one, HAS(MODELS), 3)->models->models[0]->name, "tiny");
+    ck_assert_str_eq(client_expect(&fixture, &one, HAS(MODELS), 3)->models->models[0]->name, "tiny");
 }
 END_TEST
 
 START_TEST(a_load_tells_its_progress_and_ends_with_the_model)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, LOAD_MODEL);
 
-    client_expect(&world, &one, HAS(LOAD_PROGRESS), 3);
-    client_expect(&world, &one, HAS(MODEL_INFO), 3);
+    client_expect(&fixture, &one, HAS(LOAD_PROGRESS), 3);
+    client_expect(&fixture, &one, HAS(MODEL_INFO), 3);
 }
 END_TEST
 
 START_TEST(an_unload_is_answered)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, UNLOAD_MODEL);
 
-    client_expect(&world, &one, HAS(UNLOADED), 3);
+    client_expect(&fixture, &one, HAS(UNLOADED), 3);
 }
 END_TEST
 
 START_TEST(a_reload_is_answered_with_its_generation)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, RELOAD);
 
-    ck_assert_uint_eq(client_expect(&world, &one, HAS(RELOADED), 3)->reloaded->config_generation, 2);
+    ck_assert_uint_eq(client_expect(&fixture, &one, HAS(RELOADED), 3)->reloaded->config_generation, 2);
 }
 END_TEST
 
 START_TEST(a_reload_that_fails_passes_on_the_sentence)
 {
-    client_hello(&world, &one);
-    world.reload = SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
+    client_hello(&fixture, &one);
+    fixture.reload = SOTTO__V1__CODE__CODE_FAILED_PRECONDITION;
     ASK(&one, RELOAD);
 
-    ck_assert_str_eq(client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, false)->message,
+    ck_assert_str_eq(client_expect_error(&fixture, &one, 3, SOTTO__V1__CODE__CODE_FAILED_PRECONDITION, false)->message,
                      "the configuration is wrong");
 }
 END_TEST
@@ -165,11 +165,11 @@ START_TEST(a_question_that_the_hub_refuses_is_answered_with_its_code)
         SOTTO__V1__CLIENT_FRAME__BODY_STATUS,     SOTTO__V1__CLIENT_FRAME__BODY_EMBED,
     };
 
-    client_hello(&world, &one);
-    world.hub.refuse = SOTTO__V1__CODE__CODE_NOT_FOUND;
+    client_hello(&fixture, &one);
+    fixture.hub.refuse = SOTTO__V1__CODE__CODE_NOT_FOUND;
     ask(&one, bodies[_i]);
 
-    client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_NOT_FOUND, false);
+    client_expect_error(&fixture, &one, 3, SOTTO__V1__CODE__CODE_NOT_FOUND, false);
 }
 END_TEST
 
@@ -182,11 +182,11 @@ START_TEST(who_is_no_administrator_may_not_reload_or_unload)
         SOTTO__V1__CLIENT_FRAME__BODY_UNLOAD_MODEL,
     };
 
-    world.grant.admin = false;
-    client_hello(&world, &one);
+    fixture.grant.admin = false;
+    client_hello(&fixture, &one);
     ask(&one, bodies[_i]);
 
-    client_expect_error(&world, &one, 3, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
+    client_expect_error(&fixture, &one, 3, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
 }
 END_TEST
 
@@ -200,13 +200,13 @@ START_TEST(only_an_administrator_names_a_file_to_load)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_LOAD_MODEL;
     frame.load_model = &load;
-    world.grant.admin = false;
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
+    fixture.grant.admin = false;
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
 
-    ck_assert_str_eq(client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
+    ck_assert_str_eq(client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false)->field,
                      "load_model.file");
-    ck_assert(list_is_empty(&world.hub.tickets));
+    ck_assert(list_is_empty(&fixture.hub.tickets));
 }
 END_TEST
 
@@ -219,11 +219,11 @@ START_TEST(control_tokens_need_the_policys_word)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_TOKENIZE;
     frame.tokenize = &tokenize;
-    world.grant.special = false;
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
+    fixture.grant.special = false;
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
 
-    client_expect_error(&world, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
+    client_expect_error(&fixture, &one, 1, SOTTO__V1__CODE__CODE_PERMISSION_DENIED, false);
 }
 END_TEST
 
@@ -231,14 +231,14 @@ END_TEST
 
 START_TEST(a_cancelled_stream_ends_once_with_done)
 {
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    client_cancel(&world, &one, 1);
-    client_cancel(&world, &one, 1);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    client_cancel(&fixture, &one, 1);
+    client_cancel(&fixture, &one, 1);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 1)->done->reason,
+    ck_assert_int_eq(client_expect(&fixture, &one, HAS(DONE), 1)->done->reason,
                      SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
-    client_expect_silence(&world, &one, 20);
+    client_expect_silence(&fixture, &one, 20);
 }
 END_TEST
 
@@ -250,14 +250,14 @@ START_TEST(a_cancelled_question_ends_with_done_and_is_forgotten)
         SOTTO__V1__CLIENT_FRAME__BODY_STATUS,
     };
 
-    world.hub.hold = true;
-    client_hello(&world, &one);
+    fixture.hub.hold = true;
+    client_hello(&fixture, &one);
     ask(&one, bodies[_i]);
-    client_cancel(&world, &one, 3);
+    client_cancel(&fixture, &one, 3);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(DONE), 3)->done->reason,
+    ck_assert_int_eq(client_expect(&fixture, &one, HAS(DONE), 3)->done->reason,
                      SOTTO__V1__FINISH_REASON__FINISH_CANCELLED);
-    ck_assert_uint_eq(world.hub.n_tickets_forgotten, 1);
+    ck_assert_uint_eq(fixture.hub.n_tickets_forgotten, 1);
 }
 END_TEST
 
@@ -270,26 +270,26 @@ START_TEST(credit_reaches_its_stream)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CREDIT;
     frame.credit = &credit;
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
-    client_send(&world, &one, &frame);
-    client_send(&world, &one, &frame);
-    world_run(&world, 5);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
+    client_send(&fixture, &one, &frame);
+    client_send(&fixture, &one, &frame);
+    fixture_run(&fixture, 5);
 
-    ck_assert_uint_eq(fake_stream(&world.hub, 0)->credit, 10);
+    ck_assert_uint_eq(fake_stream(&fixture.hub, 0)->credit, 10);
 }
 END_TEST
 
 START_TEST(a_stream_keeps_the_grant_of_its_peer)
 {
-    world.grant.weight = 77;
+    fixture.grant.weight = 77;
     client_close(&one);
-    client_connect(&world, &one);
-    client_hello(&world, &one);
-    client_generate(&world, &one, 1);
+    client_connect(&fixture, &one);
+    client_hello(&fixture, &one);
+    client_generate(&fixture, &one, 1);
 
-    ck_assert_uint_eq(fake_stream(&world.hub, 0)->grant.weight, 77);
-    ck_assert_uint_eq(fake_stream(&world.hub, 0)->grant.uid, geteuid());
+    ck_assert_uint_eq(fake_stream(&fixture.hub, 0)->grant.weight, 77);
+    ck_assert_uint_eq(fake_stream(&fixture.hub, 0)->grant.uid, geteuid());
 }
 END_TEST
 
@@ -301,9 +301,9 @@ START_TEST(status_names_every_byte_and_descriptor)
     uint64_t wire = 0;
     bool rest = false;
 
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, STATUS);
-    report = client_expect(&world, &one, HAS(STATUS_REPORT), 3)->status_report;
+    report = client_expect(&fixture, &one, HAS(STATUS_REPORT), 3)->status_report;
 
     ck_assert_uint_eq(report->connections, 2);
     ck_assert_uint_gt(report->descriptors, 5);
@@ -333,44 +333,44 @@ START_TEST(watchers_hear_the_topics_that_they_asked_for)
     frame.stream = 1;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
     frame.watch = &watch;
-    client_hello(&world, &one);
-    client_send(&world, &one, &frame);
-    world_run(&world, 5);
-    ipc_event(world.ipc, "model", "loading", pairs, 1, UINT32_MAX);
-    ipc_event(world.ipc, "engine", "engine-lost", pairs, 2, UINT32_MAX);
+    client_hello(&fixture, &one);
+    client_send(&fixture, &one, &frame);
+    fixture_run(&fixture, 5);
+    ipc_event(fixture.ipc, "model", "loading", pairs, 1, UINT32_MAX);
+    ipc_event(fixture.ipc, "engine", "engine-lost", pairs, 2, UINT32_MAX);
 
-    event = client_expect(&world, &one, HAS(EVENT), 1)->event;
+    event = client_expect(&fixture, &one, HAS(EVENT), 1)->event;
     ck_assert_str_eq(event->name, "engine-lost");
     ck_assert_uint_eq(event->n_pairs, 2);
     ck_assert_str_eq(event->pairs[1]->value, "9");
     ck_assert_uint_gt(event->at_us, 0);
-    client_expect_silence(&world, &one, 10);
+    client_expect_silence(&fixture, &one, 10);
 }
 END_TEST
 
 START_TEST(a_stranger_does_not_hear_of_other_peoples_streams)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, WATCH);
-    world_run(&world, 5);
-    ipc_event(world.ipc, "stream", "stream-done", NULL, 0, geteuid() + 1);
-    ipc_event(world.ipc, "stream", "own", NULL, 0, geteuid());
+    fixture_run(&fixture, 5);
+    ipc_event(fixture.ipc, "stream", "stream-done", NULL, 0, geteuid() + 1);
+    ipc_event(fixture.ipc, "stream", "own", NULL, 0, geteuid());
 
-    ck_assert_str_eq(client_expect(&world, &one, HAS(EVENT), 3)->event->name, "own");
+    ck_assert_str_eq(client_expect(&fixture, &one, HAS(EVENT), 3)->event->name, "own");
 }
 END_TEST
 
 START_TEST(an_observer_hears_of_all_streams)
 {
-    world.grant.observe = true;
+    fixture.grant.observe = true;
     client_close(&one);
-    client_connect(&world, &one);
-    client_hello(&world, &one);
+    client_connect(&fixture, &one);
+    client_hello(&fixture, &one);
     ASK(&one, WATCH);
-    world_run(&world, 5);
-    ipc_event(world.ipc, "stream", "foreign", NULL, 0, geteuid() + 1);
+    fixture_run(&fixture, 5);
+    ipc_event(fixture.ipc, "stream", "foreign", NULL, 0, geteuid() + 1);
 
-    ck_assert_str_eq(client_expect(&world, &one, HAS(EVENT), 3)->event->name, "foreign");
+    ck_assert_str_eq(client_expect(&fixture, &one, HAS(EVENT), 3)->event->name, "foreign");
 }
 END_TEST
 
@@ -380,25 +380,25 @@ START_TEST(a_slow_watcher_loses_events_and_is_told_how_many)
     uint32_t n_dropped = 0;
     unsigned n_heard = 0;
 
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, WATCH);
-    world_run(&world, 5);
+    fixture_run(&fixture, 5);
     for (unsigned i = 0; i < 20000; i++) {
-        ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+        ipc_event(fixture.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
         if (i % 100 == 0) {
-            world_turn(&world);
+            fixture_iterate(&fixture);
         }
     }
-    ck_assert_uint_gt(world.ipc->counts.n_events_lost, 0);
-    for (unsigned i = 0; n_heard + world.ipc->counts.n_events_lost < 20000; i++) {
-        frame = client_expect(&world, &one, HAS(EVENT), 3);
+    ck_assert_uint_gt(fixture.ipc->counts.n_events_lost, 0);
+    for (unsigned i = 0; n_heard + fixture.ipc->counts.n_events_lost < 20000; i++) {
+        frame = client_expect(&fixture, &one, HAS(EVENT), 3);
         n_heard++;
         n_dropped += frame->event->dropped;
     }
-    ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
-    n_dropped += client_expect(&world, &one, HAS(EVENT), 3)->event->dropped;
+    ipc_event(fixture.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+    n_dropped += client_expect(&fixture, &one, HAS(EVENT), 3)->event->dropped;
 
-    ck_assert_uint_eq(n_dropped, world.ipc->counts.n_events_lost);
+    ck_assert_uint_eq(n_dropped, fixture.ipc->counts.n_events_lost);
     ck_assert_uint_eq(n_heard + n_dropped, 20000);
 }
 END_TEST
@@ -410,18 +410,18 @@ START_TEST(each_watch_hears_an_event_under_its_own_label)
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Watch watch = SOTTO__V1__WATCH__INIT;
 
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     for (size_t i = 0; i < COUNTOF(labels); i++) {
         frame.stream = labels[i];
         frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_WATCH;
         frame.watch = &watch;
-        client_send(&world, &one, &frame);
+        client_send(&fixture, &one, &frame);
     }
-    world_run(&world, 5);
-    ipc_event(world.ipc, "engine", "engine-lost", pairs, 1, UINT32_MAX);
+    fixture_run(&fixture, 5);
+    ipc_event(fixture.ipc, "engine", "engine-lost", pairs, 1, UINT32_MAX);
 
     for (size_t i = 0; i < COUNTOF(labels); i++) {
-        const Sotto__V1__Event *event = client_expect(&world, &one, HAS(EVENT), labels[i])->event;
+        const Sotto__V1__Event *event = client_expect(&fixture, &one, HAS(EVENT), labels[i])->event;
 
         ck_assert_str_eq(event->name, "engine-lost");
         ck_assert_str_eq(event->pairs[0]->value, "tiny");
@@ -432,13 +432,13 @@ END_TEST
 
 START_TEST(a_watch_ends_by_cancel_with_done)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     ASK(&one, WATCH);
-    client_cancel(&world, &one, 3);
-    client_expect(&world, &one, HAS(DONE), 3);
-    ipc_event(world.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
+    client_cancel(&fixture, &one, 3);
+    client_expect(&fixture, &one, HAS(DONE), 3);
+    ipc_event(fixture.ipc, "mode", "changed", NULL, 0, UINT32_MAX);
 
-    client_expect_silence(&world, &one, 10);
+    client_expect_silence(&fixture, &one, 10);
 }
 END_TEST
 
@@ -454,82 +454,83 @@ static void hint(struct client *client, uint32_t label, uint32_t frame_us)
     frame.stream = label;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GRAPHICS_HINT;
     frame.graphics_hint = &body;
-    client_send(&world, client, &frame);
+    client_send(&fixture, client, &frame);
 }
 
 START_TEST(a_hint_reaches_the_hub_and_is_not_answered)
 {
-    world.grant.graphics_hint = true;
-    client_hello(&world, &one);
+    fixture.grant.graphics_hint = true;
+    client_hello(&fixture, &one);
     hint(&one, 0, 16667);
     hint(&one, 0, 16667);
     ASK(&one, TOKENIZE);
 
-    client_expect(&world, &one, HAS(TOKENIZED), 3);
-    ck_assert_uint_eq(world.hub.n_hints, 2);
-    ck_assert_uint_eq(world.hub.n_hinting, 1);
+    client_expect(&fixture, &one, HAS(TOKENIZED), 3);
+    ck_assert_uint_eq(fixture.hub.n_hints, 2);
+    ck_assert_uint_eq(fixture.hub.n_hinting, 1);
 }
 END_TEST
 
 START_TEST(a_hint_is_void_with_its_connection)
 {
-    world.grant.graphics_hint = true;
-    client_hello(&world, &one);
+    fixture.grant.graphics_hint = true;
+    client_hello(&fixture, &one);
     hint(&one, 0, 16667);
-    client_hello(&world, &two);
-    ck_assert_uint_eq(world.hub.n_hinting, 1);
+    client_hello(&fixture, &two);
+    ck_assert_uint_eq(fixture.hub.n_hinting, 1);
 
     client_close(&one);
     ASK(&two, TOKENIZE);
-    client_expect(&world, &two, HAS(TOKENIZED), 3);
+    client_expect(&fixture, &two, HAS(TOKENIZED), 3);
 
-    ck_assert_uint_eq(world.hub.n_hinting, 0);
+    ck_assert_uint_eq(fixture.hub.n_hinting, 0);
 }
 END_TEST
 
 START_TEST(who_is_no_compositor_may_not_hint)
 {
-    client_hello(&world, &one);
+    client_hello(&fixture, &one);
     hint(&one, 0, 16667);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code, SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
-    ck_assert_uint_eq(world.hub.n_hints, 0);
+    ck_assert_int_eq(client_expect(&fixture, &one, HAS(ERROR), 0)->error->code,
+                     SOTTO__V1__CODE__CODE_PERMISSION_DENIED);
+    ck_assert_uint_eq(fixture.hub.n_hints, 0);
 }
 END_TEST
 
 START_TEST(a_hint_out_of_range_is_refused_and_the_connection_lives)
 {
-    world.grant.graphics_hint = true;
-    client_hello(&world, &one);
+    fixture.grant.graphics_hint = true;
+    client_hello(&fixture, &one);
     hint(&one, 0, 10);
 
-    ck_assert_int_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
+    ck_assert_int_eq(client_expect(&fixture, &one, HAS(ERROR), 0)->error->code, SOTTO__V1__CODE__CODE_INVALID_ARGUMENT);
     ASK(&one, TOKENIZE);
-    client_expect(&world, &one, HAS(TOKENIZED), 3);
-    ck_assert_uint_eq(world.hub.n_hints, 0);
+    client_expect(&fixture, &one, HAS(TOKENIZED), 3);
+    ck_assert_uint_eq(fixture.hub.n_hints, 0);
 }
 END_TEST
 
 START_TEST(a_hint_on_a_stream_is_refused)
 {
-    world.grant.graphics_hint = true;
-    client_hello(&world, &one);
+    fixture.grant.graphics_hint = true;
+    client_hello(&fixture, &one);
     hint(&one, 5, 16667);
 
-    ck_assert_str_eq(client_expect(&world, &one, HAS(ERROR), 0)->error->field, "stream");
-    ck_assert_uint_eq(world.hub.n_hints, 0);
+    ck_assert_str_eq(client_expect(&fixture, &one, HAS(ERROR), 0)->error->field, "stream");
+    ck_assert_uint_eq(fixture.hub.n_hints, 0);
 }
 END_TEST
 
 START_TEST(the_answer_to_one_does_not_wait_for_another)
 {
-    world.hub.hold = true;
-    client_hello(&world, &one);
-    client_hello(&world, &two);
+    fixture.hub.hold = true;
+    client_hello(&fixture, &one);
+    client_hello(&fixture, &two);
     ASK(&one, TOKENIZE);
     ASK(&two, LIST_MODELS);
 
-    client_expect(&world, &two, HAS(MODELS), 3);
+    client_expect(&fixture, &two, HAS(MODELS), 3);
 }
 END_TEST
 

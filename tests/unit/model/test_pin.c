@@ -4,8 +4,8 @@
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
-#include "model/inside.h"
 #include "model/pin.h"
+#include "model/private.h"
 #include "reference.h"
 #include "tiny.h"
 #include "unit.h"

@@ -6,7 +6,7 @@
 #include "base/clean.h"
 #include "failed_alloc.h"
 #include "fixture.h"
-#include "model/inside.h"
+#include "model/private.h"
 #include "tiny.h"
 #include "unit.h"
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "bench.h"
 #include "unit.h"
 
-START_TEST(everything_is_read_once_a_second_when_nobody_asks_for_more)
+START_TEST(everything_is_read_once_a_second_by_default)
 {
     struct bench bench;
     struct fake heat;
@@ -24,7 +24,7 @@ START_TEST(everything_is_read_once_a_second_when_nobody_asks_for_more)
 }
 END_TEST
 
-START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
+START_TEST(load_is_read_at_the_requested_rate_and_the_rest_at_its_own)
 {
     struct bench bench;
     struct fake load;
@@ -47,7 +47,7 @@ START_TEST(load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace)
 }
 END_TEST
 
-START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks)
+START_TEST(a_load_without_an_interval_is_read_again_soon_at_any_rate)
 {
     struct bench bench;
     struct fake load;
@@ -70,7 +70,7 @@ START_TEST(a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobod
 }
 END_TEST
 
-START_TEST(nothing_is_read_faster_than_it_may_be)
+START_TEST(nothing_is_read_faster_than_the_minimum_period)
 {
     struct bench bench;
     struct fake load;
@@ -89,7 +89,7 @@ START_TEST(nothing_is_read_faster_than_it_may_be)
 }
 END_TEST
 
-START_TEST(a_rate_is_kept_within_what_makes_sense)
+START_TEST(a_rate_is_kept_in_range)
 {
     struct bench bench;
     struct fake load;
@@ -145,7 +145,7 @@ static void wait_until_ok(struct bench *bench, const struct fake *fake)
     }
 }
 
-START_TEST(one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up)
+START_TEST(a_source_that_hangs_is_stale_keeps_its_value_and_blocks_no_other)
 {
     struct bench bench;
     struct fake hung;
@@ -180,7 +180,7 @@ START_TEST(one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up)
 }
 END_TEST
 
-START_TEST(there_are_sixteen_readers_at_most_and_the_last_is_shared)
+START_TEST(there_are_at_most_sixteen_readers_and_the_last_is_shared)
 {
     struct bench bench;
     struct fake fakes[20];
@@ -224,7 +224,7 @@ START_TEST(of_one_quantity_the_lowest_rank_that_is_ok_is_in_use)
 }
 END_TEST
 
-START_TEST(a_choice_changes_only_for_what_lasts)
+START_TEST(a_choice_changes_only_for_lasting_differences)
 {
     struct bench bench;
     struct fake first;
@@ -251,7 +251,7 @@ START_TEST(a_choice_changes_only_for_what_lasts)
 }
 END_TEST
 
-START_TEST(where_nothing_is_there_nothing_is_in_use)
+START_TEST(without_existing_sources_none_is_in_use)
 {
     struct bench bench;
     struct fake load;
@@ -268,7 +268,7 @@ START_TEST(where_nothing_is_there_nothing_is_in_use)
 }
 END_TEST
 
-START_TEST(what_was_passed_over_or_is_aside_is_never_read_and_never_in_use)
+START_TEST(a_source_passed_over_or_aside_is_never_read_or_in_use)
 {
     struct bench bench;
     struct fake passed;
@@ -317,7 +317,7 @@ START_TEST(all_zones_count)
 }
 END_TEST
 
-START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
+START_TEST(a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources)
 {
     struct bench bench;
     struct fake one;
@@ -342,7 +342,7 @@ START_TEST(a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new)
 }
 END_TEST
 
-START_TEST(an_event_lets_heat_be_read_at_once_and_nothing_else)
+START_TEST(an_event_causes_an_immediate_reading_of_temperatures_only)
 {
     struct bench bench;
     struct fake heat;
@@ -387,21 +387,21 @@ int main(void)
     Suite *suite = suite_create("sampler");
     TCase *facts = tcase_create("facts");
 
-    tcase_add_test(facts, everything_is_read_once_a_second_when_nobody_asks_for_more);
-    tcase_add_test(facts, load_is_read_as_fast_as_asked_and_the_rest_at_its_own_pace);
-    tcase_add_test(facts, a_load_whose_first_look_told_nothing_is_asked_again_soon_though_nobody_asks);
-    tcase_add_test(facts, nothing_is_read_faster_than_it_may_be);
-    tcase_add_test(facts, a_rate_is_kept_within_what_makes_sense);
+    tcase_add_test(facts, everything_is_read_once_a_second_by_default);
+    tcase_add_test(facts, load_is_read_at_the_requested_rate_and_the_rest_at_its_own);
+    tcase_add_test(facts, a_load_without_an_interval_is_read_again_soon_at_any_rate);
+    tcase_add_test(facts, nothing_is_read_faster_than_the_minimum_period);
+    tcase_add_test(facts, a_rate_is_kept_in_range);
     tcase_add_test(facts, heat_near_a_trip_is_read_faster_while_there_is_work);
-    tcase_add_test(facts, one_that_hangs_is_stale_keeps_its_value_and_holds_nobody_up);
-    tcase_add_test(facts, there_are_sixteen_readers_at_most_and_the_last_is_shared);
+    tcase_add_test(facts, a_source_that_hangs_is_stale_keeps_its_value_and_blocks_no_other);
+    tcase_add_test(facts, there_are_at_most_sixteen_readers_and_the_last_is_shared);
     tcase_add_test(facts, of_one_quantity_the_lowest_rank_that_is_ok_is_in_use);
-    tcase_add_test(facts, a_choice_changes_only_for_what_lasts);
-    tcase_add_test(facts, where_nothing_is_there_nothing_is_in_use);
-    tcase_add_test(facts, what_was_passed_over_or_is_aside_is_never_read_and_never_in_use);
+    tcase_add_test(facts, a_choice_changes_only_for_lasting_differences);
+    tcase_add_test(facts, without_existing_sources_none_is_in_use);
+    tcase_add_test(facts, a_source_passed_over_or_aside_is_never_read_or_in_use);
     tcase_add_test(facts, all_zones_count);
-    tcase_add_test(facts, a_second_scan_keeps_numbers_and_gives_new_ones_to_what_is_new);
-    tcase_add_test(facts, an_event_lets_heat_be_read_at_once_and_nothing_else);
+    tcase_add_test(facts, a_second_scan_keeps_ids_and_assigns_new_ones_to_new_sources);
+    tcase_add_test(facts, an_event_causes_an_immediate_reading_of_temperatures_only);
     tcase_add_test(facts, clients_come_with_the_reading);
     suite_add_tcase(suite, facts);
     return unit_run(suite);

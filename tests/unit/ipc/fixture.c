@@ -1,4 +1,4 @@
-#include "world.h"
+#include "fixture.h"
 #include "base/clock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,19 +13,19 @@ static uint64_t wire_before;
 
 static void grant(void *owner, const struct peer *peer, struct grant *ret_grant)
 {
-    const struct world *world = owner;
+    const struct fixture *fixture = owner;
 
-    *ret_grant = world->grant;
+    *ret_grant = fixture->grant;
     ret_grant->uid = peer->uid;
 }
 
 static int reload(void *owner, Sotto__V1__Reloaded *ret_reloaded, struct diag *diag)
 {
-    const struct world *world = owner;
+    const struct fixture *fixture = owner;
 
-    if (world->reload) {
+    if (fixture->reload) {
         diag_set(diag, "the configuration is wrong");
-        return world->reload;
+        return fixture->reload;
     }
     ret_reloaded->config_generation = 2;
     return 0;
@@ -40,7 +40,7 @@ static void describe(void *owner, const struct grant *whose, Sotto__V1__StatusRe
 
 static const struct ipc_ops ops = { .grant = grant, .reload = reload, .describe = describe };
 
-void world_open(struct world *world)
+void fixture_open(struct fixture *fixture)
 {
     const struct ipc_limits limits = {
         .n_conns = LIMIT_CONNS,
@@ -57,72 +57,72 @@ void world_open(struct world *world)
     mem_read(MEM_WIRE, &account);
     wire_before = account.bytes;
     signal(SIGPIPE, SIG_IGN);
-    memset(world, 0, sizeof(*world));
-    world->grant = (struct grant){
+    memset(fixture, 0, sizeof(*fixture));
+    fixture->grant = (struct grant){
         .class_ceiling = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
         .n_streams = LIMIT_STREAMS,
         .n_answer = DEFAULT_ANSWER_TOKENS,
         .admin = true,
         .special = true,
     };
-    snprintf(world->dir, sizeof(world->dir), "/tmp/sotto-ipc-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(world->dir));
-    snprintf(world->path, sizeof(world->path), "%s/s", world->dir);
-    uv_loop_init(&world->loop);
-    fake_hub_init(&world->hub);
-    ck_assert_int_eq(ipc_create(&world->ipc, &world->loop, &world->hub, &limits, &ops, world), 0);
-    ck_assert_msg(listener_open(world->ipc, world->path, (gid_t)-1, &diag) == 0, "%s", diag.text);
+    snprintf(fixture->dir, sizeof(fixture->dir), "/tmp/sotto-ipc-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(fixture->dir));
+    snprintf(fixture->path, sizeof(fixture->path), "%s/s", fixture->dir);
+    uv_loop_init(&fixture->loop);
+    fake_hub_init(&fixture->hub);
+    ck_assert_int_eq(ipc_create(&fixture->ipc, &fixture->loop, &fixture->hub, &limits, &ops, fixture), 0);
+    ck_assert_msg(listener_open(fixture->ipc, fixture->path, (gid_t)-1, &diag) == 0, "%s", diag.text);
 }
 
 static void on_closed(void *owner)
 {
-    struct world *world = owner;
+    struct fixture *fixture = owner;
 
-    world->is_closed = true;
+    fixture->is_closed = true;
 }
 
-void world_close(struct world *world)
+void fixture_close(struct fixture *fixture)
 {
     struct mem_account account;
     char lock[128];
 
-    ipc_close(world->ipc, on_closed);
-    for (unsigned i = 0; i < 5000 && !world->is_closed; i++) {
-        world_turn(world);
+    ipc_close(fixture->ipc, on_closed);
+    for (unsigned i = 0; i < 5000 && !fixture->is_closed; i++) {
+        fixture_iterate(fixture);
         usleep(200);
     }
-    ck_assert(world->is_closed);
-    world_turn(world);
-    ipc_destroy(world->ipc);
-    fake_hub_finish(&world->hub);
-    ck_assert_int_eq(uv_loop_close(&world->loop), 0);
+    ck_assert(fixture->is_closed);
+    fixture_iterate(fixture);
+    ipc_destroy(fixture->ipc);
+    fake_hub_finish(&fixture->hub);
+    ck_assert_int_eq(uv_loop_close(&fixture->loop), 0);
     mem_read(MEM_WIRE, &account);
     ck_assert_uint_eq(account.bytes, wire_before);
-    ck_assert_int_ne(access(world->path, F_OK), 0);
-    snprintf(lock, sizeof(lock), "%s.lock", world->path);
+    ck_assert_int_ne(access(fixture->path, F_OK), 0);
+    snprintf(lock, sizeof(lock), "%s.lock", fixture->path);
     unlink(lock);
-    rmdir(world->dir);
+    rmdir(fixture->dir);
 }
 
-void world_turn(struct world *world)
+void fixture_iterate(struct fixture *fixture)
 {
-    uv_run(&world->loop, UV_RUN_NOWAIT);
-    fake_hub_turn(&world->hub);
+    uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    fake_hub_iterate(&fixture->hub);
 }
 
-void world_run(struct world *world, unsigned ms)
+void fixture_run(struct fixture *fixture, unsigned ms)
 {
     uint64_t until_us = clock_mono_us() + ms * 1000u;
 
     do {
-        world_turn(world);
+        fixture_iterate(fixture);
         usleep(200);
     } while (clock_mono_us() < until_us);
 }
 
 /* ---- clients */
 
-void client_connect(struct world *world, struct client *client)
+void client_connect(struct fixture *fixture, struct client *client)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
 
@@ -131,7 +131,7 @@ void client_connect(struct world *world, struct client *client)
     wire_init(&client->wire, MEM_MISC);
     client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ck_assert_int_ge(client->fd, 0);
-    memcpy(address.sun_path, world->path, strlen(world->path) + 1);
+    memcpy(address.sun_path, fixture->path, strlen(fixture->path) + 1);
     ck_assert_int_eq(connect(client->fd, (struct sockaddr *)&address, sizeof(address)), 0);
     fcntl(client->fd, F_SETFL, O_NONBLOCK);
 }
@@ -143,7 +143,7 @@ void client_close(struct client *client)
     fd_closep(&client->fd);
 }
 
-bool client_send_bytes(struct world *world, struct client *client, const void *bytes, size_t n)
+bool client_send_bytes(struct fixture *fixture, struct client *client, const void *bytes, size_t n)
 {
     const char *at = bytes;
     uint64_t until_us = clock_mono_us() + PATIENCE_US;
@@ -157,23 +157,23 @@ bool client_send_bytes(struct world *world, struct client *client, const void *b
         } else if (errno != EAGAIN) {
             return false;
         }
-        world_turn(world);
+        fixture_iterate(fixture);
         ck_assert_uint_lt(clock_mono_us(), until_us);
     }
     return true;
 }
 
-void client_send(struct world *world, struct client *client, const Sotto__V1__ClientFrame *frame)
+void client_send(struct fixture *fixture, struct client *client, const Sotto__V1__ClientFrame *frame)
 {
     struct buf bytes;
 
     buf_init(&bytes, MEM_MISC, 64u << 20);
     ck_assert_int_eq(wire_pack(&frame->base, &bytes), BUF_OK);
-    client_send_bytes(world, client, buf_data(&bytes), bytes.n);
+    client_send_bytes(fixture, client, buf_data(&bytes), bytes.n);
     buf_finish(&bytes);
 }
 
-void client_hello(struct world *world, struct client *client)
+void client_hello(struct fixture *fixture, struct client *client)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Hello hello = SOTTO__V1__HELLO__INIT;
@@ -183,11 +183,11 @@ void client_hello(struct world *world, struct client *client)
     hello.client = (char *)(uintptr_t) "test";
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_HELLO;
     frame.hello = &hello;
-    client_send(world, client, &frame);
-    client_expect(world, client, HAS(WELCOME), 0);
+    client_send(fixture, client, &frame);
+    client_expect(fixture, client, HAS(WELCOME), 0);
 }
 
-void client_generate(struct world *world, struct client *client, uint32_t label)
+void client_generate(struct fixture *fixture, struct client *client, uint32_t label)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Generate generate = SOTTO__V1__GENERATE__INIT;
@@ -196,10 +196,10 @@ void client_generate(struct world *world, struct client *client, uint32_t label)
     frame.stream = label;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_GENERATE;
     frame.generate = &generate;
-    client_send(world, client, &frame);
+    client_send(fixture, client, &frame);
 }
 
-void client_cancel(struct world *world, struct client *client, uint32_t label)
+void client_cancel(struct fixture *fixture, struct client *client, uint32_t label)
 {
     Sotto__V1__ClientFrame frame = SOTTO__V1__CLIENT_FRAME__INIT;
     Sotto__V1__Cancel cancel = SOTTO__V1__CANCEL__INIT;
@@ -207,7 +207,7 @@ void client_cancel(struct world *world, struct client *client, uint32_t label)
     frame.stream = label;
     frame.body_case = SOTTO__V1__CLIENT_FRAME__BODY_CANCEL;
     frame.cancel = &cancel;
-    client_send(world, client, &frame);
+    client_send(fixture, client, &frame);
 }
 
 static bool read_some(struct client *client)
@@ -223,7 +223,7 @@ static bool read_some(struct client *client)
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-const Sotto__V1__ServerFrame *client_next(struct world *world, struct client *client)
+const Sotto__V1__ServerFrame *client_next(struct fixture *fixture, struct client *client)
 {
     uint64_t until_us = clock_mono_us() + PATIENCE_US;
 
@@ -240,7 +240,7 @@ const Sotto__V1__ServerFrame *client_next(struct world *world, struct client *cl
             client->n_eat = used;
             return (const Sotto__V1__ServerFrame *)message;
         }
-        world_turn(world);
+        fixture_iterate(fixture);
         if (!read_some(client)) {
             return NULL;
         }
@@ -248,10 +248,10 @@ const Sotto__V1__ServerFrame *client_next(struct world *world, struct client *cl
     }
 }
 
-const Sotto__V1__ServerFrame *client_expect(struct world *world, struct client *client,
+const Sotto__V1__ServerFrame *client_expect(struct fixture *fixture, struct client *client,
                                             Sotto__V1__ServerFrame__BodyCase body, uint32_t stream)
 {
-    const Sotto__V1__ServerFrame *frame = client_next(world, client);
+    const Sotto__V1__ServerFrame *frame = client_next(fixture, client);
 
     ck_assert_msg(frame, "the connection has ended");
     ck_assert_msg(frame->body_case == body, "body %d came: %s", frame->body_case,
@@ -260,10 +260,10 @@ const Sotto__V1__ServerFrame *client_expect(struct world *world, struct client *
     return frame;
 }
 
-const Sotto__V1__Error *client_expect_error(struct world *world, struct client *client, uint32_t stream,
+const Sotto__V1__Error *client_expect_error(struct fixture *fixture, struct client *client, uint32_t stream,
                                             Sotto__V1__Code code, bool fatal)
 {
-    const Sotto__V1__Error *error = client_expect(world, client, HAS(ERROR), stream)->error;
+    const Sotto__V1__Error *error = client_expect(fixture, client, HAS(ERROR), stream)->error;
 
     ck_assert_msg(error->code == code, "code %d: %s", error->code, error->message);
     ck_assert_int_eq(error->fatal, fatal);
@@ -271,17 +271,17 @@ const Sotto__V1__Error *client_expect_error(struct world *world, struct client *
     return error;
 }
 
-void client_expect_end(struct world *world, struct client *client)
+void client_expect_end(struct fixture *fixture, struct client *client)
 {
-    ck_assert_ptr_null(client_next(world, client));
+    ck_assert_ptr_null(client_next(fixture, client));
 }
 
-void client_expect_silence(struct world *world, struct client *client, unsigned ms)
+void client_expect_silence(struct fixture *fixture, struct client *client, unsigned ms)
 {
     char byte;
 
     ck_assert_uint_eq(client->in.n - client->n_eat, 0);
-    world_run(world, ms);
+    fixture_run(fixture, ms);
     ck_assert_int_eq(recv(client->fd, &byte, 1, MSG_PEEK), -1);
     ck_assert_int_eq(errno, EAGAIN);
 }
