@@ -107,12 +107,8 @@ int gguf_parse(struct gguf **ret_gguf, const void *bytes, size_t n_bytes, uint64
     cursor_init(&parse.cursor, bytes, n_bytes);
 
     r = parse_header(&parse);
-    if (!r) {
-        r = parse_keys(&parse);
-    }
-    if (!r) {
-        r = parse_tensors(&parse);
-    }
+    r = r ? r : parse_keys(&parse);
+    r = r ? r : parse_tensors(&parse);
     if (r == GGUF_MORE) {
         *ret_wanted = parse.wanted;
         return GGUF_MORE;

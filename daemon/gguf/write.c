@@ -174,12 +174,6 @@ void gguf_put_u32(struct gguf_writer *writer, const char *name, uint32_t value)
     put_u32(writer, &writer->keys, value);
 }
 
-void gguf_put_u64(struct gguf_writer *writer, const char *name, uint64_t value)
-{
-    put_name(writer, text_of(name), GGUF_U64);
-    put_u64(writer, &writer->keys, value);
-}
-
 void gguf_put_f32(struct gguf_writer *writer, const char *name, float value)
 {
     uint32_t bits;

@@ -32,7 +32,6 @@ void gguf_writer_destroyp(struct gguf_writer **writer);
 /* ---- keys; names and values are copied ---- */
 
 void gguf_put_u32(struct gguf_writer *writer, const char *name, uint32_t value);
-void gguf_put_u64(struct gguf_writer *writer, const char *name, uint64_t value);
 void gguf_put_f32(struct gguf_writer *writer, const char *name, float value);
 void gguf_put_bool(struct gguf_writer *writer, const char *name, bool value);
 void gguf_put_text(struct gguf_writer *writer, const char *name, const char *bytes, size_t n);

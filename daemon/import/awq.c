@@ -179,12 +179,8 @@ static int load(struct import *import, const struct import_entry *entry, struct 
     }
     import->awq = cache;
     r = read_all(entry->source.stored, &cache->weights, diag);
-    if (!r) {
-        r = read_all(entry->source.zeros, &cache->zeros, diag);
-    }
-    if (!r) {
-        r = read_all(entry->source.scales, &cache->scales, diag);
-    }
+    r = r ? r : read_all(entry->source.zeros, &cache->zeros, diag);
+    r = r ? r : read_all(entry->source.scales, &cache->scales, diag);
     cache->of = r ? NULL : entry->source.stored;
     return r;
 }

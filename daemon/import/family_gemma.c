@@ -75,12 +75,8 @@ static int more_gemma2(struct import *import, struct diag *diag)
 {
     int r = put_scale(import, diag);
 
-    if (!r) {
-        r = put_cap(import, "attn_logit_softcapping", "attn_logit_softcapping", diag);
-    }
-    if (!r) {
-        r = put_cap(import, "final_logit_softcapping", "final_logit_softcapping", diag);
-    }
+    r = r ? r : put_cap(import, "attn_logit_softcapping", "attn_logit_softcapping", diag);
+    r = r ? r : put_cap(import, "final_logit_softcapping", "final_logit_softcapping", diag);
     return r ? r : window_import(import, is_local2, diag);
 }
 
@@ -97,15 +93,9 @@ static int more_gemma3(struct import *import, struct diag *diag)
     float base = 10000.0f;
     int r = put_scale(import, diag);
 
-    if (!r) {
-        r = put_cap(import, "attn_logit_softcapping", "attn_logit_softcapping", diag);
-    }
-    if (!r) {
-        r = put_cap(import, "final_logit_softcapping", "final_logit_softcapping", diag);
-    }
-    if (!r) {
-        r = rope_read_base(import->folder, "sliding_attention", &base, diag);
-    }
+    r = r ? r : put_cap(import, "attn_logit_softcapping", "attn_logit_softcapping", diag);
+    r = r ? r : put_cap(import, "final_logit_softcapping", "final_logit_softcapping", diag);
+    r = r ? r : rope_read_base(import->folder, "sliding_attention", &base, diag);
     if (r) {
         return r;
     }

@@ -244,12 +244,8 @@ static int read_texts(struct folder *folder, struct diag *diag)
                  folder->path);
         return FOLDER_REFUSED;
     }
-    if (!r) {
-        r = read_json(folder, "tokenizer_config.json", SMALL_BYTES_MAX, &folder->tokenizer_config, diag);
-    }
-    if (!r) {
-        r = read_json(folder, "generation_config.json", SMALL_BYTES_MAX, &folder->generation, diag);
-    }
+    r = r ? r : read_json(folder, "tokenizer_config.json", SMALL_BYTES_MAX, &folder->tokenizer_config, diag);
+    r = r ? r : read_json(folder, "generation_config.json", SMALL_BYTES_MAX, &folder->generation, diag);
     return r ? r : read_template(folder, diag);
 }
 
@@ -270,9 +266,7 @@ int folder_open(struct folder **ret_folder, const char *path, struct diag *diag)
         return err_new(-ENOMEM);
     }
     r = read_texts(folder, diag);
-    if (!r) {
-        r = open_weights(folder, diag);
-    }
+    r = r ? r : open_weights(folder, diag);
     if (r) {
         return r < 0 ? err_up(r) : FOLDER_REFUSED;
     }

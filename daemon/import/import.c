@@ -106,9 +106,7 @@ int import_open(struct import **ret_import, const char *path, struct diag *diag)
         return err_up(r);
     }
     r = folder_open(&import->folder, path, diag);
-    if (!r) {
-        r = fill(import, diag);
-    }
+    r = r ? r : fill(import, diag);
     if (r) {
         return r < 0 ? err_up(r) : IMPORT_REFUSED;
     }

@@ -15,7 +15,7 @@
 #define FULL "full_attention"
 
 /* The rotation of one kind of layer. */
-struct turning {
+struct rope {
     const json_t *params; /* or NULL */
     const char *type;
     float base;
@@ -48,33 +48,32 @@ int rope_read_base(const struct folder *folder, const char *kind, float *ret, st
     return r == JSON_WRONG ? IMPORT_REFUSED : IMPORT_OK;
 }
 
-static int read_turning(const struct import *import, struct turning *turning, struct diag *diag)
+static int read_rope(const struct import *import, struct rope *rope, struct diag *diag)
 {
     const json_t *params = find_params(import->folder, FULL);
 
-    *turning = (struct turning){ .params = params, .type = "default", .base = 10000.0f };
-    if (json_get_f32(import->folder->text, "rope_theta", &turning->base, diag) == JSON_WRONG ||
-        json_get_f32(params, "rope_theta", &turning->base, diag) == JSON_WRONG ||
-        json_get_text(params, "type", &turning->type, diag) == JSON_WRONG ||
-        json_get_text(params, "rope_type", &turning->type, diag) == JSON_WRONG) {
+    *rope = (struct rope){ .params = params, .type = "default", .base = 10000.0f };
+    if (json_get_f32(import->folder->text, "rope_theta", &rope->base, diag) == JSON_WRONG ||
+        json_get_f32(params, "rope_theta", &rope->base, diag) == JSON_WRONG ||
+        json_get_text(params, "type", &rope->type, diag) == JSON_WRONG ||
+        json_get_text(params, "rope_type", &rope->type, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
-    if (!(turning->base >= 1.0f)) {
-        diag_blame(diag, "rope_theta", "config.json: \"rope_theta\" is %g; it must be at least 1",
-                   (double)turning->base);
+    if (!(rope->base >= 1.0f)) {
+        diag_blame(diag, "rope_theta", "config.json: \"rope_theta\" is %g; it must be at least 1", (double)rope->base);
         return IMPORT_REFUSED;
     }
     return IMPORT_OK;
 }
 
 /* Reads how many dimensions of a head rotate. */
-static int read_n_rot(struct import *import, const struct turning *turning, struct diag *diag)
+static int read_n_rot(struct import *import, const struct rope *rope, struct diag *diag)
 {
     struct import_facts *facts = &import->facts;
     float part = 1.0f;
 
     if (json_get_f32(import->folder->text, "partial_rotary_factor", &part, diag) == JSON_WRONG ||
-        json_get_f32(turning->params, "partial_rotary_factor", &part, diag) == JSON_WRONG) {
+        json_get_f32(rope->params, "partial_rotary_factor", &part, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     if (!(part > 0.0f && part <= 1.0f)) {
@@ -83,7 +82,7 @@ static int read_n_rot(struct import *import, const struct turning *turning, stru
     }
     facts->n_rot = (uint32_t)((float)facts->head_dim * part);
     if (facts->n_rot == 0 || facts->n_rot % 2 != 0) {
-        diag_blame(diag, "partial_rotary_factor", "config.json: %u elements of a head can't turn in pairs",
+        diag_blame(diag, "partial_rotary_factor", "config.json: %u elements of a head can't rotate in pairs",
                    facts->n_rot);
         return IMPORT_REFUSED;
     }
@@ -91,13 +90,12 @@ static int read_n_rot(struct import *import, const struct turning *turning, stru
 }
 
 /* Reads a required number of the parameters, at least @min. */
-static int need(const struct turning *turning, const char *name, float min, float *ret, struct diag *diag)
+static int need(const struct rope *rope, const char *name, float min, float *ret, struct diag *diag)
 {
-    const int r = json_get_f32(turning->params, name, ret, diag);
+    const int r = json_get_f32(rope->params, name, ret, diag);
 
     if (r == JSON_NONE) {
-        diag_blame(diag, name, "config.json: the rotation is of type %.40s, but \"%s\" is missing", turning->type,
-                   name);
+        diag_blame(diag, name, "config.json: the rotation is of type %.40s, but \"%s\" is missing", rope->type, name);
     }
     if (r == JSON_GOT && !(*ret >= min)) {
         diag_blame(diag, name, "config.json: \"%s\" is %g; it must be at least %g", name, (double)*ret, (double)min);
@@ -111,11 +109,11 @@ static void put_type(struct import *import, const char *type)
     gguf_put_text(import->writer, import_key(import, "rope.scaling.type"), type, strlen(type));
 }
 
-static int put_linear(struct import *import, const struct turning *turning, struct diag *diag)
+static int put_linear(struct import *import, const struct rope *rope, struct diag *diag)
 {
     float factor;
 
-    if (need(turning, "factor", 1.0f, &factor, diag)) {
+    if (need(rope, "factor", 1.0f, &factor, diag)) {
         return IMPORT_REFUSED;
     }
     put_type(import, "linear");
@@ -127,7 +125,7 @@ static int put_linear(struct import *import, const struct turning *turning, stru
  * Llama 3 stretches wavelengths longer than its first context by @factor, keeps short ones, and interpolates between
  * them. GGUF stores the divisor of each frequency.
  */
-static int put_llama3(struct import *import, const struct turning *turning, struct diag *diag)
+static int put_llama3(struct import *import, const struct rope *rope, struct diag *diag)
 {
     const uint32_t n = import->facts.n_rot / 2;
     cleanup(mem_freep) float *factors = mem_calloc(MEM_SCRATCH, n, sizeof(float));
@@ -139,9 +137,9 @@ static int put_llama3(struct import *import, const struct turning *turning, stru
     if (!factors) {
         return err_new(-ENOMEM);
     }
-    if (need(turning, "factor", 1.0f, &factor, diag) || need(turning, "low_freq_factor", 1e-6f, &low, diag) ||
-        need(turning, "high_freq_factor", 1e-6f, &high, diag) ||
-        need(turning, "original_max_position_embeddings", 1.0f, &n_first, diag)) {
+    if (need(rope, "factor", 1.0f, &factor, diag) || need(rope, "low_freq_factor", 1e-6f, &low, diag) ||
+        need(rope, "high_freq_factor", 1e-6f, &high, diag) ||
+        need(rope, "original_max_position_embeddings", 1.0f, &n_first, diag)) {
         return IMPORT_REFUSED;
     }
     if (!(high > low)) {
@@ -149,7 +147,7 @@ static int put_llama3(struct import *import, const struct turning *turning, stru
         return IMPORT_REFUSED;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const double wave = 2.0 * M_PI * pow((double)turning->base, 2.0 * i / import->facts.n_rot);
+        const double wave = 2.0 * M_PI * pow((double)rope->base, 2.0 * i / import->facts.n_rot);
         const double smooth = ((double)n_first / wave - (double)low) / ((double)high - (double)low);
 
         if (wave < (double)n_first / (double)high) {
@@ -163,7 +161,7 @@ static int put_llama3(struct import *import, const struct turning *turning, stru
     return import_add_made(import, "rope_freqs.weight", factors, n);
 }
 
-static int put_yarn(struct import *import, const struct turning *turning, struct diag *diag)
+static int put_yarn(struct import *import, const struct rope *rope, struct diag *diag)
 {
     static const char *const unknown[] = { "mscale", "mscale_all_dim" };
     float factor;
@@ -172,14 +170,14 @@ static int put_yarn(struct import *import, const struct turning *turning, struct
     float slow = 1.0f;
     float magnitude;
 
-    if (need(turning, "factor", 1.0f, &factor, diag) ||
-        json_get_f32(turning->params, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG ||
-        json_get_f32(turning->params, "beta_fast", &fast, diag) == JSON_WRONG ||
-        json_get_f32(turning->params, "beta_slow", &slow, diag) == JSON_WRONG) {
+    if (need(rope, "factor", 1.0f, &factor, diag) ||
+        json_get_f32(rope->params, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG ||
+        json_get_f32(rope->params, "beta_fast", &fast, diag) == JSON_WRONG ||
+        json_get_f32(rope->params, "beta_slow", &slow, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     for (size_t i = 0; i < COUNTOF(unknown); i++) {
-        if (json_object_get(turning->params, unknown[i])) {
+        if (json_object_get(rope->params, unknown[i])) {
             diag_blame(diag, unknown[i], "config.json: \"%s\" of yarn is not supported", unknown[i]);
             return IMPORT_REFUSED;
         }
@@ -190,7 +188,7 @@ static int put_yarn(struct import *import, const struct turning *turning, struct
     gguf_put_u32(import->writer, import_key(import, "rope.scaling.original_context_length"), (uint32_t)n_first);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_fast"), fast);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.yarn_beta_slow"), slow);
-    if (json_get_f32(turning->params, "attention_factor", &magnitude, diag) == JSON_GOT) {
+    if (json_get_f32(rope->params, "attention_factor", &magnitude, diag) == JSON_GOT) {
         /* Readers of GGUF multiply by the magnitude of yarn. */
         gguf_put_f32(import->writer, import_key(import, "rope.scaling.attn_factor"),
                      magnitude / (0.1f * logf(factor) + 1.0f));
@@ -198,10 +196,10 @@ static int put_yarn(struct import *import, const struct turning *turning, struct
     return IMPORT_OK;
 }
 
-static int put_factors(struct import *import, const struct turning *turning, const char *from, const char *to,
+static int put_factors(struct import *import, const struct rope *rope, const char *from, const char *to,
                        struct diag *diag)
 {
-    const json_t *list = json_object_get(turning->params, from);
+    const json_t *list = json_object_get(rope->params, from);
     const size_t n = import->facts.n_rot / 2;
     cleanup(mem_freep) float *factors = mem_calloc(MEM_SCRATCH, n, sizeof(float));
 
@@ -209,8 +207,8 @@ static int put_factors(struct import *import, const struct turning *turning, con
         return err_new(-ENOMEM);
     }
     if (json_array_size(list) != n) {
-        diag_blame(diag, from, "config.json: \"%s\" must be a list of %zu numbers, one for each pair that turns", from,
-                   n);
+        diag_blame(diag, from, "config.json: \"%s\" must be a list of %zu numbers, one for each pair that rotates",
+                   from, n);
         return IMPORT_REFUSED;
     }
     for (size_t i = 0; i < n; i++) {
@@ -224,7 +222,7 @@ static int put_factors(struct import *import, const struct turning *turning, con
 }
 
 /* longrope: each frequency has two divisors, one within the first context and one beyond it. */
-static int put_longrope(struct import *import, const struct turning *turning, struct diag *diag)
+static int put_longrope(struct import *import, const struct rope *rope, struct diag *diag)
 {
     uint32_t n_first = 0;
     float magnitude = 1.0f;
@@ -232,7 +230,7 @@ static int put_longrope(struct import *import, const struct turning *turning, st
     int r;
 
     if (json_get_u32(import->folder->text, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG ||
-        json_get_u32(turning->params, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG) {
+        json_get_u32(rope->params, "original_max_position_embeddings", &n_first, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     if (n_first < 2) {
@@ -241,23 +239,23 @@ static int put_longrope(struct import *import, const struct turning *turning, st
         return IMPORT_REFUSED;
     }
     factor = (float)import->facts.n_trained / (float)n_first;
-    if (json_get_f32(turning->params, "factor", &factor, diag) == JSON_WRONG) {
+    if (json_get_f32(rope->params, "factor", &factor, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     if (factor > 1.0f) {
         magnitude = (float)sqrt(1.0 + log((double)factor) / log((double)n_first));
     }
-    if (json_get_f32(turning->params, "attention_factor", &magnitude, diag) == JSON_WRONG) {
+    if (json_get_f32(rope->params, "attention_factor", &magnitude, diag) == JSON_WRONG) {
         return IMPORT_REFUSED;
     }
     put_type(import, "longrope");
     gguf_put_u32(import->writer, import_key(import, "rope.scaling.original_context_length"), n_first);
     gguf_put_f32(import->writer, import_key(import, "rope.scaling.attn_factor"), magnitude);
-    r = put_factors(import, turning, "long_factor", "rope_factors_long.weight", diag);
-    return r ? r : put_factors(import, turning, "short_factor", "rope_factors_short.weight", diag);
+    r = put_factors(import, rope, "long_factor", "rope_factors_long.weight", diag);
+    return r ? r : put_factors(import, rope, "short_factor", "rope_factors_short.weight", diag);
 }
 
-static int put_plain(struct import *import, const struct turning *turning, struct diag *diag)
+static int put_plain(struct import *import, const struct rope *rope, struct diag *diag)
 {
     return IMPORT_OK;
 }
@@ -266,23 +264,23 @@ int rope_import(struct import *import, struct diag *diag)
 {
     static const struct {
         const char *type;
-        int (*put)(struct import *, const struct turning *, struct diag *);
+        int (*put)(struct import *, const struct rope *, struct diag *);
     } rows[] = {
         { "default", put_plain }, { "linear", put_linear },     { "llama3", put_llama3 },
         { "yarn", put_yarn },     { "longrope", put_longrope }, { "su", put_longrope },
     };
-    struct turning turning;
+    struct rope rope;
 
-    if (read_turning(import, &turning, diag) || read_n_rot(import, &turning, diag)) {
+    if (read_rope(import, &rope, diag) || read_n_rot(import, &rope, diag)) {
         return IMPORT_REFUSED;
     }
-    gguf_put_f32(import->writer, import_key(import, "rope.freq_base"), turning.base);
+    gguf_put_f32(import->writer, import_key(import, "rope.freq_base"), rope.base);
     gguf_put_u32(import->writer, import_key(import, "rope.dimension_count"), import->facts.n_rot);
     for (size_t i = 0; i < COUNTOF(rows); i++) {
-        if (strcmp(rows[i].type, turning.type) == 0) {
-            return rows[i].put(import, &turning, diag);
+        if (strcmp(rows[i].type, rope.type) == 0) {
+            return rows[i].put(import, &rope, diag);
         }
     }
-    diag_blame(diag, "rope_type", "config.json: a rotation of type \"%.40s\" is not supported", turning.type);
+    diag_blame(diag, "rope_type", "config.json: a rotation of type \"%.40s\" is not supported", rope.type);
     return IMPORT_REFUSED;
 }

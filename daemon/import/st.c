@@ -335,12 +335,8 @@ int st_open(struct st **ret_st, const char *path, struct diag *diag)
         return err_new(-ENOMEM);
     }
     r = open_file(st, diag);
-    if (!r) {
-        r = read_head(st, diag);
-    }
-    if (!r) {
-        r = read_entries(st, diag);
-    }
+    r = r ? r : read_head(st, diag);
+    r = r ? r : read_entries(st, diag);
     if (r) {
         return r < 0 ? err_up(r) : ST_REFUSED;
     }

@@ -89,11 +89,6 @@ void jinja_destroyp(struct jinja **jinja)
     *jinja = NULL;
 }
 
-uint64_t jinja_bytes(const struct jinja *jinja)
-{
-    return sizeof(*jinja) + jinja->arena.used;
-}
-
 /* ---- runs */
 
 int jinja_run_create(struct jinja_run **ret_run, const struct jinja *jinja, const struct jinja_limits *limits,

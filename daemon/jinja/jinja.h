@@ -39,7 +39,6 @@ enum jinja_outcome {
 int jinja_compile(struct jinja **ret_jinja, const char *source, size_t n, struct diag *diag);
 void jinja_destroy(struct jinja *jinja);
 void jinja_destroyp(struct jinja **jinja);
-uint64_t jinja_bytes(const struct jinja *jinja); /* memory held */
 
 /* The ceilings of a run. A step is a node of the tree, an element, or 64 bytes of text. */
 struct jinja_limits {

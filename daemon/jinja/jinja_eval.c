@@ -12,7 +12,6 @@
 #include "jinja/jinja_run.h"
 #include "jinja/jinja_scope.h"
 #include "jinja/jinja_show.h"
-#include <string.h>
 
 /* ---- slices */
 
@@ -74,7 +73,7 @@ static int slice_list(struct jinja_run *run, const struct jinja_list *list, cons
 static int slice_string(struct jinja_run *run, const struct jinja_string *string, const struct slice *slice,
                         struct jinja_value *ret)
 {
-    const struct jinja_value whole = { .kind = JINJA_STRING, .string = string };
+    const struct jinja_value whole = jinja_str(string);
     const size_t from = run->out.n;
     struct jinja_list *chars;
     int r;
@@ -133,10 +132,7 @@ static int unpack_list(struct jinja_run *run, const struct jinja_value *value, s
     struct jinja_list *list;
     int r = jinja_value_elements(run, value, &list);
 
-    for (size_t i = 0; !r && i < list->n; i++) {
-        r = jinja_list_push(run, values, &list->items[i]);
-    }
-    return r;
+    return r ? r : jinja_list_extend(run, values, list->items, list->n);
 }
 
 /* Adds what **kwargs unpacks. */
@@ -195,16 +191,13 @@ static int call_method(struct jinja_run *run, const struct jinja_method *method,
                        struct jinja_value *ret)
 {
     struct jinja_args with_self = { .n = args->n + 1, .named = args->named };
+    struct jinja_value values;
+    int r = jinja_list_new(run, args->n + 1, JINJA_FLAVOUR_LIST, &values);
 
-    with_self.values = jinja_run_alloc(run, (args->n + 1) * sizeof(*with_self.values));
-    if (!with_self.values) {
-        return jinja_fail_full(run);
-    }
-    with_self.values[0] = method->self;
-    if (args->n > 0) {
-        memcpy(with_self.values + 1, args->values, args->n * sizeof(*args->values));
-    }
-    return jinja_builtin_call(run, method->builtin, &with_self, ret);
+    r = r ? r : jinja_list_push(run, values.list, &method->self);
+    r = r ? r : jinja_list_extend(run, values.list, args->values, args->n);
+    with_self.values = r ? NULL : values.list->items;
+    return r ? r : jinja_builtin_call(run, method->builtin, &with_self, ret);
 }
 
 int jinja_eval_call(struct jinja_run *run, const struct jinja_value *callee, const struct jinja_args *args,

@@ -43,7 +43,7 @@ static int unpack(struct jinja_run *run, const struct jinja_node *target, const 
 
 static int assign_attr(struct jinja_run *run, const struct jinja_node *target, const struct jinja_value *value)
 {
-    const struct jinja_value key = { .kind = JINJA_STRING, .string = target->name };
+    const struct jinja_value key = jinja_str(target->name);
     struct jinja_value owner;
     int r = jinja_eval(run, target->a, &owner);
 
@@ -167,9 +167,7 @@ static int bind_rest(struct jinja_run *run, const struct jinja_args *args, size_
     int r = jinja_list_new(run, 0, JINJA_FLAVOUR_TUPLE, &varargs);
 
     r = r ? r : jinja_dict_new(run, &kwargs);
-    for (size_t i = n_used; !r && i < args->n; i++) {
-        r = jinja_list_push(run, varargs.list, &args->values[i]);
-    }
+    r = r ? r : jinja_list_extend(run, varargs.list, args->values + n_used, args->n - n_used);
     for (size_t i = 0; !r && args->named && i < args->named->n; i++) {
         const struct jinja_pair *pair = &args->named->pairs[i];
         bool is_bound = false;
@@ -240,7 +238,7 @@ static int exec_macro(struct jinja_run *run, const struct jinja_node *node)
 /* {% call m() %} calls m with its own body as a macro named `caller`. */
 static int exec_call(struct jinja_run *run, const struct jinja_node *node)
 {
-    const struct jinja_value key = { .kind = JINJA_STRING, .string = run->jinja->caller };
+    const struct jinja_value key = jinja_str(run->jinja->caller);
     struct jinja_value named = { .kind = JINJA_NONE };
     struct jinja_value callee;
     struct jinja_value caller;

@@ -141,10 +141,7 @@ static int filter_list(struct jinja_run *run, const struct jinja_args *args, str
     int r = jinja_value_elements(run, &args->values[0], &list);
 
     r = r ? r : jinja_list_new(run, list->n, JINJA_FLAVOUR_LIST, ret);
-    for (size_t i = 0; !r && i < list->n; i++) {
-        r = jinja_list_push(run, ret->list, &list->items[i]);
-    }
-    return r;
+    return r ? r : jinja_list_extend(run, ret->list, list->items, list->n);
 }
 
 static int filter_reverse(struct jinja_run *run, const struct jinja_args *args, struct jinja_value *ret)
@@ -235,9 +232,8 @@ static int filter_slice(struct jinja_run *run, const struct jinja_args *args, st
         const size_t n_items = list->n / (size_t)n + ((size_t)i < n_longer);
 
         r = jinja_list_new(run, n_items + 1, JINJA_FLAVOUR_LIST, &part);
-        for (size_t k = 0; !r && k < n_items; k++) {
-            r = jinja_list_push(run, part.list, &list->items[at++]);
-        }
+        r = r ? r : jinja_list_extend(run, part.list, list->items + at, n_items);
+        at += n_items;
         if (!r && jinja_is_set(&args->values[2]) && (size_t)i >= n_longer) {
             r = jinja_list_push(run, part.list, &args->values[2]);
         }
@@ -289,16 +285,16 @@ static int filter_unique(struct jinja_run *run, const struct jinja_args *args, s
 static int pass_on(struct jinja_run *run, const struct jinja_args *args, size_t from, struct jinja_args *ret)
 {
     const size_t n = args->n > from ? args->n - from : 0;
+    const struct jinja_value room = jinja_none();
+    struct jinja_value list;
+    int r = jinja_list_new(run, n + 1, JINJA_FLAVOUR_LIST, &list);
 
-    *ret = (struct jinja_args){ .n = n + 1, .named = args->named };
-    ret->values = jinja_run_alloc(run, (n + 1) * sizeof(*ret->values));
-    if (!ret->values) {
-        return jinja_fail_full(run);
+    r = r ? r : jinja_list_push(run, list.list, &room);
+    r = r ? r : jinja_list_extend(run, list.list, n > 0 ? args->values + from : NULL, n);
+    if (!r) {
+        *ret = (struct jinja_args){ .values = list.list->items, .n = n + 1, .named = args->named };
     }
-    for (size_t i = 0; i < n; i++) {
-        ret->values[i + 1] = args->values[from + i];
-    }
-    return JINJA_OK;
+    return r;
 }
 
 static int unknown(struct jinja_run *run, const char *what, const struct jinja_string *name)

@@ -111,7 +111,7 @@ static int want_number(struct jinja_run *run, const struct jinja_value *value)
         return jinja_fail_undefined(run, value);
     }
     if (!jinja_is_number(value)) {
-        return jinja_fail(run, "TypeError", "type %s has no number", jinja_value_type(value));
+        return jinja_fail(run, "TypeError", "must be a number, not %s", jinja_value_type(value));
     }
     return JINJA_OK;
 }

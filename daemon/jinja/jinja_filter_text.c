@@ -272,9 +272,7 @@ static int filter_format(struct jinja_run *run, const struct jinja_args *args, s
         return jinja_format_percent(run, format, &with, ret);
     }
     r = r ? r : jinja_list_new(run, args->n, JINJA_FLAVOUR_TUPLE, &with);
-    for (size_t i = 1; !r && i < args->n; i++) {
-        r = jinja_list_push(run, with.list, &args->values[i]);
-    }
+    r = r ? r : jinja_list_extend(run, with.list, args->values + 1, args->n - 1);
     return r ? r : jinja_format_percent(run, format, &with, ret);
 }
 

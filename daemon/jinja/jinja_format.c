@@ -154,7 +154,7 @@ static int write_spec(struct jinja_run *run, const struct spec *spec, const stru
                                 jinja_value_type(value));
     }
     if (has_odd_precision(spec, value)) {
-        return refuse(run, "a precision of what is no %f %e %g %s");
+        return refuse(run, "expected a precision with %f %e %g %s only");
     }
     if (!is_number) {
         r = write_plain(run, spec, value);
@@ -218,7 +218,7 @@ static int named_value(struct jinja_run *run, const struct jinja_string *format,
     }
     r = r ? r : jinja_dict_find(run, values->with->dict, &key, &found);
     if (!r && !found) {
-        r = jinja_fail(run, "KeyError", "a key of the format is not there");
+        r = jinja_fail(run, "KeyError", "the format names a missing key");
     }
     if (!r) {
         *ret = *found;
@@ -255,7 +255,7 @@ static int percent(struct jinja_run *run, const struct jinja_string *format, siz
         return jinja_out_part(run, format, *at - 1, 1);
     }
     if (!spec.kind || !strchr("sdirxXofFegu", spec.kind)) {
-        return refuse(run, "only %s %d %i %r %x %X %o %f %e %g are known");
+        return refuse(run, "expected one of %s %d %i %r %x %X %o %f %e %g");
     }
     spec.kind = spec.kind == 'i' || spec.kind == 'u' ? 'd' : spec.kind == 'F' ? 'f' : spec.kind;
     spec.align = spec.align ? spec.align : '>';
@@ -317,7 +317,7 @@ static int read_spec(struct jinja_run *run, const struct jinja_string *format, s
     if (at < format->n && format->bytes[at] && strchr("sdxXofeg", format->bytes[at])) {
         ret->kind = format->bytes[at++];
     }
-    return at == format->n ? JINJA_OK : refuse(run, "what stands behind the colon of {} is not known");
+    return at == format->n ? JINJA_OK : refuse(run, "unknown specification behind the colon of {}");
 }
 
 /* *ret: the argument that a field names by number or keyword, or the next one, and then its attributes. */
@@ -341,7 +341,7 @@ static int field_value(struct jinja_run *run, const struct jinja_string *field, 
         const struct jinja_value *named = with->named ? jinja_dict_get(with->named, field->bytes, at) : NULL;
 
         if (!named) {
-            return jinja_fail(run, "IndexError", "the format names an argument that is not there");
+            return jinja_fail(run, "IndexError", "the format names a missing argument");
         }
         *ret = *named;
     }
@@ -365,7 +365,7 @@ static int write_field(struct jinja_run *run, const struct jinja_string *field, 
     int r = jinja_string_cut(run, field, 0, n_name, &name);
 
     if (memchr(field->bytes, '!', n_name) || memchr(field->bytes, '[', n_name)) {
-        return refuse(run, "conversions and items in {} are not known");
+        return refuse(run, "conversions and items in {}");
     }
     r = r ? r : field_value(run, name.string, with, next, &value);
     if (!r && colon) {

@@ -205,7 +205,7 @@ int jinja_get_item(struct jinja_run *run, const struct jinja_value *value, const
 /* *value becomes its member @part. */
 static int step_into(struct jinja_run *run, const struct jinja_string *part, struct jinja_value *value)
 {
-    struct jinja_value key = { .kind = JINJA_STRING, .string = part };
+    struct jinja_value key = jinja_str(part);
     int64_t number = 0;
     bool is_number = part->n > 0 && part->n < 10;
 

@@ -56,7 +56,7 @@ static int global_dict(struct jinja_run *run, const struct jinja_args *args, str
         const struct jinja_value *from = &args->values[i];
 
         if (from->kind != JINJA_DICT) {
-            return jinja_fail(run, "TypeError", "'%s' object is no mapping", jinja_value_type(from));
+            return jinja_fail(run, "TypeError", "'%s' object is not a mapping", jinja_value_type(from));
         }
         r = jinja_dict_update(run, ret->dict, from->dict);
     }

@@ -141,7 +141,7 @@ static int read_string(struct reader *reader, struct jinja_value *ret)
     }
     reader->at = end + 1;
     *string = (struct jinja_string){ .bytes = out, .n = n, .mark = reader->mark };
-    *ret = (struct jinja_value){ .kind = JINJA_STRING, .string = string };
+    *ret = jinja_str(string);
     return jinja_run_count(reader->run, n / 64);
 }
 

@@ -114,9 +114,7 @@ static int loop_changed(struct jinja_run *run, const struct jinja_args *args, st
     bool same = false;
     int r = jinja_list_new(run, args->n, JINJA_FLAVOUR_TUPLE, &now);
 
-    for (size_t i = 1; !r && i < args->n; i++) {
-        r = jinja_list_push(run, now.list, &args->values[i]);
-    }
+    r = r ? r : jinja_list_extend(run, now.list, args->values + 1, args->n - 1);
     if (!r && loop->last_changed.kind == JINJA_LIST) {
         r = jinja_compare_equal(run, &loop->last_changed, &now, &same);
     }

@@ -135,10 +135,8 @@ static int add_lists(struct jinja_run *run, const struct jinja_list *a, const st
 {
     int r = jinja_list_new(run, a->n + b->n, a->flavour, ret);
 
-    for (size_t i = 0; !r && i < a->n + b->n; i++) {
-        r = jinja_list_push(run, ret->list, i < a->n ? &a->items[i] : &b->items[i - a->n]);
-    }
-    return r;
+    r = r ? r : jinja_list_extend(run, ret->list, a->items, a->n);
+    return r ? r : jinja_list_extend(run, ret->list, b->items, b->n);
 }
 
 static int add_strings(struct jinja_run *run, const struct jinja_string *a, const struct jinja_string *b,
@@ -173,9 +171,7 @@ static int repeat(struct jinja_run *run, const struct jinja_value *what, int64_t
     if (jinja_is_sequence(what)) {
         r = jinja_list_new(run, 0, what->list->flavour, ret);
         for (int64_t i = 0; !r && what->list->n > 0 && i < times; i++) {
-            for (size_t k = 0; !r && k < what->list->n; k++) {
-                r = jinja_list_push(run, ret->list, &what->list->items[k]);
-            }
+            r = jinja_list_extend(run, ret->list, what->list->items, what->list->n);
         }
         return r;
     }

@@ -119,6 +119,6 @@ int jinja_out_take(struct jinja_run *run, size_t from, struct jinja_value *ret)
         string->marks = copy;
     }
     out->n = from;
-    *ret = (struct jinja_value){ .kind = JINJA_STRING, .string = string };
+    *ret = jinja_str(string);
     return JINJA_OK;
 }

@@ -218,6 +218,16 @@ int jinja_list_push(struct jinja_run *run, struct jinja_list *list, const struct
     return jinja_run_count(run, 1);
 }
 
+int jinja_list_extend(struct jinja_run *run, struct jinja_list *list, const struct jinja_value *items, size_t n)
+{
+    int r = JINJA_OK;
+
+    for (size_t i = 0; !r && i < n; i++) {
+        r = jinja_list_push(run, list, &items[i]);
+    }
+    return r;
+}
+
 int jinja_list_push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string, size_t from,
                         size_t n)
 {

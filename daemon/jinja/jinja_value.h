@@ -212,6 +212,8 @@ int jinja_string_cut(struct jinja_run *run, const struct jinja_string *string, s
 int jinja_list_new(struct jinja_run *run, size_t cap, enum jinja_flavour flavour, struct jinja_value *ret);
 int jinja_list_push(struct jinja_run *run, struct jinja_list *list, const struct jinja_value *item);
 
+int jinja_list_extend(struct jinja_run *run, struct jinja_list *list, const struct jinja_value *items, size_t n);
+
 /* Pushes the @n bytes of @string from @from on. */
 int jinja_list_push_cut(struct jinja_run *run, struct jinja_list *list, const struct jinja_string *string, size_t from,
                         size_t n);

@@ -66,11 +66,6 @@ void chat_destroyp(struct chat **chat)
     *chat = NULL;
 }
 
-uint64_t chat_bytes(const struct chat *chat)
-{
-    return sizeof(*chat) + jinja_bytes(chat->jinja);
-}
-
 /* ---- variables */
 
 static int set_token(struct jinja_run *run, const struct vocab *vocab, const char *name, uint32_t id)

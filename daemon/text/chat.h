@@ -28,7 +28,6 @@ int chat_create(struct chat **ret_chat, const struct vocab *vocab, struct diag *
 int chat_create_alone(struct chat **ret_chat, struct gguf_text source, struct diag *diag);
 void chat_destroy(struct chat *chat);
 void chat_destroyp(struct chat **chat);
-uint64_t chat_bytes(const struct chat *chat); /* memory held */
 
 struct chat_message {
     struct gguf_text role;

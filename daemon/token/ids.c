@@ -1,3 +1,6 @@
+/*
+ * The growing array of ids.
+ */
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/num.h"

@@ -52,11 +52,6 @@ void index_finish(struct index *index)
     index->slots = NULL;
 }
 
-size_t index_bytes(const struct index *index)
-{
-    return index->slots ? ((size_t)index->mask + 1) * sizeof(*index->slots) : 0;
-}
-
 /* Returns the slot of these bytes, or the free one where they belong. */
 static struct index_slot *find_slot(const struct index *index, const void *bytes, size_t n, uint32_t *ret_tag)
 {

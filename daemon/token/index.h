@@ -35,7 +35,6 @@ struct index {
 /* Makes room for @n entries (at most 2^30). 0 or -ENOMEM. */
 int index_init(struct index *index, uint32_t n, const char *bytes, const struct span *spans);
 void index_finish(struct index *index);
-size_t index_bytes(const struct index *index);
 
 /* Enters @id under the bytes of its span, unless these bytes have an id already. */
 void index_put(struct index *index, uint32_t id);

@@ -108,7 +108,6 @@ static int load_template(struct vocab *vocab, const struct gguf *gguf, struct di
         return err_new(-ENOMEM);
     }
     vocab->n_chat_template = text.n;
-    vocab->n_bytes += text.n + 1;
     return VOCAB_OK;
 }
 
@@ -184,7 +183,7 @@ int vocab_load_special(struct vocab *vocab, const struct gguf *gguf, struct diag
             return r;
         }
     }
-    vocab->never = vocab_alloc(vocab, n_unused, sizeof(*vocab->never));
+    vocab->never = mem_calloc(MEM_WORDS, n_unused, sizeof(*vocab->never));
     if (!vocab->never) {
         return err_new(-ENOMEM);
     }

@@ -31,11 +31,6 @@ void pairs_finish(struct pairs *pairs)
     pairs->slots = NULL;
 }
 
-size_t pairs_bytes(const struct pairs *pairs)
-{
-    return pairs->slots ? ((size_t)pairs->mask + 1) * sizeof(*pairs->slots) : 0;
-}
-
 /* Returns the slot of the two ids, or the free one where they belong. The hash is the finaliser of MurmurHash3. */
 static struct pair *find_slot(const struct pairs *pairs, uint32_t left, uint32_t right)
 {

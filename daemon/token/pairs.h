@@ -28,7 +28,6 @@ struct pairs {
 /* Makes room for @n merges (at most 2^30). 0 or -ENOMEM. */
 int pairs_init(struct pairs *pairs, uint32_t n);
 void pairs_finish(struct pairs *pairs);
-size_t pairs_bytes(const struct pairs *pairs);
 
 /* Enters a merge. False: the two ids have one already, which stays. */
 bool pairs_put(struct pairs *pairs, const struct pair *pair);

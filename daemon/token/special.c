@@ -18,11 +18,6 @@ void special_finish(struct special *special)
     special->nodes = NULL;
 }
 
-size_t special_bytes(const struct special *special)
-{
-    return special->cap * sizeof(*special->nodes);
-}
-
 /* Makes room for @n more nodes. SPECIAL_FULL or -ENOMEM. */
 static int reserve(struct special *special, uint32_t n)
 {

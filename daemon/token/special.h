@@ -37,7 +37,6 @@ struct special {
 
 void special_init(struct special *special);
 void special_finish(struct special *special);
-size_t special_bytes(const struct special *special);
 
 enum special_outcome {
     SPECIAL_OK,

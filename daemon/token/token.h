@@ -59,14 +59,8 @@ bool vocab_ends(const struct vocab *vocab, uint32_t id);
 /* Returns the ids that must never be sampled (TOKEN_UNUSED), for Sampler.never. */
 const uint32_t *vocab_never(const struct vocab *vocab, size_t *ret_n);
 
-/* True if the vocabulary puts a blank before a text, as SentencePiece ones do. Detokenising a whole text removes it
- * from the first piece; a stream never does. */
-bool vocab_has_prefix_blank(const struct vocab *vocab);
-
 /* Returns the chat template of the file; n 0: none. */
 struct gguf_text vocab_chat_template(const struct vocab *vocab);
-
-uint64_t vocab_bytes(const struct vocab *vocab); /* memory held, for Status */
 
 /* A growing array of ids. Initialised with { 0 }, ended with ids_finish(). */
 struct ids {

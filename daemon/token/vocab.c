@@ -2,18 +2,7 @@
  * Queries of a vocabulary.
  */
 #include "token/vocab.h"
-#include "base/mem.h"
 #include <assert.h>
-
-void *vocab_alloc(struct vocab *vocab, size_t n, size_t size)
-{
-    void *block = mem_calloc(MEM_WORDS, n, size);
-
-    if (block) {
-        vocab->n_bytes += n * size;
-    }
-    return block;
-}
 
 uint32_t vocab_n(const struct vocab *vocab)
 {
@@ -69,17 +58,7 @@ const uint32_t *vocab_never(const struct vocab *vocab, size_t *ret_n)
     return vocab->never;
 }
 
-bool vocab_has_prefix_blank(const struct vocab *vocab)
-{
-    return vocab->prefix_blank;
-}
-
 struct gguf_text vocab_chat_template(const struct vocab *vocab)
 {
     return (struct gguf_text){ .bytes = vocab->chat_template, .n = vocab->n_chat_template };
-}
-
-uint64_t vocab_bytes(const struct vocab *vocab)
-{
-    return vocab->n_bytes;
 }

@@ -54,11 +54,7 @@ struct vocab {
     size_t n_never;
     char *chat_template; /* owned, or NULL */
     size_t n_chat_template;
-    uint64_t n_bytes; /* held in all */
 };
-
-/* Returns zeroed memory that is counted in n_bytes, or NULL. */
-void *vocab_alloc(struct vocab *vocab, size_t n, size_t size);
 
 /* The steps of vocab_create() and the members that they fill. VOCAB_REFUSED with @diag, or -ENOMEM. */
 int vocab_load_kind(struct vocab *vocab, const struct gguf *gguf, struct diag *diag);    /* kind */

@@ -32,8 +32,6 @@ int vocab_create(struct vocab **ret_vocab, const struct gguf *gguf, struct diag 
             return r < 0 ? err_up(r) : VOCAB_REFUSED;
         }
     }
-    vocab->n_bytes +=
-        sizeof(*vocab) + index_bytes(&vocab->index) + pairs_bytes(&vocab->pairs) + special_bytes(&vocab->special);
     *ret_vocab = steal(&vocab);
     return VOCAB_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * Fuzzer: what a daemon may send to libsotto
+ * Fuzzer: the messages of a daemon, read by libsotto
  *
- * The bytes are what a daemon sends after Welcome, in pieces of a size that the first byte chooses. Whatever they are:
- * a request with a callback gets exactly one last event and nothing after it, one without ends by sotto_next() with
- * an error or its last event, text has a zero behind it, and the end of the connection is reported once.
+ * The input is what a daemon sends after Welcome, passed in pieces of a size that the first byte chooses. For any
+ * input, a request with a callback gets exactly one last event and nothing after it, one without ends by sotto_next()
+ * with an error or its last event, text has a zero behind it, and the end of the connection is reported once.
  */
 #include "base/clean.h"
 #include "clients/sotto.h"
@@ -16,7 +16,7 @@ struct seen {
     uint64_t n_bytes;
 };
 
-/* Reads all that an event points to, for the sanitizers to look at. */
+/* Reads all that an event points to, under the eyes of the sanitizers. */
 static void look(struct seen *seen, const struct sotto_event *event)
 {
     switch (event->kind) {
@@ -66,7 +66,7 @@ static void on_event(void *owner, const struct sotto_event *event)
     look(seen, event);
 }
 
-/* Tells @bytes in pieces of @n_piece. False: the connection is over. */
+/* Passes @bytes in pieces of @n_piece. False: the connection is over. */
 static bool tell(struct sotto *sotto, int fd, const uint8_t *bytes, size_t n, size_t n_piece)
 {
     for (size_t at = 0; at < n; at += n_piece) {

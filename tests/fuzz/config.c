@@ -1,8 +1,8 @@
 /*
  * Fuzzer: a configuration file
  *
- * It is the owner's, but a half-written one must be refused with sentences, and what was accepted must be equal to
- * itself when it is read again.
+ * The file belongs to the administrator, but a half-written one must be refused with sentences, and an accepted one
+ * must be equal to itself when it is read again.
  */
 #include "config/config.h"
 #include "base/clean.h"

@@ -1,8 +1,8 @@
 /*
- * Fuzzer: what a peer may send us
+ * Fuzzer: the frames of a peer
  *
- * The bytes are a connection's, cut into frames as they come; each frame is unpacked under its ceiling and checked
- * against the table of requests. The first byte chooses the sender: a client, or a faulty engine.
+ * The input is a connection, cut into frames as the bytes arrive; each frame is unpacked under its ceiling and checked
+ * against the table of requests. The first byte chooses the peer: a client, the daemon, or an engine.
  */
 #include "base/diag.h"
 #include "base/utf8.h"
@@ -34,8 +34,8 @@ static void check_sentence(const struct diag *diag)
 }
 
 /*
- * Empties the lists of unknown fields, at every depth. protobuf-c keeps them as it found them, also with a tag in an
- * overlong form that it writes back as another one.
+ * Empties the lists of unknown fields, at every depth. protobuf-c keeps them as it found them, including tags in an
+ * overlong form, which it writes back in another form.
  */
 static void forget_unknown(ProtobufCMessage *message)
 {
@@ -63,7 +63,7 @@ static void forget_unknown(ProtobufCMessage *message)
     }
 }
 
-/* What was understood can be said again, and is understood again. */
+/* Checks that an unpacked message can be packed and unpacked again. */
 static void say_again(const ProtobufCMessage *message, const ProtobufCMessageDescriptor *type)
 {
     struct buf out;

@@ -1,8 +1,8 @@
 /*
- * Fuzzer: messages of the kernel's thermal family, and its controller's answer
+ * Fuzzer: messages of the kernel's thermal family, and the answer of its controller
  *
- * The first byte chooses: events, samples, or the answer that names the family. Nothing behind the bytes is looked at,
- * and what comes out is always a whole event.
+ * The first byte chooses: events, samples, or the answer that names the family. No byte behind the input is read, and
+ * the result is always a whole event.
  */
 #include "netlink/genl.h"
 #include "fuzz.h"

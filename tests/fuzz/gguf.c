@@ -1,8 +1,8 @@
 /*
  * Fuzzer: a model file from a stranger
  *
- * The head is offered in growing pieces, as a reader would that does not know how long it is, then walked: every key
- * and tensor must lie within the file. The last 3 bytes say how much larger than the bytes the file claims to be.
+ * The head is offered in growing pieces, as by a reader that does not know its length, and then walked: every key and
+ * tensor must lie within the file. The last 3 bytes say how much larger than the input the file claims to be.
  */
 #include "gguf/gguf.h"
 #include "base/utf8.h"
@@ -49,7 +49,7 @@ static void walk(const struct gguf *gguf, const uint8_t *bytes, size_t n)
     }
 }
 
-/* A vocabulary that was accepted understands any text, and gives bytes for any of its ids. */
+/* Checks that an accepted vocabulary tokenizes any text, and has bytes for any of its ids. */
 static void speak(const struct gguf *gguf, const uint8_t *bytes, size_t n)
 {
     struct vocab *vocab = NULL;

@@ -1,8 +1,8 @@
 /*
- * Fuzzer: what a sotto-sense gone mad may tell
+ * Fuzzer: the reports of a sotto-sense, read by the daemon
  *
- * The bytes are its connection's. Whatever comes, the book stays within its bounds, what it says of a lie is a
- * sentence, and what the governor and Status get of it can be true.
+ * The input is a connection. For any input the state of the machine stays within its bounds, a report that is refused
+ * has a sentence, and the values for the governor and Status are possible ones.
  */
 #include "base/utf8.h"
 #include "fuzz.h"
@@ -12,7 +12,7 @@
 
 #define NOW_US UINT64_C(1000000000000)
 
-static struct machine_state state;
+static struct machine_state book;
 
 static void check_text(const char *text, size_t cap)
 {
@@ -20,17 +20,17 @@ static void check_text(const char *text, size_t cap)
     FUZZ_PROMISE(utf8_is_valid(text, strlen(text), NULL));
 }
 
-static void check_state(void)
+static void check_book(void)
 {
-    FUZZ_PROMISE(state.n_sources <= MACHINE_SOURCES);
-    FUZZ_PROMISE(state.n_devices <= MACHINE_DEVICES);
-    FUZZ_PROMISE(state.n_clients <= MACHINE_CLIENTS);
-    for (uint32_t i = 0; i < state.n_sources; i++) {
-        check_text(state.sources[i].name, sizeof(state.sources[i].name));
-        check_text(state.sources[i].now.why, sizeof(state.sources[i].now.why));
-        FUZZ_PROMISE(state.sources[i].now.at_us <= NOW_US);
+    FUZZ_PROMISE(book.n_sources <= MACHINE_SOURCES);
+    FUZZ_PROMISE(book.n_devices <= MACHINE_DEVICES);
+    FUZZ_PROMISE(book.n_clients <= MACHINE_CLIENTS);
+    for (uint32_t i = 0; i < book.n_sources; i++) {
+        check_text(book.sources[i].name, sizeof(book.sources[i].name));
+        check_text(book.sources[i].now.why, sizeof(book.sources[i].now.why));
+        FUZZ_PROMISE(book.sources[i].now.at_us <= NOW_US);
         for (uint32_t k = 0; k < i; k++) {
-            FUZZ_PROMISE(state.sources[i].id == 0 || state.sources[i].id != state.sources[k].id);
+            FUZZ_PROMISE(book.sources[i].id == 0 || book.sources[i].id != book.sources[k].id);
         }
     }
 }
@@ -44,7 +44,7 @@ static void check_use(bool is_alive)
     struct governor_input input = { 0 };
     struct arena arena;
 
-    machine_input_fill(&state, &view, &input);
+    machine_input_fill(&book, &view, &input);
     FUZZ_PROMISE(input.graphics.busy_permille <= 1000 && input.graphics.blind_permille <= 1000);
     FUZZ_PROMISE(input.pressure_permille <= 1000 && input.n_zones <= GOVERNOR_ZONES_MAX);
     FUZZ_PROMISE(input.graphics.cur_hz <= input.graphics.max_hz);
@@ -53,8 +53,8 @@ static void check_use(bool is_alive)
         FUZZ_PROMISE(is_alive || input.zones[i].sight != GOVERNOR_SEEN);
     }
     arena_init(&arena, MEM_WIRE, 4u << 20);
-    FUZZ_PROMISE(machine_report(&state, NOW_US, is_alive, &arena, &report) == 0);
-    FUZZ_PROMISE(report.n_sensors == state.n_sources);
+    FUZZ_PROMISE(machine_report(&book, NOW_US, is_alive, &arena, &report) == 0);
+    FUZZ_PROMISE(report.n_sensors == book.n_sources);
     arena_finish(&arena);
 }
 
@@ -62,13 +62,13 @@ static int take(const Sotto__Sense__FromSense *message, struct diag *diag)
 {
     switch (message->body_case) {
     case SOTTO__SENSE__FROM_SENSE__BODY_INVENTORY:
-        return machine_state_inventory(&state, message->inventory, "1", diag);
+        return machine_state_inventory(&book, message->inventory, "1", diag);
     case SOTTO__SENSE__FROM_SENSE__BODY_SAMPLE:
-        return machine_state_sample(&state, message->sample, NOW_US, diag);
+        return machine_state_sample(&book, message->sample, NOW_US, diag);
     case SOTTO__SENSE__FROM_SENSE__BODY__NOT_SET:
         break;
     }
-    machine_state_restart(&state); /* another connection begins */
+    machine_state_restart(&book); /* another connection begins */
     return MACHINE_TAKEN;
 }
 
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     struct wire wire;
 
-    machine_state_init(&state);
+    machine_state_init(&book);
     wire_init(&wire, MEM_WIRE);
     for (;;) {
         struct diag diag = DIAG_INIT;
@@ -95,9 +95,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         if (take((const Sotto__Sense__FromSense *)message, &diag)) {
             FUZZ_PROMISE(diag_is_set(&diag) && utf8_is_valid(diag.text, strlen(diag.text), NULL));
         }
-        check_state();
-        machine_state_sweep(&state, false);
-        machine_state_tick(&state, NOW_US, true);
+        check_book();
+        machine_state_sweep(&book, false);
+        machine_state_tick(&book, NOW_US, true);
         check_use(true);
         check_use(false);
     }

@@ -1,9 +1,9 @@
 /*
- * Fuzzer: what an engine makes of a sottod gone mad
+ * Fuzzer: the orders of a sottod, read by an engine
  *
- * The bytes are what comes after a good Start, on the socket of an engine with the scripted model. Whatever they are,
- * the engine answers in whole messages of its schema, and ends: in good order at the end of the file, or with a Fault
- * that says why. The first byte lets one in four steps be slow, so that orders are looked at between parts.
+ * The input follows a good Start on the socket of an engine with the scripted model. For any input the engine answers
+ * in whole messages of its schema and ends: normally at the end of the input, or with a Fault that gives a reason. The
+ * first byte makes one in four steps slow, so that orders are read between parts.
  */
 #include "base/clean.h"
 #include "base/utf8.h"
@@ -13,13 +13,13 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-/* Far below what the socket holds unread: everything is written before the engine runs. */
+/* Far below the buffer of the socket, since everything is written before the engine runs. */
 #define INPUT_BYTES 65536
 
 static const char plain_script[] = "vocabulary 64\npages 32\ncontext 256\nwhen 9 do numeric\n";
 static const char slow_script[] = "vocabulary 64\npages 32\ncontext 256\nalways do slow 2\n";
 
-/* A file in memory, by the path that Start can name. */
+/* Makes a file in memory and the path for Start. */
 static int make_script(const char *text, char *path, size_t cap)
 {
     int fd = memfd_create("script", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * Runs a fuzzer over kept inputs: "replay FILE...". One fact in TAP for each; a broken promise ends the process, and
- * the facts that are missing then tell where.
+ * Runs a fuzzer over kept inputs: "replay FILE...", with one fact in TAP for each. A broken promise ends the process;
+ * the first missing fact is the failed one.
  */
 #include "base/clean.h"
 #include "base/file.h"

@@ -1,8 +1,7 @@
 /*
  * Fuzzer: a safetensors file from a stranger
  *
- * Whatever the head claims, a tensor that was accepted lies within the file, its shape fills its bytes, and its last
- * byte can be read.
+ * For any head, an accepted tensor lies within the file, its shape fills its bytes, and its last byte can be read.
  */
 #include "base/mem.h"
 #include "base/utf8.h"

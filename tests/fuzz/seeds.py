@@ -3,7 +3,7 @@
 
 Frames are made by stock protobuf from our schemas: one of each request and each message of the engine, all fields set.
 Model heads are made by hand: small vocabularies of both kinds, every type of value, tensors of several formats. A few heads of safetensors.
-Messages of the kernel's thermal family and of its device events. Words of sotto-sense, true and false.
+Messages of the kernel's thermal family and of its device events. Reports of sotto-sense, true and false.
 """
 import glob
 import importlib
@@ -302,7 +302,7 @@ def thermal(folder):
     write(folder, "genl", "none", b"\2" + struct.pack("<IHHIIi", 20, 2, 0, 0, 0, -2))
 
 
-def senses(folder):
+def machine(folder):
     place = tempfile.mkdtemp()
     proto = os.path.join(ROOT, "proto")
     subprocess.run(["protoc", f"--proto_path={proto}", f"--python_out={place}", "sotto/sense.proto"], check=True)
@@ -327,15 +327,15 @@ def senses(folder):
     warm = {"source": 1, "value": 61000, "at_us": now}
     devices = [pb.Device(minor=128, driver="powervr", has_display=True, is_ours=True), pb.Device(minor=0)]
     clients = [pb.Client(minor=128, id=7, pid=77, graphics_permille=300, compute_permille=20, name="weston")]
-    write(folder, "senses", "true", joined(
+    write(folder, "machine", "true", joined(
         inventory(gpu, load, clock, devices=devices), sample(now, warm, {"source": 2, "value": 320, "at_us": now},
                                                              {"source": 3, "value": 400000, "at_us": now},
                                                              clients=clients, has_clients=True)))
-    write(folder, "senses", "gone", joined(inventory(gpu, load), sample(now, warm), inventory(load),
+    write(folder, "machine", "gone", joined(inventory(gpu, load), sample(now, warm), inventory(load),
                                            inventory(load, {**gpu, "id": 9}), sample(now + 1, {**warm, "source": 9})))
-    write(folder, "senses", "anew", joined(inventory(gpu), sample(now, warm), pb.FromSense(), inventory(load, gpu),
+    write(folder, "machine", "reconnected", joined(inventory(gpu), sample(now, warm), pb.FromSense(), inventory(load, gpu),
                                            sample(now + 9, {**warm, "state": 1, "why": "it hangs"})))
-    write(folder, "senses", "lies", joined(sample(now, warm), inventory(gpu, gpu), inventory(gpu), sample(now, warm, warm),
+    write(folder, "machine", "lies", joined(sample(now, warm), inventory(gpu, gpu), inventory(gpu), sample(now, warm, warm),
                                            sample(now, {**warm, "value": 1 << 40}), sample(now, {**warm, "source": 3}),
                                            sample(now, {**warm, "at_us": 1 << 62}), sample(1, warm)))
 
@@ -357,7 +357,7 @@ def uevents(folder):
 if __name__ == "__main__":
     thermal(sys.argv[1])
     uevents(sys.argv[1])
-    senses(sys.argv[1])
+    machine(sys.argv[1])
     frames(sys.argv[1])
     answers(sys.argv[1])
     orders(sys.argv[1])

@@ -1,8 +1,8 @@
 /*
- * Fuzzer: a chat template from a stranger, and what it is given
+ * Fuzzer: a chat template from a stranger, and its variables
  *
- * Up to the first zero byte it is the template, behind it the JSON object of its variables. Whatever both are, the run
- * ends within its steps and bytes, with a text in which every byte is marked, or with a sentence.
+ * The input up to the first zero byte is the template, behind it the JSON object of its variables. For any input the
+ * run ends within its steps and bytes, with a text of which every byte is marked, or with a sentence.
  */
 #include "base/utf8.h"
 #include "fuzz.h"

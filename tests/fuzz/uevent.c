@@ -1,7 +1,7 @@
 /*
  * Fuzzer: messages of the kernel's device events
  *
- * Whatever comes in, an event that comes out has whole texts, and what is no message changes nothing.
+ * For any input, an event has whole texts, and bytes that are no message change nothing.
  */
 #include "netlink/uevent.h"
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 /*
- * Values by name: taken where they fit, refused by name where they don't
+ * Values by name are accepted where they fit, and refused with the name where they do not.
  */
 #include "maker.h"
 #include "unit.h"
@@ -108,7 +108,7 @@ START_TEST(truth_value_is_0_or_1)
 }
 END_TEST
 
-START_TEST(text_is_given_as_it_stands)
+START_TEST(text_is_returned_unchanged)
 {
     struct gguf_text text = { .n = 0 };
 
@@ -119,7 +119,7 @@ START_TEST(text_is_given_as_it_stands)
 }
 END_TEST
 
-START_TEST(absent_key_is_none_and_says_nothing)
+START_TEST(absent_key_is_none_without_a_reason)
 {
     struct diag diag = DIAG_INIT;
     uint32_t value = 5;
@@ -157,8 +157,8 @@ int main(void)
     tcase_add_test(tcase, integer_that_does_not_fit_is_refused_by_name);
     tcase_add_test(tcase, floats_of_both_widths_are_taken_if_finite);
     tcase_add_test(tcase, truth_value_is_0_or_1);
-    tcase_add_test(tcase, text_is_given_as_it_stands);
-    tcase_add_test(tcase, absent_key_is_none_and_says_nothing);
+    tcase_add_test(tcase, text_is_returned_unchanged);
+    tcase_add_test(tcase, absent_key_is_none_without_a_reason);
     tcase_add_test(tcase, strings_of_an_array_are_walked_in_order);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

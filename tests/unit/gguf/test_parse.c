@@ -1,7 +1,7 @@
 /*
- * Heads of files, right and wrong: what loads, what is refused and under which name
+ * Heads of files load, or are refused with the name of the key or tensor.
  *
- * The list of O01 stands here: sizes that wrap, divide by zero, or are only claimed.
+ * This is the list of O01: sizes that wrap, divide by zero, or exceed the file.
  */
 #include "failed_alloc.h"
 #include "maker.h"
@@ -25,7 +25,7 @@ static void make_good(struct maker *maker)
     maker_data(maker, 32, 256 + 34);
 }
 
-/* Parses what was made, and sees that it is refused with @word in the sentence. */
+/* Asserts that the file is refused with @word in the sentence. */
 static void assert_refused(struct maker *maker, const char *word)
 {
     struct gguf *gguf = NULL;
@@ -37,7 +37,7 @@ static void assert_refused(struct maker *maker, const char *word)
     maker_finish(maker);
 }
 
-/* A file with one tensor so described and @n_data bytes behind the head. */
+/* Makes a file with one such tensor and @n_data bytes behind the head. */
 static void make_tensor(struct maker *maker, uint32_t n_dims, const uint64_t *dims, uint32_t type, uint64_t offset,
                         size_t n_data)
 {
@@ -80,7 +80,7 @@ START_TEST(every_prefix_of_a_good_file_is_refused)
     bytes = maker_file(&maker, &n);
 
     for (size_t cut = 0; cut < n; cut++) {
-        /* A block of exactly this size, so that a read past it is seen by the sanitizer. */
+        /* The block has exactly this size, so that the sanitizer sees a read past it. */
         uint8_t *copy = mem_alloc(MEM_MISC, cut);
         struct gguf *gguf = NULL;
         struct diag diag = DIAG_INIT;
@@ -161,7 +161,7 @@ START_TEST(other_versions_are_refused_by_number)
 }
 END_TEST
 
-START_TEST(claimed_counts_are_held_against_the_size)
+START_TEST(claimed_counts_are_compared_with_the_size)
 {
     struct maker maker;
 
@@ -174,7 +174,7 @@ START_TEST(claimed_counts_are_held_against_the_size)
 }
 END_TEST
 
-START_TEST(string_that_is_only_claimed_is_refused)
+START_TEST(string_longer_than_the_file_is_refused)
 {
     struct maker maker;
 
@@ -197,7 +197,7 @@ START_TEST(array_whose_size_wraps_is_refused)
 }
 END_TEST
 
-START_TEST(strings_that_are_only_claimed_are_refused)
+START_TEST(more_strings_than_the_file_holds_are_refused)
 {
     struct maker maker;
 
@@ -207,7 +207,7 @@ START_TEST(strings_that_are_only_claimed_are_refused)
 }
 END_TEST
 
-START_TEST(nested_arrays_are_refused_at_the_first)
+START_TEST(nested_arrays_are_refused)
 {
     struct maker maker;
 
@@ -288,7 +288,7 @@ START_TEST(alignment_of_another_type_is_refused)
 }
 END_TEST
 
-START_TEST(alignment_8_is_followed)
+START_TEST(alignment_8_is_used)
 {
     const uint64_t dims[1] = { 2 };
     struct maker maker;
@@ -364,7 +364,7 @@ START_TEST(withdrawn_element_type_is_refused)
 }
 END_TEST
 
-START_TEST(offsets_out_of_place_are_refused)
+START_TEST(misplaced_offsets_are_refused)
 {
     const uint64_t dims[1] = { 16 };
     struct maker maker;
@@ -423,23 +423,23 @@ int main(void)
     tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_test(tcase, foreign_magic_is_refused);
     tcase_add_test(tcase, other_versions_are_refused_by_number);
-    tcase_add_test(tcase, claimed_counts_are_held_against_the_size);
-    tcase_add_test(tcase, string_that_is_only_claimed_is_refused);
+    tcase_add_test(tcase, claimed_counts_are_compared_with_the_size);
+    tcase_add_test(tcase, string_longer_than_the_file_is_refused);
     tcase_add_test(tcase, array_whose_size_wraps_is_refused);
-    tcase_add_test(tcase, strings_that_are_only_claimed_are_refused);
-    tcase_add_test(tcase, nested_arrays_are_refused_at_the_first);
+    tcase_add_test(tcase, more_strings_than_the_file_holds_are_refused);
+    tcase_add_test(tcase, nested_arrays_are_refused);
     tcase_add_test(tcase, unknown_value_types_are_refused);
     tcase_add_test(tcase, doubled_key_is_refused);
     tcase_add_test(tcase, key_without_a_name_is_refused);
     tcase_add_test(tcase, alignment_must_be_a_small_multiple_of_8);
     tcase_add_test(tcase, alignment_of_another_type_is_refused);
-    tcase_add_test(tcase, alignment_8_is_followed);
+    tcase_add_test(tcase, alignment_8_is_used);
     tcase_add_test(tcase, dimension_of_zero_is_refused);
     tcase_add_test(tcase, dimensions_whose_product_wraps_are_refused);
     tcase_add_test(tcase, row_that_is_no_whole_number_of_blocks_is_refused);
     tcase_add_test(tcase, number_of_dimensions_outside_1_to_4_is_refused);
     tcase_add_test(tcase, withdrawn_element_type_is_refused);
-    tcase_add_test(tcase, offsets_out_of_place_are_refused);
+    tcase_add_test(tcase, misplaced_offsets_are_refused);
     tcase_add_test(tcase, tensors_that_share_bytes_are_refused);
     tcase_add_test(tcase, tensor_names_must_be_short_and_single);
     suite_add_tcase(suite, tcase);

@@ -1,5 +1,5 @@
 /*
- * Heads read from a descriptor: no more of the file than its head, never past the ceiling
+ * Heads are read from a descriptor: no more than the head, and never past the ceiling.
  */
 #include "maker.h"
 #include "unit.h"
@@ -9,7 +9,7 @@
 
 #define CEILING (64u << 20)
 
-/* A file in memory that holds what was made and then @n_more zero bytes that take no room. */
+/* Returns a file in memory with the made bytes and then a hole of @n_more bytes. */
 static int file_of(struct maker *maker, off_t n_more)
 {
     int fd = memfd_create("head", MFD_CLOEXEC);
@@ -23,7 +23,7 @@ static int file_of(struct maker *maker, off_t n_more)
     return fd;
 }
 
-/* A head with one long text of @n bytes. */
+/* Makes a head with one text of @n bytes. */
 static void make_long(struct maker *maker, size_t n)
 {
     maker_init(maker, 3);
@@ -94,7 +94,7 @@ START_TEST(head_past_the_ceiling_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_regular_file_is_refused)
+START_TEST(file_that_is_not_regular_is_refused)
 {
     struct gguf *gguf = NULL;
     struct diag diag = DIAG_INIT;
@@ -156,7 +156,7 @@ int main(void)
     tcase_add_test(tcase, head_longer_than_the_first_block_is_read);
     tcase_add_test(tcase, data_of_a_large_file_is_not_read);
     tcase_add_test(tcase, head_past_the_ceiling_is_refused);
-    tcase_add_test(tcase, what_is_no_regular_file_is_refused);
+    tcase_add_test(tcase, file_that_is_not_regular_is_refused);
     tcase_add_test(tcase, empty_file_is_refused);
     tcase_add_test(tcase, bad_descriptor_is_a_fault);
     tcase_add_test(tcase, real_models_open);

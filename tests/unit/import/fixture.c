@@ -8,7 +8,7 @@
 static char folders[FOLDERS_MAX][FIXTURE_PATH];
 static unsigned n_folders;
 
-/* At the end of each test, which is a process of its own. */
+/* Called at the end of each test, which is a process of its own. */
 static void remove_folders(void)
 {
     for (unsigned i = 0; i < n_folders; i++) {

@@ -1,5 +1,5 @@
 /*
- * AWQ weights come through without loss: blocks and floats both say (q - z) * s, to the bit.
+ * AWQ weights are imported without loss: blocks and floats both give (q - z) * s, to the bit.
  */
 #include "base/mem.h"
 #include "import/fixture.h"
@@ -13,7 +13,7 @@
 
 #define Q_PROJ "model.layers.0.self_attn.q_proj."
 
-/* A matrix as the public tools pack it, and what was packed. */
+/* A matrix as the public tools pack it, and its numbers. */
 struct packed {
     uint32_t weights[N_COLS][N_ROWS / 8];
     uint32_t zeros[N_COLS / GROUP][N_ROWS / 8];
@@ -22,7 +22,7 @@ struct packed {
     int z[N_ROWS][N_COLS / GROUP];
 };
 
-/* "order[j]" of the layout: which output lies at place j of a word. */
+/* "order[j]" of the layout: the output at place j of a word. */
 static const unsigned output_at[8] = { 0, 2, 4, 6, 1, 3, 5, 7 };
 
 static void put(uint32_t *words, unsigned row, int value)
@@ -50,7 +50,7 @@ static void pack(struct packed *packed, bool is_plain)
     }
 }
 
-/* A llama 64 wide with one head of 16; all its matrices but q are floats. */
+/* Writes a llama 64 wide with one head of 16; all its matrices except q are floats. */
 static const char *make_folder(const struct packed *packed, const char *quantization)
 {
     static struct fixture_tensors tensors;

@@ -1,5 +1,5 @@
 /*
- * A folder is opened only if each of its files says the same.
+ * A folder is opened only if its files agree.
  */
 #include "import/fixture.h"
 #include "import/folder.h"
@@ -62,7 +62,7 @@ static const struct {
     { "{\"weight_map\":{\"t\":\"a.safetensors\",\"u\":\"b.safetensors\"}}", "and again in" },
 };
 
-START_TEST(an_index_that_misleads_is_refused)
+START_TEST(a_wrong_index_is_refused)
 {
     const char *path = small_folder();
     struct diag diag = DIAG_INIT;
@@ -80,7 +80,7 @@ START_TEST(an_index_that_misleads_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_missing_is_named)
+START_TEST(missing_files_are_named)
 {
     static const char *const says[] = { "has no config.json", "has no tokenizer.json", "has neither" };
     const char *path = fixture_folder();
@@ -99,7 +99,7 @@ START_TEST(what_is_missing_is_named)
 }
 END_TEST
 
-START_TEST(json_that_is_none_is_refused_with_its_place)
+START_TEST(invalid_json_is_refused_with_its_place)
 {
     const char *path = small_folder();
     struct diag diag = DIAG_INIT;
@@ -119,9 +119,9 @@ int main(void)
 
     tcase_add_test(tcase, one_file_of_weights_is_found);
     tcase_add_test(tcase, several_files_are_found_by_their_index);
-    tcase_add_loop_test(tcase, an_index_that_misleads_is_refused, 0, (int)(sizeof(indexes) / sizeof(indexes[0])));
-    tcase_add_loop_test(tcase, what_is_missing_is_named, 0, 3);
-    tcase_add_test(tcase, json_that_is_none_is_refused_with_its_place);
+    tcase_add_loop_test(tcase, a_wrong_index_is_refused, 0, (int)(sizeof(indexes) / sizeof(indexes[0])));
+    tcase_add_loop_test(tcase, missing_files_are_named, 0, 3);
+    tcase_add_test(tcase, invalid_json_is_refused_with_its_place);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * A folder becomes keys and tensors: the right names, every number, and nothing left out in silence.
+ * A folder becomes keys and tensors: with the right names, with every number, and with nothing left out silently.
  */
 #include "base/mem.h"
 #include "import/fixture.h"
@@ -45,7 +45,7 @@ START_TEST(a_llama_has_its_tensors_under_their_names)
 }
 END_TEST
 
-START_TEST(keys_say_what_the_configuration_says)
+START_TEST(keys_have_the_values_of_the_configuration)
 {
     struct import *import = open_llama();
     struct gguf *gguf = fixture_head(import);
@@ -64,8 +64,8 @@ START_TEST(keys_say_what_the_configuration_says)
 }
 END_TEST
 
-/* Of a head of 4, element 0 turns with element 2: in GGUF they stand side by side. */
-START_TEST(rows_of_a_head_go_from_halves_to_neighbours)
+/* In a head of 4, element 0 rotates with element 2: in GGUF they are neighbours. */
+START_TEST(rows_of_a_head_are_reordered_from_halves_to_neighbours)
 {
     static const unsigned from[] = { 0, 2, 1, 3, 4, 6, 5, 7 };
     struct import *import = open_llama();
@@ -81,7 +81,7 @@ START_TEST(rows_of_a_head_go_from_halves_to_neighbours)
 }
 END_TEST
 
-START_TEST(a_bias_goes_with_its_rows)
+START_TEST(a_bias_is_reordered_with_its_rows)
 {
     static const unsigned from[] = { 0, 2, 1, 3, 4, 6, 5, 7 };
     struct import *import = open_llama();
@@ -97,7 +97,7 @@ START_TEST(a_bias_goes_with_its_rows)
 }
 END_TEST
 
-START_TEST(values_and_their_matrix_stay_in_order)
+START_TEST(rows_of_v_and_o_keep_their_order)
 {
     struct import *import = open_llama();
     struct diag diag = DIAG_INIT;
@@ -124,7 +124,7 @@ START_TEST(a_missing_tensor_is_named)
 }
 END_TEST
 
-START_TEST(a_tensor_that_no_row_wants_is_refused)
+START_TEST(a_tensor_that_no_row_names_is_refused)
 {
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
@@ -136,7 +136,7 @@ START_TEST(a_tensor_that_no_row_wants_is_refused)
 }
 END_TEST
 
-START_TEST(what_old_writers_derived_is_no_surplus)
+START_TEST(tensors_derived_by_old_writers_are_ignored)
 {
     struct diag diag = DIAG_INIT;
     struct import *import = NULL;
@@ -149,7 +149,7 @@ START_TEST(what_old_writers_derived_is_no_surplus)
 }
 END_TEST
 
-/* Each is put in the place of a text in the configuration. */
+/* Each row replaces a text of the configuration. */
 static const struct {
     const char *from;
     const char *to;
@@ -178,7 +178,7 @@ static const struct {
     { "\"num_attention_heads\": 2", "\"num_attention_heads\": 2, \"head_dim\": 3", "can't rotate in pairs" },
 };
 
-START_TEST(a_configuration_that_is_not_understood_is_refused_with_a_reason)
+START_TEST(an_unsupported_configuration_is_refused_with_a_reason)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct diag diag = DIAG_INIT;
@@ -235,14 +235,14 @@ int main(void)
     TCase *tcase = tcase_create("import");
 
     tcase_add_test(tcase, a_llama_has_its_tensors_under_their_names);
-    tcase_add_test(tcase, keys_say_what_the_configuration_says);
-    tcase_add_test(tcase, rows_of_a_head_go_from_halves_to_neighbours);
-    tcase_add_test(tcase, a_bias_goes_with_its_rows);
-    tcase_add_test(tcase, values_and_their_matrix_stay_in_order);
+    tcase_add_test(tcase, keys_have_the_values_of_the_configuration);
+    tcase_add_test(tcase, rows_of_a_head_are_reordered_from_halves_to_neighbours);
+    tcase_add_test(tcase, a_bias_is_reordered_with_its_rows);
+    tcase_add_test(tcase, rows_of_v_and_o_keep_their_order);
     tcase_add_test(tcase, a_missing_tensor_is_named);
-    tcase_add_test(tcase, a_tensor_that_no_row_wants_is_refused);
-    tcase_add_test(tcase, what_old_writers_derived_is_no_surplus);
-    tcase_add_loop_test(tcase, a_configuration_that_is_not_understood_is_refused_with_a_reason, 0,
+    tcase_add_test(tcase, a_tensor_that_no_row_names_is_refused);
+    tcase_add_test(tcase, tensors_derived_by_old_writers_are_ignored);
+    tcase_add_loop_test(tcase, an_unsupported_configuration_is_refused_with_a_reason, 0,
                         (int)(sizeof(configs) / sizeof(configs[0])));
     tcase_add_test(tcase, llama3_stretches_long_waves_only);
     tcase_add_test(tcase, a_window_lists_its_layers);

@@ -1,5 +1,5 @@
 /*
- * Qwen3.5: values change places by their heads, the decay is what it stands for, layers are of the kind they should be.
+ * Qwen3.5: values are reordered by their heads, the decay is converted, and layers must be of the expected kinds.
  */
 #include "import/fixture.h"
 #include "import/import.h"
@@ -65,7 +65,7 @@ static const char *make_folder(void)
     return folder;
 }
 
-/* All of tensor @name of a good folder. */
+/* Reads all of tensor @name of a good folder. */
 static void read_all(const char *name, float *out)
 {
     struct diag diag = DIAG_INIT;
@@ -82,9 +82,9 @@ static void read_all(const char *name, float *out)
     import_close(import);
 }
 
-START_TEST(values_go_from_heads_of_keys_together_to_one_of_each)
+START_TEST(values_are_reordered_from_heads_of_keys_to_interleaved)
 {
-    /* Behind 8 rows of q and k: four heads of two rows. */
+    /* Four heads of two rows follow 8 rows of q and k. */
     static const unsigned from[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15 };
     float rows[16 * 8];
 
@@ -96,7 +96,7 @@ START_TEST(values_go_from_heads_of_keys_together_to_one_of_each)
 }
 END_TEST
 
-START_TEST(the_output_reads_values_where_they_now_are)
+START_TEST(columns_of_the_output_follow_the_values)
 {
     static const unsigned from[] = { 0, 1, 4, 5, 2, 3, 6, 7 };
     float rows[8 * 8];
@@ -109,7 +109,7 @@ START_TEST(the_output_reads_values_where_they_now_are)
 }
 END_TEST
 
-START_TEST(the_decay_is_the_negative_that_it_stands_for)
+START_TEST(the_decay_is_the_negated_exponential)
 {
     static const unsigned from[] = { 0, 2, 1, 3 };
     float decay[4];
@@ -122,7 +122,7 @@ START_TEST(the_decay_is_the_negative_that_it_stands_for)
 }
 END_TEST
 
-START_TEST(norms_are_stored_less_one_but_for_that_of_a_linear_layer)
+START_TEST(norms_are_stored_minus_one_except_in_linear_layers)
 {
     float norm[8];
 
@@ -164,10 +164,10 @@ int main(void)
     Suite *suite = suite_create("import-qwen35");
     TCase *tcase = tcase_create("qwen35");
 
-    tcase_add_test(tcase, values_go_from_heads_of_keys_together_to_one_of_each);
-    tcase_add_test(tcase, the_output_reads_values_where_they_now_are);
-    tcase_add_test(tcase, the_decay_is_the_negative_that_it_stands_for);
-    tcase_add_test(tcase, norms_are_stored_less_one_but_for_that_of_a_linear_layer);
+    tcase_add_test(tcase, values_are_reordered_from_heads_of_keys_to_interleaved);
+    tcase_add_test(tcase, columns_of_the_output_follow_the_values);
+    tcase_add_test(tcase, the_decay_is_the_negated_exponential);
+    tcase_add_test(tcase, norms_are_stored_minus_one_except_in_linear_layers);
     tcase_add_loop_test(tcase, linear_layers_that_contradict_themselves_are_refused_with_a_reason, 0,
                         (int)(sizeof(refused) / sizeof(refused[0])));
     suite_add_tcase(suite, tcase);

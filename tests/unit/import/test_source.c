@@ -1,5 +1,5 @@
 /*
- * Lines change places as the two worlds have them, and come back out whole.
+ * Lines are reordered between the two formats.
  */
 #include "import/draft.h"
 #include "import/fixture.h"
@@ -15,7 +15,7 @@ START_TEST(halves_become_neighbours_in_every_head)
 }
 END_TEST
 
-/* Two heads of keys with three values each of two lines, behind four lines that stay. */
+/* Behind four lines that stay: two heads of keys with three values each, of two lines. */
 START_TEST(first_values_of_all_heads_come_first)
 {
     static const uint64_t want[] = { 0, 1, 2, 3, 4, 5, 10, 11, 6, 7, 12, 13, 8, 9, 14, 15 };
@@ -48,7 +48,7 @@ START_TEST(only_whole_heads_may_change_places)
 }
 END_TEST
 
-START_TEST(a_half_is_read_as_what_it_is)
+START_TEST(halves_are_widened_exactly)
 {
     static const struct {
         uint16_t bits;
@@ -71,7 +71,7 @@ int main(void)
     tcase_add_test(tcase, first_values_of_all_heads_come_first);
     tcase_add_test(tcase, without_a_shuffle_every_line_stays);
     tcase_add_test(tcase, only_whole_heads_may_change_places);
-    tcase_add_loop_test(tcase, a_half_is_read_as_what_it_is, 0, 8);
+    tcase_add_loop_test(tcase, halves_are_widened_exactly, 0, 8);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

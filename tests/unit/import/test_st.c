@@ -1,5 +1,5 @@
 /*
- * A safetensors file gives what it holds, and nothing that it only claims to hold.
+ * A safetensors file gives the tensors it holds, and none that it only claims to hold.
  */
 #include "import/fixture.h"
 #include "import/st.h"
@@ -76,7 +76,7 @@ static const struct {
       0, "no valid JSON" },
 };
 
-START_TEST(what_contradicts_itself_is_refused_with_a_reason)
+START_TEST(contradictions_are_refused_with_a_reason)
 {
     struct diag diag = DIAG_INIT;
     struct st *st = NULL;
@@ -125,7 +125,7 @@ START_TEST(a_folder_is_no_file)
 }
 END_TEST
 
-START_TEST(a_file_that_shrinks_is_told)
+START_TEST(a_file_that_shrinks_is_refused)
 {
     struct diag diag = DIAG_INIT;
     const char *folder = fixture_folder();
@@ -148,12 +148,12 @@ int main(void)
     TCase *tcase = tcase_create("st");
 
     tcase_add_test(tcase, tensors_have_shape_type_and_bytes);
-    tcase_add_loop_test(tcase, what_contradicts_itself_is_refused_with_a_reason, 0,
+    tcase_add_loop_test(tcase, contradictions_are_refused_with_a_reason, 0,
                         (int)(sizeof(hostile) / sizeof(hostile[0])));
     tcase_add_loop_test(tcase, a_head_longer_than_the_file_is_refused, 0, 3);
     tcase_add_loop_test(tcase, a_file_of_fewer_than_eight_bytes_is_refused, 0, 8);
     tcase_add_test(tcase, a_folder_is_no_file);
-    tcase_add_test(tcase, a_file_that_shrinks_is_told);
+    tcase_add_test(tcase, a_file_that_shrinks_is_refused);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,12 +1,12 @@
 /*
- * A vocabulary keeps its ids, its merges and the meaning of its tokens on the way into GGUF.
+ * A vocabulary keeps its ids, its merges and the meanings of its tokens in GGUF.
  */
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "import/fixture.h"
 #include "import/import.h"
 
-/* SentencePiece's kind; "ab" is made by merge 1 and again by merge 2. */
+/* A tokenizer of SentencePiece's kind; "ab" is made by merge 1 and again by merge 2. */
 static const char spm[] = "{\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": "
                           "\"Prepend\", \"prepend\": \"\\u2581\"}]},"
                           " \"added_tokens\": [{\"id\": 0, \"content\": \"<unk>\", \"special\": true},"
@@ -122,7 +122,7 @@ START_TEST(a_blank_is_put_in_front_where_the_file_says_so)
 }
 END_TEST
 
-START_TEST(the_tokenizer_configuration_goes_before_the_others)
+START_TEST(the_tokenizer_configuration_has_precedence)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct gguf *gguf;
@@ -140,7 +140,7 @@ START_TEST(the_tokenizer_configuration_goes_before_the_others)
 }
 END_TEST
 
-START_TEST(the_post_processor_tells_whether_bos_is_added)
+START_TEST(the_post_processor_decides_whether_bos_is_added)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct diag diag = DIAG_INIT;
@@ -159,7 +159,7 @@ START_TEST(the_post_processor_tells_whether_bos_is_added)
 }
 END_TEST
 
-START_TEST(a_template_in_a_file_goes_before_one_in_the_configuration)
+START_TEST(a_template_file_has_precedence_over_the_configuration)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct gguf *gguf;
@@ -212,7 +212,7 @@ static const struct {
     { "\"ByteLevel\"", "\"Whitespace\"", "neither over bytes nor" },
 };
 
-START_TEST(what_is_not_understood_is_refused_with_a_reason)
+START_TEST(unsupported_tokenizers_are_refused_with_a_reason)
 {
     const char *folder = fixture_llama(NULL, NULL);
     struct diag diag = DIAG_INIT;
@@ -233,11 +233,11 @@ int main(void)
     tcase_add_test(tcase, a_byte_level_vocabulary_keeps_its_list_and_merges);
     tcase_add_test(tcase, a_piece_scores_by_the_lowest_merge_that_makes_it);
     tcase_add_loop_test(tcase, a_blank_is_put_in_front_where_the_file_says_so, 0, 2);
-    tcase_add_test(tcase, the_tokenizer_configuration_goes_before_the_others);
-    tcase_add_test(tcase, the_post_processor_tells_whether_bos_is_added);
-    tcase_add_loop_test(tcase, a_template_in_a_file_goes_before_one_in_the_configuration, 0, 2);
+    tcase_add_test(tcase, the_tokenizer_configuration_has_precedence);
+    tcase_add_test(tcase, the_post_processor_decides_whether_bos_is_added);
+    tcase_add_loop_test(tcase, a_template_file_has_precedence_over_the_configuration, 0, 2);
     tcase_add_test(tcase, named_templates_are_kept_by_name);
-    tcase_add_loop_test(tcase, what_is_not_understood_is_refused_with_a_reason, 0,
+    tcase_add_loop_test(tcase, unsupported_tokenizers_are_refused_with_a_reason, 0,
                         (int)(sizeof(refused) / sizeof(refused[0])));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

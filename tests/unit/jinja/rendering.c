@@ -37,27 +37,24 @@ int rendering_of(const char *source, size_t n, const char *variables, const stru
     return r;
 }
 
-void rendering_assert_rows(const struct rendering_row *rows, size_t n)
+void rendering_assert_row(const struct rendering_row *row)
 {
     const struct jinja_limits limits = JINJA_LIMITS;
+    cleanup(buf_finish) struct buf out;
+    struct diag diag = DIAG_INIT;
+    int r;
 
-    for (size_t i = 0; i < n; i++) {
-        cleanup(buf_finish) struct buf out;
-        struct diag diag = DIAG_INIT;
-        int r;
-
-        buf_init(&out, MEM_MISC, 1 << 20);
-        r = rendering_of(rows[i].source, strlen(rows[i].source), rendering_variables, &limits, &out, &diag);
-        ck_assert_msg(r == JINJA_OK || r == JINJA_FAILED, "%s: %d", rows[i].source, r);
-        if (r == JINJA_FAILED) {
-            ck_assert_msg(strcmp(diag.text, rows[i].wanted) == 0, "%s\nwanted \"%s\"\ngot    \"%s\"", rows[i].source,
-                          rows[i].wanted, diag.text);
-            continue;
-        }
-        ck_assert_msg(out.n == strlen(rows[i].wanted) && memcmp(buf_data(&out), rows[i].wanted, out.n) == 0,
-                      "%s\nwanted \"%s\"\ngot    \"%.*s\"", rows[i].source, rows[i].wanted, (int)out.n,
-                      (const char *)buf_data(&out));
+    buf_init(&out, MEM_MISC, 1 << 20);
+    r = rendering_of(row->source, strlen(row->source), rendering_variables, &limits, &out, &diag);
+    ck_assert_msg(r == JINJA_OK || r == JINJA_FAILED, "%s: %d", row->source, r);
+    if (r == JINJA_FAILED) {
+        ck_assert_msg(strcmp(diag.text, row->wanted) == 0, "%s\nwanted \"%s\"\ngot    \"%s\"", row->source, row->wanted,
+                      diag.text);
+        return;
     }
+    ck_assert_msg(out.n == strlen(row->wanted) && memcmp(buf_data(&out), row->wanted, out.n) == 0,
+                  "%s\nwanted \"%s\"\ngot    \"%.*s\"", row->source, row->wanted, (int)out.n,
+                  (const char *)buf_data(&out));
 }
 
 void rendering_assert_refused(const char *source, size_t n, const char *word)

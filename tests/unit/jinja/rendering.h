@@ -1,5 +1,5 @@
 /*
- * Rig: templates rendered for tests
+ * Rendering: templates rendered for tests
  */
 #ifndef SOTTO_JINJA_RENDERING_H
 #define SOTTO_JINJA_RENDERING_H
@@ -12,17 +12,17 @@ extern const char *const rendering_variables;
 
 struct rendering_row {
     const char *source;
-    const char *wanted; /* what Jinja2 3.1 gives with these settings: the text, or "Kind: sentence" */
+    const char *wanted; /* the result of Jinja2 3.1 with these settings: the text, or "Kind: sentence" */
 };
 
-/* What @source of @n bytes gives with the JSON object @variables: the text in @out, the sentence in @diag. */
+/* Renders @source of @n bytes with the JSON object @variables: the text into @out, the sentence into @diag. */
 int rendering_of(const char *source, size_t n, const char *variables, const struct jinja_limits *limits,
                  struct buf *out, struct diag *diag);
 
-/* Each row gives what it wants. */
-void rendering_assert_rows(const struct rendering_row *rows, size_t n);
+/* Asserts that @row gives its @wanted. Tables of rows are loops of tests: a row is a fact. */
+void rendering_assert_row(const struct rendering_row *row);
 
-/* @source is refused, when compiled or when run, with @word in the sentence. */
+/* Asserts that @source is refused, when compiled or when run, with @word in the sentence. */
 void rendering_assert_refused(const char *source, size_t n, const char *word);
 
 #endif

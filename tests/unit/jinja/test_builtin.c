@@ -1,5 +1,5 @@
 /*
- * Jinja, what it brings along: filters, tests, methods, functions; and what is refused, in whose words
+ * The library of Jinja (filters, tests, methods, functions), and refusals in the words of Python.
  */
 #include "base/clean.h"
 #include "rendering.h"
@@ -142,9 +142,9 @@ static const struct rendering_row json[] = {
 
 static const struct rendering_row refusals[] = {
     { "{{ undefd.foo }}", "UndefinedError: 'undefd' is undefined" },
-    { "{{ '%.3d' % 5 }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
-    { "{{ '%.1r' % 'ab' }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
-    { "{{ '{:.2}'.format(1.239) }}", "ValueError: unsupported format: a precision of what is no %f %e %g %s" },
+    { "{{ '%.3d' % 5 }}", "ValueError: unsupported format: expected a precision with %f %e %g %s only" },
+    { "{{ '%.1r' % 'ab' }}", "ValueError: unsupported format: expected a precision with %f %e %g %s only" },
+    { "{{ '{:.2}'.format(1.239) }}", "ValueError: unsupported format: expected a precision with %f %e %g %s only" },
     { "{{ '%.51f' % 1.5 }}", "ValueError: precision 51 of a number is above 50" },
     { "{{ '%.4294967298f' % 1.5 }}", "ValueError: precision 1073741824 of a number is above 50" },
     { "{{ undefd['foo'] }}", "UndefinedError: 'undefd' is undefined" },
@@ -213,37 +213,47 @@ static const struct rendering_row refusals[] = {
     { "{{ {[1]:2} }}", "TypeError: unhashable type: 'list'" },
 };
 
+static const struct rendering_row unknown_names_and_overflows[] = {
+    { "{{ l|nofilter }}", "TemplateAssertionError: No filter named 'nofilter'." },
+    { "{{ x is notest }}", "TemplateAssertionError: No test named 'notest'." },
+    { "{% if e %}{{ l|nofilter }}{% endif %}fine", "fine" },
+    { "{{ 9223372036854775807 + 1 }}", "OverflowError: an integer does not fit into 64 bits" },
+    { "{{ 3 ** 50 }}", "OverflowError: an integer does not fit into 64 bits" },
+    { "{{ -9223372036854775807 - 2 }}", "OverflowError: an integer does not fit into 64 bits" },
+    { "{{ big * big }}", "OverflowError: an integer does not fit into 64 bits" },
+};
+
 START_TEST(filters_are_those_of_jinja)
 {
-    rendering_assert_rows(filters, COUNTOF(filters));
+    rendering_assert_row(&filters[_i]);
 }
 END_TEST
 
 START_TEST(tests_are_those_of_jinja)
 {
-    rendering_assert_rows(tests, COUNTOF(tests));
+    rendering_assert_row(&tests[_i]);
 }
 END_TEST
 
 START_TEST(methods_are_those_of_python)
 {
-    rendering_assert_rows(methods, COUNTOF(methods));
+    rendering_assert_row(&methods[_i]);
 }
 END_TEST
 
 START_TEST(json_is_written_as_python_does)
 {
-    rendering_assert_rows(json, COUNTOF(json));
+    rendering_assert_row(&json[_i]);
 }
 END_TEST
 
 START_TEST(refusals_have_the_words_of_python)
 {
-    rendering_assert_rows(refusals, COUNTOF(refusals));
+    rendering_assert_row(&refusals[_i]);
 }
 END_TEST
 
-START_TEST(source_that_is_no_template_is_refused_with_its_line)
+START_TEST(syntax_errors_are_refused_with_their_line)
 {
     static const struct {
         const char *source;
@@ -285,23 +295,13 @@ START_TEST(source_that_is_no_template_is_refused_with_its_line)
 }
 END_TEST
 
-START_TEST(unknown_filter_or_test_is_refused_where_it_is_used)
+START_TEST(unknown_names_and_overflows_are_refused_where_they_occur)
 {
-    static const struct rendering_row rows[] = {
-        { "{{ l|nofilter }}", "TemplateAssertionError: No filter named 'nofilter'." },
-        { "{{ x is notest }}", "TemplateAssertionError: No test named 'notest'." },
-        { "{% if e %}{{ l|nofilter }}{% endif %}fine", "fine" },
-        { "{{ 9223372036854775807 + 1 }}", "OverflowError: an integer does not fit into 64 bits" },
-        { "{{ 3 ** 50 }}", "OverflowError: an integer does not fit into 64 bits" },
-        { "{{ -9223372036854775807 - 2 }}", "OverflowError: an integer does not fit into 64 bits" },
-        { "{{ big * big }}", "OverflowError: an integer does not fit into 64 bits" },
-    };
-
-    rendering_assert_rows(rows, COUNTOF(rows));
+    rendering_assert_row(&unknown_names_and_overflows[_i]);
 }
 END_TEST
 
-START_TEST(json_that_is_none_is_refused)
+START_TEST(invalid_json_is_refused)
 {
     static const char *const texts[] = {
         "",
@@ -343,7 +343,7 @@ START_TEST(json_that_is_none_is_refused)
 }
 END_TEST
 
-START_TEST(json_is_read_to_the_letter)
+START_TEST(json_is_read_exactly)
 {
     const char *object = "{\"a\": \"\\u00e9\\ud83d\\ude00\\n\\\"\\/\", \"b\": [-0, 1e2, 1.50, -12, 1E-2], \"a "
                          "b\": {}, \"b\": 7, "
@@ -363,18 +363,19 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text-jinja-builtin");
-    TCase *tcase = tcase_create("text-jinja-builtin");
+    Suite *suite = suite_create("jinja-builtin");
+    TCase *tcase = tcase_create("jinja-builtin");
 
-    tcase_add_test(tcase, filters_are_those_of_jinja);
-    tcase_add_test(tcase, tests_are_those_of_jinja);
-    tcase_add_test(tcase, methods_are_those_of_python);
-    tcase_add_test(tcase, json_is_written_as_python_does);
-    tcase_add_test(tcase, refusals_have_the_words_of_python);
-    tcase_add_test(tcase, source_that_is_no_template_is_refused_with_its_line);
-    tcase_add_test(tcase, unknown_filter_or_test_is_refused_where_it_is_used);
-    tcase_add_test(tcase, json_that_is_none_is_refused);
-    tcase_add_test(tcase, json_is_read_to_the_letter);
+    tcase_add_loop_test(tcase, filters_are_those_of_jinja, 0, (int)COUNTOF(filters));
+    tcase_add_loop_test(tcase, tests_are_those_of_jinja, 0, (int)COUNTOF(tests));
+    tcase_add_loop_test(tcase, methods_are_those_of_python, 0, (int)COUNTOF(methods));
+    tcase_add_loop_test(tcase, json_is_written_as_python_does, 0, (int)COUNTOF(json));
+    tcase_add_loop_test(tcase, refusals_have_the_words_of_python, 0, (int)COUNTOF(refusals));
+    tcase_add_test(tcase, syntax_errors_are_refused_with_their_line);
+    tcase_add_loop_test(tcase, unknown_names_and_overflows_are_refused_where_they_occur, 0,
+                        (int)COUNTOF(unknown_names_and_overflows));
+    tcase_add_test(tcase, invalid_json_is_refused);
+    tcase_add_test(tcase, json_is_read_exactly);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * Jinja against strangers: whatever a template tries, it ends soon, within its memory, with a sentence
+ * Hostile templates: each ends soon, within its memory, with a sentence.
  */
 #include "base/clean.h"
 #include "failed_alloc.h"
@@ -12,7 +12,7 @@ static void refused(const char *source, const char *word)
     rendering_assert_refused(source, strlen(source), word);
 }
 
-/* @begin and @end, @n times each, around @middle. */
+/* Asserts that @begin and @end, @n times each, around @middle are refused. */
 static void nested(const char *begin, const char *middle, const char *end, size_t n, const char *word)
 {
     const size_t n_begin = strlen(begin);
@@ -32,7 +32,7 @@ static void nested(const char *begin, const char *middle, const char *end, size_
     mem_free(source);
 }
 
-START_TEST(objects_have_no_insides)
+START_TEST(internals_of_objects_are_unreachable)
 {
     refused("{{ ''.__class__.__mro__[1].__subclasses__() }}", "SecurityError: access to attribute '__class__'");
     refused("{{ cycler.__init__.__globals__.os.popen('touch /tmp/x').read() }}", "'cycler' is undefined");
@@ -114,7 +114,7 @@ START_TEST(recursion_ends)
 }
 END_TEST
 
-/* "{{ ", then @middle nested in brackets, then " }}". */
+/* Asserts that a print tag with 1 nested in @n brackets is refused. */
 static void nested_in_print(const char *begin, const char *end, size_t n, const char *word)
 {
     const size_t n_begin = strlen(begin);
@@ -198,11 +198,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text-jinja-hostile");
-    TCase *tcase = tcase_create("hostile");
+    Suite *suite = suite_create("jinja-hostile");
+    TCase *tcase = tcase_create("jinja-hostile");
 
     tcase_set_timeout(tcase, 30);
-    tcase_add_test(tcase, objects_have_no_insides);
+    tcase_add_test(tcase, internals_of_objects_are_unreachable);
     tcase_add_test(tcase, a_wide_format_is_paid_for_in_steps);
     tcase_add_test(tcase, loops_end);
     tcase_add_test(tcase, texts_and_lists_have_a_ceiling);

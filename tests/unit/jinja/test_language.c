@@ -1,5 +1,6 @@
 /*
- * Jinja, the language: each row was rendered by Jinja2 3.1 with the settings of transformers, and gives the same here
+ * The language of Jinja: each row was rendered by Jinja2 3.1 with the settings of transformers, and gives the same
+ * here.
  */
 #include "base/clean.h"
 #include "rendering.h"
@@ -202,51 +203,51 @@ static const struct rendering_row blanks[] = {
 
 START_TEST(numbers_are_those_of_python)
 {
-    rendering_assert_rows(numbers, COUNTOF(numbers));
+    rendering_assert_row(&numbers[_i]);
 }
 END_TEST
 
 START_TEST(texts_and_lists_are_those_of_python)
 {
-    rendering_assert_rows(strings_and_lists, COUNTOF(strings_and_lists));
+    rendering_assert_row(&strings_and_lists[_i]);
 }
 END_TEST
 
-START_TEST(what_is_not_there_is_undefined)
+START_TEST(missing_values_are_undefined)
 {
-    rendering_assert_rows(undefined, COUNTOF(undefined));
+    rendering_assert_row(&undefined[_i]);
 }
 END_TEST
 
-START_TEST(loops_go_through_and_know_where_they_are)
+START_TEST(loops_iterate_and_know_their_position)
 {
-    rendering_assert_rows(loops, COUNTOF(loops));
+    rendering_assert_row(&loops[_i]);
 }
 END_TEST
 
 START_TEST(variables_live_in_their_scope)
 {
-    rendering_assert_rows(assignments_and_macros, COUNTOF(assignments_and_macros));
+    rendering_assert_row(&assignments_and_macros[_i]);
 }
 END_TEST
 
-START_TEST(blanks_are_stripped_as_signs_and_settings_say)
+START_TEST(blanks_are_stripped_by_signs_and_settings)
 {
-    rendering_assert_rows(blanks, COUNTOF(blanks));
+    rendering_assert_row(&blanks[_i]);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text-jinja");
-    TCase *tcase = tcase_create("text-jinja");
+    Suite *suite = suite_create("jinja-language");
+    TCase *tcase = tcase_create("jinja-language");
 
-    tcase_add_test(tcase, numbers_are_those_of_python);
-    tcase_add_test(tcase, texts_and_lists_are_those_of_python);
-    tcase_add_test(tcase, what_is_not_there_is_undefined);
-    tcase_add_test(tcase, loops_go_through_and_know_where_they_are);
-    tcase_add_test(tcase, variables_live_in_their_scope);
-    tcase_add_test(tcase, blanks_are_stripped_as_signs_and_settings_say);
+    tcase_add_loop_test(tcase, numbers_are_those_of_python, 0, (int)COUNTOF(numbers));
+    tcase_add_loop_test(tcase, texts_and_lists_are_those_of_python, 0, (int)COUNTOF(strings_and_lists));
+    tcase_add_loop_test(tcase, missing_values_are_undefined, 0, (int)COUNTOF(undefined));
+    tcase_add_loop_test(tcase, loops_iterate_and_know_their_position, 0, (int)COUNTOF(loops));
+    tcase_add_loop_test(tcase, variables_live_in_their_scope, 0, (int)COUNTOF(assignments_and_macros));
+    tcase_add_loop_test(tcase, blanks_are_stripped_by_signs_and_settings, 0, (int)COUNTOF(blanks));
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

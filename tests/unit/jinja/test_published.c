@@ -1,5 +1,5 @@
 /*
- * Jinja against the truth: published templates and what Jinja2 made of them
+ * Published templates give the texts that Jinja2 made of them.
  */
 #include "base/clean.h"
 #include "load.h"
@@ -23,7 +23,7 @@ static const char *const names[] = {
     "phi-4",
 };
 
-/* Renders @source with @variables (taken over); the result must be @wanted's text, or its error. */
+/* Asserts that @source with @variables (consumed) gives the text of @wanted, or its error. */
 static void assert_gives(const char *source, json_t *variables, const json_t *wanted, const char *what)
 {
     const struct jinja_limits limits = JINJA_LIMITS;
@@ -49,7 +49,7 @@ static void assert_gives(const char *source, json_t *variables, const json_t *wa
     json_decref(variables);
 }
 
-/* Variables of a conversation as transformers hands them over. */
+/* Returns the variables of a conversation, as transformers passes them. */
 static json_t *variables_of(const json_t *conversation, const json_t *tokens)
 {
     json_t *variables = json_deep_copy(json_object_get(conversation, "extra"));
@@ -94,8 +94,8 @@ START_TEST(published_template_gives_the_published_text)
 }
 END_TEST
 
-/* Where huggingface.js adds a list to a text in its own way, Jinja2's result counts: it is written as repr() does. */
-START_TEST(templates_of_others_give_what_others_say)
+/* Rows on which huggingface.js and Jinja2 differ (a list added to a text) are left out. */
+START_TEST(third_party_templates_give_their_published_targets)
 {
     json_t *rows = load_json("templates/third-party-targets.json");
     json_t *row;
@@ -120,11 +120,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text-jinja-truth");
-    TCase *tcase = tcase_create("truth");
+    Suite *suite = suite_create("jinja-published");
+    TCase *tcase = tcase_create("jinja-published");
 
     tcase_add_loop_test(tcase, published_template_gives_the_published_text, 0, (int)COUNTOF(names));
-    tcase_add_test(tcase, templates_of_others_give_what_others_say);
+    tcase_add_test(tcase, third_party_templates_give_their_published_targets);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

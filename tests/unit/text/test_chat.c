@@ -1,5 +1,5 @@
 /*
- * Chat: messages to ids, and that nobody's words become markers (O08)
+ * Messages become ids, and foreign text never becomes a marker (O08).
  */
 #include "base/buf.h"
 #include "base/clean.h"
@@ -59,7 +59,7 @@ static struct chat_input input_of(const struct chat_message *messages, size_t n)
     };
 }
 
-/* Ids of @input through @chat_template. */
+/* Appends the ids of @input through @chat_template. */
 static void tokenize(const char *chat_template, bool adds_bos, const struct chat_input *input, struct ids *ids)
 {
     struct vocab *vocab = make_vocab(chat_template, adds_bos);
@@ -72,7 +72,7 @@ static void tokenize(const char *chat_template, bool adds_bos, const struct chat
     vocab_destroy(vocab);
 }
 
-/* The ids of @input through @chat_template spell @wanted. */
+/* Asserts that the ids of @input through @chat_template spell @wanted. */
 static void assert_renders(const char *chat_template, const struct chat_input *input, const char *wanted)
 {
     struct vocab *vocab = make_vocab(chat_template, false);
@@ -90,7 +90,7 @@ static void assert_renders(const char *chat_template, const struct chat_input *i
     vocab_destroy(vocab);
 }
 
-/* @input is refused through @chat_template, with @word in the sentence. */
+/* Asserts that @input is refused through @chat_template, with @word in the sentence. */
 static void assert_refused(const char *chat_template, const struct chat_input *input, const char *word)
 {
     struct vocab *vocab = make_vocab(chat_template, false);
@@ -154,7 +154,7 @@ START_TEST(foreign_text_never_becomes_a_marker)
 }
 END_TEST
 
-/* However a template turns, cuts and joins what a stranger wrote, it stays a stranger's. */
+/* Foreign text stays foreign however a template transforms, cuts and joins it. */
 START_TEST(foreign_text_stays_foreign_through_every_operation)
 {
     static const char *const expressions[] = {
@@ -230,7 +230,7 @@ START_TEST(foreign_text_stays_foreign_through_every_operation)
 }
 END_TEST
 
-START_TEST(scaffolding_stays_scaffolding)
+START_TEST(text_of_the_template_stays_trusted)
 {
     static const char *const expressions[] = {
         "'" END "'",
@@ -261,7 +261,7 @@ START_TEST(scaffolding_stays_scaffolding)
 }
 END_TEST
 
-START_TEST(pieces_like_markers_count_in_scaffolding_alone)
+START_TEST(pieces_like_markers_count_in_template_text_only)
 {
     const struct tiny_token tokens[] = { { "<|x|>", TOKEN_USER, 0 }, { "<think>", TOKEN_USER, 0 } };
     const uint8_t ours[12] = { 0 };
@@ -305,7 +305,7 @@ START_TEST(exactly_one_bos)
 }
 END_TEST
 
-START_TEST(bos_of_the_template_alone_counts_where_the_vocabulary_asks_for_none)
+START_TEST(bos_of_the_template_counts_where_the_vocabulary_adds_none)
 {
     const struct chat_message messages[] = { says("user", "Hi") };
     const struct chat_input input = input_of(messages, 1);
@@ -359,7 +359,7 @@ START_TEST(variables_cannot_stand_for_messages_or_tools)
 }
 END_TEST
 
-START_TEST(refusal_says_where_and_why)
+START_TEST(refusal_names_place_and_reason)
 {
     struct chat_message messages[] = { says("user", "Hi"), says("user", "there") };
     struct chat_input input = input_of(messages, 2);
@@ -386,7 +386,7 @@ START_TEST(refusal_says_where_and_why)
 }
 END_TEST
 
-START_TEST(too_many_ids_and_a_cancelled_job_are_told_apart)
+START_TEST(too_many_ids_and_cancelling_are_distinct_outcomes)
 {
     const struct chat_message messages[] = { says("user", "Hi") };
     const struct chat_input input = input_of(messages, 1);
@@ -399,7 +399,6 @@ START_TEST(too_many_ids_and_a_cancelled_job_are_told_apart)
     ck_assert_int_eq(chat_create(&chat, vocab, NULL), CHAT_OK);
     ck_assert_int_eq(chat_tokenize(chat, &input, NULL, &ids, NULL), CHAT_TOO_MANY);
     ck_assert_int_eq(chat_tokenize(chat, &input, &cancel, &ids, NULL), CHAT_CANCELLED);
-    ck_assert_uint_gt(chat_bytes(chat), 0);
     ids_finish(&ids);
     chat_destroy(chat);
     vocab_destroy(vocab);
@@ -477,7 +476,7 @@ START_TEST(published_rendering_has_the_ids_of_the_whole_text)
         if (!text || strcmp(id, "special-tokens-in-content") == 0) {
             continue;
         }
-        /* Whatever stands between the markers is foreign; only what is spelled by the template counts. */
+        /* Text between the markers is foreign; only markers that the template spells count. */
         for (size_t i = 0; i < n; i++) {
             marks[i] = json_string_value(text)[i] >= '0' && json_string_value(text)[i] <= '9';
         }
@@ -501,15 +500,15 @@ int main(void)
     tcase_add_test(tcase, ids_are_those_of_the_rendered_text);
     tcase_add_test(tcase, foreign_text_never_becomes_a_marker);
     tcase_add_test(tcase, foreign_text_stays_foreign_through_every_operation);
-    tcase_add_test(tcase, scaffolding_stays_scaffolding);
-    tcase_add_test(tcase, pieces_like_markers_count_in_scaffolding_alone);
+    tcase_add_test(tcase, text_of_the_template_stays_trusted);
+    tcase_add_test(tcase, pieces_like_markers_count_in_template_text_only);
     tcase_add_test(tcase, exactly_one_bos);
-    tcase_add_test(tcase, bos_of_the_template_alone_counts_where_the_vocabulary_asks_for_none);
+    tcase_add_test(tcase, bos_of_the_template_counts_where_the_vocabulary_adds_none);
     tcase_add_test(tcase, message_has_role_content_and_its_other_fields);
     tcase_add_test(tcase, template_sees_tools_variables_and_the_date);
     tcase_add_test(tcase, variables_cannot_stand_for_messages_or_tools);
-    tcase_add_test(tcase, refusal_says_where_and_why);
-    tcase_add_test(tcase, too_many_ids_and_a_cancelled_job_are_told_apart);
+    tcase_add_test(tcase, refusal_names_place_and_reason);
+    tcase_add_test(tcase, too_many_ids_and_cancelling_are_distinct_outcomes);
     tcase_add_test(tcase, json_of_a_whole_conversation_is_rendered);
     tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_test(tcase, published_rendering_has_the_ids_of_the_whole_text);

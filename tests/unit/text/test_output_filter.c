@@ -1,5 +1,5 @@
 /*
- * What may be shown: stop strings over several tokens (O10), characters cut by the budget (O11)
+ * Stop strings over several tokens (O10), and characters cut by the budget (O11).
  */
 #include "base/utf8.h"
 #include "failed_alloc.h"
@@ -8,9 +8,9 @@
 #include "unit.h"
 #include <string.h>
 
-#define N_BYTES 256u /* the tiny vocabulary's ids below are single bytes */
+#define N_BYTES 256u /* lower ids of the tiny vocabulary are single bytes */
 
-/* Collects what a stage lets go. */
+/* The released text and ids of a filter. */
 struct shown {
     char text[4096];
     size_t n_text;
@@ -60,7 +60,7 @@ static void collect(struct shown *shown, const struct output_filter_out *out)
     shown->stop = out->stop;
 }
 
-/* Pushes @ids through a new stage with @stops (ended by NULL), and flushes unless a stop was met. */
+/* Pushes @ids through a new filter with @stops (ended by NULL), and flushes it unless a stop string was met. */
 static struct shown play(const uint32_t *ids, size_t n, const char *const *stops)
 {
     struct shown shown = { .n_text = 0 };
@@ -100,7 +100,7 @@ static void assert_shown(const struct shown *shown, const char *text, uint32_t n
     ck_assert_int_eq(shown->stop, stop);
 }
 
-START_TEST(without_stops_every_token_comes_at_once)
+START_TEST(without_stop_strings_every_token_is_released_at_once)
 {
     const uint32_t ids[] = { A, B, O };
     struct output_filter_out out;
@@ -116,7 +116,7 @@ START_TEST(without_stops_every_token_comes_at_once)
 }
 END_TEST
 
-START_TEST(stop_over_three_tokens_is_seen)
+START_TEST(stop_string_over_three_tokens_is_found)
 {
     struct shown shown = PLAY(" O P Q", A, B, O, P, Q, R);
 
@@ -124,7 +124,7 @@ START_TEST(stop_over_three_tokens_is_seen)
 }
 END_TEST
 
-START_TEST(near_miss_comes_out_once)
+START_TEST(near_miss_is_released_once)
 {
     struct shown shown = PLAY(" O P Q", A, O, P, X);
 
@@ -132,7 +132,7 @@ START_TEST(near_miss_comes_out_once)
 }
 END_TEST
 
-START_TEST(fall_back_finds_a_stop_that_began_later)
+START_TEST(stop_that_began_later_is_found)
 {
     struct shown shown = PLAY("aab", SMALL_A, SMALL_A, SMALL_A, SMALL_B);
 
@@ -223,7 +223,7 @@ START_TEST(token_without_text_keeps_its_place)
 }
 END_TEST
 
-START_TEST(token_without_text_before_a_stop_is_given_and_after_it_swallowed)
+START_TEST(token_without_text_is_released_before_a_stop_and_dropped_after_it)
 {
     struct shown shown = PLAY(" O P", A, CONTROL, O, CONTROL, P);
 
@@ -284,7 +284,7 @@ struct round {
     size_t n_bytes;
 };
 
-/* Few letters, so that stops are met often; halves of characters, bytes that belong nowhere, and empty pieces. */
+/* Few letters, so that stop strings are met often; parts of characters, stray bytes, and empty pieces. */
 static void make_round(struct round *round)
 {
     static const uint32_t choice[] = { SMALL_A, SMALL_B, XABY, HALF, REST,    CONTROL,
@@ -309,7 +309,7 @@ static void make_round(struct round *round)
     }
 }
 
-/* The first stop to end, the longest of those: where it begins and which. False: none is met. */
+/* Finds the first stop string to end, of several the longest: where it begins and its index. False: none is met. */
 static bool find_stop(const struct round *round, size_t *ret_at, int *ret_stop)
 {
     for (size_t end = 1; end <= round->n_bytes; end++) {
@@ -344,7 +344,7 @@ static bool is_whole(const uint8_t *bytes, size_t n)
     return true;
 }
 
-/* How many bytes at the end of the first @n a stop may still claim. */
+/* Returns how many bytes at the end of the first @n may belong to a stop string. */
 static size_t n_claimed(const struct round *round, size_t n)
 {
     size_t best = 0;
@@ -359,7 +359,7 @@ static size_t n_claimed(const struct round *round, size_t n)
     return best;
 }
 
-/* Tokens that may be shown after the first @n_pushed, by the definition. */
+/* Returns how many tokens may be shown after the first @n_pushed, by the definition. */
 static uint32_t n_showable(const struct round *round, size_t n_pushed)
 {
     const size_t n = round->ends[n_pushed - 1];
@@ -413,7 +413,7 @@ static void check_round(const struct round *round)
     assert_text(&shown, round, at);
     ck_assert_int_eq(shown.stop, stop);
     ck_assert_mem_eq(shown.ids, round->ids, shown.n_ids * sizeof(round->ids[0]));
-    /* The last id carries shown text, or none at all; the next one would be swallowed whole. */
+    /* The last id carries text that is shown, or no text; the next one lies inside the stop string. */
     ck_assert(shown.n_ids == 0 || (shown.n_ids > 1 ? round->ends[shown.n_ids - 2] : 0) <= at);
     ck_assert(shown.n_ids == round->n_ids || (shown.n_ids > 0 ? round->ends[shown.n_ids - 1] : 0) >= at);
     output_filter_destroy(filter);
@@ -437,10 +437,10 @@ int main(void)
     TCase *tcase = tcase_create("stage");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, without_stops_every_token_comes_at_once);
-    tcase_add_test(tcase, stop_over_three_tokens_is_seen);
-    tcase_add_test(tcase, near_miss_comes_out_once);
-    tcase_add_test(tcase, fall_back_finds_a_stop_that_began_later);
+    tcase_add_test(tcase, without_stop_strings_every_token_is_released_at_once);
+    tcase_add_test(tcase, stop_string_over_three_tokens_is_found);
+    tcase_add_test(tcase, near_miss_is_released_once);
+    tcase_add_test(tcase, stop_that_began_later_is_found);
     tcase_add_test(tcase, of_two_stops_the_first_to_end_counts);
     tcase_add_test(tcase, of_two_stops_that_end_together_the_longer_counts);
     tcase_add_test(tcase, stop_inside_a_piece_cuts_it);
@@ -449,7 +449,7 @@ int main(void)
     tcase_add_test(tcase, half_a_character_at_the_end_becomes_one_replacement);
     tcase_add_test(tcase, half_a_character_that_never_ends_becomes_one_replacement);
     tcase_add_test(tcase, token_without_text_keeps_its_place);
-    tcase_add_test(tcase, token_without_text_before_a_stop_is_given_and_after_it_swallowed);
+    tcase_add_test(tcase, token_without_text_is_released_before_a_stop_and_dropped_after_it);
     tcase_add_test(tcase, nul_bytes_are_text);
     tcase_add_test(tcase, failing_allocation_leaks_nothing);
     tcase_add_loop_test(tcase, any_pieces_and_stops_agree_with_the_whole_text, 0, 3);

@@ -8,7 +8,7 @@
 
 #define HEAD_BYTES_MAX (64u << 20)
 
-/* Unpacks @path into an unlinked file and gives its descriptor. */
+/* Unpacks @path into an unlinked file and returns its descriptor. */
 static int gunzip(const char *path)
 {
     FILE *out = tmpfile();

@@ -1,5 +1,5 @@
 /*
- * Load: vocabularies of real models for tests, also those that lie gzipped
+ * Load: vocabularies of real models for tests, gzipped or not
  */
 #ifndef SOTTO_TESTS_LOAD_H
 #define SOTTO_TESTS_LOAD_H
@@ -7,16 +7,16 @@
 #include "token/token.h"
 #include <jansson.h>
 
-/* The vocabulary of the file @name below the folder of truth, or NULL if it is not there (unit_truth() has said so). */
+/* Returns the vocabulary of the file @name in the truth folder, or NULL if there is none (unit_truth() has said so). */
 struct vocab *load_vocab(const char *name);
 
-/* The JSON of such a file, or NULL. */
+/* Returns the JSON of such a file, or NULL. */
 json_t *load_json(const char *name);
 
-/* The bytes of such a file with a zero behind them, to be freed with mem_free(); or NULL. */
+/* Returns the bytes of such a file with a zero behind them, to be freed with mem_free(); or NULL. */
 char *load_text(const char *name);
 
-/* The text @hex spells, in a block to be freed with mem_free(). */
+/* Returns the bytes that @hex spells, to be freed with mem_free(). */
 uint8_t *from_hex(const char *hex, size_t *ret_n);
 
 /* Fails with the two lists side by side unless @ids are exactly those of the JSON array @wanted. */

@@ -1,9 +1,9 @@
 /*
- * Some 210 broken, hostile and odd files, made by the script that lies with the truth data, against the reader and
- * the vocabulary
+ * About 210 broken, hostile and odd files, made by the script beside the truth data, are read as models and
+ * vocabularies.
  *
- * What these two rooms can decide must come out as the manifest says; flaws of hyperparameters and of the shapes of
- * weights are the model's to refuse. No file may take memory out of proportion to its size, or long.
+ * The result must be that of the manifest, except for flaws of hyperparameters and shapes of weights, which the model
+ * refuses. No file may take memory out of proportion to its size, or much time.
  */
 #include "base/clock.h"
 #include "load.h"
@@ -15,19 +15,19 @@
 
 #define HEAD_BYTES_MAX (64u << 20)
 
-/* A file of @n bytes may make us hold its head twice (growing), the directories, and the vocabulary's tables. */
+/* A file of @n bytes may make us hold its head twice (growing), the directories, and the tables of the vocabulary. */
 #define MEMORY_MAX(n) (8 * (uint64_t)(n) + (4u << 20))
 
-/* Also under sanitizers; the largest file is 1 MiB. */
+/* The limit holds under sanitizers too; the largest file has 1 MiB. */
 #define FILE_US_MAX 3000000u
 
-/* Beginnings of names of files whose flaw only the model can see. */
+/* Prefixes of files with flaws that only the model can see. */
 static const char *const model_flaws[] = {
     "arch-",    "head-count", "embedding-length", "block-count",    "feed-forward",
     "rope-dim", "norm-short", "ffn-down-small",   "attn-q-missing", "attn-k-i32",
 };
 
-/* Places in the loop of tests; those behind the last file pass. */
+/* Size of the loop of tests; places behind the last file pass. */
 #define N_FILES_MAX 240
 
 static char folder[] = "/tmp/sotto-hostile-XXXXXX";
@@ -85,7 +85,7 @@ static bool is_for_the_model(const char *name)
     return false;
 }
 
-/* Words and marks through a vocabulary that came from such a file. */
+/* Tokenizes words and marks by a vocabulary from such a file. */
 static void use(const struct vocab *vocab)
 {
     static const char text[] = "the <s> thing </s> <0x41> \xf0\x9f\x98\x80 zzz an";
@@ -104,7 +104,7 @@ static void use(const struct vocab *vocab)
     ids_finish(&ids);
 }
 
-/* True if head and vocabulary load; @diag says why not. */
+/* Returns whether head and vocabulary load; @diag says why not. */
 static bool load(const char *path, struct diag *diag)
 {
     struct gguf *gguf = NULL;
@@ -156,7 +156,7 @@ static void check_file(const char *name, const char *verdict, json_int_t n_bytes
     }
 }
 
-/* Each file in a process of its own, so that peaks of memory are its own. */
+/* Each file has a process of its own, so that the peak of memory is its own. */
 START_TEST(hostile_files_come_out_as_the_manifest_says)
 {
     const json_t *row = json_array_get(manifest, (size_t)_i);

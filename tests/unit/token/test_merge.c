@@ -1,5 +1,5 @@
 /*
- * Merging: the heap against the plain way, which looks at all pairs before each merge
+ * Merging with the heap gives the result of an exhaustive search, which looks at all pairs before each merge.
  */
 #include "tiny.h"
 #include "unit.h"
@@ -19,11 +19,11 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)(random_state >> 33) % n;
 }
 
-/* A vocabulary over three letters: each entry is two earlier ones joined. */
+/* A vocabulary over three letters: each entry joins two earlier ones. */
 struct plan {
     char texts[N_MERGES][N_TEXT];
     char merges[N_MERGES][2 * N_TEXT + 2];
-    float scores[N_MERGES]; /* few different ones, so that ties are met */
+    float scores[N_MERGES]; /* few different ones, so that ties occur */
     size_t n;
 };
 
@@ -68,13 +68,13 @@ static void make_plan(struct plan *plan)
     }
 }
 
-/* One symbol of the plain way; its text is enough to know it by. */
+/* A symbol of the exhaustive search, identified by its text. */
 struct plain {
     char texts[N_WORD_MAX][N_TEXT];
     size_t n;
 };
 
-/* How early the plan joins these two: a rank or a turned score; SIZE_MAX: never. */
+/* Returns the rank or inverted score of joining these two; SIZE_MAX: they never join. */
 static size_t order_of(const struct plan *plan, bool by_rank, const char *left, const char *right)
 {
     char both[2 * N_TEXT];
@@ -161,7 +161,7 @@ static void check_word(const struct plan *plan, const struct vocab *vocab, bool 
     ids_finish(&ids);
 }
 
-START_TEST(heap_merges_as_the_plain_way_does)
+START_TEST(heap_merges_like_exhaustive_search)
 {
     const bool by_rank = _i == 0;
 
@@ -185,7 +185,7 @@ int main(void)
     Suite *suite = suite_create("token-merge");
     TCase *tcase = tcase_create("merge");
 
-    tcase_add_loop_test(tcase, heap_merges_as_the_plain_way_does, 0, 2);
+    tcase_add_loop_test(tcase, heap_merges_like_exhaustive_search, 0, 2);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * Nfc: composed as the standard says, in linear time
+ * Texts are composed as the standard says, in linear time.
  */
 #include "token/nfc.h"
 #include "unit.h"
@@ -13,7 +13,7 @@ struct form {
     const char *to;
 };
 
-/* Of the Unicode Standard, Annex 15: composition, ordering of marks, singletons, Hangul, and what stays apart. */
+/* Unicode Standard, Annex 15: composition, ordering of marks, singletons, Hangul, and characters that stay apart. */
 static const struct form forms[] = {
     { "plain ASCII", "plain ASCII" },
     { "", "" },
@@ -44,7 +44,7 @@ START_TEST(texts_come_out_in_form_c)
 }
 END_TEST
 
-START_TEST(a_text_beyond_the_ceiling_is_told)
+START_TEST(text_above_the_ceiling_is_an_outcome)
 {
     struct buf out;
 
@@ -56,8 +56,8 @@ START_TEST(a_text_beyond_the_ceiling_is_told)
 }
 END_TEST
 
-/* Marks in the wrong order each time: sorting them all as one run would take hours. */
-START_TEST(endless_marks_take_no_endless_time)
+/* The marks are always in the wrong order: sorting them as one run would take hours. */
+START_TEST(combining_marks_take_linear_time)
 {
     uint8_t *marks = mem_alloc(MEM_MISC, MANY_BYTES);
     const clock_t before = clock();
@@ -76,7 +76,7 @@ START_TEST(endless_marks_take_no_endless_time)
 }
 END_TEST
 
-START_TEST(failing_memory_is_a_fault)
+START_TEST(failing_allocation_is_a_fault)
 {
     struct buf out;
 
@@ -95,9 +95,9 @@ int main(void)
     TCase *tcase = tcase_create("nfc");
 
     tcase_add_loop_test(tcase, texts_come_out_in_form_c, 0, (int)(sizeof(forms) / sizeof(forms[0])));
-    tcase_add_test(tcase, a_text_beyond_the_ceiling_is_told);
-    tcase_add_test(tcase, endless_marks_take_no_endless_time);
-    tcase_add_test(tcase, failing_memory_is_a_fault);
+    tcase_add_test(tcase, text_above_the_ceiling_is_an_outcome);
+    tcase_add_test(tcase, combining_marks_take_linear_time);
+    tcase_add_test(tcase, failing_allocation_is_a_fault);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,6 +1,6 @@
 /*
- * Words: the one pattern against the two stages it stands for (T24 of the trap list is that the published ids
- * hardly notice the difference), and Unicode classes, which they do not notice at all
+ * One pattern cuts like the two stages it replaces, a difference that published ids hardly show (T24 of the trap list),
+ * and classes are those of Unicode, which published ids do not show at all.
  */
 #include "base/utf8.h"
 #include "token/split.h"
@@ -51,7 +51,7 @@ static void assert_words(const char *name, const char *text, size_t n_words)
     ck_assert_msg(words.n == n_words, "%s cuts \"%s\" into %zu words, not %zu", name, text, words.n, n_words);
 }
 
-START_TEST(unknown_name_is_told)
+START_TEST(unknown_name_is_an_outcome)
 {
     struct split *split = NULL;
 
@@ -66,14 +66,14 @@ START_TEST(classes_are_those_of_unicode)
     static const char *const names[] = { "gpt-2", "smollm", "llama-bpe" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_words(names[i], "!\xc2\xa0!", 3);       /* a no-break space parts two marks */
+        assert_words(names[i], "!\xc2\xa0!", 3);       /* a no-break space separates two marks */
         assert_words(names[i], "\xc3\x9f\xd0\xb6", 1); /* letters of two scripts are one word */
         assert_words(names[i], "a\xe3\x80\x80", 2);    /* an ideographic space is one */
     }
 }
 END_TEST
 
-START_TEST(digits_go_one_by_one_or_by_threes_or_together)
+START_TEST(digits_are_split_singly_by_threes_or_not_at_all)
 {
     assert_words("smollm", "12345", 5);
     assert_words("starcoder", "x 12", 4);
@@ -94,7 +94,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)(random_state >> 33) % n;
 }
 
-/* Blanks, digits, letters, marks and apostrophes, in and outside of ASCII, so that every branch meets every other. */
+/* Blanks, digits, letters, marks and apostrophes, in and outside of ASCII, so that all branches meet each other. */
 static size_t make_text(uint8_t *out)
 {
     static const uint32_t points[] = { ' ',  ' ',  ' ',   '\n',  '\t',   '\r',   '1',    '7',    'a',
@@ -134,7 +134,7 @@ static void cut_in_stages(const uint8_t *text, size_t n, struct words *words)
     cut("gpt-2", text + done, n - done, words);
 }
 
-START_TEST(one_pattern_cuts_as_the_two_stages_do)
+START_TEST(one_pattern_cuts_like_two_stages)
 {
     uint8_t text[N_TEXT_MAX];
 
@@ -156,10 +156,10 @@ int main(void)
     Suite *suite = suite_create("token-split");
     TCase *tcase = tcase_create("split");
 
-    tcase_add_test(tcase, unknown_name_is_told);
+    tcase_add_test(tcase, unknown_name_is_an_outcome);
     tcase_add_test(tcase, classes_are_those_of_unicode);
-    tcase_add_test(tcase, digits_go_one_by_one_or_by_threes_or_together);
-    tcase_add_test(tcase, one_pattern_cuts_as_the_two_stages_do);
+    tcase_add_test(tcase, digits_are_split_singly_by_threes_or_not_at_all);
+    tcase_add_test(tcase, one_pattern_cuts_like_two_stages);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

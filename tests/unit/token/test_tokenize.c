@@ -1,5 +1,5 @@
 /*
- * Requests: bad bytes, endless words, special entries, ceilings and cancelling (O09)
+ * Bad bytes, very long words, special entries, ceilings and cancelling (O09).
  */
 #include "base/buf.h"
 #include "failed_alloc.h"
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(byte_without_a_token_is_left_out_before_merging)
 {
-    /* Only "a" and "aa" are there: no other byte has a token. */
+    /* No byte except "a" has a token. */
     const struct tiny_token tokens[] = { { "a", TOKEN_NORMAL, 0 }, { "aa", TOKEN_NORMAL, 0 } };
     struct vocab *vocab;
     struct maker maker;
@@ -206,7 +206,7 @@ START_TEST(ceiling_of_ids_is_kept)
 }
 END_TEST
 
-/* A million bytes of @unit again and again; the time is held by the test's own limit, which a quadratic way passes. */
+/* A million bytes of repeated @unit. The time limit of the test would fail a quadratic way. */
 static void assert_endless_word(const struct vocab *vocab, const char *unit, size_t n_unit, size_t n_wanted)
 {
     char *text = mem_alloc(MEM_MISC, LONG_BYTES);
@@ -327,7 +327,7 @@ START_TEST(failing_allocation_leaks_nothing)
 }
 END_TEST
 
-START_TEST(foreign_id_is_refused_in_detokenising)
+START_TEST(id_outside_the_vocabulary_is_refused_in_detokenising)
 {
     const uint32_t ids[] = { 'a', 256 + COUNT(spm_tokens) };
     struct diag diag = DIAG_INIT;
@@ -412,7 +412,7 @@ int main(void)
     tcase_add_test(tcase, cancel_reaches_into_one_endless_word);
     tcase_add_loop_test(tcase, one_vocabulary_serves_many_threads, 0, 2);
     tcase_add_loop_test(tcase, failing_allocation_leaks_nothing, 0, 2);
-    tcase_add_test(tcase, foreign_id_is_refused_in_detokenising);
+    tcase_add_test(tcase, id_outside_the_vocabulary_is_refused_in_detokenising);
     tcase_add_test(tcase, detokenising_writes_control_tokens_only_where_asked);
     tcase_add_test(tcase, detokenising_keeps_the_ceiling_of_its_buffer);
     suite_add_tcase(suite, tcase);

@@ -1,5 +1,5 @@
 /*
- * Ids that other programs computed for the same vocabularies and texts
+ * Ids equal those that other programs computed for the same vocabularies and texts.
  *
  * The 208 hard strings with the ids of Hugging Face's tokenizers and llama.cpp, llama.cpp's own 47, and the prompts
  * that stand beside the small models.
@@ -17,7 +17,7 @@
 struct truth {
     const char *vocab;
     const char *ids;
-    const char *out; /* ids of llama.cpp's own strings */
+    const char *out; /* ids of llama.cpp's strings */
 };
 
 static const struct truth truths[] = {
@@ -63,7 +63,7 @@ static bool is_same(const struct buf *out, const void *text, size_t n)
     return out->n == n && (n == 0 || memcmp(buf_data(out), text, n) == 0);
 }
 
-/* True if @out is @text in form C: what a vocabulary that composes its texts gives back. */
+/* True if @out is @text in form C, as detokenising returns it from a vocabulary that composes its texts. */
 static bool is_composed(const struct buf *out, const uint8_t *text, size_t n)
 {
     struct buf composed;
@@ -76,9 +76,8 @@ static bool is_composed(const struct buf *out, const uint8_t *text, size_t n)
     return same;
 }
 
-/* True if @out is @text, @text composed, or what llama.cpp makes of it where that is not the text (@row): a U+2581 in
- * a text is a blank to SentencePiece, and a byte without a token is gone. The prefix blank that llama.cpp leaves is not
- * ours. */
+/* True if @out is @text, @text composed, or the text of llama.cpp where that differs (@row): a U+2581 in a text is a
+ * blank to SentencePiece, and a byte without a token is lost. llama.cpp leaves the prefix blank, which is skipped. */
 static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, const json_t *row)
 {
     const json_t *hex = json_object_get(row, "llama_cpp_detokenized_plain_hex");
@@ -98,7 +97,7 @@ static bool comes_back(const struct buf *out, const uint8_t *text, size_t n, con
     return same;
 }
 
-/* One case of ids/: plain and special ids, and back to the text. */
+/* Checks one case of ids/: plain and special ids, and back to the text. */
 static void check_case(const struct vocab *vocab, const struct truth *truth, const json_t *row)
 {
     const size_t n = (size_t)json_integer_value(json_object_get(row, "n"));
@@ -130,7 +129,7 @@ static void check_case(const struct vocab *vocab, const struct truth *truth, con
     ck_assert_int_eq(r, TOKENIZE_OK);
     strcat(what, " with specials");
     if (n == TWO_BLANKS && strstr(truth->ids, "gemma3")) {
-        /* Gemma's own tokenizer joins two literal U+2581 here and not in `plain`; one of both can be followed. */
+        /* Gemma's own tokenizer joins two literal U+2581 here but not in `plain`; only one of both can be matched. */
         special = json_object_get(row, "llama_cpp_special");
     }
     assert_ids(&ids, special, what);
@@ -157,7 +156,7 @@ START_TEST(hard_strings_give_the_published_ids)
 }
 END_TEST
 
-/* Cuts llama.cpp's file of strings at its separator; *at is where the next one begins. False: that was all. */
+/* Cuts the next string off llama.cpp's file at its separator; *at moves behind it. False: there is none. */
 static bool next_string(const char *file, size_t *at, const char **ret_text, size_t *ret_n)
 {
     static const char separator[] = "\n__ggml_vocab_test__\n";
@@ -172,7 +171,7 @@ static bool next_string(const char *file, size_t *at, const char **ret_text, siz
     return true;
 }
 
-/* The ids of the line at *@at, which moves behind it. */
+/* Reads the ids of the line at *@at, which moves behind it. */
 static json_t *next_line(char **at)
 {
     json_t *list = json_array();
@@ -188,7 +187,7 @@ static json_t *next_line(char **at)
     return list;
 }
 
-/* llama.cpp's strings one by one against the lines of @ids_file. */
+/* Compares llama.cpp's strings one by one with the lines of @ids_file. */
 static void check_strings(const struct vocab *vocab, const char *strings_file, char *ids_file)
 {
     struct ids ids = { 0 };

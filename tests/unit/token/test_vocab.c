@@ -1,5 +1,5 @@
 /*
- * Vocabularies that contradict themselves are refused at load, by key (O02); odd but sound ones load
+ * Vocabularies that contradict themselves are refused at load, with the key (O02); unusual but sound ones load.
  */
 #include "tiny.h"
 #include "unit.h"
@@ -46,7 +46,7 @@ static void teardown(void)
     maker_finish(&maker);
 }
 
-START_TEST(pieces_are_what_an_answer_shows)
+START_TEST(pieces_are_the_text_of_an_answer)
 {
     struct vocab *vocab;
     struct gguf_text piece;
@@ -216,7 +216,7 @@ START_TEST(token_text_twice_gives_the_lower_id)
 }
 END_TEST
 
-/* A SentencePiece list of three tokens, with the other two arrays as a test wants them. */
+/* Writes a SentencePiece list of three tokens, with types and scores of the given lengths. */
 static void put_lists(uint32_t types_elem, uint64_t n_types, uint32_t scores_elem, uint64_t n_scores)
 {
     maker_key_text(&maker, "tokenizer.ggml.model", "llama");
@@ -302,7 +302,7 @@ START_TEST(byte_token_must_be_spelled_as_one)
 }
 END_TEST
 
-START_TEST(text_that_could_not_be_said_is_refused_at_load)
+START_TEST(vocabulary_that_cannot_spell_every_text_is_refused)
 {
     tiny_keys(&maker, "llama", NULL, letters, COUNT(letters));
     tiny_refused(&maker, "no token <0x00> and no unknown token");
@@ -332,7 +332,7 @@ START_TEST(merges_must_be_pairs_of_known_tokens)
 }
 END_TEST
 
-START_TEST(merge_that_stands_twice_is_refused)
+START_TEST(duplicate_merge_is_refused)
 {
     static const char *const merges[] = { "a b", "a b" };
 
@@ -383,7 +383,7 @@ START_TEST(failing_allocation_leaks_nothing)
     for (uint64_t nth = 0; nth < n_allocs; nth++) {
         struct vocab *vocab = NULL;
 
-        /* Some failures are survived: PCRE2 goes on without its just-in-time code. */
+        /* Some failures are survived: PCRE2 continues without its just-in-time code. */
         mem_fail_nth((int64_t)nth);
         ck_assert_int_le(vocab_create(&vocab, gguf, NULL), 0);
         vocab_destroy(vocab);
@@ -399,7 +399,7 @@ int main(void)
     TCase *tcase = tcase_create("vocab");
 
     tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_add_test(tcase, pieces_are_what_an_answer_shows);
+    tcase_add_test(tcase, pieces_are_the_text_of_an_answer);
     tcase_add_test(tcase, byte_level_pieces_are_decoded);
     tcase_add_test(tcase, end_tokens_come_from_keys_and_known_control_texts);
     tcase_add_test(tcase, unused_ids_are_never_to_be_sampled);
@@ -413,9 +413,9 @@ int main(void)
     tcase_add_test(tcase, unknown_kind_and_split_are_refused_by_name);
     tcase_add_test(tcase, unknown_token_type_is_refused);
     tcase_add_test(tcase, byte_token_must_be_spelled_as_one);
-    tcase_add_test(tcase, text_that_could_not_be_said_is_refused_at_load);
+    tcase_add_test(tcase, vocabulary_that_cannot_spell_every_text_is_refused);
     tcase_add_test(tcase, merges_must_be_pairs_of_known_tokens);
-    tcase_add_test(tcase, merge_that_stands_twice_is_refused);
+    tcase_add_test(tcase, duplicate_merge_is_refused);
     tcase_add_test(tcase, list_must_agree_with_the_rows_of_the_tensors);
     tcase_add_test(tcase, overlong_special_is_refused);
     tcase_add_test(tcase, failing_allocation_leaks_nothing);

@@ -41,7 +41,7 @@ void tiny_spm_keys(struct maker *maker, const struct tiny_token *tokens, size_t 
     tiny_keys(maker, "llama", NULL, all, 256 + n);
 }
 
-/* GPT-2's spelling of @byte: printable ones as themselves, the n-th of the others as U+0100 + n. */
+/* Writes GPT-2's spelling of @byte: a printable one as itself, the n-th of the others as U+0100 + n. */
 static void spell(unsigned byte, char *out)
 {
     uint32_t n_odd = 0;

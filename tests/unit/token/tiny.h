@@ -1,5 +1,5 @@
 /*
- * Tiny: vocabularies of a few entries, made for one test
+ * Tiny: vocabularies of a few entries for tests
  */
 #ifndef SOTTO_TESTS_TINY_H
 #define SOTTO_TESTS_TINY_H
@@ -24,10 +24,10 @@ void tiny_spm_keys(struct maker *maker, const struct tiny_token *tokens, size_t 
 void tiny_bpe_keys(struct maker *maker, const char *pre, const struct tiny_token *tokens, size_t n,
                    const char *const *merges, size_t n_merges);
 
-/* Parses what was made and builds the vocabulary, which must succeed. Finishes the maker. */
+/* Parses the file and builds the vocabulary, which must succeed. Finishes the maker. */
 struct vocab *tiny_vocab(struct maker *maker);
 
-/* The same for a file that must be refused, with @word in the sentence. */
+/* Asserts that the file is refused with @word in the sentence. Finishes the maker. */
 void tiny_refused(struct maker *maker, const char *word);
 
 #endif
