@@ -7,6 +7,7 @@
 #ifndef SOTTO_DISPATCH_GOVERNOR_REPORT_H
 #define SOTTO_DISPATCH_GOVERNOR_REPORT_H
 
+#include "govern/governor.h"
 #include "stream/stream.h"
 
 #define GOVERNOR_REPORT_US 1000000u

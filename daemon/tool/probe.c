@@ -118,12 +118,12 @@ uint64_t probe_age_ms(const struct channel *channel)
 
 const char *probe_state(const struct channel *channel)
 {
-    return channel->found.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(channel->now.state);
+    return channel->facts.rank == SOURCE_PASSED_OVER ? "passed over" : reading_state_name(channel->now.state);
 }
 
 static bool has_value(const struct channel *channel)
 {
-    return channel->was_read && channel->found.rank != SOURCE_PASSED_OVER &&
+    return channel->was_read && channel->facts.rank != SOURCE_PASSED_OVER &&
            (channel->now.state == READING_OK ||
             (channel->was_ok && (channel->now.state == READING_STALE || channel->now.state == READING_IMPLAUSIBLE)));
 }
@@ -136,7 +136,7 @@ const char *probe_value(const struct channel *channel, char *text, size_t cap)
     if (!has_value(channel)) {
         return text;
     }
-    switch (channel->found.quantity) {
+    switch (channel->facts.quantity) {
     case READING_GRAPHICS_LOAD:
     case READING_COMPUTE_LOAD:
     case READING_MEMORY_PRESSURE:
@@ -158,7 +158,7 @@ const char *probe_value(const struct channel *channel, char *text, size_t cap)
         snprintf(text, cap, "%.0f MiB", value / 1024);
         break;
     case READING_THROTTLE:
-        snprintf(text, cap, "%.0f of %" PRId64, value, channel->found.most);
+        snprintf(text, cap, "%.0f of %" PRId64, value, channel->facts.most);
         break;
     case READING_QUANTITY_COUNT:
         break;

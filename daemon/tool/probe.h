@@ -15,12 +15,12 @@
 #define PROBE_USUAL_MS 700u
 
 struct probe {
-    struct machine machine;
+    struct discovery discovery;
     struct finder finder;
     struct readers readers;
     struct sampler sampler;
     struct scan_result scan_result;
-    int wakeup; /* an eventfd, written when something was found or read */
+    int notify_fd; /* an eventfd, written when something was found or read */
 };
 
 /* Opens the machine below @root ("/": this one) and finds its sources within five seconds. Returns false if @diag says why
