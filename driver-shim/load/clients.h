@@ -48,7 +48,7 @@ struct client {
     uint64_t id;
     uint32_t pid; /* a process that holds it, and its descriptor */
     uint32_t fd;
-    int kept;         /* the caller's: open descriptor of that fdinfo file; -1: none */
+    int cached_fd;    /* the caller's: open descriptor of that fdinfo file; -1: none */
     char name[16];    /* the caller's: of the process */
     uint64_t read_us; /* when the counters below were read */
     uint64_t n_samples;
