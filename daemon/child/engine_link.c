@@ -24,8 +24,8 @@
 /* Two orders of the largest size may wait; an engine that leaves more unread is not alive. */
 #define OUT_MAX (2 * (size_t)LIMIT_TO_ENGINE + 4096)
 
-/* As many bytes as the orders of one tick usually take. They are reserved at the start: else the buffer would grow by
- * whichever orders happen to meet, and look like memory that is never given back. */
+/* The output buffer has room for the orders of one usual tick from the start: else it would grow by whichever orders
+ * happen to meet, and look like memory that is never given back. */
 #define OUT_USUAL 4096u
 
 #define TO(state) (1u << (state))
@@ -82,9 +82,9 @@ static void move(struct engine_link *link, enum engine_state to)
 }
 
 /* Keeps the first reason: the later ones follow from it. */
-static void say_why(struct engine_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void note_why(struct engine_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void say_why(struct engine_link *link, const char *format, ...)
+static void note_why(struct engine_link *link, const char *format, ...)
 {
     va_list args;
 
@@ -159,7 +159,7 @@ void engine_kill(struct engine_link *link, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    say_why(link, "%s", text);
+    note_why(link, "%s", text);
     kill_now(link);
 }
 
@@ -168,7 +168,6 @@ static void tell_exit(struct engine_link *link, int64_t status, int signal)
     struct engine_end *end = &link->end;
     double s = (double)(clock_mono_us() - link->born_us) / 1e6;
 
-    end->lived_us = clock_mono_us() - link->born_us;
     end->stranger = signal == SIGKILL && !link->killed;
     end->wanted = link->told_to_quit && (link->killed || (signal == 0 && status == 0));
     if (signal != 0) {
@@ -392,7 +391,7 @@ static void on_log(struct engine_link *link, const Sotto__Engine__Log *line)
 static void on_fault(struct engine_link *link, const Sotto__Engine__Fault *fault)
 {
     link->end.hopeless = fault->hopeless;
-    say_why(link, "%s", fault->what);
+    note_why(link, "%s", fault->what);
     /* Waits for the exit as long as for any other end: it exits by itself. */
     start_dying(link);
 }

@@ -28,13 +28,12 @@ enum engine_state {
     ENGINE_STATE_COUNT,
 };
 
-/* How it ended. */
+/* The end of a process, for its owner. */
 struct engine_end {
-    bool was_ready; /* had sent Ready */
-    bool wanted;    /* was told to quit, and did (or was killed for being slow at it) */
-    bool hopeless;  /* reported that a new start would end the same */
-    bool stranger;  /* by a SIGKILL that sottod did not send */
-    uint64_t lived_us;
+    bool was_ready;       /* had sent Ready */
+    bool wanted;          /* was told to quit, and did (or was killed for being slow at it) */
+    bool hopeless;        /* reported that a new start would end the same */
+    bool stranger;        /* by a SIGKILL that sottod did not send */
     char exit[128];       /* "signal 9 (killed) after 12.3 s" */
     char why[DIAG_BYTES]; /* a sentence for people: its own last message, or what was seen */
 };

@@ -31,7 +31,7 @@ struct sense_link {
     uint32_t uid;
     uint32_t n_frames; /* in this second */
     uint32_t period_ms;
-    uint32_t sent_ms; /* period that it was told; 0: none yet */
+    uint32_t sent_ms; /* period that was sent; 0: none yet */
     uint32_t n_open;  /* handles that are not closed yet */
     bool was_spawned;
     bool has_process;
@@ -99,7 +99,7 @@ static void on_exit(uv_process_t *process, int64_t status, int signal)
     char why[96];
 
     link->has_process = false;
-    link->is_dropped = link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* the exit status says more */
+    link->is_dropped = link->is_dropped && !(link->has_hung_up && signal != SIGKILL); /* the exit status tells more */
     if (signal) {
         snprintf(why, sizeof(why), "sotto-sense ended by signal %d (%s)", signal, strsignal(signal));
     } else {
@@ -350,9 +350,4 @@ int sense_link_connect(struct sense_link **ret_link, uv_loop_t *loop, const char
 void sense_link_tick(struct sense_link *link)
 {
     link->n_frames = 0;
-}
-
-uint32_t sense_link_pid(const struct sense_link *link)
-{
-    return link->has_process ? (uint32_t)link->process.pid : 0;
 }

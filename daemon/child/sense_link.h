@@ -32,7 +32,7 @@ struct sense_link;
 int sense_link_start(struct sense_link **ret_link, uv_loop_t *loop, const char *const *argv,
                      const struct sense_link_sink *sink, void *owner);
 
-/* Connects to @path, whose owner must be root, our own user, or @uid. Results as of sense_link_start(). */
+/* Connects to the socket @path, which must belong to root, our own user, or @uid. Results as of sense_link_start(). */
 int sense_link_connect(struct sense_link **ret_link, uv_loop_t *loop, const char *path, uint32_t uid,
                        const struct sense_link_sink *sink, void *owner);
 
@@ -47,7 +47,5 @@ void sense_link_abandon(struct sense_link *link);
 
 /* Counts frames from zero again: a second has passed. */
 void sense_link_tick(struct sense_link *link);
-
-uint32_t sense_link_pid(const struct sense_link *link); /* of a child; 0: none */
 
 #endif

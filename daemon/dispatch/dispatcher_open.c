@@ -10,7 +10,7 @@
 #include "stream/sequence.h"
 #include "stream/slot.h"
 
-/* Engine queues whose next request may be held back while those of others are opened. */
+/* The most engine queues with a request that is held back while those of others are opened. */
 #define HELD_MAX 16u
 
 /* Writes the salt that the sequence is cached under: the pin's audience, or the account as the kernel names it; nothing

@@ -35,7 +35,7 @@ struct governor_loop {
     uint64_t reported_us[PROCESSOR_COUNT];
     uint64_t n_slices[PROCESSOR_COUNT];
 
-    /* Of steps of the GPU that ended since the last tick. */
+    /* The times of the GPU's steps that ended since the last tick. */
     double took_ns;
     double estimated_ns;
 
@@ -60,7 +60,8 @@ void governor_loop_run(struct governor_loop *loop);
 /* Takes note that sotto-sense has reported something. @early: a tick before its time is worth it. */
 void governor_loop_on_sample(struct governor_loop *loop, bool early);
 
-/* Takes note that a slice of @step has ended after @held_us; @done: with it the step, whose jobs are still in it. */
+/* Takes note that a slice of @step has ended after @held_us; @done: the step has ended with it, and its jobs are still
+ * in it. */
 void governor_loop_slice_ended(struct governor_loop *loop, const struct dispatch_step *step, uint64_t held_us,
                                bool done);
 
@@ -70,7 +71,7 @@ uint64_t governor_loop_held_us(const struct governor_loop *loop, enum processor 
 /* Takes a compositor's hint. @compositor is the connection's, and stays where it is until governor_loop_hint_ends(). */
 void governor_loop_hint(struct governor_loop *loop, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint);
 
-/* Forgets the hints of @compositor, whose connection is gone; also if it never gave one. */
+/* Forgets the hints of @compositor as its connection ends; also if it never gave one. */
 void governor_loop_hint_ends(struct governor_loop *loop, struct compositor *compositor);
 
 /* Nothing is begun any more; what runs stands still at the end of its part. */

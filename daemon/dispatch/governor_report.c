@@ -4,11 +4,6 @@
 #include "stream/report.h"
 #include <stdio.h>
 
-static const char *const place_names[PROCESSOR_COUNT] = {
-    [PROCESSOR_GPU] = "device",
-    [PROCESSOR_CPU] = "cores",
-};
-
 static const char *const class_names[PRIORITY_COUNT] = {
     [PRIORITY_BACKGROUND] = "background",
     [PRIORITY_INTERACTIVE] = "interactive",
@@ -31,6 +26,16 @@ static const char *const reasons[GOVERNOR_CAUSE_COUNT] = {
 
 /* ---- events */
 
+const char *governor_report_place(enum processor place)
+{
+    static const char *const names[PROCESSOR_COUNT] = {
+        [PROCESSOR_GPU] = "device",
+        [PROCESSOR_CPU] = "cores",
+    };
+
+    return names[place];
+}
+
 static void tell_place(const struct governor *governor, enum processor place, const struct governor_limits *was,
                        struct events *events)
 {
@@ -47,7 +52,7 @@ static void tell_place(const struct governor *governor, enum processor place, co
     snprintf(rows, sizeof(rows), "%u", now->n_rows);
     events->counts[COUNT_MODE_CHANGES] += now->mode != was->mode;
     trace_add(TRACE_MODE, place * 100u + now->mode, now->cause);
-    events_tell(events, EVENTS_NO_UID, "mode", "mode-changed", "place", place_names[place], "mode",
+    events_tell(events, EVENTS_NO_UID, "mode", "mode-changed", "place", governor_report_place(place), "mode",
                 governor_mode_name(now->mode), "cause", governor_cause_name(now->cause), "from",
                 governor_mode_name(was->mode), "slice_us", slice, "duty_permille", duty, NULL);
 }

@@ -69,7 +69,7 @@ int hub_configure(struct hub *hub, const struct hub_config *config, void (*needs
  * hub_hint_ends(). */
 void hub_hint(struct hub *hub, struct compositor *compositor, const Sotto__V1__GraphicsHint *hint);
 
-/* Forgets the hints of @compositor, whose connection is gone; also if it never gave one. */
+/* Forgets the hints of @compositor as its connection ends; also if it never gave one. */
 void hub_hint_ends(struct hub *hub, struct compositor *compositor);
 
 /* The machine is about to sleep: nothing is begun any more, what runs stands still at the end of its part. */
@@ -131,7 +131,7 @@ int hub_tokenize(struct hub *hub, const Sotto__V1__Tokenize *asked, const struct
 int hub_detokenize(struct hub *hub, const Sotto__V1__Detokenize *asked, const struct grant *grant,
                    ticket_detokenized_fn done, void *owner, struct ticket **ret_ticket, struct diag *diag);
 
-/* Ends a session of @grant's user. A request that runs in it is cancelled, and told before @done is called. */
+/* Ends a session of @grant's user. A request that runs in it is cancelled, and ends before @done is called. */
 int hub_close_session(struct hub *hub, uint64_t id, const struct grant *grant, ticket_closed_fn done, void *owner,
                       struct ticket **ret_ticket, struct diag *diag);
 
@@ -146,12 +146,12 @@ int hub_load(struct hub *hub, const Sotto__V1__LoadModel *asked, const struct gr
 int hub_unload(struct hub *hub, const Sotto__V1__UnloadModel *asked, const struct grant *grant, ticket_unloaded_fn done,
                void *owner, struct ticket **ret_ticket, struct diag *diag);
 
-/* Fills @ret_models from @arena, where it lives. @grant decides what is told. 0 or -ENOMEM (also: the arena's
+/* Fills @ret_models from @arena, where it lives; @grant decides what is shown. 0 or -ENOMEM (also: the arena's
  * ceiling). */
 int hub_list_models(struct hub *hub, const struct grant *grant, struct arena *arena, Sotto__V1__Models *ret_models);
 
 /* Reports classes, models, engines, memory of sottod and of the engines, and the counters. Engines are asked for their
- * figures first (100 ms at most), so what is told is true now and not a second ago. */
+ * figures first (100 ms at most), so the report is true now and not a second ago. */
 int hub_status(struct hub *hub, const struct grant *grant, ticket_status_fn done, void *owner,
                struct ticket **ret_ticket, struct diag *diag);
 

@@ -2,6 +2,7 @@
  * What Status and ListModels tell of pins.
  */
 #include "base/err.h"
+#include "hub/hub_arena.h"
 #include "hub/hub_state.h"
 #include "registry/pin.h"
 #include <errno.h>
@@ -25,25 +26,15 @@ static Sotto__V1__PinState state_of(enum pin_state state)
     return SOTTO__V1__PIN_STATE__PIN_STATE_UNSPECIFIED;
 }
 
-/* Copies @text into @arena; returns "" if there is no room, which the arena remembers. */
-static char *copy(struct arena *arena, const char *text)
-{
-    static char nothing[] = "";
-    size_t n = strlen(text) + 1;
-    char *same = arena_alloc(arena, n);
-
-    return same ? memcpy(same, text, n) : nothing;
-}
-
 /* Fills one row. @pin: NULL for a model that is not loaded. */
 static void fill(const struct pin_settings *settings, const struct pin *pin, const struct grant *grant,
                  struct arena *arena, Sotto__V1__PinInfo *info)
 {
     *info = (Sotto__V1__PinInfo)SOTTO__V1__PIN_INFO__INIT;
-    info->name = copy(arena, settings->name);
+    info->name = hub_arena_copy(arena, settings->name);
     info->state = state_of(pin ? pin->state : PIN_WAITING);
     if (pin) {
-        info->reason = copy(arena, pin->why);
+        info->reason = hub_arena_copy(arena, pin->why);
         info->tokens = (uint32_t)pin->tokens.n;
         info->pages = pin->n_pages;
         info->hits = pin->n_hits;
@@ -61,14 +52,16 @@ static void fill(const struct pin_settings *settings, const struct pin *pin, con
 int hub_pins_fill(const struct model *model, const struct grant *grant, struct arena *arena, Sotto__V1__ModelInfo *info)
 {
     const struct instance *instance = model_pick(model);
-    Sotto__V1__PinInfo *infos = arena_alloc(arena, PINS_MAX * sizeof(*infos));
     struct list *link = instance ? instance->pins.next : NULL;
+    Sotto__V1__PinInfo *infos;
+    void **list;
     size_t n = 0;
 
-    info->pins = arena_alloc(arena, PINS_MAX * sizeof(Sotto__V1__PinInfo *));
-    if (!infos || !info->pins) {
+    infos = hub_arena_list(arena, PINS_MAX, sizeof(*infos), &list);
+    if (!infos) {
         return err_new(-ENOMEM);
     }
+    info->pins = (Sotto__V1__PinInfo **)list;
     for (size_t i = 0; i < model->settings.n_pins; i++) {
         const struct pin *pin = NULL;
         const struct pin_settings *settings = &model->settings.pins[i];
@@ -81,9 +74,7 @@ int hub_pins_fill(const struct model *model, const struct grant *grant, struct a
         if (!grant->observe && !pin_settings_are_for(settings, grant->uid)) {
             continue;
         }
-        fill(settings, pin, grant, arena, &infos[n]);
-        info->pins[n] = &infos[n];
-        n++;
+        fill(settings, pin, grant, arena, &infos[n++]);
     }
     info->n_pins = n;
     return arena->exceeded ? err_new(-ENOMEM) : 0;

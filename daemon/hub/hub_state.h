@@ -33,7 +33,7 @@ struct hub {
 
 /* ---- hub_status.c */
 
-/* Takes note that an engine has told its figures, or is gone. */
+/* Takes note that figures of an engine have come, or will not come any more. */
 void hub_status_on_figures(struct hub *hub);
 
 /* Fills @ret_info from @arena. 0 or -ENOMEM. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "hub/hub_arena.h"
 #include "hub/hub_state.h"
 #include "registry/orders.h"
 #include <errno.h>
@@ -59,31 +60,6 @@ static char *packed(const char *text)
     return same;
 }
 
-/* Makes room for @n messages of @size, which the caller initialises, and a list of pointers to them. NULL: the arena is
- * at its ceiling. */
-static void *make_list(struct arena *arena, size_t n, size_t size, void ***ret_list)
-{
-    uint8_t *messages = arena_alloc(arena, n * size + 1);
-    void **list = arena_alloc(arena, n * sizeof(*list) + 1);
-
-    if (!messages || !list) {
-        return NULL;
-    }
-    for (size_t i = 0; i < n; i++) {
-        list[i] = messages + i * size;
-    }
-    *ret_list = list;
-    return messages;
-}
-
-static char *copy(struct arena *arena, const char *text)
-{
-    size_t n = strlen(text) + 1;
-    char *same = arena_alloc(arena, n);
-
-    return same ? memcpy(same, text, n) : packed("");
-}
-
 /* ---- models */
 
 static void fill_facts(const struct instance *instance, Sotto__V1__ModelInfo *ret_info)
@@ -117,12 +93,12 @@ int hub_status_fill_model(const struct model *model, const struct grant *grant, 
     const struct instance *instance = model_pick(model);
 
     *ret_info = (Sotto__V1__ModelInfo)SOTTO__V1__MODEL_INFO__INIT;
-    ret_info->name = copy(arena, model->settings.name);
+    ret_info->name = hub_arena_copy(arena, model->settings.name);
     ret_info->state = model_state(model);
-    ret_info->reason = copy(arena, model->reason);
+    ret_info->reason = hub_arena_copy(arena, model->reason);
     ret_info->is_default = model_find(model->registry, "") == model;
     if (grant->admin) {
-        ret_info->file = copy(arena, model->settings.file);
+        ret_info->file = hub_arena_copy(arena, model->settings.file);
     }
     if (instance) {
         fill_facts(instance, ret_info);
@@ -150,7 +126,7 @@ static int fill_models(const struct hub *hub, const struct grant *grant, struct 
     size_t n = 0;
     int r;
 
-    infos = make_list(arena, count_models(hub), sizeof(*infos), &list);
+    infos = hub_arena_list(arena, count_models(hub), sizeof(*infos), &list);
     if (!infos) {
         return err_new(-ENOMEM);
     }
@@ -212,7 +188,7 @@ static int fill_engines(const struct hub *hub, struct arena *arena, Sotto__V1__S
     Sotto__V1__EngineInfo *infos;
     void **list;
 
-    infos = make_list(arena, count_instances(hub), sizeof(*infos), &list);
+    infos = hub_arena_list(arena, count_instances(hub), sizeof(*infos), &list);
     if (!infos) {
         return err_new(-ENOMEM);
     }
@@ -265,7 +241,7 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
     struct memory_list memory = { 0 };
     void **list;
 
-    memory.rows = make_list(arena, cap, sizeof(*memory.rows), &list);
+    memory.rows = hub_arena_list(arena, cap, sizeof(*memory.rows), &list);
     if (!memory.rows) {
         return err_new(-ENOMEM);
     }
@@ -290,15 +266,10 @@ static int fill_memory(const struct hub *hub, struct arena *arena, Sotto__V1__St
 
 static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__StatusReport *report)
 {
-    static const Sotto__V1__PriorityClass classes[PRIORITY_COUNT] = {
-        [PRIORITY_BACKGROUND] = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
-        [PRIORITY_INTERACTIVE] = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
-        [PRIORITY_REALTIME] = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
-    };
     Sotto__V1__ClassCounts *rows;
     void **list;
 
-    rows = make_list(arena, PRIORITY_COUNT, sizeof(*rows), &list);
+    rows = hub_arena_list(arena, PRIORITY_COUNT, sizeof(*rows), &list);
     if (!rows) {
         return err_new(-ENOMEM);
     }
@@ -307,7 +278,7 @@ static int fill_classes(const struct hub *hub, struct arena *arena, Sotto__V1__S
 
         queue_count(&hub->streams.queue, (enum priority)i, &counts);
         rows[i] = (Sotto__V1__ClassCounts)SOTTO__V1__CLASS_COUNTS__INIT;
-        rows[i].priority = classes[i];
+        rows[i].priority = stream_class_of((enum priority)i);
         rows[i].queued = counts.n_queued;
         rows[i].running = counts.n_running;
         rows[i].parked = counts.n_parked;
@@ -322,7 +293,7 @@ static int fill_counters(const struct hub *hub, struct arena *arena, Sotto__V1__
     Sotto__V1__Counter *rows;
     void **list;
 
-    rows = make_list(arena, COUNT_COUNT, sizeof(*rows), &list);
+    rows = hub_arena_list(arena, COUNT_COUNT, sizeof(*rows), &list);
     if (!rows) {
         return err_new(-ENOMEM);
     }

@@ -77,7 +77,7 @@ void events_init(struct events *events, uv_loop_t *loop, events_fn on_event, voi
 /* Puts the handle into the loop; @tick is called once an iteration in which something was poked. */
 void events_start(struct events *events, void (*tick)(void *owner), void *owner);
 
-/* Closes the handle, whose data is @data from then on. */
+/* Closes the handle and gives it @data for @closed. */
 void events_close(struct events *events, uv_close_cb closed, void *data);
 
 /* Schedules a tick. */

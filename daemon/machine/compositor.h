@@ -20,7 +20,7 @@
 /* A frame budget holds so long, if the same compositor gives no other. */
 #define COMPOSITOR_FRAME_US 1000000u
 
-/* All zero: it has given no hint. */
+/* A compositor without a hint is all zero. */
 struct compositor {
     struct list link; /* governor_loop::compositors, from the first hint on */
     uint64_t at_us;   /* of its last hint; 0: none yet */

@@ -138,7 +138,8 @@ static bool matches(const char *pattern, const char *name)
     return fnmatch(pattern, name, FNM_CASEFOLD) == 0 || (second && fnmatch(pattern, second + 1, FNM_CASEFOLD) == 0);
 }
 
-bool machine_input_is_zone(const struct machine_source *source, const struct machine_view *view)
+/* Returns whether the zone counts. */
+static bool is_zone(const struct machine_source *source, const struct machine_view *view)
 {
     if (source->quantity != SOTTO__SENSE__QUANTITY__QUANTITY_TEMPERATURE) {
         return false;
@@ -184,7 +185,7 @@ static bool is_beyond(const struct machine_state *machine, const struct machine_
         const struct machine_source *other = &machine->sources[i];
         bool is_before = limit_of(other) < limit_of(source) || (limit_of(other) == limit_of(source) && i < at);
 
-        n_before += is_before && other->was_ok == source->was_ok && machine_input_is_zone(other, view);
+        n_before += is_before && other->was_ok == source->was_ok && is_zone(other, view);
     }
     return n_before == GOVERNOR_ZONES_MAX;
 }
@@ -195,7 +196,7 @@ static void add_zones(const struct machine_state *machine, const struct machine_
     bool is_crowded = machine->n_sources > GOVERNOR_ZONES_MAX;
 
     for (uint32_t i = 0; i < machine->n_sources; i++) {
-        if (machine->sources[i].was_ok == ever_ok && machine_input_is_zone(&machine->sources[i], view) &&
+        if (machine->sources[i].was_ok == ever_ok && is_zone(&machine->sources[i], view) &&
             !(is_crowded && is_beyond(machine, view, i))) {
             add_zone(&machine->sources[i], view, input);
         }

@@ -46,7 +46,4 @@ uint32_t machine_input_minor(const struct machine_state *machine);
 int machine_report(const struct machine_state *machine, uint64_t now_us, bool alive, struct arena *arena,
                    Sotto__V1__StatusReport *report);
 
-/* Returns whether the zone counts. */
-bool machine_input_is_zone(const struct machine_source *source, const struct machine_view *view);
-
 #endif

@@ -66,7 +66,7 @@ void machine_watch_begin(struct machine_watch *watch);
  * closed and the child reaped. */
 void machine_watch_end(struct machine_watch *watch, void (*done)(void *owner), void *owner);
 
-/* Frees a watch that has not begun, or whose end has been called back. NULL is allowed. */
+/* Frees a watch that has not begun, or after its end was called back. NULL is allowed. */
 void machine_watch_destroy(struct machine_watch *watch);
 
 /* Puts @config in force: its demands from the next fill on, another socket or program by a new start. What is

@@ -1,5 +1,5 @@
 /*
- * Identity: what names a file's content, as far as that can be told without reading it
+ * Identity: what names a file's content, as far as that is known without reading it
  */
 #ifndef SOTTO_REGISTRY_IDENTITY_H
 #define SOTTO_REGISTRY_IDENTITY_H

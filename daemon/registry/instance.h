@@ -86,7 +86,7 @@ struct instance_sink {
      * another or an administrator asks; else (no memory, no descriptors, engines that were lost) a request may try it
      * again after the longest of the pauses between starts. */
     void (*on_failed)(struct instance *instance, bool by_file, const char *sentence);
-    /* Its last stream or job has left. */
+    /* The last stream or job of the instance has left. */
     void (*on_idle)(struct instance *instance);
     /* It is about to be freed. */
     void (*on_gone)(struct instance *instance);
@@ -114,7 +114,7 @@ struct instance {
     uint64_t troubled_us; /* when crashes that no request is to blame for became too many; 0: never */
 
     struct vocab *vocab; /* NULL until the engine has accepted the file */
-    struct chat *chat;   /* NULL: chat_diag says why */
+    struct chat *chat;   /* NULL: chat_diag has the reason */
     struct diag chat_diag;
     struct text_job *head_job;
     uint32_t *never; /* owned; ids that must not be sampled */
@@ -127,11 +127,10 @@ struct instance {
 
     struct map sequences;   /* number to stream */
     uint32_t last_sequence; /* numbers are never used again, not even by the next engine */
-    uint64_t last_step;
-    uint32_t n_opening; /* Open sent and not answered */
-    bool opening_alone; /* the sequence that is being opened is a suspect's */
-    bool owes_figures;  /* was asked for Stats */
-    bool is_pressed;    /* its engine was told to use fewer pages than it has */
+    uint32_t n_opening;     /* Open sent and not answered */
+    bool opening_alone;     /* the sequence that is being opened is a suspect's */
+    bool owes_figures;      /* was asked for Stats */
+    bool is_pressed;        /* its engine was told to use fewer pages than it has */
 
     struct list pins; /* pin::link, in the settings' order */
     bool pins_due;    /* the next tick looks after them */
@@ -139,7 +138,7 @@ struct instance {
 
 /*
  * Opens the model's configured file and starts its first engine. Above 0: refused (no such file, not a regular one),
- * @diag says; below: a fault.
+ * with the reason in @diag; below: a fault.
  */
 int instance_open(struct instance **ret_instance, struct model *model, const struct instance_sink *sink,
                   struct diag *diag);
@@ -168,8 +167,8 @@ void instance_free_slot(struct instance *instance);
 /* Lends the vocabulary to @job, which holds a reference until it is freed. */
 void instance_lend_text(struct instance *instance, struct text_job *job);
 
-/* Returns whether a client of a device is the instance's engine: by the kernel's number of the descriptor if the
- * engine has told it, which is certain, else by the process. */
+/* Returns whether a client of a device is the instance's engine: by the kernel's number of the descriptor if the engine
+ * has reported it, which is certain, else by the process. */
 bool instance_has_client(const struct instance *instance, uint32_t minor, uint64_t client, uint32_t pid);
 
 #endif

@@ -50,7 +50,7 @@ static void on_progress(struct instance *instance)
 
     progress.fraction = instance->load_fraction;
     progress.phase = instance->load_phase;
-    list_init(&done); /* a callback may forget any ticket, so no place in the list is remembered across one */
+    list_init(&done); /* a callback may forget any ticket, so no link of the list is held across one */
     while ((link = list_first(waiters))) {
         struct ticket *ticket = container_of(link, struct ticket, link);
 

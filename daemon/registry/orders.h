@@ -16,7 +16,7 @@ void orders_stop(struct instance *instance, uint32_t sequence);
 /* Closes a sequence, trimmed to @n_known tokens (0: as it is). @keep: its pages may stay in the cache. */
 void orders_close(struct instance *instance, uint32_t sequence, uint32_t n_known, bool keep);
 
-/* Makes @sequence pin @number, whose pages stay; 0: drops the pin. */
+/* Makes @sequence pin @number, so that its pages stay; 0: drops the pin. */
 void orders_pin(struct instance *instance, uint32_t number, uint32_t sequence);
 
 /* Asks for the engine's figures (Stats). */

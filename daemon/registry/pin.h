@@ -23,7 +23,7 @@ enum pin_state {
     PIN_TOKENIZING, /* with the text pool */
     PIN_COMPUTING,  /* has a stream */
     PIN_HELD,       /* the engine holds it */
-    PIN_REFUSED,    /* @why says so; until the next load or another setting */
+    PIN_REFUSED,    /* for the reason @why; until the next load or another setting */
     PIN_STATE_COUNT,
 };
 
@@ -57,7 +57,7 @@ struct pin_salts {
 /* Has the pins of @instance looked after in the next tick: something that they depend on has changed. */
 void pin_due(struct instance *instance);
 
-/* Collects the salts of the audiences whose pins a request of user @uid may find; @own is the pin that the request
+/* Collects the salts of the audiences that a request of user @uid belongs to; @own is the pin that the request
  * computes, or NULL. */
 void pin_find_salts(const struct instance *instance, const struct pin *own, uint32_t uid, struct pin_salts *ret_salts);
 
@@ -69,7 +69,7 @@ size_t pin_salt(const struct pin *pin, uint8_t *bytes);
 uint32_t pin_match(const struct instance *instance, const struct pin *own, uint32_t uid, const uint32_t *tokens,
                    size_t n);
 
-/* Counts @n_tok tokens found by a request whose tokens matched pin @number. */
+/* Counts @n_tok pinned tokens that a request found; its tokens matched pin @number. */
 void pin_count(struct instance *instance, uint32_t number, uint32_t n_tok);
 
 #endif

@@ -21,11 +21,11 @@ struct model;
 struct registry_sink {
     /* The instance is new: makes its pins. 0 or -ENOMEM. */
     int (*on_open)(void *owner, struct instance *instance);
-    /* Its engine takes orders, for the first time or again. */
+    /* The instance's engine takes orders, for the first time or again. */
     void (*on_ready)(void *owner, struct instance *instance);
-    /* No new request goes to the instance any more; it serves those that it has. */
+    /* The instance gets no new request any more; it serves those that it has. */
     void (*on_retire)(void *owner, struct instance *instance);
-    /* All requests of the instance end with @code. */
+    /* The instance's requests all end with @code. */
     void (*on_refuse)(void *owner, struct instance *instance, Sotto__V1__Code code, const char *sentence);
     /* The instance gives up its engine, and with that all sequences. */
     void (*on_ending)(void *owner, struct instance *instance);
@@ -39,7 +39,7 @@ struct registry_sink {
     void (*on_unload)(void *owner, struct model *model);
 };
 
-/* How engines are started and watched; zeros are replaced by the defaults. */
+/* The limits of engines; zeros are replaced by the defaults. */
 struct registry_limits {
     bool guard_allocations; /* tests: engines abort on an allocation inside a step */
     uint32_t pause_ms[3];   /* between restarts of a crashing engine; 0: 100, 1000, 10000 */
@@ -64,7 +64,7 @@ struct registry {
 int registry_init(struct registry *registry, struct events *events, struct text_pool *pool, struct tickets *tickets,
                   const char *engine_path, const char *cpu_mask);
 
-/* All instances must be gone. */
+/* Frees what the registry owns; all instances must be gone. */
 void registry_finish(struct registry *registry);
 
 /* Puts @limits in force for engines that start from now on. */

@@ -1,5 +1,5 @@
 /*
- * Settings: what the configuration says of a model and its pins
+ * Settings: the configuration of a model and its pins
  *
  * Copies own their strings, in one block.
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As many pins as the engine looks through for one request. */
+/* The most pins of a model: the engine looks through no more for one request. */
 #define PINS_MAX      16u
 #define PIN_USERS_MAX 64u
 

@@ -15,7 +15,7 @@
 #include "loop/events.h"
 #include <sotto/v1/sotto.pb-c.h>
 
-/* What a ticket waits for at its model. */
+/* The event at its model that a ticket waits for. */
 enum ticket_kind {
     TICKET_OTHER, /* nothing */
     TICKET_TEXT,  /* the vocabulary */

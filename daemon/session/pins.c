@@ -82,7 +82,7 @@ static uint32_t pages_held(const struct instance *instance)
     return n;
 }
 
-/* Lets the engine drop the pin. @tells: there is an engine to be told. */
+/* Lets the engine drop the pin. @tells: there is an engine to tell. */
 static void let_go(struct pin *pin, bool tells)
 {
     struct instance *instance = pin->instance;
@@ -135,7 +135,7 @@ static void on_error(void *owner, const Sotto__V1__Error *error)
 {
 }
 
-/* What matters comes by the holder's on_ending(). */
+/* The sink ignores everything: the holder's on_ending() has what matters. */
 static const struct stream_sink sink = {
     .on_accepted = on_accepted,
     .on_delta = on_delta,
@@ -156,8 +156,7 @@ static void on_ending(void *holder, struct stream *stream)
     struct instance *instance = stream->instance;
     struct pin *pin = holder;
 
-    stream->holder = (struct stream_holder){ .ops = NULL };
-    list_init(&stream->holder.link);
+    stream_detach(stream);
     pin->stream = NULL;
     if (stream->end.code != SOTTO__V1__CODE__CODE_OK && !is_passing(stream->end.code)) {
         refuse(pin, stream->end.sentence);
@@ -327,7 +326,7 @@ static void destroy(struct pin *pin)
 {
     text_pool_drop(steal(&pin->text_job));
     if (pin->stream) {
-        pin->stream->holder.ops = NULL;
+        stream_detach(pin->stream);
         stream_forget(pin->stream);
     }
     if (pin->state == PIN_HELD) {

@@ -61,7 +61,7 @@ static void destroy(struct session *session)
     mem_free(session);
 }
 
-/* Ends the session; a turn that still runs is not told. @how: "closed", "idle", "model", "failed", "room". */
+/* Ends the session; a turn that still runs goes on. @how: "closed", "idle", "model", "failed", "room". */
 static void end(struct session *session, const char *how)
 {
     tell_event(session, "session-ended", how);
@@ -392,8 +392,8 @@ static uint32_t count_all(const struct sessions *sessions, uint32_t uid, uint32_
     return n;
 }
 
-/* Returns the session of user @uid that another may take the place of: of those without a connection the one that is
- * idle for longest; or NULL. */
+/* Returns the session of user @uid that is replaced by another one: of those without a connection the one that is idle
+ * for longest; or NULL. */
 static struct session *find_left(const struct sessions *sessions, uint32_t uid)
 {
     struct session *left = NULL;
@@ -450,7 +450,7 @@ static int admit(const struct sessions *sessions, const struct grant *grant, str
     return 0;
 }
 
-/* If one more was opened than there is room for, it takes the place of one without a connection. */
+/* Ends a session without a connection if one more was opened than there is room for. */
 static void make_room(struct sessions *sessions, const struct grant *grant)
 {
     uint32_t n_own;

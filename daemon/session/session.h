@@ -38,7 +38,7 @@ enum session_kind {
     SESSION_CHAT,
 };
 
-/* What a conversation carries besides messages; the last turn that brings either one has its own in force. */
+/* The tools and variables of a conversation; the last turn that brings either one has its own in force. */
 struct session_frame {
     ProtobufCBinaryData *tools; /* one block, with all bytes behind them; owned */
     size_t n_tools;
@@ -50,7 +50,7 @@ struct session {
     struct list link;    /* sessions::all */
     struct list streams; /* stream_holder::link: its turns, until they are freed */
     struct sessions *sessions;
-    struct model *model;     /* is kept by it: stays */
+    struct model *model;     /* stays while there are sessions */
     struct account *account; /* pays for @n_held bytes */
     uint64_t n_held;
     uint64_t id;
@@ -62,7 +62,7 @@ struct session {
     bool is_ending; /* its model goes: it ends with its turn */
     bool slides;
 
-    /* Its text. What a turn adds counts when it ends well. */
+    /* The text. Additions of a turn count when it ends well. */
     enum session_kind kind;
     uint32_t n_tok; /* of it, when the last turn ended */
     struct ids ids;
@@ -80,8 +80,8 @@ struct session {
     struct buf given; /* text of its answer that the client was given */
     uint32_t n_given; /* tokens of it */
 
-    /* Its sequence. */
-    struct instance *instance; /* whose engine has it; no reference: sessions_lose() comes before it is gone */
+    /* The sequence. */
+    struct instance *instance; /* its engine has it; no reference: sessions_lose() comes before it is gone */
     uint32_t sequence;         /* 0: none */
     struct job retained;       /* in the queue while @sequence is above 0 */
     struct stream *leaver;     /* an earlier turn that still stands in a step of it */
@@ -116,7 +116,7 @@ void sessions_end_idle(struct sessions *sessions, uint64_t boot_us);
 /* Returns when the next one will have been idle for long enough (boot clock; 0: never). */
 uint64_t sessions_next_us(const struct sessions *sessions);
 
-/* Lets other sessions take the place of those that @connection made the last request in. */
+/* Lets sessions be replaced that @connection, which is gone, made the last request in. */
 void sessions_connection_left(struct sessions *sessions, uint64_t connection);
 
 /* Returns how many sessions a peer of @grant sees. */
@@ -145,7 +145,7 @@ void session_text_finish(struct session *session);
 
 /* ---- session_sequence.c */
 
-/* Retains the sequence of @stream, whose turn ended well, if it can be extended. */
+/* Retains the sequence of @stream, a turn that ended well, if it can be extended. */
 void session_sequence_retain(struct session *session, struct stream *stream);
 
 /* Tells the job of @stream that a slot is reserved for it and what is computed already. */
@@ -163,7 +163,7 @@ bool session_sequence_is_free(const struct session *session);
 /* Lets the turn queue that waits for that, if there is one. */
 void session_sequence_go_on(struct session *session);
 
-/* Forgets the sequences in @instance, whose engine is gone. */
+/* Forgets the sequences in @instance: its engine is gone. */
 void sessions_lose(struct sessions *sessions, struct instance *instance);
 
 /* Takes the engine's answer to an Open or Extend of a stream that is over: the sequence may be a session's.

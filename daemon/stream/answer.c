@@ -79,7 +79,7 @@ static const char *hand_out(struct stream *stream, const Sotto__V1__Delta *delta
     if (stream->is_forgotten) {
         return NULL;
     }
-    if (holder->ops && holder->ops->on_delta && holder->ops->on_delta(holder->self, delta)) {
+    if (holder->ops->on_delta && holder->ops->on_delta(holder->self, delta)) {
         return "there is no memory for what the session keeps of the answer";
     }
     stream->sink->on_delta(stream->owner, delta);
@@ -147,8 +147,8 @@ static void measure(struct stream *stream)
     trace_add(TRACE_TOKEN, stream->number, stream->answer.n_tok);
 }
 
-/* Pushes @id through the output filter and delivers. Returns true if a stop string is complete. */
-static bool show(struct stream *stream, uint32_t id)
+/* Pushes @id through the output filter and delivers; ends the stream at a complete stop string. */
+static void show(struct stream *stream, uint32_t id)
 {
     struct output_filter_out out;
     int r;
@@ -156,14 +156,12 @@ static bool show(struct stream *stream, uint32_t id)
     r = output_filter_push(stream->answer.filter, id, &out);
     if (r < 0) {
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for the answer's text");
-        return false;
+        return;
     }
     deliver(stream, &out);
     if (r == OUTPUT_FILTER_STOPPED) {
-        stream->end.stop = out.stop;
-        return true;
+        stream_finish_stop(stream, out.stop);
     }
-    return false;
 }
 
 static void take_token(struct stream *stream, uint32_t id, const Sotto__Engine__Logprobs *logprobs)
@@ -195,9 +193,11 @@ static void take_token(struct stream *stream, uint32_t id, const Sotto__Engine__
         stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "there is no memory for log-probabilities");
         return;
     }
-    if (show(stream, id)) {
-        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_STOP);
-    } else if (answer->n_tok >= request->max_tok) {
+    show(stream, id);
+    if (stream_is_over(stream)) {
+        return; /* at a stop string, or by the client's callback */
+    }
+    if (answer->n_tok >= request->max_tok) {
         flush(stream);
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_LENGTH);
     } else if (stream->job.n_known >= request->n_context && request->slides) {

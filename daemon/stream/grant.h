@@ -15,7 +15,7 @@
 
 struct grant {
     uint32_t uid;        /* the account */
-    uint64_t connection; /* that asks; 0: none whose end will be reported (hub_connection_left()) */
+    uint64_t connection; /* that asks; 0: none, no end of it will be reported (hub_connection_left()) */
     Sotto__V1__PriorityClass class_ceiling;
     Sotto__V1__PriorityClass class_default;
     uint32_t weight;          /* share within a class; 1000 is usual */

@@ -81,8 +81,8 @@ void journal_close(struct journal *journal)
     journal->n_bytes = 0;
 }
 
-/* Writes the record, whose body lies at @record + HEAD_BYTES, @n bytes with room for padding behind. It is one write,
- * so that a record is whole or is not there. */
+/* Writes the record. Its body lies at @record + HEAD_BYTES, @n bytes with room for padding behind. It is one write, so
+ * that a record is whole or is not there. */
 static int append(struct journal *journal, enum journal_kind kind, uint8_t *record, size_t n)
 {
     size_t n_padded = (n + 3) & ~(size_t)3;

@@ -138,12 +138,12 @@ static void refuse_late(struct stream *stream, const struct admit_verdict *verdi
                  wanted_ms, governor_mode_name(limits->mode), governor_cause_name(limits->cause));
     } else {
         snprintf(text, sizeof(text),
-                 "the %s token is wanted within %u ms of the request and foretold for %llu ms, with what was "
+                 "the %s token is wanted within %u ms of the request and estimated for %llu ms, behind what was "
                  "promised to others before",
                  which, wanted_ms, since_arrival_ms(stream, estimated_us));
     }
-    stream->end.retry_ms = (uint32_t)num_min(num_div_up(verdict->retry_us, 1000), UINT32_MAX);
-    stream_fail(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, text);
+    stream_fail_retry(stream, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, text,
+                      (uint32_t)num_min(num_div_up(verdict->retry_us, 1000), UINT32_MAX));
 }
 
 /* Returns false if the stream is refused and failed. */
@@ -176,7 +176,7 @@ static bool admit(struct stream *stream)
 static void queue_up(struct stream *stream)
 {
     const struct stream_holder *holder = &stream->holder;
-    bool may_queue = !holder->ops || !holder->ops->may_queue || holder->ops->may_queue(holder->self);
+    bool may_queue = !holder->ops->may_queue || holder->ops->may_queue(holder->self);
 
     stream_move(stream, STREAM_WAITING);
     if (instance_is_ready(stream->instance) && may_queue) {
@@ -193,7 +193,7 @@ static bool join_holder(struct stream *stream)
         stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_END); /* there is nothing to compute */
         return false;
     }
-    return !holder->ops || !holder->ops->on_prompt || holder->ops->on_prompt(holder->self, stream);
+    return !holder->ops->on_prompt || holder->ops->on_prompt(holder->self, stream);
 }
 
 /* Goes on with the prompt's tokens. */
@@ -228,7 +228,7 @@ static void on_known(struct stream *stream)
     job->n_known = job->n_prompt;
     job->n_most = (uint32_t)num_min((uint64_t)job->n_prompt + request->max_tok, request->n_context);
     credit_count_left(stream);
-    if (holder->ops && holder->ops->on_sized) {
+    if (holder->ops->on_sized) {
         holder->ops->on_sized(holder->self, stream);
     }
     if (!admit(stream)) {

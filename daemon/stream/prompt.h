@@ -18,7 +18,7 @@ void prompt_set(struct stream *stream, struct ids *prompt);
 /* Drops the prompt's tokens and has them made again from @job by the next prompt_begin(). */
 void prompt_redo(struct stream *stream, struct text_job *job);
 
-/* Fills what the engine is told to sample with; the arrays are the stream's and its instance's. */
+/* Fills the sampler for the engine; its arrays are the stream's and its instance's. */
 void prompt_sampler(const struct stream *stream, Sotto__Engine__Sampler *ret_sampler);
 
 #endif

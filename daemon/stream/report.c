@@ -21,7 +21,7 @@ void report_accepted(struct stream *stream)
     accepted.max_tokens = stream->request.max_tok;
     accepted.seed = stream->request.sampler.seed;
     accepted.model = name;
-    accepted.priority = stream_class(stream);
+    accepted.priority = stream_class_of(stream->job.priority);
     accepted.numerics = stream->reported.numerics;
     stream->sink->on_accepted(stream->owner, &accepted);
 }
@@ -205,7 +205,7 @@ void report_end(struct stream *stream)
 {
     const struct stream_holder *holder = &stream->holder;
 
-    if (holder->ops && holder->ops->report_end && holder->ops->report_end(holder->self, stream)) {
+    if (holder->ops->report_end && holder->ops->report_end(holder->self, stream)) {
         return;
     }
     if (stream->is_forgotten) {

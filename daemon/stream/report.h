@@ -1,7 +1,7 @@
 /*
- * Report: what a stream tells its client
+ * Report: the messages of a stream to its client
  *
- * A callback may end the stream: whoever reports looks whether it is over before it goes on.
+ * A callback may end the stream: the caller of a report checks whether it is over before it goes on.
  */
 #ifndef SOTTO_STREAM_REPORT_H
 #define SOTTO_STREAM_REPORT_H

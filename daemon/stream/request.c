@@ -290,7 +290,7 @@ static void enter(struct stream *stream, struct instance *instance, enum priorit
     if (stream->number % SWEEP_EVERY == 0) {
         accounts_sweep(&streams->queue.accounts, clock_mono_us(), clock_boot_us());
     }
-    stream_event(stream, "stream-opened", class_name(stream_class(stream)));
+    stream_event(stream, "stream-opened", class_name(stream_class_of(stream->job.priority)));
     credit_repark(stream);
     stream_soon(stream);
 }
@@ -373,7 +373,7 @@ int request_open(const struct request *request, struct stream **ret_stream, stru
         diag_blame(diag, "generate.key", "a live answer of this user has that key already");
         return request_refused(request->streams, request->grant, SOTTO__V1__CODE__CODE_ALREADY_EXISTS);
     }
-    stream->holder.ops = request->holder.ops;
+    stream->holder.ops = request->holder.ops ? request->holder.ops : &stream_no_holder;
     stream->holder.self = request->holder.self;
     enter(stream, model_pick(request->model), request->priority);
     *ret_stream = steal(&stream);

@@ -7,7 +7,7 @@ bool sequence_take(struct stream *stream)
     struct stream_sequence *sequence = &stream->sequence;
     struct instance *instance = stream->instance;
 
-    sequence->number = holder->ops && holder->ops->lend ? holder->ops->lend(holder->self, stream) : 0;
+    sequence->number = holder->ops->lend ? holder->ops->lend(holder->self, stream) : 0;
     sequence->is_lent = sequence->number != 0;
     if (!sequence->is_lent) {
         sequence->number = ++instance->last_sequence;
@@ -30,12 +30,6 @@ void sequence_opened(struct stream *stream)
     stream->sequence.is_lent = false;
 }
 
-static void forget(struct stream *stream)
-{
-    stream->sequence.number = 0;
-    stream->sequence.is_lent = false;
-}
-
 bool sequence_refused(struct stream *stream)
 {
     struct stream_sequence *sequence = &stream->sequence;
@@ -46,7 +40,7 @@ bool sequence_refused(struct stream *stream)
         orders_close(stream->instance, sequence->number, 0, true); /* it is still as it was */
     }
     instance_free_slot(stream->instance);
-    forget(stream);
+    sequence_lose(stream);
     return was_lent;
 }
 
@@ -65,9 +59,9 @@ void sequence_close(struct stream *stream)
     if (stream->job.n_steps > 0 && instance_takes_orders(instance)) {
         orders_stop(instance, number);
     }
-    /* What lies past a stop is no part of any later answer. */
+    /* Trimmed: tokens past a stop are no part of any later answer. */
     orders_close(instance, number, stream->job.n_known, stream->end.code == SOTTO__V1__CODE__CODE_OK);
-    forget(stream);
+    sequence_lose(stream);
 }
 
 void sequence_preempt(struct stream *stream)
@@ -81,11 +75,12 @@ uint32_t sequence_give(struct stream *stream)
     uint32_t number = stream->sequence.number;
 
     map_remove(&stream->instance->sequences, number);
-    forget(stream);
+    sequence_lose(stream);
     return number;
 }
 
 void sequence_lose(struct stream *stream)
 {
-    forget(stream);
+    stream->sequence.number = 0;
+    stream->sequence.is_lent = false;
 }

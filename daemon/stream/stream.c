@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+const struct stream_holder_ops stream_no_holder = { .on_prompt = NULL };
+
 /* ---- state */
 
 #define TO(state) (1u << (state))
@@ -60,19 +62,15 @@ void stream_event(const struct stream *stream, const char *name, const char *how
                 how, "tokens", tokens, NULL);
 }
 
-Sotto__V1__PriorityClass stream_class(const struct stream *stream)
+Sotto__V1__PriorityClass stream_class_of(enum priority priority)
 {
-    switch (stream->job.priority) {
-    case PRIORITY_BACKGROUND:
-        return SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND;
-    case PRIORITY_INTERACTIVE:
-        return SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE;
-    case PRIORITY_REALTIME:
-        return SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME;
-    case PRIORITY_COUNT:
-        break;
-    }
-    return SOTTO__V1__PRIORITY_CLASS__CLASS_UNSPECIFIED;
+    static const Sotto__V1__PriorityClass classes[PRIORITY_COUNT] = {
+        [PRIORITY_BACKGROUND] = SOTTO__V1__PRIORITY_CLASS__CLASS_BACKGROUND,
+        [PRIORITY_INTERACTIVE] = SOTTO__V1__PRIORITY_CLASS__CLASS_INTERACTIVE,
+        [PRIORITY_REALTIME] = SOTTO__V1__PRIORITY_CLASS__CLASS_REALTIME,
+    };
+
+    return classes[priority];
 }
 
 /* ---- its end */
@@ -98,7 +96,7 @@ static void end(struct stream *stream)
     bool done = stream->end.code == SOTTO__V1__CODE__CODE_OK;
     bool cancelled = done && stream->end.reason == SOTTO__V1__FINISH_REASON__FINISH_CANCELLED;
 
-    if (stream->holder.ops && stream->holder.ops->on_ending) {
+    if (stream->holder.ops->on_ending) {
         stream->holder.ops->on_ending(stream->holder.self, stream);
     }
     sequence_close(stream);
@@ -126,6 +124,14 @@ void stream_finish(struct stream *stream, Sotto__V1__FinishReason reason)
     end(stream);
 }
 
+void stream_finish_stop(struct stream *stream, int stop)
+{
+    if (!stream_is_over(stream)) {
+        stream->end.stop = stop;
+        stream_finish(stream, SOTTO__V1__FINISH_REASON__FINISH_STOP);
+    }
+}
+
 void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *sentence)
 {
     if (stream_is_over(stream)) {
@@ -134,6 +140,14 @@ void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *senten
     stream->end.code = code;
     snprintf(stream->end.sentence, sizeof(stream->end.sentence), "%s", sentence);
     end(stream);
+}
+
+void stream_fail_retry(struct stream *stream, Sotto__V1__Code code, const char *sentence, uint32_t retry_ms)
+{
+    if (!stream_is_over(stream)) {
+        stream->end.retry_ms = retry_ms;
+        stream_fail(stream, code, sentence);
+    }
 }
 
 void stream_name_field(char *field, size_t cap, const char *message)
@@ -212,7 +226,7 @@ void stream_free(struct stream *stream)
     struct instance *instance = stream->instance;
     struct events *events = stream->streams->events;
 
-    if (stream->holder.ops && stream->holder.ops->on_freed) {
+    if (stream->holder.ops->on_freed) {
         stream->holder.ops->on_freed(stream->holder.self, stream);
     }
     list_remove(&stream->holder.link);

@@ -62,13 +62,15 @@ struct stream_holder_ops {
     void (*on_freed)(void *holder, struct stream *stream);
 };
 
+extern const struct stream_holder_ops stream_no_holder;
+
 struct stream_holder {
-    const struct stream_holder_ops *ops; /* NULL: none */
-    void *self;                          /* NULL: it is gone, and the stream is not */
-    struct list link;                    /* the holder's list of its streams, or none */
+    const struct stream_holder_ops *ops;
+    void *self;       /* NULL: it is gone, and the stream is not */
+    struct list link; /* the holder's list of its streams, or none */
 };
 
-/* What was asked; constant once the stream waits for a slot. */
+/* The request; constant once the stream waits for a slot. */
 struct stream_request {
     Sotto__Engine__Sampler sampler; /* arrays owned */
     uint32_t max_tok;
@@ -88,7 +90,7 @@ struct stream_request {
     size_t n_key;
 };
 
-/* Its sequence in an engine. */
+/* The sequence in an engine. */
 struct stream_sequence {
     uint32_t number;     /* 0: none */
     bool is_lent;        /* goes on from its holder's, and has no answer yet */
@@ -96,7 +98,7 @@ struct stream_sequence {
     uint32_t pin_number; /* of a pin that its tokens begin as; 0: none */
 };
 
-/* Log-probabilities of a token whose text is still held back. */
+/* Log-probabilities of a token with text that is still held back. */
 struct stream_logprob {
     float logprob;
     uint32_t n_top;
@@ -118,13 +120,13 @@ struct stream_credit {
     bool is_stalled; /* its connection asks to wait */
 };
 
-/* What the client knows. */
+/* The state that the client knows. */
 struct stream_reported {
     bool is_accepted;
-    bool is_loading;         /* was told of loading, and will be told that it runs */
+    bool is_loading;         /* loading was reported; that it runs will be */
     bool is_throttled;       /* by its tokens a minute */
     enum governor_mode mode; /* of the machine: GOVERNOR_FULL, nothing holds it back */
-    uint64_t mode_us;        /* when it was told so */
+    uint64_t mode_us;        /* when that was reported */
     bool is_preempted;
     bool is_rebuilding;
     char numerics[64]; /* in force for what comes next */
@@ -143,7 +145,7 @@ struct stream_usage {
     enum energy_source energy_source;
 };
 
-/* How it ends. */
+/* The end, for the last message. */
 struct stream_end {
     Sotto__V1__Code code; /* CODE_OK: Done with @reason */
     Sotto__V1__FinishReason reason;
@@ -188,6 +190,12 @@ static inline struct stream *stream_of(struct job *job)
     return container_of(job, struct stream, job);
 }
 
+/* Takes the stream from its holder, which hears no more of it. */
+static inline void stream_detach(struct stream *stream)
+{
+    stream->holder.ops = &stream_no_holder;
+}
+
 /* Returns whether its last message is due or out. */
 bool stream_is_over(const struct stream *stream);
 
@@ -200,12 +208,14 @@ void stream_soon(struct stream *stream);
 /* Tells watchers its number, its model, how it stands and its tokens. */
 void stream_event(const struct stream *stream, const char *name, const char *how);
 
-/* Returns its priority class in the protocol's words. */
-Sotto__V1__PriorityClass stream_class(const struct stream *stream);
+/* Returns @priority in the protocol's words. */
+Sotto__V1__PriorityClass stream_class_of(enum priority priority);
 
 /* End it; the last message comes in the next tick. A second end changes nothing. */
 void stream_finish(struct stream *stream, Sotto__V1__FinishReason reason);
+void stream_finish_stop(struct stream *stream, int stop); /* an index into the stops */
 void stream_fail(struct stream *stream, Sotto__V1__Code code, const char *sentence);
+void stream_fail_retry(struct stream *stream, Sotto__V1__Code code, const char *sentence, uint32_t retry_ms);
 void stream_fail_diag(struct stream *stream, Sotto__V1__Code code, const struct diag *diag);
 
 /* Renames @field, of @cap bytes, from a Generate's ("generate.…") to that of @message. */

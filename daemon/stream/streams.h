@@ -19,7 +19,7 @@ struct streams {
     struct map keys;  /* uid and key of a live stream to the stream */
     struct queue queue;
     struct dispatch dispatch;       /* steps under way */
-    struct retry_list retry_list;   /* requests that were refused and told when to retry */
+    struct retry_list retry_list;   /* refused requests, with the time to retry */
     struct usage_table usage_table; /* use by user */
     struct registry *registry;
     struct events *events;

@@ -312,7 +312,7 @@ START_TEST(what_can_not_be_met_is_refused_with_both_times)
     ask_by(&client, SLOW, 400, 0, 500);
     client_until_over(&fixture, &client);
     client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "within 500 ms");
-    client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "foretold for ");
+    client_assert_failed(&client, SOTTO__V1__CODE__CODE_RESOURCE_EXHAUSTED, "estimated for ");
     ck_assert_uint_eq(client.n_tokens, 0);
     client_finish(&warm);
     client_finish(&client);

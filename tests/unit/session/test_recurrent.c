@@ -128,7 +128,7 @@ START_TEST(a_lost_engine_takes_the_state_and_the_conversation_goes_on)
 }
 END_TEST
 
-/* One state for two conversations: each turn takes it from the other. */
+/* Runs two conversations with one state: each turn takes it from the other. */
 START_TEST(conversations_that_share_a_slot_lose_the_state_and_answer_the_same)
 {
     struct log logs[2] = { { .n = 0 }, { .n = 0 } };

@@ -75,6 +75,30 @@ START_TEST(an_answer_goes_on_as_if_what_stayed_were_the_prompt)
 }
 END_TEST
 
+static void cancel_on_delta(void *owner, const Sotto__V1__Delta *delta)
+{
+    struct client *client = owner;
+
+    client->n_tokens += (uint32_t)delta->n_tokens;
+    stream_cancel(client->stream);
+}
+
+START_TEST(an_answer_cancelled_by_the_token_that_fills_the_context_does_not_slide)
+{
+    struct stream_sink acting = client_sink;
+    struct client client;
+
+    acting.on_delta = cancel_on_delta;
+    init_sliding(&client, N_CONTEXT - 1, 4, 5);
+    client.sink = &acting;
+    run(&client);
+
+    client_assert_done(&client, SOTTO__V1__FINISH_REASON__FINISH_CANCELLED, 1);
+    ck_assert_uint_eq(fixture.hub->events.counts[COUNT_SLIDES], 0);
+    client_finish(&client);
+}
+END_TEST
+
 START_TEST(a_lost_engine_changes_no_token_of_an_answer_that_slides)
 {
     struct client calm;
@@ -196,6 +220,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, an_answer_goes_on_as_if_what_stayed_were_the_prompt, 0, (int)COUNTOF(keeps));
+    tcase_add_test(tcase, an_answer_cancelled_by_the_token_that_fills_the_context_does_not_slide);
     tcase_add_test(tcase, a_lost_engine_changes_no_token_of_an_answer_that_slides);
     tcase_add_test(tcase, a_sliding_answer_and_one_beside_it_have_the_tokens_of_each_alone);
     tcase_add_test(tcase, a_credit_given_token_by_token_changes_nothing);
