@@ -26,7 +26,7 @@
  * called once the model is loaded: the process may give up what it needs no more. NULL: nothing. */
 int engine_run(int fd, void (*narrow)(void));
 
-enum engine_end {
+enum engine_state {
     ENGINE_GOES_ON,
     ENGINE_QUIT,    /* told so, or nobody is there */
     ENGINE_FAULTED, /* Fault was sent, or could not be */
@@ -56,7 +56,7 @@ struct engine {
     char kv_format[8];
     bool guards; /* an allocation inside a step aborts */
 
-    enum engine_end end;
+    enum engine_state end;
     struct begun begun[STEP_MAX];
     struct begun *running;       /* one of them, or NULL */
     struct step_entry *entries;  /* owned; room for the largest step */

@@ -2,7 +2,7 @@
  * Pins of the fake model: each keeps a copy of its tokens, and a prompt finds what it has in common with one of
  * them
  */
-#include "engine/fake.h"
+#include "engine/fake_model.h"
 
 #include "base/clean.h"
 #include "base/err.h"

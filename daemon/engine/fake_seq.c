@@ -1,7 +1,7 @@
 /*
  * Sequences of the fake model
  */
-#include "engine/fake.h"
+#include "engine/fake_model.h"
 
 #include "base/clean.h"
 #include "base/err.h"

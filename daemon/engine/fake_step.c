@@ -1,7 +1,7 @@
 /*
  * Steps of the fake model: a part is an entry, or a millisecond of a slow one
  */
-#include "engine/fake.h"
+#include "engine/fake_model.h"
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -4,7 +4,7 @@
 #ifndef SOTTO_EXEC_CPU_PLAN_H
 #define SOTTO_EXEC_CPU_PLAN_H
 
-#include "exec/cpu.h"
+#include "exec/cpu_backend.h"
 
 #define CPU_WORK_OF_A_COLUMN 8 /* of norms, sums and the like: reading and writing weighs more than arithmetic */
 

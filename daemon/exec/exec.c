@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "exec/backend.h"
-#include "exec/cpu.h"
+#include "exec/cpu_backend.h"
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

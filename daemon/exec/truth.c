@@ -7,7 +7,7 @@
  */
 #include "base/err.h"
 #include "base/num.h"
-#include "exec/cpu.h"
+#include "exec/cpu_backend.h"
 #include <errno.h>
 
 static void facts(const struct exec *exec, struct exec_facts *ret_facts)

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/num.h"
 #include "model/builder.h"
-#include "model/inside.h"
+#include "model/private.h"
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #include "model/pin.h"
 #include "base/clean.h"
 #include "base/err.h"
-#include "model/inside.h"
 #include "model/prefix.h"
+#include "model/private.h"
 #include <errno.h>
 
 struct pin {

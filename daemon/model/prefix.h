@@ -15,7 +15,7 @@
 #ifndef SOTTO_MODEL_PREFIX_H
 #define SOTTO_MODEL_PREFIX_H
 
-#include "model/inside.h"
+#include "model/private.h"
 
 /* Takes what @seq may share and all pages for @n_tokens. KV_OK with seq->n_done, KV_NO_PAGES, or a fault; whatever it
  * has taken goes with prefix_end(). */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/num.h"
-#include "model/inside.h"
+#include "model/private.h"
 
 #define PIECE_US 2000 /* where nobody set a bound: as a submission */
 

@@ -3,7 +3,7 @@
  * two scratches do not see each other.
  */
 #include "base/clean.h"
-#include "exec/cpu.h"
+#include "exec/cpu_backend.h"
 #include "tensor/type.h"
 #include "unit.h"
 #include <string.h>

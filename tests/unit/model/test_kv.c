@@ -1,7 +1,7 @@
 /* Pages: free and held add up to the pool, whatever is taken and given back. */
 #include "base/clean.h"
 #include "failed_alloc.h"
-#include "model/kv.h"
+#include "model/kv_pool.h"
 #include "unit.h"
 
 #define N_PAGES 10

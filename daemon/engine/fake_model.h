@@ -6,8 +6,8 @@
  * before it and, above temperature 0, of the seed: the same request has the same answer whatever runs beside it.
  * What else happens is played from a script (script.h).
  */
-#ifndef SOTTO_ENGINE_FAKE_H
-#define SOTTO_ENGINE_FAKE_H
+#ifndef SOTTO_ENGINE_FAKE_MODEL_H
+#define SOTTO_ENGINE_FAKE_MODEL_H
 
 #include "base/list.h"
 #include "engine/script.h"

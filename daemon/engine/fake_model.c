@@ -1,4 +1,4 @@
-#include "engine/fake.h"
+#include "engine/fake_model.h"
 
 #include "base/clean.h"
 #include "base/err.h"

@@ -1,13 +1,13 @@
 /*
  * Inside: struct model, sequences and the step as this room's own files see them
  */
-#ifndef SOTTO_MODEL_INSIDE_H
-#define SOTTO_MODEL_INSIDE_H
+#ifndef SOTTO_MODEL_PRIVATE_H
+#define SOTTO_MODEL_PRIVATE_H
 
 #include "base/list.h"
 #include "base/map.h"
 #include "model/arch.h"
-#include "model/kv.h"
+#include "model/kv_pool.h"
 #include "model/seq.h"
 #include "model/state.h"
 #include "model/step.h"

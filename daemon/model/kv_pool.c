@@ -1,4 +1,4 @@
-#include "model/kv.h"
+#include "model/kv_pool.h"
 #include "base/clean.h"
 #include "base/err.h"
 #include "base/mem.h"

@@ -1,8 +1,8 @@
 /*
  * Cpu: the backend that runs programs over daemon/kern, and the pieces that truth.c shares with it
  */
-#ifndef SOTTO_EXEC_CPU_H
-#define SOTTO_EXEC_CPU_H
+#ifndef SOTTO_EXEC_CPU_BACKEND_H
+#define SOTTO_EXEC_CPU_BACKEND_H
 
 #include "exec/backend.h"
 #include "kern/kern.h"

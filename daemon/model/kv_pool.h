@@ -13,8 +13,8 @@
  *
  * The memory behind a page is touched only when its rows are computed.
  */
-#ifndef SOTTO_MODEL_KV_H
-#define SOTTO_MODEL_KV_H
+#ifndef SOTTO_MODEL_KV_POOL_H
+#define SOTTO_MODEL_KV_POOL_H
 
 #include "model/chain.h"
 
