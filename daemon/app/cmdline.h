@@ -37,8 +37,8 @@ enum cmdline_outcome {
 int cmdline_read(struct cmdline *ret_options, int argc, char **argv, FILE *out, struct diag *diag);
 void cmdline_finish(struct cmdline *options);
 
-/* Finds sotto-engine: beside this program, in its place in a build folder, or installed. Returns false if it is nowhere,
- * and @diag says where it was expected. */
+/* Finds sotto-engine: beside this program, in its place in a build folder, or installed. Returns false if it is
+ * nowhere, and @diag says where it was expected. */
 bool cmdline_find_engine(const struct cmdline *options, char path[CMDLINE_PATH_BYTES], struct diag *diag);
 
 /* Finds sotto-sense in the same way. */

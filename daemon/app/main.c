@@ -44,8 +44,8 @@ static void charge_libraries(void)
     json_set_alloc_funcs(json_malloc, mem_free);
 }
 
-/* Makes the C library return large blocks to the system when they are freed: a prompt may take a hundred megabytes for a
- * moment. */
+/* Makes the C library return large blocks to the system when they are freed: a prompt may take a hundred megabytes for
+ * a moment. */
 static void return_large_blocks(void)
 {
 #ifdef __GLIBC__

@@ -1,8 +1,8 @@
 /*
  * Notify: state for the service manager, and sockets from it (sd_notify(3), sd_listen_fds(3))
  *
- * READY means that the socket answers and the configuration is valid. Clients see models loading, so a start is short and
- * its limit is never extended. The caller that knows whether work progresses feeds the watchdog. Without a service
+ * READY means that the socket answers and the configuration is valid. Clients see models loading, so a start is short
+ * and its limit is never extended. The caller that knows whether work progresses feeds the watchdog. Without a service
  * manager, or without libsystemd at build time, every function does nothing.
  */
 #ifndef SOTTO_APP_NOTIFY_H
@@ -29,8 +29,8 @@ enum notify_sockets_outcome {
     NOTIFY_SOCKETS_REFUSED, /* one is of the wrong kind: @diag says which */
 };
 
-/* Gives the listening sockets that were passed in; with *ret_n 0 the caller binds its own. Call it once, before children
- * are started, which must not inherit them. Returns a notify_sockets_outcome. */
+/* Gives the listening sockets that were passed in; with *ret_n 0 the caller binds its own. Call it once, before
+ * children are started, which must not inherit them. Returns a notify_sockets_outcome. */
 int notify_sockets(int fds[NOTIFY_SOCKETS_MOST], int *ret_n, struct diag *diag);
 
 #endif

@@ -2,9 +2,9 @@
  * Suspend: what to do before the machine sleeps, and when it is awake again
  *
  * logind announces a suspend and waits (a few seconds at most) for all holders of a delay lock. We hold one while the
- * machine is awake. When logind announces, nothing new is started, and running steps stop at the end of their part; then,
- * or after SUSPEND_MOST_US, the lock is released and the machine may sleep. Once it is awake, the lock is taken again
- * before work resumes.
+ * machine is awake. When logind announces, nothing new is started, and running steps stop at the end of their part;
+ * then, or after SUSPEND_MOST_US, the lock is released and the machine may sleep. Once it is awake, the lock is taken
+ * again before work resumes.
  *
  * Pure: time is an argument.
  */
@@ -31,7 +31,7 @@ struct suspend {
     uint64_t announced_us;
 };
 
-/* What the caller has to do now. */
+/* The next action of the caller. */
 enum suspend_do {
     SUSPEND_DO_NOTHING,
     SUSPEND_DO_STOP,    /* start nothing more; then call suspend_on_look() until the state changes */

@@ -196,7 +196,7 @@ static bool put(const char *path, const char *beside, const struct buf *buf)
 {
     cleanup(fd_closep) int fd = -1;
 
-    unlink(beside); /* it may be left from an earlier try, or belong to a user who wants to read it */
+    unlink(beside); /* it may be left from an earlier try, or another user may have created it to read it */
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return false;

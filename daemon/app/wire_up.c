@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Limit from the first SIGTERM to the end of the process: the grace of the streams, 5 s for engines, and the last frames
- * of connections. */
+/* Limit from the first SIGTERM to the end of the process: the grace of the streams, 5 s for engines, and the last
+ * frames of connections. */
 #define STOP_MOST_MS 10000u
 
 #define RUN_FOLDER "/run/sotto" /* of a daemon for all users */
@@ -496,7 +496,7 @@ static void on_closed(void *owner)
     (void)owner;
 }
 
-/* Takes down a daemon whose start failed, in the same way as a running one. */
+/* Takes down a daemon after a failed start, in the same way as a running one. */
 static void take_down(struct sottod *sottod)
 {
     move(sottod, SOTTOD_STOPPED);

@@ -1,9 +1,9 @@
 /*
- * Wire up: the objects of sottod, and who owns them
+ * Wire up: the objects of sottod and their owners
  *
- * The daemon owns one loop, the hub (models, streams, engines), the connections, and the current configuration. Only this
- * file knows them all: it turns policy into grants, a reload into a swap, a signal into an orderly end. Start reading
- * here.
+ * The daemon owns one loop, the hub (models, streams, engines), the connections, and the current configuration. Only
+ * this file knows them all: it turns policy into grants, a reload into a swap, a signal into an orderly end. Start
+ * reading here.
  */
 #ifndef SOTTO_APP_WIRE_UP_H
 #define SOTTO_APP_WIRE_UP_H

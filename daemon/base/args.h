@@ -1,8 +1,8 @@
 /*
  * Args: a table of options defines parsing, usage errors and the help page
  *
- * There are long options ("--name VALUE", "--name=VALUE") and a few short ones; "--" ends them. The table ends with a row
- * without a name. Pure, except that args_help() writes to a stream.
+ * There are long options ("--name VALUE", "--name=VALUE") and a few short ones; "--" ends them. The table ends with a
+ * row without a name. Pure, except that args_help() writes to a stream.
  */
 #ifndef SOTTO_BASE_ARGS_H
 #define SOTTO_BASE_ARGS_H

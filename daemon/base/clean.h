@@ -17,7 +17,7 @@
 /* Is the number of elements of an array (not of a pointer). */
 #define COUNTOF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Is the object whose @member is at @pointer. */
+/* Is the object that has its @member at @pointer. */
 #define container_of(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* Returns the pointer at @slot (address of a pointer of any type) and leaves NULL there. */

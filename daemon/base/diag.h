@@ -29,7 +29,8 @@ void diag_set(struct diag *diag, const char *format, ...) __attribute__((format(
 /* Sets the sentence as diag_set() does, and the @field at fault. */
 void diag_blame(struct diag *diag, const char *field, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Puts "@before: " in front of the sentence ("model tiny: ..."): outer callers know more. Does nothing if none is set. */
+/* Puts "@before: " in front of the sentence ("model tiny: ..."): outer callers know more. Does nothing if none is
+ * set. */
 void diag_prefix(struct diag *diag, const char *before);
 
 bool diag_is_set(const struct diag *diag);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How often a lock file may be removed between open and lock before we give up. */
+/* Number of times that a lock file may be removed between open and lock before we give up. */
 #define LOCK_TRIES 10
 
 /* Room for a file that does not report its size, as those below /proc: far above any that we read. */
@@ -159,7 +159,8 @@ static int read_holder(int fd)
     return pid > 0 && pid <= INT32_MAX ? (int)pid : 0;
 }
 
-/* Writes our process id for those that find the lock held. On a full disk the file stays empty; the lock holds anyway. */
+/* Writes our process id for those that find the lock held. On a full disk the file stays empty; the lock holds
+ * anyway. */
 static void write_holder(int fd)
 {
     char text[16];

@@ -21,8 +21,8 @@
 
 /* Topics are the modules. */
 static const char *const topics[] = {
-    "base", "proto", "drm", "sense", "compute", "tensor", "sched",  "gguf", "import", "token", "text",
-    "kern", "exec",  "gpu", "model", "engine",  "sensor", "stream", "ipc",  "tool",   "app",
+    "base", "proto", "drm",   "sense",  "compute", "tensor", "sched", "gguf",   "import", "token", "text", "kern",
+    "exec", "gpu",   "model", "engine", "sensor",  "stream", "ipc",   "config", "device", "tool",  "app",
 };
 
 /* This state is global: a log that had to be passed to every function would not be used. */

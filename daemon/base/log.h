@@ -23,7 +23,8 @@ typedef void (*log_sink_fn)(void *owner, enum log_level level, const char *line)
 
 /*
  * Sets the levels from @levels (text of SOTTO_LOG, or NULL). With @person lines carry the time, else the journal's
- * prefix. Returns false if @levels has a word that is unknown; the other words hold. Call it once, before there are threads.
+ * prefix. Returns false if @levels has a word that is unknown; the other words hold. Call it once, before there are
+ * threads.
  */
 bool log_setup(const char *levels, bool person);
 

@@ -57,7 +57,8 @@ bool map_remove_bytes(struct map *map, const void *key, size_t n);
 /* Returns the keyed hash that maps use, for tables of another shape. */
 uint64_t map_hash(const void *bytes, size_t n, uint64_t salt);
 
-/* Returns the next entry, or NULL after the last; start with *at = 0. The visited entry may be removed, none may be added. */
+/* Returns the next entry, or NULL after the last; start with *at = 0. The visited entry may be removed, none may be
+ * added. */
 struct map_entry *map_next(const struct map *map, size_t *at);
 
 #endif

@@ -16,7 +16,8 @@
 
 #define ALIGNMENT 64
 
-/* Zeroed blocks of at least this size come from calloc(): fresh pages of the kernel are zero and need not be touched. */
+/* Zeroed blocks of at least this size come from calloc(): fresh pages of the kernel are zero and need not be
+ * touched. */
 #define LARGE_BYTES (1u << 20)
 
 #define MARK_LIVE 0x6d656d6cu

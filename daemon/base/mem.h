@@ -1,9 +1,9 @@
 /*
  * Mem: every allocation has a kind, so that memory can be accounted for at all times
  *
- * The functions are those of malloc with a kind as first argument. Blocks carry their kind and size, so mem_free() takes
- * only the pointer. Counters are atomic: any thread may call. There are three tools for tests, too: the guard (a step in
- * the token loop must not allocate), the n-th failure, and the totals.
+ * The functions are those of malloc with a kind as first argument. Blocks carry their kind and size, so mem_free()
+ * takes only the pointer. Counters are atomic: any thread may call. There are three tools for tests, too: the guard (a
+ * step in the token loop must not allocate), the n-th failure, and the totals.
  */
 #ifndef SOTTO_BASE_MEM_H
 #define SOTTO_BASE_MEM_H
@@ -65,7 +65,7 @@ uint64_t mem_n_allocs(void);
 void mem_guard_begin(const char *phase, bool abort_on_breach);
 uint64_t mem_guard_end(void);
 
-/* For tests: the @nth allocation of this thread from now (0: the next) fails, once. Below 0: none fails. */
+/* Makes the @nth allocation of this thread from now (0: the next) fail, once; below 0: none. Only tests call this. */
 void mem_fail_nth(int64_t nth);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Trace: a seqlock for each slot
  *
- * A thread that has claimed a number writes its slot: it clears the ticket first and sets it last, so a reader that finds
- * the same ticket before and after has read one whole event. A writer that others overtake by a whole ring may leave a
- * mixed event; with this many slots that is acceptable for a ring without locks.
+ * A thread that has claimed a number writes its slot: it clears the ticket first and sets it last, so a reader that
+ * finds the same ticket before and after has read one whole event. A writer that others overtake by a whole ring may
+ * leave a mixed event; with this many slots that is acceptable for a ring without locks.
  */
 #include "base/trace.h"
 #include "base/clock.h"

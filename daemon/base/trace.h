@@ -1,8 +1,9 @@
 /*
  * Trace: a ring of the last timed events
  *
- * It is cheap enough to be always on: one atomic add claims the next slot, which is overwritten. On SIGUSR2 sottod writes
- * the ring in a form that a trace viewer reads (app/trace_file.h). Events hold only numbers, never text of a prompt.
+ * It is cheap enough to be always on: one atomic add claims the next slot, which is overwritten. On SIGUSR2 sottod
+ * writes the ring in a form that a trace viewer reads (app/trace_file.h). Events hold only numbers, never text of a
+ * prompt.
  */
 #ifndef SOTTO_BASE_TRACE_H
 #define SOTTO_BASE_TRACE_H

@@ -2,8 +2,8 @@
  * Config: the whole configuration as one checked snapshot
  *
  * It is strict: an unknown or doubtful setting refuses the file, with line, path, value and what is expected, since a
- * setting that is silently ignored is worse than none. `{}` is complete. A snapshot never changes: a reload builds a new
- * one, and the daemon takes it or keeps the old one. All memory of a snapshot is one arena.
+ * setting that is silently ignored is worse than none. `{}` is complete. A snapshot never changes: a reload builds a
+ * new one, and the daemon takes it or keeps the old one. All memory of a snapshot is one arena.
  */
 #ifndef SOTTO_CONFIG_CONFIG_H
 #define SOTTO_CONFIG_CONFIG_H

@@ -73,7 +73,8 @@ enum config_key_outcome {
     CONFIG_KEY_BAD, /* the row does not allow the value; nothing was set */
 };
 
-/* Sets the field of @key in @target from @value; texts are copied to @arena. Returns a config_key_outcome or -ENOMEM. */
+/* Sets the field of @key in @target from @value; texts are copied to @arena. Returns a config_key_outcome or
+ * -ENOMEM. */
 int config_key_set(const struct config_key *key, const json_t *value, void *target, struct arena *arena);
 
 /* Returns a copy of @text in @arena, or NULL. */

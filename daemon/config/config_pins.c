@@ -112,7 +112,8 @@ static int dump(struct arena *arena, const json_t *value, ProtobufCBinaryData *r
     return 0;
 }
 
-/* Reads a message: the protocol has fields for its role and text; all other keys are passed to the template unchanged. */
+/* Reads a message: the protocol has fields for its role and text; all other keys are passed to the template
+ * unchanged. */
 static int read_message(struct config_reader *reader, const struct config_path *where, json_t *value,
                         Sotto__V1__ChatMessage *message)
 {

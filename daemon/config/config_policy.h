@@ -1,7 +1,7 @@
 /*
  * Config policy: the identity of a peer decides its rights
  *
- * Rules are tried in order. The first whose conditions all match applies to the peer and overrides the defaults: root
+ * Rules are tried in order. The first rule with all conditions matching applies and overrides the defaults: root
  * and the daemon's own user are administrators, all others may make interactive requests within the default limits.
  * The kernel tells the identity (socket credentials), never the peer itself.
  */

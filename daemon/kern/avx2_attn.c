@@ -1,9 +1,9 @@
 /*
  * Avx2_attn: attention over pages, for neighbours that share their KV
  *
- * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is converted to floats
- * once, into an array that stays in the nearest cache, and all items of the group read it from there. Heads whose size
- * is no multiple of 16 are padded with K = -0 against q = 1: adding -0 changes no float.
+ * Neighbouring items (rows of one prompt, or heads of one group) read the same K and V. So a page is converted to
+ * floats once, into an array that stays in the nearest cache, and all items of the group read it from there. Heads with
+ * a size that is no multiple of 16 are padded with K = -0 against q = 1: adding -0 changes no float.
  */
 #include "kern/avx2.h"
 #include "kern/kv.h"

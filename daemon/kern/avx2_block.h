@@ -1,10 +1,10 @@
 /*
  * Avx2_block: products of weights in blocks, eight weight rows at a time; private to the set
  *
- * The blocks of eight rows are transposed, so that each 32-bit lane of a register belongs to one row and register k holds
- * columns 4k .. 4k + 3 of all eight. A step of the dot product then multiplies bytes by bytes and sums pairs, against
- * four activations that are spread to all lanes, and nothing ever has to be added across lanes. The instruction wants
- * unsigned weights: they are used as stored, and what the format subtracts from them is subtracted from the sums.
+ * The blocks of eight rows are transposed, so that each 32-bit lane of a register belongs to one row and register k
+ * holds columns 4k .. 4k + 3 of all eight. A step of the dot product then multiplies bytes by bytes and sums pairs,
+ * against four activations that are spread to all lanes, and nothing ever has to be added across lanes. The instruction
+ * wants unsigned weights: they are used as stored, and what the format subtracts from them is subtracted from the sums.
  *
  * Several activation rows share the work: a panel of 256 columns is opened into memory once and multiplied with all of
  * them (avx2_dot.c). With a single activation row each weight is used once, so nothing is opened: it is multiplied in
@@ -152,7 +152,7 @@ AVX2_INLINE void put_halves(struct panel *panel, uint32_t reg, __m256i bytes)
     put(panel->high[reg], high_four(above));
 }
 
-/* Puts the values of 32 elements, whose nibbles are at @at, as registers @reg .. @reg + 7. */
+/* Puts the values of 32 elements with their nibbles at @at as registers @reg .. @reg + 7. */
 AVX2_INLINE void open_values(struct panel *panel, uint32_t reg, const uint8_t *const rows[PANEL_ROWS], size_t at)
 {
     __m256i words[4];
@@ -172,7 +172,7 @@ AVX2_INLINE __m256i add_pairs(__m256i sum, __m256i w, const int8_t *q)
     return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, avx2_spread(q)));
 }
 
-/* Adds to @acc a block whose sum of integers is @sum. */
+/* Adds to @acc a block with the sum of integers @sum. */
 AVX2_INLINE __m256 add_block(__m256 acc, __m256 weight_d, const float *act_d, __m256i sum)
 {
     return _mm256_fmadd_ps(_mm256_mul_ps(weight_d, _mm256_broadcast_ss(act_d)), _mm256_cvtepi32_ps(sum), acc);
@@ -187,7 +187,7 @@ AVX2_INLINE __m256i signed_products(__m256i w, const int8_t *q, __m256i scale)
     return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(w), signed_q), scale);
 }
 
-/* Returns the scaled products with @q of the values of 32 columns, whose nibbles are at @at. */
+/* Returns the scaled products with @q of the values of 32 columns with their nibbles at @at. */
 AVX2_INLINE __m256i value_products(const uint8_t *const rows[PANEL_ROWS], size_t at, const int8_t *q, __m256i scale)
 {
     __m256i sum = _mm256_setzero_si256();

@@ -1,9 +1,9 @@
 /*
  * Avx2_delta: causal convolution and the gated delta rule, eight columns at a time
  *
- * Nothing is added across columns, so each lane computes what the definition does. A head's matrix is read twice for each
- * row, 32 columns at a time, so that a row of it is read in whole cache lines. Columns left over are computed as in the
- * definition.
+ * Nothing is added across columns, so each lane computes what the definition does. A head's matrix is read twice for
+ * each row, 32 columns at a time, so that a row of it is read in whole cache lines. Columns left over are computed as
+ * in the definition.
  */
 #include "kern/avx2.h"
 #include "kern/delta.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #define GROUP_ROWS 128 /* activation rows that share one opening; their accumulators take 4 KiB */
-#define TILE_ROWS  4   /* activation rows whose sums fit into registers together */
+#define TILE_ROWS  4   /* activation rows that have their sums in registers together */
 
 /* One opened panel and the activation rows that it is multiplied with. */
 struct tile {
@@ -180,7 +180,7 @@ AVX2_INLINE void tile_k(const struct tile *tile, uint32_t n_rows, uint32_t n_run
 }
 
 /*
- * Formats whose w is q less 2^@shift, scaled by runs of 16. Q6_K: q is at most 63, a pair at most 16002, two pairs
+ * Formats in which w is q less 2^@shift, scaled by runs of 16. Q6_K: q is at most 63, a pair at most 16002, two pairs
  * 32004. Q3_K: q is at most 7, four pairs at most 7112.
  */
 AVX2_INLINE void tile_less(const struct tile *tile, uint32_t n_rows, uint32_t n_run, int shift)
@@ -263,7 +263,7 @@ TILE(iq4_xs, tile_xs, (tile, n))
 
 #undef TILE
 
-/* How a format's panel is multiplied: by one activation row, by TILE_ROWS. */
+/* The kernels of each format: for one activation row, and for TILE_ROWS. */
 static const struct {
     void (*one)(const struct tile *tile);
     void (*four)(const struct tile *tile);

@@ -136,8 +136,8 @@ static void run(uint32_t type, uint32_t n_rows, uint32_t n_acts, const struct ti
     }
 }
 
-/* Multiplies weight rows @w .. @w + @n_rows - 1 with activation rows from @row on, by tiles of @n_acts; returns the first
- * row that is left. */
+/* Multiplies weight rows @w .. @w + @n_rows - 1 with activation rows from @row on, by tiles of @n_acts; returns the
+ * first row that is left. */
 static uint32_t rows_by(const struct kern_matmul *op, uint32_t w, uint32_t n_rows, uint32_t n_acts, uint32_t row)
 {
     struct tile tile = { .n_cols = op->n_cols };

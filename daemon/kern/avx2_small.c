@@ -7,7 +7,7 @@
 
 /* ---- four and five bits ---- */
 
-/* Where the parts of a block lie behind its d. */
+/* Offsets of the parts of a block, and what the format does with q. */
 struct layout {
     size_t n_bytes;
     size_t qs;

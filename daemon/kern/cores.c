@@ -1,7 +1,7 @@
 /*
  * Cores: affinity and control groups
  *
- * A process lies in one group of the unified tree (version 2: a line "0::/path") and may lie in one of the cpu
+ * A process is in one group of the unified tree (version 2: a line "0::/path") and may be in one of the cpu
  * controller's tree (version 1: "4:cpu,cpuacct:/path"). In a container the path is often one that only the host
  * sees; then the walk upwards from it still ends at the group that is mounted here. A file that can't be read sets no
  * limit.

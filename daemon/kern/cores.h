@@ -9,7 +9,8 @@
 
 #include <stdint.h>
 
-/* Returns the number of processors in this thread's affinity mask, at most what the quota allows. Reads /proc and /sys. */
+/* Returns the number of processors in this thread's affinity mask, at most what the quota allows. Reads /proc and
+ * /sys. */
 uint32_t cores_count(void);
 
 /*

@@ -1,8 +1,8 @@
 /*
  * Cpu: instruction set extensions of this processor
  *
- * A bit stands for an extension that the processor has and whose registers the system saves. Sets of kernels need
- * several; kern_choose() knows which.
+ * A bit stands for an extension that the processor has, and that has its registers saved by the system. Sets of kernels
+ * need several; kern_choose() knows which.
  */
 #ifndef SOTTO_KERN_CPU_H
 #define SOTTO_KERN_CPU_H

@@ -1,13 +1,13 @@
 /*
  * Kern: the arithmetic of a step on the CPU, defined once, then made fast
  *
- * A table of kernels (struct kern_ops), filled from the plainest set up: `scalar` is the definition and stays for
- * ever, the other sets (`avx2`) are faster and give the same bits. Tests compare with memcmp. The bits depend neither on
- * the set, nor on how many rows are computed at once, nor on how a range is split over threads.
+ * A table of kernels (struct kern_ops), filled from the plainest set up: `scalar` is the definition and stays for ever,
+ * the other sets (`avx2`) are faster and give the same bits. Tests compare with memcmp. The bits depend neither on the
+ * set, nor on how many rows are computed at once, nor on how a range is split over threads.
  *
  * THE ARITHMETIC. All floats are IEEE binary32, round to nearest even, denormals kept. fma(a, b, c) rounds once.
- * Nothing is fused, reordered or approximated except as written here. Where a result is a NaN, its sign and payload
- * are not defined.
+ * Nothing is fused, reordered or approximated except as written here. Where a result is a NaN, its sign and payload are
+ * not defined.
  *
  * 1. Sum of 16. A float dot product of n elements is 16 running sums that start at 0: lane i takes the elements i,
  *    i + 16, i + 32, ... in this order, each by sum = fma(a, b, sum); the last n mod 16 elements go to the lanes 0 up.
@@ -52,7 +52,7 @@
  *        F32  as they are            F16  half(x)
  *        Q8   y = hadamard(x);   d = half(top / 127), top = largest |y|;   q = y * (1 / d), rounded to the nearest even
  *             integer, then cut to -127 .. 127; d not above 0: every q = 0.   Read: d * float(q)
- *        Q4   y = hadamard(x);   m = half(lo + 0), lo = smallest y;   d = half((hi + 0 - m) * (1 / 15)), hi = largest y;
+ *        Q4   y = hadamard(x);   m = half(lo + 0), lo = smallest y;  d = half((hi + 0 - m) * (1 / 15)), hi = largest y;
  *             q = (y - m) * (1 / d), rounded as in Q8, cut to 0 .. 15; d not above 0: every q = 0.
  *             Read: fma(d, float(q), m)
  *    hadamard() is the Walsh-Hadamard transform. It spreads an element that stands out over the whole head, so that it
@@ -148,7 +148,7 @@ struct kern_matmul {
     size_t out_stride; /* floats */
 };
 
-/* Which elements are rotated as a pair. */
+/* The elements that are rotated as a pair. */
 enum kern_rope_order {
     KERN_ROPE_ADJACENT, /* (0, 1), (2, 3), ...: family llama as stored in GGUF */
     KERN_ROPE_HALVES,   /* (0, n/2), (1, n/2 + 1), ...: "neox": qwen2, qwen3, gemma, phi3 */
@@ -177,7 +177,7 @@ enum kern_kv {
 };
 
 /*
- * Where K and V of one layer are stored. Page p of the pool begins at base + p * page_bytes + layer_bytes (base may
+ * The place of K and V of one layer. Page p of the pool begins at base + p * page_bytes + layer_bytes (base may
  * point to a layer: then layer_bytes is 0), and holds K of each kv head, then V of each: kern_kv_page_bytes() in all.
  * K (or V) of a head are the numbers [KERN_PAGE_TOK][head_dim], then with Q8 and Q4 their scales [KERN_PAGE_TOK]: a
  * half d, or a half d and a half m. In Q4 number i < head_dim / 2 is the low half of byte i, number i + head_dim / 2
@@ -197,7 +197,7 @@ size_t kern_kv_page_bytes(enum kern_kv kv, uint32_t n_kv_heads, uint32_t head_di
 
 /* A row of the step, for attention. */
 struct kern_kv_row {
-    const uint32_t *pages; /* of its sequence; position i lies in pages[i / KERN_PAGE_TOK] */
+    const uint32_t *pages; /* of its sequence; position i is in pages[i / KERN_PAGE_TOK] */
     uint32_t pos;          /* of this row in its sequence */
     uint32_t first;        /* oldest position that it attends to (above 0 in sliding windows) */
 };
@@ -249,9 +249,9 @@ struct kern_conv {
 };
 
 /*
- * The gated delta rule (arXiv 2412.06464). A row of x holds queries and keys of the n_key_heads key heads, n_k each, then
- * values of the n_heads value heads, n_v each. Value head h uses key head h mod n_key_heads. Its matrix is [n_k][n_v]
- * floats, the h-th of those at state_at.
+ * The gated delta rule (arXiv 2412.06464). A row of x holds queries and keys of the n_key_heads key heads, n_k each,
+ * then values of the n_heads value heads, n_v each. Value head h uses key head h mod n_key_heads. Its matrix is
+ * [n_k][n_v] floats, the h-th of those at state_at.
  */
 struct kern_delta {
     const struct kern_run *runs;
@@ -329,8 +329,8 @@ struct kern_ops {
 };
 
 /*
- * Fills the table from the plainest kernels up; @cpu holds the bits of the processor (cpu_detect()), less those that the
- * caller masks away. With 0 the table is the definition.
+ * Fills the table from the plainest kernels up; @cpu holds the bits of the processor (cpu_detect()), less those that
+ * the caller masks away. With 0 the table is the definition.
  */
 void kern_choose(struct kern_ops *ops, uint32_t cpu);
 

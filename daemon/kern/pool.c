@@ -4,14 +4,14 @@
  * @generation rises by one for each operation; workers wait for that. @n_left falls to 0 as pieces are finished; the
  * caller waits for that. Both sides spin for a while and then sleep on the word itself (futex): the kernel compares the
  * value again before a thread sleeps, so no wake-up is lost. A thread announces its sleep first (@n_asleep,
- * @caller_sleeps), and a thread that changes the word looks there afterwards. All of this is sequentially consistent, so
- * one of the two always sees the other, and a wake-up costs a system call only when a thread sleeps.
+ * @caller_sleeps), and a thread that changes the word looks there afterwards. All of this is sequentially consistent,
+ * so one of the two always sees the other, and a wake-up costs a system call only when a thread sleeps.
  *
- * Pieces are taken, not given: @claim holds the generation and the two ends of the range that is not begun. Even workers
- * take from the front and odd ones from the back, so that two undisturbed workers meet in the middle and each finds its
- * rows in its own cache the next time. A worker whose core was taken by another process takes nothing, and the others do
- * its share; only one begun piece can be delayed. A latecomer's generation no longer matches, so it can't take a piece
- * of an operation whose beginning it has not seen.
+ * Pieces are taken, not given: @claim holds the generation and the two ends of the range that is not begun. Even
+ * workers take from the front and odd ones from the back, so that two undisturbed workers meet in the middle and each
+ * finds its rows in its own cache the next time. A worker whose core was taken by another process takes nothing, and
+ * the others do its share; only one begun piece can be delayed. A latecomer's generation no longer matches, so it can't
+ * take a piece of an operation that it has not seen begin.
  *
  * With more workers than processors no worker spins: it would keep the processor from the one that it waits for.
  */

@@ -1,11 +1,11 @@
 /*
  * Pool: the worker threads of an engine, and the barrier between operations
  *
- * The caller is worker 0, so a pool of one has no thread. pool_run() cuts a range into a few pieces for each worker, wakes
- * the others, takes pieces as they do, and waits for those that others have begun: one barrier for each operation.
- * Workers spin briefly (operations follow each other within microseconds), then sleep on a futex, so an idle pool uses no
- * processor. A worker whose core is taken away delays only the piece that it has begun; the others do the rest. Which
- * worker does which piece is chance, and no result may depend on it.
+ * The caller is worker 0, so a pool of one has no thread. pool_run() cuts a range into a few pieces for each worker,
+ * wakes the others, takes pieces as they do, and waits for those that others have begun: one barrier for each
+ * operation. Workers spin briefly (operations follow each other within microseconds), then sleep on a futex, so an idle
+ * pool uses no processor. A worker that loses its core delays only the piece that it has begun; the others do the rest.
+ * Which worker does which piece is chance, and no result may depend on it.
  *
  * Nothing is allocated after pool_create(). One thread at a time may run a pool.
  */

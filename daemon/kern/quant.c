@@ -11,17 +11,6 @@
 
 #include <math.h>
 
-double quant_half(double x, uint8_t place[2])
-{
-    const float most = 65504.0f; /* the largest half */
-    const float near = x > (double)most ? most : x < -(double)most ? -most : (float)x;
-    const uint16_t half = half_from_float(near);
-
-    place[0] = (uint8_t)half;
-    place[1] = (uint8_t)(half >> 8);
-    return (double)half_to_float(half);
-}
-
 static void write_f32(const float *x, void *out)
 {
     memcpy(out, x, sizeof(*x));
@@ -72,7 +61,7 @@ static void round_scale(const float *x, struct fit_range range, uint8_t d[2], in
 {
     struct fit fit = fit_scale(x, BLOCK_SMALL, range);
 
-    fit.d = quant_half(fit.d, d);
+    fit.d = fit_half(fit.d, d);
     fit_apply(&fit, x, BLOCK_SMALL, range, q);
 }
 
@@ -80,8 +69,8 @@ static void round_line(const float *x, int hi, uint8_t d[2], uint8_t m[2], int8_
 {
     struct fit fit = fit_line(x, BLOCK_SMALL, hi, false);
 
-    fit.d = quant_half(fit.d, d);
-    fit.m = quant_half(fit.m, m);
+    fit.d = fit_half(fit.d, d);
+    fit.m = fit_half(fit.m, m);
     fit_apply(&fit, x, BLOCK_SMALL, (struct fit_range){ .lo = 0, .hi = hi }, q);
 }
 

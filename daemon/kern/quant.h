@@ -2,7 +2,7 @@
  * Quant: rows of floats in the formats of files
  *
  * The inverse of kern_ops::unpack, for `sotto quantize` and `sotto convert`. A format defines how a block is read, not
- * how it is made; here every block is searched for the scales (and mins) whose rounded weights are nearest to the
+ * how it is made; here a search finds the scales (and mins) of each block that bring the rounded weights nearest to the
  * floats in the sum of squares, with equal weights, since the activations are not known.
  *
  * The same floats give the same bytes on every machine: plain C, exact operations, no library function that may round
@@ -17,7 +17,7 @@
 enum quant_outcome {
     QUANT_OK,
     QUANT_NO_FORMAT,  /* @type can't be written: quant_may() */
-    QUANT_NOT_WHOLE,  /* @n is no whole number of blocks */
+    QUANT_NOT_WHOLE,  /* @n is not a whole number of blocks */
     QUANT_NOT_FINITE, /* the format has blocks, and the row has an infinity or a NaN */
 };
 

@@ -3,6 +3,8 @@
  */
 #include "kern/quant_fit.h"
 
+#include "kern/half.h"
+
 #include <assert.h>
 #include <math.h>
 
@@ -47,6 +49,17 @@ double fit_apply(const struct fit *fit, const float *x, uint32_t n, struct fit_r
         error += miss * miss;
     }
     return error;
+}
+
+double fit_half(double x, uint8_t place[2])
+{
+    const float most = 65504.0f; /* the largest half */
+    const float near = x > (double)most ? most : x < -(double)most ? -most : (float)x;
+    const uint16_t half = half_from_float(near);
+
+    place[0] = (uint8_t)half;
+    place[1] = (uint8_t)(half >> 8);
+    return (double)half_to_float(half);
 }
 
 /* A search over one run, and the best fit so far. */

@@ -2,8 +2,8 @@
  * Quant_fit: the scale, or scale and min, that suits a run of floats best; private to the module
  *
  * Rounding for a given scale is easy, and so is the best scale for given integers (least squares); the best combination
- * is only found by trying. So several scales around the plain one are tried, each improved by least squares, and the one
- * with the least error wins. The idea is that of the K formats in llama.cpp.
+ * is only found by trying. So several scales around the plain one are tried, each improved by least squares, and the
+ * one with the least error wins. The idea is that of the K formats in llama.cpp.
  */
 #ifndef SOTTO_KERN_QUANT_FIT_H
 #define SOTTO_KERN_QUANT_FIT_H
@@ -37,5 +37,8 @@ struct fit fit_scale(const float *x, uint32_t n, struct fit_range range);
 
 /* Returns the best scale (0 or above) and min, q from 0 to @hi; with @is_below m is at most 0, as in the K formats. */
 struct fit fit_line(const float *x, uint32_t n, int hi, bool is_below);
+
+/* Stores @x as the nearest finite half and returns what was stored. */
+double fit_half(double x, uint8_t place[2]);
 
 #endif

@@ -165,7 +165,7 @@ void quant_iq4_nl(const float *x, void *out)
     struct fit fit = fit_scale(x, BLOCK_SMALL, iq4_range);
     int8_t q[BLOCK_SMALL];
 
-    fit.d = quant_half(fit.d, block->d);
+    fit.d = fit_half(fit.d, block->d);
     fit_apply(&fit, x, BLOCK_SMALL, iq4_range, q);
     put_indices(q, block->qs);
 }

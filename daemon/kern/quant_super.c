@@ -1,13 +1,11 @@
 /*
  * Quant_super: each run by itself, then integers and halves alternately
  *
- * Runs are fitted alone first; the largest scale and the largest min give the halves, and the integers follow. Then each
- * round lets every run take the best of its neighbouring integers for the present halves, and sets the halves by least
- * squares for the present integers. The best state of all rounds is kept.
+ * Runs are fitted alone first; the largest scale and the largest min give the halves, and the integers follow. Then
+ * each round lets every run take the best of its neighbouring integers for the present halves, and sets the halves by
+ * least squares for the present integers. The best state of all rounds is kept.
  */
 #include "kern/quant_super.h"
-
-#include "kern/set.h"
 
 #include <math.h>
 
@@ -73,8 +71,8 @@ static void choose_integers(struct state *state, uint32_t j)
 
 static void set_halves(struct state *state, double d, double dmin)
 {
-    state->d = quant_half(d, state->super.d);
-    state->dmin = quant_half(dmin, state->super.dmin);
+    state->d = fit_half(d, state->super.d);
+    state->dmin = fit_half(dmin, state->super.dmin);
 }
 
 /* Sets the halves that suit the present integers best: least squares of x = d a - dmin b, a = scale q, b = min. */

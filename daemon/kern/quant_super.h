@@ -1,8 +1,8 @@
 /*
  * Quant_super: the scales of a super-block of 256, found together; private to the module
  *
- * Each run of a super-block has a small integer as its scale (and one as its min), and all runs share two halves, so the
- * best scale of a single run usually can't be stored. Integers and halves are searched for together.
+ * Each run of a super-block has a small integer as its scale (and one as its min), and all runs share two halves, so
+ * the best scale of a single run usually can't be stored. Integers and halves are searched for together.
  */
 #ifndef SOTTO_KERN_QUANT_SUPER_H
 #define SOTTO_KERN_QUANT_SUPER_H

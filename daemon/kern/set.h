@@ -23,9 +23,6 @@ void kern_fill_avx2_delta(struct kern_ops *ops);
 /* The slot matmul of avx2 for float weights. */
 void avx2_matmul_floats(const struct kern_matmul *op, uint32_t first, uint32_t n);
 
-/* Stores @x as the nearest finite half and returns what was stored. */
-double quant_half(double x, uint8_t place[2]);
-
 /* Each writes one block of the floats at @x, all finite. */
 void quant_q2_k(const float *x, void *out);
 void quant_q3_k(const float *x, void *out);

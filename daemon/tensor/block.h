@@ -1,9 +1,9 @@
 /*
- * Block: how quantised elements lie in a file
+ * Block: the layout of quantised elements in a file
  *
- * A row is a whole number of blocks, one after the other, without padding; all numbers are little-endian and no
- * block is aligned to more than a byte, so every field here is bytes. `half` is an IEEE binary16. q is the stored
- * integer of an element, w the element itself. Source: the format description of the PyPI package `gguf`.
+ * A row is a whole number of blocks without padding; all numbers are little-endian and no block is aligned to more than
+ * a byte, so every field here is bytes. `half` is an IEEE binary16. q is the stored integer of an element, w the
+ * element itself. Source: the format description of the PyPI package `gguf`.
  */
 #ifndef SOTTO_TENSOR_BLOCK_H
 #define SOTTO_TENSOR_BLOCK_H
@@ -11,29 +11,29 @@
 #include <stdint.h>
 
 #define BLOCK_SMALL 32  /* elements of a block of the formats Q*_0 and Q*_1 */
-#define BLOCK_SUPER 256 /* of the K formats */
+#define BLOCK_SUPER 256 /* elements of a block of the K formats */
 
-/* Element j < 16 is the low half of qs[j], element j + 16 the high half. w = d * (q - 8) */
+/* w = d * (q - 8). Element j < 16 is the low half of qs[j], element j + 16 the high half. */
 struct block_q4_0 {
     uint8_t d[2]; /* half */
     uint8_t qs[16];
 };
 
-/* As Q4_0, w = d * q + m */
+/* w = d * q + m; the elements are laid out as in Q4_0. */
 struct block_q4_1 {
     uint8_t d[2];
     uint8_t m[2]; /* half */
     uint8_t qs[16];
 };
 
-/* As Q4_0; bit j of qh is bit 4 of element j. w = d * (q - 16) */
+/* w = d * (q - 16). Bit j of qh is bit 4 of element j; the rest is as in Q4_0. */
 struct block_q5_0 {
     uint8_t d[2];
     uint8_t qh[4];
     uint8_t qs[16];
 };
 
-/* As Q5_0, w = d * q + m */
+/* w = d * q + m; the elements are laid out as in Q5_0. */
 struct block_q5_1 {
     uint8_t d[2];
     uint8_t m[2];
@@ -41,7 +41,7 @@ struct block_q5_1 {
     uint8_t qs[16];
 };
 
-/* w = d * q */
+/* w = d * q. */
 struct block_q8_0 {
     uint8_t d[2];
     int8_t qs[32];
@@ -72,10 +72,10 @@ struct block_q3_k {
 };
 
 /*
- * Eight runs of 32 elements with a 6-bit scale and a 6-bit min each; w = (d * scale) * q - dmin * min.
- * Of scales: byte j < 4 holds scale j in its low 6 bits, byte j + 4 min j; byte j + 8 holds the low 4 bits of scale
- * j + 4 (low half) and of min j + 4 (high half), whose upper 2 bits are the top of bytes j and j + 4.
- * Runs 2i and 2i + 1 are the low and the high halves of qs[32 i] .. qs[32 i + 31].
+ * Eight runs of 32 elements with a 6-bit scale and a 6-bit min each; w = (d * scale) * q - dmin * min. In scales, byte
+ * j < 4 holds scale j in its low 6 bits, byte j + 4 min j. Byte j + 8 holds the low 4 bits of scale j + 4 (low half)
+ * and of min j + 4 (high half); their upper 2 bits are the top of bytes j and j + 4. Runs 2i and 2i + 1 are the low and
+ * the high halves of qs[32 i] .. qs[32 i + 31].
  */
 struct block_q4_k {
     uint8_t d[2];
@@ -84,7 +84,7 @@ struct block_q4_k {
     uint8_t qs[128];
 };
 
-/* As Q4_K; bit i of qh[j] is bit 4 of element j of run i. */
+/* The layout is that of Q4_K; bit i of qh[j] is bit 4 of element j of run i. */
 struct block_q5_k {
     uint8_t d[2];
     uint8_t dmin[2];
@@ -106,14 +106,15 @@ struct block_q6_k {
 };
 
 /*
- * As Q4_0, but q is the number of one of sixteen values, closer together near 0, as weights are: w = d * value[q].
+ * w = d * value[q]: q selects one of sixteen values, which are closer together near 0, as weights are. The layout is
+ * that of Q4_0.
  */
 struct block_iq4_nl {
     uint8_t d[2];
     uint8_t qs[16];
 };
 
-/* What stands between the braces of value[16]. */
+/* The initialiser of value[16]. */
 #define BLOCK_IQ4_VALUES -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
 
 /*
@@ -140,6 +141,6 @@ _Static_assert(sizeof(struct block_q5_k) == 176, "Q5_K");
 _Static_assert(sizeof(struct block_q6_k) == 210, "Q6_K");
 _Static_assert(sizeof(struct block_iq4_nl) == 18, "IQ4_NL");
 _Static_assert(sizeof(struct block_iq4_xs) == 136, "IQ4_XS");
-_Static_assert(_Alignof(struct block_q4_k) == 1 && _Alignof(struct block_q6_k) == 1, "blocks lie anywhere");
+_Static_assert(_Alignof(struct block_q4_k) == 1 && _Alignof(struct block_q6_k) == 1, "blocks have any address");
 
 #endif

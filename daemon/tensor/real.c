@@ -1,8 +1,8 @@
 /*
  * Real: argument reduction by ln 2 or pi / 2 in two or three exact pieces, then a polynomial
  *
- * real_exp() is the one that kernels repeat in registers (kern/avx2_exp.h); whoever changes a constant or the order
- * of a step here changes the answers of every model.
+ * Kernels repeat real_exp() and real_tanh() in registers (kern/avx2.h). Changing a constant or the order of a step here
+ * changes the answers of every model.
  */
 #include "tensor/real.h"
 
@@ -29,7 +29,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* e^x = 2^k e^r with |r| <= ln 2 / 2 and e^r = 1 + (r + r^2 q(r)); q by interpolation at Chebyshev's nodes. */
+/* Uses e^x = 2^k e^r with |r| <= ln 2 / 2 and e^r = 1 + (r + r^2 q(r)); q interpolates at Chebyshev nodes. */
 float real_exp(float x)
 {
     float k, r, q;
@@ -57,7 +57,8 @@ float real_exp(float x)
     return f32_of(bits_of(q) + ((uint32_t)(int32_t)k << 23));
 }
 
-/* log(2^k m) = k ln 2 + log(m), m from sqrt(1/2) to sqrt(2); log(1 + f) by the series of atanh in f / (2 + f). */
+/* Uses log(2^k m) = k ln 2 + log(m), m from sqrt(1/2) to sqrt(2), and for log(1 + f) the series of atanh in f / (2 +
+ * f). */
 float real_log(float x)
 {
     const uint32_t sqrt_half = 0x3f3504f3; /* bits of sqrt(1/2) */
@@ -92,7 +93,7 @@ float real_log(float x)
     return fmaf(whole, REAL_LN2_HIGH, f - (half_square - fmaf(s, half_square + series, whole * REAL_LN2_LOW)));
 }
 
-/* p by interpolation at Chebyshev's nodes. */
+/* The polynomial p interpolates at Chebyshev nodes. */
 float real_tanh(float x)
 {
     float a = fabsf(x);
@@ -167,7 +168,7 @@ void real_sincos_wide(double x, double *ret_sin, double *ret_cos)
         c = 1.0 - z / (i * (i - 1)) * c;
     }
     s *= r;
-    switch ((uint32_t)(int64_t)k & 3) { /* the quarter turn */
+    switch ((uint32_t)(int64_t)k & 3) { /* the quadrant */
     case 0:
         *ret_sin = s;
         *ret_cos = c;

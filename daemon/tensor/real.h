@@ -1,9 +1,9 @@
 /*
  * Real: the transcendental functions that decide bits
  *
- * A C library may change its exp between versions; then a stream rebuilt after an update would differ. So those
- * that tokens depend on are ours: operations that IEEE 754 defines exactly (+, *, /, fma, conversion), in a fixed
- * order. Any set of kernels that follows the same steps gives the same bits; tests compare every set with these.
+ * A C library may change its exp between versions; then a stream rebuilt after an update would differ. So the functions
+ * that tokens depend on are our own: operations that IEEE 754 defines exactly (+, *, /, fma, conversion), in a fixed
+ * order. Every set of kernels that follows the same steps gives the same bits; tests compare every set with these.
  */
 #ifndef SOTTO_TENSOR_REAL_H
 #define SOTTO_TENSOR_REAL_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /*
- * e^x. Error below 1.1 units in the last place (measured 1.05). Below REAL_EXP_MIN: 0 (also where a
+ * Returns e^x with an error below 1.1 units in the last place (measured 1.05). Below REAL_EXP_MIN: 0 (also where a
  * denormal would be right); above REAL_EXP_MAX: +infinity; NaN stays NaN. real_exp(0) is exactly 1.
  */
 float real_exp(float x);
@@ -27,13 +27,14 @@ float real_exp(float x);
 #define REAL_EXP_Q3   0x1.120ba2p-7f
 #define REAL_EXP_Q4   0x1.6d113ep-10f
 
-/* Natural logarithm, error below 1 unit in the last place (measured 0.78). 0: -infinity; below 0 and NaN: NaN;
- * denormals are taken as what they are. */
+/* Returns the natural logarithm with an error below 1 unit in the last place (measured 0.78). 0 gives -infinity; below
+ * 0 and NaN give NaN; denormals are exact arguments. */
 float real_log(float x);
 
 /*
- * Hyperbolic tangent, error below 2 units in the last place. Odd to the bit: -0 stays -0; +-infinity: +-1; NaN stays
- * NaN. Below REAL_TANH_SPLIT |x| a polynomial, x + x^3 p(x^2); from there on 1 - 2 / (e^2|x| + 1), then the sign of x.
+ * Returns the hyperbolic tangent with an error below 2 units in the last place. Odd to the bit: -0 stays -0;
+ * +-infinity: +-1; NaN stays NaN. Below REAL_TANH_SPLIT |x| a polynomial, x + x^3 p(x^2); from there on 1 - 2 / (e^2|x|
+ * + 1), then the sign of x.
  */
 float real_tanh(float x);
 
@@ -44,11 +45,12 @@ float real_tanh(float x);
 #define REAL_TANH_P3    0x1.58048ep-6f
 #define REAL_TANH_P4    (-0x1.8f8de4p-8f)
 
-/* Exponential and logarithm in binary64, for tables; relative error below 1e-14. x within +-700, and x > 0. */
+/* Return exponential and logarithm in binary64, for tables; relative error below 1e-14. x is within +-700, and above
+ * 0. */
 double real_exp_wide(double x);
 double real_log_wide(double x);
 
-/* Sine and cosine, absolute error below 1e-10 for |x| up to 2^24. */
+/* Computes sine and cosine with an absolute error below 1e-10 for |x| up to 2^24. */
 void real_sincos_wide(double x, double *ret_sin, double *ret_cos);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Shape: all sizes are proved once, in shape_make()
+ * Shape: shape_make() checks all sizes once
  */
 #include "tensor/shape.h"
 

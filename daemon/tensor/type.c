@@ -1,8 +1,8 @@
 /*
  * Type: the table
  *
- * Sizes are those of the format description; block.h states the ones we compute with as structs. Types that are
- * known only by name stay in the table: a file that holds one is refused with its name, not with a number.
+ * Sizes are those of the format description; block.h defines the types that compute as structs. Types that are known
+ * only by name are in the table so that a file with one is refused with its name, not with a number.
  */
 #include "tensor/type.h"
 

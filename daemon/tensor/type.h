@@ -1,7 +1,7 @@
 /*
- * Type: how the elements of a tensor are stored
+ * Type: formats of the elements of a tensor
  *
- * Numbers are those of GGUF's tensor directory. A block holds n_block elements in n_bytes bytes; a row is a whole
+ * The numbers are those of GGUF's tensor directory. A block holds n_block elements in n_bytes bytes; a row is a whole
  * number of blocks. Block layouts: block.h. Source: the format description of the PyPI package `gguf`.
  */
 #ifndef SOTTO_TENSOR_TYPE_H
@@ -27,21 +27,21 @@ enum elem_type {
     ELEM_IQ4_NL = 20,
     ELEM_IQ4_XS = 23,
     ELEM_BF16 = 30,
-    ELEM_TYPE_COUNT = 64, /* ids above are unknown */
+    ELEM_TYPE_COUNT = 64, /* larger ids are unknown */
 };
 
 struct elem_info {
     const char *name; /* "Q4_K" */
     uint16_t n_block; /* elements */
     uint16_t n_bytes; /* of a block */
-    bool computes;    /* there are kernels for it; the others are known by name and refused */
+    bool computes;    /* there are kernels for it; other types are known by name and refused */
 };
 
-/* NULL: @type is not in the table. Knows the names and sizes of all published types, so that a refusal can name
- * them; `computes` says which ones sotto runs. */
+/* Returns the row of @type, or NULL. The table has the names and sizes of all published types, so that a refusal can
+ * name them; `computes` tells which ones sotto runs. */
 const struct elem_info *elem_info(uint32_t type);
 
-/* Bytes of a row of @n_cols elements; false if they are no whole number of blocks or the size wraps. */
+/* Gives the bytes of a row of @n_cols elements; returns false if they are not whole blocks, or the size overflows. */
 bool elem_row_bytes(uint32_t type, uint64_t n_cols, uint64_t *ret_bytes);
 
 #endif

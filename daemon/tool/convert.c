@@ -1,9 +1,9 @@
 /*
  * Convert: makes a GGUF file from a model folder of the Hugging Face libraries
  *
- * The import decides which tensors the file has; here each gets its format and its bytes. Without --type every number is
- * kept. With it the matrices are written in that format; norms, biases and factors stay F32, and a matrix whose rows are
- * not whole blocks of the format is written as F16.
+ * The import decides which tensors the file has; here each gets its format and its bytes. Without --type every number
+ * is kept. With it the matrices are written in that format; norms, biases and factors stay F32, and a matrix with rows
+ * that are not whole blocks of the format is written as F16.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -29,7 +29,7 @@ static const struct arg_row rows[] = {
 #define TYPE_STORED    ELEM_TYPE_COUNT
 #define PIECE_FLOATS   (2u << 20) /* floats that are read at once: 8 MiB */
 #define QUANT_VERSION  2          /* version of the block layouts in GGUF */
-#define FILE_TYPE_MANY 1024       /* GGUF's number for a file whose formats were guessed from its tensors */
+#define FILE_TYPE_MANY 1024       /* GGUF's number for a file with formats guessed from its tensors */
 
 struct conversion {
     const struct tool_call *call;
@@ -249,31 +249,25 @@ static uint32_t find_type(const char *name)
 static int run(struct tool_call *call, struct args *args)
 {
     struct conversion conversion = { .call = call, .type = TYPE_STORED };
-    struct arg_found found;
-    enum tool_next next;
+    const char *type = NULL;
+    const struct tool_value values[] = {
+        { ROW_TYPE, .text = &type },
+        { ROW_FORCE, .flag = &conversion.force },
+        { TOOL_OPERAND, "DIR", &conversion.from },
+        { TOOL_OPERAND, "OUT.gguf", &conversion.to },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == ROW_FORCE) {
-            conversion.force = true;
-        } else if (found.row == ROW_TYPE) {
-            conversion.type = find_type(found.text);
-            if (conversion.type == TYPE_STORED) {
-                return tool_usage(call, "--type: \"%s\" is not a format that can be written, such as F16 or Q8_0",
-                                  found.text);
-            }
-        } else if (!conversion.from) {
-            conversion.from = found.text;
-        } else if (!conversion.to) {
-            conversion.to = found.text;
-        } else {
-            return tool_unexpected(call, found.text);
+    if (r != TOOL_READ) {
+        return r;
+    }
+    if (type) {
+        conversion.type = find_type(type);
+        if (conversion.type == TYPE_STORED) {
+            return tool_usage(call, "--type: \"%s\" is not a format that can be written, such as F16 or Q8_0", type);
         }
     }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    return conversion.to ? convert(&conversion)
-                         : tool_usage(call, "%s is missing", conversion.from ? "OUT.gguf" : "DIR");
+    return convert(&conversion);
 }
 
 const struct tool tool_convert = {

@@ -1,6 +1,7 @@
 /*
  * Doctor: one page about this machine: what it has, what sotto does with it, and what to change
  */
+#include "base/clean.h"
 #include "tool/checkup.h"
 #include "tool/sensors.h"
 #include "tool/table.h"
@@ -263,16 +264,10 @@ static int show(const struct tool_call *call, const char *root)
 static int run(struct tool_call *call, struct args *args)
 {
     const char *root = "/";
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = { { DOCTOR_ROOT, .text = &root } };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row != DOCTOR_ROOT) {
-            return tool_unexpected(call, found.text);
-        }
-        root = found.text;
-    }
-    return next == TOOL_NEXT_STOP ? tool_end(call) : show(call, root);
+    return r == TOOL_READ ? show(call, root) : r;
 }
 
 const struct tool tool_doctor = {

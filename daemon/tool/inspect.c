@@ -1,8 +1,8 @@
 /*
  * Inspect: shows what is in a model file, and what sotto does with it
  *
- * A file is shown whether sotto runs it or not, with the reasons at the end. Only a file that is not GGUF, or is broken,
- * is an error.
+ * A file is shown whether sotto runs it or not, with the reasons at the end. Only a file that is not GGUF, or is
+ * broken, is an error.
  */
 #include "tool/inspect.h"
 #include "base/clean.h"
@@ -39,20 +39,11 @@ static int show(const struct tool_call *call, const char *path)
 
 static int run(struct tool_call *call, struct args *args)
 {
-    struct arg_found found;
-    enum tool_next next;
     const char *path = NULL;
+    const struct tool_value values[] = { { TOOL_OPERAND, "FILE", &path } };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (path) {
-            return tool_unexpected(call, found.text);
-        }
-        path = found.text;
-    }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    return path ? show(call, path) : tool_usage(call, "FILE is missing");
+    return r == TOOL_READ ? show(call, path) : r;
 }
 
 const struct tool tool_inspect = {

@@ -177,29 +177,15 @@ static int show(const struct tool_call *call, const struct request *request)
 static int run(struct tool_call *call, struct args *args)
 {
     struct request request = { .setup = { .backend = "cpu", .kv_format = "f16" } };
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = {
+        { LOGITS_FILE, .text = &request.setup.path, .is_required = true },
+        { LOGITS_TOKENS, .text = &request.tokens, .is_required = true },
+        { LOGITS_BACKEND, .text = &request.setup.backend },
+        { LOGITS_KV, .text = &request.setup.kv_format },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == LOGITS_FILE) {
-            request.setup.path = found.text;
-        } else if (found.row == LOGITS_TOKENS) {
-            request.tokens = found.text;
-        } else if (found.row == LOGITS_BACKEND) {
-            request.setup.backend = found.text;
-        } else if (found.row == LOGITS_KV) {
-            request.setup.kv_format = found.text;
-        } else {
-            return tool_unexpected(call, found.text);
-        }
-    }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    if (!request.setup.path || !request.tokens) {
-        return tool_usage(call, "%s is missing", request.setup.path ? "--tokens" : "--file");
-    }
-    return show(call, &request);
+    return r == TOOL_READ ? show(call, &request) : r;
 }
 
 const struct tool tool_logits = {

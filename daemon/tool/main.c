@@ -47,7 +47,7 @@ static int run(const struct tool *tool, int argc, char **argv)
     return tool->run(&call, &args);
 }
 
-/* Returns the command by whose name this program was called, or NULL. */
+/* Returns the command that this program was called as, or NULL. */
 static const struct tool *find_called(const char *path)
 {
     const char *slash = strrchr(path, '/');

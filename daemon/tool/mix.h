@@ -1,8 +1,8 @@
 /*
  * Mix: the format of each tensor of a quantised file
  *
- * A name such as Q4_K_M is a mix of formats: most matrices are in Q4_K, and those that are most sensitive to rounding in a
- * finer one. The mixes here are those of the published files (llama.cpp). Pure; any thread.
+ * A name such as Q4_K_M is a mix of formats: most matrices are in Q4_K, and those that are most sensitive to rounding
+ * in a finer one. The mixes here are those of the published files (llama.cpp). Pure; any thread.
  */
 #ifndef SOTTO_TOOL_MIX_H
 #define SOTTO_TOOL_MIX_H

@@ -1,9 +1,10 @@
 /*
  * Perplexity: measures how well a model predicts a text, and what a format costs
  *
- * The text is cut into chunks that the model reads one by one, each from an empty context. The tokens of the second half
- * of a chunk are scored, which have at least half a chunk before them; in a text of one chunk, all are. Two models, or two
- * formats of keys and values, read alternately, a few tokens each, so that only the logits of these are kept.
+ * The text is cut into chunks that the model reads one by one, each from an empty context. The tokens of the second
+ * half of a chunk are scored, which have at least half a chunk before them; in a text of one chunk, all are. Two
+ * models, or two formats of keys and values, read alternately, a few tokens each, so that only the logits of these are
+ * kept.
  */
 #include "base/clean.h"
 #include "base/err.h"
@@ -290,31 +291,18 @@ static int measure(const struct tool_call *call, const struct request *request)
 static int run(struct tool_call *call, struct args *args)
 {
     struct request request = { .setup = { .backend = "cpu", .kv_format = "f16" }, .n_chunk = CHUNK_DEFAULT };
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = {
+        { PERPLEXITY_FILE, .text = &request.setup.path, .is_required = true },
+        { PERPLEXITY_AGAINST, .text = &request.against },
+        { PERPLEXITY_KV, .text = &request.setup.kv_format },
+        { PERPLEXITY_BACKEND, .text = &request.setup.backend },
+        { PERPLEXITY_CHUNK, .number = &request.n_chunk },
+        { TOOL_OPERAND, "TEXTFILE", &request.text },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == PERPLEXITY_FILE) {
-            request.setup.path = found.text;
-        } else if (found.row == PERPLEXITY_AGAINST) {
-            request.against = found.text;
-        } else if (found.row == PERPLEXITY_KV) {
-            request.setup.kv_format = found.text;
-        } else if (found.row == PERPLEXITY_BACKEND) {
-            request.setup.backend = found.text;
-        } else if (found.row == PERPLEXITY_CHUNK) {
-            request.n_chunk = found.number;
-        } else if (request.text) {
-            return tool_unexpected(call, found.text);
-        } else {
-            request.text = found.text;
-        }
-    }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    if (!request.setup.path || !request.text) {
-        return tool_usage(call, "%s is missing", request.setup.path ? "TEXTFILE" : "--file");
+    if (r != TOOL_READ) {
+        return r;
     }
     if (request.n_chunk < CHUNK_MIN) {
         return tool_usage(call, "--chunk: at least %d tokens are needed", CHUNK_MIN);

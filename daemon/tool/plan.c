@@ -1,9 +1,11 @@
 /*
- * Plan: computes the best that a chip can do for a model, before anyone buys or flashes anything
+ * Plan: computes the best that a chip can do for a model, before it is bought
  *
- * Sizes are those of the file; bandwidth and memory are those of the chip's data sheet. The figures are bounds: no engine
- * gets below the floor, and the context is what fits beside the weights and the working memory of sotto's engine.
+ * Sizes are those of the file; bandwidth and memory are those of the chip's data sheet. The figures are bounds: no
+ * engine gets below the floor, and the context is what fits beside the weights and the working memory of sotto's
+ * engine.
  */
+#include "base/clean.h"
 #include "base/num.h"
 #include "tool/roofline.h"
 #include "tool/survey.h"
@@ -51,8 +53,8 @@ struct plan {
     size_t n_lines;
 };
 
-/* Returns the bytes of the activations of a step: the residual stream, input and output of a block, queries, keys, values
- * and heads, both halves of the feed-forward, and the logits of each stream. An engine may run two steps. */
+/* Returns the bytes of the activations of a step: the residual stream, input and output of a block, queries, keys,
+ * values and heads, both halves of the feed-forward, and the logits of each stream. An engine may run two steps. */
 static double scratch_of(const struct arch_params *params)
 {
     double n_q = (double)params->n_heads * params->head_dim;
@@ -181,45 +183,28 @@ static int show(const struct tool_call *call, const struct request *request)
     return r;
 }
 
-/* Returns TOOL_OK, or the exit code of a usage error. */
-static int take(const struct tool_call *call, const struct arg_found *found, struct request *request)
-{
-    bool is_memory = found->row == PLAN_MEMORY;
-
-    if (found->row == PLAN_BANDWIDTH || is_memory) {
-        if (roofline_read(found->text, is_memory ? &request->memory_bytes : &request->bytes_per_s)) {
-            return tool_usage(call, "--%s: \"%s\" is not a number of bytes from 1 to 10^18, such as %s",
-                              rows[found->row].name, found->text, is_memory ? "4GB or 3.5GiB" : "34GB/s");
-        }
-    } else if (request->path) {
-        return tool_unexpected(call, found->text);
-    } else {
-        request->path = found->text;
-    }
-    return TOOL_OK;
-}
-
 static int run(struct tool_call *call, struct args *args)
 {
     struct request request = { .path = NULL };
-    struct arg_found found;
-    enum tool_next next;
+    const char *bandwidth = NULL;
+    const char *memory = NULL;
+    const struct tool_value values[] = {
+        { PLAN_BANDWIDTH, .text = &bandwidth, .is_required = true },
+        { PLAN_MEMORY, .text = &memory, .is_required = true },
+        { TOOL_OPERAND, "FILE", &request.path },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        int r = take(call, &found, &request);
-
-        if (r) {
-            return r;
-        }
+    if (r != TOOL_READ) {
+        return r;
     }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
+    if (roofline_read(bandwidth, &request.bytes_per_s)) {
+        return tool_usage(call, "--bandwidth: \"%s\" is not a number of bytes from 1 to 10^18, such as 34GB/s",
+                          bandwidth);
     }
-    if (!request.path || request.bytes_per_s <= 0 || request.memory_bytes <= 0) {
-        return tool_usage(call, "%s is missing",
-                          !request.path              ? "FILE"
-                          : request.bytes_per_s <= 0 ? "--bandwidth"
-                                                     : "--memory");
+    if (roofline_read(memory, &request.memory_bytes)) {
+        return tool_usage(call, "--memory: \"%s\" is not a number of bytes from 1 to 10^18, such as 4GB or 3.5GiB",
+                          memory);
     }
     return show(call, &request);
 }

@@ -23,14 +23,15 @@ struct probe {
     int notify_fd; /* an eventfd, written when something was found or read */
 };
 
-/* Opens the machine below @root ("/": this one) and finds its sources within five seconds. Returns false if @diag says why
- * not. */
+/* Opens the machine below @root ("/": this one) and finds its sources within five seconds. Returns false if @diag says
+ * why not. */
 bool probe_open(struct probe *probe, const char *root, struct diag *diag);
 
 /* Reads for @for_ms, load every 100 ms. */
 void probe_read(struct probe *probe, uint32_t for_ms);
 
-/* Frees the probe. Returns false if a thread is blocked in a source, so that the memory can't be freed: end the process. */
+/* Frees the probe. Returns false if a thread is blocked in a source, so that the memory can't be freed: end the
+ * process. */
 bool probe_close(struct probe *probe);
 
 /* Returns the age of the reading of @channel. */

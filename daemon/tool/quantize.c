@@ -225,31 +225,21 @@ static int bad_type(const struct tool_call *call, const char *name)
 
 static int run(struct tool_call *call, struct args *args)
 {
-    const char *operands[3] = { NULL, NULL, NULL };
     struct request request = { .in = NULL };
-    struct arg_found found;
-    enum tool_next next;
-    size_t n = 0;
+    const char *type = NULL;
+    const struct tool_value values[] = {
+        { QUANTIZE_FORCE, .flag = &request.force },
+        { TOOL_OPERAND, "IN.gguf", &request.in },
+        { TOOL_OPERAND, "OUT.gguf", &request.out },
+        { TOOL_OPERAND, "TYPE", &type },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == QUANTIZE_FORCE) {
-            request.force = true;
-        } else if (n == COUNTOF(operands)) {
-            return tool_unexpected(call, found.text);
-        } else {
-            operands[n++] = found.text;
-        }
+    if (r != TOOL_READ) {
+        return r;
     }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    if (n < COUNTOF(operands)) {
-        return tool_usage(call, "%s is missing", n == 0 ? "IN.gguf" : n == 1 ? "OUT.gguf" : "TYPE");
-    }
-    request.in = operands[0];
-    request.out = operands[1];
-    request.mix = mix_find(operands[2]);
-    return request.mix ? quantize(call, &request) : bad_type(call, operands[2]);
+    request.mix = mix_find(type);
+    return request.mix ? quantize(call, &request) : bad_type(call, type);
 }
 
 const struct tool tool_quantize = {

@@ -17,9 +17,9 @@ struct reader {
     uint32_t n_done;
 };
 
-#define READER_SHOWN 32 /* most tokens of a step whose logits are passed on */
+#define READER_SHOWN 32 /* most tokens of a step with logits */
 
-/* What to read and how; texts live as long as the reader. */
+/* Settings of a reader; texts live as long as the reader. */
 struct reader_setup {
     const char *path;
     const char *backend;   /* "cpu", "truth" */

@@ -1,8 +1,8 @@
 /*
  * Render: applies a chat template to a conversation, without a daemon
  *
- * The template is a file of its own or that of a model. The conversation is one JSON object, whose members are the
- * variables of the template. The output is what the model would read.
+ * The template is a file of its own or that of a model. The conversation is one JSON object with the variables of
+ * the template. The output is what the model would read.
  */
 #include "base/buf.h"
 #include "base/clean.h"
@@ -84,7 +84,8 @@ static int open_source(struct source *source, const char *path, const char **ret
     return chat_create_alone(&source->chat, (struct gguf_text){ .bytes = source->text, .n = n }, diag);
 }
 
-/* The interpreter's sentences about variables that are not JSON begin with this (jinja_json.h): the input is at fault. */
+/* The interpreter's sentences about variables that are not JSON begin with this (jinja_json.h): the input is at
+ * fault. */
 #define BAD_INPUT "JSON: "
 
 /* Reports a refusal; with --json it is a result, too. */
@@ -144,25 +145,13 @@ static int run(struct tool_call *call, struct args *args)
 {
     const char *template_path = NULL;
     const char *input_path = NULL;
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = {
+        { RENDER_TEMPLATE, .text = &template_path, .is_required = true },
+        { RENDER_INPUT, .text = &input_path, .is_required = true },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == RENDER_TEMPLATE) {
-            template_path = found.text;
-        } else if (found.row == RENDER_INPUT) {
-            input_path = found.text;
-        } else {
-            return tool_unexpected(call, found.text);
-        }
-    }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    if (!template_path || !input_path) {
-        return tool_usage(call, "%s is missing", template_path ? "--input" : "--template");
-    }
-    return render(call, template_path, input_path);
+    return r == TOOL_READ ? render(call, template_path, input_path) : r;
 }
 
 const struct tool tool_render = {

@@ -1,8 +1,8 @@
 /*
  * Requant: the rows of a tensor in another format
  *
- * Rows are unpacked to floats and packed in the new format, many at a time, on all cores. The result is unpacked again and
- * compared with the floats, so that a command can report the rounding error.
+ * Rows are unpacked to floats and packed in the new format, many at a time, on all cores. The result is unpacked again
+ * and compared with the floats, so that a command can report the rounding error.
  */
 #ifndef SOTTO_TOOL_REQUANT_H
 #define SOTTO_TOOL_REQUANT_H
@@ -31,7 +31,7 @@ struct requant_cost {
 double requant_loss(const struct requant_cost *cost);
 
 /*
- * Writes @tensor, whose data is at @bytes, in format @type as the next tensor of @writer, and adds to @cost. Both
+ * Writes @tensor, which has its data at @bytes, in format @type as the next tensor of @writer, and adds to @cost. Both
  * formats must compute, or be the same: then the bytes are copied. Returns a requant_outcome or a fault.
  */
 int requant_tensor(struct requant *requant, const struct gguf_tensor *tensor, const uint8_t *bytes, uint32_t type,

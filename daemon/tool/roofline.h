@@ -17,8 +17,8 @@ double roofline_weight_bytes(double n_weights, double bits);
 double roofline_kv_bytes(uint32_t n_layers, uint32_t n_kv_heads, uint32_t head_dim, double bits);
 
 /*
- * Returns the least milliseconds of a step that makes one token for each of @n_streams, each @n_tokens long: weights are
- * read once for all, keys and values for each. @bytes_per_s is above 0.
+ * Returns the least milliseconds of a step that makes one token for each of @n_streams, each @n_tokens long: weights
+ * are read once for all, keys and values for each. @bytes_per_s is above 0.
  */
 double roofline_step_ms(double weight_bytes, double kv_token_bytes, double n_tokens, double n_streams,
                         double bytes_per_s);

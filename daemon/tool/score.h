@@ -19,8 +19,8 @@ struct score {
     double reference;   /* sum of -log p by the reference */
 };
 
-/* Adds a position: @logits [n_vocab] of the model, which @token follows in the text. @reference [n_vocab] is of the other
- * model, or NULL. Logits that are not finite make the sums NaN. */
+/* Adds a position: @logits [n_vocab] of the model, which @token follows in the text. @reference [n_vocab] is of the
+ * other model, or NULL. Logits that are not finite make the sums NaN. */
 void score_add(struct score *score, const float *logits, const float *reference, uint32_t n_vocab, uint32_t token);
 
 /* Return e to the mean surprise of the model and of the reference; NaN if nothing was scored. */

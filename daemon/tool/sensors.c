@@ -2,6 +2,7 @@
  * Sensors: prints a page once the readers have had time; only JSON and doctor show sources that were passed over
  */
 #include "tool/sensors.h"
+#include "base/clean.h"
 #include "record/record.h"
 #include "tool/table.h"
 #include <string.h>
@@ -28,7 +29,7 @@ struct request {
     const char *root;
     const char *record;
     bool watches;
-    uint32_t period_ms;
+    uint64_t period_ms;
 };
 
 /* ---- one page */
@@ -147,7 +148,7 @@ static int watch(const struct tool_call *call, const struct request *request, st
             fputs("\033[H\033[J", stdout);
         }
         r = print_page(call, probe);
-        probe_read(probe, request->period_ms);
+        probe_read(probe, (uint32_t)request->period_ms);
     } while (r == TOOL_OK);
     return r;
 }
@@ -188,45 +189,22 @@ static int record(const struct tool_call *call, const struct request *request)
     return tool_flush(call);
 }
 
-static int take(const struct tool_call *call, const struct arg_found *found, struct request *request)
-{
-    switch (found->row) {
-    case SENSORS_WATCH:
-        request->watches = true;
-        break;
-    case SENSORS_PERIOD:
-        if (found->number < 100 || found->number > 60000) {
-            return tool_usage(call, "--period: must be 100 to 60000 milliseconds");
-        }
-        request->period_ms = (uint32_t)found->number;
-        break;
-    case SENSORS_RECORD:
-        request->record = found->text;
-        break;
-    case SENSORS_ROOT:
-        request->root = found->text;
-        break;
-    default:
-        return tool_unexpected(call, found->text);
-    }
-    return TOOL_OK;
-}
-
 static int run(struct tool_call *call, struct args *args)
 {
     struct request request = { .root = "/", .period_ms = 1000 };
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = {
+        { SENSORS_WATCH, .flag = &request.watches },
+        { SENSORS_PERIOD, .number = &request.period_ms },
+        { SENSORS_RECORD, .text = &request.record },
+        { SENSORS_ROOT, .text = &request.root },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        int r = take(call, &found, &request);
-
-        if (r) {
-            return r;
-        }
+    if (r != TOOL_READ) {
+        return r;
     }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
+    if (request.period_ms < 100 || request.period_ms > 60000) {
+        return tool_usage(call, "--period: must be 100 to 60000 milliseconds");
     }
     if (request.record && (request.watches || call->json)) {
         return tool_usage(call, "--record only copies: remove --watch and --json");

@@ -24,8 +24,8 @@ const char *survey_use(const struct survey *survey, const struct gguf_tensor *te
 }
 
 /*
- * Sums sizes. A token reads every weight once, except the embedding, of which it reads a row; without an output tensor the
- * embedding is read as the output.
+ * Sums sizes. A token reads every weight once, except the embedding, of which it reads a row; without an output tensor
+ * the embedding is read as the output.
  */
 static void weigh(struct survey *survey)
 {

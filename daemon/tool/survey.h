@@ -49,8 +49,8 @@ void survey_finish(struct survey *survey);
 /* Returns whether a load would succeed. */
 bool survey_runs(const struct survey *survey);
 
-/* Checks a file that was just written, and gives the bytes of its tensors. Returns 0, a fault, or TOOL_FILE_REFUSED with
- * @diag if it @must_run but would not. */
+/* Checks a file that was just written, and gives the bytes of its tensors. Returns 0, a fault, or TOOL_FILE_REFUSED
+ * with @diag if it @must_run but would not. */
 int survey_new_file(const char *path, bool must_run, uint64_t *ret_bytes, struct diag *diag);
 
 /* Returns "used" or "surplus" (not read by the family); "unknown" if the family is. */

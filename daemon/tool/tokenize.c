@@ -143,31 +143,16 @@ static int take(const struct tool_call *call, const struct request *request)
 static int run(struct tool_call *call, struct args *args)
 {
     struct request request = { .path = NULL };
-    struct arg_found found;
-    enum tool_next next;
+    const struct tool_value values[] = {
+        { TOKENIZE_FILE, .text = &request.path, .is_required = true },
+        { TOKENIZE_SPECIAL_TOO, .flag = &request.special },
+        { TOKENIZE_HEX, .flag = &request.hex },
+        { TOKENIZE_PIECES, .flag = &request.pieces },
+        { TOOL_OPERAND, "TEXT", &request.text },
+    };
+    int r = tool_read(call, args, values, COUNTOF(values));
 
-    while ((next = tool_next(call, args, &found)) == TOOL_NEXT_FOUND) {
-        if (found.row == TOKENIZE_FILE) {
-            request.path = found.text;
-        } else if (found.row == TOKENIZE_SPECIAL_TOO) {
-            request.special = true;
-        } else if (found.row == TOKENIZE_HEX) {
-            request.hex = true;
-        } else if (found.row == TOKENIZE_PIECES) {
-            request.pieces = true;
-        } else if (request.text) {
-            return tool_usage(call, "unexpected argument \"%s\": put the text in quotes", found.text);
-        } else {
-            request.text = found.text;
-        }
-    }
-    if (next == TOOL_NEXT_STOP) {
-        return tool_end(call);
-    }
-    if (!request.path || !request.text) {
-        return tool_usage(call, "%s is missing", request.path ? "TEXT" : "--file");
-    }
-    return take(call, &request);
+    return r == TOOL_READ ? take(call, &request) : r;
 }
 
 const struct tool tool_tokenize = {

@@ -39,11 +39,6 @@ int tool_usage(const struct tool_call *call, const char *format, ...)
     return TOOL_USAGE;
 }
 
-int tool_unexpected(const struct tool_call *call, const char *text)
-{
-    return tool_usage(call, "unexpected argument \"%s\"", text);
-}
-
 int tool_fail(const struct tool_call *call, const char *what, const struct diag *diag, int r)
 {
     char trail[256];
@@ -113,7 +108,7 @@ void tool_put_text(FILE *out, const char *bytes, size_t n)
         uint8_t mended[3 * 64];
         size_t n_piece = n < 64 ? n : 64;
 
-        /* A piece does not end within a character, whose other bytes would be replaced, too. */
+        /* A piece does not end within a character: its other bytes would be replaced, too. */
         while (n_piece < n && n_piece > 60 && ((uint8_t)bytes[n_piece] & 0xC0) == 0x80) {
             n_piece--;
         }
@@ -150,45 +145,56 @@ void tool_progress(const char *what, uint64_t done, uint64_t all)
     fflush(stderr);
 }
 
-/* Handles a common option; returns false if it is another. */
-static bool take_common(struct tool_call *call, const struct arg_found *found)
+/* Stores what was found; returns false if no value is for it. */
+static bool store(const struct tool_value *values, size_t n, const struct arg_found *found)
 {
-    if (found->row == TOOL_JSON) {
-        call->json = true;
-        return true;
-    }
-    if (found->row == TOOL_HELP) {
-        call->help = true;
+    for (size_t i = 0; i < n; i++) {
+        const struct tool_value *value = &values[i];
+
+        if (value->row != found->row || (value->row == TOOL_OPERAND && *value->text)) {
+            continue;
+        }
+        if (value->text) {
+            *value->text = found->text;
+        } else if (value->number) {
+            *value->number = found->number;
+        } else {
+            *value->flag = true;
+        }
         return true;
     }
     return false;
 }
 
-enum tool_next tool_next(struct tool_call *call, struct args *args, struct arg_found *ret_found)
+static int check_required(const struct tool_call *call, const struct tool_value *values, size_t n)
 {
-    struct diag diag = DIAG_INIT;
+    for (size_t i = 0; i < n; i++) {
+        bool is_operand = values[i].row == TOOL_OPERAND;
 
-    for (;;) {
-        int r = args_next(args, ret_found, &diag);
-
-        if (r == ARGS_END) {
-            return TOOL_NEXT_END;
-        }
-        if (r != ARGS_FOUND) {
-            tool_usage(call, "%s", diag.text);
-            return TOOL_NEXT_STOP;
-        }
-        if (!take_common(call, ret_found)) {
-            return TOOL_NEXT_FOUND;
-        }
-        if (call->help) {
-            tool_page(call->tool, stdout);
-            return TOOL_NEXT_STOP;
+        if ((is_operand || values[i].is_required) && !*values[i].text) {
+            return tool_usage(call, "%s%s is missing", is_operand ? "" : "--",
+                              is_operand ? values[i].name : call->tool->rows[values[i].row].name);
         }
     }
+    return TOOL_READ;
 }
 
-int tool_end(const struct tool_call *call)
+int tool_read(struct tool_call *call, struct args *args, const struct tool_value *values, size_t n)
 {
-    return call->help ? tool_flush(call) : TOOL_USAGE;
+    struct diag diag = DIAG_INIT;
+    struct arg_found found;
+    int r;
+
+    while ((r = args_next(args, &found, &diag)) == ARGS_FOUND) {
+        if (found.row == TOOL_HELP) {
+            tool_page(call->tool, stdout);
+            return tool_flush(call);
+        }
+        if (found.row == TOOL_JSON) {
+            call->json = true;
+        } else if (!store(values, n, &found)) {
+            return tool_usage(call, "unexpected argument \"%s\"; put text with blanks in quotes", found.text);
+        }
+    }
+    return r == ARGS_END ? check_required(call, values, n) : tool_usage(call, "%s", diag.text);
 }

@@ -1,10 +1,10 @@
 /*
  * Tool: the commands that need no daemon
  *
- * A command is a file with one row; table.c lists the rows and main.c runs one of them. All are one program, sotto-tool,
- * with links named sotto-COMMAND, which `sotto COMMAND` runs from libexec. The options of every command begin with the
- * common ones. Results go to standard output, everything else to standard error; with --json standard output is one
- * object and nothing else.
+ * A command is a file with one row; table.c lists the rows and main.c runs one of them. All are one program,
+ * sotto-tool, with links named sotto-COMMAND, which `sotto COMMAND` runs from libexec. The options of every command
+ * begin with the common ones. Results go to standard output, everything else to standard error; with --json standard
+ * output is one object and nothing else.
  *
  * Files are untrusted: whatever they contain, the result is a sentence and an exit code.
  */
@@ -49,7 +49,6 @@ struct tool {
 struct tool_call {
     const struct tool *tool;
     bool json;
-    bool help; /* the help was shown: nothing more to do */
 };
 
 /* All commands, sorted; ends with NULL. */
@@ -61,30 +60,33 @@ const struct tool *tool_find(const char *name);
 /* Prints the help of @tool. */
 void tool_page(const struct tool *tool, FILE *out);
 
-enum tool_next {
-    TOOL_NEXT_END,
-    TOOL_NEXT_FOUND,
-    TOOL_NEXT_STOP, /* end now with tool_end() */
+/* Where the value of an option, or an operand, is stored: at one of @text, @number and @flag. */
+struct tool_value {
+    int row;          /* of the option, or TOOL_OPERAND: the next operand */
+    const char *name; /* of an operand, for messages; operands are required */
+    const char **text;
+    uint64_t *number;
+    bool *flag;
+    bool is_required;
 };
 
-/* Finds the next option that is not a common one, or the next operand. Returns TOOL_NEXT_STOP after it has printed a
- * usage error or the help. */
-enum tool_next tool_next(struct tool_call *call, struct args *args, struct arg_found *ret_found);
+#define TOOL_OPERAND (-1)
 
-/* Returns the exit code after TOOL_NEXT_STOP. */
-int tool_end(const struct tool_call *call);
+#define TOOL_READ (-1) /* the command line is complete: run the command */
+
+/* Reads the command line into the @n @values. Returns TOOL_READ, or the exit code after it has printed the help or a
+ * usage error. */
+int tool_read(struct tool_call *call, struct args *args, const struct tool_value *values, size_t n);
 
 /* Prints "sotto COMMAND: ..." and how to get help; returns TOOL_USAGE. */
 int tool_usage(const struct tool_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Reports an operand that the command does not expect; returns TOOL_USAGE. */
-int tool_unexpected(const struct tool_call *call, const char *text);
 
 /* Prints the sentence of @diag, or else the meaning of the fault @r (below 0), after @what (a path, or NULL); returns
  * TOOL_FAILED. */
 int tool_fail(const struct tool_call *call, const char *what, const struct diag *diag, int r);
 
-/* Flushes standard output. Returns TOOL_OK, or TOOL_FAILED if that failed, which is reported unless its reader has gone. */
+/* Flushes standard output. Returns TOOL_OK, or TOOL_FAILED if that failed, which is reported unless its reader has
+ * gone. */
 int tool_flush(const struct tool_call *call);
 
 /* Prints @object (NULL: no memory) on a line of standard output, frees it, and flushes. Returns as tool_flush(). */
@@ -104,7 +106,8 @@ void tool_put_text(FILE *out, const char *bytes, size_t n);
 /* Writes "94.1 MiB" to @text (TOOL_BYTES), which it returns. */
 const char *tool_bytes(uint64_t bytes, char *text);
 
-/* Shows progress, "@what 12 of 34", on standard error if that is a terminal. The last call, with @done == @all, clears it. */
+/* Shows progress, "@what 12 of 34", on standard error if that is a terminal. The last call, with @done == @all, clears
+ * it. */
 void tool_progress(const char *what, uint64_t done, uint64_t all);
 
 #endif

@@ -145,14 +145,11 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
-    tcase_add_test(facts, all_options_are_read);
-    tcase_add_test(facts, a_relative_path_counts_from_this_folder);
-    tcase_add_test(facts, an_equals_sign_in_the_file_is_part_of_it);
-    tcase_add_test(facts, the_command_line_overrides_the_environment);
+    unit_add(facts, all_options_are_read, a_relative_path_counts_from_this_folder,
+             an_equals_sign_in_the_file_is_part_of_it, the_command_line_overrides_the_environment);
     tcase_add_loop_test(facts, errors_are_reported, 0, (int)COUNTOF(bad_lines));
-    tcase_add_test(facts, the_default_socket_is_roots_or_the_users);
-    tcase_add_test(facts, without_a_runtime_folder_a_user_must_give_the_socket);
-    tcase_add_test(facts, a_missing_engine_is_named);
+    unit_add(facts, the_default_socket_is_roots_or_the_users, without_a_runtime_folder_a_user_must_give_the_socket,
+             a_missing_engine_is_named);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

@@ -194,16 +194,11 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
-    tcase_add_test(facts, readiness_status_and_life_are_reported);
-    tcase_add_test(facts, a_stop_is_reported_with_its_bound);
-    tcase_add_test(facts, a_reload_is_reported_with_its_time);
-    tcase_add_test(facts, without_a_watchdog_the_interval_is_0);
-    tcase_add_test(facts, the_watchdogs_interval_is_the_managers);
-    tcase_add_test(facts, without_a_manager_nothing_is_sent);
-    tcase_add_test(facts, none_passed_in_is_none);
-    tcase_add_test(facts, listening_sockets_are_taken_and_not_inherited);
-    tcase_add_test(facts, two_of_which_one_is_of_a_wrong_kind_are_refused);
-    tcase_add_test(facts, more_than_are_served_are_refused);
+    unit_add(facts, readiness_status_and_life_are_reported, a_stop_is_reported_with_its_bound,
+             a_reload_is_reported_with_its_time, without_a_watchdog_the_interval_is_0,
+             the_watchdogs_interval_is_the_managers, without_a_manager_nothing_is_sent, none_passed_in_is_none,
+             listening_sockets_are_taken_and_not_inherited, two_of_which_one_is_of_a_wrong_kind_are_refused,
+             more_than_are_served_are_refused);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

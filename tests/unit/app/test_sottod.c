@@ -554,29 +554,17 @@ int main(void)
 
     tcase_add_checked_fixture(facts, setup, teardown);
     tcase_set_timeout(facts, 60);
-    tcase_add_test(facts, ready_means_that_the_socket_answers);
-    tcase_add_test(facts, an_end_removes_the_socket_and_is_reported);
-    tcase_add_test(facts, the_watchdog_is_fed_at_half_its_interval);
-    tcase_add_test(facts, a_stop_while_loading_is_quick);
-    tcase_add_test(facts, a_stop_ends_eight_streams_with_a_reason_in_time);
-    tcase_add_test(facts, a_second_signal_ends_the_grace);
-    tcase_add_test(facts, the_start_is_quick);
-    tcase_add_test(facts, after_a_kill_it_comes_back);
-    tcase_add_test(facts, a_second_copy_is_refused_and_the_first_lives);
-    tcase_add_test(facts, a_passed_in_socket_outlives_every_start);
-    tcase_add_test(facts, a_passed_in_socket_of_a_wrong_kind_ends_the_start);
-    tcase_add_test(facts, few_descriptors_lower_the_limit_which_is_logged);
-    tcase_add_test(facts, at_the_limit_of_descriptors_streams_continue_and_the_processor_is_idle);
-    tcase_add_test(facts, check_config_prints_ok);
-    tcase_add_test(facts, check_config_prints_each_error_with_its_line);
-    tcase_add_test(facts, a_wrong_configuration_ends_the_start);
-    tcase_add_test(facts, a_wrong_command_line_ends_with_2);
-    tcase_add_test(facts, a_reload_to_a_broken_file_changes_nothing);
-    tcase_add_test(facts, a_reload_keeps_running_requests_and_names_changes_that_wait);
-    tcase_add_test(facts, three_reloads_in_a_second_are_three);
-    tcase_add_test(facts, a_reload_during_a_load_does_no_harm);
-    tcase_add_test(facts, the_signal_reloads_too);
-    tcase_add_test(facts, no_prompt_reaches_the_log);
+    unit_add(facts, ready_means_that_the_socket_answers, an_end_removes_the_socket_and_is_reported,
+             the_watchdog_is_fed_at_half_its_interval, a_stop_while_loading_is_quick,
+             a_stop_ends_eight_streams_with_a_reason_in_time, a_second_signal_ends_the_grace, the_start_is_quick,
+             after_a_kill_it_comes_back, a_second_copy_is_refused_and_the_first_lives,
+             a_passed_in_socket_outlives_every_start, a_passed_in_socket_of_a_wrong_kind_ends_the_start,
+             few_descriptors_lower_the_limit_which_is_logged,
+             at_the_limit_of_descriptors_streams_continue_and_the_processor_is_idle, check_config_prints_ok,
+             check_config_prints_each_error_with_its_line, a_wrong_configuration_ends_the_start,
+             a_wrong_command_line_ends_with_2, a_reload_to_a_broken_file_changes_nothing,
+             a_reload_keeps_running_requests_and_names_changes_that_wait, three_reloads_in_a_second_are_three,
+             a_reload_during_a_load_does_no_harm, the_signal_reloads_too, no_prompt_reaches_the_log);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

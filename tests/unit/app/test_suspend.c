@@ -103,15 +103,11 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, NULL);
-    tcase_add_test(facts, an_announced_sleep_stops_work_and_then_releases_the_lock);
-    tcase_add_test(facts, a_step_that_hangs_does_not_delay_the_suspend);
-    tcase_add_test(facts, the_lock_is_taken_again_after_a_sleep);
-    tcase_add_test(facts, a_cancelled_sleep_wakes_at_once);
-    tcase_add_test(facts, announcements_are_idempotent);
-    tcase_add_test(facts, suspend_is_obeyed_without_a_lock_too);
-    tcase_add_test(facts, a_lock_that_comes_too_late_changes_nothing);
-    tcase_add_test(facts, losing_logind_counts_as_being_awake);
-    tcase_add_test(facts, the_lock_is_not_released_while_awake);
+    unit_add(facts, an_announced_sleep_stops_work_and_then_releases_the_lock,
+             a_step_that_hangs_does_not_delay_the_suspend, the_lock_is_taken_again_after_a_sleep,
+             a_cancelled_sleep_wakes_at_once, announcements_are_idempotent, suspend_is_obeyed_without_a_lock_too,
+             a_lock_that_comes_too_late_changes_nothing, losing_logind_counts_as_being_awake,
+             the_lock_is_not_released_while_awake);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

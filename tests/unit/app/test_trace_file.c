@@ -144,13 +144,9 @@ int main(void)
     TCase *facts = tcase_create("facts");
 
     tcase_add_checked_fixture(facts, setup, teardown);
-    tcase_add_test(facts, an_empty_ring_is_a_file_too);
-    tcase_add_test(facts, a_step_is_a_bar_that_ends_when_it_was_done);
-    tcase_add_test(facts, a_mode_is_a_mark_with_its_cause);
-    tcase_add_test(facts, temperatures_below_zero_are_below_zero);
-    tcase_add_test(facts, every_kind_of_event_is_valid_json);
-    tcase_add_test(facts, the_file_is_for_its_owner_alone_and_whole);
-    tcase_add_test(facts, a_missing_folder_is_named);
+    unit_add(facts, an_empty_ring_is_a_file_too, a_step_is_a_bar_that_ends_when_it_was_done,
+             a_mode_is_a_mark_with_its_cause, temperatures_below_zero_are_below_zero, every_kind_of_event_is_valid_json,
+             the_file_is_for_its_owner_alone_and_whole, a_missing_folder_is_named);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

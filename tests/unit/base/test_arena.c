@@ -118,16 +118,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("arena");
-    TCase *tcase = tcase_create("arena");
-
-    tcase_add_test(tcase, blocks_are_aligned_and_apart);
-    tcase_add_test(tcase, ceiling_is_exact_and_told);
-    tcase_add_test(tcase, huge_size_is_refused_not_wrapped);
-    tcase_add_test(tcase, lack_of_memory_is_not_the_ceiling);
-    tcase_add_test(tcase, reset_keeps_one_chunk_and_forgets_the_refusal);
-    tcase_add_test(tcase, finished_arena_holds_nothing);
-    tcase_add_test(tcase, chunks_stay_near_the_ceiling);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("arena", blocks_are_aligned_and_apart, ceiling_is_exact_and_told,
+                      huge_size_is_refused_not_wrapped, lack_of_memory_is_not_the_ceiling,
+                      reset_keeps_one_chunk_and_forgets_the_refusal, finished_arena_holds_nothing,
+                      chunks_stay_near_the_ceiling);
 }

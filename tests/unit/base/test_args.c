@@ -1,4 +1,4 @@
-/* Options found, values checked, and sentences for those who typed wrong. */
+/* Options, values, and sentences for errors. */
 #include "base/args.h"
 #include "unit.h"
 #include <string.h>
@@ -179,21 +179,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("args");
-    TCase *tcase = tcase_create("args");
-
-    tcase_add_test(tcase, no_words_are_the_end);
-    tcase_add_test(tcase, value_may_follow_or_be_joined);
-    tcase_add_test(tcase, text_may_be_empty_or_look_like_an_option);
-    tcase_add_test(tcase, largest_number_is_2_to_the_64_less_1);
-    tcase_add_test(tcase, bad_whole_numbers_are_refused);
-    tcase_add_test(tcase, decimal_numbers_are_read);
-    tcase_add_test(tcase, bad_decimal_numbers_are_refused);
-    tcase_add_test(tcase, choice_is_one_whole_word_of_its_list);
-    tcase_add_test(tcase, unknown_option_is_named);
-    tcase_add_test(tcase, missing_value_and_value_of_a_flag_are_told);
-    tcase_add_test(tcase, two_dashes_end_the_options);
-    tcase_add_test(tcase, help_names_each_option_with_its_sentence);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("args", no_words_are_the_end, value_may_follow_or_be_joined,
+                      text_may_be_empty_or_look_like_an_option, largest_number_is_2_to_the_64_less_1,
+                      bad_whole_numbers_are_refused, decimal_numbers_are_read, bad_decimal_numbers_are_refused,
+                      choice_is_one_whole_word_of_its_list, unknown_option_is_named,
+                      missing_value_and_value_of_a_flag_are_told, two_dashes_end_the_options,
+                      help_names_each_option_with_its_sentence);
 }

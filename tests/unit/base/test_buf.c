@@ -151,18 +151,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("buf");
-    TCase *tcase = tcase_create("buf");
-
-    tcase_add_test(tcase, bytes_come_out_as_they_went_in);
-    tcase_add_test(tcase, ceiling_is_exact_and_refusal_changes_nothing);
-    tcase_add_test(tcase, huge_reserve_is_refused_not_wrapped);
-    tcase_add_test(tcase, long_use_behaves_as_a_queue);
-    tcase_add_test(tcase, reserved_room_is_committed_by_grew);
-    tcase_add_test(tcase, large_buffer_gives_its_memory_back_when_empty);
-    tcase_add_test(tcase, nothing_is_appended_at_no_cost);
-    tcase_add_test(tcase, failed_growth_leaks_nothing);
-    tcase_add_test(tcase, failed_growth_keeps_the_bytes);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("buf", bytes_come_out_as_they_went_in, ceiling_is_exact_and_refusal_changes_nothing,
+                      huge_reserve_is_refused_not_wrapped, long_use_behaves_as_a_queue,
+                      reserved_room_is_committed_by_grew, large_buffer_gives_its_memory_back_when_empty,
+                      nothing_is_appended_at_no_cost, failed_growth_leaks_nothing, failed_growth_keeps_the_bytes);
 }

@@ -47,12 +47,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("clean");
-    TCase *tcase = tcase_create("clean");
-
-    tcase_add_test(tcase, steal_takes_and_leaves_nothing);
-    tcase_add_test(tcase, descriptor_is_closed_at_the_end_of_its_scope);
-    tcase_add_test(tcase, stolen_descriptor_stays_open);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("clean", steal_takes_and_leaves_nothing, descriptor_is_closed_at_the_end_of_its_scope,
+                      stolen_descriptor_stays_open);
 }

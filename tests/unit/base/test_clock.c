@@ -46,13 +46,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("clock");
-    TCase *tcase = tcase_create("clock");
-
-    tcase_add_test(tcase, monotonic_clock_never_goes_back);
-    tcase_add_test(tcase, boot_clock_is_not_behind_the_monotonic_one);
-    tcase_add_test(tcase, real_clock_counts_microseconds_since_1970);
-    tcase_add_test(tcase, random_bytes_fill_all_and_differ);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("clock", monotonic_clock_never_goes_back, boot_clock_is_not_behind_the_monotonic_one,
+                      real_clock_counts_microseconds_since_1970, random_bytes_fill_all_and_differ);
 }

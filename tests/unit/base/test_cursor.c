@@ -103,16 +103,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cursor");
-    TCase *tcase = tcase_create("cursor");
-
-    tcase_add_test(tcase, numbers_are_little_endian);
-    tcase_add_test(tcase, u64_is_read_at_any_alignment);
-    tcase_add_test(tcase, floats_keep_their_bits);
-    tcase_add_test(tcase, first_failure_sticks_and_says_what_was_wanted);
-    tcase_add_test(tcase, length_near_2_to_the_64_fails_and_saturates);
-    tcase_add_test(tcase, taken_bytes_are_those_of_the_input);
-    tcase_add_test(tcase, no_bytes_fail_at_once);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("cursor", numbers_are_little_endian, u64_is_read_at_any_alignment, floats_keep_their_bits,
+                      first_failure_sticks_and_says_what_was_wanted, length_near_2_to_the_64_fails_and_saturates,
+                      taken_bytes_are_those_of_the_input, no_bytes_fail_at_once);
 }

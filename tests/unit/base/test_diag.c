@@ -126,19 +126,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("diag");
-    TCase *tcase = tcase_create("diag");
-
-    tcase_add_test(tcase, first_sentence_stays);
-    tcase_add_test(tcase, blame_names_the_field);
-    tcase_add_test(tcase, no_diag_is_no_crash);
-    tcase_add_test(tcase, escape_sequences_and_line_ends_do_not_get_through);
-    tcase_add_test(tcase, bad_utf8_is_mended);
-    tcase_add_test(tcase, long_sentence_is_cut_at_a_whole_character);
-    tcase_add_test(tcase, prefix_stands_in_front);
-    tcase_add_test(tcase, prefix_says_nothing_where_nothing_was_said);
-    tcase_add_test(tcase, prefix_of_a_full_sentence_fits);
-    tcase_add_test(tcase, cleared_diag_takes_a_new_sentence);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("diag", first_sentence_stays, blame_names_the_field, no_diag_is_no_crash,
+                      escape_sequences_and_line_ends_do_not_get_through, bad_utf8_is_mended,
+                      long_sentence_is_cut_at_a_whole_character, prefix_stands_in_front,
+                      prefix_says_nothing_where_nothing_was_said, prefix_of_a_full_sentence_fits,
+                      cleared_diag_takes_a_new_sentence);
 }

@@ -105,18 +105,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("err");
-    TCase *tcase = tcase_create("err");
-
-    tcase_add_test(tcase, new_fault_is_returned_unchanged);
-    tcase_add_test(tcase, trail_names_places_oldest_first_without_folders);
-    tcase_add_test(tcase, new_fault_starts_a_new_trail);
-    tcase_add_test(tcase, success_passes_without_a_trace);
-    tcase_add_test(tcase, forgotten_outcome_becomes_a_fault_that_says_where);
-    tcase_add_test(tcase, pass_returns_outcomes_unchanged_and_traces_faults);
-    tcase_add_test(tcase, fault_of_a_library_starts_where_it_was_first_seen);
-    tcase_add_test(tcase, long_trail_keeps_its_birthplace_and_the_newest);
-    tcase_add_test(tcase, trail_is_cut_to_the_room_it_gets);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("err", new_fault_is_returned_unchanged, trail_names_places_oldest_first_without_folders,
+                      new_fault_starts_a_new_trail, success_passes_without_a_trace,
+                      forgotten_outcome_becomes_a_fault_that_says_where,
+                      pass_returns_outcomes_unchanged_and_traces_faults,
+                      fault_of_a_library_starts_where_it_was_first_seen, long_trail_keeps_its_birthplace_and_the_newest,
+                      trail_is_cut_to_the_room_it_gets);
 }

@@ -225,7 +225,7 @@ START_TEST(lock_does_not_follow_a_link)
 }
 END_TEST
 
-/* Takes the lock @n times; whoever has it is alone with the witness, and removes the lock file before leaving. */
+/* Takes the lock @n times; its holder must be alone with the witness, and removes the lock file before it leaves. */
 static int take_and_remove(int n)
 {
     char witness[80];
@@ -369,25 +369,14 @@ int main(void)
 
     tcase_set_timeout(tcase, 60); /* thousands of locks, on a machine that has other work */
     tcase_add_checked_fixture(tcase, make_dir, drop_dir);
-    tcase_add_test(tcase, file_is_read_whole_with_a_zero_after_it);
-    tcase_add_test(tcase, empty_file_is_read);
-    tcase_add_test(tcase, file_that_does_not_say_its_size_is_read);
-    tcase_add_test(tcase, absent_file_is_an_outcome);
-    tcase_add_test(tcase, file_above_the_ceiling_is_refused);
-    tcase_add_test(tcase, sizeless_file_above_the_ceiling_is_refused);
-    tcase_add_test(tcase, folder_and_pipe_are_refused_without_waiting);
-    tcase_add_test(tcase, link_in_a_circle_is_refused);
-    tcase_add_test(tcase, failed_read_leaks_nothing);
-    tcase_add_test(tcase, pread_stops_at_the_end);
-    tcase_add_test(tcase, pread_refuses_offsets_that_no_file_has);
-    tcase_add_test(tcase, second_lock_names_the_holder);
-    tcase_add_test(tcase, lock_ends_with_its_process);
-    tcase_add_test(tcase, lock_does_not_follow_a_link);
-    tcase_add_test(tcase, lock_on_a_removed_file_excludes_no_one_and_is_not_taken);
-    tcase_add_test(tcase, lock_is_taken_where_there_is_no_room_for_its_holders_number);
-    tcase_add_test(tcase, lock_on_a_pipe_is_refused);
-    tcase_add_test(tcase, closed_standard_descriptors_are_held_and_fail_when_used);
-    tcase_add_test(tcase, open_standard_descriptors_are_left_alone);
+    unit_add(tcase, file_is_read_whole_with_a_zero_after_it, empty_file_is_read,
+             file_that_does_not_say_its_size_is_read, absent_file_is_an_outcome, file_above_the_ceiling_is_refused,
+             sizeless_file_above_the_ceiling_is_refused, folder_and_pipe_are_refused_without_waiting,
+             link_in_a_circle_is_refused, failed_read_leaks_nothing, pread_stops_at_the_end,
+             pread_refuses_offsets_that_no_file_has, second_lock_names_the_holder, lock_ends_with_its_process,
+             lock_does_not_follow_a_link, lock_on_a_removed_file_excludes_no_one_and_is_not_taken,
+             lock_is_taken_where_there_is_no_room_for_its_holders_number, lock_on_a_pipe_is_refused,
+             closed_standard_descriptors_are_held_and_fail_when_used, open_standard_descriptors_are_left_alone);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -70,12 +70,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("list");
-    TCase *tcase = tcase_create("list");
-
-    tcase_add_test(tcase, append_and_insert_order);
-    tcase_add_test(tcase, removed_link_is_in_no_list_and_may_be_removed_again);
-    tcase_add_test(tcase, safe_walk_may_remove_where_it_stands);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("list", append_and_insert_order, removed_link_is_in_no_list_and_may_be_removed_again,
+                      safe_walk_may_remove_where_it_stands);
 }

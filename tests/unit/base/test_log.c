@@ -158,20 +158,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("log");
-    TCase *tcase = tcase_create("log");
-
-    tcase_add_test(tcase, default_level_is_info);
-    tcase_add_test(tcase, topics_have_levels_of_their_own);
-    tcase_add_test(tcase, level_alone_is_for_all_topics);
-    tcase_add_test(tcase, unknown_words_are_reported_and_the_rest_holds);
-    tcase_add_test(tcase, sink_gets_topic_level_and_text);
-    tcase_add_test(tcase, line_below_the_level_is_not_made);
-    tcase_add_test(tcase, hostile_text_stays_one_clean_line);
-    tcase_add_test(tcase, endless_text_is_cut);
-    tcase_add_test(tcase, journal_line_has_the_syslog_prefix);
-    tcase_add_test(tcase, person_reads_time_and_severity);
-    tcase_add_test(tcase, journal_is_known_by_device_and_inode);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("log", default_level_is_info, topics_have_levels_of_their_own, level_alone_is_for_all_topics,
+                      unknown_words_are_reported_and_the_rest_holds, sink_gets_topic_level_and_text,
+                      line_below_the_level_is_not_made, hostile_text_stays_one_clean_line, endless_text_is_cut,
+                      journal_line_has_the_syslog_prefix, person_reads_time_and_severity,
+                      journal_is_known_by_device_and_inode);
 }

@@ -194,20 +194,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("map");
-    TCase *tcase = tcase_create("map");
-
-    tcase_add_test(tcase, empty_map_finds_nothing);
-    tcase_add_test(tcase, numbers_are_found_after_growth);
-    tcase_add_test(tcase, bytes_are_compared_whole);
-    tcase_add_test(tcase, second_put_of_a_key_changes_nothing);
-    tcase_add_test(tcase, removed_key_is_gone_and_may_come_back);
-    tcase_add_test(tcase, coming_and_going_does_not_grow_the_table);
-    tcase_add_test(tcase, visit_meets_each_entry_once_and_may_remove_it);
-    tcase_add_test(tcase, reserved_room_needs_no_more_memory);
-    tcase_add_test(tcase, absurd_reserve_is_refused);
-    tcase_add_test(tcase, two_maps_order_their_entries_differently);
-    tcase_add_test(tcase, failed_growth_leaks_nothing);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("map", empty_map_finds_nothing, numbers_are_found_after_growth, bytes_are_compared_whole,
+                      second_put_of_a_key_changes_nothing, removed_key_is_gone_and_may_come_back,
+                      coming_and_going_does_not_grow_the_table, visit_meets_each_entry_once_and_may_remove_it,
+                      reserved_room_needs_no_more_memory, absurd_reserve_is_refused,
+                      two_maps_order_their_entries_differently, failed_growth_leaks_nothing);
 }

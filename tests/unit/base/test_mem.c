@@ -240,24 +240,15 @@ int main(void)
     Suite *suite = suite_create("mem");
     TCase *tcase = tcase_create("mem");
 
-    tcase_add_test(tcase, blocks_are_aligned_to_64_bytes);
-    tcase_add_test(tcase, size_0_gives_a_block_of_its_own);
-    tcase_add_test(tcase, account_follows_alloc_and_free);
-    tcase_add_test(tcase, calloc_gives_zeros_small_and_large);
-    tcase_add_test(tcase, product_that_wraps_is_refused);
-    tcase_add_test(tcase, size_near_the_end_of_the_address_space_is_refused);
-    tcase_add_test(tcase, realloc_keeps_content_and_kind);
-    tcase_add_test(tcase, failed_realloc_leaves_the_old_block);
-    tcase_add_test(tcase, strndup_copies_bytes_with_zeros_inside);
-    tcase_add_test(tcase, strndup_of_all_memory_is_refused);
-    tcase_add_test(tcase, charge_counts_bytes_without_blocks);
-    tcase_add_test(tcase, nth_allocation_fails_once);
-    tcase_add_test(tcase, guard_counts_breaches_of_its_phase);
+    unit_add(tcase, blocks_are_aligned_to_64_bytes, size_0_gives_a_block_of_its_own, account_follows_alloc_and_free,
+             calloc_gives_zeros_small_and_large, product_that_wraps_is_refused,
+             size_near_the_end_of_the_address_space_is_refused, realloc_keeps_content_and_kind,
+             failed_realloc_leaves_the_old_block, strndup_copies_bytes_with_zeros_inside,
+             strndup_of_all_memory_is_refused, charge_counts_bytes_without_blocks, nth_allocation_fails_once,
+             guard_counts_breaches_of_its_phase);
     tcase_add_test_raise_signal(tcase, guard_that_aborts_ends_the_process_on_allocation, SIGABRT);
     tcase_add_test_raise_signal(tcase, foreign_pointer_ends_the_process, SIGABRT);
-    tcase_add_test(tcase, nothing_may_be_freed);
-    tcase_add_test(tcase, every_kind_has_a_name);
-    tcase_add_test(tcase, failed_alloc_helper_fails_each_in_turn);
+    unit_add(tcase, nothing_may_be_freed, every_kind_has_a_name, failed_alloc_helper_fails_each_in_turn);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

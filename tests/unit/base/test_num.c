@@ -57,14 +57,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("num");
-    TCase *tcase = tcase_create("num");
-
-    tcase_add_test(tcase, sum_that_wraps_is_refused_and_leaves_the_result);
-    tcase_add_test(tcase, product_that_wraps_is_refused_and_leaves_the_result);
-    tcase_add_test(tcase, rounding_up_refuses_to_wrap);
-    tcase_add_test(tcase, quotient_is_rounded_up);
-    tcase_add_test(tcase, sum_stops_at_the_cap);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("num", sum_that_wraps_is_refused_and_leaves_the_result,
+                      product_that_wraps_is_refused_and_leaves_the_result, rounding_up_refuses_to_wrap,
+                      quotient_is_rounded_up, sum_stops_at_the_cap);
 }

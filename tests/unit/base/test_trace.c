@@ -1,4 +1,4 @@
-/* The ring keeps the newest events, in order, whoever writes. */
+/* The ring keeps the newest events in order, whichever threads write. */
 #include "base/clean.h"
 #include "base/trace.h"
 #include "unit.h"
@@ -90,15 +90,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("trace");
-    TCase *tcase = tcase_create("trace");
-
-    tcase_add_test(tcase, fresh_ring_is_empty);
-    tcase_add_test(tcase, events_come_oldest_first);
-    tcase_add_test(tcase, small_copy_gives_the_newest);
-    tcase_add_test(tcase, full_ring_forgets_the_oldest);
-    tcase_add_test(tcase, events_of_several_threads_are_whole);
-    tcase_add_test(tcase, every_event_has_a_name);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("trace", fresh_ring_is_empty, events_come_oldest_first, small_copy_gives_the_newest,
+                      full_ring_forgets_the_oldest, events_of_several_threads_are_whole, every_event_has_a_name);
 }

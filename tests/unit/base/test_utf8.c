@@ -119,16 +119,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("utf8");
-    TCase *tcase = tcase_create("utf8");
-
-    tcase_add_test(tcase, every_scalar_value_survives_write_and_step);
-    tcase_add_test(tcase, begun_character_asks_for_more);
-    tcase_add_test(tcase, ill_formed_parts_have_their_maximal_length);
-    tcase_add_test(tcase, validity_names_the_first_bad_byte);
-    tcase_add_test(tcase, mended_text_has_one_replacement_for_each_ill_formed_part);
-    tcase_add_test(tcase, mended_text_is_cut_at_a_whole_character);
-    tcase_add_test(tcase, line_has_no_control_characters);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("utf8", every_scalar_value_survives_write_and_step, begun_character_asks_for_more,
+                      ill_formed_parts_have_their_maximal_length, validity_names_the_first_bad_byte,
+                      mended_text_has_one_replacement_for_each_ill_formed_part, mended_text_is_cut_at_a_whole_character,
+                      line_has_no_control_characters);
 }

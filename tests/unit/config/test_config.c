@@ -458,20 +458,12 @@ int main(void)
 
     tcase_add_loop_test(facts, errors_are_reported_with_line_path_value_and_what_is_expected, 0,
                         (int)COUNTOF(refusals));
-    tcase_add_test(facts, an_empty_object_is_a_complete_configuration);
-    tcase_add_test(facts, every_setting_is_stored_in_its_field);
-    tcase_add_test(facts, settings_of_the_governor_are_stored_in_thousandths);
-    tcase_add_test(facts, the_first_model_is_the_default_unless_stated);
-    tcase_add_test(facts, all_errors_are_reported);
-    tcase_add_test(facts, the_command_line_overrides_the_file);
-    tcase_add_test(facts, a_missing_file_is_named);
-    tcase_add_test(facts, a_folder_is_refused);
-    tcase_add_test(facts, settings_of_sense_are_stored_and_compared_text_by_text);
-    tcase_add_test(facts, a_comparison_names_each_setting_that_differs);
-    tcase_add_test(facts, equal_snapshots_differ_in_nothing);
-    tcase_add_test(facts, the_manual_has_every_setting);
-    tcase_add_test(facts, the_example_is_a_configuration);
-    tcase_add_test(facts, failed_allocations_leak_nothing);
+    unit_add(facts, an_empty_object_is_a_complete_configuration, every_setting_is_stored_in_its_field,
+             settings_of_the_governor_are_stored_in_thousandths, the_first_model_is_the_default_unless_stated,
+             all_errors_are_reported, the_command_line_overrides_the_file, a_missing_file_is_named, a_folder_is_refused,
+             settings_of_sense_are_stored_and_compared_text_by_text, a_comparison_names_each_setting_that_differs,
+             equal_snapshots_differ_in_nothing, the_manual_has_every_setting, the_example_is_a_configuration,
+             failed_allocations_leak_nothing);
     suite_add_tcase(suite, facts);
     return unit_run(suite);
 }

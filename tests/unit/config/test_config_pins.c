@@ -26,7 +26,7 @@ static void on_sentence(void *owner, const char *sentence)
     }
 }
 
-/* The configuration whose model pins @list, or NULL. */
+/* Returns a configuration with a model that pins @list, or NULL. */
 static struct config *parse(const char *list, struct report *report)
 {
     struct config *config = NULL;
@@ -247,11 +247,8 @@ int main(void)
     TCase *tcase = tcase_create("pins");
 
     tcase_add_loop_test(tcase, errors_are_reported_with_their_place, 0, (int)COUNTOF(refusals));
-    tcase_add_test(tcase, more_than_sixteen_are_refused);
-    tcase_add_test(tcase, a_text_is_stored_unchanged);
-    tcase_add_test(tcase, a_file_is_read_and_must_be_text);
-    tcase_add_test(tcase, messages_and_tools_are_what_an_app_would_send);
-    tcase_add_test(tcase, a_comparison_sees_every_part_of_a_pin);
+    unit_add(tcase, more_than_sixteen_are_refused, a_text_is_stored_unchanged, a_file_is_read_and_must_be_text,
+             messages_and_tools_are_what_an_app_would_send, a_comparison_sees_every_part_of_a_pin);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -107,16 +107,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("policy");
-    TCase *facts = tcase_create("facts");
-
-    tcase_add_test(facts, root_and_the_daemons_own_user_are_administrators);
-    tcase_add_test(facts, a_stranger_has_interactive_requests_and_no_admin_rights);
-    tcase_add_test(facts, only_the_first_matching_rule_applies);
-    tcase_add_test(facts, a_rule_may_take_rights_from_root);
-    tcase_add_test(facts, a_group_is_primary_or_one_of_the_others);
-    tcase_add_test(facts, a_rule_with_user_and_group_needs_both);
-    tcase_add_test(facts, a_low_ceiling_lowers_the_default_class);
-    suite_add_tcase(suite, facts);
-    return unit_run(suite);
+    return unit_facts("policy", root_and_the_daemons_own_user_are_administrators,
+                      a_stranger_has_interactive_requests_and_no_admin_rights, only_the_first_matching_rule_applies,
+                      a_rule_may_take_rights_from_root, a_group_is_primary_or_one_of_the_others,
+                      a_rule_with_user_and_group_needs_both, a_low_ceiling_lowers_the_default_class);
 }

@@ -1,6 +1,6 @@
 /*
  * Attention and the store of K and V: the same bits in every set, however rows are cut into chunks and items into
- * ranges; near the truth; blind to what it must not see
+ * ranges; near the truth; independent of positions that it must not attend to
  */
 #include "fixture.h"
 #include "unit.h"
@@ -14,7 +14,7 @@
 #define N_FAST  (FIXTURE_N_SETS - 1)
 #define N_PAGES 6
 
-/* One sequence whose pages lie in disorder in the pool, with another layer's part before each. */
+/* One sequence with pages in disorder in the pool, and another layer's part before each. */
 struct scene {
     struct kern_kv_shape shape;
     uint32_t n_heads;
@@ -165,7 +165,7 @@ static float near_half(float x)
 }
 
 /* out = H x within each run of @width: H has 1 where the bits that row and column share are even in number. */
-static void turn(const double *x, uint32_t dim, uint32_t width, double *out)
+static void hadamard(const double *x, uint32_t dim, uint32_t width, double *out)
 {
     for (uint32_t i = 0; i < dim; i++) {
         out[i] = 0;
@@ -175,7 +175,7 @@ static void turn(const double *x, uint32_t dim, uint32_t width, double *out)
     }
 }
 
-/* What the head @x is when it is read again. Turning is exact for the numbers of this test. */
+/* Computes what a stored head @x reads as. The transform is exact for the numbers of this test. */
 static void store_head(enum kern_kv kv, const float *x, uint32_t dim, double *out)
 {
     const uint32_t width = dim & -dim;
@@ -189,7 +189,7 @@ static void store_head(enum kern_kv kv, const float *x, uint32_t dim, double *ou
     if (kv == KERN_KV_F16 || kv == KERN_KV_F32) {
         return;
     }
-    turn(out, dim, width, y);
+    hadamard(out, dim, width, y);
     for (uint32_t i = 0; i < dim; i++) {
         lo = fminf(lo, (float)y[i]);
         hi = fmaxf(hi, (float)y[i]);
@@ -199,13 +199,13 @@ static void store_head(enum kern_kv kv, const float *x, uint32_t dim, double *ou
     for (uint32_t i = 0; i < dim; i++) {
         y[i] = (double)d * (double)fmaxf(rintf(((float)y[i] - m) * (1.0f / d)), least) + (double)m;
     }
-    turn(y, dim, width, out);
+    hadamard(y, dim, width, out);
     for (uint32_t i = 0; i < dim; i++) {
         out[i] /= width;
     }
 }
 
-/* What is stored for all heads at @x; free(). */
+/* Returns what is stored for all heads at @x; free() it. */
 static double *store_all(const struct scene *scene, const float *x)
 {
     const uint32_t dim = scene->shape.head_dim;
@@ -305,13 +305,13 @@ static uint8_t *one_stored(const struct kern_ops *ops, enum kern_kv kv, const fl
     return page;
 }
 
-/* The same for the head that is @y when it is turned. */
-static uint8_t *one_turned(const struct kern_ops *ops, enum kern_kv kv, const double *y, uint32_t dim)
+/* Stores the head that is @y after the transform; returns the page as one_head() does. */
+static uint8_t *one_transformed(const struct kern_ops *ops, enum kern_kv kv, const double *y, uint32_t dim)
 {
     double wide[32];
     float x[32];
 
-    turn(y, dim, dim & -dim, wide);
+    hadamard(y, dim, dim & -dim, wide);
     for (uint32_t i = 0; i < dim; i++) {
         x[i] = (float)(wide[i] / (dim & -dim));
     }
@@ -330,14 +330,14 @@ START_TEST(heads_round_as_written)
     if (!ops) {
         return;
     }
-    page = one_turned(ops, KERN_KV_Q8, y8, 8);
+    page = one_transformed(ops, KERN_KV_Q8, y8, 8);
     ck_assert(memcmp(page + 3 * 8, q8, 8) == 0);
     ck_assert_uint_eq(half_load(page + 16 * 8 + 3 * 2), half_from_float(1.0f));
     ck_assert_uint_eq(page[2 * 8 + 7], 0x5a);
     ck_assert_uint_eq(page[4 * 8], 0x5a);
     free(page);
 
-    page = one_turned(ops, KERN_KV_Q4, y4, 8);
+    page = one_transformed(ops, KERN_KV_Q4, y4, 8);
     ck_assert(memcmp(page + 3 * 4, q4, 4) == 0);
     ck_assert_uint_eq(half_load(page + 16 * 4 + 3 * 4), half_from_float(1.0f));
     ck_assert_uint_eq(half_load(page + 16 * 4 + 3 * 4 + 2), half_from_float(-2.0f));
@@ -359,13 +359,13 @@ START_TEST(heads_that_cannot_be_rounded_are_nan_and_even_ones_are_exact)
     for (size_t i = 0; ops && i < COUNTOF(odd) * 26; i++) { /* in the eights and in what they leave */
         memset(x, 0, sizeof(x));
         x[i % 26] = odd[i / 26];
-        page = one_turned(ops, kv, x, 26);
+        page = one_transformed(ops, kv, x, 26);
         ck_assert(isnan(half_to_float(half_load(page + scale_at))));
         free(page);
     }
     memset(x, 0, sizeof(x));
     x[5] = -0.0;
-    page = ops ? one_turned(ops, kv, x, 26) : NULL;
+    page = ops ? one_transformed(ops, kv, x, 26) : NULL;
     for (size_t i = 0; page && i < (kv == KERN_KV_Q8 ? 26 : 13); i++) {
         ck_assert_uint_eq(page[3 * (kv == KERN_KV_Q8 ? 26 : 13) + i], 0);
     }

@@ -244,19 +244,15 @@ int main(void)
     TCase *quota = tcase_create("quota");
     TCase *cpu = tcase_create("cpu");
 
-    tcase_add_test(quota, a_quota_of_one_and_a_half_processors_is_one);
-    tcase_add_test(quota, the_tightest_parent_decides);
-    tcase_add_test(quota, less_than_one_processor_is_one);
+    unit_add(quota, a_quota_of_one_and_a_half_processors_is_one, the_tightest_parent_decides,
+             less_than_one_processor_is_one);
     tcase_add_loop_test(quota, version_1_is_understood_by_either_mount, 0, 2);
     tcase_add_test(quota, a_path_that_only_the_host_sees_ends_at_the_mount);
     tcase_add_loop_test(quota, nothing_readable_is_no_limit, 0, 5);
     tcase_add_test(quota, threads_follow_the_affinity_mask);
     suite_add_tcase(suite, quota);
-    tcase_add_test(cpu, feature_words_become_bits);
-    tcase_add_test(cpu, registers_that_are_not_saved_are_not_used);
-    tcase_add_test(cpu, a_missing_extension_is_missing);
-    tcase_add_test(cpu, a_set_is_chosen_only_with_all_that_it_needs);
-    tcase_add_test(cpu, sets_have_names_and_others_are_refused);
+    unit_add(cpu, feature_words_become_bits, registers_that_are_not_saved_are_not_used, a_missing_extension_is_missing,
+             a_set_is_chosen_only_with_all_that_it_needs, sets_have_names_and_others_are_refused);
     suite_add_tcase(suite, cpu);
     return unit_run(suite);
 }

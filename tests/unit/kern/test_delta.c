@@ -53,7 +53,7 @@ static void make(struct scene *scene, enum fixture_kind kind, uint64_t seed)
     scene->state_bytes = ((size_t)(scene->n_taps - 1) * scene->n_channels + n_matrix) * sizeof(float);
     for (int i = 0; i < 2; i++) {
         scene->states[i] = malloc(scene->state_bytes);
-        memset(scene->states[i], 0x5a, scene->state_bytes); /* what others left there */
+        memset(scene->states[i], 0x5a, scene->state_bytes); /* left there by others */
     }
 }
 
@@ -108,7 +108,7 @@ static void convolve(const struct kern_ops *ops, const struct scene *scene, uint
     }
 }
 
-/* In laps of @n_lap rows. */
+/* Runs the rows in laps of @n_lap. */
 static void learn(const struct kern_ops *ops, const struct scene *scene, uint32_t from, uint32_t to, uint32_t n_lap)
 {
     struct kern_run runs[2];

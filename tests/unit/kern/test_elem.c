@@ -16,7 +16,7 @@
 #define N_FAST  (FIXTURE_N_SETS - 1)
 #define MAX_LEN 70
 
-/* Of the table of 512 positions by 64 columns with base 10000: no machine may give another. */
+/* Hash of the table of 512 positions by 64 columns with base 10000: every machine must give the same. */
 #define ROPE_HASH 17724596575815471180u
 
 struct vectors {
@@ -241,9 +241,9 @@ START_TEST(argmax_takes_the_lowest_of_equals_and_never_nan)
 }
 END_TEST
 
-/* Turns @n_rows rows of two heads of @head_dim, the first n_rot of each, by @ops. */
-static float *turned(const struct kern_ops *ops, enum kern_rope_order order, uint32_t head_dim, uint32_t n_rot,
-                     const float *x, const float *table)
+/* Rotates @n_rows rows of two heads of @head_dim, the first n_rot of each, by @ops. */
+static float *rotated(const struct kern_ops *ops, enum kern_rope_order order, uint32_t head_dim, uint32_t n_rot,
+                      const float *x, const float *table)
 {
     static const uint32_t pos[3] = { 5, 0, 2 };
     struct kern_rope op = { .order = order, .n_heads = 2, .head_dim = head_dim, .n_rot = n_rot, .table = table };
@@ -275,8 +275,8 @@ START_TEST(sets_rotate_alike_and_leave_the_rest_of_a_head)
 
             rope_table(&shape, 0, 6, table);
             fixture_fill(x, n, FIXTURE_EXTREME, &random);
-            expected = turned(fixture_set(0), order, head_dim, n_rot, x, table);
-            got = turned(ops, order, head_dim, n_rot, x, table);
+            expected = rotated(fixture_set(0), order, head_dim, n_rot, x, table);
+            got = rotated(ops, order, head_dim, n_rot, x, table);
 
             fixture_same(got, expected, n, "rope");
             for (uint32_t i = n_rot; i < head_dim; i++) {
@@ -289,7 +289,7 @@ START_TEST(sets_rotate_alike_and_leave_the_rest_of_a_head)
 }
 END_TEST
 
-START_TEST(rotation_turns_the_pairs_that_the_order_names)
+START_TEST(rotation_follows_the_order_of_pairs)
 {
     const struct kern_ops *ops = fixture_set(_i / 2);
     const bool adjacent = _i % 2 == 0;
@@ -393,10 +393,9 @@ int main(void)
     tcase_add_loop_test(tcase, gates_at_the_ends_of_the_range_are_zero_or_the_gate, 0, 2 * FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, argmax_takes_the_lowest_of_equals_and_never_nan, 0, FIXTURE_N_SETS);
     tcase_add_loop_test(tcase, sets_rotate_alike_and_leave_the_rest_of_a_head, 0, 2 * N_FAST);
-    tcase_add_loop_test(tcase, rotation_turns_the_pairs_that_the_order_names, 0, 2 * FIXTURE_N_SETS);
-    tcase_add_test(tcase, rope_table_follows_base_scale_divisors_and_magnitude);
-    tcase_add_test(tcase, rope_table_has_known_bits);
-    tcase_add_test(tcase, halves_survive_the_way_there_and_back);
+    tcase_add_loop_test(tcase, rotation_follows_the_order_of_pairs, 0, 2 * FIXTURE_N_SETS);
+    unit_add(tcase, rope_table_follows_base_scale_divisors_and_magnitude, rope_table_has_known_bits,
+             halves_survive_the_way_there_and_back);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,5 +1,5 @@
 /*
- * Pool: every item exactly once, nobody waits for who has not begun, sleepers are woken, idle costs nothing
+ * Pool: every item exactly once, no wait for a worker that has not begun, wake-ups, no cost while idle
  */
 #include "unit.h"
 
@@ -244,14 +244,10 @@ int main(void)
     TCase *tcase = tcase_create("pool");
 
     tcase_add_loop_test(tcase, every_item_is_done_once_whatever_the_split, 0, 5);
-    tcase_add_test(tcase, a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun);
-    tcase_add_test(tcase, pieces_differ_by_one_grain_at_most);
-    tcase_add_test(tcase, many_operations_in_a_row_see_each_others_results);
-    tcase_add_test(tcase, sleeping_workers_and_a_sleeping_caller_are_woken);
-    tcase_add_test(tcase, an_idle_pool_uses_no_processor);
-    tcase_add_test(tcase, an_operation_allocates_nothing);
-    tcase_add_test(tcase, a_pool_without_memory_is_a_fault);
-    tcase_add_test(tcase, a_core_that_is_not_there_is_no_fault);
+    unit_add(tcase, a_worker_that_is_held_up_keeps_only_the_piece_that_it_has_begun, pieces_differ_by_one_grain_at_most,
+             many_operations_in_a_row_see_each_others_results, sleeping_workers_and_a_sleeping_caller_are_woken,
+             an_idle_pool_uses_no_processor, an_operation_allocates_nothing, a_pool_without_memory_is_a_fault,
+             a_core_that_is_not_there_is_no_fault);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

@@ -1,6 +1,5 @@
 /*
- * Writing formats: as near to the floats as another program's quantiser, nearer than plain rounding, and no float is
- * too odd for it
+ * Writing formats: as near to the floats as another program's quantiser, nearer than plain rounding, and for any floats
  */
 #include "fixture.h"
 #include "unit.h"
@@ -18,7 +17,7 @@
 #define ROW_CAP  (4 * 512)
 #define NEAR_TOP 1.0 /* of the other program's squared error: what we may have at most */
 
-/* How a plain quantiser would do it: each run by its largest magnitude or by its ends, scales rounded to bits. */
+/* A plain quantiser: each run by its largest magnitude or by its ends, scales rounded to bits. */
 static const struct format {
     const char *name;
     uint32_t type;
@@ -222,7 +221,7 @@ START_TEST(zeros_stay_zeros)
 }
 END_TEST
 
-/* Rows whose scales leave a half's range on either side, or that are all alike. */
+/* Rows with scales beyond the range of a half on either side, or with equal elements. */
 START_TEST(odd_rows_give_finite_weights_no_further_off_than_the_largest)
 {
     static const float factors[] = { 0x1p-149f, 0x1p-30f, 0x1p-20f, 1.0f, 0x1p+15f };
@@ -270,7 +269,7 @@ START_TEST(floats_beyond_the_range_of_a_format_stay_finite)
 }
 END_TEST
 
-START_TEST(what_cannot_be_written_is_refused_and_nothing_is)
+START_TEST(refused_rows_write_nothing)
 {
     static const float odd[] = { INFINITY, -INFINITY, NAN };
     const uint32_t type = fixture_types[_i];
@@ -331,7 +330,7 @@ int main(void)
     tcase_add_loop_test(tcase, zeros_stay_zeros, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, odd_rows_give_finite_weights_no_further_off_than_the_largest, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, floats_beyond_the_range_of_a_format_stay_finite, 0, FIXTURE_N_TYPES);
-    tcase_add_loop_test(tcase, what_cannot_be_written_is_refused_and_nothing_is, 0, FIXTURE_N_TYPES);
+    tcase_add_loop_test(tcase, refused_rows_write_nothing, 0, FIXTURE_N_TYPES);
     tcase_add_loop_test(tcase, a_row_is_written_whole_and_no_further_at_any_address, 0, FIXTURE_N_TYPES);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);

@@ -131,14 +131,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("heap");
-    TCase *tcase = tcase_create("heap");
-
-    tcase_add_test(tcase, empty_heap_has_no_first);
-    tcase_add_test(tcase, nodes_come_in_order);
-    tcase_add_test(tcase, order_survives_removal_from_the_middle);
-    tcase_add_test(tcase, changed_node_finds_its_place);
-    tcase_add_test(tcase, lack_of_memory_leaves_the_heap_as_it_was);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("heap", empty_heap_has_no_first, nodes_come_in_order, order_survives_removal_from_the_middle,
+                      changed_node_finds_its_place, lack_of_memory_leaves_the_heap_as_it_was);
 }

@@ -12,7 +12,7 @@
 /* Every 40,009th float: some 107,000 of them, of all sizes and both signs. */
 #define STRIDE 40009
 
-/* Of exp, log and tanh over these floats: no machine may give others. */
+/* Hashes of exp, log and tanh over these floats: every machine must give the same. */
 #define EXP_HASH  9126632994126215435u
 #define LOG_HASH  3659231319276739067u
 #define TANH_HASH 8880764415870727848u
@@ -25,7 +25,7 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* How far @got is from @truth, in units of the last place of @truth. */
+/* Returns the distance of @got from @truth in units of the last place of @truth. */
 static double units(float got, double truth)
 {
     int exponent;
@@ -152,17 +152,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tensor-real");
-    TCase *tcase = tcase_create("real");
-
-    tcase_add_test(tcase, exp_errs_by_less_than_1_1_units);
-    tcase_add_test(tcase, exp_is_right_at_the_edges);
-    tcase_add_test(tcase, log_errs_by_less_than_a_unit);
-    tcase_add_test(tcase, log_is_right_at_the_edges);
-    tcase_add_test(tcase, wide_functions_are_near_the_truth);
-    tcase_add_test(tcase, tanh_errs_by_less_than_2_units_and_is_odd);
-    tcase_add_test(tcase, tanh_is_right_at_the_edges);
-    tcase_add_test(tcase, exp_log_and_tanh_have_known_bits);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("tensor-real", exp_errs_by_less_than_1_1_units, exp_is_right_at_the_edges,
+                      log_errs_by_less_than_a_unit, log_is_right_at_the_edges, wide_functions_are_near_the_truth,
+                      tanh_errs_by_less_than_2_units_and_is_odd, tanh_is_right_at_the_edges,
+                      exp_log_and_tanh_have_known_bits);
 }

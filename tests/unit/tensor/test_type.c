@@ -143,16 +143,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tensor-type");
-    TCase *tcase = tcase_create("type");
-
-    tcase_add_test(tcase, published_types_have_their_names_and_sizes);
-    tcase_add_test(tcase, other_types_are_unknown);
-    tcase_add_test(tcase, rows_are_whole_blocks_and_never_wrap);
-    tcase_add_test(tcase, a_shape_knows_its_sizes);
-    tcase_add_test(tcase, a_shape_may_be_empty);
-    tcase_add_test(tcase, shapes_that_do_not_fit_are_refused);
-    tcase_add_test(tcase, block_structs_have_the_size_of_the_table);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("tensor-type", published_types_have_their_names_and_sizes, other_types_are_unknown,
+                      rows_are_whole_blocks_and_never_wrap, a_shape_knows_its_sizes, a_shape_may_be_empty,
+                      shapes_that_do_not_fit_are_refused, block_structs_have_the_size_of_the_table);
 }

@@ -1,5 +1,5 @@
 /*
- * Which format each tensor gets, by the habits of public files.
+ * The format of each tensor, as in published files.
  */
 #include "base/clean.h"
 #include "tool/mix.h"
@@ -99,15 +99,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tool-mix");
-    TCase *tcase = tcase_create("facts");
-
-    tcase_add_test(tcase, only_matrices_are_rounded);
-    tcase_add_test(tcase, a_plain_mix_has_one_format_except_for_the_output);
-    tcase_add_test(tcase, finer_layers_are_the_first_and_last_eighth_and_each_third_between);
-    tcase_add_test(tcase, tensors_outside_layers_get_the_base_format);
-    tcase_add_test(tcase, rows_that_are_not_whole_blocks_get_smaller_blocks_or_f16);
-    tcase_add_test(tcase, every_mix_is_found_by_its_name_and_no_other);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("tool-mix", only_matrices_are_rounded, a_plain_mix_has_one_format_except_for_the_output,
+                      finer_layers_are_the_first_and_last_eighth_and_each_third_between,
+                      tensors_outside_layers_get_the_base_format,
+                      rows_that_are_not_whole_blocks_get_smaller_blocks_or_f16,
+                      every_mix_is_found_by_its_name_and_no_other);
 }

@@ -2,7 +2,6 @@
  * A reader shows the logits of every token that is looked at, with the bits of a text that ends there.
  */
 #include "base/clean.h"
-#include "tool/survey.h"
 #include "tool/reader.h"
 #include "tool/survey.h"
 #include "unit.h"
@@ -161,11 +160,9 @@ int main(void)
     TCase *tcase = tcase_create("facts");
 
     tcase_add_checked_fixture(tcase, NULL, close_reader);
-    tcase_add_test(tcase, every_row_has_the_bits_of_a_text_that_ends_there);
-    tcase_add_test(tcase, logits_begin_at_the_index_that_was_asked_for);
-    tcase_add_test(tcase, a_step_passes_on_at_most_its_limit);
-    tcase_add_test(tcase, the_size_of_a_token_is_that_in_an_engine);
-    tcase_add_test(tcase, tokens_that_do_not_fit_are_refused_with_a_sentence);
+    unit_add(tcase, every_row_has_the_bits_of_a_text_that_ends_there, logits_begin_at_the_index_that_was_asked_for,
+             a_step_passes_on_at_most_its_limit, the_size_of_a_token_is_that_in_an_engine,
+             tokens_that_do_not_fit_are_refused_with_a_sentence);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }

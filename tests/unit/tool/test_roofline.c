@@ -170,14 +170,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tool-roofline");
-    TCase *tcase = tcase_create("facts");
-
-    tcase_add_test(tcase, every_number_of_the_page_is_right);
-    tcase_add_test(tcase, common_claims_are_within_the_bounds);
-    tcase_add_test(tcase, occupied_memory_holds_no_context);
-    tcase_add_test(tcase, quantities_have_units_of_1000_and_1024);
-    tcase_add_test(tcase, other_text_is_refused);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("tool-roofline", every_number_of_the_page_is_right, common_claims_are_within_the_bounds,
+                      occupied_memory_holds_no_context, quantities_have_units_of_1000_and_1024, other_text_is_refused);
 }

@@ -85,15 +85,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tool-score");
-    TCase *tcase = tcase_create("facts");
-
-    tcase_add_test(tcase, equal_logits_have_a_perplexity_of_the_vocabulary_size);
-    tcase_add_test(tcase, large_logits_do_not_overflow);
-    tcase_add_test(tcase, divergence_is_from_the_reference_to_the_model);
-    tcase_add_test(tcase, a_model_does_not_diverge_from_itself);
-    tcase_add_test(tcase, errors_are_standard_errors_of_a_mean);
-    tcase_add_test(tcase, logits_that_are_not_numbers_give_nan);
-    suite_add_tcase(suite, tcase);
-    return unit_run(suite);
+    return unit_facts("tool-score", equal_logits_have_a_perplexity_of_the_vocabulary_size, large_logits_do_not_overflow,
+                      divergence_is_from_the_reference_to_the_model, a_model_does_not_diverge_from_itself,
+                      errors_are_standard_errors_of_a_mean, logits_that_are_not_numbers_give_nan);
 }

@@ -168,11 +168,10 @@ int main(void)
     TCase *tcase = tcase_create("facts");
 
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, each_family_of_the_truth_folder_runs_and_uses_all_its_tensors);
-    tcase_add_test(tcase, a_tensor_that_the_family_does_not_read_is_surplus);
-    tcase_add_test(tcase, a_missing_tensor_is_named_and_the_vocabulary_is_still_checked);
-    tcase_add_test(tcase, with_an_output_tensor_a_token_reads_one_row_of_the_embedding);
-    tcase_add_test(tcase, an_unknown_family_leaves_tensors_unknown);
+    unit_add(tcase, each_family_of_the_truth_folder_runs_and_uses_all_its_tensors,
+             a_tensor_that_the_family_does_not_read_is_surplus,
+             a_missing_tensor_is_named_and_the_vocabulary_is_still_checked,
+             with_an_output_tensor_a_token_reads_one_row_of_the_embedding, an_unknown_family_leaves_tensors_unknown);
     suite_add_tcase(suite, tcase);
     return unit_run(suite);
 }
