@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""docs/protocol.md is true: its frames are frames, and its client runs."""
+"""docs/protocol.md is true: its frames are frames, and its client runs. The examples of libsotto's pages compile."""
 import os
 import re
 import subprocess
@@ -70,6 +70,20 @@ def the_client_on_the_page_streams_an_answer():
                              env={**os.environ, "SOTTO_SOCKET": fake.path})
 
         equal((got.returncode, got.stdout), (0, b" upon a time"), got.stderr.decode())
+
+
+@fact
+def the_examples_of_header_and_manual_compile():
+    for path, pattern in [("clients/sotto.h", r"(?:^ \*     .*\n|^ \*\n)+"),
+                          ("docs/man/sotto.3", r"^\.Bd.*\n((?:.*\n)+?)\.Ed")]:
+        with open(os.path.join(TOP, path), encoding="utf-8") as page:
+            example = max((match[0] for match in re.finditer(pattern, page.read(), re.MULTILINE)), key=len)
+        code = re.sub(r"^ \*|^\.[BE]d.*", "", example, flags=re.MULTILINE).replace("\\en", "\\n")
+        tap.holds("sotto_close(" in code and "_destroy(" in code, code)
+        program = f"#include <sotto.h>\n#include <stdio.h>\nvoid example(void);\nvoid example(void)\n{{\n{code}\n}}\n"
+        done = subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", os.path.join(TOP, "clients"),
+                               "-x", "c", "-"], input=program, capture_output=True, text=True, timeout=60)
+        equal((done.returncode, done.stderr), (0, ""), path + "\n" + program)
 
 
 if __name__ == "__main__":
