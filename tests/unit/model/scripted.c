@@ -8,15 +8,15 @@
 const uint32_t scripted_prompt[SCRIPTED_PROMPT] = { 1, 50, 7,   123, 9,  77, 250, 3,   18, 4,
                                                     5, 6,  111, 99,  42, 31, 8,   200, 13, 17 };
 
-struct model *scripted_open(const struct fixture_setup *setup)
+struct model *scripted_open(const struct model_fixture_setup *setup)
 {
-    struct fixture_setup mine = *setup;
+    struct model_fixture_setup mine = *setup;
     char path[64];
 
     tiny_file(&(struct tiny){ .arch = NULL }, path, sizeof(path));
     mine.backend = mine.backend ? mine.backend : "fake";
     mine.kv_format = "f16";
-    return fixture_open(path, &mine);
+    return model_fixture_open(path, &mine);
 }
 
 const char *scripted_script(const char *text)
@@ -84,7 +84,7 @@ struct step_result scripted_run_one(struct model *model, uint32_t id, uint32_t n
 
 struct model *scripted_pool(uint32_t n_pages)
 {
-    return scripted_open(&(struct fixture_setup){
+    return scripted_open(&(struct model_fixture_setup){
         .n_threads = 1, .n_sequences = 8, .n_parts = 1, .kv_bytes = (uint64_t)n_pages * TINY_PAGE_BYTES });
 }
 
@@ -100,16 +100,16 @@ struct model_figures scripted_figures(const struct model *model)
     return figures;
 }
 
-void scripted_drive(struct model *model, struct fixture_stream *stream)
+void scripted_drive(struct model *model, struct model_fixture_stream *stream)
 {
-    fixture_drive(model, stream, 1, 64, NULL, NULL);
+    model_fixture_drive(model, stream, 1, 64, NULL, NULL);
     scripted_figures(model);
 }
 
-void scripted_check_answer(const struct fixture_stream *stream)
+void scripted_check_answer(const struct model_fixture_stream *stream)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream alone = *stream;
+    struct model_fixture_stream alone = *stream;
 
     alone.n_answer = 0;
     alone.salt = "";

@@ -13,7 +13,7 @@
 extern const uint32_t scripted_prompt[SCRIPTED_PROMPT];
 
 /* Opens a tiny model with F16 pages, on the fake backend unless @setup names another. */
-struct model *scripted_open(const struct fixture_setup *setup);
+struct model *scripted_open(const struct model_fixture_setup *setup);
 
 /* Writes @text to a script file for the fake backend. Returns its path, which is valid until the next call. */
 const char *scripted_script(const char *text);
@@ -40,10 +40,10 @@ struct model *scripted_pool(uint32_t n_pages);
 struct model_figures scripted_figures(const struct model *model);
 
 /* Drives one stream to its end. */
-void scripted_drive(struct model *model, struct fixture_stream *stream);
+void scripted_drive(struct model *model, struct model_fixture_stream *stream);
 
 /* Checks that the answer of @stream is the one of an unshared sequence in a new model. */
-void scripted_check_answer(const struct fixture_stream *stream);
+void scripted_check_answer(const struct model_fixture_stream *stream);
 
 /* Returns a random number below @below (splitmix64). */
 uint32_t scripted_draw(uint64_t *seed, uint32_t below);

@@ -13,13 +13,13 @@
 #define PINS     "pins" /* the pins' domain */
 #define N_ANSWER 8
 #define N_TOKENS 256 /* of both kinds of models */
-#define N_LOGITS ((size_t)N_ANSWER * FIXTURE_VOCAB)
+#define N_LOGITS ((size_t)N_ANSWER * MODEL_FIXTURE_VOCAB)
 
 /* Returns a stream of @n_prompt tokens, of which the first @n_same are equal in every stream. */
-static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same)
+static struct model_fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same)
 {
     static uint32_t n_made;
-    struct fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true, .pins = PINS };
+    struct model_fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true, .pins = PINS };
 
     stream.id = ++n_made;
     for (uint32_t i = 0; i < n_prompt; i++) {
@@ -31,13 +31,13 @@ static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same)
 /* Computes the first @n tokens of all streams in @salt's domain, without pinning them. Returns the sequence. */
 static uint32_t compute(struct model *model, const char *salt, uint32_t n)
 {
-    struct fixture_stream stream = stream_of(n, n);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 9 };
+    struct model_fixture_stream stream = stream_of(n, n);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 9 };
 
     stream.n_wanted = 1;
     stream.salt = salt;
-    fixture_begin(&run);
-    while (fixture_turn(&run, NULL, NULL)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     return stream.id;
 }
@@ -51,9 +51,9 @@ static void pin(struct model *model, uint32_t id, uint32_t n)
 /* ---- finding */
 
 /* Rows that a stream finds of a pin of @n_pin tokens. */
-static const struct meeting {
+static const struct overlap {
     uint32_t n_pin, n_same, n_prompt, n_found;
-} meetings[] = {
+} overlaps[] = {
     { 40, 40, 60, 40 },                     /* two pages, and eight copied rows */
     { 40, 40, 40, 39 },                     /* equal: its last row is computed */
     { 32, 32, 60, 32 }, { 34, 34, 60, 32 }, /* two rows more are not worth a page */
@@ -62,15 +62,15 @@ static const struct meeting {
 
 START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_a_pin)
 {
-    const struct meeting *meeting = &meetings[_i];
+    const struct overlap *overlap = &overlaps[_i];
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same);
+    struct model_fixture_stream stream = stream_of(overlap->n_prompt, overlap->n_same);
 
-    pin(model, 1, meeting->n_pin);
+    pin(model, 1, overlap->n_pin);
     scripted_drive(model, &stream);
 
-    ck_assert_uint_eq(stream.n_cached, meeting->n_found);
-    ck_assert_uint_eq(stream.n_pinned, meeting->n_found);
+    ck_assert_uint_eq(stream.n_cached, overlap->n_found);
+    ck_assert_uint_eq(stream.n_pinned, overlap->n_found);
     scripted_check_answer(&stream);
 }
 END_TEST
@@ -78,7 +78,7 @@ END_TEST
 START_TEST(a_sequence_without_the_domain_finds_nothing)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     stream.pins = NULL;
     pin(model, 1, 40);
@@ -92,7 +92,7 @@ END_TEST
 START_TEST(an_unshared_sequence_finds_a_pin_and_leaves_nothing)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     stream.salt = "";
     pin(model, 1, 40);
@@ -113,9 +113,9 @@ START_TEST(pages_behind_a_pin_are_not_found_by_other_domains)
 
     for (size_t i = 0; i < COUNTOF(lengths); i++) {
         struct model *model = scripted_pool(32);
-        struct fixture_stream mine = stream_of(lengths[i], lengths[i]);
-        struct fixture_stream theirs = stream_of(lengths[i], lengths[i]);
-        struct fixture_stream again = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream mine = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream theirs = stream_of(lengths[i], lengths[i]);
+        struct model_fixture_stream again = stream_of(lengths[i], lengths[i]);
 
         theirs.salt = "other";
         pin(model, 1, 32);
@@ -137,13 +137,13 @@ END_TEST
 START_TEST(pages_of_others_do_not_hide_its_own)
 {
     cleanup(model_closep) struct model *model = scripted_pool(256);
-    struct fixture_stream mine = stream_of(28, 28);
-    struct fixture_stream again = mine;
+    struct model_fixture_stream mine = stream_of(28, 28);
+    struct model_fixture_stream again = mine;
 
     pin(model, 1, 16);
     scripted_drive(model, &mine);
     for (uint32_t i = 0; i < 100; i++) {
-        struct fixture_stream theirs = stream_of(28, 16);
+        struct model_fixture_stream theirs = stream_of(28, 16);
 
         theirs.salt = "other";
         scripted_drive(model, &theirs);
@@ -158,7 +158,7 @@ END_TEST
 START_TEST(a_longer_pin_shares_the_pages_of_a_shorter_one)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(70, 64);
+    struct model_fixture_stream stream = stream_of(70, 64);
 
     pin(model, 1, 32);
     pin(model, 2, 64);
@@ -174,13 +174,13 @@ END_TEST
 START_TEST(a_turn_that_discards_its_rows_finds_the_pin_again)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream first = stream_of(40, 0);
-    struct fixture_stream second = stream_of(60, 32);
-    struct fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 5 };
+    struct model_fixture_stream first = stream_of(40, 0);
+    struct model_fixture_stream second = stream_of(60, 32);
+    struct model_fixture_run run = { .model = model, .streams = &first, .n_streams = 1, .n_chunk = 64, .step = 5 };
 
     pin(model, 1, 32);
-    fixture_begin(&run);
-    while (fixture_turn(&run, NULL, NULL)) {
+    model_fixture_begin(&run);
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     second.id = first.id;
     second.extends = true;
@@ -196,11 +196,11 @@ END_TEST
 START_TEST(a_pin_stays_whatever_comes_by)
 {
     cleanup(model_closep) struct model *model = scripted_pool(12);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     for (uint32_t i = 0; i < 40; i++) {
-        struct fixture_stream passing = stream_of(90, (i % 3) * 20);
+        struct model_fixture_stream passing = stream_of(90, (i % 3) * 20);
 
         passing.salt = i % 2 ? "other" : NULL;
         scripted_drive(model, &passing);
@@ -216,7 +216,7 @@ END_TEST
 START_TEST(a_pin_stays_where_pages_are_taken_back)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     model_limit_kv(model, 1);
@@ -243,12 +243,12 @@ END_TEST
 START_TEST(a_pin_of_a_cached_prefix_is_complete)
 {
     cleanup(model_closep) struct model *model = scripted_pool(12);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     seq_close(model, compute(model, PINS, 40), true);
     pin(model, 1, 40);
     for (uint32_t i = 0; i < 10; i++) {
-        struct fixture_stream passing = stream_of(120, 0);
+        struct model_fixture_stream passing = stream_of(120, 0);
 
         scripted_drive(model, &passing);
     }
@@ -263,7 +263,7 @@ END_TEST
 START_TEST(a_dropped_pin_gives_its_pages_back)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_stream stream = stream_of(60, 40);
 
     pin(model, 1, 40);
     ck_assert_int_eq(pin_drop(model, 1), 0);
@@ -278,16 +278,16 @@ END_TEST
 START_TEST(a_dropped_pin_stays_for_sequences_that_hold_it)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(60, 40);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 5 };
+    struct model_fixture_stream stream = stream_of(60, 40);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 64, .step = 5 };
 
     pin(model, 1, 40);
-    fixture_begin(&run);
+    model_fixture_begin(&run);
     ck_assert_int_eq(pin_drop(model, 1), 0);
     scripted_figures(model);
-    while (fixture_turn(&run, NULL, NULL)) {
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
-    fixture_end(&run);
+    model_fixture_end(&run);
     scripted_figures(model);
 
     ck_assert_uint_eq(stream.n_cached, 40);
@@ -330,13 +330,13 @@ END_TEST
 START_TEST(an_uncomputed_sequence_is_not_pinned)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(40, 40);
-    struct fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 16, .step = 5 };
+    struct model_fixture_stream stream = stream_of(40, 40);
+    struct model_fixture_run run = { .model = model, .streams = &stream, .n_streams = 1, .n_chunk = 16, .step = 5 };
     const struct step_entry entry = { .seq = stream.id, .n_prefill = 16 };
     struct step_report report;
     struct diag diag = DIAG_INIT;
 
-    fixture_begin(&run);
+    model_fixture_begin(&run);
     ck_assert_int_eq(step_begin(model, 5, &entry, 1, &diag), 0);
     ck_assert_int_eq(pin_keep(model, 1, stream.id), -EBUSY);
     ck_assert_int_eq(step_run(model, 5, NULL, NULL, &report), STEP_DONE);
@@ -347,7 +347,7 @@ END_TEST
 
 /* ---- bits */
 
-static void open_answer(struct fixture_stream *stream)
+static void open_answer(struct model_fixture_stream *stream)
 {
     stream->temperature = 0.7f;
     stream->seed = 5;
@@ -357,11 +357,11 @@ static void open_answer(struct fixture_stream *stream)
 
 static void check_bits(const struct reference_model *reference, const char *format)
 {
-    const struct fixture_setup setup = { .kv_format = format };
-    struct model *model = fixture_open(reference->path, &setup);
-    struct model *other = fixture_open(reference->path, &setup);
-    struct fixture_stream warm = stream_of(70, 42);
-    struct fixture_stream cold = warm;
+    const struct model_fixture_setup setup = { .kv_format = format };
+    struct model *model = model_fixture_open(reference->path, &setup);
+    struct model *other = model_fixture_open(reference->path, &setup);
+    struct model_fixture_stream warm = stream_of(70, 42);
+    struct model_fixture_stream cold = warm;
     bool recurs = reference->reference->attends_every > 0;
 
     open_answer(&warm);
@@ -402,7 +402,7 @@ static int open_and_pin(void *owner)
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
     static const struct seq_salt pins = { .bytes = (const uint8_t *)PINS, .n = sizeof(PINS) - 1 };
     const struct step_entry entry = { .seq = 9000, .n_prefill = 64 };
-    struct fixture_stream stream = stream_of(40, 40);
+    struct model_fixture_stream stream = stream_of(40, 40);
     struct model *model = owner;
     struct step_report report;
     struct diag diag = DIAG_INIT;
@@ -451,7 +451,7 @@ int main(void)
     TCase *tcase = tcase_create("pin");
 
     tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0, (int)COUNTOF(meetings));
+    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0, (int)COUNTOF(overlaps));
     tcase_add_test(tcase, a_sequence_without_the_domain_finds_nothing);
     tcase_add_test(tcase, an_unshared_sequence_finds_a_pin_and_leaves_nothing);
     tcase_add_test(tcase, pages_behind_a_pin_are_not_found_by_other_domains);

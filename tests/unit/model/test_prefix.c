@@ -13,10 +13,10 @@
 #define N_ANSWER 10
 
 /* Returns a stream of @n_prompt tokens, of which the first @n_same are equal in all streams of the same @kind. */
-static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint32_t kind)
+static struct model_fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint32_t kind)
 {
     static uint32_t n_made;
-    struct fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true };
+    struct model_fixture_stream stream = { .n_prompt = n_prompt, .n_wanted = N_ANSWER, .keeps = true };
 
     stream.id = ++n_made;
     for (uint32_t i = 0; i < n_prompt; i++) {
@@ -26,9 +26,9 @@ static struct fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same, uint3
 }
 
 /* Rows that a stream finds after one of @n_before tokens with the same first @n_same. */
-static const struct meeting {
+static const struct overlap {
     uint32_t n_before, n_same, n_prompt, n_found;
-} meetings[] = {
+} overlaps[] = {
     { 40, 40, 40, 39 }, /* its last row is computed, as always */
     { 40, 40, 60, 40 }, /* whole pages, and a partial one */
     { 32, 32, 32, 31 }, { 33, 33, 33, 32 }, { 16, 16, 16, 15 }, { 16, 16, 17, 16 },
@@ -38,15 +38,15 @@ static const struct meeting {
 
 START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_an_earlier_one)
 {
-    const struct meeting *meeting = &meetings[_i];
+    const struct overlap *overlap = &overlaps[_i];
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream before = stream_of(meeting->n_before, meeting->n_same, 1);
-    struct fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same, 1);
+    struct model_fixture_stream before = stream_of(overlap->n_before, overlap->n_same, 1);
+    struct model_fixture_stream stream = stream_of(overlap->n_prompt, overlap->n_same, 1);
 
     scripted_drive(model, &before);
     scripted_drive(model, &stream);
 
-    ck_assert_uint_eq(stream.n_cached, meeting->n_found);
+    ck_assert_uint_eq(stream.n_cached, overlap->n_found);
     scripted_check_answer(&stream);
 }
 END_TEST
@@ -54,8 +54,8 @@ END_TEST
 START_TEST(a_second_turn_finds_the_first_and_its_answer)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream first = stream_of(30, 30, 1);
-    struct fixture_stream second = stream_of(60, 0, 1);
+    struct model_fixture_stream first = stream_of(30, 30, 1);
+    struct model_fixture_stream second = stream_of(60, 0, 1);
 
     scripted_drive(model, &first);
     memcpy(second.prompt, first.prompt, 30 * sizeof(uint32_t));
@@ -71,11 +71,11 @@ END_TEST
 START_TEST(another_salt_finds_nothing)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream mine = stream_of(40, 40, 1);
-    struct fixture_stream theirs = stream_of(40, 40, 1);
+    struct model_fixture_stream mine = stream_of(40, 40, 1);
+    struct model_fixture_stream theirs = stream_of(40, 40, 1);
 
     scripted_drive(model, &mine);
-    theirs.salt = "rih";
+    theirs.salt = "sale";
     scripted_drive(model, &theirs);
 
     ck_assert_uint_eq(theirs.n_cached, 0);
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(without_a_salt_nothing_is_found_and_nothing_stays)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
     for (int i = 0; i < 2; i++) {
         streams[i].salt = "";
@@ -101,7 +101,7 @@ START_TEST(a_family_with_a_state_of_its_own_never_shares)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
     struct arch arch = *model->arch;
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
     arch.never_shares = true;
     model->arch = &arch;
@@ -116,9 +116,9 @@ END_TEST
 START_TEST(closing_without_keep_removes_computed_pages_but_not_found_ones)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream kept = stream_of(36, 32, 1);
-    struct fixture_stream passing = stream_of(80, 32, 1);
-    struct fixture_stream late = stream_of(36, 32, 1);
+    struct model_fixture_stream kept = stream_of(36, 32, 1);
+    struct model_fixture_stream passing = stream_of(80, 32, 1);
+    struct model_fixture_stream late = stream_of(36, 32, 1);
     uint32_t n_cached;
 
     scripted_drive(model, &kept);
@@ -137,8 +137,8 @@ END_TEST
 START_TEST(a_found_page_at_the_end_of_its_chain_is_not_forgotten)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream kept = stream_of(28, 28, 1);
-    struct fixture_stream passing = stream_of(50, 0, 1);
+    struct model_fixture_stream kept = stream_of(28, 28, 1);
+    struct model_fixture_stream passing = stream_of(50, 0, 1);
 
     kept.n_wanted = 5; /* 32 rows: two pages, and no partial one behind them */
     scripted_drive(model, &kept);
@@ -156,7 +156,7 @@ END_TEST
 START_TEST(a_domain_goes_with_the_last_that_is_in_it)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream stream = stream_of(40, 40, 1);
+    struct model_fixture_stream stream = stream_of(40, 40, 1);
 
     scripted_drive(model, &stream);
     ck_assert(!list_is_empty(&model->kv.chain.domains));
@@ -170,9 +170,9 @@ END_TEST
 START_TEST(streams_that_compute_the_same_at_once_have_one_page_in_the_end)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
+    struct model_fixture_stream streams[2] = { stream_of(40, 40, 1), stream_of(40, 40, 1) };
 
-    fixture_drive(model, streams, 2, 7, NULL, NULL);
+    model_fixture_drive(model, streams, 2, 7, NULL, NULL);
 
     ck_assert_mem_eq(streams[0].answer, streams[1].answer, sizeof(streams[0].answer));
     ck_assert_uint_eq(streams[1].n_cached, 0);
@@ -183,7 +183,7 @@ END_TEST
 
 /* ---- driven by hand: sequences that live beside each other */
 
-static int open_seq(struct model *model, const struct fixture_stream *stream, uint32_t n_reserve,
+static int open_seq(struct model *model, const struct model_fixture_stream *stream, uint32_t n_reserve,
                     struct seq_room *ret_room)
 {
     static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
@@ -195,12 +195,12 @@ static int open_seq(struct model *model, const struct fixture_stream *stream, ui
                                            .n_prompt = stream->n_prompt,
                                            .n_reserve = n_reserve,
                                            .params = &greedy,
-                                           .salt = (const uint8_t *)"rig",
-                                           .n_salt = 3 },
+                                           .salt = (const uint8_t *)"salt",
+                                           .n_salt = 4 },
                     ret_room);
 }
 
-static uint32_t must_open(struct model *model, const struct fixture_stream *stream)
+static uint32_t must_open(struct model *model, const struct model_fixture_stream *stream)
 {
     struct seq_room room;
 
@@ -228,8 +228,8 @@ static uint32_t next_token(struct model *model, uint32_t id)
 START_TEST(a_running_sequence_shares_what_it_has_computed)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream old = stream_of(40, 32, 1);
-    struct fixture_stream young = stream_of(40, 32, 1);
+    struct model_fixture_stream old = stream_of(40, 32, 1);
+    struct model_fixture_stream young = stream_of(40, 32, 1);
 
     must_open(model, &old);
     old.answer[0] = next_token(model, old.id);
@@ -248,9 +248,9 @@ END_TEST
 START_TEST(a_trimmed_sequence_leaves_shared_pages_as_they_are)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream whole = stream_of(60, 60, 1);
-    struct fixture_stream cut = stream_of(20, 20, 1);
-    struct fixture_stream again = stream_of(60, 60, 1);
+    struct model_fixture_stream whole = stream_of(60, 60, 1);
+    struct model_fixture_stream cut = stream_of(20, 20, 1);
+    struct model_fixture_stream again = stream_of(60, 60, 1);
     uint32_t id = again.id + 1000;
 
     must_open(model, &whole);
@@ -275,10 +275,10 @@ END_TEST
 START_TEST(a_trimmed_sequence_goes_on_where_no_page_is_left_to_copy_into)
 {
     cleanup(model_closep) struct model *model = scripted_pool(8);
-    struct fixture_stream whole = stream_of(100, 100, 1);
-    struct fixture_stream other = stream_of(100, 100, 1);
-    struct fixture_stream cut = stream_of(20, 20, 1);
-    struct fixture_stream rest = stream_of(1, 0, 2);
+    struct model_fixture_stream whole = stream_of(100, 100, 1);
+    struct model_fixture_stream other = stream_of(100, 100, 1);
+    struct model_fixture_stream cut = stream_of(20, 20, 1);
+    struct model_fixture_stream rest = stream_of(1, 0, 2);
 
     must_open(model, &whole); /* 7 pages */
     next_token(model, whole.id);
@@ -298,8 +298,8 @@ END_TEST
 START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream first = stream_of(40, 40, 1);
-    struct fixture_stream second = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream second = stream_of(40, 40, 1);
     const struct step_entry entry = { .seq = first.id, .n_prefill = 40 };
     struct step_report report;
     struct diag diag = DIAG_INIT;
@@ -310,7 +310,7 @@ START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
     ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     ck_assert_uint_eq(scripted_figures(model).n_held, 0);
 
-    /* Its rows were not computed, since their results were unwanted, so none may be found. */
+    /* Rows with unwanted results were not computed, so none may be found. */
     ck_assert_uint_eq(must_open(model, &second), 0);
 }
 END_TEST
@@ -319,9 +319,9 @@ START_TEST(closing_inside_a_step_obeys_the_keep_argument)
 {
     for (int keep = 0; keep < 2; keep++) {
         struct model *model = scripted_pool(16);
-        struct fixture_stream closed = stream_of(40, 40, 1);
-        struct fixture_stream other = stream_of(10, 0, 2);
-        struct fixture_stream again = stream_of(40, 40, 1);
+        struct model_fixture_stream closed = stream_of(40, 40, 1);
+        struct model_fixture_stream other = stream_of(10, 0, 2);
+        struct model_fixture_stream again = stream_of(40, 40, 1);
         const struct step_entry entries[] = { { .seq = closed.id, .n_prefill = 40 },
                                               { .seq = other.id, .n_prefill = 10 } };
         struct step_report report;
@@ -345,8 +345,8 @@ END_TEST
 START_TEST(the_pages_that_were_used_longest_ago_go_first_and_from_the_end)
 {
     cleanup(model_closep) struct model *model = scripted_pool(9);
-    struct fixture_stream streams[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
-    struct fixture_stream again[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
+    struct model_fixture_stream streams[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
+    struct model_fixture_stream again[] = { stream_of(45, 45, 1), stream_of(45, 45, 2), stream_of(45, 45, 3) };
 
     for (int i = 0; i < 3; i++) { /* 54 rows each: 3 pages and a partial one */
         scripted_drive(model, &streams[i]);
@@ -363,9 +363,9 @@ END_TEST
 START_TEST(cached_pages_that_are_taken_over_count_as_taken)
 {
     cleanup(model_closep) struct model *model = scripted_pool(6);
-    struct fixture_stream first = stream_of(50, 50, 1);
-    struct fixture_stream second = stream_of(50, 50, 1);
-    struct fixture_stream third = stream_of(38, 0, 2);
+    struct model_fixture_stream first = stream_of(50, 50, 1);
+    struct model_fixture_stream second = stream_of(50, 50, 1);
+    struct model_fixture_stream third = stream_of(38, 0, 2);
     struct seq_room room;
 
     scripted_drive(model, &first);
@@ -383,8 +383,8 @@ END_TEST
 START_TEST(the_page_to_copy_from_may_be_the_last_one_there_is)
 {
     cleanup(model_closep) struct model *model = scripted_pool(3);
-    struct fixture_stream first = stream_of(40, 40, 1);
-    struct fixture_stream second = stream_of(38, 38, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream second = stream_of(38, 38, 1);
 
     first.n_wanted = 8;
     scripted_drive(model, &first);
@@ -399,8 +399,8 @@ END_TEST
 START_TEST(a_lowered_limit_lets_cached_pages_go)
 {
     cleanup(model_closep) struct model *model = scripted_pool(8);
-    struct fixture_stream first = stream_of(100, 100, 1);
-    struct fixture_stream second = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(100, 100, 1);
+    struct model_fixture_stream second = stream_of(40, 40, 1);
 
     scripted_drive(model, &first);
     ck_assert_uint_eq(scripted_figures(model).n_cached, 7);
@@ -421,7 +421,7 @@ START_TEST(whatever_is_shared_cut_and_evicted_each_answer_is_its_own)
     uint64_t n_found = 0;
 
     for (int round = 0; round < 150; round++) {
-        struct fixture_stream streams[2];
+        struct model_fixture_stream streams[2];
 
         for (int i = 0; i < 2; i++) {
             uint32_t n_prompt = 1 + scripted_draw(&seed, 70);
@@ -429,10 +429,10 @@ START_TEST(whatever_is_shared_cut_and_evicted_each_answer_is_its_own)
             streams[i] = stream_of(n_prompt, scripted_draw(&seed, n_prompt + 1), scripted_draw(&seed, 3));
             streams[i].n_wanted = 1 + scripted_draw(&seed, 12);
             streams[i].keeps = scripted_draw(&seed, 4) > 0;
-            streams[i].salt = scripted_draw(&seed, 5) > 0 ? "rig" : "other";
+            streams[i].salt = scripted_draw(&seed, 5) > 0 ? "salt" : "other";
             streams[i].reopen_at = scripted_draw(&seed, 3) ? 0 : 1 + scripted_draw(&seed, 10);
         }
-        fixture_drive(model, streams, 2, 1 + scripted_draw(&seed, 30), NULL, NULL);
+        model_fixture_drive(model, streams, 2, 1 + scripted_draw(&seed, 30), NULL, NULL);
         scripted_figures(model);
         for (int i = 0; i < 2; i++) {
             n_found += streams[i].n_cached;
@@ -447,7 +447,7 @@ END_TEST
 static int open_and_close(void *data)
 {
     struct model *model = data;
-    struct fixture_stream stream = stream_of(40, 40, 1);
+    struct model_fixture_stream stream = stream_of(40, 40, 1);
     struct seq_room room;
     int r = open_seq(model, &stream, N_ANSWER, &room);
 
@@ -460,7 +460,7 @@ static int open_and_close(void *data)
 START_TEST(an_opening_that_lacks_memory_takes_nothing)
 {
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct fixture_stream first = stream_of(40, 40, 1);
+    struct model_fixture_stream first = stream_of(40, 40, 1);
 
     scripted_drive(model, &first);
     seq_free_closed(model);
@@ -475,7 +475,7 @@ int main(void)
     TCase *tcase = tcase_create("prefix");
 
     tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_an_earlier_one, 0,
-                        (int)COUNTOF(meetings));
+                        (int)COUNTOF(overlaps));
     tcase_add_test(tcase, a_second_turn_finds_the_first_and_its_answer);
     tcase_add_test(tcase, another_salt_finds_nothing);
     tcase_add_test(tcase, without_a_salt_nothing_is_found_and_nothing_stays);

@@ -18,7 +18,7 @@
 
 static const struct sample_params greedy = { .top_p = 1.0f, .repetition_penalty = 1.0f };
 
-static struct seq_request ask_for(struct fixture_stream *stream)
+static struct seq_request ask_for(struct model_fixture_stream *stream)
 {
     return (struct seq_request){ .id = stream->id,
                                  .tokens = stream->prompt,
@@ -31,7 +31,7 @@ static struct seq_request ask_for(struct fixture_stream *stream)
 }
 
 /* Opens or extends. Returns the outcome. */
-static int begin_turn(struct model *model, struct fixture_stream *stream)
+static int begin_turn(struct model *model, struct model_fixture_stream *stream)
 {
     struct seq_request request = ask_for(stream);
     struct seq_room room;
@@ -46,18 +46,18 @@ static int begin_turn(struct model *model, struct fixture_stream *stream)
     return r;
 }
 
-static void answer(struct model *model, struct fixture_stream *stream)
+static void answer(struct model *model, struct model_fixture_stream *stream)
 {
-    struct fixture_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
+    struct model_fixture_run run = { .model = model, .streams = stream, .n_streams = 1, .n_chunk = 23, .step = 1 };
 
-    while (fixture_turn(&run, NULL, NULL)) {
+    while (model_fixture_turn(&run, NULL, NULL)) {
     }
     ck_assert(model_check(model));
 }
 
 /* Makes the next prompt: a part of what there is, then tokens of a few kinds, so that sessions have common
  * beginnings. */
-static void think(struct fixture_stream *stream, uint64_t *seed)
+static void think(struct model_fixture_stream *stream, uint64_t *seed)
 {
     uint32_t n_known = stream->n_prompt + stream->n_answer;
     uint32_t n_same = scripted_draw(seed, 3) ? n_known : scripted_draw(seed, n_known + 1);
@@ -77,13 +77,13 @@ static void think(struct fixture_stream *stream, uint64_t *seed)
 START_TEST(turn_after_turn_answers_are_those_of_cold_sequences)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
+    struct model_fixture_stream sessions[N_SESSIONS] = { { .salt = "salt" }, { .salt = "salt" }, { .salt = "" } };
     uint64_t seed = 7;
     uint64_t n_kept = 0, n_extended = 0, n_refused = 0;
     uint32_t n_made = 0;
 
     for (int round = 0; round < 600; round++) {
-        struct fixture_stream *session = &sessions[scripted_draw(&seed, N_SESSIONS)];
+        struct model_fixture_stream *session = &sessions[scripted_draw(&seed, N_SESSIONS)];
         bool was_open = session->extends;
 
         think(session, &seed);
@@ -109,9 +109,9 @@ END_TEST
 
 /* ---- refused */
 
-static struct fixture_stream told(struct model *model)
+static struct model_fixture_stream one_turn(struct model *model)
 {
-    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "salt" };
 
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
         stream.prompt[i] = 3 * i + 1;
@@ -140,8 +140,8 @@ START_TEST(a_refusal_changes_nothing)
 {
     const struct refusal *refusal = &refusals[_i];
     cleanup(model_closep) struct model *model = scripted_pool(9);
-    struct fixture_stream stream = told(model);
-    struct fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
+    struct model_fixture_stream stream = one_turn(model);
+    struct model_fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
     uint32_t tokens[TINY_CONTEXT] = { 0 };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
@@ -163,7 +163,7 @@ END_TEST
 START_TEST(a_sequence_that_slid_is_not_extended)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
 
@@ -185,7 +185,7 @@ static bool never(void *owner)
 START_TEST(only_open_sequences_outside_steps_are_extended)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
     struct seq_request request = ask_for(&stream);
     const struct step_entry entry = { .seq = 1, .n_prefill = 20 };
     struct step_report report;
@@ -212,7 +212,7 @@ static int extend_and_answer(void *data)
     const struct sample_params params = {
         .top_p = 1.0f, .biases = &bias, .n_biases = 1, .never = never_ids, .n_never = 1, .n_top = 5
     };
-    struct fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "salt" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
     int r;
@@ -230,7 +230,7 @@ static int extend_and_answer(void *data)
 START_TEST(an_allocation_that_fails_leaves_it_as_it_was)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
 
     answer(model, &stream);
     extend_and_answer(model);
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(a_shorter_turn_releases_pages)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
     struct model_figures figures;
 
     stream.n_wanted = 100;
