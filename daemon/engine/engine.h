@@ -26,7 +26,7 @@
  * @narrow, if not NULL, once the model is loaded: the process may then give up what it no longer needs. */
 int engine_run(int fd, void (*narrow)(void));
 
-enum engine_state {
+enum engine_run_state {
     ENGINE_GOES_ON,
     ENGINE_QUIT,    /* by Quit, or because the other end is gone */
     ENGINE_FAULTED, /* a Fault was sent, or could not be */
@@ -56,7 +56,7 @@ struct engine {
     char kv_format[8];
     bool guards; /* an allocation inside a step aborts */
 
-    enum engine_state end;
+    enum engine_run_state end;
     struct begun begun[STEP_MAX];
     struct begun *running;       /* one of them, or NULL */
     struct step_entry *entries;  /* owned; room for the largest step */
@@ -79,6 +79,9 @@ void engine_fault(struct engine *engine, bool hopeless, const char *what);
 
 /* Reports a fault (-errno) from below, and ends the engine. */
 void engine_fault_of(struct engine *engine, const char *what, int fault);
+
+/* Returns @bytes for a field of a message: protobuf-c's strings and arrays are not const, though packing only reads. */
+void *engine_packed(const void *bytes);
 
 /* ---- running.c ---- */
 

@@ -174,9 +174,7 @@ int model_open(struct model **ret_model, const struct model_setup *setup, model_
         progress(owner, 0.5F, "checking");
         r = act_on_load(model, diag);
     }
-    if (r == MODEL_OK) {
-        r = set_aside(model, setup);
-    }
+    r = r ? r : set_aside(model, setup);
     if (r) {
         return r;
     }

@@ -127,9 +127,7 @@ int seq_open(struct model *model, const struct seq_request *request, struct seq_
     if (r == SEQ_OK && room.n_needed > room.n_free) {
         r = SEQ_NO_PAGES;
     }
-    if (r == SEQ_OK) {
-        r = act_on_open(model, request, &list);
-    }
+    r = r ? r : act_on_open(model, request, &list);
     *ret_room = room;
     if (r) {
         return r;
@@ -165,9 +163,7 @@ int seq_extend(struct model *model, const struct seq_request *request, struct se
     if (r == SEQ_OK && ret_room->n_needed > ret_room->n_free + seq->n_pages) {
         r = SEQ_NO_PAGES;
     }
-    if (r == SEQ_OK) {
-        r = act_on_open(model, request, &list);
-    }
+    r = r ? r : act_on_open(model, request, &list);
     if (r) {
         return r;
     }

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 
 /* The longest order may arrive whole behind another one that still waits. */
 #define LINK_BUFFER (2 * ((size_t)LIMIT_TO_ENGINE + FRAME_HEAD_BYTES))
@@ -89,7 +88,6 @@ static int fill(struct link *link)
         return LINK_NONE;
     }
     if (n <= 0) {
-        link->ended = true;
         return LINK_END;
     }
     link->n += (size_t)n;
@@ -146,7 +144,7 @@ int link_take(struct link *link, Sotto__Engine__ToEngine **ret_order, struct dia
             return LINK_END;
         }
         if (r == LINK_NONE) {
-            link_wait(link, UINT64_MAX);
+            poll(&(struct pollfd){ .fd = link->fd, .events = POLLIN }, 1, -1);
         }
     }
     if (r != LINK_OK) {
@@ -256,16 +254,6 @@ void link_drop(struct link *link, const struct peeked_order *peeked)
     link->seen -= peeked->n;
 }
 
-void link_wait(struct link *link, uint64_t us)
-{
-    struct pollfd ready = { .fd = link->fd, .events = POLLIN };
-    struct timespec limit = { .tv_sec = (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000 };
-
-    if (!link->ended) {
-        ppoll(&ready, 1, us == UINT64_MAX ? NULL : &limit, NULL);
-    }
-}
-
 /* Writes all of @bytes and waits while the socket is full, whether or not it blocks. */
 static int write_all(int fd, const uint8_t *bytes, size_t n)
 {
@@ -294,13 +282,10 @@ int link_send(struct link *link, const Sotto__Engine__FromEngine *message)
     r = wire_pack(&message->base, &link->out);
     if (r == BUF_FULL) {
         r = err_new(-EMSGSIZE);
-    } else if (r == 0) {
-        r = write_all(link->fd, buf_data(&link->out), link->out.n);
     }
+    r = r ? r : write_all(link->fd, buf_data(&link->out), link->out.n);
     buf_eat(&link->out, link->out.n);
-    if (r == 0) {
-        r = keep_ready(link);
-    }
+    r = r ? r : keep_ready(link);
     pthread_mutex_unlock(&link->lock);
     return r;
 }

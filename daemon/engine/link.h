@@ -24,7 +24,6 @@ struct link {
     size_t n;
     size_t seen;    /* of the n, bytes of frames that were peeked at */
     size_t touched; /* bytes of the buffer that may be resident; charged to MEM_WIRE */
-    bool ended;     /* the other end is gone */
     struct wire wire;
     struct buf out;
     pthread_mutex_t lock; /* guards @out and writing */
@@ -60,9 +59,6 @@ int link_peek(struct link *link, struct peeked_order *ret_peeked, struct diag *d
 
 /* Removes the order just peeked at, or one peeked at before it, from the queue. */
 void link_drop(struct link *link, const struct peeked_order *peeked);
-
-/* Waits at most @us until something can be read. Returns at once if the other end is gone. */
-void link_wait(struct link *link, uint64_t us);
 
 /* Writes a whole message, waiting while the socket is full. LINK_OK, LINK_END, or a fault. */
 int link_send(struct link *link, const Sotto__Engine__FromEngine *message);

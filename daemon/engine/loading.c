@@ -44,15 +44,6 @@ static void send_progress(void *owner, float fraction, const char *phase)
     engine_send(engine, &message);
 }
 
-/* protobuf-c's strings are not const, though packing only reads them. */
-static char *packed(const char *text)
-{
-    char *same;
-
-    memcpy(&same, &text, sizeof(same));
-    return same;
-}
-
 /* Graphics clients, read while files can still be opened. */
 struct clients {
     Sotto__Engine__DrmClient list[ENGINE_DRM_MOST];
@@ -74,9 +65,9 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     Sotto__Engine__FromEngine message = SOTTO__ENGINE__FROM_ENGINE__INIT;
     const struct model_facts *facts = &engine->facts;
 
-    ready.build = packed(SOTTO_BUILD);
-    ready.architecture = packed(facts->architecture);
-    ready.format = packed(facts->format);
+    ready.build = engine_packed(SOTTO_BUILD);
+    ready.architecture = engine_packed(facts->architecture);
+    ready.format = engine_packed(facts->format);
     ready.parameters = facts->n_parameters;
     ready.vocabulary = facts->n_vocab;
     ready.trained_context_tokens = facts->n_trained;
@@ -84,8 +75,8 @@ static void send_ready(struct engine *engine, Sotto__Engine__Cost *cost, struct 
     ready.page_tokens = facts->n_page_tok;
     ready.kv_bytes_per_token = facts->kv_token_bytes;
     ready.pages = facts->n_pages;
-    ready.backend = packed(facts->backend);
-    ready.numerics = packed(facts->numerics);
+    ready.backend = engine_packed(facts->backend);
+    ready.numerics = engine_packed(facts->numerics);
     ready.hidden = facts->n_hidden;
     ready.shares_prefixes = facts->shares;
     ready.load_us = load_us;
@@ -153,9 +144,7 @@ static bool open_model(struct engine *engine, const struct model_setup *setup)
     int r;
 
     r = set_aside(engine, setup);
-    if (r == 0) {
-        r = model_open(&engine->model, setup, send_progress, engine, &diag);
-    }
+    r = r ? r : model_open(&engine->model, setup, send_progress, engine, &diag);
     if (r == MODEL_REFUSED) {
         engine_fault(engine, true, diag.text);
     } else if (r < 0 && diag_is_set(&diag)) {

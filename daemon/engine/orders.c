@@ -133,9 +133,7 @@ static void open_seq(struct engine *engine, const Sotto__Engine__Open *open)
         pins[i] = (struct seq_salt){ .bytes = open->pins[i].data, .n = open->pins[i].len };
     }
     r = read_sampler(open->sampler, &params, &biases);
-    if (r == 0) {
-        r = seq_open(engine->model, &request, &room);
-    }
+    r = r ? r : seq_open(engine->model, &request, &room);
     if (r < 0) {
         engine_fault_of(engine, "a sequence could not be opened", r);
     } else if (r != SEQ_OK) {
@@ -201,9 +199,7 @@ static void extend_seq(struct engine *engine, const Sotto__Engine__Extend *exten
     int r;
 
     r = read_sampler(extend->sampler, &params, &biases);
-    if (r == 0) {
-        r = seq_extend(engine->model, &request, &room);
-    }
+    r = r ? r : seq_extend(engine->model, &request, &room);
     if (r == -EBUSY) {
         fault_about(engine, "Extend names a sequence in a begun step", extend->sequence);
     } else if (r < 0) {

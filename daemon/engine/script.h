@@ -10,11 +10,11 @@
  *
  *     load do ACTION           while the model is being loaded
  *     always [at A] do ACTION  for every sequence
- *     when ID [at A] do ACTION for a sequence whose prompt holds the token ID
+ *     when ID [at A] do ACTION for a sequence with the token ID in its prompt
  *
- * A is `open`, or the index of the answer's token (0 first) whose sampling triggers the action; without it, the first
- * step that works for the sequence does (every step, for `slow`). `once PATH` before `do` lets a rule act a single time
- * over all restarts: it writes a byte into the file at PATH, and a file that has one turns it off.
+ * A is `open`, or the index of the answer's token (0 first) that triggers the action when it is sampled; without it,
+ * the first step that works for the sequence does (every step, for `slow`). `once PATH` before `do` lets a rule act a
+ * single time over all restarts: it writes a byte into the file at PATH, and a file that has one turns it off.
  *
  *     tokens ID,ID,...         the answer begins with these, then goes on by the hash
  *     crash | kill | exit      abort(), SIGKILL, or an exit with code 3

@@ -95,7 +95,7 @@ struct exec_ops {
     /* Returns true if weights of @type may be imported. The type is in elem_info()'s table. */
     bool (*may_import)(const struct exec *exec, uint32_t type);
 
-    /* Makes weight @mem, whose fields describe @bytes; those stay readable until exec_close(). The backend may use them
+    /* Makes weight @mem. Its fields describe @bytes, which stay readable until exec_close(). The backend may use them
      * in place, or repack them and change the fields. free() is called in any case. */
     int (*import)(struct exec *exec, struct exec_mem *mem, const void *bytes);
 

@@ -36,7 +36,7 @@ static void run_norm(const struct cpu_part *part, uint32_t first, uint32_t n)
     }
 }
 
-void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
+static void run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
     const struct exec_slot *in = &part->program->slots[part->op->in];
     uint8_t *acts = host_scratch(part->program) + part->plan->acts;
@@ -218,5 +218,5 @@ static const range_fn ranges[EXEC_OP_COUNT] = {
 
 void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n)
 {
-    ranges[part->op->kind](part, first, n);
+    (part->rounds ? run_quantise : ranges[part->op->kind])(part, first, n);
 }

@@ -113,13 +113,6 @@ static void run_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
     cpu_run_units(part, part->first + first, n);
 }
 
-static void run_quantise_piece(void *ctx, uint32_t first, uint32_t n, uint32_t worker)
-{
-    const struct cpu_part *part = ctx;
-
-    cpu_run_quantise(part, part->first + first, n);
-}
-
 /* Returns the measured speed of the part under the cursor. */
 static uint32_t *speed_of(struct cpu *cpu, const struct exec_program *program, const struct exec_op *op)
 {
@@ -154,16 +147,16 @@ static uint64_t run_part(struct cpu *cpu, struct exec_program *program, uint64_t
     struct take take = take_units(cpu, program, op, most_ns * *speed / 1000, is_bound);
     uint64_t estimated_ns = take.work * 1000 / *speed;
     uint64_t began_us = clock_mono_us();
-    struct cpu_part part = { .cpu = cpu, .program = program, .op = op, .plan = &plan->ops[program->op] };
+    bool rounds = program->unit < n_rounded;
+    struct cpu_part part = { .cpu = cpu,
+                             .program = program,
+                             .op = op,
+                             .plan = &plan->ops[program->op],
+                             .rounds = rounds,
+                             .first = program->unit - (rounds ? 0 : n_rounded) };
 
-    if (program->unit < n_rounded) {
-        part.first = program->unit;
-        pool_run(cpu->pool, run_quantise_piece, &part, take.n, take.grain);
-    } else {
-        part.first = program->unit - n_rounded;
-        pool_run(cpu->pool, run_piece, &part, take.n, take.grain);
-        program->figures.weight_bytes += op->kind == EXEC_MATMUL ? take.n * op->weight->row_bytes : 0;
-    }
+    pool_run(cpu->pool, run_piece, &part, take.n, take.grain);
+    program->figures.weight_bytes += op->kind == EXEC_MATMUL && !rounds ? take.n * op->weight->row_bytes : 0;
     learn(speed, take.work, clock_mono_us() - began_us);
     exec_advance(program, take.n, program->unit + take.n == count_units(program, op));
     return estimated_ns;

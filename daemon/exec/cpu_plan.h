@@ -27,20 +27,20 @@ struct cpu_plan {
     uint32_t n_longest; /* rows of the longest run */
 };
 
-/* What a worker needs to know of a part. */
+/* Arguments of a part for the workers. */
 struct cpu_part {
     const struct cpu *cpu;
     const struct exec_program *program;
     const struct exec_op *op;
     const struct cpu_op *plan;
-    uint32_t first; /* unit */
+    bool rounds;    /* rounds rows of a product's input to 8 bits, in place of computing it */
+    uint32_t first; /* row or unit */
 };
 
 /* ---- cpu_ops.c ---- */
 
-/* Computes units of the part's op (weight rows of a product), or rounds rows of its input to 8 bits. Any worker. */
+/* Computes units of the part's op (weight rows of a product), or rounds rows of its input. Any worker. */
 void cpu_run_units(const struct cpu_part *part, uint32_t first, uint32_t n);
-void cpu_run_quantise(const struct cpu_part *part, uint32_t first, uint32_t n);
 
 /* ---- cpu_state.c: ops that go through the states of sequences ---- */
 

@@ -152,7 +152,7 @@ int exec_alloc_states(struct exec *exec, const struct exec_state_shape *shape, s
 
 enum exec_rows {
     EXEC_ROWS_ALL,    /* one for each of the step's rows */
-    EXEC_ROWS_WANTED, /* one for each row whose logits are wanted */
+    EXEC_ROWS_WANTED, /* one for each wanted row: logits of these rows are used */
 };
 
 enum exec_op_kind {

@@ -169,9 +169,7 @@ static int open_fake(struct exec *exec, const struct exec_setup *setup, struct d
     if (r > 0) {
         diag_set(diag, "there is no script %s for the fake backend", setup->fake_script);
     }
-    if (!r) {
-        r = parse_script(fake, text, setup->fake_script, diag);
-    }
+    r = r ? r : parse_script(fake, text, setup->fake_script, diag);
     if (r) {
         mem_free(fake);
         exec->private = NULL;

@@ -381,9 +381,7 @@ int exec_seal(struct exec_program *program, struct diag *diag)
         }
     }
     r = program->exec->ops->seal(program);
-    if (!r) {
-        r = exec_grow_scratch(program->exec, program->scratch, program->scratch_bytes);
-    }
+    r = r ? r : exec_grow_scratch(program->exec, program->scratch, program->scratch_bytes);
     if (r) {
         return err_up(r);
     }

@@ -3,8 +3,8 @@
  *
  * A family is one file (arch_llama.c) with one row in arch.c: tables of the tensors in its files (where each goes and
  * how large it must be), what its paper fixes without a key, and a function that records the family's program, which
- * should read like that paper. What families share is here, in params.c (reading keys), rope.c (rotary frequencies),
- * bind.c (finding tensors) and builder.c (recording).
+ * should read like that paper. What families share is here, in params.c (reading keys), rope_tables.c (rotary
+ * frequencies), bind.c (finding tensors) and builder.c (recording).
  */
 #ifndef SOTTO_MODEL_ARCH_H
 #define SOTTO_MODEL_ARCH_H
@@ -170,7 +170,7 @@ extern const struct arch_table arch_gated;     /* norm, gate, up, down */
 
 #define ARCH_TABLES_MAX 4
 
-/* What a family's paper fixes and its files have no key for. */
+/* Values that a family's paper fixes and its files have no key for. */
 struct arch_habits {
     uint32_t window;       /* 0: none */
     uint32_t global_every; /* every n-th layer sees everything; 0: all layers use the window, if there is one */
@@ -216,23 +216,28 @@ extern const struct arch arch_smollm3;
 /* Finds the family of a file. MODEL_REFUSED names the known families. */
 int arch_find(const struct gguf *gguf, const struct arch **ret_arch, struct diag *diag);
 
+/* Returns the row of the tables of @arch for the tensor @name, in one of the layers that @params counts, or NULL if the
+ * family does not read it. */
+const struct arch_tensor *arch_find_row(const struct arch *arch, const struct arch_params *params,
+                                        struct gguf_text name);
+
 /* params.c: reads the hyperparameters. MODEL_REFUSED names every key that is missing, or the first one out of range. */
 int arch_read_params(const struct arch *arch, const struct gguf *gguf, struct arch_params *ret_params,
                      struct diag *diag);
 
 /*
  * bind.c: imports every tensor of the family's tables from the file mapped at @file. MODEL_REFUSED names every tensor
- * that is missing, the first one whose shape or type does not fit, or the first one in a layer that the family does not
+ * that is missing, the first one of a wrong shape or type, or the first one in a layer that the family does not
  * know. The tensors' data is not read.
  */
 int arch_bind(const struct arch *arch, const struct arch_params *params, const struct gguf *gguf, const uint8_t *file,
               struct exec *exec, struct arch_weights *ret_weights, struct diag *diag);
 
-/* rope.c: returns true if a context of @n_context goes beyond the one that the model was first trained for. Of two
- * lists of factors the long one then applies, so it belongs to the numerics. */
+/* rope_tables.c: returns true if a context of @n_context goes beyond the one that the model was first trained for. Of
+ * two lists of factors the long one then applies, so it belongs to the numerics. */
 bool arch_is_stretched(const struct arch_params *params, uint32_t n_context);
 
-/* rope.c: makes the tables of a context of @n_context positions; one for all layers if they do not differ. */
+/* rope_tables.c: makes the tables of a context of @n_context positions; one for all layers if they do not differ. */
 int arch_make_ropes(const struct arch_params *params, const struct arch_weights *weights, uint32_t n_context,
                     struct exec *exec, struct exec_mem **ret_rope, struct exec_mem **ret_local);
 

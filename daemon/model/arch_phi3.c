@@ -3,7 +3,7 @@
  *
  * As llama, but queries, keys and values are in one matrix, gate and up in another (each is bound as a range of its
  * rows and computed separately). The rotation pairs halves, of only the first n_rot elements of a head if the file says
- * so. Long contexts divide each frequency by a factor of its own (longrope: rope.c):
+ * so. Long contexts divide each frequency by a factor of its own (longrope: rope_tables.c):
  *
  *     q, k, v = the rows of Wqkv norm(x), one after the other
  *     x = x + Wo attention(rope(q), rope(k), v)

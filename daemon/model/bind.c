@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "model/arch.h"
 #include "model/missing.h"
-#include "model/uses.h"
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -303,7 +302,7 @@ static bool all_is_used(const struct binder *binder)
         char name[NAME_BYTES + 1];
 
         snprintf(name, sizeof(name), "%.*s", (int)tensor->name.n, tensor->name.bytes);
-        if (!arch_uses(binder->arch, binder->params, tensor->name) && is_passed_over(binder, name)) {
+        if (!arch_find_row(binder->arch, binder->params, tensor->name) && is_passed_over(binder, name)) {
             diag_set(binder->diag, "tensor %s belongs to no model of family %s that is known here", name,
                      binder->arch->name);
             return false;

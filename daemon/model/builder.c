@@ -28,7 +28,7 @@ void builder_glu(struct builder *builder, uint32_t out, uint32_t gate, uint32_t 
     builder_put(builder, (struct exec_op){ .kind = EXEC_GLU, .in = gate, .in2 = up, .out = out, .gate = act });
 }
 
-void builder_add(struct builder *builder, uint32_t out, uint32_t a, uint32_t b)
+static void add(struct builder *builder, uint32_t out, uint32_t a, uint32_t b)
 {
     builder_put(builder, (struct exec_op){ .kind = EXEC_ADD, .in = a, .in2 = b, .out = out });
 }
@@ -38,12 +38,12 @@ void builder_scale(struct builder *builder, uint32_t x, float scale)
     builder_put(builder, (struct exec_op){ .kind = EXEC_SCALE, .in = x, .out = x, .scale = scale });
 }
 
-void builder_cap(struct builder *builder, uint32_t x, float cap)
+static void cap(struct builder *builder, uint32_t x, float cap)
 {
     builder_put(builder, (struct exec_op){ .kind = EXEC_CAP, .in = x, .out = x, .cap = cap });
 }
 
-void builder_gather(struct builder *builder, uint32_t out, uint32_t in)
+static void gather(struct builder *builder, uint32_t out, uint32_t in)
 {
     builder_put(builder, (struct exec_op){ .kind = EXEC_GATHER, .in = in, .out = out });
 }
@@ -155,7 +155,7 @@ void builder_add_back(struct builder *builder, enum step_phase phase, uint32_t i
     if (post_norm) {
         builder_norm(builder, at->back, at->back, post_norm);
     }
-    builder_add(builder, at->x, at->x, at->back);
+    add(builder, at->x, at->x, at->back);
 }
 
 void builder_feed_forward(struct builder *builder, const struct arch_layer *layer, enum exec_gate gate)
@@ -176,14 +176,14 @@ uint32_t builder_logits(struct builder *builder)
     builder->phase = STEP_HEAD;
     if (builder->source->params->pooling != POOLING_NONE) {
         builder_norm(builder, at->normed, at->x, weights->output_norm);
-        builder_gather(builder, at->last, at->normed);
+        gather(builder, at->last, at->normed);
     } else {
-        builder_gather(builder, at->last, at->x);
+        gather(builder, at->last, at->x);
         builder_norm(builder, at->last, at->last, weights->output_norm);
     }
     builder_matmul(builder, at->logits, at->last, weights->output, NULL);
     if (builder->source->params->logit_cap > 0.0f) {
-        builder_cap(builder, at->logits, builder->source->params->logit_cap);
+        cap(builder, at->logits, builder->source->params->logit_cap);
     }
     return at->logits;
 }

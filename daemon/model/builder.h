@@ -69,10 +69,7 @@ void builder_norm(struct builder *builder, uint32_t out, uint32_t in, const stru
 void builder_matmul(struct builder *builder, uint32_t out, uint32_t in, const struct exec_mem *weight,
                     const struct exec_mem *bias);
 void builder_glu(struct builder *builder, uint32_t out, uint32_t gate, uint32_t up, enum exec_gate act);
-void builder_add(struct builder *builder, uint32_t out, uint32_t a, uint32_t b);
 void builder_scale(struct builder *builder, uint32_t x, float scale);
-void builder_cap(struct builder *builder, uint32_t x, float cap);
-void builder_gather(struct builder *builder, uint32_t out, uint32_t in);
 
 /* Records @op with the builder's phase and the layer's index among its kind. */
 void builder_put(struct builder *builder, struct exec_op op);

@@ -12,8 +12,8 @@
  * A page that its sequence did not fill may be in the chain, too. It is always a leaf and is never found as a whole,
  * but its rows may be copied by a sequence that begins the same.
  *
- * kv.h counts the holders of pages and decides which page is evicted. All memory but that of domains is allocated at
- * creation.
+ * kv_pool.h counts the holders of pages and decides which page is evicted. All memory but that of domains is allocated
+ * at creation.
  */
 #ifndef SOTTO_MODEL_CHAIN_H
 #define SOTTO_MODEL_CHAIN_H
@@ -26,7 +26,7 @@
 /* Only finds candidates: a constant hash makes the search slow, not wrong. map_hash() unless a test has another one. */
 typedef uint64_t (*chain_hash_fn)(const void *bytes, size_t n, uint64_t salt);
 
-/* Sequences with equal keys share pages. All fields decide what is computed, or who may know of it. */
+/* Sequences with equal keys share pages. All fields decide what is computed, or which clients may know of it. */
 struct chain_key {
     const uint8_t *salt; /* the sharing domain's secret */
     size_t n_salt;

@@ -35,12 +35,7 @@ void kv_finish(struct kv *kv)
     *kv = (struct kv){ .counts = NULL };
 }
 
-uint32_t kv_n_left(const struct kv *kv)
-{
-    return kv_n_left_after(kv, 0);
-}
-
-uint32_t kv_n_left_after(const struct kv *kv, uint32_t n_back)
+uint32_t kv_n_left(const struct kv *kv, uint32_t n_back)
 {
     uint32_t n_held = kv->n_held - n_back;
     uint32_t n_allowed = kv->n_limit > n_held ? kv->n_limit - n_held : 0;
@@ -159,7 +154,7 @@ int kv_pages_grow(struct kv *kv, struct kv_pages *pages, uint32_t n_tokens)
     uint32_t n = (uint32_t)num_div_up(n_tokens, KV_PAGE_TOK);
 
     assert(n <= pages->cap);
-    if (n > pages->n && n - pages->n > kv_n_left(kv)) {
+    if (n > pages->n && n - pages->n > kv_n_left(kv, 0)) {
         return KV_NO_PAGES;
     }
     while (pages->n < n) {

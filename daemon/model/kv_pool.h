@@ -49,11 +49,8 @@ enum kv_outcome {
 int kv_create(struct kv *kv, uint32_t n_pages, uint64_t page_bytes, chain_hash_fn hash);
 void kv_finish(struct kv *kv);
 
-/* Returns the pages that could be taken now, cached ones included. */
-uint32_t kv_n_left(const struct kv *kv);
-
-/* Returns the pages that could be taken once @n_back held ones were released. */
-uint32_t kv_n_left_after(const struct kv *kv, uint32_t n_back);
+/* Returns the pages that could be taken, cached ones included, once @n_back held ones were released. */
+uint32_t kv_n_left(const struct kv *kv, uint32_t n_back);
 
 /* Adds or removes a holder of a page in the chain. When the last holder leaves, a page of the chain becomes cached with
  * @keep; without, only if other pages are behind it. */

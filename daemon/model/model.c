@@ -155,12 +155,8 @@ static int create_pool(struct model *model, const struct model_setup *setup, str
     struct exec_kv_shape shape;
     int r = choose_kv(model, setup, &shape, diag);
 
-    if (!r) {
-        r = size_pool(model, setup, &shape, diag);
-    }
-    if (!r) {
-        r = exec_alloc_kv(model->exec, &shape, &model->kv_mem, diag);
-    }
+    r = r ? r : size_pool(model, setup, &shape, diag);
+    r = r ? r : exec_alloc_kv(model->exec, &shape, &model->kv_mem, diag);
     if (r) {
         return r < 0 ? err_up(r) : MODEL_REFUSED;
     }
@@ -292,18 +288,10 @@ static int load(struct model *model, const struct model_setup *setup, struct dia
     cleanup(gguf_destroyp) struct gguf *gguf = NULL;
     int r = parse_file(model, &gguf, diag);
 
-    if (!r) {
-        r = arch_find(gguf, &model->arch, diag);
-    }
-    if (!r) {
-        r = arch_read_params(model->arch, gguf, &model->params, diag);
-    }
-    if (!r) {
-        r = open_backend(model, setup, diag);
-    }
-    if (!r) {
-        r = arch_bind(model->arch, &model->params, gguf, model->file, model->exec, &model->weights, diag);
-    }
+    r = r ? r : arch_find(gguf, &model->arch, diag);
+    r = r ? r : arch_read_params(model->arch, gguf, &model->params, diag);
+    r = r ? r : open_backend(model, setup, diag);
+    r = r ? r : arch_bind(model->arch, &model->params, gguf, model->file, model->exec, &model->weights, diag);
     if (!r) {
         weigh(model, gguf);
     }
@@ -330,9 +318,7 @@ static int prepare(struct model *model, const struct model_setup *setup, struct 
         name_factors(model);
         r = record_programs(model, diag);
     }
-    if (!r) {
-        r = create_tables(model);
-    }
+    r = r ? r : create_tables(model);
     return err_pass(r);
 }
 
@@ -364,9 +350,7 @@ int model_open(struct model **ret_model, const struct model_setup *setup, model_
         tell(progress, owner, 0.1f, "checking");
         r = load(model, setup, diag);
     }
-    if (!r) {
-        r = prepare(model, setup, diag);
-    }
+    r = r ? r : prepare(model, setup, diag);
     if (!r) {
         tell(progress, owner, 0.5f, "warming");
         r = warm_up(model);

@@ -27,9 +27,9 @@ static inline bool pick_before(struct pick a, struct pick b)
 void pick_best(struct pick *picks, size_t n, size_t k);
 
 /*
- * Finds the smallest set of best picks whose @weights (by id, none below 0) reach @wanted, without sorting, and returns
- * the last of the set; PICK_END if all together do not reach it. Sums are binary64, in an order that depends on the
- * picks and their number alone.
+ * Finds the smallest set of best picks that reaches @wanted by its @weights (by id, none below 0), without sorting, and
+ * returns the last of the set; PICK_END if all together do not reach it. Sums are binary64, in an order that depends on
+ * the picks and their number alone.
  */
 struct pick pick_reach(struct pick *picks, size_t n, const float *weights, double wanted);
 
@@ -42,7 +42,7 @@ struct pick_reach {
     uint64_t state; /* of the random choice of pivots */
     ptrdiff_t first;
     ptrdiff_t last;
-    double sum;      /* of the weights before @first */
+    double sum;        /* of the weights before @first */
     bool is_parting;   /* picks[first .. last] are being partitioned: those before @left are before @pivot or equal, */
     struct pick pivot; /* those behind @right are behind it or equal */
     ptrdiff_t left;

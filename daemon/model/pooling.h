@@ -40,7 +40,7 @@ struct pooling {
 struct pooling *pooling_create(enum pooling_kind kind, uint32_t n_values);
 void pooling_destroy(struct pooling *pooling);
 
-/* Returns true if the row of @position counts, in a text whose last row is at @last. */
+/* Returns true if the row of @position counts, in a text with its last row at @last. */
 bool pooling_wants(const struct pooling *pooling, uint32_t position, uint32_t last);
 
 /* Adds the next row that counts, [n_values]; positions ascend. */

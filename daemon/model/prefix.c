@@ -92,7 +92,7 @@ static void join_pages(struct model *model, struct seq *seq, uint32_t n_most)
     }
 }
 
-/* Returns the page, held once more, whose first rows the next page of @seq may begin with, or CHAIN_NONE. */
+/* Returns a page, held once more, of which the next page of @seq may copy the first rows, or CHAIN_NONE. */
 static uint32_t find_part(struct model *model, struct seq *seq, uint32_t n_most, uint32_t *ret_n_rows)
 {
     uint32_t n_from = seq->n_published * KV_PAGE_TOK;
@@ -187,7 +187,7 @@ bool prefix_may_renew(const struct model *model, const struct seq *seq, uint32_t
     for (uint32_t i = n_stay; i < seq->pages.n; i++) {
         n_back += model->kv.counts[seq->pages.list[i]] == 1;
     }
-    return n_lack <= kv_n_left_after(&model->kv, n_back);
+    return n_lack <= kv_n_left(&model->kv, n_back);
 }
 
 int prefix_renew(struct model *model, struct seq *seq, uint32_t n_kept, uint32_t n_tokens)

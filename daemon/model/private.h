@@ -114,7 +114,7 @@ struct model {
     uint32_t n_sequences;
     uint32_t n_parts_max; /* of a submission */
     struct map seqs;      /* id to struct seq */
-    struct list closed;   /* sequences whose results may still be read */
+    struct list closed;   /* closed sequences with results that may still be read */
     struct list pins;     /* pin::link */
     struct step steps[STEP_MAX];
     uint32_t bound_us;       /* of the next part; 0: none */

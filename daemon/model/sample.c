@@ -137,11 +137,6 @@ static void tame_some(struct sample_scratch *draw, size_t from, size_t to)
     }
 }
 
-static enum stage end_tame(struct sample_scratch *draw)
-{
-    return STAGE_BIAS;
-}
-
 static void add_biases(struct sample_scratch *draw, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++) {
@@ -173,11 +168,6 @@ static void count_tokens(struct sample_scratch *draw, size_t from, size_t to)
     }
 }
 
-static enum stage end_count(struct sample_scratch *draw)
-{
-    return STAGE_PENALISE;
-}
-
 /* Repetition makes the token less likely on either side of 0; the other two penalties subtract. */
 static float penalise(const struct sample_params *params, float value, uint32_t count)
 {
@@ -197,11 +187,6 @@ static void add_penalties(struct sample_scratch *draw, size_t from, size_t to)
             draw->counts[id] = 0;
         }
     }
-}
-
-static enum stage end_penalties(struct sample_scratch *draw)
-{
-    return STAGE_MASK;
 }
 
 static void mask_some(struct sample_scratch *draw, size_t from, size_t to)
@@ -341,7 +326,7 @@ static void sum_weights(struct sample_scratch *draw, size_t from, size_t to)
 }
 
 /*
- * Sets the least weight of a token that top-p may keep. Tokens whose weight is below their share of what top-p leaves
+ * Sets the least weight of a token that top-p may keep. Tokens with a weight below their share of what top-p leaves
  * out cannot be kept, since together they weigh less than it. Half of that share is used, so that rounding does not
  * matter.
  */
@@ -475,12 +460,12 @@ static const struct row {
     enum things things;
     uint32_t cost; /* of looking at one item */
     void (*look)(struct sample_scratch *draw, size_t from, size_t to);
-    enum stage (*end)(struct sample_scratch *draw);
+    enum stage (*end)(struct sample_scratch *draw); /* returns the next stage; NULL: the one below */
 } rows[STAGE_COUNT] = {
-    [STAGE_TAME] = { THE_VOCABULARY, 1, tame_some, end_tame },
+    [STAGE_TAME] = { THE_VOCABULARY, 1, tame_some, NULL },
     [STAGE_BIAS] = { THE_BIASES, 1, add_biases, end_biases },
-    [STAGE_COUNT_TOKENS] = { THE_WINDOW, 1, count_tokens, end_count },
-    [STAGE_PENALISE] = { THE_WINDOW, 1, add_penalties, end_penalties },
+    [STAGE_COUNT_TOKENS] = { THE_WINDOW, 1, count_tokens, NULL },
+    [STAGE_PENALISE] = { THE_WINDOW, 1, add_penalties, NULL },
     [STAGE_MASK] = { THE_MASKED, 1, mask_some, end_mask },
     [STAGE_BEST] = { THE_VOCABULARY, 1, find_best, end_best },
     [STAGE_TOP_K] = { THE_VOCABULARY, 1, gather_top_k, end_top_k },
@@ -559,10 +544,12 @@ int sample_go(struct sample_scratch *scratch, size_t n)
 {
     n = num_max(n, WEIGHING); /* every stage looks at one item at least */
     while (scratch->stage < STAGE_COUNT) {
+        const struct row *row = &rows[scratch->stage];
+
         if (!run_stage(scratch, &n)) {
             return SAMPLE_MORE;
         }
-        scratch->stage = rows[scratch->stage].end(scratch);
+        scratch->stage = row->end ? row->end(scratch) : scratch->stage + 1;
         scratch->at = 0;
     }
     return scratch->stage == STAGE_NUMERIC ? SAMPLE_NUMERIC : SAMPLE_OK;

@@ -94,7 +94,7 @@ static int check_request(const struct model *model, const struct seq_request *re
 {
     uint64_t n_tokens = (uint64_t)request->n_tokens + request->n_reserve;
 
-    room->n_free = kv_n_left(&model->kv);
+    room->n_free = kv_n_left(&model->kv, 0);
     room->n_needed = (uint32_t)num_min(num_div_up(n_tokens, KV_PAGE_TOK), UINT32_MAX);
     if (request->n_tokens == 0 || request->n_prompt == 0 ||
         request->n_prompt > (uint64_t)request->n_tokens + request->n_slid) {
@@ -121,7 +121,7 @@ static void fill_room(const struct model *model, const struct seq *seq, struct s
 {
     room->n_cached = seq->n_done;
     room->n_pinned = seq->n_pinned;
-    room->n_free = kv_n_left(&model->kv);
+    room->n_free = kv_n_left(&model->kv, 0);
 }
 
 int seq_open(struct model *model, const struct seq_request *request, struct seq_room *ret_room)
@@ -158,7 +158,7 @@ int seq_open(struct model *model, const struct seq_request *request, struct seq_
     return SEQ_OK;
 }
 
-/* Returns the rows of @seq that stay computed for the tokens of @request, whose last row must be computed. */
+/* Returns the rows of @seq that stay computed for the tokens of @request; their last row is always computed. */
 static uint32_t count_kept(const struct model *model, const struct seq *seq, const struct seq_request *request)
 {
     uint32_t n_most = (uint32_t)num_min(seq->n_done, request->n_tokens - 1);

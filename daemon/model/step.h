@@ -44,7 +44,7 @@ struct step_result { /* The result of one entry. */
     uint32_t n_top;
     const uint32_t *top_ids; /* valid until the next step begins, or the sequence is extended */
     const float *top_logprobs;
-    uint32_t n_hidden;   /* of a hidden sequence whose rows are all computed; else 0 */
+    uint32_t n_hidden;   /* of a hidden sequence once all its rows are computed; else 0 */
     const float *hidden; /* valid as long as top_ids */
     enum step_entry_outcome outcome;
 };

@@ -7,7 +7,7 @@
  */
 #include "base/clean.h"
 #include "base/err.h"
-#include "model/uses.h"
+#include "model/arch.h"
 #include "tool/mix.h"
 #include "tool/requant.h"
 #include "tool/survey.h"

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "model/model.h"
-#include "model/uses.h"
 #include "text/chat.h"
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +19,7 @@ const char *survey_use(const struct survey *survey, const struct gguf_tensor *te
     if (!survey->has_params) {
         return "unknown";
     }
-    return arch_uses(survey->arch, &survey->params, tensor->name) ? "used" : "surplus";
+    return arch_find_row(survey->arch, &survey->params, tensor->name) ? "used" : "surplus";
 }
 
 /*

@@ -5,8 +5,8 @@
  *
  * Makes a tree of processes that hold a device, and lets the fdinfo source read it on a clock that jumps: only the CPU
  * time of reading is measured, not the waiting in between. The tree is read like a machine (short names, kept
- * descriptors). Its files are cheaper to read than those of procfs, whose text a driver writes at each read; so the
- * last row reads the processes of this machine, whose links have their real cost.
+ * descriptors). Its files are cheaper to read than those of procfs, which a driver writes at each read; so the
+ * last row reads the processes of this machine, where links have their real cost.
  */
 #include "load/fdinfo.h"
 #include <errno.h>

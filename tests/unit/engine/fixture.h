@@ -63,7 +63,7 @@ void fixture_expect_fault(const char *words, bool hopeless);
 
 /* ---- orders */
 
-/* Sends the order whose message of this kind is @body. */
+/* Sends the order with message @body of this kind. */
 void fixture_order(Sotto__Engine__ToEngine__BodyCase kind, const void *body);
 
 void fixture_start(Sotto__Engine__Start *start);

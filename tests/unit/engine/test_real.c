@@ -13,7 +13,7 @@
 
 #define N_ANSWER 24
 
-/* What another program computed for one prompt. */
+/* Results of another program for one prompt. */
 struct truth {
     uint32_t prompt[16];
     uint32_t n_prompt;

@@ -118,7 +118,7 @@ END_TEST
 START_TEST(a_begun_step_that_ran_no_part_can_be_withdrawn_beside_another)
 {
     suspend_one(slow_prompt, COUNTOF(slow_prompt));
-    /* Its Suspend waits until it is begun, and is seen before its first part. */
+    /* The Suspend waits until the step is begun, and is seen before its first part. */
     fixture_continue(1, 20000);
     fixture_step(2, 2, COUNTOF(slow_prompt), 0);
     fixture_suspend(2);

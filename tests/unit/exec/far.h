@@ -1,5 +1,5 @@
 /*
- * Far: a backend whose memory the host cannot reach
+ * Far: a backend with memory that the host cannot reach
  *
  * It stands for a GPU in tests of the seam. Programs run on the cpu backend's code, but all their memory lies in a heap
  * that is inaccessible (PROT_NONE) outside the functions of this table: code above the seam that uses an address of it

@@ -183,7 +183,7 @@ START_TEST(states_that_cannot_be_are_refused)
 }
 END_TEST
 
-/* Three rows whose states and positions do not fit together. */
+/* Three rows with states and positions that do not fit together. */
 static const struct wrong_rows {
     uint32_t states[3];
     uint32_t positions[3];

@@ -62,7 +62,7 @@ struct model *model_fixture_open(const char *path, const struct model_fixture_se
 /* Opens or extends with the prompt and the answer so far. */
 static void open_stream(struct model *model, struct model_fixture_stream *stream)
 {
-    const char *salt = stream->salt ? stream->salt : "rig";
+    const char *salt = stream->salt ? stream->salt : "salt";
     uint32_t tokens[2 * MODEL_FIXTURE_TOKENS];
     const struct seq_salt pins = { .bytes = (const uint8_t *)stream->pins,
                                    .n = stream->pins ? strlen(stream->pins) : 0 };

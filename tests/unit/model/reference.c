@@ -232,7 +232,7 @@ void reference_make(struct reference_model *model, const struct reference *refer
     const uint8_t *head;
     uint64_t at = 0;
     size_t n;
-    int fd = memfd_create("paper.gguf", MFD_CLOEXEC);
+    int fd = memfd_create("reference.gguf", MFD_CLOEXEC);
 
     *model = (struct reference_model){ .reference = reference };
     add_tensors(model);
@@ -390,7 +390,7 @@ static void add_to(const float *bias, uint32_t n, double *x)
     }
 }
 
-/* Projects queries whose heads are each followed by a gate. */
+/* Projects queries where a gate follows each head. */
 static void project_gated(const struct reference_model *model, uint32_t layer, const double *normed, struct work *work)
 {
     const float *weight = reference_in_layer(model, layer, "attn_q.weight");

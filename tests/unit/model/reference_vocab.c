@@ -1,4 +1,4 @@
-/* The vocabulary of a paper's file: a token for each byte, and others behind them. */
+/* The vocabulary of a reference's file: a token for each byte, and others behind them. */
 #include "reference_parts.h"
 #include "token/token.h"
 #include <stdio.h>

@@ -13,7 +13,8 @@ static uint64_t one_hash(const void *bytes, size_t n, uint64_t salt)
     return 7;
 }
 
-static const chain_hash_fn hashes[] = { NULL, one_hash };
+static struct chain chain;
+static struct chain_domain *domain;
 
 /* Returns tokens of a page that differ from those of every other @which. */
 static const uint32_t *tokens_of(uint32_t which)
@@ -26,100 +27,90 @@ static const uint32_t *tokens_of(uint32_t which)
     return tokens;
 }
 
-static void make(struct chain *chain, int which)
-{
-    ck_assert_int_eq(chain_create(chain, N_PAGES, hashes[which]), 0);
-}
-
-static struct chain_domain *domain_of(struct chain *chain, const char *salt, const char *adapter, const char *numerics)
+static struct chain_domain *domain_of(const char *salt, const char *adapter, const char *numerics)
 {
     const struct chain_key key = { .salt = (const uint8_t *)salt,
                                    .n_salt = strlen(salt),
                                    .adapter = (const uint8_t *)adapter,
                                    .n_adapter = strlen(adapter),
                                    .numerics = numerics };
-    struct chain_domain *domain;
+    struct chain_domain *found;
 
-    ck_assert_int_eq(chain_get_domain(chain, &key, &domain), 0);
-    return domain;
+    ck_assert_int_eq(chain_get_domain(&chain, &key, &found), 0);
+    return found;
 }
 
-static void end(struct chain *chain, struct chain_domain *domain)
+static void set_up(void)
 {
-    ck_assert(chain_check(chain));
+    ck_assert_int_eq(chain_create(&chain, N_PAGES, NULL), 0);
+    domain = domain_of("app", "x", "1/cpu");
+}
+
+static void set_up_one_hash(void)
+{
+    ck_assert_int_eq(chain_create(&chain, N_PAGES, one_hash), 0);
+    domain = domain_of("app", "x", "1/cpu");
+}
+
+static void tear_down(void)
+{
+    ck_assert(chain_check(&chain));
     chain_drop_domain(domain);
-    chain_finish(chain);
+    chain_finish(&chain);
+}
+
+/* Adds @page, full of the tokens @which, behind @before. */
+static void add(uint32_t before, uint32_t which, uint32_t page)
+{
+    chain_add(&chain, domain, before, tokens_of(which), EXEC_PAGE_TOK, page);
 }
 
 START_TEST(a_page_is_found_by_its_tokens_and_the_page_before_it)
 {
-    struct chain chain;
-    struct chain_domain *domain;
-
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 3);
-    chain_add(&chain, domain, 3, tokens_of(2), EXEC_PAGE_TOK, 5);
+    add(CHAIN_NONE, 1, 3);
+    add(3, 2, 5);
 
     ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(1)), 3);
     ck_assert_uint_eq(chain_find(&chain, domain, 3, tokens_of(2)), 5);
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(equal_tokens_behind_another_page_are_another_page)
 {
-    struct chain chain;
-    struct chain_domain *domain;
+    add(CHAIN_NONE, 1, 0);
+    add(CHAIN_NONE, 2, 1);
 
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(2), EXEC_PAGE_TOK, 1);
-
-    chain_add(&chain, domain, 0, tokens_of(3), EXEC_PAGE_TOK, 2);
+    add(0, 3, 2);
 
     ck_assert_uint_eq(chain_find(&chain, domain, 0, tokens_of(3)), 2);
     ck_assert_uint_eq(chain_find(&chain, domain, 1, tokens_of(3)), CHAIN_NONE);
     ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(3)), CHAIN_NONE);
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(one_other_token_is_another_page)
 {
-    struct chain chain;
-    struct chain_domain *domain;
     uint32_t tokens[EXEC_PAGE_TOK];
 
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    add(CHAIN_NONE, 1, 0);
 
     for (uint32_t i = 0; i < EXEC_PAGE_TOK; i++) {
         memcpy(tokens, tokens_of(1), sizeof(tokens));
         tokens[i]++;
         ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens), CHAIN_NONE);
     }
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(nothing_of_one_domain_is_found_in_another)
 {
-    struct chain chain;
-    struct chain_domain *domain;
+    add(CHAIN_NONE, 1, 0);
 
-    make(&chain, _i);
-    domain = domain_of(&chain, "app", "x", "1/cpu");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
-
-    /* The same bytes divided differently among the fields are another domain. */
+    /* A domain differs if the bytes are the same but divided otherwise among the fields. */
     const char *others[][3] = { { "bpp", "x", "1/cpu" }, { "app", "y", "1/cpu" }, { "app", "x", "2/cpu" },
                                 { "appx", "", "1/cpu" }, { "ap", "px", "1/cpu" }, { "app", "", "x1/cpu" } };
     for (size_t i = 0; i < COUNTOF(others); i++) {
-        struct chain_domain *other = domain_of(&chain, others[i][0], others[i][1], others[i][2]);
+        struct chain_domain *other = domain_of(others[i][0], others[i][1], others[i][2]);
         uint32_t n_same;
 
         ck_assert_ptr_ne(other, domain);
@@ -128,7 +119,6 @@ START_TEST(nothing_of_one_domain_is_found_in_another)
                           CHAIN_NONE);
         chain_drop_domain(other);
     }
-    end(&chain, domain);
 }
 END_TEST
 
@@ -143,47 +133,36 @@ START_TEST(a_salt_that_looks_like_two_fields_is_one)
     const struct chain_key other = {
         .salt = (const uint8_t *)"a", .n_salt = 1, .adapter = like, .n_adapter = sizeof(like), .numerics = "n"
     };
-    struct chain chain;
     struct chain_domain *domains[2];
 
-    make(&chain, _i);
     ck_assert_int_eq(chain_get_domain(&chain, &one, &domains[0]), 0);
     ck_assert_int_eq(chain_get_domain(&chain, &other, &domains[1]), 0);
 
     ck_assert_ptr_ne(domains[0], domains[1]);
     chain_drop_domain(domains[0]);
-    end(&chain, domains[1]);
+    chain_drop_domain(domains[1]);
 }
 END_TEST
 
 START_TEST(equal_keys_name_one_domain_as_long_as_anything_is_in_it)
 {
-    struct chain chain;
-    struct chain_domain *domain;
-
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    add(CHAIN_NONE, 1, 0);
     chain_drop_domain(domain);
 
-    ck_assert_ptr_eq(domain_of(&chain, "a", "", "n"), domain);
+    ck_assert_ptr_eq(domain_of("app", "x", "1/cpu"), domain);
     chain_remove(&chain, 0);
     chain_drop_domain(domain);
 
     ck_assert(list_is_empty(&chain.domains));
-    end(&chain, NULL);
+    domain = NULL;
 }
 END_TEST
 
 START_TEST(the_longest_equal_beginning_is_found)
 {
-    struct chain chain;
-    struct chain_domain *domain;
     uint32_t tokens[EXEC_PAGE_TOK];
     uint32_t n_same;
 
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
     memcpy(tokens, tokens_of(1), sizeof(tokens));
     for (uint32_t i = 0; i < 3; i++) {
         tokens[4 + 3 * i] = 9999; /* equal up to here */
@@ -196,78 +175,54 @@ START_TEST(the_longest_equal_beginning_is_found)
     chain_find_part(&chain, domain, CHAIN_NONE, tokens, 3, &n_same);
     ck_assert_uint_eq(n_same, 3);
     ck_assert_uint_eq(chain_find_part(&chain, domain, CHAIN_NONE, tokens_of(2), 15, &n_same), CHAIN_NONE);
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(a_partial_page_is_never_found_as_a_whole)
 {
-    struct chain chain;
-    struct chain_domain *domain;
     uint32_t n_same;
-
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
 
     chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), 9, 4);
 
     ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(1)), CHAIN_NONE);
     ck_assert_uint_eq(chain_find_part(&chain, domain, CHAIN_NONE, tokens_of(1), 15, &n_same), 4);
     ck_assert_uint_eq(n_same, 9);
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(a_removed_page_is_not_found_and_the_others_still_are)
 {
+    for (uint32_t i = 0; i < 4; i++) {
+        add(CHAIN_NONE, i, i);
+    }
     for (uint32_t gone = 0; gone < 4; gone++) {
-        struct chain chain;
-        struct chain_domain *domain;
-
-        make(&chain, _i);
-        domain = domain_of(&chain, "a", "", "n");
-        for (uint32_t i = 0; i < 4; i++) {
-            chain_add(&chain, domain, CHAIN_NONE, tokens_of(i), EXEC_PAGE_TOK, i);
-        }
-
         chain_remove(&chain, gone);
 
         for (uint32_t i = 0; i < 4; i++) {
             ck_assert_uint_eq(chain_find(&chain, domain, CHAIN_NONE, tokens_of(i)), i == gone ? CHAIN_NONE : i);
         }
         ck_assert(!chain_has(&chain, gone));
-        end(&chain, domain);
+        add(CHAIN_NONE, gone, gone);
     }
 }
 END_TEST
 
 START_TEST(a_page_is_a_leaf_until_another_follows_it)
 {
-    struct chain chain;
-    struct chain_domain *domain;
-
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
+    add(CHAIN_NONE, 1, 0);
     ck_assert(chain_is_leaf(&chain, 0));
 
     chain_add(&chain, domain, 0, tokens_of(1), 1, 1);
     ck_assert(!chain_is_leaf(&chain, 0));
     chain_remove(&chain, 1);
     ck_assert(chain_is_leaf(&chain, 0));
-    end(&chain, domain);
 }
 END_TEST
 
 START_TEST(a_broken_chain_is_seen)
 {
-    struct chain chain;
-    struct chain_domain *domain;
-
-    make(&chain, _i);
-    domain = domain_of(&chain, "a", "", "n");
-    chain_add(&chain, domain, CHAIN_NONE, tokens_of(1), EXEC_PAGE_TOK, 0);
-    chain_add(&chain, domain, 0, tokens_of(2), EXEC_PAGE_TOK, 1);
+    add(CHAIN_NONE, 1, 0);
+    add(0, 2, 1);
     ck_assert(chain_check(&chain));
 
     chain.pages[1].before = CHAIN_NONE;
@@ -281,23 +236,22 @@ START_TEST(a_broken_chain_is_seen)
     chain.pages[0].first = CHAIN_NONE;
     ck_assert(!chain_check(&chain));
     chain.pages[0].first = 1;
-    end(&chain, domain);
 }
 END_TEST
 
 static int make_and_end(void *data)
 {
     const struct chain_key key = { .salt = (const uint8_t *)"s", .n_salt = 1, .numerics = "n" };
-    struct chain_domain *domain = NULL;
-    struct chain chain;
-    int r = chain_create(&chain, N_PAGES, NULL);
+    struct chain_domain *found = NULL;
+    struct chain made;
+    int r = chain_create(&made, N_PAGES, NULL);
 
     if (r) {
         return r;
     }
-    r = chain_get_domain(&chain, &key, &domain);
-    chain_drop_domain(domain);
-    chain_finish(&chain);
+    r = chain_get_domain(&made, &key, &found);
+    chain_drop_domain(found);
+    chain_finish(&made);
     return r;
 }
 
@@ -311,6 +265,7 @@ int main(void)
 {
     Suite *suite = suite_create("model-chain");
     TCase *tcase = tcase_create("chain");
+    TCase *one_hash_tcase = tcase_create("one hash");
     const TTest *tests[] = { a_page_is_found_by_its_tokens_and_the_page_before_it,
                              equal_tokens_behind_another_page_are_another_page,
                              one_other_token_is_another_page,
@@ -324,9 +279,13 @@ int main(void)
                              a_broken_chain_is_seen };
 
     for (size_t i = 0; i < COUNTOF(tests); i++) {
-        tcase_add_loop_test(tcase, tests[i], 0, (int)COUNTOF(hashes));
+        tcase_add_test(tcase, tests[i]);
+        tcase_add_test(one_hash_tcase, tests[i]);
     }
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    tcase_add_checked_fixture(one_hash_tcase, set_up_one_hash, tear_down);
     tcase_add_test(tcase, an_allocation_that_fails_leaves_nothing_behind);
     suite_add_tcase(suite, tcase);
+    suite_add_tcase(suite, one_hash_tcase);
     return unit_run(suite);
 }

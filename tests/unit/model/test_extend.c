@@ -13,7 +13,7 @@
 #define N_SECOND 70 /* of the second prompt */
 #define N_ANSWER 8
 
-/* What the second turn has in common with the first. */
+/* Second turns, by what they have in common with the first. */
 static const struct way {
     const char *what;
     uint32_t n_same;

@@ -51,9 +51,9 @@ static void pin(struct model *model, uint32_t id, uint32_t n)
 /* ---- finding */
 
 /* Rows that a stream finds of a pin of @n_pin tokens. */
-static const struct meeting {
+static const struct overlap {
     uint32_t n_pin, n_same, n_prompt, n_found;
-} meetings[] = {
+} overlaps[] = {
     { 40, 40, 60, 40 },                     /* two pages, and eight copied rows */
     { 40, 40, 40, 39 },                     /* equal: its last row is computed */
     { 32, 32, 60, 32 }, { 34, 34, 60, 32 }, /* two rows more are not worth a page */
@@ -62,15 +62,15 @@ static const struct meeting {
 
 START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_a_pin)
 {
-    const struct meeting *meeting = &meetings[_i];
+    const struct overlap *overlap = &overlaps[_i];
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct model_fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same);
+    struct model_fixture_stream stream = stream_of(overlap->n_prompt, overlap->n_same);
 
-    pin(model, 1, meeting->n_pin);
+    pin(model, 1, overlap->n_pin);
     scripted_drive(model, &stream);
 
-    ck_assert_uint_eq(stream.n_cached, meeting->n_found);
-    ck_assert_uint_eq(stream.n_pinned, meeting->n_found);
+    ck_assert_uint_eq(stream.n_cached, overlap->n_found);
+    ck_assert_uint_eq(stream.n_pinned, overlap->n_found);
     scripted_check_answer(&stream);
 }
 END_TEST
@@ -451,7 +451,7 @@ int main(void)
     TCase *tcase = tcase_create("pin");
 
     tcase_set_timeout(tcase, 30);
-    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0, (int)COUNTOF(meetings));
+    tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_a_pin, 0, (int)COUNTOF(overlaps));
     tcase_add_test(tcase, a_sequence_without_the_domain_finds_nothing);
     tcase_add_test(tcase, an_unshared_sequence_finds_a_pin_and_leaves_nothing);
     tcase_add_test(tcase, pages_behind_a_pin_are_not_found_by_other_domains);

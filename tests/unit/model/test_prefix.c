@@ -26,9 +26,9 @@ static struct model_fixture_stream stream_of(uint32_t n_prompt, uint32_t n_same,
 }
 
 /* Rows that a stream finds after one of @n_before tokens with the same first @n_same. */
-static const struct meeting {
+static const struct overlap {
     uint32_t n_before, n_same, n_prompt, n_found;
-} meetings[] = {
+} overlaps[] = {
     { 40, 40, 40, 39 }, /* its last row is computed, as always */
     { 40, 40, 60, 40 }, /* whole pages, and a partial one */
     { 32, 32, 32, 31 }, { 33, 33, 33, 32 }, { 16, 16, 16, 15 }, { 16, 16, 17, 16 },
@@ -38,15 +38,15 @@ static const struct meeting {
 
 START_TEST(a_prompt_finds_as_much_as_it_has_in_common_with_an_earlier_one)
 {
-    const struct meeting *meeting = &meetings[_i];
+    const struct overlap *overlap = &overlaps[_i];
     cleanup(model_closep) struct model *model = scripted_pool(16);
-    struct model_fixture_stream before = stream_of(meeting->n_before, meeting->n_same, 1);
-    struct model_fixture_stream stream = stream_of(meeting->n_prompt, meeting->n_same, 1);
+    struct model_fixture_stream before = stream_of(overlap->n_before, overlap->n_same, 1);
+    struct model_fixture_stream stream = stream_of(overlap->n_prompt, overlap->n_same, 1);
 
     scripted_drive(model, &before);
     scripted_drive(model, &stream);
 
-    ck_assert_uint_eq(stream.n_cached, meeting->n_found);
+    ck_assert_uint_eq(stream.n_cached, overlap->n_found);
     scripted_check_answer(&stream);
 }
 END_TEST
@@ -75,7 +75,7 @@ START_TEST(another_salt_finds_nothing)
     struct model_fixture_stream theirs = stream_of(40, 40, 1);
 
     scripted_drive(model, &mine);
-    theirs.salt = "rih";
+    theirs.salt = "sale";
     scripted_drive(model, &theirs);
 
     ck_assert_uint_eq(theirs.n_cached, 0);
@@ -195,8 +195,8 @@ static int open_seq(struct model *model, const struct model_fixture_stream *stre
                                            .n_prompt = stream->n_prompt,
                                            .n_reserve = n_reserve,
                                            .params = &greedy,
-                                           .salt = (const uint8_t *)"rig",
-                                           .n_salt = 3 },
+                                           .salt = (const uint8_t *)"salt",
+                                           .n_salt = 4 },
                     ret_room);
 }
 
@@ -310,7 +310,7 @@ START_TEST(a_sequence_closed_inside_a_step_keeps_its_pages_when_the_step_ends)
     ck_assert_int_eq(step_run(model, 1, NULL, NULL, &report), STEP_DONE);
     ck_assert_uint_eq(scripted_figures(model).n_held, 0);
 
-    /* Its rows were not computed, since their results were unwanted, so none may be found. */
+    /* Rows with unwanted results were not computed, so none may be found. */
     ck_assert_uint_eq(must_open(model, &second), 0);
 }
 END_TEST
@@ -429,7 +429,7 @@ START_TEST(whatever_is_shared_cut_and_evicted_each_answer_is_its_own)
             streams[i] = stream_of(n_prompt, scripted_draw(&seed, n_prompt + 1), scripted_draw(&seed, 3));
             streams[i].n_wanted = 1 + scripted_draw(&seed, 12);
             streams[i].keeps = scripted_draw(&seed, 4) > 0;
-            streams[i].salt = scripted_draw(&seed, 5) > 0 ? "rig" : "other";
+            streams[i].salt = scripted_draw(&seed, 5) > 0 ? "salt" : "other";
             streams[i].reopen_at = scripted_draw(&seed, 3) ? 0 : 1 + scripted_draw(&seed, 10);
         }
         model_fixture_drive(model, streams, 2, 1 + scripted_draw(&seed, 30), NULL, NULL);
@@ -475,7 +475,7 @@ int main(void)
     TCase *tcase = tcase_create("prefix");
 
     tcase_add_loop_test(tcase, a_prompt_finds_as_much_as_it_has_in_common_with_an_earlier_one, 0,
-                        (int)COUNTOF(meetings));
+                        (int)COUNTOF(overlaps));
     tcase_add_test(tcase, a_second_turn_finds_the_first_and_its_answer);
     tcase_add_test(tcase, another_salt_finds_nothing);
     tcase_add_test(tcase, without_a_salt_nothing_is_found_and_nothing_stays);

@@ -2,7 +2,7 @@
  * Whole models against logits and continuations that another program computed in float64 from the same files.
  *
  * Only log-probabilities leave a step, so these are compared: the stored logits minus the logarithm of their sum.
- * Tokens are compared up to the first position whose margin (best minus second logit) is below the bound.
+ * Tokens are compared up to the first position with a margin (best minus second logit) below the bound.
  */
 #include "fixture.h"
 #include "unit.h"

@@ -77,7 +77,7 @@ static void think(struct model_fixture_stream *stream, uint64_t *seed)
 START_TEST(turn_after_turn_answers_are_those_of_cold_sequences)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct model_fixture_stream sessions[N_SESSIONS] = { { .salt = "rig" }, { .salt = "rig" }, { .salt = "" } };
+    struct model_fixture_stream sessions[N_SESSIONS] = { { .salt = "salt" }, { .salt = "salt" }, { .salt = "" } };
     uint64_t seed = 7;
     uint64_t n_kept = 0, n_extended = 0, n_refused = 0;
     uint32_t n_made = 0;
@@ -109,9 +109,9 @@ END_TEST
 
 /* ---- refused */
 
-static struct model_fixture_stream told(struct model *model)
+static struct model_fixture_stream one_turn(struct model *model)
 {
-    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 20, .n_wanted = 3, .salt = "salt" };
 
     for (uint32_t i = 0; i < stream.n_prompt; i++) {
         stream.prompt[i] = 3 * i + 1;
@@ -140,7 +140,7 @@ START_TEST(a_refusal_changes_nothing)
 {
     const struct refusal *refusal = &refusals[_i];
     cleanup(model_closep) struct model *model = scripted_pool(9);
-    struct model_fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
     struct model_fixture_stream other = { .id = 2, .n_prompt = 70, .n_wanted = 10, .salt = "" };
     uint32_t tokens[TINY_CONTEXT] = { 0 };
     struct seq_request request = ask_for(&stream);
@@ -185,7 +185,7 @@ static bool never(void *owner)
 START_TEST(only_open_sequences_outside_steps_are_extended)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct model_fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
     struct seq_request request = ask_for(&stream);
     const struct step_entry entry = { .seq = 1, .n_prefill = 20 };
     struct step_report report;
@@ -212,7 +212,7 @@ static int extend_and_answer(void *data)
     const struct sample_params params = {
         .top_p = 1.0f, .biases = &bias, .n_biases = 1, .never = never_ids, .n_never = 1, .n_top = 5
     };
-    struct model_fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "rig" };
+    struct model_fixture_stream stream = { .id = 1, .n_prompt = 25, .n_wanted = 3, .salt = "salt" };
     struct seq_request request = ask_for(&stream);
     struct seq_room room;
     int r;
@@ -230,7 +230,7 @@ static int extend_and_answer(void *data)
 START_TEST(an_allocation_that_fails_leaves_it_as_it_was)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct model_fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
 
     answer(model, &stream);
     extend_and_answer(model);
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(a_shorter_turn_releases_pages)
 {
     cleanup(model_closep) struct model *model = scripted_pool(N_PAGES);
-    struct model_fixture_stream stream = told(model);
+    struct model_fixture_stream stream = one_turn(model);
     struct model_figures figures;
 
     stream.n_wanted = 100;
